@@ -1,0 +1,127 @@
+"""Checks of user input: the only place that words input errors.
+
+Each check returns the value in the form the caller wants or raises
+`InvalidInputError`: what must hold, what was got, where, and the way out.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+import numpy as np
+
+from wassemble._arrays import Array, convert_like, detached, is_torch_array
+from wassemble.errors import InvalidInputError
+
+__all__ = [
+    "as_float_array",
+    "check_count",
+    "check_nonnegative",
+    "check_positive_number",
+    "check_tolerance",
+    "check_weights_sum",
+    "fail",
+]
+
+
+def fail(message: str, *, hint: str | None = None) -> NoReturn:
+    """Raise `InvalidInputError` with ``message`` and, on a line of its own, ``hint``."""
+    raise InvalidInputError(message if hint is None else f"{message}\nhint: {hint}")
+
+
+def as_float_array(value: Any, name: str, *, like: Array | None = None) -> Array:
+    """``value`` as a real floating array; integers and booleans become float64.
+
+    Torch tensors stay torch tensors; with ``like`` a torch tensor, everything does.
+    """
+    if is_torch_array(value):
+        if value.is_complex():
+            fail(f"`{name}` must hold real numbers; got a tensor of {value.dtype}.")
+        return value if value.is_floating_point() else value.double()
+    try:
+        array = np.asarray(value)
+    except (ValueError, TypeError):
+        fail(f"`{name}` must be a rectangular array of numbers; got rows of different lengths.")
+    if array.dtype.kind in "iub":
+        array = array.astype(np.float64)
+    if array.dtype.kind != "f":
+        fail(
+            f"`{name}` must hold real numbers; got {_describe(value, array)}.",
+            hint="tables with label names need their columns of scores as an array",
+        )
+    if array.dtype.itemsize > 8:  # long double: nothing below computes in it
+        array = array.astype(np.float64)
+    return array if like is None else convert_like(array, like)
+
+
+def _describe(value: Any, array: np.ndarray) -> str:
+    if array.dtype.kind == "O":
+        return f"an object of type {type(value).__name__}"
+    return f"an array of dtype {array.dtype}"
+
+
+def check_nonnegative(array: Array, name: str, place: Callable[..., str]) -> None:
+    """Refuse nan, infinite and negative entries of ``array``, naming the first of them.
+
+    ``place`` words an index, one argument per axis.
+    """
+    values = detached(array)
+    # nan survives min and max, so two passes find all three faults.
+    if values.size == 0 or (values.min() >= 0 and values.max() < math.inf):
+        return
+    for bad, must in (
+        (np.isnan(values), "must not be nan"),
+        (np.isinf(values), "must be finite"),
+        (values < 0, "must not be negative"),
+    ):
+        if bad.any():
+            index = tuple(int(i) for i in np.argwhere(bad)[0])
+            fail(f"`{name}` {must}; got {values[index]:g} at {place(*index)}.")
+
+
+def check_weights_sum(weights: np.ndarray) -> None:
+    """Refuse weights whose sum over models (the first axis) is not 1."""
+    totals = np.atleast_1d(weights.sum(axis=0, dtype=np.float64))
+    slack = 8 * float(np.finfo(weights.dtype).eps) * math.sqrt(len(weights))
+    wrong = np.abs(totals - 1) > slack
+    if wrong.any():
+        label = int(np.argmax(wrong))
+        where = f" at target label {label}" if weights.ndim > 1 else ""
+        fail(
+            f"`weights` must sum to 1 over the models; got {totals[label]:g}{where}.",
+            hint="divide by the sum if only the proportions matter",
+        )
+
+
+def check_positive_number(value: Any, name: str) -> float:
+    """``value`` as a float that is finite and above 0."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        fail(f"`{name}` must be a number above 0; got {value!r}.")
+    if isinstance(value, str | bytes) or not (math.isfinite(number) and number > 0):
+        fail(f"`{name}` must be finite and above 0; got {value!r}.")
+    return number
+
+
+def check_count(value: Any, name: str, *, at_least: int = 1) -> int:
+    """``value`` as a whole number of at least ``at_least``."""
+    try:
+        if isinstance(value, bool):
+            raise TypeError
+        number = operator.index(value)
+    except TypeError:
+        fail(f"`{name}` must be a whole number; got {value!r}.")
+    if number < at_least:
+        fail(f"`{name}` must be at least {at_least}; got {number}.")
+    return number
+
+
+def check_tolerance(value: Any) -> float | None:
+    """``value`` as a positive number, or None for a fixed number of sweeps."""
+    if value is None:
+        return None
+    return check_positive_number(value, "tolerance")

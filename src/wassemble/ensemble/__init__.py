@@ -1,0 +1,5 @@
+"""Ensembling: what most users import."""
+
+from wassemble.ensemble.fuse import fuse
+
+__all__ = ["fuse"]

@@ -1,0 +1,122 @@
+"""`fuse`: predictions in, consensus out."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from wassemble._arrays import Array
+from wassemble._checks import fail
+from wassemble.errors import ConvergenceWarning
+from wassemble.kernels import IdentityKernel
+from wassemble.solvers import (
+    BarycenterProblem,
+    BarycenterResult,
+    MassRule,
+    Status,
+    solve_barycenter,
+)
+from wassemble.solvers.barycenter import solve
+
+__all__ = ["fuse"]
+
+
+def fuse(
+    predictions: Sequence[Any] | Array,
+    *,
+    kernel: Any = None,
+    weights: Any = None,
+    mass: MassRule | None = None,
+    rule: Callable[..., Any] = solve_barycenter,
+    max_iterations: int = 1000,
+    tolerance: float | None = 1e-6,
+    debias: bool = False,
+    normalize: bool = False,
+    n_threads: int | None = None,
+) -> Array:
+    """Consensus of several models' predictions.
+
+    Parameters
+    ----------
+    predictions : array of shape (n_models, n_samples, n_labels), or one array per model
+        Non-negative; histograms for balanced mass. A single sample may drop the sample axis.
+    kernel : Kernel, array or sparse matrix of shape (n_source, n_target), or one per model
+        How similar each source label is to each target label. Without one, labels are
+        similar to themselves alone and nothing is transported.
+    weights : array of shape (n_models,) or (n_models, n_target), optional
+        On the simplex over models; uniform if not given.
+    mass, max_iterations, tolerance, debias, normalize, n_threads
+        As in `solve_barycenter`.
+    rule : callable
+        `solve_barycenter`, or a mean to compare with: `arithmetic_mean`,
+        `geometric_mean`, `hellinger_mean`, or any ``rule(predictions, weights=weights)``.
+        Means know no kernel.
+
+    Returns
+    -------
+    consensus : array of shape (n_samples, n_target)
+
+    Warns
+    -----
+    ConvergenceWarning
+        If rows did not converge or lost mass that could not arrive;
+        `solve_barycenter` says which.
+
+    Examples
+    --------
+    >>> kernel = [[1.0, 0.5, 0.0], [0.5, 1.0, 0.5], [0.0, 0.5, 1.0]]
+    >>> fuse([[0.8, 0.1, 0.1], [0.1, 0.1, 0.8]], kernel=kernel).round(3)
+    array([0.211, 0.579, 0.211])
+    """
+    if rule is not solve_barycenter:
+        if kernel is not None:
+            fail(
+                f"`kernel` must go with the barycenter; got rule {_name(rule)}, which knows none.",
+                hint="kernel.apply_transpose(arithmetic_mean(predictions)) maps a mean to the"
+                " target labels",
+            )
+        return rule(predictions, weights=weights)
+    problem = BarycenterProblem(
+        predictions,
+        _identity(predictions) if kernel is None else kernel,
+        weights=weights,
+        mass=mass,
+        max_iterations=max_iterations,
+        tolerance=tolerance,
+        debias=debias,
+        normalize=normalize,
+    )
+    result = solve(problem, n_threads=n_threads, keep_scalings=False)
+    _warn(result)
+    return result.barycenter
+
+
+def _identity(predictions: Any) -> IdentityKernel:
+    sizes = {np.shape(prediction)[-1:] for prediction in predictions}
+    if len(sizes) != 1 or sizes == {()}:
+        fail(
+            "models with different numbers of labels must come with a kernel each;"
+            f" got {', '.join(str(np.shape(p)) for p in predictions)} and no kernel."
+        )
+    return IdentityKernel(*sizes.pop())
+
+
+def _warn(result: BarycenterResult) -> None:
+    """Say what `Status` would, since the consensus alone cannot."""
+    for status in Status:
+        expected = status is Status.MAX_ITERATIONS and result.problem.tolerance is None
+        count = int((result.statuses == status).sum())
+        if count and status is not Status.CONVERGED and not expected:
+            warnings.warn(
+                f"{count} of {len(result.statuses)} rows: {status.message}"
+                f" (residual at most {result.residuals.max():.2g}).",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+
+def _name(rule: Any) -> str:
+    return getattr(rule, "__name__", repr(rule))

@@ -1,0 +1,1 @@
+"""Experiments: each file is one; it computes figures and writes them down."""

@@ -1,0 +1,143 @@
+"""What every kernel is: a non-negative linear operator between two label sets.
+
+Rows are source labels, columns are target labels. Solvers see only this interface;
+how the entries are stored is the business of the final classes.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from wassemble._arrays import Array
+from wassemble._checks import fail
+
+__all__ = ["EntryRange", "Kernel"]
+
+
+@dataclass(frozen=True)
+class EntryRange:
+    """Bounds on the entries of a kernel; solvers choose their arithmetic by them.
+
+    Attributes
+    ----------
+    smallest : float
+        At most the smallest entry above 0.
+    largest : float
+        At least the largest entry.
+    has_zeros : bool
+        False promises that every entry is above 0.
+    """
+
+    smallest: float
+    largest: float
+    has_zeros: bool
+
+    def fit(self, info: Any) -> bool:
+        """Whether the floating type of ``info`` (a ``finfo``) holds every entry."""
+        return self.smallest >= float(info.smallest_normal) and self.largest <= float(info.max) / 2
+
+
+class Kernel(ABC):
+    """Similarity between source labels (rows) and target labels (columns), as an operator.
+
+    Arrays are batched over leading axes: the last axis is the label axis. Log forms
+    take and give logarithms, and stay exact where the plain forms would overflow or
+    underflow.
+    """
+
+    #: True only if the kernel was declared symmetric when it was built.
+    is_symmetric: bool = False
+    #: True if source label i is similar to target label i alone.
+    is_diagonal: bool = False
+    #: Number of samples of a kernel that differs per sample, else None.
+    n_samples: int | None = None
+
+    @property
+    @abstractmethod
+    def shape(self) -> tuple[int, int]:
+        """Number of source labels and of target labels."""
+
+    @property
+    @abstractmethod
+    def dtype(self) -> Any:
+        """Floating type of the entries, None for a kernel without stored entries."""
+
+    @property
+    def tensor(self) -> Array | None:
+        """A torch tensor that holds entries, None where NumPy does."""
+        return None
+
+    @property
+    @abstractmethod
+    def entries(self) -> EntryRange:
+        """Bounds on the entries."""
+
+    @property
+    @abstractmethod
+    def T(self) -> Kernel:
+        """The transposed kernel, from target labels to source labels."""
+
+    @abstractmethod
+    def apply(self, v: Array, *, out: np.ndarray | None = None) -> Array:
+        """K v: ``(..., n_target)`` to ``(..., n_source)``."""
+
+    @abstractmethod
+    def log_apply(self, log_v: Array) -> Array:
+        """log(K exp(log_v)), exact for any spread of ``log_v``; -inf stands for 0."""
+
+    def apply_transpose(self, u: Array, *, out: np.ndarray | None = None) -> Array:
+        """K^T u: ``(..., n_source)`` to ``(..., n_target)``."""
+        return self.T.apply(u, out=out)
+
+    def log_apply_transpose(self, log_u: Array) -> Array:
+        """log(K^T exp(log_u)), exact for any spread of ``log_u``."""
+        return self.T.log_apply(log_u)
+
+    @abstractmethod
+    def to_dense(self) -> Array:
+        """All entries, ``(n_source, n_target)``, with a leading sample axis if they differ."""
+
+    @abstractmethod
+    def convert(self, like: Array | None, dtype: Any) -> Kernel:
+        """The same kernel in the array library of ``like`` (None: NumPy), as ``dtype``.
+
+        Entries that ``dtype`` could not hold keep their wider type.
+        """
+
+    @abstractmethod
+    def scaled(self, log_u: Array, log_v: Array) -> Kernel:
+        """diag(exp(log_u)) K diag(exp(log_v)) for one sample: a coupling, as a kernel."""
+
+    @abstractmethod
+    def inner(self, cost: Array) -> Array:
+        """Sum over all pairs of labels of entry times ``cost`` (<C, K>)."""
+
+    @abstractmethod
+    def links(self) -> sp.coo_array:
+        """Pattern of the entries above 0 in any sample, as a sparse 0/1 matrix."""
+
+    @abstractmethod
+    def squared_distance_to_identity(self) -> Array:
+        """||K - I||_F squared of a square kernel; one value per sample if they differ."""
+
+    def take(self, rows: Any) -> Kernel:
+        """The kernel of the samples ``rows``: itself unless it differs per sample."""
+        return self
+
+    def _check_last_axis(self, array: Array) -> None:
+        if array.shape[-1] != self.shape[1]:
+            fail(
+                f"a kernel with {self.shape[1]} target labels applies to arrays whose last axis"
+                f" has length {self.shape[1]}; got shape {tuple(array.shape)}.",
+                hint="`apply_transpose` goes from source labels to target labels",
+            )
+
+    def __repr__(self) -> str:
+        n_source, n_target = self.shape
+        kind = "" if self.dtype is None else f", {str(self.dtype).removeprefix('torch.')}"
+        return f"{type(self).__name__}({n_source} source x {n_target} target labels{kind})"

@@ -1,0 +1,203 @@
+"""Kernels that store every entry."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from wassemble._arrays import Array, convert_like, detached, is_torch_array, log_of, namespace
+from wassemble._checks import as_float_array, check_nonnegative, fail
+from wassemble.kernels.base import EntryRange, Kernel
+from wassemble.kernels.log_products import log_product
+
+__all__ = ["DenseKernel"]
+
+
+class DenseKernel(Kernel):
+    """Kernel from a matrix of similarities.
+
+    Parameters
+    ----------
+    matrix : array of shape (n_source, n_target)
+        Finite and non-negative. NumPy or torch; a tensor that requires a gradient gets one.
+    symmetric : bool
+        Declares that the matrix equals its transpose (checked); the debiased
+        barycenter needs it.
+
+    Examples
+    --------
+    >>> kernel = DenseKernel([[1.0, 0.5, 0.0], [0.0, 0.5, 1.0]])
+    >>> kernel.apply_transpose([[0.8, 0.2]])
+    array([[0.8, 0.5, 0.2]])
+    """
+
+    def __init__(self, matrix: Array, *, symmetric: bool = False) -> None:
+        matrix = check_matrix(matrix, "kernel")
+        check_nonnegative(matrix, "kernel", "source label {}, target label {}".format)
+        self._hold(matrix, None, symmetric=symmetric)
+        if symmetric:
+            _check_symmetric(matrix, "kernel")
+
+    @classmethod
+    def from_log(cls, log_matrix: Array, *, symmetric: bool = False) -> DenseKernel:
+        """Kernel from log similarities (-inf for none), exact where exp would underflow.
+
+        Examples
+        --------
+        >>> DenseKernel.from_log([[0.0, -2000.0]]).log_apply([-1.0, 1999.5]).round(3)
+        array([-0.026])
+        """
+        log_matrix = check_matrix(log_matrix, "log kernel")
+        logs = detached(log_matrix)
+        ceiling = float(np.log(np.finfo(logs.dtype).max))
+        wrong = np.isnan(logs) | (logs > ceiling)
+        if wrong.any():
+            i, j = np.argwhere(wrong)[0]
+            fail(
+                f"`log kernel` must be a number below {ceiling:.4g}, the log of the largest"
+                f" {logs.dtype}; got {logs[i, j]:g} at source label {i}, target label {j}."
+            )
+        if symmetric:
+            _check_symmetric(log_matrix, "log kernel")
+        return cls._trusted(namespace(log_matrix).exp(log_matrix), log_matrix, symmetric=symmetric)
+
+    @classmethod
+    def _trusted(
+        cls, matrix: Array, log_matrix: Array | None = None, *, symmetric: bool = False
+    ) -> DenseKernel:
+        kernel = cls.__new__(cls)
+        kernel._hold(matrix, log_matrix, symmetric=symmetric)
+        return kernel
+
+    def _hold(self, matrix: Array, log_matrix: Array | None, *, symmetric: bool) -> None:
+        if not is_torch_array(matrix):
+            matrix = matrix.view()
+            matrix.flags.writeable = False
+        self._matrix = matrix
+        self._log_matrix = log_matrix
+        self.is_symmetric = symmetric
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return tuple(self._matrix.shape)
+
+    @property
+    def dtype(self) -> Any:
+        return self._matrix.dtype
+
+    @property
+    def tensor(self) -> Array | None:
+        return self._matrix if is_torch_array(self._matrix) else None
+
+    @cached_property
+    def entries(self) -> EntryRange:
+        matrix = detached(self._matrix)
+        smallest, largest = float(matrix.min()), float(matrix.max())
+        if self._log_matrix is not None:
+            has_zeros = bool(np.isneginf(detached(self._log_matrix)).any())
+            return EntryRange(smallest, largest, has_zeros)
+        if smallest == 0:
+            positive = matrix[matrix > 0]
+            smallest = float(positive.min()) if positive.size else largest
+            return EntryRange(smallest, largest, True)
+        return EntryRange(smallest, largest, False)
+
+    @cached_property
+    def T(self) -> DenseKernel:
+        log_matrix = None if self._log_matrix is None else self._log_matrix.T
+        transpose = DenseKernel._trusted(self._matrix.T, log_matrix, symmetric=self.is_symmetric)
+        transpose.__dict__["T"] = self
+        return transpose
+
+    def apply(self, v: Array, *, out: np.ndarray | None = None) -> Array:
+        if is_torch_array(self._matrix):
+            self._check_last_axis(v)
+            return v @ self._matrix.T
+        v = np.asarray(v)
+        self._check_last_axis(v)
+        # One product for all leading axes: a batched matmul would call BLAS once per model.
+        rows = v.reshape(-1, v.shape[-1])
+        if out is not None:
+            np.matmul(rows, self._matrix.T, out=out.reshape(len(rows), self.shape[0]))
+            return out
+        return (rows @ self._matrix.T).reshape(*v.shape[:-1], self.shape[0])
+
+    def log_apply(self, log_v: Array) -> Array:
+        if not is_torch_array(self._matrix):
+            log_v = np.asarray(log_v)
+        self._check_last_axis(log_v)
+        return log_product(log_v, self._matrix.T, self._log_rows)
+
+    def _log_rows(self, index: Array) -> Array:
+        if self._log_matrix is not None:
+            return self._log_matrix[index]
+        return log_of(self._matrix[index])
+
+    def to_dense(self) -> Array:
+        return self._matrix
+
+    def convert(self, like: Array | None, dtype: Any) -> DenseKernel:
+        matrix = convert_like(self._matrix, like)
+        fits = self._log_matrix is not None or self.entries.fit(namespace(matrix).finfo(dtype))
+        matrix = convert_like(matrix, like, dtype) if fits else matrix
+        if matrix is self._matrix:
+            return self
+        log_matrix = self._log_matrix
+        if log_matrix is not None:  # logs keep their precision: they are large where K is small
+            log_matrix = convert_like(log_matrix, like)
+        return DenseKernel._trusted(matrix, log_matrix, symmetric=self.is_symmetric)
+
+    def scaled(self, log_u: Array, log_v: Array) -> DenseKernel:
+        xp = namespace(log_u)
+        logs = self._log_matrix if self._log_matrix is not None else log_of(self._matrix)
+        return DenseKernel._trusted(xp.exp(log_u[:, None] + logs + log_v[None, :]))
+
+    def inner(self, cost: Array) -> Array:
+        return (self._matrix * cost).sum()
+
+    def links(self) -> sp.coo_array:
+        if self._log_matrix is not None:
+            return sp.coo_array(~np.isneginf(detached(self._log_matrix)))
+        return sp.coo_array(detached(self._matrix) > 0)
+
+    def squared_distance_to_identity(self) -> float:
+        matrix = detached(self._matrix)
+        return float(np.square(matrix - np.eye(len(matrix), dtype=matrix.dtype)).sum(dtype=float))
+
+
+def check_matrix(matrix: Array, name: str) -> Array:
+    """``matrix`` as a floating array with two axes, neither of them empty."""
+    matrix = as_float_array(matrix, name)
+    if matrix.ndim != 2:
+        fail(
+            f"`{name}` must have two axes, source labels by target labels;"
+            f" got shape {tuple(matrix.shape)}.",
+            hint="one diagonal per sample is a `DiagonalKernel`",
+        )
+    if 0 in matrix.shape:
+        fail(
+            f"`{name}` must have at least one source and one target label;"
+            f" got shape {tuple(matrix.shape)}."
+        )
+    if not is_torch_array(matrix) and matrix.dtype == np.float16:
+        matrix = matrix.astype(np.float32)
+    return matrix
+
+
+def _check_symmetric(matrix: Array, name: str) -> None:
+    values = detached(matrix)
+    if values.shape[0] != values.shape[1]:
+        fail(f"a symmetric `{name}` must be square; got shape {values.shape}.")
+    finite = np.where(np.isfinite(values), values, 0)
+    slack = 8 * np.finfo(values.dtype).eps * np.abs(finite).max()
+    wrong = ~np.isclose(values, values.T, rtol=0, atol=slack)
+    if wrong.any():
+        i, j = np.argwhere(wrong)[0]
+        fail(
+            f"a `{name}` declared symmetric must equal its transpose; got {values[i, j]:g} at"
+            f" row {i}, column {j} and {values[j, i]:g} at row {j}, column {i}.",
+            hint="(K + K.T) / 2 is symmetric",
+        )

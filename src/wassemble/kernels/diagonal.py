@@ -1,0 +1,186 @@
+"""Kernels that move no mass between labels: the identity and the diagonal ones."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from wassemble._arrays import Array, convert_like, detached, is_torch_array, log_of, namespace
+from wassemble._checks import as_float_array, check_count, check_nonnegative, fail
+from wassemble.kernels.base import EntryRange, Kernel
+
+__all__ = ["DiagonalKernel", "IdentityKernel"]
+
+
+class IdentityKernel(Kernel):
+    """Each label is similar to itself alone.
+
+    Examples
+    --------
+    >>> IdentityKernel(3).apply([0.2, 0.3, 0.5])
+    array([0.2, 0.3, 0.5])
+    """
+
+    is_symmetric = True
+    is_diagonal = True
+    entries = EntryRange(1.0, 1.0, True)
+
+    def __init__(self, n_labels: int) -> None:
+        self._n_labels = check_count(n_labels, "n_labels")
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return (self._n_labels, self._n_labels)
+
+    @property
+    def dtype(self) -> None:
+        return None
+
+    @property
+    def T(self) -> IdentityKernel:
+        return self
+
+    def apply(self, v: Array, *, out: np.ndarray | None = None) -> Array:
+        v = v if is_torch_array(v) else np.asarray(v)
+        self._check_last_axis(v)
+        if out is None:
+            return v
+        np.copyto(out, v)
+        return out
+
+    def log_apply(self, log_v: Array) -> Array:
+        return self.apply(log_v)
+
+    def to_dense(self) -> np.ndarray:
+        return np.eye(self._n_labels)
+
+    def convert(self, like: Array | None, dtype: Any) -> IdentityKernel:
+        return self
+
+    def scaled(self, log_u: Array, log_v: Array) -> DiagonalKernel:
+        return DiagonalKernel._trusted(namespace(log_u).exp(log_u + log_v))
+
+    def inner(self, cost: Array) -> Array:
+        return cost.diagonal().sum()
+
+    def links(self) -> sp.coo_array:
+        return sp.coo_array(sp.eye_array(self._n_labels))
+
+    def squared_distance_to_identity(self) -> float:
+        return 0.0
+
+
+class DiagonalKernel(Kernel):
+    """Each label is similar to itself alone, by its own amount.
+
+    Parameters
+    ----------
+    diagonal : array of shape (n_labels,) or (n_samples, n_labels)
+        Finite and non-negative. With a sample axis, each sample has its own kernel
+        (the paper's best multi-label kernel, section 6.2).
+
+    Examples
+    --------
+    >>> DiagonalKernel([1.0, 0.5]).apply([0.6, 0.4])
+    array([0.6, 0.2])
+    """
+
+    is_symmetric = True
+    is_diagonal = True
+
+    def __init__(self, diagonal: Array) -> None:
+        diagonal = as_float_array(diagonal, "diagonal")
+        if diagonal.ndim not in (1, 2) or 0 in diagonal.shape:
+            fail(
+                "`diagonal` must have shape (n_labels,) or (n_samples, n_labels), none of them 0;"
+                f" got shape {tuple(diagonal.shape)}."
+            )
+        if not is_torch_array(diagonal) and diagonal.dtype == np.float16:
+            diagonal = diagonal.astype(np.float32)
+        place = "label {}" if diagonal.ndim == 1 else "sample {}, label {}"
+        check_nonnegative(diagonal, "diagonal", place.format)
+        self._hold(diagonal)
+
+    @classmethod
+    def _trusted(cls, diagonal: Array) -> DiagonalKernel:
+        kernel = cls.__new__(cls)
+        kernel._hold(diagonal)
+        return kernel
+
+    def _hold(self, diagonal: Array) -> None:
+        self.diagonal = diagonal
+        self.n_samples = diagonal.shape[0] if diagonal.ndim == 2 else None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return (self.diagonal.shape[-1], self.diagonal.shape[-1])
+
+    @property
+    def dtype(self) -> Any:
+        return self.diagonal.dtype
+
+    @property
+    def tensor(self) -> Array | None:
+        return self.diagonal if is_torch_array(self.diagonal) else None
+
+    @cached_property
+    def entries(self) -> EntryRange:
+        values = detached(self.diagonal)
+        positive = values[values > 0]
+        smallest = float(positive.min()) if positive.size else 0.0
+        return EntryRange(smallest, float(values.max()), True)
+
+    @property
+    def T(self) -> DiagonalKernel:
+        return self
+
+    @cached_property
+    def log_diagonal(self) -> Array:
+        """Log of the diagonal, -inf for 0."""
+        return log_of(self.diagonal)
+
+    def apply(self, v: Array, *, out: np.ndarray | None = None) -> Array:
+        v = v if is_torch_array(v) else np.asarray(v)
+        self._check_last_axis(v)
+        if out is not None:
+            return np.multiply(v, self.diagonal, out=out)
+        return v * self.diagonal
+
+    def log_apply(self, log_v: Array) -> Array:
+        log_v = log_v if is_torch_array(log_v) else np.asarray(log_v)
+        self._check_last_axis(log_v)
+        xp = namespace(log_v)
+        return xp.astype(log_v + self.log_diagonal, log_v.dtype, copy=False)
+
+    def to_dense(self) -> Array:
+        diagonal = self.diagonal
+        eye = convert_like(np.eye(self.shape[0]), diagonal, diagonal.dtype)
+        return diagonal[..., :, None] * eye
+
+    def convert(self, like: Array | None, dtype: Any) -> DiagonalKernel:
+        diagonal = convert_like(self.diagonal, like)
+        if self.entries.fit(namespace(diagonal).finfo(dtype)):
+            diagonal = convert_like(diagonal, like, dtype)
+        return self if diagonal is self.diagonal else DiagonalKernel._trusted(diagonal)
+
+    def scaled(self, log_u: Array, log_v: Array) -> DiagonalKernel:
+        return DiagonalKernel._trusted(namespace(log_u).exp(log_u + self.log_diagonal + log_v))
+
+    def inner(self, cost: Array) -> Array:
+        return (self.diagonal * cost.diagonal()).sum(-1)
+
+    def links(self) -> sp.coo_array:
+        used = detached(self.diagonal > 0).reshape(-1, self.shape[0]).any(axis=0)
+        return sp.coo_array(sp.diags_array(used.astype(float)))
+
+    def squared_distance_to_identity(self) -> Array:
+        squares = np.square(detached(self.diagonal) - 1).sum(axis=-1, dtype=float)
+        return float(squares) if self.n_samples is None else squares
+
+    def take(self, rows: Any) -> DiagonalKernel:
+        if self.n_samples is None:
+            return self
+        return DiagonalKernel._trusted(self.diagonal[rows])

@@ -1,0 +1,80 @@
+"""Kernels from costs, and how far a kernel is from the identity."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from wassemble._arrays import Array, detached, is_torch_array
+from wassemble._checks import check_positive_number, fail
+from wassemble.kernels.base import Kernel
+from wassemble.kernels.dense import DenseKernel, check_matrix
+
+__all__ = ["distance_to_identity", "kernel_from_cost"]
+
+
+def kernel_from_cost(cost: Array, epsilon: float, *, symmetric: bool = False) -> DenseKernel:
+    """K = exp(-cost / epsilon), kept in logarithms where it would underflow.
+
+    Parameters
+    ----------
+    cost : array of shape (n_source, n_target)
+        Dissimilarities, at least 0; infinity for pairs that must never be joined.
+    epsilon : float
+        Entropic regularisation, above 0: the larger, the further mass travels.
+    symmetric : bool
+        Declares that the cost equals its transpose (checked).
+
+    Examples
+    --------
+    >>> kernel_from_cost([[0.0, 1.0], [1.0, 0.0]], epsilon=1.0).to_dense().round(3)
+    array([[1.   , 0.368],
+           [0.368, 1.   ]])
+    """
+    epsilon = check_positive_number(epsilon, "epsilon")
+    cost = check_matrix(cost, "cost")
+    values = detached(cost)
+    for wrong, must in (
+        (np.isnan(values), "must not be nan"),
+        (values < 0, "must not be negative"),
+    ):
+        if wrong.any():
+            i, j = np.argwhere(wrong)[0]
+            fail(
+                f"`cost` {must}; got {values[i, j]:g} at source label {i}, target label {j}.",
+                hint="a cost is a dissimilarity; similarities make a `DenseKernel` as they are",
+            )
+    if is_torch_array(cost):
+        return DenseKernel.from_log(-cost.double() / epsilon, symmetric=symmetric).convert(
+            cost, cost.dtype
+        )
+    matrix = np.exp(cost / -epsilon)
+    largest = values.max(initial=0.0, where=np.isfinite(values))
+    if math.exp(-largest / epsilon) > np.finfo(matrix.dtype).smallest_normal:
+        return DenseKernel(matrix, symmetric=symmetric)
+    # float64 even for float32 costs: -1e4 has an absolute error of 5e-4 in float32.
+    exact = DenseKernel.from_log(cost.astype(np.float64) / -epsilon, symmetric=symmetric)
+    return exact.convert(None, matrix.dtype)
+
+
+def distance_to_identity(kernel: Kernel) -> float | np.ndarray:
+    """The paper's ||K - I||_F: 0 moves no mass; one value per sample if the kernel differs.
+
+    Examples
+    --------
+    >>> distance_to_identity(DenseKernel([[1.0, 0.3], [0.4, 1.0]]))
+    0.5
+    """
+    if not isinstance(kernel, Kernel):
+        fail(
+            f"`kernel` must be a Kernel; got {type(kernel).__name__}.",
+            hint="`DenseKernel(matrix)` makes one from an array",
+        )
+    if kernel.shape[0] != kernel.shape[1]:
+        fail(
+            "the distance to the identity needs as many source as target labels;"
+            f" got {kernel.shape[0]} and {kernel.shape[1]}."
+        )
+    squared = kernel.squared_distance_to_identity()
+    return math.sqrt(squared) if isinstance(squared, float) else np.sqrt(squared)

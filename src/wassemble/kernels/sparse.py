@@ -1,0 +1,225 @@
+"""Kernels that store only the entries above 0."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from wassemble._arrays import Array, convert_like, detached, is_torch_array, log_of, namespace
+from wassemble._checks import fail
+from wassemble.kernels.base import EntryRange, Kernel
+
+__all__ = ["SparseKernel"]
+
+
+class SparseKernel(Kernel):
+    """Kernel from a SciPy sparse matrix; pairs of labels that are not stored have similarity 0.
+
+    Parameters
+    ----------
+    matrix : scipy.sparse array or matrix of shape (n_source, n_target)
+        Any format; copied to CSR, duplicates added up.
+    symmetric : bool
+        Declares that the matrix equals its transpose (checked).
+
+    Examples
+    --------
+    >>> import scipy.sparse
+    >>> SparseKernel(scipy.sparse.eye_array(3)).apply([0.2, 0.3, 0.5])
+    array([0.2, 0.3, 0.5])
+    """
+
+    def __init__(self, matrix: sp.sparray | sp.spmatrix, *, symmetric: bool = False) -> None:
+        if not sp.issparse(matrix):
+            fail(
+                f"`SparseKernel` takes a SciPy sparse matrix; got {type(matrix).__name__}.",
+                hint="`DenseKernel` takes arrays; scipy.sparse.csr_array(array) makes one sparse",
+            )
+        csr = sp.csr_array(matrix, copy=True)
+        if csr.ndim != 2 or 0 in csr.shape:
+            fail(
+                "`kernel` must have at least one source and one target label;"
+                f" got shape {csr.shape}."
+            )
+        if csr.dtype.kind not in "fiub":
+            fail(f"`kernel` must hold real numbers; got a sparse matrix of dtype {csr.dtype}.")
+        if csr.dtype not in (np.float32, np.float64):
+            csr = csr.astype(np.float32 if csr.dtype == np.float16 else np.float64)
+        csr.sum_duplicates()
+        _check_stored(csr)
+        csr.eliminate_zeros()
+        if symmetric:
+            _check_symmetric(csr)
+        self._hold(csr, symmetric=symmetric)
+
+    @classmethod
+    def _trusted(cls, csr: sp.csr_array, *, symmetric: bool = False) -> SparseKernel:
+        kernel = cls.__new__(cls)
+        kernel._hold(csr, symmetric=symmetric)
+        return kernel
+
+    def _hold(self, csr: sp.csr_array, *, symmetric: bool) -> None:
+        self._csr = csr
+        self.is_symmetric = symmetric
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        n_source, n_target = self._csr.shape
+        return (n_source, n_target)
+
+    @property
+    def dtype(self) -> Any:
+        return self._csr.dtype
+
+    @property
+    def n_stored(self) -> int:
+        """Number of stored entries."""
+        return int(self._csr.nnz)
+
+    @cached_property
+    def entries(self) -> EntryRange:
+        if self.n_stored == 0:
+            return EntryRange(0.0, 0.0, True)
+        data = self._csr.data
+        full = self.n_stored == self.shape[0] * self.shape[1]
+        return EntryRange(float(data.min()), float(data.max()), not full)
+
+    @cached_property
+    def T(self) -> SparseKernel:
+        csr = self._csr if self.is_symmetric else self._csr.T.tocsr()
+        transpose = SparseKernel._trusted(csr, symmetric=self.is_symmetric)
+        transpose.__dict__["T"] = self
+        return transpose
+
+    def apply(self, v: Array, *, out: np.ndarray | None = None) -> Array:
+        if is_torch_array(v):
+            return self._apply_torch(v)
+        v = np.asarray(v)
+        self._check_last_axis(v)
+        rows = v.reshape(-1, v.shape[-1])
+        image = (self._csr @ rows.T).T.reshape(*v.shape[:-1], self.shape[0])
+        if out is None:
+            return np.ascontiguousarray(image)
+        np.copyto(out, image)
+        return out
+
+    def _apply_torch(self, v: Array) -> Array:
+        self._check_last_axis(v)
+        rows, columns, data = self._coordinates(v)
+        image = v.new_zeros((*v.shape[:-1], self.shape[0]))
+        return image.index_add(-1, rows, v[..., columns] * data.to(v.dtype))
+
+    def _coordinates(self, like: Array) -> tuple[Array, Array, Array]:
+        rows = np.repeat(np.arange(self.shape[0]), np.diff(self._csr.indptr))
+        columns = self._csr.indices.astype(np.int64)
+        return (
+            convert_like(rows, like),
+            convert_like(columns, like),
+            convert_like(self._csr.data, like),
+        )
+
+    @cached_property
+    def _double(self) -> sp.csr_array:
+        return self._csr.astype(np.float64, copy=False)
+
+    def log_apply(self, log_v: Array) -> Array:
+        if is_torch_array(log_v):
+            return self._log_apply_torch(log_v)
+        log_v = np.asarray(log_v)
+        self._check_last_axis(log_v)
+        rows = log_v.reshape(-1, log_v.shape[-1]).astype(np.float64, copy=False)
+        top = rows.max(axis=-1, keepdims=True)
+        top[~np.isfinite(top)] = 0
+        image = (self._double @ np.exp(rows - top).T).T
+        # The same certificate as in `log_product`: too small means maybe underflowed.
+        info = np.finfo(np.float64)
+        unsure = (image < self.shape[1] * info.smallest_normal / info.eps).any(axis=1)
+        log_image = log_of(image) + top
+        for row in np.flatnonzero(unsure):
+            log_image[row] = self._exact_log_row(rows[row])
+        return log_image.reshape(*log_v.shape[:-1], self.shape[0]).astype(log_v.dtype, copy=False)
+
+    def _exact_log_row(self, log_v: np.ndarray) -> np.ndarray:
+        """log(K exp(log_v)) of one vector by a log-sum-exp over the stored entries."""
+        csr = self._double
+        used = np.flatnonzero(np.diff(csr.indptr))  # reduceat cannot see an empty row
+        starts = csr.indptr[used]
+        logs = log_v[csr.indices] + np.log(csr.data)
+        image = np.full(self.shape[0], -np.inf)
+        if len(used):
+            top = np.maximum.reduceat(logs, starts)
+            top[~np.isfinite(top)] = 0
+            spread = np.exp(logs - np.repeat(top, np.diff(csr.indptr)[used]))
+            image[used] = log_of(np.add.reduceat(spread, starts)) + top
+        return image
+
+    def _log_apply_torch(self, log_v: Array) -> Array:
+        self._check_last_axis(log_v)
+        rows, columns, data = self._coordinates(log_v)
+        logs = log_v[..., columns] + data.to(log_v.dtype).log()
+        top = log_v.new_full((*log_v.shape[:-1], self.shape[0]), -float("inf"))
+        index = rows.expand(logs.shape)
+        top = top.scatter_reduce(-1, index, logs.detach(), "amax")
+        top = namespace(top).where(top.isfinite(), top, 0.0)
+        spread = (logs - top[..., rows]).exp()
+        return log_of(top.new_zeros(top.shape).index_add(-1, rows, spread)) + top
+
+    def to_dense(self) -> np.ndarray:
+        return self._csr.toarray()
+
+    def convert(self, like: Array | None, dtype: Any) -> SparseKernel:
+        # Products with tensors read the CSR arrays as they are.
+        if like is not None or dtype == self.dtype or not self.entries.fit(np.finfo(dtype)):
+            return self
+        return SparseKernel._trusted(self._csr.astype(dtype), symmetric=self.is_symmetric)
+
+    def scaled(self, log_u: Array, log_v: Array) -> SparseKernel:
+        left, right = detached(log_u), detached(log_v)
+        rows = np.repeat(left, np.diff(self._csr.indptr))
+        data = np.exp(rows + np.log(self._csr.data.astype(np.float64)) + right[self._csr.indices])
+        return SparseKernel._trusted(
+            sp.csr_array((data, self._csr.indices, self._csr.indptr), shape=self.shape)
+        )
+
+    def inner(self, cost: Array) -> Array:
+        rows = np.repeat(np.arange(self.shape[0]), np.diff(self._csr.indptr))
+        return (self._csr.data * cost[rows, self._csr.indices]).sum()
+
+    def links(self) -> sp.coo_array:
+        return sp.coo_array(self._csr)
+
+    def squared_distance_to_identity(self) -> float:
+        return float(((self._double - sp.eye_array(self.shape[0])) ** 2).sum())
+
+
+def _check_stored(csr: sp.csr_array) -> None:
+    for bad, must in (
+        (np.isnan(csr.data), "must not be nan"),
+        (np.isinf(csr.data), "must be finite"),
+        (csr.data < 0, "must not be negative"),
+    ):
+        if bad.any():
+            k = int(np.argmax(bad))
+            row = int(np.searchsorted(csr.indptr, k, side="right")) - 1
+            fail(
+                f"`kernel` {must}; got {csr.data[k]:g} at source label {row},"
+                f" target label {csr.indices[k]}."
+            )
+
+
+def _check_symmetric(csr: sp.csr_array) -> None:
+    if csr.shape[0] != csr.shape[1]:
+        fail(f"a symmetric `kernel` must be square; got shape {csr.shape}.")
+    difference = abs(csr - csr.T).tocoo()
+    slack = 8 * np.finfo(csr.dtype).eps * (csr.data.max() if csr.nnz else 0)
+    wrong = difference.data > slack
+    if wrong.any():
+        i, j = difference.row[wrong][0], difference.col[wrong][0]
+        fail(
+            f"a `kernel` declared symmetric must equal its transpose; got {csr[i, j]:g} at"
+            f" row {i}, column {j} and {csr[j, i]:g} at row {j}, column {i}.",
+            hint="(K + K.T) / 2 is symmetric",
+        )

@@ -1,0 +1,25 @@
+"""Solvers: predictions and kernels in, a consensus and its evidence out. No labels, no files."""
+
+from wassemble.solvers.barycenter import solve_barycenter
+from wassemble.solvers.mass import Balanced, MassRule, Unbalanced
+from wassemble.solvers.means import arithmetic_mean, geometric_mean, hellinger_mean, power_mean
+from wassemble.solvers.problem import BarycenterProblem
+from wassemble.solvers.result import BarycenterResult
+from wassemble.solvers.selection import SolverChoice, select_solver
+from wassemble.solvers.status import Status
+
+__all__ = [
+    "Balanced",
+    "BarycenterProblem",
+    "BarycenterResult",
+    "MassRule",
+    "SolverChoice",
+    "Status",
+    "Unbalanced",
+    "arithmetic_mean",
+    "geometric_mean",
+    "hellinger_mean",
+    "power_mean",
+    "select_solver",
+    "solve_barycenter",
+]

@@ -1,0 +1,70 @@
+"""What may happen to mass on its way: kept (Algorithm 1) or created and destroyed (Algorithm 2)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from wassemble._checks import check_positive_number
+
+__all__ = ["Balanced", "MassRule", "Unbalanced"]
+
+
+@dataclass(frozen=True)
+class Balanced:
+    """Mass is kept: histograms in, a histogram out (Algorithm 1, multi-class).
+
+    Examples
+    --------
+    >>> Balanced().order
+    0.0
+    """
+
+    @property
+    def order(self) -> float:
+        """Order of the power mean of line p: 0, the geometric mean."""
+        return 0.0
+
+    @property
+    def exponent(self) -> float:
+        """Exponent of lines u and v."""
+        return 1.0
+
+
+@dataclass(frozen=True)
+class Unbalanced:
+    """Mass may be created and destroyed at a price: scores in, scores out (Algorithm 2).
+
+    Parameters
+    ----------
+    mass_penalty : float
+        Price of creating or destroying mass (the paper's lambda), above 0.
+    epsilon : float
+        Entropic regularisation, the same as in ``K = exp(-cost / epsilon)``, above 0.
+
+    Examples
+    --------
+    >>> round(Unbalanced(2.0, epsilon=0.3).order, 4)
+    0.1304
+    """
+
+    mass_penalty: float
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        mass_penalty = check_positive_number(self.mass_penalty, "mass_penalty")
+        object.__setattr__(self, "mass_penalty", mass_penalty)
+        object.__setattr__(self, "epsilon", check_positive_number(self.epsilon, "epsilon"))
+
+    @property
+    def order(self) -> float:
+        """Order of the power mean of line p: epsilon / (epsilon + mass_penalty)."""
+        return self.epsilon / (self.epsilon + self.mass_penalty)
+
+    @property
+    def exponent(self) -> float:
+        """Exponent of lines u and v: 1 - order."""
+        return self.mass_penalty / (self.epsilon + self.mass_penalty)
+
+
+MassRule: TypeAlias = Balanced | Unbalanced

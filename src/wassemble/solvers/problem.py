@@ -1,0 +1,348 @@
+"""A barycenter problem: checked shapes, weights and kernels; entries are checked tile by tile."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from wassemble._arrays import Array, convert_like, detached, find_torch, log_of, namespace
+from wassemble._checks import (
+    as_float_array,
+    check_count,
+    check_nonnegative,
+    check_tolerance,
+    fail,
+)
+from wassemble.kernels import Kernel, as_kernel
+from wassemble.solvers.components import Components
+from wassemble.solvers.mass import Balanced, MassRule, Unbalanced
+from wassemble.solvers.means import check_weights
+
+if TYPE_CHECKING:
+    from wassemble.solvers.result import BarycenterResult
+
+__all__ = ["BarycenterProblem", "Group", "Tile"]
+
+
+@dataclass
+class Group:
+    """Models of a tile that share a kernel: their products are one product."""
+
+    kernel: Kernel
+    histograms: Array  # (n_models of the group, n_rows, n_source)
+    models: slice  # their place among the models of the tile
+
+    def take(self, rows: Any) -> Group:
+        """The group for the samples ``rows`` of the tile."""
+        return Group(self.kernel.take(rows), self.histograms[:, rows], self.models)
+
+
+@dataclass
+class Tile:
+    """Some samples of a problem, ready to be swept; models are ordered by kernel."""
+
+    groups: list[Group]
+    weights: Array  # (n_models, 1, 1) or (n_models, 1, n_target)
+    log_v: Array | None  # where to start, (n_models, n_rows, n_target); None starts at v = 1
+
+    @property
+    def n_rows(self) -> int:
+        """Number of samples."""
+        return int(self.groups[0].histograms.shape[1])
+
+    @property
+    def n_models(self) -> int:
+        """Number of models that vote."""
+        return int(self.weights.shape[0])
+
+    def take(self, rows: Any) -> Tile:
+        """The tile of the samples ``rows``."""
+        log_v = None if self.log_v is None else self.log_v[:, rows]
+        return Tile([group.take(rows) for group in self.groups], self.weights, log_v)
+
+
+class BarycenterProblem:
+    """What `solve_barycenter` solves; takes the same arguments.
+
+    Ask `select_solver` about it to learn which arithmetic would run, and why.
+
+    Examples
+    --------
+    >>> problem = BarycenterProblem([[0.5, 0.5], [0.9, 0.1]], [[1.0, 0.2], [0.2, 1.0]])
+    >>> problem
+    BarycenterProblem(2 models, 1 samples, 2 target labels, Balanced())
+    """
+
+    def __init__(
+        self,
+        histograms: Sequence[Any] | Array,
+        kernels: Any,
+        *,
+        weights: Any = None,
+        mass: MassRule | None = None,
+        max_iterations: int = 1000,
+        tolerance: float | None = 1e-6,
+        debias: bool = False,
+        normalize: bool = False,
+        initial: BarycenterResult | None = None,
+    ) -> None:
+        self.mass = Balanced() if mass is None else mass
+        if not isinstance(self.mass, Balanced | Unbalanced):
+            fail(
+                f"`mass` must be Balanced() or Unbalanced(mass_penalty, epsilon=...); got {mass!r}."
+            )
+        self.max_iterations = check_count(max_iterations, "max_iterations")
+        self.debias = debias
+        self.normalize = normalize
+        self._read_histograms(histograms, kernels, weights)
+        self._read_kernels(kernels)
+        reference = self.like if self.like is not None else np.empty(0)
+        self.weights = check_weights(weights, self.n_models, self.n_target, like=reference)
+        self._group_models()
+        self.tolerance = self._attainable(check_tolerance(tolerance))
+        if debias:
+            self._check_debias()
+        self._read_initial(initial)
+
+    # -- reading ---------------------------------------------------------------------
+
+    def _read_histograms(self, histograms: Any, kernels: Any, weights: Any) -> None:
+        tensors = [k.tensor for k in _as_list(kernels) if isinstance(k, Kernel)]
+        self.like = find_torch(histograms, weights, kernels, tensors)
+        try:
+            arrays = [as_float_array(h, "histograms", like=self.like) for h in histograms]
+        except TypeError:
+            fail(f"`histograms` must be one array per model; got {type(histograms).__name__}.")
+        if not arrays:
+            fail("`histograms` must hold at least one model; got none.")
+        axes = {array.ndim for array in arrays}
+        if axes not in ({1}, {2}):
+            fail(
+                "`histograms` must hold one array of shape (n_samples, n_source), or (n_source,)"
+                f" for one sample, per model; got shapes {_shapes(arrays)}."
+            )
+        self.drops_sample_axis = axes == {1}
+        if self.drops_sample_axis:
+            arrays = [array[None, :] for array in arrays]
+        sizes = {int(array.shape[0]) for array in arrays}
+        if len(sizes) > 1:
+            fail(
+                "`histograms` must hold the same samples for every model;"
+                f" got {_listed(array.shape[0] for array in arrays)} samples."
+            )
+        self.n_models = len(arrays)
+        self.n_samples = sizes.pop()
+        self._eps = [float(namespace(array).finfo(array.dtype).eps) for array in arrays]
+        if self.like is None:
+            self.dtype = np.result_type(np.float32, *(array.dtype for array in arrays))
+        else:
+            xp = namespace(self.like)
+            self.dtype = xp.result_type(xp.float32, *arrays)
+            arrays = [xp.astype(array, self.dtype, copy=False) for array in arrays]
+        self._arrays = arrays
+        # Models that already lie in one array need no copy to share a product.
+        stacked = isinstance(histograms, np.ndarray) and histograms.ndim == 3 and self.like is None
+        self._stacked = histograms if stacked and histograms.dtype.kind == "f" else None
+
+    def _read_kernels(self, kernels: Any) -> None:
+        if isinstance(kernels, list | tuple) and kernels and not _is_matrix(kernels):
+            given = list(kernels)
+        else:
+            given = [kernels] * self.n_models
+        # A kernel that stands for several models stays one object: they share its products.
+        distinct = {
+            id(kernel): as_kernel(kernel).convert(self.like, self.dtype) for kernel in given
+        }
+        found = [distinct[id(kernel)] for kernel in given]
+        if len(found) != self.n_models:
+            fail(
+                f"`kernels` must be one kernel for all {self.n_models} models or one per model;"
+                f" got {len(found)}."
+            )
+        for model, (kernel, array) in enumerate(zip(found, self._arrays, strict=True)):
+            if kernel.shape[0] != array.shape[1]:
+                fail(
+                    f"the kernel of model {model} must have one row per source label;"
+                    f" got {kernel.shape[0]} rows and {array.shape[1]} labels.",
+                    hint="a kernel's rows are source labels and its columns target labels:"
+                    " `kernel.T` swaps them"
+                    if kernel.shape[1] == array.shape[1]
+                    else None,
+                )
+            if kernel.n_samples is not None and kernel.n_samples != self.n_samples:
+                fail(
+                    f"the kernel of model {model} must have one diagonal for each of the"
+                    f" {self.n_samples} samples; got {kernel.n_samples}."
+                )
+        targets = [kernel.shape[1] for kernel in found]
+        if len(set(targets)) > 1:
+            fail(
+                "every kernel must have the same target labels (columns);"
+                f" got {_listed(targets)} of them."
+            )
+        self.kernels = found
+        self.n_target = targets[0]
+
+    def _group_models(self) -> None:
+        """Order the models that vote by kernel; a model of weight 0 takes no part."""
+        votes = detached(self.weights).reshape(self.n_models, -1).any(axis=1)
+        by_kernel: dict[int, list[int]] = {}
+        for model in np.flatnonzero(votes):
+            by_kernel.setdefault(id(self.kernels[model]), []).append(int(model))
+        self._members = list(by_kernel.values())
+        self.model_order = [model for members in self._members for model in members]
+
+    def _attainable(self, tolerance: float | None) -> float | None:
+        """The tolerance, raised to what sums of this floating type can resolve."""
+        if tolerance is None:
+            return None
+        eps = float(namespace(self._arrays[0]).finfo(self.dtype).eps)
+        return max(tolerance, 16 * eps)
+
+    def _check_debias(self) -> None:
+        if not isinstance(self.mass, Balanced):
+            fail(
+                f"`debias=True` must go with mass=Balanced(); got {self.mass}.",
+                hint="the debiased barycenter is defined for histograms",
+            )
+        if len(self._members) > 1 or not self.kernels[self.model_order[0]].is_symmetric:
+            fail(
+                "`debias=True` must go with one kernel, declared symmetric, for all models;"
+                f" got {_listed(str(k) for k in dict.fromkeys(self.kernels))}.",
+                hint="DenseKernel(matrix, symmetric=True) and kernel_from_cost(...,"
+                " symmetric=True) declare it",
+            )
+
+    def _read_initial(self, initial: BarycenterResult | None) -> None:
+        self.initial: Array | None = None
+        if initial is None:
+            return
+        if not hasattr(initial, "log_scalings"):
+            fail(f"`initial` must be an earlier BarycenterResult; got {type(initial).__name__}.")
+        log_v = initial.log_scalings()
+        expected = (self.n_models, self.n_samples, self.n_target)
+        if tuple(log_v.shape) != expected:
+            fail(
+                f"`initial` must have the shape of this problem, (n_models, n_samples, n_target) ="
+                f" {expected}; got {tuple(log_v.shape)}."
+            )
+        xp = namespace(log_v)
+        # A label that was out of reach then may be reachable now: start it at v = 1.
+        log_v = xp.where(xp.isfinite(log_v), log_v, 0.0)
+        self.initial = convert_like(log_v, self.like)
+
+    # -- what solvers ask ------------------------------------------------------------
+
+    @cached_property
+    def components(self) -> Components:
+        """Components of the target labels under the voting models' kernels."""
+        return Components([self.kernels[model] for model in self.model_order])
+
+    @cached_property
+    def has_empty_labels(self) -> bool:
+        """Whether some kernel has a row or a column of zeros."""
+        return any(
+            not (kernel.apply(np.ones(kernel.shape[1])) > 0).all()
+            or not (kernel.apply_transpose(np.ones(kernel.shape[0])) > 0).all()
+            for kernel in self.voting_kernels
+        )
+
+    @property
+    def voting_kernels(self) -> list[Kernel]:
+        """One kernel per group of voting models."""
+        return [self.kernels[members[0]] for members in self._members]
+
+    def tile(self, start: int, stop: int) -> Tile:
+        """The samples from ``start`` to ``stop``, their entries checked."""
+        groups = []
+        first = 0
+        for members in self._members:
+            models = slice(first, first + len(members))
+            histograms = self._read_entries(members, start, stop)
+            kernel = self.kernels[members[0]].take(slice(start, stop))
+            groups.append(Group(kernel, histograms, models))
+            first = models.stop
+        log_v = None
+        if self.initial is not None:
+            log_v = self.initial[self.model_order, start:stop]
+        return Tile(groups, self._tile_weights, log_v)
+
+    def log_histogram(self, model: int, sample: int) -> Array:
+        """Log of one histogram as it was solved, float64."""
+        xp = namespace(self._arrays[0])
+        row = self._read_entries([model], sample, sample + 1)[0, 0]
+        return log_of(xp.astype(row, xp.float64))
+
+    @cached_property
+    def _tile_weights(self) -> Array:
+        weights = self.weights[self.model_order]
+        return weights[:, None, None] if weights.ndim == 1 else weights[:, None, :]
+
+    def _read_entries(self, members: list[int], start: int, stop: int) -> Array:
+        xp = namespace(self._arrays[0])
+        if self._stacked is not None and len(members) == self.n_models:
+            stack = self._stacked[:, start:stop]
+        else:
+            stack = xp.stack([self._arrays[model][start:stop] for model in members])
+
+        def place(model: int, sample: int, label: int) -> str:
+            return f"model {members[model]}, sample {start + sample}, source label {label}"
+
+        check_nonnegative(stack, "histograms", place)
+        stack = xp.astype(stack, self.dtype, copy=False)
+        if self.normalize or isinstance(self.mass, Balanced):
+            sums = xp.sum(stack, axis=-1)
+            if self.normalize:
+                self._check_some_mass(detached(sums), members, start)
+                return stack / sums[..., None]
+            self._check_sums(detached(sums), members, start)
+        return stack
+
+    def _check_some_mass(self, sums: np.ndarray, members: list[int], start: int) -> None:
+        if not sums.all():
+            model, sample = np.argwhere(sums == 0)[0]
+            fail(
+                "`histograms` must have some mass in each row to be normalised; got a row of"
+                f" zeros at model {members[model]}, sample {start + sample}.",
+                hint="leave such samples out, or give the model weight 0",
+            )
+
+    def _check_sums(self, sums: np.ndarray, members: list[int], start: int) -> None:
+        for model, row in zip(members, sums, strict=True):
+            slack = 10 * self._eps[model] * self._arrays[model].shape[1] ** 0.5
+            wrong = np.abs(row - 1) > slack
+            if wrong.any():
+                sample = int(np.argmax(wrong))
+                fail(
+                    "`histograms` must sum to 1 in each row when mass is Balanced();"
+                    f" got {row[sample]:.8g} at model {model}, sample {start + sample}.",
+                    hint="normalize=True divides each row by its sum;"
+                    " mass=Unbalanced(mass_penalty, epsilon=...) takes scores of any mass",
+                )
+
+    def __repr__(self) -> str:
+        return (
+            f"BarycenterProblem({self.n_models} models, {self.n_samples} samples,"
+            f" {self.n_target} target labels, {self.mass})"
+        )
+
+
+def _as_list(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, list | tuple) else [value]
+
+
+def _is_matrix(value: Any) -> bool:
+    """Whether a list is a matrix written as nested lists of numbers."""
+    return isinstance(value[0], list | tuple) and all(np.isscalar(x) for x in value[0])
+
+
+def _shapes(arrays: list[Array]) -> str:
+    return _listed(str(tuple(array.shape)) for array in arrays)
+
+
+def _listed(values: Any) -> str:
+    return ", ".join(str(value) for value in values)

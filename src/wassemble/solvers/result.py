@@ -1,0 +1,215 @@
+"""What a solve found, and how far it can be trusted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from wassemble._arrays import Array, convert_like, log_quotient, namespace
+from wassemble._checks import as_float_array, check_nonnegative, fail
+from wassemble.solvers.problem import BarycenterProblem
+from wassemble.solvers.selection import SolverChoice
+from wassemble.solvers.status import Status
+
+__all__ = ["BarycenterResult"]
+
+
+@dataclass(frozen=True, repr=False)
+class BarycenterResult:
+    """A consensus with its evidence, as `solve_barycenter` returns it.
+
+    Properties without a sample axis belong to a problem that was given without one.
+
+    Attributes
+    ----------
+    problem : BarycenterProblem
+        What was solved; ``problem.tolerance`` is the tolerance in force, raised to what
+        the floating type can resolve.
+    solver : SolverChoice
+        Which arithmetic ran, and why.
+    n_log_rows : int
+        Rows solved in log arithmetic.
+    """
+
+    problem: BarycenterProblem
+    solver: SolverChoice
+    barycenters: Array
+    statuses: np.ndarray
+    residuals: np.ndarray
+    iterations: np.ndarray
+    n_log_rows: int
+    log_v: Array | None
+
+    @property
+    def barycenter(self) -> Array:
+        """The consensus, ``(n_samples, n_target)`` or ``(n_target,)``."""
+        return self.barycenters[0] if self.problem.drops_sample_axis else self.barycenters
+
+    @property
+    def status(self) -> np.ndarray | Status:
+        """How each row ended: codes to compare with `Status`, or one `Status`."""
+        if self.problem.drops_sample_axis:
+            return Status(int(self.statuses[0]))
+        return self.statuses
+
+    @property
+    def residual(self) -> np.ndarray | float:
+        """By how much the couplings' target marginals moved in the last sweep.
+
+        L1, relative to the consensus, of the model that moved most; 0 at the fixed
+        point. Balanced, it is by how much they still differ from the consensus.
+        """
+        return self._per_row(self.residuals)
+
+    @property
+    def n_iterations(self) -> np.ndarray | int:
+        """Sweeps until each row stopped; 0 for a closed form."""
+        return self._per_row(self.iterations)
+
+    @property
+    def converged(self) -> np.ndarray | bool:
+        """Whether the residual reached the tolerance; never for a fixed number of sweeps."""
+        if self.problem.tolerance is None:
+            reached = self.iterations == 0
+        else:
+            reached = (self.residuals <= self.problem.tolerance) & (
+                self.statuses != Status.DIVERGED
+            )
+        return self._per_row(reached)
+
+    @property
+    def normalized(self) -> bool:
+        """Whether rows were divided by their sums first."""
+        return self.problem.normalize
+
+    def _per_row(self, values: np.ndarray) -> Any:
+        return values[0].item() if self.problem.drops_sample_axis else values
+
+    # -- couplings -------------------------------------------------------------------
+
+    def coupling(self, model: int, sample: int = 0) -> Array:
+        """Transport plan between a model and the consensus, ``(n_source, n_target)``.
+
+        Its rows sum to the model's histogram (balanced) and, at convergence, its columns
+        to the consensus; unbalanced, the weighted sum over models of its columns is the
+        consensus. Before convergence the columns are off by about the residual. With
+        diagonal kernels a balanced coupling is the model's own histogram: nothing moves.
+        """
+        return convert_like(self._coupling(model, sample).to_dense(), self.problem.like)
+
+    def _coupling(self, model: int, sample: int) -> Any:
+        model, sample = self._check_model(model), self._check_sample(sample)
+        log_u, log_v = self._log_scalings_of(model, sample)
+        kernel = self.problem.kernels[model].take(slice(sample, sample + 1))
+        return kernel.scaled(log_u, log_v)
+
+    def contributions(self, label: int, sample: int = 0) -> list[Array]:
+        """Where the mass of one consensus label came from (the paper's mapping table).
+
+        Returns
+        -------
+        shares : list of arrays of shape (n_source,), one per model
+            Percent of the label's mass that each source label sent; all 0 for a model
+            that sent nothing there or has weight 0.
+        """
+        sample = self._check_sample(sample)
+        if not 0 <= label < self.problem.n_target:
+            fail(f"`label` must be from 0 to {self.problem.n_target - 1}; got {label}.")
+        shares = []
+        for model in range(self.problem.n_models):
+            if model not in self.problem.model_order:
+                shares.append(np.zeros(self.problem.kernels[model].shape[0]))
+                continue
+            log_u, log_v = self._log_scalings_of(model, sample)
+            xp = namespace(log_u)
+            only = xp.where(_arange_like(log_v) == label, log_v, -xp.inf)
+            kernel = self.problem.kernels[model].take(slice(sample, sample + 1))
+            sent = xp.exp(log_u + xp.reshape(kernel.log_apply(only), log_u.shape))
+            total = xp.sum(sent)
+            shares.append(100 * sent / xp.where(total > 0, total, 1.0))
+        return shares
+
+    def transport_cost(self, costs: Any) -> Array:
+        """Cost of moving each model onto the consensus, <C_l, coupling>.
+
+        Parameters
+        ----------
+        costs : array of shape (n_source, n_target), or one per model
+            Finite and non-negative.
+
+        Returns
+        -------
+        cost : array of shape (n_models, n_samples) or (n_models,)
+            0 for a model of weight 0, which has no coupling.
+        """
+        problem = self.problem
+        each = costs if isinstance(costs, list | tuple) else [costs] * problem.n_models
+        if len(each) != problem.n_models:
+            fail(
+                f"`costs` must be one array for all {problem.n_models} models or one per model;"
+                f" got {len(each)}."
+            )
+        each = [self._check_cost(cost, model) for model, cost in enumerate(each)]
+        total = convert_like(np.zeros((problem.n_models, problem.n_samples)), problem.like)
+        for model in problem.model_order:
+            for sample in range(problem.n_samples):
+                total[model, sample] = self._coupling(model, sample).inner(each[model])
+        return total[:, 0] if problem.drops_sample_axis else total
+
+    def _check_cost(self, cost: Any, model: int) -> Array:
+        cost = as_float_array(cost, "costs", like=self.problem.like)
+        shape = self.problem.kernels[model].shape
+        if tuple(cost.shape) != shape:
+            fail(
+                f"the cost of model {model} must have the shape of its kernel, {shape};"
+                f" got {tuple(cost.shape)}."
+            )
+        check_nonnegative(cost, "costs", "source label {}, target label {}".format)
+        return cost
+
+    # -- scalings --------------------------------------------------------------------
+
+    def log_scalings(self) -> Array:
+        """Logs of v, ``(n_models, n_samples, n_target)``: what `initial=` starts from."""
+        if self.log_v is None:
+            fail("this result was computed without its scalings.", hint="use `solve_barycenter`")
+        return self.log_v
+
+    def _log_scalings_of(self, model: int, sample: int) -> tuple[Array, Array]:
+        problem = self.problem
+        log_v = self.log_scalings()[model, sample]
+        kernel = problem.kernels[model].take(slice(sample, sample + 1))
+        xp = namespace(log_v)
+        log_kv = xp.reshape(kernel.log_apply(log_v[None]), (-1,))
+        log_source = problem.log_histogram(model, sample)
+        return problem.mass.exponent * log_quotient(log_source, log_kv), log_v
+
+    def _check_model(self, model: int) -> int:
+        if not 0 <= model < self.problem.n_models:
+            fail(f"`model` must be from 0 to {self.problem.n_models - 1}; got {model}.")
+        if model not in self.problem.model_order:
+            fail(f"model {model} has weight 0: it took no part and has no coupling.")
+        return model
+
+    def _check_sample(self, sample: int) -> int:
+        if not 0 <= sample < self.problem.n_samples:
+            fail(f"`sample` must be from 0 to {self.problem.n_samples - 1}; got {sample}.")
+        return sample
+
+    def __repr__(self) -> str:
+        counts = np.bincount(self.statuses, minlength=len(Status))
+        ends = [
+            f"{count} {s.name.lower()}" for s, count in zip(Status, counts, strict=True) if count
+        ]
+        worst = self.residuals.max(initial=0)
+        return (
+            f"BarycenterResult({self.problem.n_samples} samples, {self.problem.n_target} target"
+            f" labels: {', '.join(ends) or 'none'}; residual at most {worst:.2g};"
+            f" {self.solver.name})"
+        )
+
+
+def _arange_like(vector: Array) -> Array:
+    return convert_like(np.arange(vector.shape[0]), vector)

@@ -1,0 +1,78 @@
+"""Which solver a problem gets, and why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from wassemble.solvers.mass import Balanced
+from wassemble.solvers.problem import BarycenterProblem
+from wassemble.solvers.sweeps import PlainLimits
+
+__all__ = ["SolverChoice", "select_solver"]
+
+
+@dataclass(frozen=True)
+class SolverChoice:
+    """The arithmetic that solves a problem.
+
+    Attributes
+    ----------
+    name : {"closed form", "plain", "log"}
+        "plain" hands rows that outgrow it to "log".
+    reason : str
+        Why, in a sentence.
+    """
+
+    name: Literal["closed form", "plain", "log"]
+    reason: str
+
+
+def select_solver(problem: BarycenterProblem) -> SolverChoice:
+    """The solver that `solve_barycenter` uses for ``problem``, with the reason.
+
+    Examples
+    --------
+    >>> problem = BarycenterProblem([[0.5, 0.5], [0.9, 0.1]], [[1.0, 0.2], [0.2, 1.0]])
+    >>> select_solver(problem).name
+    'plain'
+    """
+    kernels = problem.voting_kernels
+    balanced = isinstance(problem.mass, Balanced)
+    if problem.debias:
+        return SolverChoice("log", "the debiased barycenter is computed in logarithms")
+    if all(kernel.is_diagonal for kernel in kernels):
+        if balanced:
+            return SolverChoice(
+                "closed form", "diagonal kernels: Algorithm 1 gives the geometric mean at once"
+            )
+        if problem.tolerance is not None:
+            return SolverChoice(
+                "closed form", "diagonal kernels: the fixed point of Algorithm 2 has a formula"
+            )
+    if problem.like is not None:
+        return SolverChoice("log", "torch tensors: logarithms keep the gradients finite")
+    limits = PlainLimits.of(problem.dtype)
+    if not balanced and problem.mass.order < limits.order:
+        return SolverChoice(
+            "log",
+            f"order epsilon / (epsilon + mass_penalty) = {problem.mass.order:.3g} is below"
+            f" {limits.order:g}, too small for powers in {problem.dtype}",
+        )
+    smallest = min(kernel.entries.smallest for kernel in kernels)
+    largest = max(kernel.entries.largest for kernel in kernels)
+    if not (smallest >= limits.kernel_range * largest and 1e-10 <= largest <= 1e10):
+        return SolverChoice(
+            "log",
+            f"kernel entries from {smallest:.3g} to {largest:.3g} are too far apart for plain"
+            f" sums in {problem.dtype}",
+        )
+    if not any(kernel.entries.has_zeros for kernel in kernels):
+        return SolverChoice(
+            "plain", "every kernel entry is above 0 and within the range of exact plain sums"
+        )
+    if problem.has_empty_labels:
+        return SolverChoice("log", "a kernel has a row or a column of zeros")
+    return SolverChoice(
+        "plain", "kernels with zeros: rows whose histograms are all above 0; the others in logs"
+    )

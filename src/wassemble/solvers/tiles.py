@@ -1,0 +1,64 @@
+"""Samples in cache-sized tiles, tiles on threads."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+
+from threadpoolctl import ThreadpoolController
+
+from wassemble._checks import check_count, fail
+
+__all__ = ["count_threads", "rows_per_tile", "run_tiles"]
+
+# Numbers in one array of a tile: with the five arrays of a sweep it stays in the L2 cache.
+_TILE_SIZE = 2**16
+# Rows times models below which a matrix product wastes its kernel's trip through the cache.
+_PRODUCT_ROWS = 64
+
+
+def rows_per_tile(n_models: int, n_labels: int) -> int:
+    """Samples in a tile; depends on the problem alone, so that results do not depend on threads."""
+    return max(1, _TILE_SIZE // (n_models * n_labels), _PRODUCT_ROWS // n_models)
+
+
+def count_threads(n_threads: int | None) -> int:
+    """``n_threads``, else $WASSEMBLE_NUM_THREADS, else the cores this process may use."""
+    if n_threads is not None:
+        return check_count(n_threads, "n_threads")
+    from_environment = os.environ.get("WASSEMBLE_NUM_THREADS")
+    if from_environment is None:
+        return (
+            len(os.sched_getaffinity(0))
+            if hasattr(os, "sched_getaffinity")
+            else os.cpu_count() or 1
+        )
+    if not from_environment.isdecimal():
+        fail(f"WASSEMBLE_NUM_THREADS must be a whole number; got {from_environment!r}.")
+    return check_count(int(from_environment), "WASSEMBLE_NUM_THREADS")
+
+
+def run_tiles(
+    solve: Callable[[int, int], None], n_samples: int, n_rows: int, n_threads: int
+) -> None:
+    """Call ``solve(start, stop)`` for every tile, on threads if there is more than one."""
+    tiles = [(start, min(start + n_rows, n_samples)) for start in range(0, n_samples, n_rows)]
+    if len(tiles) == 1:  # one product at a time: BLAS may use its own threads
+        solve(*tiles[0])
+        return
+    # Threads over tiles and threads inside BLAS would fight for the same cores.
+    with _blas().limit(limits=1, user_api="blas"):
+        if n_threads == 1:
+            for tile in tiles:
+                solve(*tile)
+            return
+        with ThreadPoolExecutor(min(n_threads, len(tiles))) as pool:
+            for done in [pool.submit(solve, *tile) for tile in tiles]:
+                done.result()
+
+
+@cache
+def _blas() -> ThreadpoolController:
+    return ThreadpoolController()  # looks through the loaded libraries: once is enough
