@@ -10,18 +10,18 @@ import sys
 from typing import Any, TypeAlias
 
 import numpy as np
-from array_api_compat import array_namespace, device, is_torch_array
+from array_api_compat import array_namespace, is_torch_array
 
 __all__ = [
     "Array",
     "convert_like",
     "detached",
-    "device",
     "find_torch",
     "is_torch_array",
     "log_of",
     "log_quotient",
     "namespace",
+    "new_zeros",
 ]
 
 Array: TypeAlias = Any
@@ -50,13 +50,21 @@ def find_torch(*values: Any) -> Array | None:
 def convert_like(array: Array, like: Array | None, dtype: Any = None) -> Array:
     """``array`` in the library and on the device of ``like`` (None: NumPy), as ``dtype``."""
     if like is None or not is_torch_array(like):
-        return np.asarray(array, dtype=dtype)
+        return np.asarray(detached(array), dtype=dtype)
     xp = namespace(like)
     if not is_torch_array(array):
-        array = np.ascontiguousarray(array)
+        array = np.asarray(array, order="C")  # ascontiguousarray adds an axis to a scalar
         array = xp.asarray(array if array.flags.writeable else array.copy(), device=like.device)
     array = array.to(like.device)
     return array if dtype is None else xp.astype(array, dtype, copy=False)
+
+
+def new_zeros(shape: tuple[int, ...], like: Array | None, dtype: Any = None) -> Array:
+    """Zeros in the library and on the device of ``like`` (None: NumPy); float64 by default."""
+    if like is None:
+        return np.zeros(shape, dtype=dtype)
+    xp = namespace(like)
+    return xp.zeros(shape, dtype=dtype or xp.float64, device=like.device)
 
 
 def detached(array: Array) -> np.ndarray:

@@ -19,7 +19,9 @@ from wassemble.errors import InvalidInputError
 __all__ = [
     "as_float_array",
     "check_count",
+    "check_flag",
     "check_nonnegative",
+    "check_nonnegative_number",
     "check_positive_number",
     "check_tolerance",
     "check_weights_sum",
@@ -40,11 +42,21 @@ def as_float_array(value: Any, name: str, *, like: Array | None = None) -> Array
     if is_torch_array(value):
         if value.is_complex():
             fail(f"`{name}` must hold real numbers; got a tensor of {value.dtype}.")
+        if str(value.layout) != "torch.strided":
+            fail(
+                f"`{name}` must be a dense tensor; got one of layout {value.layout}.",
+                hint="use `tensor.to_dense()`, or a SciPy sparse matrix",
+            )
         return value if value.is_floating_point() else value.double()
     try:
         array = np.asarray(value)
     except (ValueError, TypeError):
         fail(f"`{name}` must be a rectangular array of numbers; got rows of different lengths.")
+    except RuntimeError:  # torch, of a tensor inside a list that requires a gradient
+        fail(
+            f"`{name}` must be one array or tensor; got a {type(value).__name__} of tensors.",
+            hint="torch.stack makes one tensor of them",
+        )
     if array.dtype.kind in "iub":
         array = array.astype(np.float64)
     if array.dtype.kind != "f":
@@ -96,12 +108,25 @@ def check_weights_sum(weights: np.ndarray) -> None:
         )
 
 
+def check_nonnegative_number(value: Any, name: str) -> float:
+    """``value`` as a float that is finite and at least 0."""
+    if not isinstance(value, float | int | np.number) or isinstance(value, bool | complex):
+        fail(f"`{name}` must be a number of at least 0; got {value!r}.")
+    if not 0 <= value < math.inf:
+        fail(f"`{name}` must be finite and at least 0; got {value!r}.")
+    return float(value)
+
+
 def check_positive_number(value: Any, name: str) -> float:
     """``value`` as a float that is finite and above 0."""
     try:
+        if isinstance(value, bool) or getattr(value, "requires_grad", False):
+            raise TypeError  # no gradient flows through a Python float
         number = float(value)
     except (TypeError, ValueError):
         fail(f"`{name}` must be a number above 0; got {value!r}.")
+    except OverflowError:  # a whole number beyond float64
+        number = math.inf
     if isinstance(value, str | bytes) or not (math.isfinite(number) and number > 0):
         fail(f"`{name}` must be finite and above 0; got {value!r}.")
     return number
@@ -118,6 +143,13 @@ def check_count(value: Any, name: str, *, at_least: int = 1) -> int:
     if number < at_least:
         fail(f"`{name}` must be at least {at_least}; got {number}.")
     return number
+
+
+def check_flag(value: Any, name: str) -> bool:
+    """``value`` as a bool; nothing else is read as one."""
+    if not isinstance(value, bool | np.bool_):
+        fail(f"`{name}` must be True or False; got {value!r}.")
+    return bool(value)
 
 
 def check_tolerance(value: Any) -> float | None:

@@ -95,6 +95,8 @@ def fuse(
 
 
 def _identity(predictions: Any) -> IdentityKernel:
+    if not np.iterable(predictions):
+        fail(f"`predictions` must be one array per model; got {type(predictions).__name__}.")
     sizes = {np.shape(prediction)[-1:] for prediction in predictions}
     if len(sizes) != 1 or sizes == {()}:
         fail(

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from wassemble._arrays import Array
-from wassemble._checks import fail
+from wassemble._arrays import Array, is_torch_array
+from wassemble._checks import as_float_array, fail
 
 __all__ = ["EntryRange", "Kernel"]
 
@@ -129,8 +129,57 @@ class Kernel(ABC):
         """The kernel of the samples ``rows``: itself unless it differs per sample."""
         return self
 
+    #: Whether products with torch tensors need the entries in torch too (see `convert`).
+    _is_of_one_library: bool = True
+
+    def _read(self, value: Any, name: str) -> Array:
+        """``value`` as a floating array in the array library of the kernel."""
+        array = as_float_array(value, name, like=self.tensor)
+        if self._is_of_one_library and self.tensor is None and is_torch_array(array):
+            fail(
+                f"`{name}` must be a NumPy array, as the kernel is; got a torch tensor.",
+                hint=f"`kernel.convert({name}, {name}.dtype)` is the same kernel in torch",
+            )
+        return array
+
+    def _read_vectors(self, value: Any, name: str) -> Array:
+        array = self._read(value, name)
+        self._check_last_axis(array)
+        return array
+
+    def _read_scalings(self, log_u: Any, log_v: Any) -> tuple[Array, Array]:
+        log_u, log_v = self._read(log_u, "log_u"), self._read(log_v, "log_v")
+        for array, name, n_labels in zip(
+            (log_u, log_v), ("log_u", "log_v"), self.shape, strict=True
+        ):
+            if tuple(array.shape) != (n_labels,):
+                fail(
+                    f"`{name}` must have shape {(n_labels,)}, one number per label;"
+                    f" got shape {tuple(array.shape)}."
+                )
+        return log_u, log_v
+
+    def _read_cost(self, value: Any) -> Array:
+        cost = self._read(value, "cost")
+        if tuple(cost.shape) != self.shape:
+            fail(
+                f"`cost` must have the shape of the kernel, {self.shape};"
+                f" got shape {tuple(cost.shape)}."
+            )
+        return cost
+
+    @staticmethod
+    def _check_out(out: Any, v: Array, shape: tuple[int, ...]) -> None:
+        if out is None:
+            return
+        if is_torch_array(v):
+            fail("`out` serves NumPy kernels and arrays only; got one beside a torch tensor.")
+        if not isinstance(out, np.ndarray) or out.shape != shape:
+            got = f"shape {out.shape}" if isinstance(out, np.ndarray) else type(out).__name__
+            fail(f"`out` must be a NumPy array of shape {shape}; got {got}.")
+
     def _check_last_axis(self, array: Array) -> None:
-        if array.shape[-1] != self.shape[1]:
+        if array.ndim == 0 or array.shape[-1] != self.shape[1]:
             fail(
                 f"a kernel with {self.shape[1]} target labels applies to arrays whose last axis"
                 f" has length {self.shape[1]}; got shape {tuple(array.shape)}.",

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from wassemble._arrays import Array, convert_like, detached, is_torch_array, log_of, namespace
-from wassemble._checks import as_float_array, check_nonnegative, fail
+from wassemble._checks import as_float_array, check_flag, check_nonnegative, fail
 from wassemble.kernels.base import EntryRange, Kernel
 from wassemble.kernels.log_products import log_product
 
@@ -35,6 +35,7 @@ class DenseKernel(Kernel):
     """
 
     def __init__(self, matrix: Array, *, symmetric: bool = False) -> None:
+        symmetric = check_flag(symmetric, "symmetric")
         matrix = check_matrix(matrix, "kernel")
         check_nonnegative(matrix, "kernel", "source label {}, target label {}".format)
         self._hold(matrix, None, symmetric=symmetric)
@@ -50,6 +51,7 @@ class DenseKernel(Kernel):
         >>> DenseKernel.from_log([[0.0, -2000.0]]).log_apply([-1.0, 1999.5]).round(3)
         array([-0.026])
         """
+        symmetric = check_flag(symmetric, "symmetric")
         log_matrix = check_matrix(log_matrix, "log kernel")
         logs = detached(log_matrix)
         ceiling = float(np.log(np.finfo(logs.dtype).max))
@@ -113,22 +115,25 @@ class DenseKernel(Kernel):
         return transpose
 
     def apply(self, v: Array, *, out: np.ndarray | None = None) -> Array:
-        if is_torch_array(self._matrix):
-            self._check_last_axis(v)
-            return v @ self._matrix.T
-        v = np.asarray(v)
-        self._check_last_axis(v)
+        v = self._read_vectors(v, "v")
+        self._check_out(out, v, (*v.shape[:-1], self.shape[0]))
+        if is_torch_array(v):
+            xp = namespace(v)
+            dtype = xp.result_type(v, self._matrix)
+            return xp.astype(v, dtype, copy=False) @ xp.astype(self._matrix, dtype, copy=False).T
         # One product for all leading axes: a batched matmul would call BLAS once per model.
         rows = v.reshape(-1, v.shape[-1])
-        if out is not None:
+        if out is not None and out.flags.c_contiguous:  # else reshape makes a copy
             np.matmul(rows, self._matrix.T, out=out.reshape(len(rows), self.shape[0]))
             return out
-        return (rows @ self._matrix.T).reshape(*v.shape[:-1], self.shape[0])
+        image = (rows @ self._matrix.T).reshape(*v.shape[:-1], self.shape[0])
+        if out is None:
+            return image
+        np.copyto(out, image, casting="same_kind")
+        return out
 
     def log_apply(self, log_v: Array) -> Array:
-        if not is_torch_array(self._matrix):
-            log_v = np.asarray(log_v)
-        self._check_last_axis(log_v)
+        log_v = self._read_vectors(log_v, "log_v")
         return log_product(log_v, self._matrix.T, self._log_rows)
 
     def _log_rows(self, index: Array) -> Array:
@@ -151,12 +156,13 @@ class DenseKernel(Kernel):
         return DenseKernel._trusted(matrix, log_matrix, symmetric=self.is_symmetric)
 
     def scaled(self, log_u: Array, log_v: Array) -> DenseKernel:
+        log_u, log_v = self._read_scalings(log_u, log_v)
         xp = namespace(log_u)
         logs = self._log_matrix if self._log_matrix is not None else log_of(self._matrix)
         return DenseKernel._trusted(xp.exp(log_u[:, None] + logs + log_v[None, :]))
 
     def inner(self, cost: Array) -> Array:
-        return (self._matrix * cost).sum()
+        return (self._matrix * self._read_cost(cost)).sum()
 
     def links(self) -> sp.coo_array:
         if self._log_matrix is not None:
@@ -182,9 +188,14 @@ def check_matrix(matrix: Array, name: str) -> Array:
             f"`{name}` must have at least one source and one target label;"
             f" got shape {tuple(matrix.shape)}."
         )
-    if not is_torch_array(matrix) and matrix.dtype == np.float16:
-        matrix = matrix.astype(np.float32)
-    return matrix
+    return widen_half(matrix)
+
+
+def widen_half(array: Array) -> Array:
+    """``array`` in float32 if it holds half-precision numbers, else as it is."""
+    if is_torch_array(array):
+        return array.float() if array.element_size() < 4 else array
+    return array.astype(np.float32) if array.dtype == np.float16 else array
 
 
 def _check_symmetric(matrix: Array, name: str) -> None:

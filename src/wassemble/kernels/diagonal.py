@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from wassemble._arrays import Array, convert_like, detached, is_torch_array, log_of, namespace
 from wassemble._checks import as_float_array, check_count, check_nonnegative, fail
 from wassemble.kernels.base import EntryRange, Kernel
+from wassemble.kernels.dense import widen_half
 
 __all__ = ["DiagonalKernel", "IdentityKernel"]
 
@@ -27,6 +28,7 @@ class IdentityKernel(Kernel):
     is_symmetric = True
     is_diagonal = True
     entries = EntryRange(1.0, 1.0, True)
+    _is_of_one_library = False
 
     def __init__(self, n_labels: int) -> None:
         self._n_labels = check_count(n_labels, "n_labels")
@@ -44,8 +46,8 @@ class IdentityKernel(Kernel):
         return self
 
     def apply(self, v: Array, *, out: np.ndarray | None = None) -> Array:
-        v = v if is_torch_array(v) else np.asarray(v)
-        self._check_last_axis(v)
+        v = self._read_vectors(v, "v")
+        self._check_out(out, v, v.shape)
         if out is None:
             return v
         np.copyto(out, v)
@@ -61,10 +63,11 @@ class IdentityKernel(Kernel):
         return self
 
     def scaled(self, log_u: Array, log_v: Array) -> DiagonalKernel:
+        log_u, log_v = self._read_scalings(log_u, log_v)
         return DiagonalKernel._trusted(namespace(log_u).exp(log_u + log_v))
 
     def inner(self, cost: Array) -> Array:
-        return cost.diagonal().sum()
+        return self._read_cost(cost).diagonal().sum()
 
     def links(self) -> sp.coo_array:
         return sp.coo_array(sp.eye_array(self._n_labels))
@@ -98,8 +101,7 @@ class DiagonalKernel(Kernel):
                 "`diagonal` must have shape (n_labels,) or (n_samples, n_labels), none of them 0;"
                 f" got shape {tuple(diagonal.shape)}."
             )
-        if not is_torch_array(diagonal) and diagonal.dtype == np.float16:
-            diagonal = diagonal.astype(np.float32)
+        diagonal = widen_half(diagonal)
         place = "label {}" if diagonal.ndim == 1 else "sample {}, label {}"
         check_nonnegative(diagonal, "diagonal", place.format)
         self._hold(diagonal)
@@ -143,15 +145,14 @@ class DiagonalKernel(Kernel):
         return log_of(self.diagonal)
 
     def apply(self, v: Array, *, out: np.ndarray | None = None) -> Array:
-        v = v if is_torch_array(v) else np.asarray(v)
-        self._check_last_axis(v)
+        v = self._read_vectors(v, "v")
         if out is not None:
+            self._check_out(out, v, np.broadcast_shapes(v.shape, self.diagonal.shape))
             return np.multiply(v, self.diagonal, out=out)
         return v * self.diagonal
 
     def log_apply(self, log_v: Array) -> Array:
-        log_v = log_v if is_torch_array(log_v) else np.asarray(log_v)
-        self._check_last_axis(log_v)
+        log_v = self._read_vectors(log_v, "log_v")
         xp = namespace(log_v)
         return xp.astype(log_v + self.log_diagonal, log_v.dtype, copy=False)
 
@@ -167,10 +168,17 @@ class DiagonalKernel(Kernel):
         return self if diagonal is self.diagonal else DiagonalKernel._trusted(diagonal)
 
     def scaled(self, log_u: Array, log_v: Array) -> DiagonalKernel:
-        return DiagonalKernel._trusted(namespace(log_u).exp(log_u + self.log_diagonal + log_v))
+        log_u, log_v = self._read_scalings(log_u, log_v)
+        if self.n_samples not in (None, 1):
+            fail(
+                f"a coupling is of one sample; got a kernel of {self.n_samples} samples.",
+                hint="`kernel.take(slice(0, 1))` is the kernel of sample 0",
+            )
+        log_diagonal = self.log_diagonal.reshape(-1)
+        return DiagonalKernel._trusted(namespace(log_u).exp(log_u + log_diagonal + log_v))
 
     def inner(self, cost: Array) -> Array:
-        return (self.diagonal * cost.diagonal()).sum(-1)
+        return (self.diagonal * self._read_cost(cost).diagonal()).sum(-1)
 
     def links(self) -> sp.coo_array:
         used = detached(self.diagonal > 0).reshape(-1, self.shape[0]).any(axis=0)
@@ -184,3 +192,13 @@ class DiagonalKernel(Kernel):
         if self.n_samples is None:
             return self
         return DiagonalKernel._trusted(self.diagonal[rows])
+
+    def _check_last_axis(self, array: Array) -> None:
+        super()._check_last_axis(array)
+        if self.n_samples in (None, 1) or array.ndim == 1:
+            return
+        if array.shape[-2] not in (1, self.n_samples):
+            fail(
+                f"a kernel of {self.n_samples} samples applies to arrays with {self.n_samples}"
+                f" samples; got shape {tuple(array.shape)}."
+            )

@@ -45,17 +45,23 @@ def kernel_from_cost(cost: Array, epsilon: float, *, symmetric: bool = False) ->
                 f"`cost` {must}; got {values[i, j]:g} at source label {i}, target label {j}.",
                 hint="a cost is a dissimilarity; similarities make a `DenseKernel` as they are",
             )
+    largest = float(values.max(initial=0.0, where=np.isfinite(values)))
+    if math.isinf(largest / epsilon):
+        fail(
+            "`cost` / `epsilon` must be finite in float64 where the cost is;"
+            f" got {largest:g} / {epsilon:g}."
+        )
     if is_torch_array(cost):
         return DenseKernel.from_log(-cost.double() / epsilon, symmetric=symmetric).convert(
             cost, cost.dtype
         )
-    matrix = np.exp(cost / -epsilon)
-    largest = values.max(initial=0.0, where=np.isfinite(values))
-    if math.exp(-largest / epsilon) > np.finfo(matrix.dtype).smallest_normal:
-        return DenseKernel(matrix, symmetric=symmetric)
+    info = np.finfo(cost.dtype)
+    tiny = float(info.smallest_normal)
+    if tiny < epsilon < float(info.max) and math.exp(-largest / epsilon) > tiny:
+        return DenseKernel(np.exp(cost / -epsilon), symmetric=symmetric)
     # float64 even for float32 costs: -1e4 has an absolute error of 5e-4 in float32.
     exact = DenseKernel.from_log(cost.astype(np.float64) / -epsilon, symmetric=symmetric)
-    return exact.convert(None, matrix.dtype)
+    return exact.convert(None, cost.dtype)
 
 
 def distance_to_identity(kernel: Kernel) -> float | np.ndarray:

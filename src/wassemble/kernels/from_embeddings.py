@@ -10,8 +10,16 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 
-from wassemble._checks import as_float_array, check_count, check_positive_number, fail
+from wassemble._arrays import detached
+from wassemble._checks import (
+    as_float_array,
+    check_count,
+    check_flag,
+    check_positive_number,
+    fail,
+)
 from wassemble.kernels.base import Kernel
+from wassemble.kernels.dense import widen_half
 from wassemble.kernels.from_cost import kernel_from_cost
 from wassemble.kernels.low_rank import LowRankKernel
 from wassemble.kernels.sparse import SparseKernel
@@ -72,14 +80,15 @@ def kernel_from_embeddings(
     SparseKernel(3 source x 3 target labels, float64)
     """
     epsilon = check_positive_number(epsilon, "epsilon")
-    if metric not in _METRICS:
+    if not isinstance(metric, str) or metric not in _METRICS:
         fail(f"`metric` must be one of {', '.join(_METRICS)}; got {metric!r}.")
     if n_neighbors is not None and n_features is not None:
         fail(
             "`n_neighbors` and `n_features` are two ways to shrink a kernel; got both.",
             hint="give one of them",
         )
-    unit = unit_norm or metric == "cosine"
+    seed = check_count(seed, "seed", at_least=0)
+    unit = check_flag(unit_norm, "unit_norm") or metric == "cosine"
     x = _check_vectors(source, "source", unit=unit)
     y = x if target is None else _check_vectors(target, "target", unit=unit)
     if x.shape[1] != y.shape[1]:
@@ -102,34 +111,47 @@ def kernel_from_embeddings(
 
 
 def _check_vectors(value: Any, name: str, *, unit: bool) -> np.ndarray:
-    vectors = np.asarray(as_float_array(value, name))
+    vectors = as_float_array(value, name)
+    if getattr(vectors, "requires_grad", False):
+        fail(
+            f"`{name}` must not require a gradient, which stops here; got a tensor that does.",
+            hint="`kernel_from_cost` of a cost computed in torch keeps it; else `detach()`",
+        )
+    vectors = detached(widen_half(vectors))
     if vectors.ndim != 2 or 0 in vectors.shape:
         fail(
             f"`{name}` must have shape (n_labels, n_dimensions), none of them 0;"
             f" got shape {vectors.shape}."
         )
-    if vectors.dtype == np.float16:
-        vectors = vectors.astype(np.float32)
     wrong = ~np.isfinite(vectors)
     if wrong.any():
         i, j = np.argwhere(wrong)[0]
         fail(f"`{name}` must be finite; got {vectors[i, j]:g} at label {i}, dimension {j}.")
     if unit:
-        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-        if not lengths.all():
+        # By the largest entry first: squares of 1e-200 and 1e200 leave the floating range.
+        tops = np.abs(vectors).max(axis=1, keepdims=True)
+        if not tops.all():
             fail(
                 f"`{name}` must have no zero vector when lengths are divided out;"
-                f" got one at label {int(np.argmin(lengths))}.",
+                f" got one at label {int(np.argmin(tops))}.",
                 hint="drop labels without a vector, or use a metric without unit norm",
             )
-        vectors = vectors / lengths
+        vectors = vectors / tops
+        vectors = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     return vectors
 
 
 def _costs(x: np.ndarray, y: np.ndarray, metric: str) -> np.ndarray:
     """Costs in the precision of the vectors; sqeuclidean and cosine through one product."""
     dtype = np.result_type(x, y)
-    return np.maximum(cdist(x, y, metric), 0).astype(dtype, copy=False)
+    with np.errstate(over="ignore"):
+        costs = np.maximum(cdist(x, y, metric), 0).astype(dtype, copy=False)
+    if not np.isfinite(costs).all():
+        fail(
+            f"distances between label vectors must be finite in {dtype}; got an overflow.",
+            hint="scale the vectors down, or use `unit_norm=True`",
+        )
+    return costs
 
 
 def _blocks(x: np.ndarray, y: np.ndarray, metric: str) -> Iterator[tuple[int, np.ndarray]]:
@@ -194,14 +216,16 @@ def _random_features(
         logs = z @ directions.T - np.square(z).sum(axis=1, keepdims=True)
         return (np.exp(logs) / math.sqrt(n_features)).astype(vectors.dtype)
 
-    left = features(x)
-    right = left if symmetric else features(y)
     probes = np.random.default_rng(seed).permutation(len(x))[:_N_PROBES]
     exact = np.exp(_costs(x[probes], y, metric) / -epsilon)
-    error = float(np.linalg.norm(left[probes] @ right.T - exact) / np.linalg.norm(exact))
+    with np.errstate(all="ignore"):  # whatever leaves the floating range ends in the error
+        left = features(x)
+        right = left if symmetric else features(y)
+        error = float(np.linalg.norm(left[probes] @ right.T - exact) / np.linalg.norm(exact))
     if not math.isfinite(error):
         fail(
-            f"random features overflow at epsilon {epsilon:g} for vectors this far apart.",
+            "random features and the kernel they stand for must neither overflow nor vanish;"
+            f" got one that does in {left.dtype} at epsilon {epsilon:g}.",
             hint="take a larger `epsilon`, `unit_norm=True`, or `n_neighbors`",
         )
     return LowRankKernel(left, None if symmetric else right, measured_error=error)

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
+
 from wassemble._arrays import Array, is_torch_array, log_of, namespace
 
 __all__ = ["log_product", "log_sum_exp"]
@@ -41,15 +43,16 @@ def log_product(logs: Array, matrix: Array, log_columns: Callable[[Array], Array
     xp = namespace(logs)
     flat = xp.reshape(logs, (-1, logs.shape[-1]))
     top = _finite_top(flat)
-    image = xp.astype(xp.exp(flat - top), matrix.dtype, copy=False) @ matrix
+    with np.errstate(over="ignore"):  # an infinite image is not sure
+        image = xp.astype(xp.exp(flat - top), matrix.dtype, copy=False) @ matrix
     info = xp.finfo(matrix.dtype)
     floor = matrix.shape[0] * float(info.smallest_normal) / float(info.eps)
     sure = (image >= floor) & (image < xp.inf)
-    image = xp.astype(image, logs.dtype, copy=False)
-    if bool(xp.all(sure)):
-        log_image = xp.log(image) + top
-    else:
-        log_image = log_of(xp.where(sure, image, 1.0)) + top
+    all_sure = bool(xp.all(sure))
+    # The image may be too small for the type of the logs; its log is not.
+    log_image = xp.log(image if all_sure else xp.where(sure, image, 1.0))
+    log_image = xp.astype(log_image, logs.dtype, copy=False) + top
+    if not all_sure:
         log_image = _mend(log_image, flat, xp.nonzero(~sure), log_columns)
     return xp.reshape(log_image, (*logs.shape[:-1], matrix.shape[1]))
 
@@ -67,7 +70,8 @@ def _mend(
     step = max(1, _BLOCK // logs.shape[-1])
     for start in range(0, rows.shape[0], step):
         row, column = rows[start : start + step], columns[start : start + step]
-        log_image[row, column] = log_sum_exp(logs[row] + log_columns(column))
+        exact = log_sum_exp(logs[row] + log_columns(column))
+        log_image[row, column] = namespace(exact).astype(exact, log_image.dtype, copy=False)
     return log_image
 
 

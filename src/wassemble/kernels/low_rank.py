@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from wassemble._arrays import Array, detached, is_torch_array, namespace
-from wassemble._checks import fail
+from wassemble._arrays import Array, detached, log_of, namespace
+from wassemble._checks import check_nonnegative_number, fail
 from wassemble.kernels.base import EntryRange, Kernel
 from wassemble.kernels.dense import DenseKernel
 
@@ -50,6 +50,19 @@ class LowRankKernel(Kernel):
                 "both factors of a low-rank kernel must have the same number of columns;"
                 f" got {left_kernel.shape[1]} and {right_kernel.shape[1]}."
             )
+        if (left_kernel.tensor is None) != (right_kernel.tensor is None):
+            fail(
+                "both factors of a low-rank kernel must be of one array library;"
+                " got a NumPy array and a torch tensor."
+            )
+        if right_kernel.dtype != left_kernel.dtype:
+            dtype = namespace(left_kernel.to_dense()).result_type(
+                left_kernel.to_dense(), right_kernel.to_dense()
+            )
+            left_kernel = left_kernel.convert(left_kernel.tensor, dtype)
+            right_kernel = right_kernel.convert(right_kernel.tensor, dtype)
+        if measured_error is not None:
+            measured_error = check_nonnegative_number(measured_error, "measured_error")
         self._hold(left_kernel, right_kernel, measured_error)
 
     @classmethod
@@ -86,8 +99,9 @@ class LowRankKernel(Kernel):
     @cached_property
     def entries(self) -> EntryRange:
         left, right = detached(self._left.to_dense()), detached(self._right.to_dense())
-        smallest = float((left @ right.min(axis=0)).min())
-        largest = float((left @ right.max(axis=0)).max())
+        with np.errstate(over="ignore"):  # infinity is a true bound
+            smallest = float((left @ right.min(axis=0)).min())
+            largest = float((left @ right.max(axis=0)).max())
         return EntryRange(smallest, largest, smallest == 0)
 
     @cached_property
@@ -97,13 +111,11 @@ class LowRankKernel(Kernel):
         return transpose
 
     def apply(self, v: Array, *, out: np.ndarray | None = None) -> Array:
-        v = v if is_torch_array(v) else np.asarray(v)
-        self._check_last_axis(v)
+        v = self._read_vectors(v, "v")
         return self._left.apply(self._right.T.apply(v), out=out)
 
     def log_apply(self, log_v: Array) -> Array:
-        log_v = log_v if is_torch_array(log_v) else np.asarray(log_v)
-        self._check_last_axis(log_v)
+        log_v = self._read_vectors(log_v, "log_v")
         return self._left.log_apply(self._right.T.log_apply(log_v))
 
     def to_dense(self) -> Array:
@@ -112,25 +124,38 @@ class LowRankKernel(Kernel):
     def convert(self, like: Array | None, dtype: Any) -> LowRankKernel:
         left = self._left.convert(like, dtype)
         right = left if self.is_symmetric else self._right.convert(like, dtype)
+        if left.dtype != right.dtype:  # one factor does not fit: both stay wide
+            wide = left.dtype if right.dtype == dtype else right.dtype
+            left, right = self._left.convert(like, wide), self._right.convert(like, wide)
         if left is self._left and right is self._right:
             return self
         return LowRankKernel._trusted(left, right, self.measured_error)
 
     def scaled(self, log_u: Array, log_v: Array) -> LowRankKernel:
-        flat = namespace(log_u).zeros(self.rank, dtype=log_u.dtype)
-        left, right = self._left.scaled(log_u, flat), self._right.scaled(log_v, flat)
+        log_u, log_v = self._read_scalings(log_u, log_v)
+        # u may overflow where v underflows: share the scale of each column between both.
+        shift = (_log_tops(self._right, log_v) - _log_tops(self._left, log_u)) / 2
+        left, right = self._left.scaled(log_u, shift), self._right.scaled(log_v, -shift)
         return LowRankKernel._trusted(left, right, None)
 
     def inner(self, cost: Array) -> Array:
-        return ((cost @ self._right.to_dense()) * self._left.to_dense()).sum()
+        return ((self._read_cost(cost) @ self._right.to_dense()) * self._left.to_dense()).sum()
 
     def links(self) -> sp.coo_array:
         left = self._left.links().astype(np.float32).tocsr()
         right = self._right.links().astype(np.float32).tocsr()
-        return sp.coo_array(left @ right.T)
+        return sp.coo_array(left @ right.T > 0)
 
     def squared_distance_to_identity(self) -> float:
         left, right = detached(self._left.to_dense()), detached(self._right.to_dense())
         left, right = left.astype(np.float64), right.astype(np.float64)
         square = float(((left.T @ left) * (right.T @ right)).sum())
         return max(0.0, square - 2 * float((left * right).sum()) + len(left))
+
+
+def _log_tops(factor: DenseKernel, log_scaling: Array) -> Array:
+    """Log of the largest scaled entry of each column, outside of any gradient; 0 if none."""
+    xp = namespace(log_scaling)
+    logs = log_of(factor.to_dense()) + log_scaling[:, None]
+    tops = xp.max(logs.detach() if factor.tensor is not None else logs, axis=0)
+    return xp.where(xp.isfinite(tops), tops, 0.0)

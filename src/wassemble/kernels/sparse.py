@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from wassemble._arrays import Array, convert_like, detached, is_torch_array, log_of, namespace
-from wassemble._checks import fail
+from wassemble._checks import check_flag, fail
 from wassemble.kernels.base import EntryRange, Kernel
 
 __all__ = ["SparseKernel"]
@@ -32,18 +32,26 @@ class SparseKernel(Kernel):
     array([0.2, 0.3, 0.5])
     """
 
+    _is_of_one_library = False
+
     def __init__(self, matrix: sp.sparray | sp.spmatrix, *, symmetric: bool = False) -> None:
         if not sp.issparse(matrix):
             fail(
                 f"`SparseKernel` takes a SciPy sparse matrix; got {type(matrix).__name__}.",
                 hint="`DenseKernel` takes arrays; scipy.sparse.csr_array(array) makes one sparse",
             )
-        csr = sp.csr_array(matrix, copy=True)
-        if csr.ndim != 2 or 0 in csr.shape:
+        symmetric = check_flag(symmetric, "symmetric")
+        if matrix.ndim != 2:
+            fail(
+                "`kernel` must have two axes, source labels by target labels;"
+                f" got shape {matrix.shape}."
+            )
+        if 0 in matrix.shape:
             fail(
                 "`kernel` must have at least one source and one target label;"
-                f" got shape {csr.shape}."
+                f" got shape {matrix.shape}."
             )
+        csr = sp.csr_array(matrix, copy=True)
         if csr.dtype.kind not in "fiub":
             fail(f"`kernel` must hold real numbers; got a sparse matrix of dtype {csr.dtype}.")
         if csr.dtype not in (np.float32, np.float64):
@@ -95,10 +103,10 @@ class SparseKernel(Kernel):
         return transpose
 
     def apply(self, v: Array, *, out: np.ndarray | None = None) -> Array:
+        v = self._read_vectors(v, "v")
+        self._check_out(out, v, (*v.shape[:-1], self.shape[0]))
         if is_torch_array(v):
             return self._apply_torch(v)
-        v = np.asarray(v)
-        self._check_last_axis(v)
         rows = v.reshape(-1, v.shape[-1])
         image = (self._csr @ rows.T).T.reshape(*v.shape[:-1], self.shape[0])
         if out is None:
@@ -107,10 +115,9 @@ class SparseKernel(Kernel):
         return out
 
     def _apply_torch(self, v: Array) -> Array:
-        self._check_last_axis(v)
         rows, columns, data = self._coordinates(v)
         image = v.new_zeros((*v.shape[:-1], self.shape[0]))
-        return image.index_add(-1, rows, v[..., columns] * data.to(v.dtype))
+        return image.index_add(-1, rows, (v[..., columns] * data).to(v.dtype))
 
     def _coordinates(self, like: Array) -> tuple[Array, Array, Array]:
         rows = np.repeat(np.arange(self.shape[0]), np.diff(self._csr.indptr))
@@ -126,17 +133,17 @@ class SparseKernel(Kernel):
         return self._csr.astype(np.float64, copy=False)
 
     def log_apply(self, log_v: Array) -> Array:
+        log_v = self._read_vectors(log_v, "log_v")
         if is_torch_array(log_v):
             return self._log_apply_torch(log_v)
-        log_v = np.asarray(log_v)
-        self._check_last_axis(log_v)
         rows = log_v.reshape(-1, log_v.shape[-1]).astype(np.float64, copy=False)
         top = rows.max(axis=-1, keepdims=True)
         top[~np.isfinite(top)] = 0
         image = (self._double @ np.exp(rows - top).T).T
         # The same certificate as in `log_product`: too small means maybe underflowed.
         info = np.finfo(np.float64)
-        unsure = (image < self.shape[1] * info.smallest_normal / info.eps).any(axis=1)
+        floor = self.shape[1] * info.smallest_normal / info.eps
+        unsure = ~((image >= floor) & (image < np.inf)).all(axis=1)
         log_image = log_of(image) + top
         for row in np.flatnonzero(unsure):
             log_image[row] = self._exact_log_row(rows[row])
@@ -147,7 +154,7 @@ class SparseKernel(Kernel):
         csr = self._double
         used = np.flatnonzero(np.diff(csr.indptr))  # reduceat cannot see an empty row
         starts = csr.indptr[used]
-        logs = log_v[csr.indices] + np.log(csr.data)
+        logs = log_v[csr.indices] + log_of(csr.data)
         image = np.full(self.shape[0], -np.inf)
         if len(used):
             top = np.maximum.reduceat(logs, starts)
@@ -157,9 +164,9 @@ class SparseKernel(Kernel):
         return image
 
     def _log_apply_torch(self, log_v: Array) -> Array:
-        self._check_last_axis(log_v)
         rows, columns, data = self._coordinates(log_v)
-        logs = log_v[..., columns] + data.to(log_v.dtype).log()
+        # Log first: an entry may be too small for the type of the logs, its log is not.
+        logs = log_v[..., columns] + data.log().to(log_v.dtype)
         top = log_v.new_full((*log_v.shape[:-1], self.shape[0]), -float("inf"))
         index = rows.expand(logs.shape)
         top = top.scatter_reduce(-1, index, logs.detach(), "amax")
@@ -177,19 +184,21 @@ class SparseKernel(Kernel):
         return SparseKernel._trusted(self._csr.astype(dtype), symmetric=self.is_symmetric)
 
     def scaled(self, log_u: Array, log_v: Array) -> SparseKernel:
+        log_u, log_v = self._read_scalings(log_u, log_v)
         left, right = detached(log_u), detached(log_v)
         rows = np.repeat(left, np.diff(self._csr.indptr))
-        data = np.exp(rows + np.log(self._csr.data.astype(np.float64)) + right[self._csr.indices])
+        data = np.exp(rows + log_of(self._csr.data.astype(np.float64)) + right[self._csr.indices])
         return SparseKernel._trusted(
             sp.csr_array((data, self._csr.indices, self._csr.indptr), shape=self.shape)
         )
 
     def inner(self, cost: Array) -> Array:
         rows = np.repeat(np.arange(self.shape[0]), np.diff(self._csr.indptr))
-        return (self._csr.data * cost[rows, self._csr.indices]).sum()
+        cost = self._read_cost(cost)
+        return (convert_like(self._csr.data, cost) * cost[rows, self._csr.indices]).sum()
 
     def links(self) -> sp.coo_array:
-        return sp.coo_array(self._csr)
+        return sp.coo_array(self._csr > 0)
 
     def squared_distance_to_identity(self) -> float:
         return float(((self._double - sp.eye_array(self.shape[0])) ** 2).sum())

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from wassemble._arrays import Array, convert_like, namespace
+from wassemble._arrays import Array, namespace, new_zeros
 from wassemble.solvers.closed_form import solve_diagonal
 from wassemble.solvers.debias import Correction, Debiasing, NoCorrection
 from wassemble.solvers.loop import Ending, Stopping, run
@@ -119,18 +119,22 @@ class _Run:
         self.choice = choice
         self.stopping = Stopping(problem.max_iterations, problem.tolerance)
         size = (problem.n_samples, problem.n_target)
-        self.barycenter = convert_like(np.empty(size), problem.like, problem.dtype)
+        self.barycenter = new_zeros(size, problem.like, problem.dtype)
         self.status = np.empty(problem.n_samples, dtype=np.int8)
         self.residual = np.zeros(problem.n_samples)
         self.n_iterations = np.zeros(problem.n_samples, dtype=np.int64)
         self.log_v: Array | None = None
         if keep_scalings:
-            self.log_v = convert_like(np.zeros((problem.n_models, *size)), problem.like)
+            self.log_v = new_zeros((problem.n_models, *size), problem.like)
         self.in_log = np.full(problem.n_samples, choice.name == "log")
 
     def solve_tile(self, start: int, stop: int) -> None:
         """Solve the samples from ``start`` to ``stop``."""
-        tile = self.problem.tile(start, stop)
+        # Numbers that leave the range of their type end as a status, not as a warning.
+        with np.errstate(over="ignore", under="ignore"):
+            self._solve_tile(self.problem.tile(start, stop), start)
+
+    def _solve_tile(self, tile: Tile, start: int) -> None:
         if self.choice.name == "closed form":
             rows = solve_diagonal(tile, self.problem.mass)
             status = np.where(rows.unreachable, Status.UNREACHABLE_MASS, Status.CONVERGED)
@@ -168,7 +172,7 @@ class _Run:
         if not self.problem.debias:
             return NoCorrection()
         kernel = tile.groups[0].kernel
-        log_d = convert_like(np.zeros((tile.n_rows, kernel.shape[1])), self.problem.like)
+        log_d = new_zeros((tile.n_rows, kernel.shape[1]), self.problem.like)
         return Debiasing(kernel, log_d)
 
     def _finish(self, start: int, ending: Ending, index: np.ndarray | None = None) -> None:

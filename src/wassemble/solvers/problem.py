@@ -153,10 +153,11 @@ class BarycenterProblem:
             given = list(kernels)
         else:
             given = [kernels] * self.n_models
+        # Debiasing takes steps too small for float32 products.
+        wide = np.float64 if self.like is None else namespace(self.like).float64
+        dtype = wide if self.debias else self.dtype
         # A kernel that stands for several models stays one object: they share its products.
-        distinct = {
-            id(kernel): as_kernel(kernel).convert(self.like, self.dtype) for kernel in given
-        }
+        distinct = {id(kernel): as_kernel(kernel).convert(self.like, dtype) for kernel in given}
         found = [distinct[id(kernel)] for kernel in given]
         if len(found) != self.n_models:
             fail(

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from wassemble._arrays import Array, convert_like, log_quotient, namespace
+from wassemble._arrays import Array, convert_like, log_quotient, namespace, new_zeros
 from wassemble._checks import as_float_array, check_nonnegative, fail
 from wassemble.solvers.problem import BarycenterProblem
 from wassemble.solvers.selection import SolverChoice
@@ -152,7 +152,7 @@ class BarycenterResult:
                 f" got {len(each)}."
             )
         each = [self._check_cost(cost, model) for model, cost in enumerate(each)]
-        total = convert_like(np.zeros((problem.n_models, problem.n_samples)), problem.like)
+        total = new_zeros((problem.n_models, problem.n_samples), problem.like)
         for model in problem.model_order:
             for sample in range(problem.n_samples):
                 total[model, sample] = self._coupling(model, sample).inner(each[model])

@@ -18,7 +18,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from wassemble._arrays import Array, detached, device, log_of, log_quotient, namespace
+from wassemble._arrays import Array, detached, is_torch_array, log_of, log_quotient, namespace, new_zeros
 from wassemble.solvers.components import Components
 from wassemble.solvers.debias import Correction
 from wassemble.solvers.mass import Balanced, MassRule
@@ -201,18 +201,19 @@ class LogSweep:
         n_target = tile.groups[0].kernel.shape[1]
         if tile.log_v is None:
             size = (tile.n_models, tile.n_rows, n_target)
-            self._log_v = xp.zeros(size, dtype=xp.float64, device=device(self._weights))
+            like = self._weights if is_torch_array(self._weights) else None
+            self._log_v = new_zeros(size, like, xp.float64)
         else:
             self._log_v = xp.astype(tile.log_v, xp.float64)
 
     def step(self, *, watch: bool) -> np.ndarray | None:
         xp = namespace(self._log_v)
         exponent = self._mass.exponent
-        images, self._log_u = [], []
+        images = []
         for group, log_histograms in zip(self._groups, self._log_histograms, strict=True):
             log_kv = group.kernel.log_apply(self._log_v[group.models])
-            self._log_u.append(exponent * log_quotient(log_histograms, log_kv))
-            images.append(group.kernel.log_apply_transpose(self._log_u[-1]))
+            log_u = exponent * log_quotient(log_histograms, log_kv)
+            images.append(group.kernel.log_apply_transpose(log_u))
         log_images = xp.concat(images)
         log_p = log_power_mean(log_images, self._weights, order=self._mass.order)
         self._log_p, correction_residual = self._correction.correct(log_p)
@@ -233,11 +234,14 @@ class LogSweep:
     def read(self, rows: Any) -> Rows:
         """The state of ``rows``."""
         xp = namespace(self._log_v)
-        unreachable = np.zeros(len(rows), dtype=bool)
-        for log_histograms, log_u in zip(self._log_histograms, self._log_u, strict=True):
-            stuck = (log_histograms > -xp.inf) & ~(log_u > -xp.inf)
-            unreachable |= detached(xp.any(xp.any(stuck, axis=-1), axis=0))
-        return Rows(xp.exp(self._log_p[rows]), self._log_v[:, rows], unreachable[rows])
+        log_p, log_v = self._log_p[rows], self._log_v[:, rows]
+        unreachable = np.zeros(log_p.shape[0], dtype=bool)
+        for group, log_histograms in zip(self._groups, self._log_histograms, strict=True):
+            if group.kernel.entries.has_zeros:
+                log_kv = group.kernel.take(rows).log_apply(log_v[group.models])
+                stuck = (log_histograms[:, rows] > -xp.inf) & ~(log_kv > -xp.inf)
+                unreachable |= detached(xp.any(xp.any(stuck, axis=-1), axis=0))
+        return Rows(xp.exp(log_p), log_v, unreachable)
 
     def keep(self, rows: np.ndarray) -> None:
         """Go on with ``rows`` alone."""

@@ -45,8 +45,9 @@ def run_tiles(
 ) -> None:
     """Call ``solve(start, stop)`` for every tile, on threads if there is more than one."""
     tiles = [(start, min(start + n_rows, n_samples)) for start in range(0, n_samples, n_rows)]
-    if len(tiles) == 1:  # one product at a time: BLAS may use its own threads
-        solve(*tiles[0])
+    if len(tiles) <= 1:  # one product at a time: BLAS may use its own threads
+        for tile in tiles:
+            solve(*tile)
         return
     # Threads over tiles and threads inside BLAS would fight for the same cores.
     with _blas().limit(limits=1, user_api="blas"):

@@ -1,0 +1,440 @@
+"""Every kernel passes every law."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from kernels.factories import (
+    BUILDERS,
+    N_SAMPLES,
+    every_kernel,
+    log_image,
+    log_of,
+    make_case,
+    transposed,
+    values_of,
+)
+from numpy.testing import assert_allclose, assert_array_equal
+
+import wassemble as ws
+
+LEADING = (2, N_SAMPLES)
+LOGS = st.floats(-2000, 2000, width=32) | st.just(-np.inf)
+SCORES = st.floats(0, 8, width=16)
+
+
+def is_square(case):
+    return case.kernel.shape[0] == case.kernel.shape[1]
+
+
+def draw(data, case, axis, elements):
+    shape = (N_SAMPLES, case.kernel.shape[axis])
+    return case.array(data.draw(arrays(np.float64, shape, elements=elements)))
+
+
+def image_of(dense, v):
+    return np.einsum("...ij,...j->...i", dense, values_of(v))
+
+
+# -- products ------------------------------------------------------------------------
+
+
+@every_kernel()
+def test_to_dense_gives_the_entries(case):
+    assert_allclose(values_of(case.kernel.to_dense()), case.dense, **case.tolerance)
+
+
+@every_kernel()
+def test_apply_equals_the_dense_product(case, rng):
+    for leading in ((), (N_SAMPLES,), LEADING):
+        v = case.vectors(rng, 1, *leading)
+        assert_allclose(values_of(case.kernel.apply(v)), image_of(case.dense, v), **case.tolerance)
+
+
+@every_kernel()
+def test_apply_transpose_equals_the_transposed_dense_product(case, rng):
+    for leading in ((), (N_SAMPLES,), LEADING):
+        u = case.vectors(rng, 0, *leading)
+        expected = image_of(transposed(case.dense), u)
+        assert_allclose(values_of(case.kernel.apply_transpose(u)), expected, **case.tolerance)
+
+
+@every_kernel()
+@settings(max_examples=10)
+@given(data=st.data())
+def test_transpose_is_adjoint(case, data):
+    u, v = draw(data, case, 0, SCORES), draw(data, case, 1, SCORES)
+    there = (values_of(u) * values_of(case.kernel.apply(v))).sum()
+    back = (values_of(case.kernel.apply_transpose(u)) * values_of(v)).sum()
+    assert_allclose(there, back, **case.tolerance)
+
+
+@every_kernel()
+@settings(max_examples=10)
+@given(data=st.data())
+def test_plain_form_is_the_exponential_of_the_log_form(case, data):
+    v = draw(data, case, 1, SCORES)
+    u = draw(data, case, 0, SCORES)
+    log_kv = case.kernel.log_apply(case.array(log_of(v)))
+    log_ktu = case.kernel.log_apply_transpose(case.array(log_of(u)))
+    assert_allclose(np.exp(values_of(log_kv)), values_of(case.kernel.apply(v)), **case.tolerance)
+    assert_allclose(
+        np.exp(values_of(log_ktu)), values_of(case.kernel.apply_transpose(u)), **case.tolerance
+    )
+
+
+@every_kernel()
+@settings(max_examples=15)
+@given(data=st.data())
+def test_log_forms_are_exact_at_any_spread(case, data):
+    log_v, log_u = draw(data, case, 1, LOGS), draw(data, case, 0, LOGS)
+    log_kv, log_ktu = case.kernel.log_apply(log_v), case.kernel.log_apply_transpose(log_u)
+    assert_allclose(values_of(log_kv), log_image(case.log_entries, log_v), **case.log_tolerance)
+    expected = log_image(transposed(case.log_entries), log_u)
+    assert_allclose(values_of(log_ktu), expected, **case.log_tolerance)
+
+
+@every_kernel()
+def test_log_forms_reach_what_one_far_label_alone_sends(case):
+    # The label with nearly all the mass hides the others wherever it is not linked.
+    n_target = case.kernel.shape[1]
+    log_v = np.full((n_target, 1, n_target), -2000.0)
+    log_v[range(n_target), 0, range(n_target)] = 2000
+    log_kv = case.kernel.log_apply(case.array(log_v))
+    assert_allclose(values_of(log_kv), log_image(case.log_entries, log_v), **case.log_tolerance)
+
+
+@every_kernel()
+def test_log_form_of_nothing_is_nothing(case):
+    log_v = case.array(np.full((N_SAMPLES, case.kernel.shape[1]), -np.inf))
+    log_u = case.array(np.full((N_SAMPLES, case.kernel.shape[0]), -np.inf))
+    assert (values_of(case.kernel.log_apply(log_v)) == -np.inf).all()
+    assert (values_of(case.kernel.log_apply_transpose(log_u)) == -np.inf).all()
+
+
+@every_kernel(where=lambda case: case.kernel.n_samples is None)
+@pytest.mark.parametrize(
+    ("method", "axis"),
+    [("apply", 1), ("apply_transpose", 0), ("log_apply", 1), ("log_apply_transpose", 0)],
+)
+def test_a_batch_equals_its_rows_one_by_one(case, method, axis, rng):
+    product = getattr(case.kernel, method)
+    batch = case.vectors(rng, axis, *LEADING)
+    whole = values_of(product(batch))
+    for i in range(LEADING[0]):
+        for j in range(LEADING[1]):
+            assert_allclose(values_of(product(batch[i, j])), whole[i, j], **case.tolerance)
+
+
+@every_kernel()
+@pytest.mark.parametrize(
+    ("method", "axis"),
+    [("apply", 1), ("apply_transpose", 0), ("log_apply", 1), ("log_apply_transpose", 0)],
+)
+def test_products_keep_library_and_type_and_leave_their_input_alone(case, method, axis, rng):
+    before = case.vectors(rng, axis, *LEADING)
+    given_array = case.array(values_of(before))
+    image = getattr(case.kernel, method)(given_array)
+    assert type(image) is type(given_array)
+    assert image.dtype == given_array.dtype
+    assert image.shape == (*LEADING, case.kernel.shape[1 - axis])
+    assert_array_equal(values_of(given_array), values_of(before))
+    assert_allclose(values_of(case.kernel.to_dense()), case.dense, **case.tolerance)
+
+
+@every_kernel(where=lambda case: not case.in_torch)
+@pytest.mark.parametrize(("method", "axis"), [("apply", 1), ("apply_transpose", 0)])
+def test_out_holds_the_product(case, method, axis, rng):
+    v = case.vectors(rng, axis, *LEADING)
+    product = getattr(case.kernel, method)
+    expected = product(v)
+    shape = (*LEADING, case.kernel.shape[1 - axis])
+    contiguous = np.full(shape, np.nan, dtype=case.dtype)
+    strided = np.full((shape[1], shape[0], shape[2]), np.nan, dtype=case.dtype).swapaxes(0, 1)
+    for out in (contiguous, strided):
+        assert product(v, out=out) is out
+        assert_array_equal(out, expected)
+
+
+# -- what a kernel is ----------------------------------------------------------------
+
+
+@every_kernel()
+def test_transposing_twice_gives_the_same_operator(case, rng):
+    transpose = case.kernel.T
+    assert transpose.shape == case.kernel.shape[::-1]
+    assert transpose.is_symmetric == case.kernel.is_symmetric
+    assert transpose.is_diagonal == case.kernel.is_diagonal
+    assert transpose.T.shape == case.kernel.shape
+    assert_allclose(values_of(transpose.to_dense()), transposed(case.dense), **case.tolerance)
+    v = case.vectors(rng, 1, *LEADING)
+    assert_array_equal(values_of(transpose.T.apply(v)), values_of(case.kernel.apply(v)))
+
+
+@every_kernel()
+def test_what_a_kernel_declares_is_true(case):
+    if case.kernel.is_symmetric:
+        assert_allclose(case.dense, transposed(case.dense), rtol=1e-6)
+    off_diagonal = case.dense * (1 - np.eye(*case.kernel.shape))
+    if case.kernel.is_diagonal:
+        assert not off_diagonal.any()
+
+
+@every_kernel()
+def test_entry_bounds_hold(case):
+    entries, dense, linked = case.kernel.entries, case.dense, np.isfinite(case.log_entries)
+    slack = 1 + 1e-6
+    assert 0 <= entries.smallest <= dense[linked].min(initial=np.inf) * slack
+    assert entries.largest >= dense.max() / slack
+    assert entries.has_zeros or linked.all()
+
+
+@every_kernel()
+def test_links_are_the_entries_above_0(case):
+    links = case.kernel.links()
+    pattern = np.isfinite(case.log_entries)
+    if case.kernel.n_samples is not None:
+        pattern = pattern.any(axis=0)
+    assert_array_equal(links.toarray(), pattern)
+    assert links.nnz == pattern.sum() or case.kernel.is_diagonal
+
+
+@every_kernel(where=is_square)
+def test_distance_to_identity_is_the_frobenius_norm(case):
+    distance = ws.distance_to_identity(case.kernel)
+    expected = np.linalg.norm(case.dense - np.eye(case.kernel.shape[0]), axis=(-2, -1))
+    assert_allclose(distance, expected, rtol=1e-6)
+    assert np.shape(distance) == (() if case.kernel.n_samples is None else (N_SAMPLES,))
+
+
+@every_kernel()
+def test_repr_names_class_sizes_and_type(case):
+    n_source, n_target = case.kernel.shape
+    words = repr(case.kernel)
+    assert words.startswith(type(case.kernel).__name__ + "(")
+    assert f"{n_source} source x {n_target} target labels" in words
+    name = np.dtype(case.dtype).name
+    assert name in words or isinstance(case.kernel, ws.IdentityKernel)
+    assert "torch" not in words
+
+
+@every_kernel()
+def test_tensor_is_there_exactly_where_torch_holds_the_entries(case):
+    holds_arrays = isinstance(case.kernel, ws.IdentityKernel | ws.SparseKernel)
+    if case.in_torch and not holds_arrays:
+        assert isinstance(case.kernel.tensor, torch.Tensor)
+        assert case.kernel.tensor.dtype == case.kernel.dtype
+    else:
+        assert case.kernel.tensor is None
+
+
+# -- made from a kernel --------------------------------------------------------------
+
+
+@every_kernel(where=lambda case: not case.in_torch)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("in_torch", [False, True])
+def test_converting_keeps_the_operator(case, dtype, in_torch, rng):
+    like = torch.zeros(()) if in_torch else None
+    name = np.dtype(dtype).name
+    kernel = case.kernel.convert(like, getattr(torch, name) if in_torch else dtype)
+    assert type(kernel) is type(case.kernel)
+    assert kernel.shape == case.kernel.shape
+    assert kernel.is_symmetric == case.kernel.is_symmetric
+    assert_allclose(values_of(kernel.to_dense()), case.dense, rtol=1e-5, atol=1e-7)
+    log_v = rng.uniform(-500, 500, (N_SAMPLES, case.kernel.shape[1])).astype(dtype)
+    log_kv = kernel.log_apply(torch.tensor(log_v) if in_torch else log_v)
+    assert str(log_kv.dtype).removeprefix("torch.") == name
+    assert_allclose(values_of(log_kv), log_image(case.log_entries, log_v), atol=2e-3)
+
+
+@every_kernel(where=lambda case: not case.in_torch)
+def test_converting_to_what_it_is_changes_nothing(case):
+    assert case.kernel.convert(None, case.dtype) is case.kernel
+
+
+@every_kernel(where=lambda case: case.in_torch)
+def test_converting_from_torch_gives_numpy(case):
+    kernel = case.kernel.convert(None, case.dtype)
+    assert kernel.tensor is None
+    assert isinstance(kernel.to_dense(), np.ndarray)
+    assert_allclose(kernel.to_dense(), case.dense, **case.tolerance)
+
+
+@every_kernel()
+def test_take_keeps_the_kernel_of_the_rows(case):
+    for rows in (slice(1, 3), np.array([2, 0]), np.array([True, False, True])):
+        taken = case.kernel.take(rows)
+        if case.kernel.n_samples is None:
+            assert taken is case.kernel
+        else:
+            expected = case.dense[rows]
+            assert taken.n_samples == len(expected)
+            assert_allclose(values_of(taken.to_dense()), expected, **case.tolerance)
+
+
+@every_kernel()
+@pytest.mark.parametrize("offset", [0.0, 600.0, -600.0])
+def test_scaled_multiplies_rows_and_columns(case, offset, rng):
+    # u overflows and v underflows, or the other way round, but their products do not.
+    kernel, log_entries = case.kernel, case.log_entries
+    if kernel.n_samples is not None:
+        kernel, log_entries = kernel.take(slice(1, 2)), log_entries[1]
+    log_u = case.array(rng.uniform(-1, 1, kernel.shape[0]) + offset)
+    log_v = case.array(rng.uniform(-1, 1, kernel.shape[1]) - offset)
+    log_u[0] = -np.inf
+    coupling = kernel.scaled(log_u, log_v)
+    expected = np.exp(values_of(log_u)[:, None] + log_entries + values_of(log_v))
+    rtol = 1e-3 if case.dtype == np.float32 else 1e-11
+    assert coupling.shape == kernel.shape
+    tiny = float(np.finfo(case.dtype).tiny)
+    assert_allclose(values_of(coupling.to_dense()), expected, rtol=rtol, atol=tiny)
+    clear = (expected == 0) | (expected >= tiny)
+    assert_array_equal(coupling.links().toarray()[clear], expected[clear] > 0)
+    cost = case.array(rng.uniform(0, 3, kernel.shape))
+    assert_allclose(values_of(coupling.inner(cost)), (values_of(cost) * expected).sum(), rtol=rtol)
+    # A coupling whose entries vanished is still a kernel.
+    nothing = kernel.scaled(log_u - 3000, log_v)
+    log_kv = nothing.log_apply(case.array(np.full(kernel.shape[1], -3000.0)))
+    assert not np.isnan(values_of(log_kv)).any()
+
+
+@every_kernel()
+def test_inner_is_the_sum_of_entries_times_costs(case, rng):
+    cost = case.array(rng.uniform(0, 3, case.kernel.shape))
+    expected = (case.dense * values_of(cost)).sum(axis=(-2, -1))
+    assert_allclose(values_of(case.kernel.inner(cost)), expected, **case.tolerance)
+
+
+# -- wrong input ---------------------------------------------------------------------
+
+PRODUCTS = ("apply", "apply_transpose", "log_apply", "log_apply_transpose")
+
+
+@every_kernel()
+@pytest.mark.parametrize("method", PRODUCTS)
+def test_products_refuse_what_is_not_an_array_of_numbers(case, method):
+    product = getattr(case.kernel, method)
+    for wrong in ("scores", None, object(), [1j] * 6, [["a", "b"]]):
+        with pytest.raises(
+            ws.InvalidInputError, match=r"`(log_)?v` must hold real numbers; got an"
+        ):
+            product(wrong)
+    with pytest.raises(ws.InvalidInputError, match=r"rectangular .* rows of different lengths"):
+        product([[1.0, 2.0], [1.0]])
+
+
+@every_kernel()
+@pytest.mark.parametrize("method", PRODUCTS)
+def test_products_refuse_arrays_of_another_size(case, method):
+    product = getattr(case.kernel, method)
+    n_in = case.kernel.shape[0 if "transpose" in method else 1]
+    for wrong in (np.ones(n_in + 1), np.ones((2, n_in + 1)), 1.0):
+        words = rf"last axis has length {n_in}; got shape \("
+        with pytest.raises(ws.InvalidInputError, match=words):
+            product(case.array(wrong))
+
+
+@every_kernel()
+@pytest.mark.parametrize("method", PRODUCTS)
+def test_products_take_lists_and_integers(case, method):
+    product = getattr(case.kernel, method)
+    n_in = case.kernel.shape[0 if "transpose" in method else 1]
+    ones = [1] * n_in
+    assert_allclose(
+        values_of(product(ones)), values_of(product(case.array(ones))), **case.tolerance
+    )
+
+
+@every_kernel(where=lambda case: not case.in_torch)
+def test_out_must_have_the_shape_of_the_product(case, rng):
+    v = case.vectors(rng, 1, N_SAMPLES)
+    with pytest.raises(ws.InvalidInputError, match=r"`out` must be a NumPy array of shape .* got"):
+        case.kernel.apply(v, out=np.empty((N_SAMPLES + 1, case.kernel.shape[0])))
+    with pytest.raises(ws.InvalidInputError, match=r"`out` must be a NumPy array .* got list"):
+        case.kernel.apply(v, out=[0.0])
+
+
+@every_kernel(where=lambda case: case.in_torch)
+def test_out_beside_a_tensor_is_refused(case, rng):
+    v = case.vectors(rng, 1, N_SAMPLES)
+    with pytest.raises(ws.InvalidInputError, match=r"`out` serves NumPy .* got one beside a torch"):
+        case.kernel.apply(v, out=np.empty((N_SAMPLES, case.kernel.shape[0])))
+
+
+@every_kernel()
+def test_scaled_refuses_scalings_of_another_shape(case):
+    n_source, n_target = case.kernel.shape
+    u, v = case.array(np.zeros(n_source)), case.array(np.zeros(n_target))
+    with pytest.raises(ws.InvalidInputError, match=r"`log_u` must have shape .* got shape \(\)"):
+        case.kernel.scaled(0.0, v)
+    with pytest.raises(ws.InvalidInputError, match=rf"`log_v` .* got shape \(1, {n_target}\)"):
+        case.kernel.scaled(u, v[None])
+    with pytest.raises(ws.InvalidInputError, match="`log_u` must hold real numbers; got an"):
+        case.kernel.scaled("u", v)
+
+
+@every_kernel()
+def test_inner_refuses_costs_of_another_shape(case):
+    n_source, n_target = case.kernel.shape
+    with pytest.raises(ws.InvalidInputError, match=r"`cost` must have the shape of the kernel, \("):
+        case.kernel.inner(case.array(np.ones((n_source, n_target + 1))))
+    with pytest.raises(ws.InvalidInputError, match=rf"got shape \({n_target},\)"):
+        case.kernel.inner(case.array(np.ones(n_target)))
+    with pytest.raises(ws.InvalidInputError, match="`cost` must hold real numbers; got an object"):
+        case.kernel.inner(None)
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in BUILDERS if name[:4] in ("diag", "dens", "low-")]
+)
+def test_a_numpy_kernel_refuses_tensors_and_names_the_way_out(name):
+    kernel = make_case(name).kernel
+    tensor = torch.ones(kernel.shape[1])
+    words = r"`v` must be a NumPy array, .* got a torch tensor.\nhint: `kernel.convert\(v, v.dtype"
+    with pytest.raises(ws.InvalidInputError, match=words):
+        kernel.apply(tensor)
+
+
+# -- entries that float32 cannot hold ------------------------------------------------
+
+TINY = {
+    "dense": lambda: ws.DenseKernel([[1.0, 1e-60]]),
+    "dense-huge": lambda: ws.DenseKernel([[1e50, 1e-60]]),
+    "from-log": lambda: ws.DenseKernel.from_log(np.log([[1.0, 1e-60]])),
+    "sparse": lambda: ws.SparseKernel(sp.csr_array([[1.0, 1e-60]])),
+    "low-rank": lambda: ws.LowRankKernel([[1.0, 1.0]], [[1.0, 0.0], [0.0, 1e-60]]),
+    "low-rank-left": lambda: ws.LowRankKernel([[1.0, 1e-60]], [[1.0, 0.0], [0.0, 1.0]]),
+    "low-rank-both": lambda: ws.LowRankKernel([[1.0, 1e-30]], [[1.0, 0.0], [0.0, 1e-30]]),
+}
+
+
+@pytest.mark.parametrize("in_torch", [False, True])
+@pytest.mark.parametrize("name", TINY)
+def test_entries_too_small_for_float32_survive_the_conversion(name, in_torch):
+    like = torch.zeros(()) if in_torch else None
+    kernel = TINY[name]().convert(like, torch.float32 if in_torch else np.float32)
+    log_v = np.array([-np.inf, 1.0], dtype=np.float32)
+    log_kv = kernel.log_apply(torch.tensor(log_v) if in_torch else log_v)
+    assert str(log_kv.dtype).removeprefix("torch.") == "float32"
+    assert_allclose(values_of(log_kv), [np.log(1e-60) + 1], rtol=1e-6)
+    v = np.array([0.0, 1e30], dtype=np.float32)
+    if name not in ("from-log", "low-rank-both"):  # these hold their entries as float32
+        kv = kernel.apply(torch.tensor(v) if in_torch else v)
+        assert_allclose(values_of(kv), [1e-30], rtol=1e-6)
+
+
+@pytest.mark.parametrize("in_torch", [False, True])
+def test_diagonal_entries_too_small_for_float32_survive_the_conversion(in_torch):
+    like = torch.zeros(()) if in_torch else None
+    kernel = ws.DiagonalKernel([1.0, 1e-60])
+    kernel = kernel.convert(like, torch.float32 if in_torch else np.float32)
+    log_v = np.array([0.5, 1.0], dtype=np.float32)
+    log_kv = kernel.log_apply(torch.tensor(log_v) if in_torch else log_v)
+    assert str(log_kv.dtype).removeprefix("torch.") == "float32"
+    assert_allclose(values_of(log_kv), [0.5, np.log(1e-60) + 1], rtol=1e-6)

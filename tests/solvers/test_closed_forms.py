@@ -1,0 +1,195 @@
+"""Answers that are known without iterating."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from problems import make_case, solve_in
+
+import wassemble as ws
+
+DTYPES = (np.float32, np.float64)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("options", [{}, {"max_iterations": 5, "tolerance": None}])
+def test_identity_kernel_gives_the_geometric_mean(dtype, options):
+    case = make_case(1, n_source=5, n_target=5, dtype=dtype)
+    result = case.but(kernels=[ws.IdentityKernel(5)] * 3).solve(**options)
+    expected = ws.geometric_mean(case.histograms, weights=case.weights)
+    np.testing.assert_allclose(result.barycenter, expected, rtol=1e-5)
+    assert result.converged.all()
+    assert (result.n_iterations == 0).all()
+
+
+@given(st.integers(1, 40), st.sampled_from(DTYPES))
+def test_identity_matrix_gives_the_geometric_mean_at_every_sweep(sweeps, dtype):
+    case = make_case(2, n_source=4, n_target=4, dtype=dtype)
+    case = case.but(kernels=[np.eye(4, dtype=dtype)] * 3)
+    expected = ws.geometric_mean(case.histograms, weights=case.weights)
+    result = case.solve(max_iterations=sweeps, tolerance=None)
+    np.testing.assert_allclose(result.barycenter, expected, rtol=1e-5)
+
+
+@given(
+    st.integers(0, 1000),
+    st.floats(0.05, 20),
+    st.floats(0.05, 5),
+    st.sampled_from(DTYPES),
+    st.booleans(),
+)
+def test_diagonal_formula_is_the_fixed_point_of_algorithm_2(
+    seed, mass_penalty, epsilon, dtype, per_label
+):
+    mass = ws.Unbalanced(mass_penalty, epsilon=epsilon)
+    case = make_case(seed, n_source=4, n_target=4, mass=mass, dtype=dtype, per_label=per_label)
+    rng = np.random.default_rng(seed)
+    diagonals = [rng.uniform(0.1, 2, size=4).astype(dtype) for _ in range(3)]
+    formula = case.but(kernels=[ws.DiagonalKernel(d) for d in diagonals]).solve()
+    dense = case.but(kernels=[np.diag(d) for d in diagonals])
+    iterated = solve_in("log", dense, max_iterations=20_000, tolerance=1e-12)
+    slack = 1e-4 if dtype == np.float32 else 1e-8
+    np.testing.assert_allclose(formula.barycenter, iterated.barycenter, rtol=slack)
+    np.testing.assert_allclose(
+        formula.log_scalings(), iterated.log_scalings(), rtol=100 * slack, atol=1000 * slack
+    )
+
+
+def test_a_shared_diagonal_is_a_gated_power_mean():
+    mass = ws.Unbalanced(2.0, epsilon=0.3)
+    case = make_case(3, n_source=4, n_target=4, mass=mass)
+    k, f = np.array([1.0, 0.5, 0.2, 2.0]), mass.exponent
+    powers = np.stack(case.histograms) ** (f / (1 + f))
+    expected = k ** (1 - f) * np.einsum("l,lsj->sj", case.weights, powers) ** (1 + f)
+    result = case.but(kernels=[ws.DiagonalKernel(k)] * 3).solve()
+    np.testing.assert_allclose(result.barycenter, expected)
+
+
+def test_five_sweeps_and_convergence_are_two_estimators():
+    mass = ws.Unbalanced(2.0, epsilon=0.3)
+    case = make_case(4, n_source=6, n_target=6, mass=mass).but(kernels=[ws.IdentityKernel(6)] * 3)
+    paper = case.solve(max_iterations=5, tolerance=None)
+    converged = case.solve()
+    gap = np.abs(paper.barycenter / converged.barycenter - 1).max()
+    assert 0.01 < gap < 0.2
+    assert not paper.converged.any()
+    assert (paper.n_iterations == 5).all()
+    assert (paper.status == ws.Status.MAX_ITERATIONS).all()
+
+
+def test_a_huge_mass_penalty_with_the_identity_gives_the_hellinger_mean():
+    case = make_case(5, n_source=6, n_target=6, mass=ws.Unbalanced(1e9, epsilon=1.0))
+    result = case.but(kernels=[ws.IdentityKernel(6)] * 3).solve()
+    expected = ws.hellinger_mean(case.histograms, weights=case.weights)
+    np.testing.assert_allclose(result.barycenter, expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("mass", [ws.Balanced(), ws.Unbalanced(2.0, epsilon=0.3)])
+def test_mass_under_a_zero_of_the_diagonal_is_out_of_reach(mass):
+    case = make_case(6, n_source=3, n_target=3, mass=mass)
+    gate = np.array([[1.0, 0.0, 1.0], *[[1.0, 1.0, 1.0]] * 3])
+    result = case.but(kernels=[ws.DiagonalKernel(gate)] * 3).solve()
+    assert result.status.tolist() == [ws.Status.UNREACHABLE_MASS] + [ws.Status.CONVERGED] * 3
+    assert result.barycenter[0, 1] == 0
+    assert (result.barycenter[1:] > 0).all()
+
+
+def test_the_blur_of_equal_gaussians_is_half_of_epsilon():
+    grid, epsilon, variance = np.linspace(-6, 6, 241), 0.4, 0.25
+    result = ws.solve_barycenter(
+        _gaussians(grid, [(-1.0, variance), (2.0, variance)]),
+        _kernel(grid, epsilon),
+        weights=[0.25, 0.75],
+        tolerance=1e-10,
+    )
+    mean, spread = _moments(grid, result.barycenter)
+    assert mean == pytest.approx(0.25 * -1 + 0.75 * 2, abs=1e-6)
+    assert spread == pytest.approx(variance + epsilon / 2, rel=1e-5)
+
+
+def test_debiasing_takes_the_blur_of_equal_gaussians_out():
+    grid, epsilon, variance = np.linspace(-6, 6, 241), 0.4, 0.25
+    result = ws.solve_barycenter(
+        _gaussians(grid, [(-1.0, variance), (2.0, variance)]),
+        _kernel(grid, epsilon),
+        weights=[0.25, 0.75],
+        tolerance=1e-9,
+        debias=True,
+        max_iterations=5000,
+    )
+    mean, spread = _moments(grid, result.barycenter)
+    assert result.converged
+    assert mean == pytest.approx(1.25, abs=1e-5)
+    assert spread == pytest.approx(variance, rel=1e-4)
+    assert result.barycenter.sum() == pytest.approx(1, abs=1e-6)
+
+
+@pytest.mark.parametrize("debias", [False, True])
+def test_gaussians_of_different_width_have_the_known_width(debias):
+    # Janati et al. 2020, theorem 3, with s = epsilon / 2 for the kernel exp(-(x - y)^2 / epsilon):
+    # sum_l w_l sqrt(s^2 + 4 a_l a) = sqrt(s^2 + 4 a^2) debiased, and 2 a - s plain.
+    grid, epsilon = np.linspace(-7, 7, 281), 0.6
+    variances, weights = np.array([0.2, 0.9]), np.array([0.4, 0.6])
+    result = ws.solve_barycenter(
+        _gaussians(grid, [(0.0, v) for v in variances]),
+        _kernel(grid, epsilon),
+        weights=weights,
+        tolerance=1e-10,
+        max_iterations=5000,
+        debias=debias,
+    )
+    _, width = _moments(grid, result.barycenter)
+    blur = epsilon / 2
+    left = (weights * np.sqrt(blur**2 + 4 * variances * width)).sum()
+    right = np.sqrt(blur**2 + 4 * width**2) if debias else 2 * width - blur
+    assert left == pytest.approx(right, rel=1e-4)
+
+
+def test_a_huge_epsilon_debiased_gives_the_arithmetic_mean():
+    case = make_case(7, n_samples=2, n_source=4, n_target=4)
+    points = np.arange(4.0)[:, None] / 4
+    kernel = ws.kernel_from_embeddings(points, epsilon=5.0, metric="euclidean")
+    debiased = case.but(kernels=kernel).solve(debias=True, tolerance=1e-4, max_iterations=20_000)
+    assert debiased.converged.all()
+    plain = case.but(kernels=kernel).solve()
+    expected = ws.arithmetic_mean(case.histograms, weights=case.weights)
+    np.testing.assert_allclose(debiased.barycenter, expected, atol=3e-3)
+    np.testing.assert_allclose(plain.barycenter, 1 / 4, atol=0.05)  # the paper's "gibberish"
+
+
+def test_debiasing_does_not_call_creeping_convergence():
+    case = make_case(7, n_source=6, n_target=6)
+    kernel = ws.kernel_from_embeddings(np.arange(6.0)[:, None] / 6, epsilon=1e4, metric="euclidean")
+    result = case.but(kernels=kernel).solve(debias=True, max_iterations=2000)
+    expected = ws.arithmetic_mean(case.histograms, weights=case.weights)
+    assert np.abs(result.barycenter - expected).max() > 0.05  # far away, in tiny steps
+    assert not result.converged.any()
+    assert (result.residual > 0.01).all()
+
+
+def test_debiasing_leaves_labels_that_are_out_of_reach_at_zero():
+    kernel = np.eye(3)
+    kernel[0, 1] = kernel[1, 0] = 0.5
+    histograms = [[0.5, 0.5, 0.0], [0.2, 0.8, 0.0]]
+    result = ws.solve_barycenter(histograms, ws.DenseKernel(kernel, symmetric=True), debias=True)
+    assert result.barycenter[2] == 0
+    assert result.converged
+    alone = ws.solve_barycenter(
+        [[0.5, 0.5], [0.2, 0.8]], ws.DenseKernel(kernel[:2, :2], symmetric=True), debias=True
+    )
+    np.testing.assert_allclose(result.barycenter[:2], alone.barycenter, rtol=1e-5)
+
+
+def _gaussians(grid, parameters):
+    values = np.stack([np.exp(-((grid - m) ** 2) / (2 * v)) for m, v in parameters])
+    return values / values.sum(axis=1, keepdims=True)
+
+
+def _kernel(grid, epsilon):
+    return ws.kernel_from_cost((grid[:, None] - grid) ** 2, epsilon, symmetric=True)
+
+
+def _moments(grid, p):
+    p = p / p.sum()
+    mean = (p * grid).sum()
+    return mean, (p * (grid - mean) ** 2).sum()

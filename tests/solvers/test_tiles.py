@@ -1,0 +1,81 @@
+"""Tiles and threads change nothing but the time; memory stays small."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from problems import MASSES, make_case
+
+import wassemble as ws
+from wassemble.solvers import tiles
+
+
+@pytest.mark.parametrize("mass", MASSES)
+@pytest.mark.parametrize("options", [{"max_iterations": 5, "tolerance": None}, {}])
+def test_results_do_not_depend_on_the_number_of_threads(mass, options):
+    case = make_case(1, n_samples=20_000, mass=mass, dtype=np.float32)
+    one, two = (case.solve(n_threads=n, **options) for n in (1, 2))
+    np.testing.assert_array_equal(one.barycenter, two.barycenter)
+    np.testing.assert_array_equal(one.n_iterations, two.n_iterations)
+    np.testing.assert_array_equal(one.log_scalings(), two.log_scalings())
+
+
+@pytest.mark.parametrize("mass", MASSES)
+def test_results_do_not_depend_on_the_size_of_tiles(mass, monkeypatch):
+    case = make_case(2, n_samples=3000, mass=mass)
+    whole = case.solve(tolerance=1e-10)
+    monkeypatch.setattr("wassemble.solvers.barycenter.rows_per_tile", lambda *_: 7)
+    small = case.solve(tolerance=1e-10)
+    np.testing.assert_allclose(small.barycenter, whole.barycenter, rtol=1e-9)
+
+
+def test_threads_come_from_the_argument_then_the_environment_then_the_cores(monkeypatch):
+    monkeypatch.setenv("WASSEMBLE_NUM_THREADS", "3")
+    assert tiles.count_threads(2) == 2
+    assert tiles.count_threads(None) == 3
+    monkeypatch.delenv("WASSEMBLE_NUM_THREADS")
+    assert tiles.count_threads(None) >= 1
+    for wrong in ("0", "many", "-1"):
+        monkeypatch.setenv("WASSEMBLE_NUM_THREADS", wrong)
+        with pytest.raises(ws.InvalidInputError, match="WASSEMBLE_NUM_THREADS"):
+            tiles.count_threads(None)
+
+
+def test_an_error_in_one_tile_is_raised_and_blas_gets_its_threads_back():
+    from threadpoolctl import threadpool_info
+
+    def blas():
+        return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+
+    before = blas()
+    histograms = np.full((2, 20_000, 5), 0.2)
+    histograms[1, 19_999] = np.nan
+    with pytest.raises(ws.InvalidInputError, match="sample 19999"):
+        ws.solve_barycenter(histograms, np.ones((5, 5)), n_threads=2)
+    assert blas() == before
+
+
+_MEMORY = """
+import resource
+import numpy as np
+import wassemble as ws
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+rng = np.random.default_rng(0)
+histograms = rng.uniform(size=(8, 35_150, 80)).astype(np.float32)
+histograms /= histograms.sum(axis=2, keepdims=True)
+cost = rng.uniform(size=(80, 80))
+kernel = ws.kernel_from_cost(cost, {epsilon})
+before = peak()
+result = ws.solve_barycenter(histograms, kernel, max_iterations=2, tolerance=None)
+assert result.solver.name == {name!r}, result.solver
+print(peak() - before - result.barycenter.nbytes / 2**20)
+"""
+
+
+@pytest.mark.parametrize(("epsilon", "name"), [(1.0, "plain"), (0.05, "log")])
+def test_the_papers_test_set_stays_under_500_megabytes(epsilon, name):
+    code = _MEMORY.format(epsilon=epsilon, name=name)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert float(done.stdout) < 500
