@@ -131,11 +131,17 @@ def test_the_arithmetic_mean_is_close_to_an_oracle_and_at_least_as_uncertain(see
     [
         ({"histograms": []}, "at least one model; got none"),
         ({"histograms": 3.0}, "one array per model; got float"),
-        ({"histograms": [[0.5, 0.5], [1.0]]}, "same label set from every model"),
-        ({"histograms": [[0.5, -0.5]]}, "must not be negative; got -0.5 at model 0, label 1"),
+        (
+            {"histograms": [[0.5, 0.5], [1.0]]},
+            "same label set, not empty, from every model; got 2, 1 labels",
+        ),
+        (
+            {"histograms": [[0.5, -0.5]]},
+            "must not be negative; got -0.5 at model 0, sample 0, source label 1",
+        ),
         (
             {"histograms": [[[0.5, np.nan]]]},
-            "must not be nan; got nan at model 0, sample 0, label 1",
+            "must not be nan; got nan at model 0, sample 0, source label 1",
         ),
         ({"histograms": [["a", "b"]]}, "must hold real numbers"),
         ({"histograms": [[0.5, 0.5]], "weights": [0.5]}, r"must sum to 1 .*; got 0.5"),

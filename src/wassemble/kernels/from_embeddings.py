@@ -236,7 +236,9 @@ def _orthogonal_normals(n_features: int, n_dimensions: int, rng: np.random.Gener
     blocks = []
     for start in range(0, n_features, n_dimensions):
         rows = min(n_dimensions, n_features - start)
-        directions, _ = np.linalg.qr(rng.standard_normal((n_dimensions, n_dimensions)))
+        directions, triangle = np.linalg.qr(rng.standard_normal((n_dimensions, n_dimensions)))
+        # LAPACK fixes signs its own way: without this no direction is uniform on the sphere.
+        directions *= np.sign(np.diag(triangle))
         lengths = np.linalg.norm(rng.standard_normal((rows, n_dimensions)), axis=1)
         blocks.append(directions.T[:rows] * lengths[:, None])
     return np.concatenate(blocks)

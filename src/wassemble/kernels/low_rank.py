@@ -44,6 +44,7 @@ class LowRankKernel(Kernel):
         except ValueError as error:
             words = str(error).replace("`kernel`", "each factor of a low-rank kernel", 1)
             words = words.replace("target label", "column").replace("source label", "row")
+            words = words.replace("one source and", "one row and")
             fail(words)
         if left_kernel.shape[1] != right_kernel.shape[1]:
             fail(

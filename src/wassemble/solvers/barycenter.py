@@ -136,7 +136,8 @@ class _Run:
 
     def _solve_tile(self, tile: Tile, start: int) -> None:
         if self.choice.name == "closed form":
-            rows = solve_diagonal(tile, self.problem.mass)
+            keep = self.log_v is not None
+            rows = solve_diagonal(tile, self.problem.mass, keep_scalings=keep)
             status = np.where(rows.unreachable, Status.UNREACHABLE_MASS, Status.CONVERGED)
             self._finish(start, Ending(np.arange(tile.n_rows), rows, status, np.zeros(1), 0))
             return

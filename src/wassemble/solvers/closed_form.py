@@ -5,43 +5,74 @@ from __future__ import annotations
 import numpy as np
 
 from wassemble._arrays import Array, detached, log_of, namespace
-from wassemble.kernels import DiagonalKernel
+from wassemble.kernels import DiagonalKernel, Kernel
 from wassemble.solvers.mass import Balanced, MassRule
-from wassemble.solvers.means import log_power_mean
+from wassemble.solvers.power_means import log_power_mean, power_mean_of
 from wassemble.solvers.problem import Tile
 from wassemble.solvers.sweeps import Rows
 
 __all__ = ["solve_diagonal"]
 
 
-def solve_diagonal(tile: Tile, mass: MassRule) -> Rows:
+def solve_diagonal(tile: Tile, mass: MassRule, *, keep_scalings: bool) -> Rows:
     """Fixed point of Algorithm 1 or 2 for diagonal kernels k_l.
 
     Balanced: the weighted geometric mean, at every sweep (the paper's lemma on K = I,
     which holds for any positive diagonal). Unbalanced, with f the exponent of lines u
-    and v: p = (sum_l w_l (k_l^(1 - f) mu_l^f)^(1 / (1 + f)))^(1 + f).
+    and v: p = (sum_l w_l (k_l^(1 - f) mu_l^f)^(1 / (1 + f)))^(1 + f). A kernel that all
+    models share comes out of the sum.
     """
-    xp = namespace(tile.weights)
-    logs, unreachable = [], np.zeros(tile.n_rows, dtype=bool)
+    balanced = isinstance(mass, Balanced)
+    order = 0.0 if balanced else 1 / (1 + mass.exponent)
+    unreachable = _unreachable(tile)
+    if len(tile.groups) == 1 and not keep_scalings:
+        group = tile.groups[0]
+        p = power_mean_of(group.histograms, tile.weights, order=order * mass.exponent)
+        p = _power(p, mass.exponent) * _gate(group.kernel, mass)
+        return Rows(p, None, unreachable)
+    log_sources = namespace(tile.weights).concat(
+        [mass.exponent * log_of(g.histograms) + _log_gate(g.kernel, mass) for g in tile.groups]
+    )
+    log_p = log_power_mean(log_sources, tile.weights, order=order)
+    xp = namespace(log_p)
+    if not keep_scalings:
+        log_v = None
+    elif balanced:  # u and v grow without end; v = 1 stands for them: each label keeps to itself
+        log_v = xp.zeros_like(log_sources)
+    else:
+        log_v = _log_scalings(log_p, log_sources, mass)
+    return Rows(xp.exp(log_p), log_v, unreachable)
+
+
+def _power(values: Array, exponent: float) -> Array:
+    return values if exponent == 1 else values**exponent
+
+
+def _gate(kernel: Kernel, mass: MassRule) -> Array | float:
+    """k^(1 - f) where k is above 0, else 0."""
+    if not isinstance(kernel, DiagonalKernel):
+        return 1.0
+    xp = namespace(kernel.diagonal)
+    return xp.where(kernel.diagonal > 0, kernel.diagonal**mass.order, 0.0)
+
+
+def _log_gate(kernel: Kernel, mass: MassRule) -> Array | float:
+    if not isinstance(kernel, DiagonalKernel):
+        return 0.0
+    xp, log_k = namespace(kernel.diagonal), kernel.log_diagonal
+    open_ = log_k > -xp.inf
+    return xp.where(open_, mass.order * xp.where(open_, log_k, 0.0), -xp.inf)
+
+
+def _unreachable(tile: Tile) -> np.ndarray:
+    """Rows with mass under a zero of their diagonal."""
+    found = np.zeros(tile.n_rows, dtype=bool)
     for group in tile.groups:
-        log_source = log_of(group.histograms)
-        if isinstance(group.kernel, DiagonalKernel):
-            log_k = group.kernel.log_diagonal
-            stuck = (group.histograms > 0) & ~(log_k > -xp.inf)
-            unreachable |= detached(xp.any(xp.any(stuck, axis=-1), axis=0))
-            logs.append(
-                xp.where(log_k > -xp.inf, mass.exponent * log_source, -xp.inf)
-                + mass.order * xp.where(log_k > -xp.inf, log_k, 0.0)
-            )
-        else:
-            logs.append(mass.exponent * log_source)
-    log_sources = xp.concat(logs)
-    if isinstance(mass, Balanced):
-        log_p = log_power_mean(log_sources, tile.weights, order=0.0)
-        # u and v grow without end; v = 1 stands for them: each label keeps to itself.
-        return Rows(xp.exp(log_p), xp.zeros_like(log_sources), unreachable)
-    log_p = log_power_mean(log_sources, tile.weights, order=1 / (1 + mass.exponent))
-    return Rows(xp.exp(log_p), _log_scalings(log_p, log_sources, mass), unreachable)
+        kernel = group.kernel
+        if isinstance(kernel, DiagonalKernel) and not (kernel.diagonal > 0).all():
+            stuck = (group.histograms > 0) & ~(kernel.diagonal > 0)
+            found |= detached(stuck).any(axis=(0, 2))
+    return found
 
 
 def _log_scalings(log_p: Array, log_sources: Array, mass: MassRule) -> Array:

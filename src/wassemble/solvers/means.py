@@ -8,20 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from wassemble._arrays import Array, convert_like, detached, find_torch, log_of, namespace
+from wassemble._arrays import Array, convert_like, detached, find_torch, new_zeros
 from wassemble._checks import as_float_array, check_nonnegative, check_weights_sum, fail
+from wassemble.solvers.histograms import Histograms, listed
+from wassemble.solvers.power_means import power_mean_of
+from wassemble.solvers.tiles import count_threads, rows_per_tile, run_tiles
 
-__all__ = [
-    "arithmetic_mean",
-    "check_weights",
-    "geometric_mean",
-    "hellinger_mean",
-    "log_power_mean",
-    "power_mean",
-]
-
-# Below this order sum(w * x^order) is too close to 1 for its logarithm to be exact.
-_SMALL_ORDER = 1e-3
+__all__ = ["arithmetic_mean", "check_weights", "geometric_mean", "hellinger_mean", "power_mean"]
 
 
 def arithmetic_mean(histograms: Sequence[Any] | Array, *, weights: Any = None) -> Array:
@@ -87,39 +80,29 @@ def power_mean(histograms: Sequence[Any] | Array, *, order: float, weights: Any 
     """
     if not (isinstance(order, int | float) and math.isfinite(order) and order >= 0):
         fail(f"`order` must be finite and at least 0; got {order!r}.")
-    stacked = _stack(histograms, weights)
-    xp = namespace(stacked)
-    per_model = check_weights(weights, stacked.shape[0], stacked.shape[-1], like=stacked)
-    if per_model.ndim < stacked.ndim:  # a sample axis, and a label axis if there is none yet
-        n_models, *labels = per_model.shape
-        per_model = xp.reshape(
-            per_model, (n_models, *[1] * (stacked.ndim - per_model.ndim), *labels)
-        )
-    if order == 1:
-        return xp.sum(per_model * stacked, axis=0)
-    return xp.exp(log_power_mean(log_of(stacked), per_model, order=order))
-
-
-def _stack(histograms: Sequence[Any] | Array, weights: Any) -> Array:
-    """Histograms of one label set as one array, models first."""
     like = find_torch(histograms, weights)
-    try:
-        arrays = [as_float_array(h, "histograms", like=like) for h in histograms]
-    except TypeError:
-        fail(f"`histograms` must be one array per model; got {type(histograms).__name__}.")
-    if not arrays:
-        fail("`histograms` must hold at least one model; got none.")
-    shapes = {tuple(a.shape) for a in arrays}
-    if len(shapes) > 1 or arrays[0].ndim not in (1, 2) or arrays[0].shape[-1] == 0:
+    data = Histograms(histograms, like)
+    if len(set(data.n_labels)) > 1 or data.n_labels[0] == 0:
         fail(
-            "a mean needs the same label set from every model, (n_samples, n_labels);"
-            f" got shapes {', '.join(map(str, sorted(shapes)))}.",
+            "a mean needs the same label set, not empty, from every model;"
+            f" got {listed(data.n_labels)} labels.",
             hint="label sets that differ need kernels: `solve_barycenter`",
         )
-    stacked = namespace(arrays[0]).stack(arrays)
-    place = "model {}, label {}" if stacked.ndim == 2 else "model {}, sample {}, label {}"
-    check_nonnegative(stacked, "histograms", place.format)
-    return stacked
+    n_labels = data.n_labels[0]
+    mean = new_zeros((data.n_samples, n_labels), like, data.dtype)
+    per_model = check_weights(weights, data.n_models, n_labels, like=mean)
+    per_model = per_model.reshape(data.n_models, 1, -1)
+    models = range(data.n_models)
+
+    def average(start: int, stop: int) -> None:
+        mean[start:stop] = power_mean_of(data.read(models, start, stop), per_model, order=order)
+
+    if like is None:
+        n_rows = rows_per_tile(data.n_models, n_labels)
+        run_tiles(average, data.n_samples, n_rows, count_threads(None))
+    else:
+        average(0, data.n_samples)
+    return mean[0] if data.drops_sample_axis else mean
 
 
 def check_weights(weights: Any, n_models: int, n_target: int, *, like: Array) -> Array:
@@ -137,31 +120,3 @@ def check_weights(weights: Any, n_models: int, n_target: int, *, like: Array) ->
     check_nonnegative(weights, "weights", place.format)
     check_weights_sum(detached(weights))
     return weights
-
-
-def log_power_mean(log_images: Array, weights: Array, *, order: float) -> Array:
-    """Weighted power mean over the first axis, in logs on both ends.
-
-    ``order`` 0 is the geometric mean (Alg. 1, line p), 1 the arithmetic mean;
-    ``epsilon / (epsilon + mass_penalty)`` is Alg. 2, line p. ``weights`` broadcast
-    against ``log_images``.
-    """
-    xp = namespace(log_images)
-    # A model with weight zero must not veto a label it scores zero: 0 * -inf is nan.
-    votes = (log_images > -xp.inf) & (weights > 0)
-    finite = xp.where(votes, log_images, 0.0)
-    if order == 0:
-        vetoed = xp.any(~votes & (weights > 0), axis=0)
-        return xp.where(vetoed, -xp.inf, xp.sum(weights * finite, axis=0))
-    top = xp.max(xp.where(votes, log_images, -xp.inf), axis=0)
-    any_vote = top > -xp.inf
-    top = xp.where(any_vote, top, 0.0)
-    below = xp.where(votes, order * (finite - top), 0.0)
-    if order < _SMALL_ORDER:
-        # log(sum w e^x) = log1p(sum w (e^x - 1)) because the weights sum to 1.
-        terms = xp.where(votes, xp.expm1(below), -1.0)
-        total = xp.log1p(xp.sum(weights * terms, axis=0))
-    else:
-        terms = xp.where(votes, xp.exp(below), 0.0)
-        total = log_of(xp.sum(weights * terms, axis=0))
-    return xp.where(any_vote, top + total / order, -xp.inf)

@@ -10,15 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wassemble._arrays import Array, convert_like, detached, find_torch, log_of, namespace
-from wassemble._checks import (
-    as_float_array,
-    check_count,
-    check_nonnegative,
-    check_tolerance,
-    fail,
-)
+from wassemble._checks import check_count, check_tolerance, fail
 from wassemble.kernels import Kernel, as_kernel
 from wassemble.solvers.components import Components
+from wassemble.solvers.histograms import Histograms, listed
 from wassemble.solvers.mass import Balanced, MassRule, Unbalanced
 from wassemble.solvers.means import check_weights
 
@@ -98,7 +93,14 @@ class BarycenterProblem:
         self.max_iterations = check_count(max_iterations, "max_iterations")
         self.debias = debias
         self.normalize = normalize
-        self._read_histograms(histograms, kernels, weights)
+        tensors = [kernel.tensor for kernel in _as_list(kernels) if isinstance(kernel, Kernel)]
+        self.like = find_torch(histograms, weights, kernels, tensors)
+        self._histograms = Histograms(histograms, self.like)
+        self.n_models, self.n_samples = self._histograms.n_models, self._histograms.n_samples
+        self.drops_sample_axis, self.dtype = (
+            self._histograms.drops_sample_axis,
+            self._histograms.dtype,
+        )
         self._read_kernels(kernels)
         reference = self.like if self.like is not None else np.empty(0)
         self.weights = check_weights(weights, self.n_models, self.n_target, like=reference)
@@ -109,44 +111,6 @@ class BarycenterProblem:
         self._read_initial(initial)
 
     # -- reading ---------------------------------------------------------------------
-
-    def _read_histograms(self, histograms: Any, kernels: Any, weights: Any) -> None:
-        tensors = [k.tensor for k in _as_list(kernels) if isinstance(k, Kernel)]
-        self.like = find_torch(histograms, weights, kernels, tensors)
-        try:
-            arrays = [as_float_array(h, "histograms", like=self.like) for h in histograms]
-        except TypeError:
-            fail(f"`histograms` must be one array per model; got {type(histograms).__name__}.")
-        if not arrays:
-            fail("`histograms` must hold at least one model; got none.")
-        axes = {array.ndim for array in arrays}
-        if axes not in ({1}, {2}):
-            fail(
-                "`histograms` must hold one array of shape (n_samples, n_source), or (n_source,)"
-                f" for one sample, per model; got shapes {_shapes(arrays)}."
-            )
-        self.drops_sample_axis = axes == {1}
-        if self.drops_sample_axis:
-            arrays = [array[None, :] for array in arrays]
-        sizes = {int(array.shape[0]) for array in arrays}
-        if len(sizes) > 1:
-            fail(
-                "`histograms` must hold the same samples for every model;"
-                f" got {_listed(array.shape[0] for array in arrays)} samples."
-            )
-        self.n_models = len(arrays)
-        self.n_samples = sizes.pop()
-        self._eps = [float(namespace(array).finfo(array.dtype).eps) for array in arrays]
-        if self.like is None:
-            self.dtype = np.result_type(np.float32, *(array.dtype for array in arrays))
-        else:
-            xp = namespace(self.like)
-            self.dtype = xp.result_type(xp.float32, *arrays)
-            arrays = [xp.astype(array, self.dtype, copy=False) for array in arrays]
-        self._arrays = arrays
-        # Models that already lie in one array need no copy to share a product.
-        stacked = isinstance(histograms, np.ndarray) and histograms.ndim == 3 and self.like is None
-        self._stacked = histograms if stacked and histograms.dtype.kind == "f" else None
 
     def _read_kernels(self, kernels: Any) -> None:
         if isinstance(kernels, list | tuple) and kernels and not _is_matrix(kernels):
@@ -164,14 +128,16 @@ class BarycenterProblem:
                 f"`kernels` must be one kernel for all {self.n_models} models or one per model;"
                 f" got {len(found)}."
             )
-        for model, (kernel, array) in enumerate(zip(found, self._arrays, strict=True)):
-            if kernel.shape[0] != array.shape[1]:
+        for model, (kernel, n_labels) in enumerate(
+            zip(found, self._histograms.n_labels, strict=True)
+        ):
+            if kernel.shape[0] != n_labels:
                 fail(
                     f"the kernel of model {model} must have one row per source label;"
-                    f" got {kernel.shape[0]} rows and {array.shape[1]} labels.",
+                    f" got {kernel.shape[0]} rows and {n_labels} labels.",
                     hint="a kernel's rows are source labels and its columns target labels:"
                     " `kernel.T` swaps them"
-                    if kernel.shape[1] == array.shape[1]
+                    if kernel.shape[1] == n_labels
                     else None,
                 )
             if kernel.n_samples is not None and kernel.n_samples != self.n_samples:
@@ -183,7 +149,7 @@ class BarycenterProblem:
         if len(set(targets)) > 1:
             fail(
                 "every kernel must have the same target labels (columns);"
-                f" got {_listed(targets)} of them."
+                f" got {listed(targets)} of them."
             )
         self.kernels = found
         self.n_target = targets[0]
@@ -201,8 +167,8 @@ class BarycenterProblem:
         """The tolerance, raised to what sums of this floating type can resolve."""
         if tolerance is None:
             return None
-        eps = float(namespace(self._arrays[0]).finfo(self.dtype).eps)
-        return max(tolerance, 16 * eps)
+        info = np.finfo(self.dtype) if self.like is None else namespace(self.like).finfo(self.dtype)
+        return max(tolerance, 16 * float(info.eps))
 
     def _check_debias(self) -> None:
         if not isinstance(self.mass, Balanced):
@@ -213,7 +179,7 @@ class BarycenterProblem:
         if len(self._members) > 1 or not self.kernels[self.model_order[0]].is_symmetric:
             fail(
                 "`debias=True` must go with one kernel, declared symmetric, for all models;"
-                f" got {_listed(str(k) for k in dict.fromkeys(self.kernels))}.",
+                f" got {listed(str(k) for k in dict.fromkeys(self.kernels))}.",
                 hint="DenseKernel(matrix, symmetric=True) and kernel_from_cost(...,"
                 " symmetric=True) declare it",
             )
@@ -274,8 +240,8 @@ class BarycenterProblem:
 
     def log_histogram(self, model: int, sample: int) -> Array:
         """Log of one histogram as it was solved, float64."""
-        xp = namespace(self._arrays[0])
         row = self._read_entries([model], sample, sample + 1)[0, 0]
+        xp = namespace(row)
         return log_of(xp.astype(row, xp.float64))
 
     @cached_property
@@ -284,19 +250,9 @@ class BarycenterProblem:
         return weights[:, None, None] if weights.ndim == 1 else weights[:, None, :]
 
     def _read_entries(self, members: list[int], start: int, stop: int) -> Array:
-        xp = namespace(self._arrays[0])
-        if self._stacked is not None and len(members) == self.n_models:
-            stack = self._stacked[:, start:stop]
-        else:
-            stack = xp.stack([self._arrays[model][start:stop] for model in members])
-
-        def place(model: int, sample: int, label: int) -> str:
-            return f"model {members[model]}, sample {start + sample}, source label {label}"
-
-        check_nonnegative(stack, "histograms", place)
-        stack = xp.astype(stack, self.dtype, copy=False)
+        stack = self._histograms.read(members, start, stop)
         if self.normalize or isinstance(self.mass, Balanced):
-            sums = xp.sum(stack, axis=-1)
+            sums = namespace(stack).sum(stack, axis=-1)
             if self.normalize:
                 self._check_some_mass(detached(sums), members, start)
                 return stack / sums[..., None]
@@ -314,7 +270,7 @@ class BarycenterProblem:
 
     def _check_sums(self, sums: np.ndarray, members: list[int], start: int) -> None:
         for model, row in zip(members, sums, strict=True):
-            slack = 10 * self._eps[model] * self._arrays[model].shape[1] ** 0.5
+            slack = 10 * self._histograms.eps[model] * self._histograms.n_labels[model] ** 0.5
             wrong = np.abs(row - 1) > slack
             if wrong.any():
                 sample = int(np.argmax(wrong))
@@ -339,11 +295,3 @@ def _as_list(value: Any) -> list[Any]:
 def _is_matrix(value: Any) -> bool:
     """Whether a list is a matrix written as nested lists of numbers."""
     return isinstance(value[0], list | tuple) and all(np.isscalar(x) for x in value[0])
-
-
-def _shapes(arrays: list[Array]) -> str:
-    return _listed(str(tuple(array.shape)) for array in arrays)
-
-
-def _listed(values: Any) -> str:
-    return ", ".join(str(value) for value in values)

@@ -18,11 +18,19 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from wassemble._arrays import Array, detached, is_torch_array, log_of, log_quotient, namespace, new_zeros
+from wassemble._arrays import (
+    Array,
+    detached,
+    is_torch_array,
+    log_of,
+    log_quotient,
+    namespace,
+    new_zeros,
+)
 from wassemble.solvers.components import Components
 from wassemble.solvers.debias import Correction
 from wassemble.solvers.mass import Balanced, MassRule
-from wassemble.solvers.means import log_power_mean
+from wassemble.solvers.power_means import log_power_mean, weighted_sum
 from wassemble.solvers.problem import Tile
 
 __all__ = ["LogSweep", "PlainLimits", "PlainSweep", "Rows", "Sweep"]
@@ -33,7 +41,7 @@ class Rows:
     """What a sweep knows of some rows."""
 
     barycenter: Array  # (n_rows, n_target)
-    log_v: Array  # (n_models, n_rows, n_target)
+    log_v: Array | None  # (n_models, n_rows, n_target)
     unreachable: np.ndarray  # (n_rows,): some mass cannot arrive
 
 
@@ -138,25 +146,19 @@ class PlainSweep:
         self._starts_at_one = False
         np.log2(self._images, out=self._powers)
         if order == 0:
-            np.exp2(self._weighted_sum(), out=self._p)
+            np.exp2(weighted_sum(self._weights, self._powers), out=self._p)
             np.divide(self._p, self._images, out=self._v)
             return
         np.multiply(self._powers, order, out=self._powers)
         np.exp2(self._powers, out=self._powers)
-        log_p = np.log2(self._weighted_sum())
+        log_p = weighted_sum(self._weights, self._powers)
+        np.log2(log_p, out=log_p)
         log_p /= order
         np.exp2(log_p, out=self._p)
         # (p / image)^exponent = p^exponent * image^order / image: the exponents sum to 1.
         np.divide(self._powers, self._images, out=self._v)
         log_p *= exponent
         np.multiply(self._v, np.exp2(log_p, out=log_p), out=self._v)
-
-    def _weighted_sum(self) -> np.ndarray:
-        """Sum over models of weight times power."""
-        if self._weights.shape[-1] == 1:
-            flat = self._powers.reshape(len(self._powers), -1)
-            return np.dot(self._weights.ravel(), flat).reshape(self._p.shape)
-        return np.einsum("lj,lrj->rj", self._weights[:, 0], self._powers)
 
     def _guard(self) -> None:
         """Mark the rows whose scalings left the limits; they are not believed from here on."""

@@ -13,8 +13,9 @@ from wassemble._checks import check_count, fail
 
 __all__ = ["count_threads", "rows_per_tile", "run_tiles"]
 
-# Numbers in one array of a tile: with the five arrays of a sweep it stays in the L2 cache.
-_TILE_SIZE = 2**16
+# Numbers in one array of a tile: small enough for the caches, large enough that threads
+# spend their time inside NumPy and not waiting for the interpreter.
+_TILE_SIZE = 2**18
 # Rows times models below which a matrix product wastes its kernel's trip through the cache.
 _PRODUCT_ROWS = 64
 

@@ -1,0 +1,41 @@
+# Each target sets up what it needs in .venv first: `make demo` and `make test` work on a
+# machine with only Python (3.11 or later) and make.
+PYTHON ?= python3
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+
+.PHONY: help demo test lint docs clean
+
+help:
+	@echo "make demo   animals from attributes on real predictions: a table and reports/attributes.md"
+	@echo "make test   all tests, with coverage"
+	@echo "make lint   formatting, lint and types"
+	@echo "make docs   write generated figures into README.md"
+	@echo "make clean  remove the environment and everything generated"
+
+demo: .venv/core.stamp
+	$(BIN)/python -m wassemble.experiments.attributes --out reports
+
+test: .venv/develop.stamp
+	$(BIN)/python -m pytest --numprocesses 2 --cov --cov-report=term:skip-covered
+	$(BIN)/python -m coverage report --include='*/kernels/*,*/solvers/*' --fail-under=95 > /dev/null
+
+lint: .venv/develop.stamp
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+docs: .venv/core.stamp
+	$(BIN)/python docs/generate.py
+
+clean:
+	rm -rf .venv reports .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
+
+.venv/core.stamp: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(PIP) -e .
+	touch $@
+
+.venv/develop.stamp: .venv/core.stamp
+	$(PIP) -e '.[test,lint]'
+	touch $@

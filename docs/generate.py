@@ -1,0 +1,50 @@
+"""Write generated figures between their markers: `make docs`.
+
+A block between ``<!-- NAME: ... -->`` and ``<!-- /NAME -->`` belongs to the function of
+that name below; everything else on a page is written by hand.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from wassemble.experiments import attributes
+from wassemble.experiments.records import write_whole
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = ("README.md",)
+
+
+def demo() -> str:
+    """The table of `make demo`."""
+    report = attributes.write_report(attributes.run(attributes.Config()))
+    return report.split("\n", 2)[2].strip()
+
+
+BLOCKS: dict[str, Callable[[], str]] = {"demo": demo}
+
+
+def fill(page: str) -> str:
+    """The text of a page with its generated blocks written anew."""
+    for name, write in BLOCKS.items():
+        pattern = re.compile(rf"(<!-- {name}: [^>]*-->\n).*?(<!-- /{name} -->)", re.DOTALL)
+        if pattern.search(page):
+            text = write()
+            page = pattern.sub(lambda match, text=text: f"{match[1]}\n{text}\n\n{match[2]}", page)
+    return page
+
+
+def main() -> int:
+    """Write every page anew."""
+    for name in PAGES:
+        path = ROOT / name
+        write_whole(path, fill(path.read_text(encoding="utf-8")))
+        print(f"wrote {name}", file=sys.stderr)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

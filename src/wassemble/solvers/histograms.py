@@ -1,0 +1,81 @@
+"""Predictions as arrays: one per model, checked in shape at once and in entries tile by tile."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from wassemble._arrays import Array, namespace
+from wassemble._checks import as_float_array, check_nonnegative, fail
+
+__all__ = ["Histograms", "listed"]
+
+
+class Histograms:
+    """The predictions of several models on the same samples, each over its own labels.
+
+    Parameters
+    ----------
+    histograms : array of shape (n_models, n_samples, n_labels), or one array per model
+    like : tensor or None
+        A torch tensor whose library and device everything goes to; None for NumPy.
+    """
+
+    def __init__(self, histograms: Sequence[Any] | Array, like: Array | None) -> None:
+        try:
+            arrays = [as_float_array(h, "histograms", like=like) for h in histograms]
+        except TypeError:
+            fail(f"`histograms` must be one array per model; got {type(histograms).__name__}.")
+        if not arrays:
+            fail("`histograms` must hold at least one model; got none.")
+        axes = {array.ndim for array in arrays}
+        if axes not in ({1}, {2}):
+            fail(
+                "`histograms` must hold one array of shape (n_samples, n_source), or (n_source,)"
+                " for one sample, per model; got shapes"
+                f" {listed(tuple(array.shape) for array in arrays)}."
+            )
+        self.drops_sample_axis = axes == {1}
+        if self.drops_sample_axis:
+            arrays = [array[None, :] for array in arrays]
+        sizes = [int(array.shape[0]) for array in arrays]
+        if len(set(sizes)) > 1:
+            fail(
+                "`histograms` must hold the same samples for every model;"
+                f" got {listed(sizes)} samples."
+            )
+        self.n_models, self.n_samples = len(arrays), sizes[0]
+        self.n_labels = [int(array.shape[1]) for array in arrays]
+        self.eps = [float(namespace(array).finfo(array.dtype).eps) for array in arrays]
+        if like is None:
+            self.dtype = np.result_type(np.float32, *(array.dtype for array in arrays))
+        else:
+            xp = namespace(like)
+            self.dtype = xp.result_type(xp.float32, *arrays)
+            arrays = [xp.astype(array, self.dtype, copy=False) for array in arrays]
+        self._arrays = arrays
+        # Models that already lie in one array need no copy to share a product.
+        self._stacked: np.ndarray | None = None
+        if isinstance(histograms, np.ndarray) and histograms.ndim == 3 and like is None:
+            self._stacked = histograms if histograms.dtype.kind == "f" else None
+
+    def read(self, models: Sequence[int], start: int, stop: int) -> Array:
+        """Checked entries of some models with the same labels, ``(n_models, n_rows, n_labels)``."""
+        xp = namespace(self._arrays[0])
+        if self._stacked is not None and len(models) == self.n_models:
+            stack = self._stacked[:, start:stop]
+        else:
+            stack = xp.stack([self._arrays[model][start:stop] for model in models])
+
+        def place(model: int, sample: int, label: int) -> str:
+            return f"model {models[model]}, sample {start + sample}, source label {label}"
+
+        check_nonnegative(stack, "histograms", place)
+        return xp.astype(stack, self.dtype, copy=False)
+
+
+def listed(values: Any) -> str:
+    """Values in a row, for a message."""
+    return ", ".join(str(value) for value in values)

@@ -1,0 +1,84 @@
+"""The weighted power mean of line p, on logarithms and on the numbers themselves."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from wassemble._arrays import Array, is_torch_array, log_of, namespace
+
+__all__ = ["log_power_mean", "power_mean_of", "weighted_sum"]
+
+# Below this order sum(w * x^order) is too close to 1 for its logarithm to be exact.
+_SMALL_ORDER = 1e-3
+
+
+def log_power_mean(log_images: Array, weights: Array, *, order: float) -> Array:
+    """Weighted power mean over the first axis, in logs on both ends.
+
+    ``order`` 0 is the geometric mean (Alg. 1, line p), 1 the arithmetic mean;
+    ``epsilon / (epsilon + mass_penalty)`` is Alg. 2, line p. ``weights`` broadcast
+    against ``log_images``.
+    """
+    xp = namespace(log_images)
+    # A model with weight zero must not veto a label it scores zero: 0 * -inf is nan.
+    votes = (log_images > -xp.inf) & (weights > 0)
+    finite = xp.where(votes, log_images, 0.0)
+    if order == 0:
+        vetoed = xp.any(~votes & (weights > 0), axis=0)
+        return xp.where(vetoed, -xp.inf, xp.sum(weights * finite, axis=0))
+    top = xp.max(xp.where(votes, log_images, -xp.inf), axis=0)
+    any_vote = top > -xp.inf
+    top = xp.where(any_vote, top, 0.0)
+    below = xp.where(votes, order * (finite - top), 0.0)
+    if order < _SMALL_ORDER:
+        # log(sum w e^x) = log1p(sum w (e^x - 1)) because the weights sum to 1.
+        terms = xp.where(votes, xp.expm1(below), -1.0)
+        total = xp.log1p(xp.sum(weights * terms, axis=0))
+    else:
+        terms = xp.where(votes, xp.exp(below), 0.0)
+        total = log_of(xp.sum(weights * terms, axis=0))
+    return xp.where(any_vote, top + total / order, -xp.inf)
+
+
+def power_mean_of(values: Array, weights: Array, *, order: float) -> Array:
+    """Weighted power mean of non-negative ``values`` over the first axis.
+
+    Through `log_power_mean` where it matters, on the numbers themselves where that is
+    exact: in NumPy, for orders that powers can resolve and weights that all count.
+    """
+    xp = namespace(values)
+    if order == 1:
+        return (
+            xp.sum(values * weights, axis=0)
+            if is_torch_array(values)
+            else weighted_sum(weights, values)
+        )
+    exact = order == 0 or order >= 1e6 * float(xp.finfo(values.dtype).eps)
+    if is_torch_array(values) or not exact or not (weights > 0).all():
+        mean = xp.exp(log_power_mean(log_of(values), weights, order=order))
+        return xp.astype(mean, values.dtype, copy=False)
+    with np.errstate(divide="ignore"):  # log 0 = -inf is what a zero means
+        powers = np.log2(values)
+        if order != 0:  # log2 and exp2 cost half of `numpy.power`
+            np.multiply(powers, order, out=powers)
+            np.exp2(powers, out=powers)
+        mean = weighted_sum(weights, powers)
+        if order != 0:
+            np.log2(mean, out=mean)
+            mean /= order
+        return np.exp2(mean, out=mean)
+
+
+def weighted_sum(weights: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Sum over models, ``(n_models, n_rows, n_labels)`` to ``(n_rows, n_labels)``.
+
+    ``weights`` have shape (n_models, 1, 1) or (n_models, 1, n_labels).
+    """
+    weights = weights.astype(values.dtype, copy=False)
+    if weights.shape[-1] == 1 and values.flags.c_contiguous:  # one pass through BLAS
+        flat = values.reshape(len(values), -1)
+        return np.dot(weights.ravel(), flat).reshape(values.shape[1:])
+    total = weights[0] * values[0]
+    for weight, value in zip(weights[1:], values[1:], strict=True):
+        total += weight * value
+    return total
