@@ -51,7 +51,9 @@ def test_rows_that_did_not_converge_are_a_warning():
 
 
 def test_mass_that_cannot_arrive_is_a_warning():
-    with pytest.warns(ws.ConvergenceWarning, match="1 of 1 rows: some mass has no target label"):
+    with pytest.warns(
+        ws.ConvergenceWarning, match="1 of 1 rows: some mass has no target label to go to"
+    ):
         ws.fuse([[0.5, 0.5]], kernel=[[1.0, 0.0], [0.0, 0.0]])
 
 

@@ -300,10 +300,15 @@ def test_a_target_label_that_no_model_reaches_gets_nothing():
         assert result.status is ws.Status.CONVERGED
 
 
-def test_models_that_cannot_meet_are_told_apart_from_models_that_do_not_converge():
-    result = ws.solve_barycenter([[1.0, 0.0], [0.0, 1.0]], sp.eye_array(2).tocsr())
+@pytest.mark.parametrize(
+    "kernel", [np.eye(2), sp.eye_array(2).tocsr(), ws.IdentityKernel(2), ws.DiagonalKernel([2, 3])]
+)
+def test_models_that_cannot_meet_are_told_apart_from_models_that_do_not_converge(kernel):
+    result = ws.solve_barycenter([[1.0, 0.0], [0.0, 1.0]], kernel)
     np.testing.assert_array_equal(result.barycenter, [0, 0])
     assert result.status is ws.Status.UNREACHABLE_MASS
+    with pytest.warns(ws.ConvergenceWarning, match="no target label to go to"):
+        ws.fuse([[1.0, 0.0], [0.0, 1.0]], kernel=kernel)
 
 
 def test_disconnected_labels_converge_to_the_geometric_mean_of_their_masses():

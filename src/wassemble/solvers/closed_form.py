@@ -24,12 +24,12 @@ def solve_diagonal(tile: Tile, mass: MassRule, *, keep_scalings: bool) -> Rows:
     """
     balanced = isinstance(mass, Balanced)
     order = 0.0 if balanced else 1 / (1 + mass.exponent)
-    unreachable = _unreachable(tile)
+    unreachable = _gated(tile)
     if len(tile.groups) == 1 and not keep_scalings:
         group = tile.groups[0]
         p = power_mean_of(group.histograms, tile.weights, order=order * mass.exponent)
         p = _power(p, mass.exponent) * _gate(group.kernel, mass)
-        return Rows(p, None, unreachable)
+        return Rows(p, None, unreachable | _vetoed(tile, p, mass))
     log_sources = namespace(tile.weights).concat(
         [mass.exponent * log_of(g.histograms) + _log_gate(g.kernel, mass) for g in tile.groups]
     )
@@ -41,7 +41,8 @@ def solve_diagonal(tile: Tile, mass: MassRule, *, keep_scalings: bool) -> Rows:
         log_v = xp.zeros_like(log_sources)
     else:
         log_v = _log_scalings(log_p, log_sources, mass)
-    return Rows(xp.exp(log_p), log_v, unreachable)
+    p = xp.exp(log_p)
+    return Rows(p, log_v, unreachable | _vetoed(tile, p, mass))
 
 
 def _power(values: Array, exponent: float) -> Array:
@@ -64,7 +65,15 @@ def _log_gate(kernel: Kernel, mass: MassRule) -> Array | float:
     return xp.where(open_, mass.order * xp.where(open_, log_k, 0.0), -xp.inf)
 
 
-def _unreachable(tile: Tile) -> np.ndarray:
+def _vetoed(tile: Tile, p: Array, mass: MassRule) -> np.ndarray | bool:
+    """Rows with mass on a label that another model rules out (balanced)."""
+    if not isinstance(mass, Balanced) or (p > 0).all():
+        return False
+    stuck = [detached((group.histograms > 0) & ~(p > 0)).any(axis=(0, 2)) for group in tile.groups]
+    return np.logical_or.reduce(stuck)
+
+
+def _gated(tile: Tile) -> np.ndarray:
     """Rows with mass under a zero of their diagonal."""
     found = np.zeros(tile.n_rows, dtype=bool)
     for group in tile.groups:

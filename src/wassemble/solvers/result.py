@@ -92,10 +92,12 @@ class BarycenterResult:
     def coupling(self, model: int, sample: int = 0) -> Array:
         """Transport plan between a model and the consensus, ``(n_source, n_target)``.
 
-        Its rows sum to the model's histogram (balanced) and, at convergence, its columns
-        to the consensus; unbalanced, the weighted sum over models of its columns is the
-        consensus. Before convergence the columns are off by about the residual. With
-        diagonal kernels a balanced coupling is the model's own histogram: nothing moves.
+        Balanced, its rows sum to the model's histogram and, at convergence, its columns to
+        the consensus; unbalanced, the weighted sum over models of its columns is the
+        consensus. Before convergence the columns are off by about the residual. Where
+        kernels join labels only within groups (a diagonal kernel: each label alone) and
+        models put different mass on a group, no balanced coupling can have both
+        marginals; its columns are then the consensus up to a factor for each group.
         """
         return convert_like(self._coupling(model, sample).to_dense(), self.problem.like)
 

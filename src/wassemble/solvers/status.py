@@ -20,7 +20,7 @@ class Status(IntEnum):
 
     CONVERGED = 0, "converged: the residual is at most the tolerance"
     MAX_ITERATIONS = 1, "stopped after max_iterations sweeps"
-    UNREACHABLE_MASS = 2, "some mass has no target label that every model can reach"
+    UNREACHABLE_MASS = 2, "some mass has no target label to go to"
     DIVERGED = 3, "left the range of the floating type"
 
     def __new__(cls, value: int, message: str = "") -> Status:
