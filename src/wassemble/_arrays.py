@@ -9,8 +9,8 @@ from __future__ import annotations
 import sys
 from typing import Any, TypeAlias
 
+import array_api_compat
 import numpy as np
-from array_api_compat import array_namespace, is_torch_array
 
 __all__ = [
     "Array",
@@ -30,7 +30,13 @@ Array: TypeAlias = Any
 
 def namespace(array: Array) -> Any:
     """Array API namespace of ``array``."""
-    return array_namespace(array)
+    # NumPy 2 is an array API namespace itself; asking takes longer than a small product.
+    return np if isinstance(array, np.ndarray) else array_api_compat.array_namespace(array)
+
+
+def is_torch_array(value: Any) -> bool:
+    """Whether ``value`` is a torch tensor."""
+    return not isinstance(value, np.ndarray) and array_api_compat.is_torch_array(value)
 
 
 def find_torch(*values: Any) -> Array | None:

@@ -48,6 +48,11 @@ def as_float_array(value: Any, name: str, *, like: Array | None = None) -> Array
                 hint="use `tensor.to_dense()`, or a SciPy sparse matrix",
             )
         return value if value.is_floating_point() else value.double()
+    if isinstance(value, np.ma.MaskedArray):
+        fail(
+            f"`{name}` must hold a number everywhere; got a masked array.",
+            hint="`.filled(value)` says what stands for the masked entries",
+        )
     try:
         array = np.asarray(value)
     except (ValueError, TypeError):

@@ -88,6 +88,14 @@ def test_neighbours_are_the_nearest_target_labels(metric, block, x, y, monkeypat
     assert_allclose(kernel.to_dense(), np.where(nearest, np.exp(-cost / 0.7), 0), rtol=1e-10)
 
 
+def test_neighbours_are_the_nearest_of_many_target_labels(rng):
+    x, y = rng.normal(size=(50, 3)), rng.normal(size=(2000, 3))
+    kernel = ws.kernel_from_embeddings(x, y, epsilon=2.0, n_neighbors=5)
+    cost = cdist(x, y, "sqeuclidean")
+    nearest = cost <= np.sort(cost, axis=1)[:, 4:5]
+    assert_array_equal(kernel.to_dense() > 0, nearest)
+
+
 def test_without_target_a_pair_is_kept_if_either_is_a_neighbour_of_the_other(x):
     kernel = ws.kernel_from_embeddings(x, epsilon=0.7, n_neighbors=3)
     cost = cdist(x, x, "sqeuclidean")
@@ -139,7 +147,7 @@ def test_the_measured_error_is_true_and_falls_as_features_grow(metric, with_targ
 def test_directions_are_standard_normal_and_orthogonal_within_each_block(rng):
     directions = from_embeddings._orthogonal_normals(30_000, 3, rng)
     assert directions.shape == (30_000, 3)
-    # As the signs of a QR factor come, the mean would be 0.8 away from 0.
+    # As the signs of a QR factor come, the mean would be 0.25 away from 0.
     assert_allclose(directions.mean(axis=0), 0, atol=0.03)
     assert_allclose(directions.T @ directions / 30_000, np.eye(3), atol=0.05)
     blocks = directions.reshape(-1, 3, 3)

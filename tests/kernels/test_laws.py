@@ -148,17 +148,15 @@ def test_products_keep_library_and_type_and_leave_their_input_alone(case, method
 
 
 @every_kernel(where=lambda case: not case.in_torch)
-@pytest.mark.parametrize(("method", "axis"), [("apply", 1), ("apply_transpose", 0)])
-def test_out_holds_the_product(case, method, axis, rng):
-    v = case.vectors(rng, axis, *LEADING)
-    product = getattr(case.kernel, method)
-    expected = product(v)
-    shape = (*LEADING, case.kernel.shape[1 - axis])
-    contiguous = np.full(shape, np.nan, dtype=case.dtype)
-    strided = np.full((shape[1], shape[0], shape[2]), np.nan, dtype=case.dtype).swapaxes(0, 1)
-    for out in (contiguous, strided):
-        assert product(v, out=out) is out
-        assert_array_equal(out, expected)
+def test_a_bound_product_follows_its_arrays(case, rng):
+    for kernel, axis in ((case.kernel, 1), (case.kernel.T, 0)):
+        v = case.vectors(rng, axis, *LEADING)
+        out = np.full((*LEADING, kernel.shape[0]), np.nan, dtype=case.dtype)
+        multiply = kernel.bind(v, out)
+        for factor in (1, 2):
+            v *= factor
+            multiply()
+            assert_array_equal(out, kernel.apply(v))
 
 
 # -- what a kernel is ----------------------------------------------------------------
@@ -349,22 +347,6 @@ def test_products_take_lists_and_integers(case, method):
     assert_allclose(
         values_of(product(ones)), values_of(product(case.array(ones))), **case.tolerance
     )
-
-
-@every_kernel(where=lambda case: not case.in_torch)
-def test_out_must_have_the_shape_of_the_product(case, rng):
-    v = case.vectors(rng, 1, N_SAMPLES)
-    with pytest.raises(ws.InvalidInputError, match=r"`out` must be a NumPy array of shape .* got"):
-        case.kernel.apply(v, out=np.empty((N_SAMPLES + 1, case.kernel.shape[0])))
-    with pytest.raises(ws.InvalidInputError, match=r"`out` must be a NumPy array .* got list"):
-        case.kernel.apply(v, out=[0.0])
-
-
-@every_kernel(where=lambda case: case.in_torch)
-def test_out_beside_a_tensor_is_refused(case, rng):
-    v = case.vectors(rng, 1, N_SAMPLES)
-    with pytest.raises(ws.InvalidInputError, match=r"`out` serves NumPy .* got one beside a torch"):
-        case.kernel.apply(v, out=np.empty((N_SAMPLES, case.kernel.shape[0])))
 
 
 @every_kernel()

@@ -404,3 +404,27 @@ def test_the_residual_bounds_the_error_of_the_consensus(mass):
         result = case.solve(max_iterations=sweeps, tolerance=None)
         error = np.abs(result.barycenter - exact).sum(axis=1) / exact.sum(axis=1)
         assert (error <= 3 * result.residual + 1e-12).all()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(
+    ("mass", "spread"), [(ws.Balanced(), 30.0), (ws.Unbalanced(60.0, epsilon=1.0), 3.0)]
+)
+def test_longer_steps_reach_the_same_consensus_in_far_fewer_sweeps(
+    mass, spread, dtype, monkeypatch
+):
+    case = make_case(11, n_models=4, n_samples=30, mass=mass, kernel_spread=spread, dtype=dtype)
+    relaxed = case.solve(max_iterations=50_000, tolerance=1e-7)
+    monkeypatch.setattr("wassemble.solvers.barycenter.Stopping", _never_relaxed)
+    plain = case.solve(max_iterations=50_000, tolerance=1e-7)
+    assert relaxed.converged.all()
+    assert plain.converged.all()
+    assert relaxed.n_iterations.mean() < plain.n_iterations.mean() / 2
+    slack = 1e-4 if dtype == np.float32 else 1e-5
+    np.testing.assert_allclose(relaxed.barycenter, plain.barycenter, rtol=slack, atol=slack)
+
+
+def _never_relaxed(max_iterations, tolerance, _, *, measured):
+    from wassemble.solvers.loop import Stopping
+
+    return Stopping(max_iterations, tolerance, relaxed=False, measured=measured)

@@ -67,9 +67,9 @@ def fuse(
 
     Examples
     --------
-    >>> kernel = [[1.0, 0.5, 0.0], [0.5, 1.0, 0.5], [0.0, 0.5, 1.0]]
+    >>> kernel = [[1.0, 0.5, 0.1], [0.5, 1.0, 0.5], [0.1, 0.5, 1.0]]
     >>> fuse([[0.8, 0.1, 0.1], [0.1, 0.1, 0.8]], kernel=kernel).round(3)
-    array([0.211, 0.579, 0.211])
+    array([0.298, 0.404, 0.298])
     """
     if rule is not solve_barycenter:
         if kernel is not None:
@@ -108,10 +108,12 @@ def _identity(predictions: Any) -> IdentityKernel:
 
 def _warn(result: BarycenterResult) -> None:
     """Say what `Status` would, since the consensus alone cannot."""
-    for status in Status:
-        expected = status is Status.MAX_ITERATIONS and result.problem.tolerance is None
+    fine = Status.CONVERGED if result.problem.tolerance else Status.MAX_ITERATIONS
+    if (result.statuses == fine).all():
+        return
+    for status in (Status.MAX_ITERATIONS, Status.UNREACHABLE_MASS, Status.DIVERGED):
         count = int((result.statuses == status).sum())
-        if count and status is not Status.CONVERGED and not expected:
+        if count and status is not fine:
             warnings.warn(
                 f"{count} of {len(result.statuses)} rows: {status.message}"
                 f" (residual at most {result.residuals.max():.2g}).",

@@ -7,6 +7,7 @@ how the entries are stored is the business of the final classes.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -83,16 +84,23 @@ class Kernel(ABC):
         """The transposed kernel, from target labels to source labels."""
 
     @abstractmethod
-    def apply(self, v: Array, *, out: np.ndarray | None = None) -> Array:
+    def apply(self, v: Array) -> Array:
         """K v: ``(..., n_target)`` to ``(..., n_source)``."""
 
     @abstractmethod
     def log_apply(self, log_v: Array) -> Array:
         """log(K exp(log_v)), exact for any spread of ``log_v``; -inf stands for 0."""
 
-    def apply_transpose(self, u: Array, *, out: np.ndarray | None = None) -> Array:
+    @abstractmethod
+    def bind(self, v: np.ndarray, out: np.ndarray) -> Callable[[], object]:
+        """A call that writes K v into ``out``, as often as the arrays' contents change.
+
+        For loops: NumPy, contiguous, of the right shapes, unchecked.
+        """
+
+    def apply_transpose(self, u: Array) -> Array:
         """K^T u: ``(..., n_source)`` to ``(..., n_target)``."""
-        return self.T.apply(u, out=out)
+        return self.T.apply(u)
 
     def log_apply_transpose(self, log_u: Array) -> Array:
         """log(K^T exp(log_u)), exact for any spread of ``log_u``."""
@@ -167,16 +175,6 @@ class Kernel(ABC):
                 f" got shape {tuple(cost.shape)}."
             )
         return cost
-
-    @staticmethod
-    def _check_out(out: Any, v: Array, shape: tuple[int, ...]) -> None:
-        if out is None:
-            return
-        if is_torch_array(v):
-            fail("`out` serves NumPy kernels and arrays only; got one beside a torch tensor.")
-        if not isinstance(out, np.ndarray) or out.shape != shape:
-            got = f"shape {out.shape}" if isinstance(out, np.ndarray) else type(out).__name__
-            fail(f"`out` must be a NumPy array of shape {shape}; got {got}.")
 
     def _check_last_axis(self, array: Array) -> None:
         if array.ndim == 0 or array.shape[-1] != self.shape[1]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from collections.abc import Callable
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -114,23 +115,19 @@ class DenseKernel(Kernel):
         transpose.__dict__["T"] = self
         return transpose
 
-    def apply(self, v: Array, *, out: np.ndarray | None = None) -> Array:
+    def apply(self, v: Array) -> Array:
         v = self._read_vectors(v, "v")
-        self._check_out(out, v, (*v.shape[:-1], self.shape[0]))
         if is_torch_array(v):
             xp = namespace(v)
             dtype = xp.result_type(v, self._matrix)
             return xp.astype(v, dtype, copy=False) @ xp.astype(self._matrix, dtype, copy=False).T
         # One product for all leading axes: a batched matmul would call BLAS once per model.
         rows = v.reshape(-1, v.shape[-1])
-        if out is not None and out.flags.c_contiguous:  # else reshape makes a copy
-            np.matmul(rows, self._matrix.T, out=out.reshape(len(rows), self.shape[0]))
-            return out
-        image = (rows @ self._matrix.T).reshape(*v.shape[:-1], self.shape[0])
-        if out is None:
-            return image
-        np.copyto(out, image, casting="same_kind")
-        return out
+        return (rows @ self._matrix.T).reshape(*v.shape[:-1], self.shape[0])
+
+    def bind(self, v: np.ndarray, out: np.ndarray) -> Callable[[], object]:
+        rows, image = v.reshape(-1, self.shape[1]), out.reshape(-1, self.shape[0])
+        return partial(np.matmul, rows, self._matrix.T, out=image)
 
     def log_apply(self, log_v: Array) -> Array:
         log_v = self._read_vectors(log_v, "log_v")

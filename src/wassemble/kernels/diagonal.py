@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from collections.abc import Callable
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -45,13 +46,12 @@ class IdentityKernel(Kernel):
     def T(self) -> IdentityKernel:
         return self
 
-    def apply(self, v: Array, *, out: np.ndarray | None = None) -> Array:
+    def apply(self, v: Array) -> Array:
         v = self._read_vectors(v, "v")
-        self._check_out(out, v, v.shape)
-        if out is None:
-            return v
-        np.copyto(out, v)
-        return out
+        return v.clone() if is_torch_array(v) else v.copy()
+
+    def bind(self, v: np.ndarray, out: np.ndarray) -> Callable[[], object]:
+        return partial(np.copyto, out, v)
 
     def log_apply(self, log_v: Array) -> Array:
         return self.apply(log_v)
@@ -144,12 +144,11 @@ class DiagonalKernel(Kernel):
         """Log of the diagonal, -inf for 0."""
         return log_of(self.diagonal)
 
-    def apply(self, v: Array, *, out: np.ndarray | None = None) -> Array:
-        v = self._read_vectors(v, "v")
-        if out is not None:
-            self._check_out(out, v, np.broadcast_shapes(v.shape, self.diagonal.shape))
-            return np.multiply(v, self.diagonal, out=out)
-        return v * self.diagonal
+    def apply(self, v: Array) -> Array:
+        return self._read_vectors(v, "v") * self.diagonal
+
+    def bind(self, v: np.ndarray, out: np.ndarray) -> Callable[[], object]:
+        return partial(np.multiply, v, self.diagonal, out=out)
 
     def log_apply(self, log_v: Array) -> Array:
         log_v = self._read_vectors(log_v, "log_v")

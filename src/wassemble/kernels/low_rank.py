@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -111,9 +112,19 @@ class LowRankKernel(Kernel):
         transpose.__dict__["T"] = self
         return transpose
 
-    def apply(self, v: Array, *, out: np.ndarray | None = None) -> Array:
+    def apply(self, v: Array) -> Array:
         v = self._read_vectors(v, "v")
-        return self._left.apply(self._right.T.apply(v), out=out)
+        return self._left.apply(self._right.T.apply(v))
+
+    def bind(self, v: np.ndarray, out: np.ndarray) -> Callable[[], object]:
+        thin = np.empty((*v.shape[:-1], self.rank), dtype=np.result_type(v, self.dtype))
+        first, second = self._right.T.bind(v, thin), self._left.bind(thin, out)
+
+        def multiply() -> None:
+            first()
+            second()
+
+        return multiply
 
     def log_apply(self, log_v: Array) -> Array:
         log_v = self._read_vectors(log_v, "log_v")

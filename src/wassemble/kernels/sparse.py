@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -102,17 +103,20 @@ class SparseKernel(Kernel):
         transpose.__dict__["T"] = self
         return transpose
 
-    def apply(self, v: Array, *, out: np.ndarray | None = None) -> Array:
+    def apply(self, v: Array) -> Array:
         v = self._read_vectors(v, "v")
-        self._check_out(out, v, (*v.shape[:-1], self.shape[0]))
         if is_torch_array(v):
             return self._apply_torch(v)
         rows = v.reshape(-1, v.shape[-1])
-        image = (self._csr @ rows.T).T.reshape(*v.shape[:-1], self.shape[0])
-        if out is None:
-            return np.ascontiguousarray(image)
-        np.copyto(out, image)
-        return out
+        return np.ascontiguousarray((self._csr @ rows.T).T).reshape(*v.shape[:-1], self.shape[0])
+
+    def bind(self, v: np.ndarray, out: np.ndarray) -> Callable[[], object]:
+        rows, image = v.reshape(-1, self.shape[1]), out.reshape(-1, self.shape[0])
+
+        def multiply() -> None:
+            image[...] = (self._csr @ rows.T).T
+
+        return multiply
 
     def _apply_torch(self, v: Array) -> Array:
         rows, columns, data = self._coordinates(v)

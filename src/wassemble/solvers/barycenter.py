@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from wassemble._arrays import Array, namespace, new_zeros
+from wassemble._arrays import Array, detached, namespace, new_zeros
+from wassemble._checks import check_count
 from wassemble.solvers.closed_form import solve_diagonal
+from wassemble.solvers.components import Components
 from wassemble.solvers.debias import Correction, Debiasing, NoCorrection
+from wassemble.solvers.log_sweep import LogSweep
 from wassemble.solvers.loop import Ending, Stopping, run
 from wassemble.solvers.mass import MassRule
+from wassemble.solvers.plain_sweep import PlainLimits, PlainSweep
 from wassemble.solvers.problem import BarycenterProblem, Tile
 from wassemble.solvers.result import BarycenterResult
 from wassemble.solvers.selection import SolverChoice, select_solver
 from wassemble.solvers.status import Status
-from wassemble.solvers.sweeps import LogSweep, PlainLimits, PlainSweep
-from wassemble.solvers.tiles import count_threads, rows_per_tile, run_tiles
+from wassemble.solvers.sweeps import Sweep
+from wassemble.solvers.tiles import rows_per_tile, run_tiles
 
 __all__ = ["solve", "solve_barycenter"]
 
@@ -75,10 +79,10 @@ def solve_barycenter(
 
     Examples
     --------
-    >>> kernel = [[1.0, 0.5, 0.0], [0.5, 1.0, 0.5], [0.0, 0.5, 1.0]]
+    >>> kernel = [[1.0, 0.5, 0.1], [0.5, 1.0, 0.5], [0.1, 0.5, 1.0]]
     >>> result = solve_barycenter([[0.8, 0.1, 0.1], [0.1, 0.1, 0.8]], kernel)
     >>> result.barycenter.round(3), result.converged
-    (array([0.211, 0.579, 0.211]), True)
+    (array([0.298, 0.404, 0.298]), True)
     """
     problem = BarycenterProblem(
         histograms,
@@ -98,15 +102,18 @@ def solve(
     problem: BarycenterProblem, *, n_threads: int | None = None, keep_scalings: bool = True
 ) -> BarycenterResult:
     """Solve ``problem``; without scalings the result has no couplings and starts nothing."""
-    n_threads = count_threads(n_threads)
+    if n_threads is not None:
+        check_count(n_threads, "n_threads")
     run_of = _Run(problem, select_solver(problem), keep_scalings=keep_scalings)
+    n_rows = problem.n_samples  # gradients need every step anyway
     if problem.like is None:
-        n_labels = max(problem.n_target, *(k.shape[0] for k in problem.kernels))
+        n_labels = max(problem.n_target, *(k.shape[0] for k in problem.voting_kernels))
         n_rows = rows_per_tile(len(problem.model_order), n_labels)
-    else:
-        n_rows = max(1, problem.n_samples)  # gradients need every step anyway
     run_tiles(run_of.solve_tile, problem.n_samples, n_rows, n_threads)
     return run_of.result()
+
+
+_NO_ROWS = np.empty(0, dtype=np.int64)
 
 
 class _Run:
@@ -117,7 +124,11 @@ class _Run:
     ) -> None:
         self.problem = problem
         self.choice = choice
-        self.stopping = Stopping(problem.max_iterations, problem.tolerance)
+        # Debiasing has a third block, for which longer steps are not known to be safe.
+        relaxed = problem.tolerance is not None and not problem.debias
+        self.stopping = Stopping(
+            problem.max_iterations, problem.tolerance, relaxed, measured=keep_scalings
+        )
         size = (problem.n_samples, problem.n_target)
         self.barycenter = new_zeros(size, problem.like, problem.dtype)
         self.status = np.empty(problem.n_samples, dtype=np.int8)
@@ -126,48 +137,72 @@ class _Run:
         self.log_v: Array | None = None
         if keep_scalings:
             self.log_v = new_zeros((problem.n_models, *size), problem.like)
-        self.in_log = np.full(problem.n_samples, choice.name == "log")
+        self.in_log = np.zeros(problem.n_samples, dtype=bool)
 
     def solve_tile(self, start: int, stop: int) -> None:
         """Solve the samples from ``start`` to ``stop``."""
         # Numbers that leave the range of their type end as a status, not as a warning.
         with np.errstate(over="ignore", under="ignore"):
-            self._solve_tile(self.problem.tile(start, stop), start)
+            tile = self.problem.tile(start, stop)
+            if self.choice.name == "closed form":
+                self._solve_in_closed_form(tile, start)
+            else:
+                self._solve_by_sweeps(tile, start)
 
-    def _solve_tile(self, tile: Tile, start: int) -> None:
-        if self.choice.name == "closed form":
-            keep = self.log_v is not None
-            rows = solve_diagonal(tile, self.problem.mass, keep_scalings=keep)
-            status = np.where(rows.unreachable, Status.UNREACHABLE_MASS, Status.CONVERGED)
-            self._finish(start, Ending(np.arange(tile.n_rows), rows, status, np.zeros(1), 0))
-            return
+    def _solve_in_closed_form(self, tile: Tile, start: int) -> None:
+        rows = solve_diagonal(tile, self.problem.mass, keep_scalings=self.log_v is not None)
+        status = np.full(tile.n_rows, Status.CONVERGED, dtype=np.int8)
+        status[rows.unreachable] = Status.UNREACHABLE_MASS
+        self._finish(Ending(slice(None), rows, status, 0.0, 0), _places(tile, start))
+
+    def _solve_by_sweeps(self, tile: Tile, start: int) -> None:
         rest = np.arange(tile.n_rows)
         if self.choice.name == "plain":
-            rest = self._solve_plain(tile, start)
+            unsafe = self._unsafe(tile)
+            index = np.delete(rest, unsafe) if len(unsafe) else rest
+            left = _NO_ROWS
+            if len(index):
+                with np.errstate(all="ignore"):  # rows that leave the safe range are handed over
+                    left = self._run(tile, start, PlainSweep, index)
+            rest = np.sort(np.concatenate([unsafe, left])) if len(unsafe) else left
         if len(rest):
             self.in_log[start + rest] = True
-            part = tile if len(rest) == tile.n_rows else tile.take(rest)
-            sweep = LogSweep(
-                part, self.problem.mass, self.problem.components, self._correction(part)
-            )
-            run(sweep, part.n_rows, self.stopping, lambda e: self._finish(start, e, rest))
+            self._run(tile, start, self._log_sweep, rest)
 
-    def _solve_plain(self, tile: Tile, start: int) -> np.ndarray:
-        """Solve what plain arithmetic can; return the rows that are left."""
-        problem = self.problem
-        safe = np.ones(tile.n_rows, dtype=bool)
-        limits = PlainLimits.of(problem.dtype)
+    def _run(
+        self, tile: Tile, start: int, make_sweep: Callable[..., Sweep], index: np.ndarray
+    ) -> np.ndarray:
+        """Sweep the rows ``index`` of a tile; return those that need another arithmetic."""
+        whole = len(index) == tile.n_rows
+        part = tile if whole else tile.take(index)
+        places = _places(tile, start) if whole else start + index
+        sweep = make_sweep(part, self.problem.mass, self.problem.components)
+        left = run(
+            sweep,
+            part.n_rows,
+            self.stopping,
+            lambda ending: self._finish(ending, places),
+            keep_scalings=self.log_v is not None,
+        )
+        return index[left]
+
+    def _unsafe(self, tile: Tile) -> np.ndarray:
+        """Rows that plain arithmetic need not try."""
+        unsafe = None
         for group in tile.groups:
-            if group.kernel.entries.has_zeros:  # then a zero in a histogram may cut labels off
-                safe &= group.histograms.min(axis=(0, 2)) >= limits.histogram
-            safe &= group.histograms.max(axis=(0, 2)) <= limits.scaling
-        index = np.flatnonzero(safe)
-        if not len(index):
-            return np.arange(tile.n_rows)
-        part = tile if len(index) == tile.n_rows else tile.take(index)
-        sweep = PlainSweep(part, problem.mass, problem.components)
-        left = run(sweep, part.n_rows, self.stopping, lambda e: self._finish(start, e, index))
-        return np.sort(np.concatenate([np.flatnonzero(~safe), index[left]]))
+            histograms, limits = group.histograms, PlainLimits.of(self.problem.dtype)
+            # Where a kernel has zeros, a zero in a histogram may cut labels off.
+            low = limits.histogram if group.kernel.entries.has_zeros else 0
+            if low and np.minimum.reduce(histograms, axis=None) < low:
+                small = histograms.min(axis=(0, 2)) < low
+                unsafe = small if unsafe is None else unsafe | small
+            if np.maximum.reduce(histograms, axis=None) > limits.scaling:
+                large = histograms.max(axis=(0, 2)) > limits.scaling
+                unsafe = large if unsafe is None else unsafe | large
+        return _NO_ROWS if unsafe is None else np.flatnonzero(unsafe)
+
+    def _log_sweep(self, tile: Tile, mass: MassRule, components: Components | None) -> LogSweep:
+        return LogSweep(tile, mass, components, self._correction(tile))
 
     def _correction(self, tile: Tile) -> Correction:
         if not self.problem.debias:
@@ -176,23 +211,29 @@ class _Run:
         log_d = new_zeros((tile.n_rows, kernel.shape[1]), self.problem.like)
         return Debiasing(kernel, log_d)
 
-    def _finish(self, start: int, ending: Ending, index: np.ndarray | None = None) -> None:
-        index = ending.index if index is None else index[ending.index]
-        samples = start + index
+    def _finish(self, ending: Ending, places: slice | np.ndarray) -> None:
+        """Write down rows that finished; ``places`` are those of the sweep's rows."""
+        samples = places
+        if not isinstance(ending.index, slice):
+            offset = places.start if isinstance(places, slice) else 0
+            samples = offset + ending.index if isinstance(places, slice) else places[ending.index]
         xp = namespace(self.barycenter)
-        self.barycenter[samples] = xp.astype(ending.rows.barycenter, self.barycenter.dtype)
+        self.barycenter[samples] = xp.astype(
+            ending.rows.barycenter, self.barycenter.dtype, copy=False
+        )
         self.status[samples] = ending.status
         self.residual[samples] = ending.residual
         self.n_iterations[samples] = ending.n_iterations
-        if self.log_v is not None:
-            models = np.asarray(self.problem.model_order)[:, None]
-            self.log_v[models, samples] = xp.astype(ending.rows.log_v, self.log_v.dtype)
+        if self.log_v is not None and ending.rows.log_v is not None:
+            for model, log_v in zip(self.problem.model_order, ending.rows.log_v, strict=True):
+                self.log_v[model, samples] = log_v
 
     def result(self) -> BarycenterResult:
         """What was found."""
         xp = namespace(self.barycenter)
-        overflowed = ~xp.all(xp.isfinite(self.barycenter), axis=-1)
-        self.status[np.asarray(overflowed)] = Status.DIVERGED
+        finite = xp.isfinite(self.barycenter)
+        if not finite.all():
+            self.status[detached(~xp.all(finite, axis=-1))] = Status.DIVERGED
         return BarycenterResult(
             problem=self.problem,
             solver=self.choice,
@@ -203,3 +244,7 @@ class _Run:
             n_log_rows=int(self.in_log.sum()),
             log_v=self.log_v,
         )
+
+
+def _places(tile: Tile, start: int) -> slice:
+    return slice(start, start + tile.n_rows)

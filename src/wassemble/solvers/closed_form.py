@@ -24,12 +24,12 @@ def solve_diagonal(tile: Tile, mass: MassRule, *, keep_scalings: bool) -> Rows:
     """
     balanced = isinstance(mass, Balanced)
     order = 0.0 if balanced else 1 / (1 + mass.exponent)
-    unreachable = _gated(tile)
+    gated = _gated(tile)
     if len(tile.groups) == 1 and not keep_scalings:
         group = tile.groups[0]
         p = power_mean_of(group.histograms, tile.weights, order=order * mass.exponent)
         p = _power(p, mass.exponent) * _gate(group.kernel, mass)
-        return Rows(p, None, unreachable | _vetoed(tile, p, mass))
+        return Rows(p, None, gated | _vetoed(tile, p, mass))
     log_sources = namespace(tile.weights).concat(
         [mass.exponent * log_of(g.histograms) + _log_gate(g.kernel, mass) for g in tile.groups]
     )
@@ -42,7 +42,7 @@ def solve_diagonal(tile: Tile, mass: MassRule, *, keep_scalings: bool) -> Rows:
     else:
         log_v = _log_scalings(log_p, log_sources, mass)
     p = xp.exp(log_p)
-    return Rows(p, log_v, unreachable | _vetoed(tile, p, mass))
+    return Rows(p, log_v, gated | _vetoed(tile, p, mass))
 
 
 def _power(values: Array, exponent: float) -> Array:

@@ -23,13 +23,11 @@ class Components:
     """
 
     def __init__(self, kernels: Sequence[Kernel]) -> None:
-        n_target = kernels[0].shape[1]
-        self._labels = np.zeros(n_target, dtype=np.int64)
         self.n_components = 1
-        distinct = {id(kernel): kernel for kernel in kernels}.values()
-        if any(kernel.entries.has_zeros for kernel in distinct):
+        if any(kernel.entries.has_zeros for kernel in kernels):
+            n_target = kernels[0].shape[1]
             # Each label is a node: the target's first, then each kernel's source labels.
-            links = sp.vstack([kernel.links() for kernel in distinct], format="csr")
+            links = sp.vstack([kernel.links() for kernel in kernels], format="csr")
             n_nodes = n_target + links.shape[0]
             corner = sp.csr_array((n_target, n_target))
             graph = sp.block_array(
@@ -38,8 +36,8 @@ class Components:
             _, labels = connected_components(graph, directed=False)
             _, self._labels = np.unique(labels[:n_target], return_inverse=True)
             self.n_components = int(self._labels.max()) + 1
-        self._order = np.argsort(self._labels, kind="stable")
-        self._starts = np.searchsorted(self._labels[self._order], np.arange(self.n_components))
+            self._order = np.argsort(self._labels, kind="stable")
+            self._starts = np.searchsorted(self._labels[self._order], np.arange(self.n_components))
 
     def sums(self, values: np.ndarray) -> np.ndarray:
         """For each label the sum of ``values`` over its component (last axis), broadcastable."""

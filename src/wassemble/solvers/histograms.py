@@ -24,8 +24,17 @@ class Histograms:
     """
 
     def __init__(self, histograms: Sequence[Any] | Array, like: Array | None) -> None:
+        self._stacked: np.ndarray | None = None
+        if like is None and isinstance(histograms, np.ndarray) and histograms.ndim in (2, 3):
+            histograms = as_float_array(histograms, "histograms")
+            # Models that already lie in one array need no copy to share a product.
+            self._stacked = histograms if histograms.ndim == 3 else histograms[:, None, :]
         try:
-            arrays = [as_float_array(h, "histograms", like=like) for h in histograms]
+            arrays = (
+                [as_float_array(h, "histograms", like=like) for h in histograms]
+                if self._stacked is None
+                else list(histograms)
+            )
         except TypeError:
             fail(f"`histograms` must be one array per model; got {type(histograms).__name__}.")
         if not arrays:
@@ -48,18 +57,15 @@ class Histograms:
             )
         self.n_models, self.n_samples = len(arrays), sizes[0]
         self.n_labels = [int(array.shape[1]) for array in arrays]
-        self.eps = [float(namespace(array).finfo(array.dtype).eps) for array in arrays]
+        eps = {dtype: _eps(dtype, like) for dtype in {array.dtype for array in arrays}}
+        self.eps = [eps[array.dtype] for array in arrays]
         if like is None:
-            self.dtype = np.result_type(np.float32, *(array.dtype for array in arrays))
+            self.dtype = np.result_type(np.float32, *{array.dtype for array in arrays})
         else:
             xp = namespace(like)
             self.dtype = xp.result_type(xp.float32, *arrays)
             arrays = [xp.astype(array, self.dtype, copy=False) for array in arrays]
         self._arrays = arrays
-        # Models that already lie in one array need no copy to share a product.
-        self._stacked: np.ndarray | None = None
-        if isinstance(histograms, np.ndarray) and histograms.ndim == 3 and like is None:
-            self._stacked = histograms if histograms.dtype.kind == "f" else None
 
     def read(self, models: Sequence[int], start: int, stop: int) -> Array:
         """Checked entries of some models with the same labels, ``(n_models, n_rows, n_labels)``."""
@@ -74,6 +80,10 @@ class Histograms:
 
         check_nonnegative(stack, "histograms", place)
         return xp.astype(stack, self.dtype, copy=False)
+
+
+def _eps(dtype: Any, like: Array | None) -> float:
+    return float((np if like is None else namespace(like)).finfo(dtype).eps)
 
 
 def listed(values: Any) -> str:

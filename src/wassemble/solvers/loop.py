@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from wassemble.solvers.relaxation import Relaxation
 from wassemble.solvers.status import Status
 from wassemble.solvers.sweeps import Rows, Sweep
 
@@ -19,31 +20,42 @@ _WATCH_STEP = 8
 
 @dataclass(frozen=True)
 class Stopping:
-    """When rows stop: at ``tolerance`` (None: never before) or after ``max_iterations``."""
+    """When rows stop: at ``tolerance`` (None: never before) or after ``max_iterations``.
+
+    A fixed number of sweeps means those of the algorithm; sweeps towards a tolerance may
+    be ``relaxed``. ``measured`` looks at the residual after the last sweep in any case.
+    """
 
     max_iterations: int
     tolerance: float | None
+    relaxed: bool
+    measured: bool
 
     def watches(self, sweep: int) -> bool:
         """Whether the residual is looked at after this sweep."""
-        if sweep == self.max_iterations:
-            return True
-        return self.tolerance is not None and (sweep <= _N_WATCHED or sweep % _WATCH_STEP == 0)
+        if self.tolerance is None:
+            return self.measured and sweep == self.max_iterations
+        return sweep <= _N_WATCHED or sweep % _WATCH_STEP == 0 or sweep == self.max_iterations
 
 
 @dataclass
 class Ending:
     """Rows that finished together."""
 
-    index: np.ndarray  # their places in the tile
+    index: np.ndarray | slice  # their places in the tile
     rows: Rows
-    status: np.ndarray
-    residual: np.ndarray
+    status: np.ndarray | int
+    residual: np.ndarray | float  # nan if nobody asked
     n_iterations: int
 
 
 def run(
-    sweep: Sweep, n_rows: int, stopping: Stopping, finish: Callable[[Ending], None]
+    sweep: Sweep,
+    n_rows: int,
+    stopping: Stopping,
+    finish: Callable[[Ending], None],
+    *,
+    keep_scalings: bool,
 ) -> np.ndarray:
     """Sweep until every row has finished; return the rows that need another arithmetic.
 
@@ -51,32 +63,52 @@ def run(
     """
     index = np.arange(n_rows)
     handed_over = []
+    relaxation = Relaxation(n_rows) if stopping.relaxed else None
     for n_iterations in range(1, stopping.max_iterations + 1):
-        watch = stopping.watches(n_iterations)
-        residual = sweep.step(watch=watch)
-        if residual is None:
+        is_last = n_iterations == stopping.max_iterations
+        residual = sweep.step(watch=stopping.watches(n_iterations))
+        if residual is None and not is_last:
             continue
         untrusted = sweep.untrusted()
-        finished = ~(residual > stopping.tolerance) if stopping.tolerance else ~(residual >= 0)
-        if n_iterations == stopping.max_iterations:
-            finished[:] = True
-        finished &= ~untrusted
+        if residual is None:
+            residual = np.full(len(index), np.nan)
+            finished = ~untrusted
+        elif is_last:
+            finished = ~untrusted
+        else:  # a residual that is not a number finishes as diverged
+            finished = ~(residual > stopping.tolerance) & ~untrusted
+        if finished.all() and len(index) == n_rows:  # all at once: no copies
+            rows = sweep.read(slice(None), keep_scalings=keep_scalings)
+            status = _judge(residual, rows, stopping)
+            finish(Ending(slice(None), rows, status, residual, n_iterations))
+            return index[:0]
         if finished.any():
-            rows = sweep.read(finished)
+            rows = sweep.read(finished, keep_scalings=keep_scalings)
             status = _judge(residual[finished], rows, stopping)
             finish(Ending(index[finished], rows, status, residual[finished], n_iterations))
         handed_over.append(index[untrusted])
         going_on = ~(finished | untrusted)
         if not going_on.any():
             break
+        changed = relaxation is not None and relaxation.update(n_iterations, residual)
         if not going_on.all():
             sweep.keep(going_on)
             index = index[going_on]
+            if relaxation is not None:
+                relaxation.keep(going_on)
+        if relaxation is not None and changed:
+            sweep.relax(relaxation.omega)
     return np.concatenate(handed_over)
 
 
-def _judge(residual: np.ndarray, rows: Rows, stopping: Stopping) -> np.ndarray:
-    converged = residual <= stopping.tolerance if stopping.tolerance else np.False_
-    status = np.where(converged, Status.CONVERGED, Status.MAX_ITERATIONS)
-    status = np.where(rows.unreachable, Status.UNREACHABLE_MASS, status)
-    return np.where(np.isfinite(residual), status, Status.DIVERGED).astype(np.int8)
+def _judge(residual: np.ndarray, rows: Rows, stopping: Stopping) -> np.ndarray | int:
+    if stopping.tolerance is None and not stopping.measured and rows.unreachable is None:
+        return Status.MAX_ITERATIONS
+    status = np.full(residual.shape, Status.MAX_ITERATIONS, dtype=np.int8)
+    if stopping.tolerance is not None:
+        status[residual <= stopping.tolerance] = Status.CONVERGED
+    if rows.unreachable is not None:
+        status[rows.unreachable] = Status.UNREACHABLE_MASS
+    if stopping.tolerance is not None or stopping.measured:
+        status[~np.isfinite(residual)] = Status.DIVERGED
+    return status

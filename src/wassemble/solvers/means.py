@@ -12,7 +12,7 @@ from wassemble._arrays import Array, convert_like, detached, find_torch, new_zer
 from wassemble._checks import as_float_array, check_nonnegative, check_weights_sum, fail
 from wassemble.solvers.histograms import Histograms, listed
 from wassemble.solvers.power_means import power_mean_of
-from wassemble.solvers.tiles import count_threads, rows_per_tile, run_tiles
+from wassemble.solvers.tiles import rows_per_tile, run_tiles
 
 __all__ = ["arithmetic_mean", "check_weights", "geometric_mean", "hellinger_mean", "power_mean"]
 
@@ -99,7 +99,7 @@ def power_mean(histograms: Sequence[Any] | Array, *, order: float, weights: Any 
 
     if like is None:
         n_rows = rows_per_tile(data.n_models, n_labels)
-        run_tiles(average, data.n_samples, n_rows, count_threads(None))
+        run_tiles(average, data.n_samples, n_rows, None)
     else:
         average(0, data.n_samples)
     return mean[0] if data.drops_sample_axis else mean

@@ -121,16 +121,16 @@ class BarycenterProblem:
         wide = np.float64 if self.like is None else namespace(self.like).float64
         dtype = wide if self.debias else self.dtype
         # A kernel that stands for several models stays one object: they share its products.
-        distinct = {id(kernel): as_kernel(kernel).convert(self.like, dtype) for kernel in given}
+        distinct = {id(kernel): kernel for kernel in given}
+        distinct = {key: as_kernel(k).convert(self.like, dtype) for key, k in distinct.items()}
         found = [distinct[id(kernel)] for kernel in given]
         if len(found) != self.n_models:
             fail(
                 f"`kernels` must be one kernel for all {self.n_models} models or one per model;"
                 f" got {len(found)}."
             )
-        for model, (kernel, n_labels) in enumerate(
-            zip(found, self._histograms.n_labels, strict=True)
-        ):
+        pairs = zip(found, self._histograms.n_labels, strict=True)
+        for model, (kernel, n_labels) in enumerate(pairs):
             if kernel.shape[0] != n_labels:
                 fail(
                     f"the kernel of model {model} must have one row per source label;"
@@ -156,10 +156,11 @@ class BarycenterProblem:
 
     def _group_models(self) -> None:
         """Order the models that vote by kernel; a model of weight 0 takes no part."""
-        votes = detached(self.weights).reshape(self.n_models, -1).any(axis=1)
+        votes = np.atleast_1d((detached(self.weights).reshape(self.n_models, -1) > 0).any(axis=1))
         by_kernel: dict[int, list[int]] = {}
-        for model in np.flatnonzero(votes):
-            by_kernel.setdefault(id(self.kernels[model]), []).append(int(model))
+        for model, (kernel, vote) in enumerate(zip(self.kernels, votes, strict=True)):
+            if vote:
+                by_kernel.setdefault(id(kernel), []).append(model)
         self._members = list(by_kernel.values())
         self.model_order = [model for members in self._members for model in members]
 
@@ -205,9 +206,9 @@ class BarycenterProblem:
     # -- what solvers ask ------------------------------------------------------------
 
     @cached_property
-    def components(self) -> Components:
-        """Components of the target labels under the voting models' kernels."""
-        return Components([self.kernels[model] for model in self.model_order])
+    def components(self) -> Components | None:
+        """Components of the target labels; None where mass need not stay inside them."""
+        return Components(self.voting_kernels) if isinstance(self.mass, Balanced) else None
 
     @cached_property
     def has_empty_labels(self) -> bool:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from wassemble.solvers.mass import Balanced
+from wassemble.solvers.plain_sweep import PlainLimits
 from wassemble.solvers.problem import BarycenterProblem
-from wassemble.solvers.sweeps import PlainLimits
 
 __all__ = ["SolverChoice", "select_solver"]
 

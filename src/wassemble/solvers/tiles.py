@@ -42,14 +42,15 @@ def count_threads(n_threads: int | None) -> int:
 
 
 def run_tiles(
-    solve: Callable[[int, int], None], n_samples: int, n_rows: int, n_threads: int
+    solve: Callable[[int, int], None], n_samples: int, n_rows: int, n_threads: int | None
 ) -> None:
     """Call ``solve(start, stop)`` for every tile, on threads if there is more than one."""
-    tiles = [(start, min(start + n_rows, n_samples)) for start in range(0, n_samples, n_rows)]
-    if len(tiles) <= 1:  # one product at a time: BLAS may use its own threads
-        for tile in tiles:
-            solve(*tile)
+    if n_samples <= n_rows:  # one product at a time: BLAS may use its own threads
+        if n_samples:
+            solve(0, n_samples)
         return
+    n_threads = count_threads(n_threads)
+    tiles = [(start, min(start + n_rows, n_samples)) for start in range(0, n_samples, n_rows)]
     # Threads over tiles and threads inside BLAS would fight for the same cores.
     with _blas().limit(limits=1, user_api="blas"):
         if n_threads == 1:

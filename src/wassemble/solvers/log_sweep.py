@@ -1,0 +1,117 @@
+"""Sweeps on logarithms: any array library, exact everywhere, with gradients in torch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from wassemble._arrays import (
+    Array,
+    convert_like,
+    detached,
+    is_torch_array,
+    log_of,
+    log_quotient,
+    namespace,
+    new_zeros,
+)
+from wassemble.solvers.components import Components
+from wassemble.solvers.debias import Correction
+from wassemble.solvers.mass import MassRule
+from wassemble.solvers.power_means import log_power_mean
+from wassemble.solvers.problem import Tile
+from wassemble.solvers.sweeps import Rows, residual
+
+__all__ = ["LogSweep"]
+
+
+class LogSweep:
+    """Sweeps on logarithms, which are float64 whatever the type of the histograms."""
+
+    def __init__(
+        self, tile: Tile, mass: MassRule, components: Components | None, correction: Correction
+    ) -> None:
+        xp = namespace(tile.groups[0].histograms)
+        self._mass = mass
+        self._components = components
+        self._correction = correction
+        self._log_u: list[Array] = []
+        self._omega: Array | None = None
+        self._groups = tile.groups
+        self._weights = xp.astype(tile.weights, xp.float64)
+        self._log_histograms = [
+            log_of(xp.astype(group.histograms, xp.float64)) for group in tile.groups
+        ]
+        n_target = tile.groups[0].kernel.shape[1]
+        if tile.log_v is None:
+            size = (tile.n_models, tile.n_rows, n_target)
+            like = self._weights if is_torch_array(self._weights) else None
+            self._log_v = new_zeros(size, like, xp.float64)
+        else:
+            self._log_v = xp.astype(tile.log_v, xp.float64)
+
+    def step(self, *, watch: bool) -> np.ndarray | None:
+        xp = namespace(self._log_v)
+        exponent = self._mass.exponent
+        images: list[Array] = []
+        log_us: list[Array] = []
+        for group, log_histograms in zip(self._groups, self._log_histograms, strict=True):
+            log_kv = group.kernel.log_apply(self._log_v[group.models])
+            log_u = exponent * log_quotient(log_histograms, log_kv)
+            if self._omega is not None:
+                log_u = _stretched(self._log_u[len(log_us)], log_u, self._omega)
+            log_us.append(log_u)
+            images.append(group.kernel.log_apply_transpose(log_u))
+        self._log_u = log_us
+        log_images = xp.concat(images)
+        log_p = log_power_mean(log_images, self._weights, order=self._mass.order)
+        self._log_p, correction_residual = self._correction.correct(log_p)
+        old, new = self._log_v, exponent * log_quotient(self._log_p, log_images)
+        self._log_v = new if self._omega is None else _stretched(old, new, self._omega)
+        if not watch:
+            return None
+        values = [xp.exp(logs) for logs in (old + log_images, new + log_images, self._log_p)]
+        before, after, p = (detached(value) for value in values)
+        found = residual(before, after, p, self._components)
+        return np.maximum(found, correction_residual)
+
+    def relax(self, omega: np.ndarray) -> None:
+        """From now on take each row's updates ``omega`` times as far."""
+        like = self._log_v if is_torch_array(self._log_v) else None
+        self._omega = convert_like(omega, like)[:, None]
+
+    def untrusted(self) -> np.ndarray:
+        """No rows: log arithmetic is exact everywhere."""
+        return np.zeros(self._log_v.shape[1], dtype=bool)
+
+    def read(self, rows: Any, *, keep_scalings: bool) -> Rows:
+        """The state of ``rows``."""
+        xp = namespace(self._log_v)
+        log_v = self._log_v[:, rows]
+        unreachable = None
+        for group, log_histograms in zip(self._groups, self._log_histograms, strict=True):
+            if group.kernel.entries.has_zeros:
+                log_kv = group.kernel.take(rows).log_apply(log_v[group.models])
+                stuck = (log_histograms[:, rows] > -xp.inf) & ~(log_kv > -xp.inf)
+                found = detached(xp.any(xp.any(stuck, axis=-1), axis=0))
+                unreachable = found if unreachable is None else unreachable | found
+        p = xp.exp(self._log_p[rows])
+        return Rows(p, log_v if keep_scalings else None, unreachable)
+
+    def keep(self, rows: np.ndarray) -> None:
+        """Go on with ``rows`` alone."""
+        self._groups = [group.take(rows) for group in self._groups]
+        self._log_histograms = [logs[:, rows] for logs in self._log_histograms]
+        self._log_v = self._log_v[:, rows]
+        self._log_u = [log_u[:, rows] for log_u in self._log_u]
+        self._omega = None if self._omega is None else self._omega[rows]
+        self._correction = self._correction.take(rows)
+
+
+def _stretched(old: Array, new: Array, omega: Array) -> Array:
+    """``old + omega (new - old)``, with labels out of reach left there."""
+    xp = namespace(old)
+    both = (old > -xp.inf) & (new > -xp.inf)
+    step = xp.where(both, new, 0.0) - xp.where(both, old, 0.0)
+    return xp.where(both, old + omega * step, new)

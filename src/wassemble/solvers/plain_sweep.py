@@ -1,0 +1,197 @@
+"""Sweeps on the numbers themselves: NumPy, in place, as long as floating point is exact."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from wassemble.solvers.components import Components
+from wassemble.solvers.mass import MassRule
+from wassemble.solvers.power_means import weighted_sum
+from wassemble.solvers.problem import Tile
+from wassemble.solvers.sweeps import Rows, residual
+
+__all__ = ["PlainLimits", "PlainSweep"]
+
+
+@dataclass(frozen=True)
+class PlainLimits:
+    """Where plain arithmetic in a floating type loses nothing to underflow or overflow.
+
+    With kernel entries within ``kernel_range`` of each other, scalings between
+    ``1 / scaling`` and ``scaling`` and histogram entries of at least ``histogram``
+    (where zeros are not harmless), every sum in a sweep stays far above the smallest
+    normal number; an order of at least ``order`` keeps line p exact to a few units in
+    the last places.
+    """
+
+    kernel_range: float
+    scaling: float
+    histogram: float
+    order: float
+
+    @staticmethod
+    def of(dtype: Any) -> PlainLimits:
+        """Limits for float32 or float64."""
+        return _SINGLE if dtype == np.float32 else _DOUBLE
+
+
+_SINGLE = PlainLimits(1e-6, 1e10, 1e-12, 0.05)
+_DOUBLE = PlainLimits(1e-60, 1e100, 1e-60, 1e-7)
+
+
+class PlainSweep:
+    """Sweeps on the numbers themselves, in place.
+
+    Rows that leave the safe range may overflow on their way: floating-point warnings are
+    the caller's to silence, and `untrusted` tells which rows they were about.
+    """
+
+    def __init__(self, tile: Tile, mass: MassRule, components: Components | None) -> None:
+        self._mass = mass
+        self._components = components
+        self._groups = tile.groups
+        dtype = tile.groups[0].histograms.dtype
+        self._weights = tile.weights.astype(dtype, copy=False)
+        self._limit = PlainLimits.of(dtype).scaling
+        size = (tile.n_models, tile.n_rows, tile.groups[0].kernel.shape[1])
+        self._starts_at_one = tile.log_v is None
+        self._v = np.empty(size, dtype)
+        if tile.log_v is not None:
+            np.exp(tile.log_v, out=self._v, casting="same_kind")
+        self._log_p = np.empty(0, dtype)  # in base 2
+        self._untrusted = np.zeros(tile.n_rows, dtype=bool)
+        self._steps: _LongerSteps | None = None
+        self._allocate()
+
+    def _allocate(self) -> None:
+        """Room for what a sweep computes on its way."""
+        dtype = self._v.dtype
+        self._scaled = [np.empty(group.histograms.shape, dtype) for group in self._groups]
+        self._images = np.empty_like(self._v)
+        self._powers = np.empty_like(self._v)
+        pairs = list(zip(self._groups, self._scaled, strict=True))
+        self._to_source = [g.kernel.bind(self._v[g.models], scaled) for g, scaled in pairs]
+        self._to_target = [g.kernel.T.bind(scaled, self._images[g.models]) for g, scaled in pairs]
+
+    def step(self, *, watch: bool) -> np.ndarray | None:
+        self._update_images()
+        found = None
+        if watch:
+            before = self._images.copy() if self._starts_at_one else self._images * self._v
+        self._update_p_and_v()
+        if watch:
+            np.multiply(self._images, self._v, out=self._powers)
+            found = residual(before, self._powers, np.exp2(self._log_p), self._components)
+        if self._steps is not None:
+            self._steps.stretch_v(self._v)
+        self._guard()
+        return found
+
+    def _update_images(self) -> None:
+        """Line u and the products around it: from v to K^T u."""
+        exponent = self._mass.exponent
+        for index, (group, scaled) in enumerate(zip(self._groups, self._scaled, strict=True)):
+            if self._starts_at_one:  # K v is the sum of each row
+                ones = np.ones((1, group.kernel.shape[1]), self._v.dtype)
+                np.divide(group.histograms, group.kernel.apply(ones), out=scaled)
+            else:
+                self._to_source[index]()
+                np.divide(group.histograms, scaled, out=scaled)
+            if exponent != 1:  # log2 and exp2 cost half of `numpy.power`
+                np.log2(scaled, out=scaled)
+                np.multiply(scaled, exponent, out=scaled)
+                np.exp2(scaled, out=scaled)
+            if self._steps is not None:
+                self._steps.stretch_u(index, scaled)
+            self._to_target[index]()
+
+    def _update_p_and_v(self) -> None:
+        """Lines p and v."""
+        self._starts_at_one = False
+        np.log2(self._images, out=self._powers)
+        if self._mass.order == 0:
+            self._log_p = weighted_sum(self._weights, self._powers)
+            np.divide(np.exp2(self._log_p), self._images, out=self._v)
+            return
+        np.multiply(self._powers, self._mass.order, out=self._powers)
+        np.exp2(self._powers, out=self._powers)
+        log_sum = weighted_sum(self._weights, self._powers)
+        np.log2(log_sum, out=log_sum)
+        self._log_p = log_sum / self._mass.order
+        # (p / image)^exponent = p^exponent * image^order / image: the exponents sum to 1.
+        np.divide(self._powers, self._images, out=self._v)
+        log_sum *= self._mass.exponent / self._mass.order
+        np.multiply(self._v, np.exp2(log_sum, out=log_sum), out=self._v)
+
+    def _guard(self) -> None:
+        """Mark the rows whose scalings left the limits; they are not believed from here on."""
+        low, high = 1 / self._limit, self._limit
+        smallest = np.minimum.reduce(self._v, axis=None)
+        if not (smallest >= low and np.maximum.reduce(self._v, axis=None) <= high):
+            inside = (self._v >= low) & (self._v <= high)
+            self._untrusted |= ~inside.all(axis=(0, 2))
+
+    def relax(self, omega: np.ndarray) -> None:
+        """From now on take each row's updates ``omega`` times as far."""
+        self._steps = _LongerSteps.of(omega, self._v, self._scaled)
+
+    def untrusted(self) -> np.ndarray:
+        """Rows whose scalings left the limits at some sweep."""
+        return self._untrusted
+
+    def read(self, rows: Any, *, keep_scalings: bool) -> Rows:
+        """The state of ``rows``; no mass is out of reach where plain arithmetic is trusted."""
+        return Rows(
+            np.exp2(self._log_p[rows]), np.log(self._v[:, rows]) if keep_scalings else None, None
+        )
+
+    def keep(self, rows: np.ndarray) -> None:
+        """Go on with ``rows`` alone."""
+        self._groups = [group.take(rows) for group in self._groups]
+        self._v = np.ascontiguousarray(self._v[:, rows])
+        self._untrusted = self._untrusted[rows]
+        if self._steps is not None:
+            self._steps = self._steps.take(rows)
+        last_u = self._scaled
+        self._allocate()
+        for scaled, last in zip(self._scaled, last_u, strict=True):
+            scaled[...] = last[:, rows]  # a longer step starts from it
+
+
+@dataclass
+class _LongerSteps:
+    """Over-relaxation of u and v, in place: x <- old^(1 - omega) new^omega."""
+
+    omega: np.ndarray  # (n_rows, 1)
+    log_v: np.ndarray
+    log_u: list[np.ndarray]  # one per group
+
+    @staticmethod
+    def of(omega: np.ndarray, v: np.ndarray, u: list[np.ndarray]) -> _LongerSteps:
+        omega = omega.astype(v.dtype)[:, None]
+        return _LongerSteps(omega, _finite_log2(v), [_finite_log2(values) for values in u])
+
+    def stretch_u(self, index: int, u: np.ndarray) -> None:
+        self._stretch(self.log_u[index], u)
+
+    def stretch_v(self, v: np.ndarray) -> None:
+        self._stretch(self.log_v, v)
+
+    def _stretch(self, old: np.ndarray, values: np.ndarray) -> None:
+        step = _finite_log2(values)
+        step -= old
+        step *= self.omega
+        old += step
+        np.exp2(old, out=values)
+
+    def take(self, rows: np.ndarray) -> _LongerSteps:
+        log_v, *log_u = (np.ascontiguousarray(x[:, rows]) for x in (self.log_v, *self.log_u))
+        return _LongerSteps(self.omega[rows], log_v, log_u)
+
+
+def _finite_log2(values: np.ndarray) -> np.ndarray:
+    """log2 with a finite number for 0, so that 0 stays 0 when it is stretched."""
+    return np.maximum(np.log2(values), -1e6, dtype=values.dtype)
