@@ -18,6 +18,7 @@ from wassemble.kernels import (
     kernel_from_cost,
     kernel_from_embeddings,
 )
+from wassemble.scale import fuse_stream
 from wassemble.solvers import (
     Balanced,
     BarycenterProblem,
@@ -55,6 +56,7 @@ __all__ = [
     "arithmetic_mean",
     "distance_to_identity",
     "fuse",
+    "fuse_stream",
     "geometric_mean",
     "hellinger_mean",
     "kernel_from_cost",

@@ -79,3 +79,51 @@ def test_the_papers_test_set_stays_under_500_megabytes(epsilon, name):
     code = _MEMORY.format(epsilon=epsilon, name=name)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert float(done.stdout) < 500
+
+
+def test_progress_is_told_from_the_calling_thread_until_all_is_done():
+    import threading
+
+    calls = []
+
+    def progress(n_done, n_samples):
+        assert threading.current_thread() is threading.main_thread()
+        calls.append((n_done, n_samples))
+
+    case = make_case(3, n_samples=60_000, dtype=np.float32)
+    for n_threads in (1, 2):
+        calls.clear()
+        case.solve(n_threads=n_threads, progress=progress)
+        done = [n_done for n_done, _ in calls]
+        assert len(done) > 1
+        assert done == sorted(done)
+        assert calls[-1] == (60_000, 60_000)
+    calls.clear()
+    make_case(3).solve(progress=progress)
+    assert calls == [(4, 4)]
+
+
+def _fuse(seed):
+    case = make_case(seed, n_samples=20_000, dtype=np.float32)
+    return ws.fuse(case.histograms, kernel=case.kernels[0], weights=case.weights)
+
+
+@pytest.mark.parametrize("pool", ["threads", "processes", "joblib"])
+def test_it_works_inside_a_users_own_pool(pool):
+    import multiprocessing
+    from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+
+    expected = [_fuse(seed) for seed in range(4)]
+    if pool == "threads":
+        with ThreadPoolExecutor(4) as executor:
+            got = list(executor.map(_fuse, range(4)))
+    elif pool == "processes":
+        context = multiprocessing.get_context("spawn")
+        with ProcessPoolExecutor(2, mp_context=context) as executor:
+            got = list(executor.map(_fuse, range(4)))
+    else:
+        import joblib
+
+        got = joblib.Parallel(n_jobs=2)(joblib.delayed(_fuse)(seed) for seed in range(4))
+    for one, other in zip(got, expected, strict=True):
+        np.testing.assert_array_equal(one, other)

@@ -23,6 +23,9 @@ from wassemble.solvers.barycenter import solve
 
 __all__ = ["fuse"]
 
+# Share of a row's mass that `n_top` may drop without a word.
+_MUCH_DROPPED = 0.05
+
 
 def fuse(
     predictions: Sequence[Any] | Array,
@@ -35,7 +38,10 @@ def fuse(
     tolerance: float | None = 1e-6,
     debias: bool = False,
     normalize: bool = False,
+    n_top: int | None = None,
     n_threads: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    out: np.ndarray | None = None,
 ) -> Array:
     """Consensus of several models' predictions.
 
@@ -48,12 +54,15 @@ def fuse(
         similar to themselves alone and nothing is transported.
     weights : array of shape (n_models,) or (n_models, n_target), optional
         On the simplex over models; uniform if not given.
-    mass, max_iterations, tolerance, debias, normalize, n_threads
+    mass, max_iterations, tolerance, debias, normalize, n_top, n_threads, progress
         As in `solve_barycenter`.
     rule : callable
         `solve_barycenter`, or a mean to compare with: `arithmetic_mean`,
         `geometric_mean`, `hellinger_mean`, or any ``rule(predictions, weights=weights)``.
         Means know no kernel.
+    out : array of shape (n_samples, n_target), optional
+        Where to write the consensus, such as a memory-mapped file: with memory-mapped
+        predictions a batch larger than memory goes through in flat memory.
 
     Returns
     -------
@@ -78,6 +87,8 @@ def fuse(
                 hint="kernel.apply_transpose(arithmetic_mean(predictions)) maps a mean to the"
                 " target labels",
             )
+        if out is not None:
+            fail(f"`out` must go with the barycenter; got rule {_name(rule)}.")
         return rule(predictions, weights=weights)
     problem = BarycenterProblem(
         predictions,
@@ -88,8 +99,11 @@ def fuse(
         tolerance=tolerance,
         debias=debias,
         normalize=normalize,
+        n_top=n_top,
     )
-    result = solve(problem, n_threads=n_threads, keep_scalings=False)
+    if out is not None:
+        _check_out(out, problem)
+    result = solve(problem, n_threads=n_threads, progress=progress, keep_scalings=False, out=out)
     _warn(result)
     return result.barycenter
 
@@ -106,8 +120,23 @@ def _identity(predictions: Any) -> IdentityKernel:
     return IdentityKernel(*sizes.pop())
 
 
+def _check_out(out: Any, problem: BarycenterProblem) -> None:
+    shape = (problem.n_samples, problem.n_target)
+    if problem.like is not None or problem.drops_sample_axis:
+        fail("`out` serves batches of NumPy arrays; got torch tensors or a single sample.")
+    if not (isinstance(out, np.ndarray) and out.shape == shape and out.dtype.kind == "f"):
+        got = f"{out.dtype} of shape {out.shape}" if isinstance(out, np.ndarray) else type(out)
+        fail(f"`out` must be a floating NumPy array of shape {shape}; got {got}.")
+
+
 def _warn(result: BarycenterResult) -> None:
-    """Say what `Status` would, since the consensus alone cannot."""
+    """Say what the result would, since the consensus alone cannot."""
+    if result.dropped is not None and (worst := result.dropped.max(initial=0)) > _MUCH_DROPPED:
+        warnings.warn(
+            f"`n_top` dropped up to {worst:.0%} of a model's mass in a row.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
     fine = Status.CONVERGED if result.problem.tolerance else Status.MAX_ITERATIONS
     if (result.statuses == fine).all():
         return
@@ -115,8 +144,7 @@ def _warn(result: BarycenterResult) -> None:
         count = int((result.statuses == status).sum())
         if count and status is not fine:
             warnings.warn(
-                f"{count} of {len(result.statuses)} rows: {status.message}"
-                f" (residual at most {result.residuals.max():.2g}).",
+                f"{count} of {len(result.statuses)} rows: {status.message}.",
                 ConvergenceWarning,
                 stacklevel=3,
             )

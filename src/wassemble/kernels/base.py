@@ -133,6 +133,10 @@ class Kernel(ABC):
     def squared_distance_to_identity(self) -> Array:
         """||K - I||_F squared of a square kernel; one value per sample if they differ."""
 
+    @abstractmethod
+    def restrict(self, source: np.ndarray) -> Kernel:
+        """The kernel of the source labels ``source``, by mask; diagonal ones stay whole."""
+
     def take(self, rows: Any) -> Kernel:
         """The kernel of the samples ``rows``: itself unless it differs per sample."""
         return self

@@ -158,6 +158,10 @@ class DenseKernel(Kernel):
         logs = self._log_matrix if self._log_matrix is not None else log_of(self._matrix)
         return DenseKernel._trusted(xp.exp(log_u[:, None] + logs + log_v[None, :]))
 
+    def restrict(self, source: np.ndarray) -> DenseKernel:
+        log_matrix = None if self._log_matrix is None else self._log_matrix[source]
+        return DenseKernel._trusted(self._matrix[source], log_matrix)
+
     def inner(self, cost: Array) -> Array:
         return (self._matrix * self._read_cost(cost)).sum()
 

@@ -150,6 +150,9 @@ class LowRankKernel(Kernel):
         left, right = self._left.scaled(log_u, shift), self._right.scaled(log_v, -shift)
         return LowRankKernel._trusted(left, right, None)
 
+    def restrict(self, source: np.ndarray) -> LowRankKernel:
+        return LowRankKernel._trusted(self._left.restrict(source), self._right, self.measured_error)
+
     def inner(self, cost: Array) -> Array:
         return ((self._read_cost(cost) @ self._right.to_dense()) * self._left.to_dense()).sum()
 

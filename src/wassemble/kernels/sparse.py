@@ -196,6 +196,9 @@ class SparseKernel(Kernel):
             sp.csr_array((data, self._csr.indices, self._csr.indptr), shape=self.shape)
         )
 
+    def restrict(self, source: np.ndarray) -> SparseKernel:
+        return SparseKernel._trusted(self._csr[source])
+
     def inner(self, cost: Array) -> Array:
         rows = np.repeat(np.arange(self.shape[0]), np.diff(self._csr.indptr))
         cost = self._read_cost(cost)

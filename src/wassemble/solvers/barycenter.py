@@ -37,7 +37,9 @@ def solve_barycenter(
     debias: bool = False,
     normalize: bool = False,
     initial: BarycenterResult | None = None,
+    n_top: int | None = None,
     n_threads: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> BarycenterResult:
     """Entropic Wasserstein barycenter of several models' predictions, with its evidence.
 
@@ -69,8 +71,14 @@ def solve_barycenter(
         Divide each row of each model by its sum first.
     initial : BarycenterResult, optional
         Start from an earlier result of the same shape.
+    n_top : int, optional
+        For large label sets: use only this many largest entries of each row of each
+        model. ``result.dropped_mass`` says what that cost; balanced rows are brought
+        back to mass 1.
     n_threads : int, optional
         Threads for large batches; $WASSEMBLE_NUM_THREADS or all cores if not given.
+    progress : callable, optional
+        Called as ``progress(n_done, n_samples)`` while a large batch is under way.
 
     Returns
     -------
@@ -94,22 +102,31 @@ def solve_barycenter(
         debias=debias,
         normalize=normalize,
         initial=initial,
+        n_top=n_top,
     )
-    return solve(problem, n_threads=n_threads)
+    return solve(problem, n_threads=n_threads, progress=progress)
 
 
 def solve(
-    problem: BarycenterProblem, *, n_threads: int | None = None, keep_scalings: bool = True
+    problem: BarycenterProblem,
+    *,
+    n_threads: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    keep_scalings: bool = True,
+    out: np.ndarray | None = None,
 ) -> BarycenterResult:
-    """Solve ``problem``; without scalings the result has no couplings and starts nothing."""
+    """Solve ``problem``; without scalings the result has no couplings and starts nothing.
+
+    The barycenters go to ``out`` if it is given.
+    """
     if n_threads is not None:
         check_count(n_threads, "n_threads")
-    run_of = _Run(problem, select_solver(problem), keep_scalings=keep_scalings)
+    run_of = _Run(problem, select_solver(problem), keep_scalings=keep_scalings, out=out)
     n_rows = problem.n_samples  # gradients need every step anyway
     if problem.like is None:
         n_labels = max(problem.n_target, *(k.shape[0] for k in problem.voting_kernels))
         n_rows = rows_per_tile(len(problem.model_order), n_labels)
-    run_tiles(run_of.solve_tile, problem.n_samples, n_rows, n_threads)
+    run_tiles(run_of.solve_tile, problem.n_samples, n_rows, n_threads, progress)
     return run_of.result()
 
 
@@ -120,7 +137,12 @@ class _Run:
     """A solve under way: where the tiles put what they find."""
 
     def __init__(
-        self, problem: BarycenterProblem, choice: SolverChoice, *, keep_scalings: bool
+        self,
+        problem: BarycenterProblem,
+        choice: SolverChoice,
+        *,
+        keep_scalings: bool,
+        out: np.ndarray | None = None,
     ) -> None:
         self.problem = problem
         self.choice = choice
@@ -130,7 +152,7 @@ class _Run:
             problem.max_iterations, problem.tolerance, relaxed, measured=keep_scalings
         )
         size = (problem.n_samples, problem.n_target)
-        self.barycenter = new_zeros(size, problem.like, problem.dtype)
+        self.barycenter = new_zeros(size, problem.like, problem.dtype) if out is None else out
         self.status = np.empty(problem.n_samples, dtype=np.int8)
         self.residual = np.zeros(problem.n_samples)
         self.n_iterations = np.zeros(problem.n_samples, dtype=np.int64)
@@ -138,12 +160,15 @@ class _Run:
         if keep_scalings:
             self.log_v = new_zeros((problem.n_models, *size), problem.like)
         self.in_log = np.zeros(problem.n_samples, dtype=bool)
+        self.dropped = None if problem.n_top is None else np.zeros(problem.n_samples)
 
     def solve_tile(self, start: int, stop: int) -> None:
         """Solve the samples from ``start`` to ``stop``."""
         # Numbers that leave the range of their type end as a status, not as a warning.
         with np.errstate(over="ignore", under="ignore"):
             tile = self.problem.tile(start, stop)
+            if self.dropped is not None:
+                self.dropped[start:stop] = tile.dropped_mass
             if self.choice.name == "closed form":
                 self._solve_in_closed_form(tile, start)
             else:
@@ -218,10 +243,14 @@ class _Run:
             offset = places.start if isinstance(places, slice) else 0
             samples = offset + ending.index if isinstance(places, slice) else places[ending.index]
         xp = namespace(self.barycenter)
-        self.barycenter[samples] = xp.astype(
-            ending.rows.barycenter, self.barycenter.dtype, copy=False
-        )
+        p = xp.astype(ending.rows.barycenter, self.barycenter.dtype, copy=False)
+        self.barycenter[samples] = p
         self.status[samples] = ending.status
+        finite = xp.isfinite(p)
+        if not finite.all():  # beyond the range of the type of the result
+            self.status[samples] = np.where(
+                detached(xp.all(finite, axis=-1)), ending.status, Status.DIVERGED
+            )
         self.residual[samples] = ending.residual
         self.n_iterations[samples] = ending.n_iterations
         if self.log_v is not None and ending.rows.log_v is not None:
@@ -230,10 +259,6 @@ class _Run:
 
     def result(self) -> BarycenterResult:
         """What was found."""
-        xp = namespace(self.barycenter)
-        finite = xp.isfinite(self.barycenter)
-        if not finite.all():
-            self.status[detached(~xp.all(finite, axis=-1))] = Status.DIVERGED
         return BarycenterResult(
             problem=self.problem,
             solver=self.choice,
@@ -243,6 +268,7 @@ class _Run:
             iterations=self.n_iterations,
             n_log_rows=int(self.in_log.sum()),
             log_v=self.log_v,
+            dropped=self.dropped,
         )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from wassemble._arrays import Array, namespace
 from wassemble._checks import as_float_array, check_nonnegative, fail
 
-__all__ = ["Histograms", "listed"]
+__all__ = ["Histograms", "keep_top", "listed"]
 
 
 class Histograms:
@@ -80,6 +80,25 @@ class Histograms:
 
         check_nonnegative(stack, "histograms", place)
         return xp.astype(stack, self.dtype, copy=False)
+
+
+def keep_top(stack: np.ndarray, n_top: int, *, rescale: bool) -> tuple[np.ndarray, np.ndarray]:
+    """``stack`` with all but the ``n_top`` largest entries of each row set to 0.
+
+    Also returns the share of each row's mass that was dropped, ``(n_models, n_rows)``;
+    ``rescale`` gives what is left the mass of the whole.
+    """
+    n_labels = stack.shape[-1]
+    if n_top >= n_labels:
+        return stack, np.zeros(stack.shape[:-1])
+    top = np.argpartition(stack, n_labels - n_top, axis=-1)[..., n_labels - n_top :]
+    kept = np.zeros_like(stack)
+    np.put_along_axis(kept, top, np.take_along_axis(stack, top, axis=-1), axis=-1)
+    before, after = stack.sum(axis=-1), kept.sum(axis=-1)
+    share = np.divide(after, before, out=np.ones_like(before), where=before > 0)
+    if rescale:
+        kept /= share[..., None]
+    return kept, np.maximum(1 - share, 0)
 
 
 def _eps(dtype: Any, like: Array | None) -> float:

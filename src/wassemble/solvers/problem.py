@@ -13,7 +13,7 @@ from wassemble._arrays import Array, convert_like, detached, find_torch, log_of,
 from wassemble._checks import check_count, check_tolerance, fail
 from wassemble.kernels import Kernel, as_kernel
 from wassemble.solvers.components import Components
-from wassemble.solvers.histograms import Histograms, listed
+from wassemble.solvers.histograms import Histograms, keep_top, listed
 from wassemble.solvers.mass import Balanced, MassRule, Unbalanced
 from wassemble.solvers.means import check_weights
 
@@ -41,6 +41,7 @@ class Tile:
     """Some samples of a problem, ready to be swept; models are ordered by kernel."""
 
     groups: list[Group]
+    dropped_mass: np.ndarray | None  # (n_rows,), where labels were dropped
     weights: Array  # (n_models, 1, 1) or (n_models, 1, n_target)
     log_v: Array | None  # where to start, (n_models, n_rows, n_target); None starts at v = 1
 
@@ -57,7 +58,7 @@ class Tile:
     def take(self, rows: Any) -> Tile:
         """The tile of the samples ``rows``."""
         log_v = None if self.log_v is None else self.log_v[:, rows]
-        return Tile([group.take(rows) for group in self.groups], self.weights, log_v)
+        return Tile([group.take(rows) for group in self.groups], None, self.weights, log_v)
 
 
 class BarycenterProblem:
@@ -84,6 +85,7 @@ class BarycenterProblem:
         debias: bool = False,
         normalize: bool = False,
         initial: BarycenterResult | None = None,
+        n_top: int | None = None,
     ) -> None:
         self.mass = Balanced() if mass is None else mass
         if not isinstance(self.mass, Balanced | Unbalanced):
@@ -109,6 +111,9 @@ class BarycenterProblem:
         if debias:
             self._check_debias()
         self._read_initial(initial)
+        self.n_top = None if n_top is None else check_count(n_top, "n_top")
+        if n_top is not None and self.like is not None:
+            fail("`n_top` serves NumPy arrays only; got torch tensors.", hint="leave `n_top` out")
 
     # -- reading ---------------------------------------------------------------------
 
@@ -228,20 +233,27 @@ class BarycenterProblem:
         """The samples from ``start`` to ``stop``, their entries checked."""
         groups = []
         first = 0
+        worst = np.zeros(stop - start)
         for members in self._members:
             models = slice(first, first + len(members))
-            histograms = self._read_entries(members, start, stop)
+            histograms, dropped = self._read_entries(members, start, stop)
             kernel = self.kernels[members[0]].take(slice(start, stop))
+            if dropped is not None:
+                worst = np.maximum(worst, dropped.max(axis=0))
+                used = histograms.any(axis=(0, 1))
+                if not kernel.is_diagonal and not used.all():
+                    kernel, histograms = kernel.restrict(used), histograms[..., used]
             groups.append(Group(kernel, histograms, models))
             first = models.stop
         log_v = None
         if self.initial is not None:
             log_v = self.initial[self.model_order, start:stop]
-        return Tile(groups, self._tile_weights, log_v)
+        dropped_mass = None if self.n_top is None else worst
+        return Tile(groups, dropped_mass, self._tile_weights, log_v)
 
     def log_histogram(self, model: int, sample: int) -> Array:
         """Log of one histogram as it was solved, float64."""
-        row = self._read_entries([model], sample, sample + 1)[0, 0]
+        row = self._read_entries([model], sample, sample + 1)[0][0, 0]
         xp = namespace(row)
         return log_of(xp.astype(row, xp.float64))
 
@@ -250,15 +262,21 @@ class BarycenterProblem:
         weights = self.weights[self.model_order]
         return weights[:, None, None] if weights.ndim == 1 else weights[:, None, :]
 
-    def _read_entries(self, members: list[int], start: int, stop: int) -> Array:
+    def _read_entries(
+        self, members: list[int], start: int, stop: int
+    ) -> tuple[Array, np.ndarray | None]:
+        """Histograms of some models as they are solved, and the share of mass dropped."""
         stack = self._histograms.read(members, start, stop)
         if self.normalize or isinstance(self.mass, Balanced):
             sums = namespace(stack).sum(stack, axis=-1)
             if self.normalize:
                 self._check_some_mass(detached(sums), members, start)
-                return stack / sums[..., None]
-            self._check_sums(detached(sums), members, start)
-        return stack
+                stack = stack / sums[..., None]
+            else:
+                self._check_sums(detached(sums), members, start)
+        if self.n_top is None:
+            return stack, None
+        return keep_top(stack, self.n_top, rescale=isinstance(self.mass, Balanced))
 
     def _check_some_mass(self, sums: np.ndarray, members: list[int], start: int) -> None:
         if not sums.all():

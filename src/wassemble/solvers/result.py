@@ -41,6 +41,7 @@ class BarycenterResult:
     iterations: np.ndarray
     n_log_rows: int
     log_v: Array | None
+    dropped: np.ndarray | None
 
     @property
     def barycenter(self) -> Array:
@@ -78,6 +79,12 @@ class BarycenterResult:
                 self.statuses != Status.DIVERGED
             )
         return self._per_row(reached)
+
+    @property
+    def dropped_mass(self) -> np.ndarray | float:
+        """Share of its mass that the model hit hardest by ``n_top`` lost; 0 without it."""
+        dropped = np.zeros(self.problem.n_samples) if self.dropped is None else self.dropped
+        return self._per_row(dropped)
 
     @property
     def normalized(self) -> bool:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from functools import cache
 
 from threadpoolctl import ThreadpoolController
@@ -42,24 +42,50 @@ def count_threads(n_threads: int | None) -> int:
 
 
 def run_tiles(
-    solve: Callable[[int, int], None], n_samples: int, n_rows: int, n_threads: int | None
+    solve: Callable[[int, int], None],
+    n_samples: int,
+    n_rows: int,
+    n_threads: int | None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> None:
-    """Call ``solve(start, stop)`` for every tile, on threads if there is more than one."""
+    """Call ``solve(start, stop)`` for every tile, on threads if there is more than one.
+
+    ``progress(n_done, n_samples)`` is called from the calling thread.
+    """
     if n_samples <= n_rows:  # one product at a time: BLAS may use its own threads
         if n_samples:
             solve(0, n_samples)
+        if progress is not None:
+            progress(n_samples, n_samples)
         return
     n_threads = count_threads(n_threads)
     tiles = [(start, min(start + n_rows, n_samples)) for start in range(0, n_samples, n_rows)]
     # Threads over tiles and threads inside BLAS would fight for the same cores.
     with _blas().limit(limits=1, user_api="blas"):
-        if n_threads == 1:
-            for tile in tiles:
-                solve(*tile)
-            return
-        with ThreadPoolExecutor(min(n_threads, len(tiles))) as pool:
-            for done in [pool.submit(solve, *tile) for tile in tiles]:
-                done.result()
+        n_done = 0
+        for start, stop in _solved(solve, tiles, n_threads):
+            n_done += stop - start
+            if progress is not None:
+                progress(n_done, n_samples)
+
+
+def _solved(
+    solve: Callable[[int, int], None], tiles: list[tuple[int, int]], n_threads: int
+) -> Iterator[tuple[int, int]]:
+    """Tiles in the order in which they are solved."""
+    if n_threads == 1:
+        for tile in tiles:
+            solve(*tile)
+            yield tile
+        return
+    pool = ThreadPoolExecutor(min(n_threads, len(tiles)))
+    try:
+        pending = {pool.submit(solve, *tile): tile for tile in tiles}
+        for done in as_completed(pending):
+            done.result()
+            yield pending[done]
+    finally:  # an error or an interrupt leaves no tile waiting
+        pool.shutdown(cancel_futures=True)
 
 
 @cache
