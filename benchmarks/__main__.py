@@ -1,0 +1,65 @@
+"""Run the cases and write the page: `python -m benchmarks [--quick] [--case NAME]`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from pathlib import Path
+
+from benchmarks import (
+    case_captioning,
+    case_convergence,
+    case_growth,
+    case_import,
+    case_latency,
+    case_multilabel,
+    page,
+)
+from benchmarks.measure import describe
+from wassemble.experiments.records import write_record
+
+CASES = {
+    "import": case_import,
+    "latency": case_latency,
+    "multilabel": case_multilabel,
+    "captioning": case_captioning,
+    "growth": case_growth,
+    "convergence": case_convergence,
+}
+FOLDER = Path(__file__).parent / "results"
+
+
+def main() -> int:
+    """Run what was asked for; a full run also writes docs/benchmarks.md."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="smaller sizes, under two minutes")
+    parser.add_argument("--case", choices=CASES, action="append", help="only this case")
+    parser.add_argument("--page", action="store_true", help="only write the page from the records")
+    options = parser.parse_args()
+    folder = FOLDER / "quick" if options.quick else FOLDER
+    for name in [] if options.page else options.case or CASES:
+        started = time.perf_counter()
+        print(f"{name} ...", end=" ", flush=True, file=sys.stderr)
+        record = {"case": name, "quick": options.quick} | CASES[name].run(quick=options.quick)
+        record |= {"machine": describe(), "wall_seconds": round(time.perf_counter() - started, 1)}
+        write_record(folder / f"{name}.json", record)
+        print(f"{record['wall_seconds']} s", file=sys.stderr)
+    records = {
+        name: json.loads((folder / f"{name}.json").read_text())
+        for name in CASES
+        if (folder / f"{name}.json").exists()
+    }
+    if len(records) < len(CASES):
+        print("the page needs a record of every case; run without --case", file=sys.stderr)
+        return 0
+    print(page.targets_table(records))
+    if not options.quick:
+        page.write(records)
+        print("wrote docs/benchmarks.md", file=sys.stderr)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

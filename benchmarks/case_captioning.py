@@ -1,0 +1,91 @@
+"""Next words: 10,096 labels, 5 models x 5 beams, 5 sweeps of Algorithm 1."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+
+import wassemble as ws
+from benchmarks.measure import agree, race
+
+TITLE = "Next words over a large vocabulary"
+
+
+def softmax_words(rng, n_models, n_beams, n_words, spread=2.0):
+    """Next-word distributions whose models mostly agree."""
+    logits = spread * (
+        rng.normal(size=(1, n_beams, n_words)) + 0.3 * rng.normal(size=(n_models, n_beams, n_words))
+    )
+    words = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    return (words / words.sum(axis=-1, keepdims=True)).astype(np.float32)
+
+
+def neighbour_kernel(rng, n_words, n_neighbours):
+    """A synonym-like kernel: each word, and about that many others at random."""
+    rows = np.repeat(np.arange(n_words), n_neighbours - 1)
+    columns = rng.integers(n_words, size=len(rows))
+    values = rng.uniform(0.05, 0.5, size=len(rows)).astype(np.float32)
+    matrix = sp.csr_array((values, (rows, columns)), shape=(n_words, n_words))
+    return ws.SparseKernel(matrix + sp.eye_array(n_words, dtype=np.float32))
+
+
+def run(*, quick: bool) -> dict:
+    """Seconds of one step of a beam search under each kernel."""
+    n_words = 10_096
+    rng = np.random.default_rng(0)
+    words = softmax_words(rng, 5, 5, n_words)
+    sparse = {k: neighbour_kernel(rng, n_words, k) for k in (10, 50)}
+    dense = ws.DenseKernel(sparse[50].to_dense())
+    factors = rng.uniform(0.1, 1, size=(2, n_words, 100)).astype(np.float32)
+    low_rank = ws.LowRankKernel(*factors)
+
+    def ours(kernel, **options):
+        return ws.fuse(words, kernel=kernel, max_iterations=5, tolerance=None, **options)
+
+    gap = agree({"sparse": ours(sparse[50]), "dense": ours(dense)}, rtol=1e-3, atol=1e-9)
+    few = words[:, :, :2000] / words[:, :, :2000].sum(axis=-1, keepdims=True)
+    part = ws.LowRankKernel(*factors[:, :2000])
+    options = {"max_iterations": 5, "tolerance": None}
+    agree(
+        {
+            "low rank": ws.fuse(few, kernel=part, normalize=True, **options),
+            "dense": ws.fuse(few, kernel=np.array(part.to_dense()), normalize=True, **options),
+        },
+        rtol=1e-3,
+    )
+    truncated = ws.solve_barycenter(
+        words, dense, max_iterations=5, tolerance=None, n_top=500
+    ).dropped_mass.max()
+    timings = race(
+        {
+            "arithmetic mean": lambda: ws.arithmetic_mean(words),
+            "geometric mean": lambda: ws.geometric_mean(words),
+            "sparse, 10 neighbours": lambda: ours(sparse[10]),
+            "sparse, 50 neighbours": lambda: ours(sparse[50]),
+            "low rank 100": lambda: ours(low_rank),
+        },
+        n_rounds=5,
+    )
+    timings |= race(
+        {
+            "dense": lambda: ours(dense),
+            "dense, 500 largest words of each model": lambda: _quiet(
+                lambda: ours(dense, n_top=500)
+            ),
+        },
+        n_rounds=2 if quick else 4,
+    )
+    return {
+        "n_labels": n_words,
+        "agreement": {"sparse and its dense form": gap},
+        "dropped_mass": float(truncated),
+        "timings": timings,
+    }
+
+
+def _quiet(call):
+    import warnings
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ws.ConvergenceWarning)
+        return call()

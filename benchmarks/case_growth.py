@@ -1,0 +1,101 @@
+"""Growth: samples, labels, models and threads."""
+
+from __future__ import annotations
+
+import gc
+from itertools import repeat
+
+import numpy as np
+import psutil
+
+import wassemble as ws
+from benchmarks.case_captioning import neighbour_kernel, softmax_words
+from benchmarks.measure import race
+
+TITLE = "Growth"
+MASS = ws.Unbalanced(2.0, epsilon=0.3)
+_FIXED = {"max_iterations": 5, "tolerance": None}
+
+
+def run(*, quick: bool) -> dict:
+    """Seconds against size, each axis alone."""
+    return {
+        "samples": _samples(quick=quick),
+        "labels": _labels(quick=quick),
+        "models": _models(quick=quick),
+        "threads": _threads(quick=quick),
+    }
+
+
+def _dense(rng, n_models, n_samples, n_labels):
+    scores = rng.uniform(0.01, 1, size=(n_models, n_samples, n_labels)).astype(np.float32)
+    kernel = ws.DenseKernel(np.exp(-3 * rng.uniform(size=(n_labels, n_labels))).astype(np.float32))
+    return scores, kernel
+
+
+def _samples(*, quick: bool) -> list[dict]:
+    """Streams of chunks of 10,000 samples; the resident memory after each tenth."""
+    rng = np.random.default_rng(0)
+    chunk, kernel = _dense(rng, 8, 10_000, 80)
+    rows = []
+    for n_samples in (1_000, 10_000, 100_000, 200_000 if quick else 1_000_000):
+        piece = chunk[:, : min(n_samples, 10_000)]
+        n_chunks = max(1, n_samples // 10_000)
+        memory: list[float] = []
+
+        def stream(piece=piece, n_chunks=n_chunks, memory=memory):
+            memory.clear()
+            chunks = repeat(piece, n_chunks)
+            for number, _ in enumerate(ws.fuse_stream(chunks, kernel=kernel, mass=MASS, **_FIXED)):
+                if number % max(1, n_chunks // 10) == 0:
+                    memory.append(psutil.Process().memory_info().rss / 2**20)
+
+        gc.collect()
+        timing = race({"stream": stream}, n_rounds=3 if n_samples < 500_000 else 1)["stream"]
+        rows.append(
+            {
+                "n_samples": n_samples,
+                "seconds": timing["seconds"],
+                "microseconds_per_sample": 1e6 * timing["seconds"] / n_samples,
+                "megabytes_gained": max(memory) - memory[0],
+            }
+        )
+    return rows
+
+
+def _labels(*, quick: bool) -> list[dict]:
+    rows = []
+    for n_labels in (80, 1_000, 10_000, 50_000, 100_000 if quick else 200_000):
+        rng = np.random.default_rng(0)
+        words = softmax_words(rng, 5, 5, n_labels, spread=1.0)
+        kernel = neighbour_kernel(rng, n_labels, min(50, n_labels // 2))
+        timing = race(
+            {"sparse": lambda w=words, k=kernel: ws.fuse(w, kernel=k, normalize=True, **_FIXED)},
+            n_rounds=3,
+        )["sparse"]
+        rows.append({"n_labels": n_labels, "seconds": timing["seconds"]})
+    return rows
+
+
+def _models(*, quick: bool) -> list[dict]:
+    rows = []
+    for n_models in (2, 4, 8, 16, 32, 64):
+        scores, kernel = _dense(np.random.default_rng(0), n_models, 1_000 if quick else 4_000, 80)
+        timing = race(
+            {"dense": lambda s=scores, k=kernel: ws.fuse(s, kernel=k, mass=MASS, **_FIXED)},
+            n_rounds=3,
+        )["dense"]
+        rows.append({"n_models": n_models, "seconds": timing["seconds"]})
+    return rows
+
+
+def _threads(*, quick: bool) -> list[dict]:
+    scores, kernel = _dense(np.random.default_rng(0), 8, 6_000 if quick else 35_150, 80)
+    timings = race(
+        {
+            str(n): lambda n=n: ws.fuse(scores, kernel=kernel, mass=MASS, n_threads=n, **_FIXED)
+            for n in (1, 2)
+        },
+        n_rounds=5,
+    )
+    return [{"n_threads": int(n), "seconds": t["seconds"]} for n, t in timings.items()]
