@@ -1,1 +1,1 @@
-"""Benchmarks: each case runs side by side with its peers; `make bench` writes docs/benchmarks.md."""
+"""Benchmarks: each case beside its peers in one run; `make bench` writes docs/benchmarks.md."""

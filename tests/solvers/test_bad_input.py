@@ -148,9 +148,9 @@ def test_penalty_and_epsilon_must_be_positive_numbers(name, value):
 
 
 def test_the_place_of_a_bad_entry_counts_from_the_whole_batch():
-    histograms = np.full((2, 5000, 3), 1 / 3)
-    histograms[1, 4321, 0] = np.nan
-    with pytest.raises(ws.InvalidInputError, match="model 1, sample 4321, source label 0"):
+    histograms = np.full((2, 200_000, 3), 1 / 3)
+    histograms[1, 154_321, 0] = np.nan
+    with pytest.raises(ws.InvalidInputError, match="model 1, sample 154321, source label 0"):
         ws.solve_barycenter(histograms, np.ones((3, 3)))
 
 

@@ -7,17 +7,31 @@ how the entries are stored is the business of the final classes.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components
 
 from wassemble._arrays import Array, is_torch_array
 from wassemble._checks import as_float_array, fail
 
-__all__ = ["EntryRange", "Kernel"]
+__all__ = ["EntryRange", "Kernel", "connect"]
+
+
+def connect(links: Sequence[sp.coo_array]) -> np.ndarray:
+    """Components of the target labels under several patterns of links, numbered from 0."""
+    n_target = links[0].shape[1]
+    # Each label is a node: the target's first, then the source labels of each pattern.
+    below = sp.vstack(links, format="csr")
+    corners = sp.csr_array((n_target, n_target)), sp.csr_array((below.shape[0],) * 2)
+    graph = sp.block_array([[corners[0], None], [below, corners[1]]])
+    _, labels = connected_components(graph, directed=False)
+    _, numbers = np.unique(labels[:n_target], return_inverse=True)
+    return numbers
 
 
 @dataclass(frozen=True)
@@ -128,6 +142,18 @@ class Kernel(ABC):
     @abstractmethod
     def links(self) -> sp.coo_array:
         """Pattern of the entries above 0 in any sample, as a sparse 0/1 matrix."""
+
+    @cached_property
+    def has_empty_labels(self) -> bool:
+        """Whether some source or target label is similar to no other."""
+        links = self.links()
+        used = [np.unique(labels).size for labels in (links.row, links.col)]
+        return used != list(self.shape)
+
+    @cached_property
+    def target_components(self) -> np.ndarray:
+        """Number of the connected component of each target label, ``(n_target,)``."""
+        return connect([self.links()])
 
     @abstractmethod
     def squared_distance_to_identity(self) -> Array:

@@ -5,6 +5,7 @@ Leaves to others: which matrix, and why.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -24,7 +25,12 @@ def log_sum_exp(logs: Array) -> Array:
     return log_of(xp.sum(xp.exp(logs - top), axis=-1)) + top[..., 0]
 
 
-def log_product(logs: Array, matrix: Array, log_columns: Callable[[Array], Array]) -> Array:
+def log_product(
+    logs: Array,
+    matrix: Array,
+    log_columns: Callable[[Array], Array],
+    smallest: float = 0.0,
+) -> Array:
     """log(exp(logs) @ matrix), exact wherever the exact value is representable.
 
     The max-shifted product does the work at the speed of a plain one. It is exact to
@@ -39,6 +45,8 @@ def log_product(logs: Array, matrix: Array, log_columns: Callable[[Array], Array
         Non-negative; entries may have underflowed to 0.
     log_columns : callable
         Index array of shape (n,) to the true logs of those columns, ``(n, n_in)``.
+    smallest : float
+        At most the smallest true entry above 0; 0 if entries may have underflowed.
     """
     xp = namespace(logs)
     flat = xp.reshape(logs, (-1, logs.shape[-1]))
@@ -48,9 +56,12 @@ def log_product(logs: Array, matrix: Array, log_columns: Callable[[Array], Array
     info = xp.finfo(matrix.dtype)
     floor = matrix.shape[0] * float(info.smallest_normal) / float(info.eps)
     sure = (image >= floor) & (image < xp.inf)
+    if smallest > 0:  # where no term can have underflowed, 0 is 0
+        lowest = xp.min(xp.where(flat > -xp.inf, flat, xp.inf), axis=-1, keepdims=True)
+        sure = sure | ((image == 0) & (lowest - top > math.log(floor / smallest)))
     all_sure = bool(xp.all(sure))
     # The image may be too small for the type of the logs; its log is not.
-    log_image = xp.log(image if all_sure else xp.where(sure, image, 1.0))
+    log_image = log_of(image if all_sure else xp.where(sure, image, 1.0))
     log_image = xp.astype(log_image, logs.dtype, copy=False) + top
     if not all_sure:
         log_image = _mend(log_image, flat, xp.nonzero(~sure), log_columns)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
+from functools import cached_property, partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,15 @@ import scipy.sparse as sp
 
 from wassemble._arrays import Array, convert_like, detached, is_torch_array, log_of, namespace
 from wassemble._checks import check_flag, fail
+from wassemble._threads import available_threads, share
 from wassemble.kernels.base import EntryRange, Kernel
 
 __all__ = ["SparseKernel"]
+
+# Vectors multiplied at a time: 16 float32 fill a cache line.
+_N_VECTORS = 16
+# Multiplications above which a product is shared among threads.
+_SHARED = 2**21
 
 
 class SparseKernel(Kernel):
@@ -60,6 +67,8 @@ class SparseKernel(Kernel):
         csr.sum_duplicates()
         _check_stored(csr)
         csr.eliminate_zeros()
+        if max(csr.nnz, *csr.shape) < 2**31:  # half the traffic of 64-bit indices
+            csr.indices, csr.indptr = csr.indices.astype(np.int32), csr.indptr.astype(np.int32)
         if symmetric:
             _check_symmetric(csr)
         self._hold(csr, symmetric=symmetric)
@@ -107,16 +116,32 @@ class SparseKernel(Kernel):
         v = self._read_vectors(v, "v")
         if is_torch_array(v):
             return self._apply_torch(v)
-        rows = v.reshape(-1, v.shape[-1])
-        return np.ascontiguousarray((self._csr @ rows.T).T).reshape(*v.shape[:-1], self.shape[0])
+        image = np.empty((*v.shape[:-1], self.shape[0]), dtype=np.result_type(v, self.dtype))
+        self.bind(v, image)()
+        return image
 
     def bind(self, v: np.ndarray, out: np.ndarray) -> Callable[[], object]:
         rows, image = v.reshape(-1, self.shape[1]), out.reshape(-1, self.shape[0])
+        return partial(_multiply, self._blocks(len(rows)), rows, image)
 
-        def multiply() -> None:
-            image[...] = (self._csr @ rows.T).T
-
-        return multiply
+    def _blocks(self, n_vectors: int) -> list[tuple[slice, sp.csr_array]]:
+        """Ranges of source labels with about the same number of entries, one per thread."""
+        n_blocks = available_threads() if self.n_stored * n_vectors > _SHARED else 1
+        if n_blocks == 1:
+            return [(slice(None), self._csr)]
+        csr = self._csr
+        cuts = np.searchsorted(csr.indptr, np.linspace(0, csr.nnz, n_blocks + 1)[1:-1])
+        blocks = []
+        for start, stop in pairwise([0, *cuts.tolist(), self.shape[0]]):
+            first, last = csr.indptr[start], csr.indptr[stop]
+            parts = (
+                csr.data[first:last],
+                csr.indices[first:last],
+                csr.indptr[start : stop + 1] - first,
+            )
+            block = sp.csr_array(parts, shape=(stop - start, self.shape[1]), copy=False)
+            blocks.append((slice(start, stop), block))
+        return blocks
 
     def _apply_torch(self, v: Array) -> Array:
         rows, columns, data = self._coordinates(v)
@@ -143,7 +168,7 @@ class SparseKernel(Kernel):
         rows = log_v.reshape(-1, log_v.shape[-1]).astype(np.float64, copy=False)
         top = rows.max(axis=-1, keepdims=True)
         top[~np.isfinite(top)] = 0
-        image = (self._double @ np.exp(rows - top).T).T
+        image = SparseKernel._trusted(self._double).apply(np.exp(rows - top))
         # The same certificate as in `log_product`: too small means maybe underflowed.
         info = np.finfo(np.float64)
         floor = self.shape[1] * info.smallest_normal / info.eps
@@ -209,6 +234,21 @@ class SparseKernel(Kernel):
 
     def squared_distance_to_identity(self) -> float:
         return float(((self._double - sp.eye_array(self.shape[0])) ** 2).sum())
+
+
+def _multiply(
+    blocks: list[tuple[slice, sp.csr_array]], rows: np.ndarray, image: np.ndarray
+) -> None:
+    """Products of every row of ``rows``, a few at a time, so that they stay in the caches."""
+    for start in range(0, len(rows), _N_VECTORS):
+        some = slice(start, start + _N_VECTORS)
+        vectors = np.ascontiguousarray(rows[some].T)
+
+        share([partial(_fill, image[some, labels], block, vectors) for labels, block in blocks])
+
+
+def _fill(image: np.ndarray, block: sp.csr_array, vectors: np.ndarray) -> None:
+    image[...] = (block @ vectors).T
 
 
 def _check_stored(csr: sp.csr_array) -> None:

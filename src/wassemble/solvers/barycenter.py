@@ -125,7 +125,8 @@ def solve(
     n_rows = problem.n_samples  # gradients need every step anyway
     if problem.like is None:
         n_labels = max(problem.n_target, *(k.shape[0] for k in problem.voting_kernels))
-        n_rows = rows_per_tile(len(problem.model_order), n_labels)
+        one_pass = run_of.choice.name == "closed form"
+        n_rows = rows_per_tile(len(problem.model_order), n_labels, one_pass=one_pass)
     run_tiles(run_of.solve_tile, problem.n_samples, n_rows, n_threads, progress)
     return run_of.result()
 
@@ -201,7 +202,9 @@ class _Run:
         whole = len(index) == tile.n_rows
         part = tile if whole else tile.take(index)
         places = _places(tile, start) if whole else start + index
-        sweep = make_sweep(part, self.problem.mass, self.problem.components)
+        is_watched = self.stopping.tolerance is not None or self.stopping.measured
+        components = self.problem.components if is_watched else None
+        sweep = make_sweep(part, self.problem.mass, components)
         left = run(
             sweep,
             part.n_rows,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from wassemble._arrays import Array, detached, log_of, namespace
+from wassemble._arrays import Array, detached, is_torch_array, log_of, namespace
 from wassemble.kernels import DiagonalKernel, Kernel
 from wassemble.solvers.mass import Balanced, MassRule
-from wassemble.solvers.power_means import log_power_mean, power_mean_of
+from wassemble.solvers.power_means import log_power_mean, weighted_sum
 from wassemble.solvers.problem import Tile
 from wassemble.solvers.sweeps import Rows
 
@@ -25,10 +25,8 @@ def solve_diagonal(tile: Tile, mass: MassRule, *, keep_scalings: bool) -> Rows:
     balanced = isinstance(mass, Balanced)
     order = 0.0 if balanced else 1 / (1 + mass.exponent)
     gated = _gated(tile)
-    if len(tile.groups) == 1 and not keep_scalings:
-        group = tile.groups[0]
-        p = power_mean_of(group.histograms, tile.weights, order=order * mass.exponent)
-        p = _power(p, mass.exponent) * _gate(group.kernel, mass)
+    if _is_plain(tile) and not keep_scalings:
+        p = _plain_fixed_point(tile, mass)
         return Rows(p, None, gated | _vetoed(tile, p, mass))
     log_sources = namespace(tile.weights).concat(
         [mass.exponent * log_of(g.histograms) + _log_gate(g.kernel, mass) for g in tile.groups]
@@ -45,16 +43,34 @@ def solve_diagonal(tile: Tile, mass: MassRule, *, keep_scalings: bool) -> Rows:
     return Rows(p, log_v, gated | _vetoed(tile, p, mass))
 
 
-def _power(values: Array, exponent: float) -> Array:
-    return values if exponent == 1 else values**exponent
+def _is_plain(tile: Tile) -> bool:
+    """Whether the models share a kernel and all of them count, in NumPy."""
+    shared = len(tile.groups) == 1 and not is_torch_array(tile.weights)
+    return shared and bool((tile.weights > 0).all())
 
 
-def _gate(kernel: Kernel, mass: MassRule) -> Array | float:
-    """k^(1 - f) where k is above 0, else 0."""
-    if not isinstance(kernel, DiagonalKernel):
-        return 1.0
-    xp = namespace(kernel.diagonal)
-    return xp.where(kernel.diagonal > 0, kernel.diagonal**mass.order, 0.0)
+def _plain_fixed_point(tile: Tile, mass: MassRule) -> np.ndarray:
+    """The formula in one pass over the histograms, with as few logarithms as there can be."""
+    (group,), f = tile.groups, mass.exponent
+    kernel = group.kernel
+    with np.errstate(divide="ignore", invalid="ignore"):  # log 0 = -inf is what a zero means
+        logs = np.log2(group.histograms)
+        if isinstance(mass, Balanced):
+            log_p = weighted_sum(tile.weights, logs)
+        else:
+            np.multiply(logs, f / (1 + f), out=logs)
+            np.exp2(logs, out=logs)
+            log_p = weighted_sum(tile.weights, logs)
+            np.log2(log_p, out=log_p)
+            log_p *= 1 + f
+        if isinstance(kernel, DiagonalKernel):
+            # Balanced, the order is 0 and 0 * -inf is nan: a gate that is shut is set below.
+            log_p += mass.order * np.log2(kernel.diagonal)
+            p = np.exp2(log_p, out=log_p)
+            if not np.minimum.reduce(kernel.diagonal, axis=None) > 0:
+                p[np.broadcast_to(kernel.diagonal <= 0, p.shape)] = 0
+            return p
+        return np.exp2(log_p, out=log_p)
 
 
 def _log_gate(kernel: Kernel, mass: MassRule) -> Array | float:

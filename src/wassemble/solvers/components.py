@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import scipy.sparse as sp
-from scipy.sparse.csgraph import connected_components
 
 from wassemble.kernels import Kernel
+from wassemble.kernels.base import connect
 
 __all__ = ["Components"]
 
@@ -25,16 +24,10 @@ class Components:
     def __init__(self, kernels: Sequence[Kernel]) -> None:
         self.n_components = 1
         if any(kernel.entries.has_zeros for kernel in kernels):
-            n_target = kernels[0].shape[1]
-            # Each label is a node: the target's first, then each kernel's source labels.
-            links = sp.vstack([kernel.links() for kernel in kernels], format="csr")
-            n_nodes = n_target + links.shape[0]
-            corner = sp.csr_array((n_target, n_target))
-            graph = sp.block_array(
-                [[corner, None], [links, sp.csr_array((n_nodes - n_target,) * 2)]]
+            alone = len(kernels) == 1
+            self._labels = (
+                kernels[0].target_components if alone else connect([k.links() for k in kernels])
             )
-            _, labels = connected_components(graph, directed=False)
-            _, self._labels = np.unique(labels[:n_target], return_inverse=True)
             self.n_components = int(self._labels.max()) + 1
             self._order = np.argsort(self._labels, kind="stable")
             self._starts = np.searchsorted(self._labels[self._order], np.arange(self.n_components))

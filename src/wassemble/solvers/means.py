@@ -98,7 +98,7 @@ def power_mean(histograms: Sequence[Any] | Array, *, order: float, weights: Any 
         mean[start:stop] = power_mean_of(data.read(models, start, stop), per_model, order=order)
 
     if like is None:
-        n_rows = rows_per_tile(data.n_models, n_labels)
+        n_rows = rows_per_tile(data.n_models, n_labels, one_pass=True)
         run_tiles(average, data.n_samples, n_rows, None)
     else:
         average(0, data.n_samples)

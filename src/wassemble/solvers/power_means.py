@@ -75,7 +75,7 @@ def weighted_sum(weights: np.ndarray, values: np.ndarray) -> np.ndarray:
     ``weights`` have shape (n_models, 1, 1) or (n_models, 1, n_labels).
     """
     weights = weights.astype(values.dtype, copy=False)
-    if weights.shape[-1] == 1 and values.flags.c_contiguous:  # one pass through BLAS
+    if weights.shape[-1] == 1:  # one pass through BLAS; a slice of samples is no copy
         flat = values.reshape(len(values), -1)
         return np.dot(weights.ravel(), flat).reshape(values.shape[1:])
     total = weights[0] * values[0]

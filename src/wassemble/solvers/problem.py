@@ -215,14 +215,10 @@ class BarycenterProblem:
         """Components of the target labels; None where mass need not stay inside them."""
         return Components(self.voting_kernels) if isinstance(self.mass, Balanced) else None
 
-    @cached_property
+    @property
     def has_empty_labels(self) -> bool:
         """Whether some kernel has a row or a column of zeros."""
-        return any(
-            not (kernel.apply(np.ones(kernel.shape[1])) > 0).all()
-            or not (kernel.apply_transpose(np.ones(kernel.shape[0])) > 0).all()
-            for kernel in self.voting_kernels
-        )
+        return any(kernel.has_empty_labels for kernel in self.voting_kernels)
 
     @property
     def voting_kernels(self) -> list[Kernel]:

@@ -2,43 +2,29 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from functools import cache
 
 from threadpoolctl import ThreadpoolController
 
-from wassemble._checks import check_count, fail
+from wassemble._threads import count_threads, limited_threads
 
-__all__ = ["count_threads", "rows_per_tile", "run_tiles"]
+__all__ = ["rows_per_tile", "run_tiles"]
 
 # Numbers in one array of a tile: small enough for the caches, large enough that threads
-# spend their time inside NumPy and not waiting for the interpreter.
-_TILE_SIZE = 2**18
+# spend their time inside NumPy and not waiting for the interpreter. What passes over its
+# numbers only once has less to gain from the caches.
+_TILE_SIZE = 2**19
+_ONE_PASS_SIZE = 2**20
 # Rows times models below which a matrix product wastes its kernel's trip through the cache.
 _PRODUCT_ROWS = 64
 
 
-def rows_per_tile(n_models: int, n_labels: int) -> int:
+def rows_per_tile(n_models: int, n_labels: int, *, one_pass: bool = False) -> int:
     """Samples in a tile; depends on the problem alone, so that results do not depend on threads."""
-    return max(1, _TILE_SIZE // (n_models * n_labels), _PRODUCT_ROWS // n_models)
-
-
-def count_threads(n_threads: int | None) -> int:
-    """``n_threads``, else $WASSEMBLE_NUM_THREADS, else the cores this process may use."""
-    if n_threads is not None:
-        return check_count(n_threads, "n_threads")
-    from_environment = os.environ.get("WASSEMBLE_NUM_THREADS")
-    if from_environment is None:
-        return (
-            len(os.sched_getaffinity(0))
-            if hasattr(os, "sched_getaffinity")
-            else os.cpu_count() or 1
-        )
-    if not from_environment.isdecimal():
-        fail(f"WASSEMBLE_NUM_THREADS must be a whole number; got {from_environment!r}.")
-    return check_count(int(from_environment), "WASSEMBLE_NUM_THREADS")
+    size = _ONE_PASS_SIZE if one_pass else _TILE_SIZE
+    return max(1, size // (n_models * n_labels), _PRODUCT_ROWS // n_models)
 
 
 def run_tiles(
@@ -52,9 +38,10 @@ def run_tiles(
 
     ``progress(n_done, n_samples)`` is called from the calling thread.
     """
-    if n_samples <= n_rows:  # one product at a time: BLAS may use its own threads
+    if n_samples <= n_rows:  # one product at a time may use all threads
         if n_samples:
-            solve(0, n_samples)
+            with limited_threads(n_threads):
+                solve(0, n_samples)
         if progress is not None:
             progress(n_samples, n_samples)
         return
@@ -75,12 +62,18 @@ def _solved(
     """Tiles in the order in which they are solved."""
     if n_threads == 1:
         for tile in tiles:
-            solve(*tile)
+            with limited_threads(1):
+                solve(*tile)
             yield tile
         return
+
+    def solve_alone(start: int, stop: int) -> None:
+        with limited_threads(1):
+            solve(start, stop)
+
     pool = ThreadPoolExecutor(min(n_threads, len(tiles)))
     try:
-        pending = {pool.submit(solve, *tile): tile for tile in tiles}
+        pending = {pool.submit(solve_alone, *tile): tile for tile in tiles}
         for done in as_completed(pending):
             done.result()
             yield pending[done]
