@@ -4,13 +4,15 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: help demo test lint docs clean
+.PHONY: help demo test lint docs bench bench-quick clean
 
 help:
 	@echo "make demo   animals from attributes on real predictions: a table and reports/attributes.md"
 	@echo "make test   all tests, with coverage"
 	@echo "make lint   formatting, lint and types"
 	@echo "make docs   write generated figures into README.md"
+	@echo "make bench  benchmarks beside POT, OTT-JAX and torch; writes docs/benchmarks.md"
+	@echo "            (make bench-quick: smaller sizes, under two minutes, writes no page)"
 	@echo "make clean  remove the environment and everything generated"
 
 demo: .venv/core.stamp
@@ -28,12 +30,24 @@ lint: .venv/develop.stamp
 docs: .venv/core.stamp
 	$(BIN)/python docs/generate.py
 
+bench: .venv-bench/stamp
+	.venv-bench/bin/python -m benchmarks
+
+bench-quick: .venv-bench/stamp
+	.venv-bench/bin/python -m benchmarks --quick
+
 clean:
-	rm -rf .venv reports .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .venv-bench reports .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
 
 .venv/core.stamp: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
 	$(PIP) -e .
+	touch $@
+
+.venv-bench/stamp: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv-bench
+	.venv-bench/bin/python -m pip install --quiet --disable-pip-version-check \
+		-c constraints.txt -e '.[bench]'
 	touch $@
 
 .venv/develop.stamp: .venv/core.stamp

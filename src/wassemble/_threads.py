@@ -12,9 +12,17 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
 
+from threadpoolctl import ThreadpoolController
+
 from wassemble._checks import check_count, fail
 
-__all__ = ["available_threads", "count_threads", "limited_threads", "share"]
+__all__ = [
+    "available_threads",
+    "count_threads",
+    "limited_threads",
+    "share",
+    "single_threaded_blas",
+]
 
 _state = threading.local()
 
@@ -60,6 +68,38 @@ def share(calls: Sequence[Callable[[], object]]) -> None:
         done.result()
 
 
+class _SingleThreadedBlas:
+    """BLAS kept to one thread while any solve needs it, in whatever thread.
+
+    The limit belongs to the process: the first to come sets it and the last to leave
+    lifts it, or solves that overlap would restore each other's limits.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._n_inside = 0
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._n_inside == 0:
+                self._limit = _controller().limit(limits=1, user_api="blas")
+            self._n_inside += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._n_inside -= 1
+            if self._n_inside == 0:
+                self._limit.restore_original_limits()
+
+
+single_threaded_blas = _SingleThreadedBlas()
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    return ThreadpoolController()  # looks through the loaded libraries: once is enough
+
+
 @cache
 def _pool() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(count_threads(None), thread_name_prefix="wassemble")
@@ -68,3 +108,4 @@ def _pool() -> ThreadPoolExecutor:
 # Threads do not survive a fork: a child process starts a pool of its own.
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_pool.cache_clear)
+    os.register_at_fork(after_in_child=single_threaded_blas.__init__)

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import threading
 
 import numpy as np
 import pytest
@@ -56,6 +57,58 @@ def test_an_error_in_one_tile_is_raised_and_blas_gets_its_threads_back():
     assert blas() == before
 
 
+def test_solves_that_overlap_give_blas_its_threads_back():
+    import time
+
+    from threadpoolctl import threadpool_info
+
+    def blas():
+        return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+
+    before = blas()
+    long = threading.Thread(target=_hold_blas, args=(0.2,))
+    with _threads.single_threaded_blas:
+        long.start()
+        time.sleep(0.05)
+        assert set(blas()) == {1}
+    assert set(blas()) == {1}  # the other one still needs it
+    long.join()
+    assert blas() == before
+
+
+def _hold_blas(seconds):
+    import time
+
+    with _threads.single_threaded_blas:
+        time.sleep(seconds)
+
+
+def test_a_worker_gets_no_helpers_of_its_own():
+    seen = []
+    with _threads.limited_threads(1):
+        assert _threads.available_threads() == 1
+        _threads.share([lambda: seen.append(threading.current_thread())] * 3)
+    assert seen == [threading.current_thread()] * 3
+    with _threads.limited_threads(2):
+        _threads.share([lambda: seen.append(threading.current_thread())] * 2)
+    assert threading.current_thread() not in seen[3:]
+    with pytest.raises(ZeroDivisionError), _threads.limited_threads(2):
+        _threads.share([lambda: None, lambda: 1 / 0])
+
+
+def test_large_sparse_products_are_shared_and_stay_the_same(rng):
+    import scipy.sparse as sp
+
+    matrix = sp.random_array((3000, 2500), density=0.05, rng=rng, dtype=np.float32)
+    kernel, vectors = ws.SparseKernel(matrix), rng.random((40, 2500), dtype=np.float32)
+    with _threads.limited_threads(1):
+        alone = kernel.apply(vectors)
+    for n_threads in (2, 3):
+        with _threads.limited_threads(n_threads):
+            np.testing.assert_array_equal(kernel.apply(vectors), alone)
+    np.testing.assert_allclose(alone, vectors @ matrix.toarray().T, rtol=1e-4)
+
+
 _MEMORY = """
 import resource
 import numpy as np
@@ -82,8 +135,6 @@ def test_the_papers_test_set_stays_under_500_megabytes(epsilon, name):
 
 
 def test_progress_is_told_from_the_calling_thread_until_all_is_done():
-    import threading
-
     calls = []
 
     def progress(n_done, n_samples):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,6 +39,9 @@ class PlainLimits:
         return _SINGLE if dtype == np.float32 else _DOUBLE
 
 
+# Numbers below which a call into NumPy costs more than what it computes.
+_FEW = 4096
+
 _SINGLE = PlainLimits(1e-6, 1e10, 1e-12, 0.05)
 _DOUBLE = PlainLimits(1e-60, 1e100, 1e-60, 1e-7)
 
@@ -56,12 +60,13 @@ class PlainSweep:
         dtype = tile.groups[0].histograms.dtype
         self._weights = tile.weights.astype(dtype, copy=False)
         self._limit = PlainLimits.of(dtype).scaling
+        self._harmless = _harmless(tile.weights, mass, self._limit)
         size = (tile.n_models, tile.n_rows, tile.groups[0].kernel.shape[1])
         self._starts_at_one = tile.log_v is None
         self._v = np.empty(size, dtype)
         if tile.log_v is not None:
             np.exp(tile.log_v, out=self._v, casting="same_kind")
-        self._log_p = np.empty(0, dtype)  # in base 2
+        self._mean = np.empty(0, dtype)  # p^order, or log2 p if the order is 0
         self._untrusted = np.zeros(tile.n_rows, dtype=bool)
         self._steps: _LongerSteps | None = None
         self._allocate()
@@ -84,7 +89,7 @@ class PlainSweep:
         self._update_p_and_v()
         if watch:
             np.multiply(self._images, self._v, out=self._powers)
-            found = residual(before, self._powers, np.exp2(self._log_p), self._components)
+            found = residual(before, self._powers, self._p(), self._components)
         if self._steps is not None:
             self._steps.stretch_v(self._v)
         self._guard()
@@ -100,37 +105,40 @@ class PlainSweep:
             else:
                 self._to_source[index]()
                 np.divide(group.histograms, scaled, out=scaled)
-            if exponent != 1:  # log2 and exp2 cost half of `numpy.power`
-                np.log2(scaled, out=scaled)
-                np.multiply(scaled, exponent, out=scaled)
-                np.exp2(scaled, out=scaled)
+            if exponent != 1:
+                _power(scaled, exponent, out=scaled)
             if self._steps is not None:
                 self._steps.stretch_u(index, scaled)
             self._to_target[index]()
 
     def _update_p_and_v(self) -> None:
         """Lines p and v."""
+        order, exponent = self._mass.order, self._mass.exponent
         self._starts_at_one = False
-        np.log2(self._images, out=self._powers)
-        if self._mass.order == 0:
-            self._log_p = weighted_sum(self._weights, self._powers)
-            np.divide(np.exp2(self._log_p), self._images, out=self._v)
+        if order == 0:
+            np.log2(self._images, out=self._powers)
+            self._mean = weighted_sum(self._weights, self._powers)
+            np.divide(np.exp2(self._mean), self._images, out=self._v)
             return
-        np.multiply(self._powers, self._mass.order, out=self._powers)
-        np.exp2(self._powers, out=self._powers)
-        log_sum = weighted_sum(self._weights, self._powers)
-        np.log2(log_sum, out=log_sum)
-        self._log_p = log_sum / self._mass.order
+        _power(self._images, order, out=self._powers)
+        self._mean = weighted_sum(self._weights, self._powers)
         # (p / image)^exponent = p^exponent * image^order / image: the exponents sum to 1.
         np.divide(self._powers, self._images, out=self._v)
-        log_sum *= self._mass.exponent / self._mass.order
-        np.multiply(self._v, np.exp2(log_sum, out=log_sum), out=self._v)
+        np.multiply(self._v, _power(self._mean, exponent / order), out=self._v)
+
+    def _p(self) -> np.ndarray:
+        """Line p."""
+        if self._mass.order == 0:
+            return np.exp2(self._mean)
+        return _power(self._mean, 1 / self._mass.order)
 
     def _guard(self) -> None:
         """Mark the rows whose scalings left the limits; they are not believed from here on."""
         low, high = 1 / self._limit, self._limit
-        smallest = np.minimum.reduce(self._v, axis=None)
-        if not (smallest >= low and np.maximum.reduce(self._v, axis=None) <= high):
+        largest = np.maximum.reduce(self._v, axis=None)
+        if largest <= self._harmless and self._steps is None:
+            return
+        if not (largest <= high and np.minimum.reduce(self._v, axis=None) >= low):
             inside = (self._v >= low) & (self._v <= high)
             self._untrusted |= ~inside.all(axis=(0, 2))
 
@@ -144,9 +152,8 @@ class PlainSweep:
 
     def read(self, rows: Any, *, keep_scalings: bool) -> Rows:
         """The state of ``rows``; no mass is out of reach where plain arithmetic is trusted."""
-        return Rows(
-            np.exp2(self._log_p[rows]), np.log(self._v[:, rows]) if keep_scalings else None, None
-        )
+        log_v = np.log(self._v[:, rows]) if keep_scalings else None
+        return Rows(self._p()[rows], log_v, None)
 
     def keep(self, rows: np.ndarray) -> None:
         """Go on with ``rows`` alone."""
@@ -159,6 +166,29 @@ class PlainSweep:
         self._allocate()
         for scaled, last in zip(self._scaled, last_u, strict=True):
             scaled[...] = last[:, rows]  # a longer step starts from it
+
+
+def _power(values: np.ndarray, exponent: float, out: np.ndarray | None = None) -> np.ndarray:
+    """``values ** exponent``: for many numbers log2 and exp2 cost half of `numpy.power`."""
+    if values.size < _FEW:
+        return np.power(values, exponent, out=out)
+    out = np.log2(values, out=out)
+    np.multiply(out, exponent, out=out)
+    return np.exp2(out, out=out)
+
+
+def _harmless(weights: np.ndarray, mass: MassRule, limit: float) -> float:
+    """A largest scaling that rules out too small ones without a look.
+
+    Line v gives sum_l w_l v_l^(-epsilon / mass_penalty) = 1 (unbalanced), so that
+    v_l >= w_l^(mass_penalty / epsilon), and sum_l w_l log v_l = 0 (balanced), so that
+    v_l >= largest^(1 - 1 / w_l).
+    """
+    least = float(weights.min())
+    if mass.order == 0:
+        return limit if least == 1 else limit ** (least / (1 - least))
+    bounded = least > 0 and math.log(least) * mass.exponent / mass.order >= -math.log(limit)
+    return limit if bounded else 0.0
 
 
 @dataclass

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from functools import cache
 
-from threadpoolctl import ThreadpoolController
-
-from wassemble._threads import count_threads, limited_threads
+from wassemble._threads import count_threads, limited_threads, single_threaded_blas
 
 __all__ = ["rows_per_tile", "run_tiles"]
 
@@ -48,7 +45,7 @@ def run_tiles(
     n_threads = count_threads(n_threads)
     tiles = [(start, min(start + n_rows, n_samples)) for start in range(0, n_samples, n_rows)]
     # Threads over tiles and threads inside BLAS would fight for the same cores.
-    with _blas().limit(limits=1, user_api="blas"):
+    with single_threaded_blas:
         n_done = 0
         for start, stop in _solved(solve, tiles, n_threads):
             n_done += stop - start
@@ -79,8 +76,3 @@ def _solved(
             yield pending[done]
     finally:  # an error or an interrupt leaves no tile waiting
         pool.shutdown(cancel_futures=True)
-
-
-@cache
-def _blas() -> ThreadpoolController:
-    return ThreadpoolController()  # looks through the loaded libraries: once is enough
