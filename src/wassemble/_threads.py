@@ -9,8 +9,9 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
+from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
@@ -19,6 +20,7 @@ from wassemble._checks import check_count, fail
 __all__ = [
     "available_threads",
     "count_threads",
+    "is_main_thread",
     "limited_threads",
     "share",
     "single_threaded_blas",
@@ -28,7 +30,10 @@ _state = threading.local()
 
 
 def count_threads(n_threads: int | None) -> int:
-    """``n_threads``, else $WASSEMBLE_NUM_THREADS, else the cores this process may use."""
+    """``n_threads``, else $WASSEMBLE_NUM_THREADS, else the cores this process may use.
+
+    In a thread that somebody else started the default is one: they share the cores already.
+    """
     if n_threads is not None:
         return check_count(n_threads, "n_threads")
     from_environment = os.environ.get("WASSEMBLE_NUM_THREADS")
@@ -36,6 +41,8 @@ def count_threads(n_threads: int | None) -> int:
         if not from_environment.isdecimal():
             fail(f"WASSEMBLE_NUM_THREADS must be a whole number; got {from_environment!r}.")
         return check_count(int(from_environment), "WASSEMBLE_NUM_THREADS")
+    if not is_main_thread():
+        return 1
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -68,31 +75,20 @@ def share(calls: Sequence[Callable[[], object]]) -> None:
         done.result()
 
 
-class _SingleThreadedBlas:
-    """BLAS kept to one thread while any solve needs it, in whatever thread.
+def single_threaded_blas() -> AbstractContextManager[Any]:
+    """BLAS kept to one thread inside, so that it does not fight with threads over tiles.
 
-    The limit belongs to the process: the first to come sets it and the last to leave
-    lifts it, or solves that overlap would restore each other's limits.
+    The setting belongs to the process. Only the main thread touches it: solves that
+    overlap in a user's own threads would restore each other's limits.
     """
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._n_inside = 0
-
-    def __enter__(self) -> None:
-        with self._lock:
-            if self._n_inside == 0:
-                self._limit = _controller().limit(limits=1, user_api="blas")
-            self._n_inside += 1
-
-    def __exit__(self, *_: object) -> None:
-        with self._lock:
-            self._n_inside -= 1
-            if self._n_inside == 0:
-                self._limit.restore_original_limits()
+    if not is_main_thread():
+        return nullcontext()
+    return _controller().limit(limits=1, user_api="blas")
 
 
-single_threaded_blas = _SingleThreadedBlas()
+def is_main_thread() -> bool:
+    """Whether this is the thread that the process started with."""
+    return threading.current_thread() is threading.main_thread()
 
 
 @cache
@@ -102,10 +98,9 @@ def _controller() -> ThreadpoolController:
 
 @cache
 def _pool() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(count_threads(None), thread_name_prefix="wassemble")
+    return ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="wassemble")
 
 
 # Threads do not survive a fork: a child process starts a pool of its own.
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_pool.cache_clear)
-    os.register_at_fork(after_in_child=single_threaded_blas.__init__)

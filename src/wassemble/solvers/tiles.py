@@ -45,7 +45,7 @@ def run_tiles(
     n_threads = count_threads(n_threads)
     tiles = [(start, min(start + n_rows, n_samples)) for start in range(0, n_samples, n_rows)]
     # Threads over tiles and threads inside BLAS would fight for the same cores.
-    with single_threaded_blas:
+    with single_threaded_blas():
         n_done = 0
         for start, stop in _solved(solve, tiles, n_threads):
             n_done += stop - start
