@@ -55,6 +55,8 @@ def main() -> int:
         print("the page needs a record of every case; run without --case", file=sys.stderr)
         return 0
     print(page.targets_table(records))
+    if options.quick:
+        print("quick sizes are too small to judge by: make bench", file=sys.stderr)
     if not options.quick:
         page.write(records)
         print("wrote docs/benchmarks.md", file=sys.stderr)

@@ -20,10 +20,15 @@ def softmax_words(rng, n_models, n_beams, n_words, spread=2.0):
     return (words / words.sum(axis=-1, keepdims=True)).astype(np.float32)
 
 
-def neighbour_kernel(rng, n_words, n_neighbours):
-    """A synonym-like kernel: each word, and about that many others at random."""
+def neighbour_kernel(rng, n_words, n_neighbours, *, reach=None):
+    """A synonym-like kernel: each word, and about that many others at random.
+
+    ``reach`` keeps neighbours near in the order of the words, as in a sorted taxonomy.
+    """
     rows = np.repeat(np.arange(n_words), n_neighbours - 1)
     columns = rng.integers(n_words, size=len(rows))
+    if reach is not None:
+        columns = np.clip(rows + columns % (2 * reach) - reach, 0, n_words - 1)
     values = rng.uniform(0.05, 0.5, size=len(rows)).astype(np.float32)
     matrix = sp.csr_array((values, (rows, columns)), shape=(n_words, n_words))
     return ws.SparseKernel(matrix + sp.eye_array(n_words, dtype=np.float32))

@@ -15,7 +15,7 @@ TOLERANCE = 1e-6
 
 def run(*, quick: bool) -> dict:
     """Sweeps and seconds of 8 models over 80 labels in float64."""
-    n_samples = 20 if quick else 100
+    n_samples = 8 if quick else 100
     rng = np.random.default_rng(0)
     histograms = rng.dirichlet(np.full(80, 0.5), size=(8, n_samples))
     vectors = rng.normal(size=(80, 3))

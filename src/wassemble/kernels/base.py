@@ -144,6 +144,11 @@ class Kernel(ABC):
         """Pattern of the entries above 0 in any sample, as a sparse 0/1 matrix."""
 
     @cached_property
+    def row_sums(self) -> np.ndarray:
+        """K 1: the whole similarity of each source label, ``(..., n_source)``, in NumPy."""
+        return self.apply(np.ones(self.shape[1], dtype=self.dtype))
+
+    @cached_property
     def has_empty_labels(self) -> bool:
         """Whether some source or target label is similar to no other."""
         links = self.links()

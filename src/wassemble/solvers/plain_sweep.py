@@ -100,8 +100,7 @@ class PlainSweep:
         exponent = self._mass.exponent
         for index, (group, scaled) in enumerate(zip(self._groups, self._scaled, strict=True)):
             if self._starts_at_one:  # K v is the sum of each row
-                ones = np.ones((1, group.kernel.shape[1]), self._v.dtype)
-                np.divide(group.histograms, group.kernel.apply(ones), out=scaled)
+                np.divide(group.histograms, group.kernel.row_sums, out=scaled)
             else:
                 self._to_source[index]()
                 np.divide(group.histograms, scaled, out=scaled)
