@@ -137,7 +137,8 @@ def _growth(record: dict[str, Any]) -> list[str]:
     return [
         "## Growth",
         "Samples: 8 models, 80 labels, dense. Labels: 5 models x 5 samples, 50 neighbours,"
-        " sparse, near in label order. Models: 4,000 samples, 80 labels, dense. Threads: 35,150 samples.",
+        " sparse, near in label order. Models: 4,000 samples, 80 labels, dense. Threads: 35,150"
+        " samples.",
         "![Time against samples, labels and models](benchmarks/growth.svg)",
         *tables,
     ]

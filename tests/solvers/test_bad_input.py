@@ -99,6 +99,7 @@ def changed(value):
         ({"weights": [[0.5, 0.5, 0.5, 0.5], [0.5, 0.5, 0.4, 0.5]]}, "got 0.9 at target label 2"),
         ({"weights": "equal"}, "`weights` must hold real numbers"),
         # mass
+        ({"mass": None}, r"`mass` must be Balanced\(\) or Unbalanced.*; got None"),
         ({"mass": "balanced"}, r"`mass` must be Balanced\(\) or Unbalanced"),
         ({"mass": ws.Balanced}, r"`mass` must be Balanced\(\) or Unbalanced"),
         # numbers

@@ -74,6 +74,33 @@ def test_a_vanishing_epsilon_reaches_the_exact_barycenter(seed):
     assert gaps[-1] <= gaps[0]
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_ten_thousand_sweeps_at_a_tiny_epsilon_stay_honest(dtype):
+    rng = np.random.default_rng(5)
+    histograms = rng.dirichlet(np.ones(5), size=(2, 3)).astype(dtype)
+    histograms /= histograms.sum(axis=-1, keepdims=True)
+    cost = rng.uniform(size=(5, 5))
+    result = ws.solve_barycenter(
+        histograms,
+        ws.kernel_from_cost(cost.astype(dtype), 1e-4),
+        max_iterations=10_000,
+        tolerance=1e-4,
+    )
+    assert np.isfinite(result.barycenter).all()
+    for sample in range(3):
+        _, best = exact_barycenter(histograms[:, sample].astype(float), [cost] * 2, [0.5, 0.5])
+        p = result.barycenter[sample].astype(float)
+        reached = sum(
+            0.5 * distance(h / h.sum(), p / p.sum(), cost)
+            for h in histograms[:, sample].astype(float)
+        )
+        # Converged rows are at the optimum; the others say how far they are.
+        assert reached <= best + 1e-3 + 2 * result.residual[sample]
+        assert abs(p.sum() - 1) <= result.residual[sample] + 1e-5
+        if result.status[sample] == ws.Status.CONVERGED:
+            assert reached == pytest.approx(best, abs=2e-3)
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_the_exact_barycenter_is_within_four_times_the_models_distance_to_an_oracle(seed):
     """Proposition 1, point 1."""

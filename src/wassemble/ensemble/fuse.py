@@ -13,6 +13,7 @@ from wassemble._checks import fail
 from wassemble.errors import ConvergenceWarning
 from wassemble.kernels import IdentityKernel
 from wassemble.solvers import (
+    Balanced,
     BarycenterProblem,
     BarycenterResult,
     MassRule,
@@ -32,7 +33,7 @@ def fuse(
     *,
     kernel: Any = None,
     weights: Any = None,
-    mass: MassRule | None = None,
+    mass: MassRule = Balanced(),
     rule: Callable[..., Any] = solve_barycenter,
     max_iterations: int = 1000,
     tolerance: float | None = 1e-6,

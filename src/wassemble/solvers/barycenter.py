@@ -14,7 +14,7 @@ from wassemble.solvers.components import Components
 from wassemble.solvers.debias import Correction, Debiasing, NoCorrection
 from wassemble.solvers.log_sweep import LogSweep
 from wassemble.solvers.loop import Ending, Stopping, run
-from wassemble.solvers.mass import MassRule
+from wassemble.solvers.mass import Balanced, MassRule
 from wassemble.solvers.plain_sweep import PlainLimits, PlainSweep
 from wassemble.solvers.problem import BarycenterProblem, Tile
 from wassemble.solvers.result import BarycenterResult
@@ -31,7 +31,7 @@ def solve_barycenter(
     kernels: Any,
     *,
     weights: Any = None,
-    mass: MassRule | None = None,
+    mass: MassRule = Balanced(),
     max_iterations: int = 1000,
     tolerance: float | None = 1e-6,
     debias: bool = False,

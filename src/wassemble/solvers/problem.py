@@ -79,7 +79,7 @@ class BarycenterProblem:
         kernels: Any,
         *,
         weights: Any = None,
-        mass: MassRule | None = None,
+        mass: MassRule = Balanced(),
         max_iterations: int = 1000,
         tolerance: float | None = 1e-6,
         debias: bool = False,
@@ -87,7 +87,7 @@ class BarycenterProblem:
         initial: BarycenterResult | None = None,
         n_top: int | None = None,
     ) -> None:
-        self.mass = Balanced() if mass is None else mass
+        self.mass = mass
         if not isinstance(self.mass, Balanced | Unbalanced):
             fail(
                 f"`mass` must be Balanced() or Unbalanced(mass_penalty, epsilon=...); got {mass!r}."
