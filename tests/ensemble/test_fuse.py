@@ -61,3 +61,42 @@ def test_a_fixed_number_of_sweeps_is_no_warning():
     case = make_case(5)
     consensus = ws.fuse(case.histograms, kernel=case.kernels[0], max_iterations=3, tolerance=None)
     assert consensus.shape == (4, 6)
+
+
+@pytest.mark.filterwarnings("ignore::wassemble.ConvergenceWarning")
+@pytest.mark.parametrize("mass", MASSES)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("zeros", [False, True])
+@pytest.mark.parametrize("per_label", [False, True])
+@pytest.mark.parametrize("kind", ["identity", "diagonal", "per sample", "one per model"])
+def test_the_short_way_to_a_diagonal_consensus_is_the_long_way(
+    mass, dtype, zeros, per_label, kind, rng
+):
+    case = make_case(6, n_source=5, n_target=5, mass=mass, dtype=dtype, per_label=per_label)
+    diagonals = rng.uniform(0.2, 1, size=(4, 5)).astype(dtype)
+    histograms = case.histograms
+    if zeros:
+        diagonals[1, 2] = 0
+        histograms = [h * (rng.uniform(size=h.shape) > 0.3) + 1e-3 * (h > 2) for h in histograms]
+        histograms = [h + (h.sum(axis=1, keepdims=True) == 0) for h in histograms]
+        if isinstance(mass, ws.Balanced):
+            histograms = [h / h.sum(axis=1, keepdims=True) for h in histograms]
+    kernel = {
+        "identity": ws.IdentityKernel(5),
+        "diagonal": ws.DiagonalKernel(diagonals[1]),
+        "per sample": ws.DiagonalKernel(diagonals),
+        "one per model": [ws.DiagonalKernel(diagonal) for diagonal in diagonals[:3]],
+    }[kind]
+    options = {"weights": case.weights, "mass": mass}
+    long_way = ws.solve_barycenter(histograms, kernel, **options)
+    short_way = ws.fuse(histograms, kernel=kernel, **options)
+    np.testing.assert_allclose(short_way, long_way.barycenter, rtol=1e-5, atol=1e-12)
+
+
+def test_the_short_way_warns_of_mass_under_a_closed_gate():
+    case = make_case(7, n_source=3, n_target=3, mass=MASSES[1])
+    gate = np.ones((4, 3))
+    gate[2, 1] = 0
+    with pytest.warns(ws.ConvergenceWarning, match="1 of 4 rows: some mass has no target label"):
+        consensus = ws.fuse(case.histograms, kernel=ws.DiagonalKernel(gate), mass=MASSES[1])
+    assert consensus[2, 1] == 0
