@@ -20,6 +20,7 @@ __all__ = [
     "as_float_array",
     "check_count",
     "check_flag",
+    "check_index",
     "check_nonnegative",
     "check_nonnegative_number",
     "check_positive_number",
@@ -108,7 +109,7 @@ def check_weights_sum(weights: np.ndarray) -> None:
         label = int(np.argmax(wrong))
         where = f" at target label {label}" if weights.ndim > 1 else ""
         fail(
-            f"`weights` must sum to 1 over the models; got {totals[label]:g}{where}.",
+            f"`weights` must sum to 1 over the models; got {totals[label]:.12g}{where}.",
             hint="divide by the sum if only the proportions matter",
         )
 
@@ -155,6 +156,20 @@ def check_flag(value: Any, name: str) -> bool:
     if not isinstance(value, bool | np.bool_):
         fail(f"`{name}` must be True or False; got {value!r}.")
     return bool(value)
+
+
+def check_index(value: Any, name: str, n_items: int) -> int:
+    """``value`` as a whole number from 0 to ``n_items - 1``."""
+    try:
+        index = operator.index(value)
+    except TypeError:
+        fail(
+            f"`{name}` must be a whole number, the place of the {name} counted from 0;"
+            f" got {value!r}."
+        )
+    if not 0 <= index < n_items:
+        fail(f"`{name}` must be from 0 to {n_items - 1}; got {index}.")
+    return index
 
 
 def check_tolerance(value: Any) -> float | None:

@@ -100,3 +100,35 @@ def test_the_short_way_warns_of_mass_under_a_closed_gate():
     with pytest.warns(ws.ConvergenceWarning, match="1 of 4 rows: some mass has no target label"):
         consensus = ws.fuse(case.histograms, kernel=ws.DiagonalKernel(gate), mass=MASSES[1])
     assert consensus[2, 1] == 0
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        {"mass": MASSES[1]},
+        {"max_iterations": 5},
+        {"tolerance": None},
+        {"debias": True},
+        {"normalize": True},
+        {"n_top": 2},
+        {"n_threads": 1},
+        {"progress": print},
+        {"out": np.empty((4, 5))},
+    ],
+)
+def test_a_mean_refuses_what_it_would_ignore(option):
+    (name,) = option
+    with pytest.raises(ws.InvalidInputError, match=f"`{name}` must go with the barycenter"):
+        ws.fuse(make_case(8).histograms, rule=ws.arithmetic_mean, **option)
+
+
+def test_a_generator_of_models_is_read_once():
+    case = make_case(9)
+    np.testing.assert_array_equal(ws.fuse(h for h in case.histograms), ws.fuse(case.histograms))
+
+
+@pytest.mark.parametrize("weights", [[1 - 1e-16, 0.0], [1.0, 0.0], [0.5 + 1e-16, 0.5 - 1e-16]])
+def test_weights_off_by_rounding_are_weights(weights):
+    case = make_case(10, n_models=2)
+    consensus = ws.fuse(case.histograms, kernel=case.kernels[0], weights=weights)
+    assert np.isfinite(consensus).all()

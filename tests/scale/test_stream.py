@@ -65,6 +65,7 @@ def test_files_larger_than_the_memory_allowed_go_through(tmp_path):
     ("options", "words"),
     [
         ({"out": np.empty((4, 5))}, r"`out` must be a floating NumPy array of shape \(4, 6\)"),
+        ({"out": np.broadcast_to(0.0, (4, 6))}, "`out` must be writeable"),
         ({"out": [0.0]}, "`out` must be a floating NumPy array"),
         ({"out": np.empty((4, 6), dtype=int)}, "got int64 of shape"),
         (
@@ -77,6 +78,11 @@ def test_a_wrong_place_for_the_output_is_refused(options, words):
     case = make_case(2)
     with pytest.raises(ws.InvalidInputError, match=words):
         ws.fuse(case.histograms, **({"kernel": case.kernels[0]} | options))
+
+
+def test_a_stream_has_no_place_for_an_output():
+    with pytest.raises(ws.InvalidInputError, match="`out` must be left out of a stream"):
+        next(ws.fuse_stream([[[[1.0]]]], out=np.empty((1, 1))))
 
 
 def test_a_single_sample_has_no_place_for_an_output():

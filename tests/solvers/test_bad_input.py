@@ -66,8 +66,13 @@ def changed(value):
         ({"kernels": [KERNEL] * 3}, "one kernel for all 2 models or one per model; got 3"),
         (
             {"kernels": KERNEL.T},
-            "one row per source label; got 4 rows and 3 labels.\nhint: .*kernel.T",
+            "one row per source label; got 4 rows and 3 labels.\nhint: .*`kernel.T` swaps",
         ),
+        (
+            {"histograms": [GOOD[0], GOOD[0, :, :2] * 2]},
+            "model 1 .* got 3 rows and 2 labels.\nhint: .*a kernel each",
+        ),
+        ({"histograms": {"a": GOOD[0]}}, "got a dict.\nhint: list"),
         ({"kernels": np.ones((5, 6))}, "one row per source label; got 5 rows and 3 labels.$"),
         ({"kernels": [KERNEL, KERNEL[:, :2]]}, "same target labels .* got 4, 2 of them"),
         (

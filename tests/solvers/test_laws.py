@@ -428,3 +428,36 @@ def _never_relaxed(max_iterations, tolerance, _, *, measured):
     from wassemble.solvers.loop import Stopping
 
     return Stopping(max_iterations, tolerance, relaxed=False, measured=measured)
+
+
+@pytest.mark.parametrize("max_iterations", [17, 24, 28, 40, 5000])
+def test_longer_steps_never_make_mass(max_iterations):
+    rng = np.random.default_rng(0)
+    histograms = rng.dirichlet(np.full(12, 0.3), size=(3, 300))
+    cost = np.subtract.outer(np.arange(12.0), np.arange(12.0)) ** 2 / 121
+    for tolerance in (1e-2, 1e-6):
+        result = ws.solve_barycenter(
+            histograms,
+            ws.kernel_from_cost(cost, 0.005),
+            max_iterations=max_iterations,
+            tolerance=tolerance,
+        )
+        assert result.barycenter.sum(axis=1).max() <= 1 + 1e-9
+
+
+def test_convergence_after_longer_steps_is_confirmed_by_a_sweep_as_it_is():
+    rng = np.random.default_rng(1)
+    histograms = rng.dirichlet(np.full(8, 0.5), size=(3, 400))
+    block = np.exp(-np.abs(np.subtract.outer(np.arange(4.0), np.arange(4.0))) / 0.9)
+    kernel = np.kron(np.eye(2), block)
+    weights = rng.uniform(0.05, 1, size=(3, 8))
+    weights /= weights.sum(axis=0)
+    options = {"weights": weights, "tolerance": 1e-8}
+    result = ws.solve_barycenter(histograms, kernel, max_iterations=5000, **options)
+    again = ws.solve_barycenter(
+        histograms, kernel, weights=weights, initial=result, max_iterations=1, tolerance=None
+    )
+    assert result.converged.sum() > 100
+    gap = np.abs(again.barycenter - result.barycenter).sum(axis=1)[result.converged]
+    assert gap.max() < 1e-6
+    assert again.residual[result.converged].max() < 1e-6

@@ -12,7 +12,7 @@ def feed(relaxation, rate, n_sweeps, start=1.0, first=1):
     for sweep in range(first, first + n_sweeps):
         residual *= rate
         if sweep <= 16 or sweep % 8 == 0:
-            relaxation.update(sweep, np.array([residual]))
+            relaxation.update(sweep, np.full(len(relaxation.omega), residual))
     return residual
 
 
@@ -61,4 +61,26 @@ def test_residuals_of_zero_do_no_harm():
     relaxation = Relaxation(1)
     for sweep in range(8, 80, 8):
         relaxation.update(sweep, np.zeros(1))
+    assert relaxation.omega[0] == 1
+
+
+def test_rows_near_the_end_come_back_to_ordinary_steps():
+    relaxation = Relaxation(2)
+    for sweep in (8, 16):
+        relaxation.update(sweep, np.array([0.9**sweep, 0.99**sweep]))
+    finished = np.array([False, False])
+    assert not relaxation.hold_back(finished)
+    finished[0] = True
+    assert relaxation.hold_back(finished)
+    assert not finished.any()
+    assert relaxation.omega[0] == 1 < relaxation.omega[1]
+    assert relaxation.end()
+    assert not relaxation.end()
+    feed(relaxation, 0.99, 40, first=17)
+    assert relaxation.omega.tolist() == [1, 1]
+
+
+def test_a_fixed_number_of_sweeps_is_never_relaxed():
+    relaxation = Relaxation(1, active=False)
+    feed(relaxation, 0.99, 40)
     assert relaxation.omega[0] == 1

@@ -85,3 +85,17 @@ def test_n_top_refuses_tensors():
 
     with pytest.raises(ws.InvalidInputError, match="`n_top` serves NumPy arrays only"):
         ws.solve_barycenter([torch.ones(3) / 3], np.ones((3, 3)), n_top=2)
+
+
+def test_a_model_without_any_mass_is_truncated_to_nothing():
+    scores = [np.zeros((2, 3)), np.full((2, 3), 0.2)]
+    kernel = np.exp(-np.random.default_rng(0).uniform(size=(3, 4)))
+    for kind in (np.array, as_sparse, as_low_rank):
+        kernels = [kind(kernel), kind(kernel)]
+        options = {"mass": ws.Unbalanced(2.0, epsilon=0.3)}
+        cut = ws.solve_barycenter(scores, kernels, n_top=3, **options)
+        whole = ws.solve_barycenter(scores, kernels, **options)
+        np.testing.assert_allclose(cut.barycenter, whole.barycenter, rtol=1e-6)
+        assert np.isfinite(
+            ws.solve_barycenter(scores, kernels, n_top=1, **options).barycenter
+        ).all()

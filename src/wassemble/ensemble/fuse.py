@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -82,15 +82,22 @@ def fuse(
     array([0.298, 0.404, 0.298])
     """
     if rule is not solve_barycenter:
-        if kernel is not None:
-            fail(
-                f"`kernel` must go with the barycenter; got rule {_name(rule)}, which knows none.",
-                hint="kernel.apply_transpose(arithmetic_mean(predictions)) maps a mean to the"
-                " target labels",
-            )
-        if out is not None:
-            fail(f"`out` must go with the barycenter; got rule {_name(rule)}.")
+        given = {
+            "kernel": kernel is not None,
+            "mass": mass != Balanced(),
+            "max_iterations": max_iterations != 1000,
+            "tolerance": tolerance != 1e-6,
+            "debias": debias,
+            "normalize": normalize,
+            "n_top": n_top is not None,
+            "n_threads": n_threads is not None,
+            "progress": progress is not None,
+            "out": out is not None,
+        }
+        _refuse([name for name, is_given in given.items() if is_given], rule)
         return rule(predictions, weights=weights)
+    if isinstance(predictions, Iterator):
+        predictions = list(predictions)
     problem = BarycenterProblem(
         predictions,
         _identity(predictions) if kernel is None else kernel,
@@ -109,6 +116,21 @@ def fuse(
     return result.barycenter
 
 
+def _refuse(names: list[str], rule: Any) -> None:
+    """Refuse options of the barycenter beside another rule."""
+    if names:
+        hint = "leave it out"
+        if names[0] == "kernel":
+            hint = (
+                "kernel.apply_transpose(arithmetic_mean(predictions)) maps a mean to the target"
+                " labels"
+            )
+        fail(
+            f"`{names[0]}` must go with the barycenter; got rule {_name(rule)}, which knows none.",
+            hint=hint,
+        )
+
+
 def _identity(predictions: Any) -> IdentityKernel:
     if not np.iterable(predictions):
         fail(f"`predictions` must be one array per model; got {type(predictions).__name__}.")
@@ -125,6 +147,8 @@ def _check_out(out: Any, problem: BarycenterProblem) -> None:
     shape = (problem.n_samples, problem.n_target)
     if problem.like is not None or problem.drops_sample_axis:
         fail("`out` serves batches of NumPy arrays; got torch tensors or a single sample.")
+    if isinstance(out, np.ndarray) and not out.flags.writeable:
+        fail("`out` must be writeable; got a read-only array.")
     if not (isinstance(out, np.ndarray) and out.shape == shape and out.dtype.kind == "f"):
         got = f"{out.dtype} of shape {out.shape}" if isinstance(out, np.ndarray) else type(out)
         fail(f"`out` must be a floating NumPy array of shape {shape}; got {got}.")

@@ -184,7 +184,8 @@ def check_matrix(matrix: Array, name: str) -> Array:
         fail(
             f"`{name}` must have two axes, source labels by target labels;"
             f" got shape {tuple(matrix.shape)}.",
-            hint="one diagonal per sample is a `DiagonalKernel`",
+            hint="a list of matrices gives each model its own kernel; one diagonal per sample is a"
+            " `DiagonalKernel`",
         )
     if 0 in matrix.shape:
         fail(

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from wassemble._arrays import Array
+from wassemble._checks import fail
 from wassemble.ensemble import fuse
 
 __all__ = ["fuse_stream"]
@@ -21,7 +22,8 @@ def fuse_stream(chunks: Iterable[Any], **options: Any) -> Iterator[Array]:
     chunks : iterable
         Each chunk as `fuse` takes it.
     **options
-        As in `fuse`; a kernel that differs per sample cannot serve several chunks.
+        As in `fuse`, without ``out``; a kernel that differs per sample cannot serve several
+        chunks.
 
     Yields
     ------
@@ -36,5 +38,7 @@ def fuse_stream(chunks: Iterable[Any], **options: Any) -> Iterator[Array]:
     [[0.5 0.5]]
     [[0.5 0.5]]
     """
+    if "out" in options:
+        fail("`out` must be left out of a stream; each chunk would overwrite the last one.")
     for chunk in chunks:
         yield fuse(chunk, **options)

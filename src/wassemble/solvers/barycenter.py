@@ -70,7 +70,8 @@ def solve_barycenter(
     normalize : bool
         Divide each row of each model by its sum first.
     initial : BarycenterResult, optional
-        Start from an earlier result of the same shape.
+        Start from the scalings of an earlier result of the same shape; labels that were
+        out of reach there start anew.
     n_top : int, optional
         For large label sets: use only this many largest entries of each row of each
         model. ``result.dropped_mass`` says what that cost; balanced rows are brought

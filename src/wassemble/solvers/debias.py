@@ -76,4 +76,4 @@ class Debiasing:
         """The correction for ``rows`` alone."""
         last_p = None if self.last_p is None else self.last_p[rows]
         last_step = None if self.last_step is None else self.last_step[rows]
-        return Debiasing(self.kernel, self.log_d[rows], last_p, last_step)
+        return Debiasing(self.kernel.take(rows), self.log_d[rows], last_p, last_step)

@@ -24,6 +24,11 @@ class Histograms:
     """
 
     def __init__(self, histograms: Sequence[Any] | Array, like: Array | None) -> None:
+        if isinstance(histograms, dict):
+            fail(
+                "`histograms` must be one array per model; got a dict.",
+                hint="list(predictions.values()) drops the names",
+            )
         self._stacked: np.ndarray | None = None
         if like is None and isinstance(histograms, np.ndarray) and histograms.ndim in (2, 3):
             histograms = as_float_array(histograms, "histograms")

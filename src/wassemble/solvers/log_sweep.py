@@ -79,7 +79,7 @@ class LogSweep:
     def relax(self, omega: np.ndarray) -> None:
         """From now on take each row's updates ``omega`` times as far."""
         like = self._log_v if is_torch_array(self._log_v) else None
-        self._omega = convert_like(omega, like)[:, None]
+        self._omega = convert_like(omega, like)[:, None] if (omega != 1).any() else None
 
     def untrusted(self) -> np.ndarray:
         """No rows: log arithmetic is exact everywhere."""

@@ -63,20 +63,24 @@ def run(
     """
     index = np.arange(n_rows)
     handed_over = []
-    relaxation = Relaxation(n_rows) if stopping.relaxed else None
+    relaxation = Relaxation(n_rows, active=stopping.relaxed)
+    confirm = False
     for n_iterations in range(1, stopping.max_iterations + 1):
         is_last = n_iterations == stopping.max_iterations
-        residual = sweep.step(watch=stopping.watches(n_iterations))
+        if n_iterations == stopping.max_iterations - 1 and relaxation.end():
+            sweep.relax(relaxation.omega)  # what is returned comes from sweeps as they are
+        residual = sweep.step(watch=confirm or stopping.watches(n_iterations))
         if residual is None and not is_last:
             continue
         untrusted = sweep.untrusted()
+        finished = ~untrusted
+        confirm = False
         if residual is None:
             residual = np.full(len(index), np.nan)
-            finished = ~untrusted
-        elif is_last:
-            finished = ~untrusted
-        else:  # a residual that is not a number finishes as diverged
-            finished = ~(residual > stopping.tolerance) & ~untrusted
+        elif not is_last:  # a residual that is not a number finishes as diverged
+            finished &= ~(residual > stopping.tolerance)
+            # After a longer step u and v do not fit each other: one more sweep, as it is.
+            confirm = relaxation.hold_back(finished)
         if finished.all() and len(index) == n_rows:  # all at once: no copies
             rows = sweep.read(slice(None), keep_scalings=keep_scalings)
             status = _judge(residual, rows, stopping)
@@ -90,13 +94,12 @@ def run(
         going_on = ~(finished | untrusted)
         if not going_on.any():
             break
-        changed = relaxation is not None and relaxation.update(n_iterations, residual)
+        changed = relaxation.update(n_iterations, residual) or confirm
         if not going_on.all():
             sweep.keep(going_on)
             index = index[going_on]
-            if relaxation is not None:
-                relaxation.keep(going_on)
-        if relaxation is not None and changed:
+            relaxation.keep(going_on)
+        if changed:
             sweep.relax(relaxation.omega)
     return np.concatenate(handed_over)
 

@@ -143,7 +143,8 @@ class PlainSweep:
 
     def relax(self, omega: np.ndarray) -> None:
         """From now on take each row's updates ``omega`` times as far."""
-        self._steps = _LongerSteps.of(omega, self._v, self._scaled)
+        longer = bool((omega != 1).any())
+        self._steps = _LongerSteps.of(omega, self._v, self._scaled) if longer else None
 
     def untrusted(self) -> np.ndarray:
         """Rows whose scalings left the limits at some sweep."""
@@ -185,7 +186,7 @@ def _harmless(weights: np.ndarray, mass: MassRule, limit: float) -> float:
     """
     least = float(weights.min())
     if mass.order == 0:
-        return limit if least == 1 else limit ** (least / (1 - least))
+        return limit if least >= 0.5 else limit ** (least / (1 - least))
     bounded = least > 0 and math.log(least) * mass.exponent / mass.order >= -math.log(limit)
     return limit if bounded else 0.0
 

@@ -140,10 +140,7 @@ class BarycenterProblem:
                 fail(
                     f"the kernel of model {model} must have one row per source label;"
                     f" got {kernel.shape[0]} rows and {n_labels} labels.",
-                    hint="a kernel's rows are source labels and its columns target labels:"
-                    " `kernel.T` swaps them"
-                    if kernel.shape[1] == n_labels
-                    else None,
+                    hint=self._hint_for(kernel, n_labels),
                 )
             if kernel.n_samples is not None and kernel.n_samples != self.n_samples:
                 fail(
@@ -158,6 +155,13 @@ class BarycenterProblem:
             )
         self.kernels = found
         self.n_target = targets[0]
+
+    def _hint_for(self, kernel: Kernel, n_labels: int) -> str | None:
+        if len(set(self._histograms.n_labels)) > 1:
+            return "models with different labels need a kernel each: kernels=[first, second, ...]"
+        if kernel.shape[1] == n_labels:
+            return "a kernel's rows are source labels, its columns target labels: `kernel.T` swaps"
+        return None
 
     def _group_models(self) -> None:
         """Order the models that vote by kernel; a model of weight 0 takes no part."""
@@ -237,6 +241,7 @@ class BarycenterProblem:
             if dropped is not None:
                 worst = np.maximum(worst, dropped.max(axis=0))
                 used = histograms.any(axis=(0, 1))
+                used[0] |= not used.any()  # a kernel has at least one source label
                 if not kernel.is_diagonal and not used.all():
                     kernel, histograms = kernel.restrict(used), histograms[..., used]
             groups.append(Group(kernel, histograms, models))

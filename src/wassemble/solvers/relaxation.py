@@ -26,17 +26,38 @@ _PATIENCE = 4
 
 
 class Relaxation:
-    """The omega of each row, learned from its residuals while it is swept."""
+    """The omega of each row, learned from its residuals as it is swept; 1 if not ``active``."""
 
-    def __init__(self, n_rows: int) -> None:
+    def __init__(self, n_rows: int, *, active: bool = True) -> None:
+        self._active = active
         self.omega = np.ones(n_rows)
         self._last = np.full(n_rows, np.inf)
         self._rest = np.full(n_rows, _REST - 1)
         self._failures = np.zeros(n_rows, dtype=np.int64)
 
+    def hold_back(self, finished: np.ndarray) -> bool:
+        """Take rows on longer steps out of ``finished``, back to omega 1; whether there were any.
+
+        Their residual at omega 1 speaks of u and v alike.
+        """
+        held = finished & (self.omega > 1)
+        if not held.any():
+            return False
+        finished &= ~held
+        self.omega = np.where(held, 1.0, self.omega)
+        self._rest = np.where(held, _REST, self._rest)
+        return True
+
+    def end(self) -> bool:
+        """Bring every row back to omega 1 for good; return whether some omega changed."""
+        self._active = False
+        changed = bool((self.omega > 1).any())
+        self.omega = np.ones_like(self.omega)
+        return changed
+
     def update(self, n_iterations: int, residual: np.ndarray) -> bool:
         """Learn from the residuals after a sweep; return whether some omega changed."""
-        if n_iterations % _WINDOW:
+        if not self._active or n_iterations % _WINDOW:
             return False
         with np.errstate(all="ignore"):  # residuals of 0 are about to leave
             rate = (residual / self._last) ** (1 / _WINDOW)

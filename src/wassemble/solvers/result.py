@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from wassemble._arrays import Array, convert_like, log_quotient, namespace, new_zeros
-from wassemble._checks import as_float_array, check_nonnegative, fail
+from wassemble._checks import as_float_array, check_index, check_nonnegative, fail
 from wassemble.solvers.problem import BarycenterProblem
 from wassemble.solvers.selection import SolverChoice
 from wassemble.solvers.status import Status
@@ -120,12 +120,11 @@ class BarycenterResult:
         Returns
         -------
         shares : list of arrays of shape (n_source,), one per model
-            Percent of the label's mass that each source label sent; all 0 for a model
-            that sent nothing there or has weight 0.
+            Percent of the label's mass in the model's own coupling that each source label
+            sent; all 0 for a model that sent nothing there or has weight 0 everywhere.
         """
         sample = self._check_sample(sample)
-        if not 0 <= label < self.problem.n_target:
-            fail(f"`label` must be from 0 to {self.problem.n_target - 1}; got {label}.")
+        label = check_index(label, "label", self.problem.n_target)
         shares = []
         for model in range(self.problem.n_models):
             if model not in self.problem.model_order:
@@ -196,16 +195,13 @@ class BarycenterResult:
         return problem.mass.exponent * log_quotient(log_source, log_kv), log_v
 
     def _check_model(self, model: int) -> int:
-        if not 0 <= model < self.problem.n_models:
-            fail(f"`model` must be from 0 to {self.problem.n_models - 1}; got {model}.")
+        model = check_index(model, "model", self.problem.n_models)
         if model not in self.problem.model_order:
             fail(f"model {model} has weight 0: it took no part and has no coupling.")
         return model
 
     def _check_sample(self, sample: int) -> int:
-        if not 0 <= sample < self.problem.n_samples:
-            fail(f"`sample` must be from 0 to {self.problem.n_samples - 1}; got {sample}.")
-        return sample
+        return check_index(sample, "sample", self.problem.n_samples)
 
     def __repr__(self) -> str:
         counts = np.bincount(self.statuses, minlength=len(Status))
