@@ -184,6 +184,9 @@ def _plots(records: dict[str, Any]) -> None:
         linear = [seconds[-1] * size / sizes[-1] for size in sizes]
         panel.loglog(sizes, linear, "--", color="grey", label="linear")
         panel.set(xlabel=axis, ylabel="seconds")
+        if axis == "models":  # less than two decades: name each size
+            panel.set_xticks(sizes, [str(size) for size in sizes])
+            panel.minorticks_off()
         panel.legend()
     _save(figure, folder / "growth.svg")
     rows = records["convergence"]["rows"]

@@ -14,7 +14,7 @@ FIXED = {"max_iterations": 7, "tolerance": None}
 UNBALANCED = MASSES[1:]
 
 
-def close(got, expected, dtype=np.float64):
+def check_close(got, expected, dtype=np.float64):
     tolerance = 2e-4 if dtype == np.float32 else 1e-9
     np.testing.assert_allclose(got, expected, rtol=tolerance, atol=tolerance * 1e-3)
 
@@ -25,7 +25,7 @@ def test_a_batch_equals_its_rows_alone(case):
     for sample in range(len(whole)):
         alone = case.but(histograms=[h[sample] for h in case.histograms]).solve(**FIXED)
         assert alone.barycenter.shape == whole.shape[1:]
-        close(alone.barycenter, whole[sample], case.dtype)
+        check_close(alone.barycenter, whole[sample], case.dtype)
 
 
 @given(cases())
@@ -35,7 +35,7 @@ def test_a_converged_batch_equals_its_rows_alone(case):
         alone = case.but(histograms=[h[sample] for h in case.histograms])
         alone = alone.solve(tolerance=1e-9, max_iterations=50_000)
         assert alone.n_iterations == pytest.approx(whole.n_iterations[sample], abs=8)
-        close(alone.barycenter, whole.barycenter[sample])
+        check_close(alone.barycenter, whole.barycenter[sample])
 
 
 @given(cases(dtypes=DTYPES), st.integers(0, 100), st.booleans())
@@ -46,7 +46,7 @@ def test_every_kind_of_kernel_gives_the_answer_of_its_dense_form(case, seed, zer
     for kind in (as_sparse, as_low_rank):
         kernels = {id(k): kind(k) for k in case.kernels}
         other = case.but(kernels=[kernels[id(k)] for k in case.kernels]).solve(**FIXED)
-        close(other.barycenter, dense.barycenter, case.dtype)
+        check_close(other.barycenter, dense.barycenter, case.dtype)
         np.testing.assert_array_equal(other.status, dense.status)
 
 
@@ -58,7 +58,7 @@ def test_diagonal_kernels_give_the_answer_of_their_dense_form(mass, dtype, rng):
     options = FIXED if not isinstance(mass, ws.Balanced) else {"tolerance": 1e-4}
     expected = solve_in("log", case.but(kernels=[np.diag(diagonal)] * 3), **options)
     got = case.but(kernels=[ws.DiagonalKernel(diagonal)] * 3).solve(**options)
-    close(got.barycenter, expected.barycenter, dtype)
+    check_close(got.barycenter, expected.barycenter, dtype)
 
 
 @pytest.mark.parametrize("mass", MASSES)
@@ -72,7 +72,7 @@ def test_a_diagonal_per_sample_equals_each_sample_with_its_own(mass, rng):
                 kernels=[ws.DiagonalKernel(diagonal)] * 3,
                 histograms=[h[sample] for h in case.histograms],
             )
-            close(alone.solve(**options).barycenter, whole.barycenter[sample])
+            check_close(alone.solve(**options).barycenter, whole.barycenter[sample])
 
 
 @pytest.mark.parametrize("mass", MASSES)
@@ -91,17 +91,17 @@ def test_kinds_of_kernels_mix(mass, rng):
         dense = [np.eye(6), np.diag(diagonals[sample]), matrix, matrix, matrix]
         alone = case.but(kernels=dense, histograms=[h[sample] for h in case.histograms])
         expected = alone.solve(**FIXED).barycenter
-        close(whole.barycenter[sample], expected)
+        check_close(whole.barycenter[sample], expected)
 
 
 @given(cases(dtypes=DTYPES))
 def test_plain_and_log_arithmetic_agree(case):
     plain, log = (solve_in(name, case, **FIXED) for name in ("plain", "log"))
-    close(plain.barycenter, log.barycenter, case.dtype)
+    check_close(plain.barycenter, log.barycenter, case.dtype)
     assert plain.n_log_rows == 0
     slack = 1e-4 if case.dtype == np.float32 else 1e-9
     np.testing.assert_allclose(plain.residual, log.residual, rtol=slack, atol=slack)
-    close(np.exp(plain.log_scalings()), np.exp(log.log_scalings()), case.dtype)
+    check_close(np.exp(plain.log_scalings()), np.exp(log.log_scalings()), case.dtype)
 
 
 @given(cases(), st.randoms(use_true_random=False))
@@ -114,8 +114,8 @@ def test_the_order_of_models_does_not_matter(case, random):
         weights=case.weights[order],
     )
     one, other = case.solve(**FIXED), shuffled.solve(**FIXED)
-    close(other.barycenter, one.barycenter)
-    close(other.log_scalings(), one.log_scalings()[order])
+    check_close(other.barycenter, one.barycenter)
+    check_close(other.log_scalings(), one.log_scalings()[order])
 
 
 @given(cases(), st.integers(0, 100))
@@ -129,7 +129,7 @@ def test_permuting_labels_permutes_nothing_else(case, seed):
         kernels=[k[s][:, target] for k, s in zip(case.kernels, sources, strict=True)],
         weights=weights,
     )
-    close(permuted.solve(**FIXED).barycenter, case.solve(**FIXED).barycenter[:, target])
+    check_close(permuted.solve(**FIXED).barycenter, case.solve(**FIXED).barycenter[:, target])
 
 
 @given(cases())
@@ -139,7 +139,7 @@ def test_a_model_given_twice_is_its_weight_doubled(case):
         kernels=[case.kernels[0], *case.kernels],
         weights=np.concatenate([case.weights[:1] / 2, case.weights[:1] / 2, case.weights[1:]]),
     )
-    close(twice.solve(**FIXED).barycenter, case.solve(**FIXED).barycenter)
+    check_close(twice.solve(**FIXED).barycenter, case.solve(**FIXED).barycenter)
 
 
 @given(cases(), st.booleans())
@@ -160,7 +160,7 @@ def test_one_weight_per_label_with_equal_columns_is_one_weight_per_model(case):
     weights = case.weights if case.weights.ndim == 1 else case.weights[:, 0]
     columns = np.repeat(weights[:, None], case.kernels[0].shape[1], axis=1)
     one, other = case.but(weights=weights), case.but(weights=columns)
-    close(other.solve(**FIXED).barycenter, one.solve(**FIXED).barycenter)
+    check_close(other.solve(**FIXED).barycenter, one.solve(**FIXED).barycenter)
 
 
 @pytest.mark.parametrize("mass", MASSES)
@@ -180,7 +180,7 @@ def test_a_model_without_weight_for_a_label_cannot_vote_it_down(mass, name):
 @given(cases(masses=MASSES[:1]), st.floats(1e-6, 1e6))
 def test_balanced_consensus_ignores_the_scale_of_the_kernel(case, scale):
     scaled = case.but(kernels=[k * scale for k in case.kernels])
-    close(scaled.solve(**FIXED).barycenter, case.solve(**FIXED).barycenter)
+    check_close(scaled.solve(**FIXED).barycenter, case.solve(**FIXED).barycenter)
 
 
 @given(cases(masses=UNBALANCED), st.floats(1e-3, 1e3))
@@ -188,14 +188,14 @@ def test_unbalanced_consensus_scales_with_the_kernel_to_the_power_of_the_order(c
     distinct = {id(k): k * scale for k in case.kernels}
     scaled = case.but(kernels=[distinct[id(k)] for k in case.kernels])
     expected = scale**case.mass.order * case.solve(**FIXED).barycenter
-    close(scaled.solve(**FIXED).barycenter, expected)
+    check_close(scaled.solve(**FIXED).barycenter, expected)
 
 
 @given(cases(masses=UNBALANCED), st.floats(1e-3, 1e3))
 def test_unbalanced_consensus_scales_with_the_scores_to_the_power_of_the_exponent(case, scale):
     scaled = case.but(histograms=[h * scale for h in case.histograms])
     expected = scale**case.mass.exponent * case.solve(**FIXED).barycenter
-    close(scaled.solve(**FIXED).barycenter, expected)
+    check_close(scaled.solve(**FIXED).barycenter, expected)
 
 
 @given(cases(masses=MASSES[:1]), st.integers(1, 30))
@@ -210,7 +210,7 @@ def test_balanced_mass_never_exceeds_one(case, sweeps):
 def test_one_balanced_model_is_pushed_through_its_kernel(case):
     (histogram, *_), (kernel, *_) = case.histograms, case.kernels
     result = ws.solve_barycenter([histogram], kernel, tolerance=1e-9)
-    close(result.barycenter, (histogram / kernel.sum(axis=1)) @ kernel)
+    check_close(result.barycenter, (histogram / kernel.sum(axis=1)) @ kernel)
 
 
 @given(cases(masses=MASSES[:1]))
@@ -260,7 +260,7 @@ def test_a_warm_start_ends_at_the_same_place_sooner(mass):
     cold = case.solve(tolerance=1e-9, max_iterations=20_000)
     warm = case.solve(tolerance=1e-9, max_iterations=20_000, initial=cold)
     assert (warm.n_iterations < cold.n_iterations).all()
-    close(warm.barycenter, cold.barycenter)
+    check_close(warm.barycenter, cold.barycenter)
 
 
 @given(cases(dtypes=DTYPES), st.integers(0, 1000))
