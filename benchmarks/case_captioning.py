@@ -8,8 +8,6 @@ import scipy.sparse as sp
 import wassemble as ws
 from benchmarks.measure import agree, race
 
-TITLE = "Next words over a large vocabulary"
-
 
 def softmax_words(rng, n_models, n_beams, n_words, spread=2.0):
     """Next-word distributions whose models mostly agree."""

@@ -8,7 +8,6 @@ import wassemble as ws
 from benchmarks import peers
 from benchmarks.measure import agree, once, race
 
-TITLE = "To convergence"
 EPSILONS = (1.0, 0.3, 0.1, 0.03)
 TOLERANCE = 1e-6
 
@@ -23,7 +22,7 @@ def run(*, quick: bool) -> dict:
     cost /= np.median(cost)
     rows = []
     for epsilon in EPSILONS if not quick else EPSILONS[:3]:
-        kernel = peers.kernel_of(cost, epsilon)
+        kernel = ws.kernel_from_cost(cost, epsilon)
 
         def ours(kernel=kernel):
             return ws.solve_barycenter(

@@ -12,7 +12,6 @@ import wassemble as ws
 from benchmarks.case_captioning import neighbour_kernel, softmax_words
 from benchmarks.measure import race
 
-TITLE = "Growth"
 MASS = ws.Unbalanced(2.0, epsilon=0.3)
 _FIXED = {"max_iterations": 5, "tolerance": None}
 

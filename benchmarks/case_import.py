@@ -6,7 +6,6 @@ import subprocess
 import sys
 import time
 
-TITLE = "Import"
 _OPTIONAL = ("torch", "jax", "ot", "sklearn", "pandas", "pyarrow", "matplotlib", "dask")
 _CODE = f"import sys, wassemble; print([m for m in {_OPTIONAL!r} if m in sys.modules])"
 

@@ -10,7 +10,6 @@ from benchmarks.measure import agree, race
 from wassemble.solvers.plain_sweep import PlainSweep
 from wassemble.solvers.problem import BarycenterProblem
 
-TITLE = "One sample at a time"
 MASS = ws.Unbalanced(2.0, epsilon=0.3)
 
 
@@ -22,7 +21,7 @@ def run(*, quick: bool) -> dict:
         scores = rng.uniform(0.01, 1, size=(8, 1, 80)).astype(dtype)
         cost = rng.uniform(size=(80, 80)).astype(dtype)
         cost = (cost + cost.T) / 2
-        kernel = peers.kernel_of(cost, MASS.epsilon)
+        kernel = ws.kernel_from_cost(cost, MASS.epsilon)
 
         def ours(scores=scores[:, 0], kernel=kernel):
             return ws.fuse(scores, kernel=kernel, mass=MASS, max_iterations=5, tolerance=None)

@@ -8,7 +8,6 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-import wassemble as ws
 from wassemble.solvers.tiles import rows_per_tile
 
 __all__ = ["floor", "numpy_whole", "ott_balanced", "pot_balanced", "pot_loop", "torch_whole"]
@@ -129,8 +128,3 @@ def ott_balanced(histograms, cost, epsilon, tolerance, max_iterations):
         return np.asarray(histogram), np.asarray(errors)
 
     return run
-
-
-def kernel_of(cost, epsilon):
-    """The kernel that every peer uses."""
-    return ws.kernel_from_cost(cost, epsilon)

@@ -4,7 +4,6 @@ from wassemble.ensemble import fuse
 from wassemble.errors import (
     ConvergenceWarning,
     InvalidInputError,
-    MissingExtraError,
     WassembleError,
 )
 from wassemble.kernels import (
@@ -47,7 +46,6 @@ __all__ = [
     "InvalidInputError",
     "Kernel",
     "LowRankKernel",
-    "MissingExtraError",
     "SolverChoice",
     "SparseKernel",
     "Status",

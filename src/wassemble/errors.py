@@ -1,6 +1,6 @@
 """Exceptions and warnings that wassemble raises; every one names what to do about it."""
 
-__all__ = ["ConvergenceWarning", "InvalidInputError", "MissingExtraError", "WassembleError"]
+__all__ = ["ConvergenceWarning", "InvalidInputError", "WassembleError"]
 
 
 class WassembleError(Exception):
@@ -9,10 +9,6 @@ class WassembleError(Exception):
 
 class InvalidInputError(WassembleError, ValueError):
     """An argument or a file does not hold what it must hold."""
-
-
-class MissingExtraError(WassembleError, ImportError):
-    """An optional dependency is needed for what was asked and is not installed."""
 
 
 class ConvergenceWarning(UserWarning):

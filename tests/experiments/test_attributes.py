@@ -62,3 +62,13 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path):
 def test_tables_line_up():
     lines = table(["rule", "x"], [["a", "1.0"], ["long name", "10.0"]]).splitlines()
     assert len({len(line) for line in lines}) == 1
+
+
+def test_an_interrupt_is_one_line_and_writes_nothing(tmp_path, capsys, monkeypatch):
+    def interrupted(_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(attributes, "run", interrupted)
+    assert attributes.main(["--out", str(tmp_path)]) == 130
+    assert capsys.readouterr().err == "interrupted: nothing was written\n"
+    assert list(tmp_path.iterdir()) == []

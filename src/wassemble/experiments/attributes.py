@@ -147,6 +147,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (ValueError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        print("interrupted: nothing was written", file=sys.stderr)
+        return 130
     print(report)
     print(f"report: {options.out / 'attributes.md'}", file=sys.stderr)
     return 0
