@@ -62,11 +62,13 @@ def _latency_limit(records: dict[str, Any]) -> str:
     pot = 1e6 * _seconds(records, "latency", "POT, float32")
     return (
         f"Of {profile['whole call']:.0f} microseconds, five sweeps take {sweeps:.0f} (their matrix"
-        f" products {5 * profile['its matrix products']:.0f}, the rest some sixty calls into"
-        f" NumPy), reading and checking the input {profile['reading and checking']:.0f}, and"
-        f" choosing a solver, tiles and the result {rest:.0f}, spread thinly over many small"
-        " steps of Python. This is no limit of the hardware: with the sweeps alone the ratio"
-        f" would be {pot / sweeps:.1f}. Several samples in one call share all but the sweeps."
+        f" products {5 * profile['its matrix products']:.0f}, the rest some fifty calls into"
+        f" NumPy at about a microsecond each), reading and checking the input"
+        f" {profile['reading and checking']:.0f}, and choosing a solver, the guards, the status"
+        f" and the result {rest:.0f}, about a hundred calls more. The limit is what a call from"
+        " Python costs, not the hardware: POT makes as many calls in its sweeps and checks"
+        f" next to nothing. With the sweeps alone the ratio would be {pot / sweeps:.1f}."
+        " Several samples in one call share all but the sweeps."
     )
 
 

@@ -29,17 +29,26 @@ class Histograms:
                 "`histograms` must be one array per model; got a dict.",
                 hint="list(predictions.values()) drops the names",
             )
+        # Models that already lie in one array need no copy to share a product.
         self._stacked: np.ndarray | None = None
-        if like is None and isinstance(histograms, np.ndarray) and histograms.ndim in (2, 3):
-            histograms = as_float_array(histograms, "histograms")
-            # Models that already lie in one array need no copy to share a product.
-            self._stacked = histograms if histograms.ndim == 3 else histograms[:, None, :]
+        array = histograms if like is None and isinstance(histograms, np.ndarray) else None
+        if array is not None and array.ndim in (2, 3) and len(array):
+            self._read_stacked(as_float_array(array, "histograms"))
+        else:
+            self._read_each(histograms, like)
+
+    def _read_stacked(self, histograms: np.ndarray) -> None:
+        self.drops_sample_axis = histograms.ndim == 2
+        self._stacked = histograms[:, None, :] if self.drops_sample_axis else histograms
+        self.n_models, self.n_samples, n_labels = self._stacked.shape
+        self.n_labels = [n_labels] * self.n_models
+        self.eps = [_eps(histograms.dtype, None)] * self.n_models
+        self.dtype = np.result_type(np.float32, histograms.dtype)
+        self._arrays: Any = self._stacked
+
+    def _read_each(self, histograms: Sequence[Any] | Array, like: Array | None) -> None:
         try:
-            arrays = (
-                [as_float_array(h, "histograms", like=like) for h in histograms]
-                if self._stacked is None
-                else list(histograms)
-            )
+            arrays = [as_float_array(h, "histograms", like=like) for h in histograms]
         except TypeError:
             fail(f"`histograms` must be one array per model; got {type(histograms).__name__}.")
         if not arrays:

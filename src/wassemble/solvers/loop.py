@@ -32,9 +32,7 @@ class Stopping:
     measured: bool
 
     def watches(self, sweep: int) -> bool:
-        """Whether the residual is looked at after this sweep."""
-        if self.tolerance is None:
-            return self.measured and sweep == self.max_iterations
+        """Whether the residual is looked at after this sweep towards a tolerance."""
         return sweep <= _N_WATCHED or sweep % _WATCH_STEP == 0 or sweep == self.max_iterations
 
 
@@ -61,6 +59,8 @@ def run(
 
     ``finish`` receives rows as they finish; they leave the batch.
     """
+    if stopping.tolerance is None:
+        return _run_fixed(sweep, n_rows, stopping, finish, keep_scalings=keep_scalings)
     index = np.arange(n_rows)
     handed_over = []
     relaxation = Relaxation(n_rows, active=stopping.relaxed)
@@ -70,14 +70,12 @@ def run(
         if n_iterations == stopping.max_iterations - 1 and relaxation.end():
             sweep.relax(relaxation.omega)  # what is returned comes from sweeps as they are
         residual = sweep.step(watch=confirm or stopping.watches(n_iterations))
-        if residual is None and not is_last:
+        if residual is None:
             continue
         untrusted = sweep.untrusted()
         finished = ~untrusted
         confirm = False
-        if residual is None:
-            residual = np.full(len(index), np.nan)
-        elif not is_last:  # a residual that is not a number finishes as diverged
+        if not is_last:  # a residual that is not a number finishes as diverged
             finished &= ~(residual > stopping.tolerance)
             # After a longer step u and v do not fit each other: one more sweep, as it is.
             confirm = relaxation.hold_back(finished)
@@ -104,10 +102,32 @@ def run(
     return np.concatenate(handed_over)
 
 
-def _judge(residual: np.ndarray, rows: Rows, stopping: Stopping) -> np.ndarray | int:
+def _run_fixed(
+    sweep: Sweep,
+    n_rows: int,
+    stopping: Stopping,
+    finish: Callable[[Ending], None],
+    *,
+    keep_scalings: bool,
+) -> np.ndarray:
+    """As `run`, for a fixed number of sweeps: only the last is looked at."""
+    n_iterations = stopping.max_iterations
+    for _ in range(n_iterations - 1):
+        sweep.step(watch=False)
+    residual = sweep.step(watch=stopping.measured)
+    untrusted = np.flatnonzero(sweep.untrusted())
+    index = np.delete(np.arange(n_rows), untrusted) if len(untrusted) else slice(None)
+    if len(untrusted) < n_rows:
+        rows = sweep.read(index, keep_scalings=keep_scalings)
+        found = np.nan if residual is None else residual[index]
+        finish(Ending(index, rows, _judge(found, rows, stopping), found, n_iterations))
+    return untrusted
+
+
+def _judge(residual: np.ndarray | float, rows: Rows, stopping: Stopping) -> np.ndarray | int:
     if stopping.tolerance is None and not stopping.measured and rows.unreachable is None:
         return Status.MAX_ITERATIONS
-    status = np.full(residual.shape, Status.MAX_ITERATIONS, dtype=np.int8)
+    status = np.full(len(rows.barycenter), Status.MAX_ITERATIONS, dtype=np.int8)
     if stopping.tolerance is not None:
         status[residual <= stopping.tolerance] = Status.CONVERGED
     if rows.unreachable is not None:

@@ -58,7 +58,7 @@ class PlainSweep:
         self._components = components
         self._groups = tile.groups
         dtype = tile.groups[0].histograms.dtype
-        self._weights = tile.weights.astype(dtype, copy=False)
+        self._weights = tile.weights.astype(dtype)
         self._limit = PlainLimits.of(dtype).scaling
         self._harmless = _harmless(tile.weights, mass, self._limit)
         size = (tile.n_models, tile.n_rows, tile.groups[0].kernel.shape[1])

@@ -103,7 +103,8 @@ class BarycenterProblem:
             self._histograms.drops_sample_axis,
             self._histograms.dtype,
         )
-        self._read_kernels(kernels)
+        self.kernels = self._read_kernels(kernels)
+        self.n_target = self.kernels[0].shape[1]
         reference = self.like if self.like is not None else np.empty(0)
         self.weights = check_weights(weights, self.n_models, self.n_target, like=reference)
         self._group_models()
@@ -117,14 +118,18 @@ class BarycenterProblem:
 
     # -- reading ---------------------------------------------------------------------
 
-    def _read_kernels(self, kernels: Any) -> None:
-        if isinstance(kernels, list | tuple) and kernels and not _is_matrix(kernels):
-            given = list(kernels)
-        else:
-            given = [kernels] * self.n_models
+    def _read_kernels(self, kernels: Any) -> list[Kernel]:
+        """One kernel per model."""
         # Debiasing takes steps too small for float32 products.
         wide = np.float64 if self.like is None else namespace(self.like).float64
         dtype = wide if self.debias else self.dtype
+        if not (isinstance(kernels, list | tuple) and kernels and not _is_matrix(kernels)):
+            kernel = as_kernel(kernels).convert(self.like, dtype)
+            for model, n_labels in enumerate(self._histograms.n_labels):
+                if n_labels != kernel.shape[0] or model == 0:
+                    self._check_kernel(kernel, model, n_labels)
+            return [kernel] * self.n_models
+        given = list(kernels)
         # A kernel that stands for several models stays one object: they share its products.
         distinct = {id(kernel): kernel for kernel in given}
         distinct = {key: as_kernel(k).convert(self.like, dtype) for key, k in distinct.items()}
@@ -136,25 +141,27 @@ class BarycenterProblem:
             )
         pairs = zip(found, self._histograms.n_labels, strict=True)
         for model, (kernel, n_labels) in enumerate(pairs):
-            if kernel.shape[0] != n_labels:
-                fail(
-                    f"the kernel of model {model} must have one row per source label;"
-                    f" got {kernel.shape[0]} rows and {n_labels} labels.",
-                    hint=self._hint_for(kernel, n_labels),
-                )
-            if kernel.n_samples is not None and kernel.n_samples != self.n_samples:
-                fail(
-                    f"the kernel of model {model} must have one diagonal for each of the"
-                    f" {self.n_samples} samples; got {kernel.n_samples}."
-                )
+            self._check_kernel(kernel, model, n_labels)
         targets = [kernel.shape[1] for kernel in found]
         if len(set(targets)) > 1:
             fail(
                 "every kernel must have the same target labels (columns);"
                 f" got {listed(targets)} of them."
             )
-        self.kernels = found
-        self.n_target = targets[0]
+        return found
+
+    def _check_kernel(self, kernel: Kernel, model: int, n_labels: int) -> None:
+        if kernel.shape[0] != n_labels:
+            fail(
+                f"the kernel of model {model} must have one row per source label;"
+                f" got {kernel.shape[0]} rows and {n_labels} labels.",
+                hint=self._hint_for(kernel, n_labels),
+            )
+        if kernel.n_samples is not None and kernel.n_samples != self.n_samples:
+            fail(
+                f"the kernel of model {model} must have one diagonal for each of the"
+                f" {self.n_samples} samples; got {kernel.n_samples}."
+            )
 
     def _hint_for(self, kernel: Kernel, n_labels: int) -> str | None:
         if len(set(self._histograms.n_labels)) > 1:
@@ -165,11 +172,11 @@ class BarycenterProblem:
 
     def _group_models(self) -> None:
         """Order the models that vote by kernel; a model of weight 0 takes no part."""
-        votes = np.atleast_1d((detached(self.weights).reshape(self.n_models, -1) > 0).any(axis=1))
+        votes = detached(self.weights).reshape(self.n_models, -1).max(axis=1) > 0
         by_kernel: dict[int, list[int]] = {}
-        for model, (kernel, vote) in enumerate(zip(self.kernels, votes, strict=True)):
+        for model, vote in enumerate(votes.tolist()):
             if vote:
-                by_kernel.setdefault(id(kernel), []).append(model)
+                by_kernel.setdefault(id(self.kernels[model]), []).append(model)
         self._members = list(by_kernel.values())
         self.model_order = [model for members in self._members for model in members]
 
