@@ -1,6 +1,6 @@
 """Exceptions and warnings that wassemble raises; every one names what to do about it."""
 
-__all__ = ["ConvergenceWarning", "InvalidInputError", "WassembleError"]
+__all__ = ["ConvergenceWarning", "InvalidInputError", "MissingExtraError", "WassembleError"]
 
 
 class WassembleError(Exception):
@@ -13,3 +13,7 @@ class InvalidInputError(WassembleError, ValueError):
 
 class ConvergenceWarning(UserWarning):
     """Some rows of a consensus are not the fixed point that was asked for."""
+
+
+class MissingExtraError(WassembleError, ImportError):
+    """A part that was asked for needs a package that is not installed."""

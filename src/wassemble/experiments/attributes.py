@@ -17,7 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from wassemble.experiments.records import describe_machine, table, write_record, write_whole
+from wassemble._files import write_whole
+from wassemble.experiments.records import describe_machine, table, write_record
 from wassemble.inputs import AnimalsData, load_animals
 from wassemble.kernels import DenseKernel
 from wassemble.solvers import (

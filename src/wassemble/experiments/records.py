@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 import platform
-import tempfile
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-__all__ = ["describe_machine", "table", "write_record", "write_whole"]
+from wassemble._files import write_whole
+
+__all__ = ["describe_machine", "table", "write_record"]
 
 
 def table(header: list[str], rows: list[list[str]]) -> str:
@@ -39,19 +39,3 @@ def describe_machine() -> dict[str, str]:
 def write_record(path: Path, record: dict[str, Any]) -> None:
     """Write ``record`` as JSON."""
     write_whole(path, json.dumps(record, indent=2) + "\n")
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Write ``text`` to a temporary file beside ``path``, then rename it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        umask = os.umask(0)  # a temporary file is its owner's alone; the final one need not be
-        os.umask(umask)
-        Path(temporary).chmod(0o666 & ~umask)
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise

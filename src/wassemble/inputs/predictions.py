@@ -1,0 +1,194 @@
+"""Predictions with names: what one model said about which samples, over its own labels."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any, Literal
+
+import numpy as np
+
+from wassemble._checks import as_float_array, fail
+from wassemble.labels import LabelSpace, enumerate_names
+
+__all__ = ["Kind", "Predictions", "detect_kind"]
+
+Kind = Literal["multiclass", "multilabel"]
+
+# Files round: a histogram written with two decimals still is one.
+_SUM_SLACK = 0.015
+
+
+class Predictions:
+    """What one model said: sample ids, label names, and a score for each pair.
+
+    Parameters
+    ----------
+    model : str
+        Name of the model.
+    samples : sequence of str or int
+        Identifiers, each once.
+    labels : LabelSpace or iterable of str
+        The labels that the model declares: those that it could have answered.
+    scores : array of shape (n_samples, n_labels)
+        Non-negative; nan where the model reported nothing (the rest of a top-5 list).
+        A row of nan is an abstention.
+    kind : {"multiclass", "multilabel"}, optional
+        Histograms over labels that exclude each other, or scores of labels that do not;
+        detected if not given.
+    is_hard : bool
+        The model named its labels without a score; ``scores`` holds 1 at each.
+
+    Examples
+    --------
+    >>> Predictions("tiny", ["a", "b"], ["cat", "dog"], [[0.9, 0.1], [0.2, 0.8]])
+    Predictions('tiny': 2 samples x 2 labels, multiclass)
+    """
+
+    def __init__(
+        self,
+        model: str,
+        samples: Iterable[Any],
+        labels: LabelSpace | Iterable[str],
+        scores: Any,
+        *,
+        kind: Kind | None = None,
+        is_hard: bool = False,
+    ) -> None:
+        if not isinstance(model, str) or not model:
+            fail(f"the model must have a name; got {model!r}.")
+        if kind not in (None, "multiclass", "multilabel"):
+            fail(f'`kind` must be "multiclass" or "multilabel"; got {kind!r}.')
+        self.model = model
+        self.labels = labels if isinstance(labels, LabelSpace) else LabelSpace(labels)
+        self.samples = read_samples(samples, model)
+        self.scores = np.asarray(as_float_array(scores, f"scores of {model}"))
+        self.is_hard = is_hard
+        expected = (len(self.samples), len(self.labels))
+        if self.scores.shape != expected:
+            fail(
+                f"the scores of {model!r} must have shape (n_samples, n_labels) = {expected};"
+                f" got {self.scores.shape}."
+            )
+        self._check_scores()
+        self.kind_is_detected = kind is None
+        self.kind: Kind = detect_kind(self.scores) if kind is None else kind
+
+    def _check_scores(self) -> None:
+        scores = self.scores
+        lowest = np.fmin.reduce(scores, axis=None, initial=0.0)
+        highest = np.fmax.reduce(scores, axis=None, initial=0.0)
+        if lowest >= 0 and highest < math.inf:
+            return
+        for wrong, must in ((np.isinf(scores), "be finite"), (scores < 0, "not be negative")):
+            if wrong.any():
+                row, column = np.argwhere(wrong)[0]
+                fail(
+                    f"the scores of {self.model!r} must {must}; got {scores[row, column]:g} at"
+                    f" sample {self.samples[row]!r}, label {self.labels[column]!r}.",
+                    hint="logits become histograms by a softmax; a missing score is nan",
+                )
+
+    @property
+    def n_samples(self) -> int:
+        """Number of samples."""
+        return len(self.samples)
+
+    @property
+    def answered(self) -> np.ndarray:
+        """Samples about which the model said something, as a mask.
+
+        A histogram without any mass is an abstention; scores that are all 0 say "none of
+        these".
+        """
+        seen = ~np.isnan(self.scores)
+        if self.kind == "multiclass":
+            seen &= self.scores > 0
+        return seen.any(axis=1)
+
+    @property
+    def unobserved_mass(self) -> np.ndarray:
+        """Mass of each histogram that was not reported, ``(n_samples,)``; 0 for scores."""
+        if self.kind == "multilabel":
+            return np.zeros(self.n_samples)
+        left = 1 - np.nansum(self.scores, axis=1, dtype=np.float64)
+        return np.where(np.isnan(self.scores).any(axis=1), np.clip(left, 0, 1), 0.0)
+
+    def take(self, rows: Any) -> Predictions:
+        """The samples ``rows``, by index, mask or slice."""
+        return self._with(samples=self.samples[rows], scores=self.scores[rows])
+
+    def _with(self, **changes: Any) -> Predictions:
+        """A copy with some attributes changed, not checked again."""
+        other = object.__new__(Predictions)
+        other.__dict__.update(self.__dict__ | changes)
+        return other
+
+    def describe(self) -> dict[str, Any]:
+        """What is in here, for a person or a machine."""
+        observed = ~np.isnan(self.scores)
+        sums = np.nansum(self.scores, axis=1, dtype=np.float64)
+        best = np.where(observed, self.scores, -1).argmax(axis=1)[self.answered]
+        counts = np.bincount(best, minlength=len(self.labels))
+        often = np.argsort(-counts, kind="stable")[:5]
+        return {
+            "model": self.model,
+            "n_samples": self.n_samples,
+            "n_labels": len(self.labels),
+            "kind": self.kind,
+            "kind_is_detected": self.kind_is_detected,
+            "is_hard": self.is_hard,
+            "dtype": str(self.scores.dtype),
+            "n_abstentions": int((~self.answered).sum()),
+            "unobserved_scores": float(1 - observed.mean()) if observed.size else 0.0,
+            "unobserved_mass": float(self.unobserved_mass.mean()) if self.n_samples else 0.0,
+            "row_sums": [float(sums.min()), float(sums.max())] if self.n_samples else [],
+            "most_often_first": {
+                self.labels[i]: int(counts[i]) for i in often.tolist() if counts[i]
+            },
+            "first_samples": [str(sample) for sample in self.samples[:3]],
+            "first_labels": list(self.labels[:5]),
+        }
+
+    def __repr__(self) -> str:
+        return (
+            f"Predictions({self.model!r}: {self.n_samples:,} samples x {len(self.labels):,}"
+            f" labels, {self.kind})"
+        )
+
+
+def detect_kind(scores: np.ndarray) -> Kind:
+    """Histograms if every row could be one: sums of 1, or less where scores are missing."""
+    sums = np.nansum(scores, axis=1, dtype=np.float64)
+    partial = np.isnan(scores).any(axis=1)
+    fits = (sums <= 1 + _SUM_SLACK) & (partial | (sums >= 1 - _SUM_SLACK) | (sums == 0))
+    return "multiclass" if fits.all() else "multilabel"
+
+
+def read_samples(samples: Iterable[Any], model: str) -> np.ndarray:
+    """Sample ids as an array of int64 or of text, each once."""
+    if isinstance(samples, str):
+        fail(f"the samples of {model!r} must come as a list; got one text, {samples!r}.")
+    found = list(samples.tolist() if isinstance(samples, np.ndarray) else samples)
+    if found and all(isinstance(s, int | np.integer) and not isinstance(s, bool) for s in found):
+        ids = np.array(found)
+        if ids.dtype.kind != "i":  # beyond int64: as text
+            ids = np.array([str(s) for s in found], dtype=object)
+    else:
+        for place, sample in enumerate(found):
+            if not isinstance(sample, str | int | np.integer) or sample == "":
+                fail(
+                    f"a sample id must be a text or a whole number; got {sample!r} at row"
+                    f" {place} of {model!r}."
+                )
+        ids = np.empty(len(found), dtype=object)
+        ids[:] = [str(sample) for sample in found]
+    if len(set(ids.tolist())) < len(ids):
+        names, counts = np.unique(ids.astype(str), return_counts=True)
+        twice = names[counts > 1].tolist()
+        fail(
+            f"the sample ids of {model!r} must differ; got {enumerate_names(twice)} more than"
+            " once.",
+            hint="one row per sample; a long table has one row per sample and label",
+        )
+    return ids
