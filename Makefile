@@ -7,7 +7,8 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c const
 .PHONY: help demo test lint docs bench bench-quick clean
 
 help:
-	@echo "make demo   animals from attributes on real predictions: a table and reports/attributes.md"
+	@echo "make demo   two cases on real predictions, tables here and in reports/: animals from"
+	@echo "            attributes, and nine language detectors with nine label sets"
 	@echo "make test   all tests, with coverage"
 	@echo "make lint   formatting, lint and types"
 	@echo "make docs   write generated figures into README.md"
@@ -17,6 +18,7 @@ help:
 
 demo: .venv/core.stamp
 	$(BIN)/python -m wassemble.experiments.attributes --out reports
+	$(BIN)/python -m wassemble.experiments.languages --out reports
 
 test: .venv/develop.stamp
 	$(BIN)/python -m pytest --numprocesses 2 --cov --cov-report=term:skip-covered
@@ -41,7 +43,7 @@ clean:
 
 .venv/core.stamp: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
-	$(PIP) -e .
+	$(PIP) -e '.[cli]'
 	touch $@
 
 .venv-bench/stamp: pyproject.toml constraints.txt

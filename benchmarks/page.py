@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.targets import TARGETS
-from wassemble.experiments.records import table, write_whole
+from wassemble._files import write_whole
+from wassemble.experiments.records import table
 
 __all__ = ["targets_table", "write"]
 

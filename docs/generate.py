@@ -11,20 +11,29 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from wassemble.experiments import attributes
-from wassemble.experiments.records import write_whole
+from wassemble._files import write_whole
+from wassemble.experiments import attributes, languages
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = ("README.md",)
 
 
-def demo() -> str:
-    """The table of `make demo`."""
-    report = attributes.write_report(attributes.run(attributes.Config()))
+def animals() -> str:
+    """The first table of `make demo`."""
+    return _body(attributes.write_report(attributes.run(attributes.Config())))
+
+
+def detectors() -> str:
+    """The second table of `make demo`."""
+    return _body(languages.write_report(languages.run(languages.Config())))
+
+
+def _body(report: str) -> str:
+    """A report without its title."""
     return report.split("\n", 2)[2].strip()
 
 
-BLOCKS: dict[str, Callable[[], str]] = {"demo": demo}
+BLOCKS: dict[str, Callable[[], str]] = {"animals": animals, "languages": detectors}
 
 
 def fill(page: str) -> str:

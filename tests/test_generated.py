@@ -22,9 +22,9 @@ def test_pages_hold_what_their_commands_write():
 
 def test_a_stale_figure_is_written_anew():
     generate = load_generator()
-    page = "before\n<!-- demo: x -->\n0.999\n<!-- /demo -->\nafter"
+    page = "before\n<!-- animals: x -->\n0.999\n<!-- /animals -->\nafter"
     filled = generate.fill(page)
     assert "0.999" not in filled
     assert "| Wasserstein " in filled
-    assert filled.startswith("before\n<!-- demo: x -->")
-    assert filled.endswith("<!-- /demo -->\nafter")
+    assert filled.startswith("before\n<!-- animals: x -->")
+    assert filled.endswith("<!-- /animals -->\nafter")

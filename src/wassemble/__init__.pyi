@@ -1,22 +1,65 @@
-from .ensemble import fuse as fuse
+from .ensemble import (
+    Disagreement as Disagreement,
+    Explanation as Explanation,
+    FusionAccount as FusionAccount,
+    TableFusion as TableFusion,
+    explain as explain,
+    find_disagreement as find_disagreement,
+    fuse as fuse,
+    fuse_tables as fuse_tables,
+)
 from .errors import (
     ConvergenceWarning as ConvergenceWarning,
     InvalidInputError as InvalidInputError,
     MissingExtraError as MissingExtraError,
     WassembleError as WassembleError,
 )
+from .inputs import (
+    Embeddings as Embeddings,
+    Predictions as Predictions,
+    describe_predictions as describe_predictions,
+    load_animals as load_animals,
+    load_languages as load_languages,
+    open_predictions as open_predictions,
+    read_edges as read_edges,
+    read_embeddings as read_embeddings,
+    read_predictions as read_predictions,
+    read_synonyms as read_synonyms,
+    write_predictions as write_predictions,
+)
 from .kernels import (
+    AutoEpsilon as AutoEpsilon,
     DenseKernel as DenseKernel,
     DiagonalKernel as DiagonalKernel,
     IdentityKernel as IdentityKernel,
     Kernel as Kernel,
+    KernelAccount as KernelAccount,
+    LabelledKernel as LabelledKernel,
     LowRankKernel as LowRankKernel,
     SparseKernel as SparseKernel,
     distance_to_identity as distance_to_identity,
+    kernel_from_attributes as kernel_from_attributes,
+    kernel_from_confusion as kernel_from_confusion,
+    kernel_from_cooccurrence as kernel_from_cooccurrence,
     kernel_from_cost as kernel_from_cost,
+    kernel_from_cost_table as kernel_from_cost_table,
     kernel_from_embeddings as kernel_from_embeddings,
+    kernel_from_graph as kernel_from_graph,
+    kernel_from_names as kernel_from_names,
+    kernel_from_ratings as kernel_from_ratings,
+    kernel_from_spelling as kernel_from_spelling,
+    kernel_from_synonyms as kernel_from_synonyms,
+    kernel_from_tree as kernel_from_tree,
+    kernel_from_word_vectors as kernel_from_word_vectors,
+    load_kernel as load_kernel,
+    mix_kernels as mix_kernels,
+    top_label_kernel as top_label_kernel,
 )
-from .scale import fuse_stream as fuse_stream
+from .labels import LabelSpace as LabelSpace
+from .scale import (
+    fuse_files as fuse_files,
+    fuse_stream as fuse_stream,
+)
 from .solvers import (
     Balanced as Balanced,
     BarycenterProblem as BarycenterProblem,

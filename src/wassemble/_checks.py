@@ -9,12 +9,12 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
 from wassemble._arrays import Array, convert_like, detached, is_torch_array
-from wassemble.errors import InvalidInputError
+from wassemble.errors import fail
 
 __all__ = [
     "as_float_array",
@@ -28,11 +28,6 @@ __all__ = [
     "check_weights_sum",
     "fail",
 ]
-
-
-def fail(message: str, *, hint: str | None = None) -> NoReturn:
-    """Raise `InvalidInputError` with ``message`` and, on a line of its own, ``hint``."""
-    raise InvalidInputError(message if hint is None else f"{message}\nhint: {hint}")
 
 
 def as_float_array(value: Any, name: str, *, like: Array | None = None) -> Array:

@@ -18,9 +18,9 @@ def load_extra(module: str, extra: str, *, purpose: str) -> Any:
     try:
         return import_module(module)
     except ModuleNotFoundError as error:
-        if error.name is None or error.name.split(".")[0] != module.split(".")[0]:
+        if error.name is None or error.name.split(".")[0] != module.split(".", maxsplit=1)[0]:
             raise  # the extra is there, and broken
         raise MissingExtraError(
-            f"{purpose} needs {module.split('.')[0]}, which is not installed.\n"
+            f"{purpose} needs {module.split('.', maxsplit=1)[0]}, which is not installed.\n"
             f"hint: pip install 'wassemble[{extra}]'"
         ) from None

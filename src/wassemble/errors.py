@@ -1,6 +1,16 @@
 """Exceptions and warnings that wassemble raises; every one names what to do about it."""
 
-__all__ = ["ConvergenceWarning", "InvalidInputError", "MissingExtraError", "WassembleError"]
+from __future__ import annotations
+
+from typing import NoReturn
+
+__all__ = [
+    "ConvergenceWarning",
+    "InvalidInputError",
+    "MissingExtraError",
+    "WassembleError",
+    "fail",
+]
 
 
 class WassembleError(Exception):
@@ -17,3 +27,8 @@ class ConvergenceWarning(UserWarning):
 
 class MissingExtraError(WassembleError, ImportError):
     """A part that was asked for needs a package that is not installed."""
+
+
+def fail(message: str, *, hint: str | None = None) -> NoReturn:
+    """Raise `InvalidInputError` with ``message`` and, on a line of its own, ``hint``."""
+    raise InvalidInputError(message if hint is None else f"{message}\nhint: {hint}")

@@ -63,7 +63,9 @@ class LabelSpace(Sequence[str]):
         if place is None:
             near = difflib.get_close_matches(str(name), self.names, n=3)
             hint = f"near it: {enumerate_names(near)}" if near else None
-            fail(f"the label must be one of {enumerate_names(self.names)}; got {name!r}.", hint=hint)
+            fail(
+                f"the label must be one of {enumerate_names(self.names)}; got {name!r}.", hint=hint
+            )
         return place
 
     def positions(self, names: Iterable[str]) -> np.ndarray:

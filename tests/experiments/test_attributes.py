@@ -4,8 +4,9 @@ import json
 
 import pytest
 
+from wassemble._files import write_whole
 from wassemble.experiments import attributes
-from wassemble.experiments.records import table, write_whole
+from wassemble.experiments.records import table
 
 
 @pytest.fixture(scope="module")

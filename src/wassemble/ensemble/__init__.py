@@ -1,5 +1,28 @@
 """Ensembling: what most users import."""
 
+from wassemble.ensemble.account import FusionAccount, ModelAccount
+from wassemble.ensemble.explain import (
+    Contribution,
+    Disagreement,
+    Explanation,
+    explain,
+    find_disagreement,
+)
 from wassemble.ensemble.fuse import fuse
+from wassemble.ensemble.plan import FusionPlan, Options
+from wassemble.ensemble.tables import TableFusion, fuse_tables
 
-__all__ = ["fuse"]
+__all__ = [
+    "Contribution",
+    "Disagreement",
+    "Explanation",
+    "FusionAccount",
+    "FusionPlan",
+    "ModelAccount",
+    "Options",
+    "TableFusion",
+    "explain",
+    "find_disagreement",
+    "fuse",
+    "fuse_tables",
+]

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from wassemble._arrays import Array
 from wassemble._checks import fail
+from wassemble.ensemble.tables import fuse_tables
 from wassemble.errors import ConvergenceWarning
+from wassemble.inputs import Predictions
 from wassemble.kernels import IdentityKernel
 from wassemble.solvers import (
     Balanced,
@@ -29,11 +31,11 @@ _MUCH_DROPPED = 0.05
 
 
 def fuse(
-    predictions: Sequence[Any] | Array,
+    predictions: Mapping[str, Any] | Sequence[Any] | Array,
     *,
     kernel: Any = None,
     weights: Any = None,
-    mass: MassRule = Balanced(),
+    mass: MassRule | None = None,
     rule: Callable[..., Any] = solve_barycenter,
     max_iterations: int = 1000,
     tolerance: float | None = 1e-6,
@@ -50,12 +52,16 @@ def fuse(
     ----------
     predictions : array of shape (n_models, n_samples, n_labels), or one array per model
         Non-negative; histograms for balanced mass. A single sample may drop the sample axis.
+        Or predictions with names, which are matched by them: a dict of model names to data
+        frames, or a list of `Predictions`; `fuse_tables` has the details and more options.
     kernel : Kernel, array or sparse matrix of shape (n_source, n_target), or one per model
         How similar each source label is to each target label. Without one, labels are
         similar to themselves alone and nothing is transported.
     weights : array of shape (n_models,) or (n_models, n_target), optional
         On the simplex over models; uniform if not given.
-    mass, max_iterations, tolerance, debias, normalize, n_top, n_threads, progress
+    mass : Balanced or Unbalanced, optional
+        `Balanced` for arrays if not given; tables choose by what they hold.
+    max_iterations, tolerance, debias, normalize, n_top, n_threads, progress
         As in `solve_barycenter`.
     rule : callable
         `solve_barycenter`, or a mean to compare with: `arithmetic_mean`,
@@ -68,6 +74,8 @@ def fuse(
     Returns
     -------
     consensus : array of shape (n_samples, n_target)
+        A data frame of the library that came in, or `Predictions`, for predictions with
+        names.
 
     Warns
     -----
@@ -81,10 +89,28 @@ def fuse(
     >>> fuse([[0.8, 0.1, 0.1], [0.1, 0.1, 0.8]], kernel=kernel).round(3)
     array([0.298, 0.404, 0.298])
     """
+    if isinstance(predictions, Mapping) or _are_named(predictions):
+        refused = {"normalize": normalize, "progress": progress is not None, "out": out is not None}
+        for name, is_given in refused.items():
+            if is_given:
+                fail(f"`{name}` must go with arrays; got predictions with names.")
+        fusion = fuse_tables(
+            predictions,
+            kernel=kernel,
+            weights=weights,
+            mass=mass,
+            rule=rule,
+            max_iterations=max_iterations,
+            tolerance=tolerance,
+            debias=debias,
+            n_top=n_top,
+            n_threads=n_threads,
+        )
+        return fusion.consensus if fusion.frame is None else fusion.to_frame()
     if rule is not solve_barycenter:
         given = {
             "kernel": kernel is not None,
-            "mass": mass != Balanced(),
+            "mass": mass is not None,
             "max_iterations": max_iterations != 1000,
             "tolerance": tolerance != 1e-6,
             "debias": debias,
@@ -102,7 +128,7 @@ def fuse(
         predictions,
         _identity(predictions) if kernel is None else kernel,
         weights=weights,
-        mass=mass,
+        mass=Balanced() if mass is None else mass,
         max_iterations=max_iterations,
         tolerance=tolerance,
         debias=debias,
@@ -114,6 +140,12 @@ def fuse(
     result = solve(problem, n_threads=n_threads, progress=progress, keep_scalings=False, out=out)
     _warn(result)
     return result.barycenter
+
+
+def _are_named(predictions: Any) -> bool:
+    return isinstance(predictions, list | tuple) and any(
+        isinstance(prediction, Predictions) for prediction in predictions
+    )
 
 
 def _refuse(names: list[str], rule: Any) -> None:

@@ -17,8 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from wassemble._files import write_whole
-from wassemble.experiments.records import describe_machine, table, write_record
+from wassemble.experiments.records import describe_machine, publish, table
 from wassemble.inputs import AnimalsData, load_animals
 from wassemble.kernels import DenseKernel
 from wassemble.solvers import (
@@ -140,20 +139,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--mass-penalty", type=float, default=Config.mass_penalty)
     parser.add_argument("--out", type=Path, default=Path("reports"), help="folder for the report")
     options = parser.parse_args(arguments)
-    try:
-        record = run(Config(epsilon=options.epsilon, mass_penalty=options.mass_penalty))
-        report = write_report(record)
-        write_record(options.out / "attributes.json", record)
-        write_whole(options.out / "attributes.md", report)
-    except (ValueError, OSError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print("interrupted: nothing was written", file=sys.stderr)
-        return 130
-    print(report)
-    print(f"report: {options.out / 'attributes.md'}", file=sys.stderr)
-    return 0
+    config = Config(epsilon=options.epsilon, mass_penalty=options.mass_penalty)
+    return publish(lambda: run(config), write_report, options.out)
 
 
 if __name__ == "__main__":

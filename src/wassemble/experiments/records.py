@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import platform
+import sys
+from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from wassemble._files import write_whole
 
-__all__ = ["describe_machine", "table", "write_record"]
+__all__ = ["describe_machine", "publish", "table"]
 
 
 def table(header: list[str], rows: list[list[str]]) -> str:
@@ -36,6 +38,22 @@ def describe_machine() -> dict[str, str]:
     return {"python": platform.python_version(), "machine": platform.machine(), **packages}
 
 
-def write_record(path: Path, record: dict[str, Any]) -> None:
-    """Write ``record`` as JSON."""
-    write_whole(path, json.dumps(record, indent=2) + "\n")
+def publish(
+    run: Callable[[], dict[str, Any]], write_report: Callable[[dict[str, Any]], str], out: Path
+) -> int:
+    """Run an experiment, write its record and report into ``out`` and print it; an exit code."""
+    try:
+        record = run()
+        report = write_report(record)
+        name = record["name"]
+        write_whole(out / f"{name}.json", json.dumps(record, indent=2) + "\n")
+        write_whole(out / f"{name}.md", report)
+    except (ValueError, OSError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("interrupted: nothing was written", file=sys.stderr)
+        return 130
+    print(report)
+    print(f"report: {out / f'{name}.md'}", file=sys.stderr)
+    return 0

@@ -1,5 +1,39 @@
 """Inputs: files in, names and arrays out."""
 
 from wassemble.inputs.animals_data import AnimalsData, load_animals
+from wassemble.inputs.describe import describe_predictions
+from wassemble.inputs.embeddings import Embeddings, read_embeddings
+from wassemble.inputs.files import (
+    PredictionFile,
+    PredictionWriter,
+    open_predictions,
+    read_predictions,
+    write_predictions,
+)
+from wassemble.inputs.frames import frame_from_predictions, predictions_from_frame
+from wassemble.inputs.graphs import Edges, read_edges
+from wassemble.inputs.languages_data import LanguagesData, load_languages
+from wassemble.inputs.predictions import Kind, Predictions
+from wassemble.inputs.synonyms import read_synonyms
 
-__all__ = ["AnimalsData", "load_animals"]
+__all__ = [
+    "AnimalsData",
+    "Edges",
+    "Embeddings",
+    "Kind",
+    "LanguagesData",
+    "PredictionFile",
+    "PredictionWriter",
+    "Predictions",
+    "describe_predictions",
+    "frame_from_predictions",
+    "load_animals",
+    "load_languages",
+    "open_predictions",
+    "predictions_from_frame",
+    "read_edges",
+    "read_embeddings",
+    "read_predictions",
+    "read_synonyms",
+    "write_predictions",
+]

@@ -63,6 +63,8 @@ class Predictions:
         self.labels = labels if isinstance(labels, LabelSpace) else LabelSpace(labels)
         self.samples = read_samples(samples, model)
         self.scores = np.asarray(as_float_array(scores, f"scores of {model}"))
+        if self.scores.dtype.itemsize < 4:  # a format for files, not for sums
+            self.scores = self.scores.astype(np.float32)
         self.is_hard = is_hard
         expected = (len(self.samples), len(self.labels))
         if self.scores.shape != expected:
@@ -123,32 +125,6 @@ class Predictions:
         other = object.__new__(Predictions)
         other.__dict__.update(self.__dict__ | changes)
         return other
-
-    def describe(self) -> dict[str, Any]:
-        """What is in here, for a person or a machine."""
-        observed = ~np.isnan(self.scores)
-        sums = np.nansum(self.scores, axis=1, dtype=np.float64)
-        best = np.where(observed, self.scores, -1).argmax(axis=1)[self.answered]
-        counts = np.bincount(best, minlength=len(self.labels))
-        often = np.argsort(-counts, kind="stable")[:5]
-        return {
-            "model": self.model,
-            "n_samples": self.n_samples,
-            "n_labels": len(self.labels),
-            "kind": self.kind,
-            "kind_is_detected": self.kind_is_detected,
-            "is_hard": self.is_hard,
-            "dtype": str(self.scores.dtype),
-            "n_abstentions": int((~self.answered).sum()),
-            "unobserved_scores": float(1 - observed.mean()) if observed.size else 0.0,
-            "unobserved_mass": float(self.unobserved_mass.mean()) if self.n_samples else 0.0,
-            "row_sums": [float(sums.min()), float(sums.max())] if self.n_samples else [],
-            "most_often_first": {
-                self.labels[i]: int(counts[i]) for i in often.tolist() if counts[i]
-            },
-            "first_samples": [str(sample) for sample in self.samples[:3]],
-            "first_labels": list(self.labels[:5]),
-        }
 
     def __repr__(self) -> str:
         return (

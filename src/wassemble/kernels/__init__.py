@@ -1,24 +1,60 @@
 """Kernels: how similar each source label is to each target label, as operators."""
 
+from wassemble.kernels.account import KernelAccount
 from wassemble.kernels.base import EntryRange, Kernel
 from wassemble.kernels.convert import as_kernel
 from wassemble.kernels.dense import DenseKernel
 from wassemble.kernels.diagonal import DiagonalKernel, IdentityKernel
 from wassemble.kernels.from_cost import distance_to_identity, kernel_from_cost
 from wassemble.kernels.from_embeddings import kernel_from_embeddings
+from wassemble.kernels.kernel_files import load_kernel
+from wassemble.kernels.labelled import LabelledKernel
 from wassemble.kernels.low_rank import LowRankKernel
 from wassemble.kernels.sparse import SparseKernel
+from wassemble.kernels.workshop import (
+    AutoEpsilon,
+    kernel_from_attributes,
+    kernel_from_confusion,
+    kernel_from_cooccurrence,
+    kernel_from_cost_table,
+    kernel_from_graph,
+    kernel_from_names,
+    kernel_from_ratings,
+    kernel_from_spelling,
+    kernel_from_synonyms,
+    kernel_from_tree,
+    kernel_from_word_vectors,
+    mix_kernels,
+    top_label_kernel,
+)
 
 __all__ = [
+    "AutoEpsilon",
     "DenseKernel",
     "DiagonalKernel",
     "EntryRange",
     "IdentityKernel",
     "Kernel",
+    "KernelAccount",
+    "LabelledKernel",
     "LowRankKernel",
     "SparseKernel",
     "as_kernel",
     "distance_to_identity",
+    "kernel_from_attributes",
+    "kernel_from_confusion",
+    "kernel_from_cooccurrence",
     "kernel_from_cost",
+    "kernel_from_cost_table",
     "kernel_from_embeddings",
+    "kernel_from_graph",
+    "kernel_from_names",
+    "kernel_from_ratings",
+    "kernel_from_spelling",
+    "kernel_from_synonyms",
+    "kernel_from_tree",
+    "kernel_from_word_vectors",
+    "load_kernel",
+    "mix_kernels",
+    "top_label_kernel",
 ]

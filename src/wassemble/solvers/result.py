@@ -114,6 +114,28 @@ class BarycenterResult:
         kernel = self.problem.kernels[model].take(slice(sample, sample + 1))
         return kernel.scaled(log_u, log_v)
 
+    def mass_sent(self, label: int, sample: int = 0) -> list[Array]:
+        """Mass that each source label sends to one consensus label: a column of each coupling.
+
+        Returns
+        -------
+        sent : list of arrays of shape (n_source,), one per model
+            All 0 for a model of weight 0.
+        """
+        sample = self._check_sample(sample)
+        label = check_index(label, "label", self.problem.n_target)
+        sent = []
+        for model in range(self.problem.n_models):
+            if model not in self.problem.model_order:
+                sent.append(np.zeros(self.problem.kernels[model].shape[0]))
+                continue
+            log_u, log_v = self._log_scalings_of(model, sample)
+            xp = namespace(log_u)
+            only = xp.where(_arange_like(log_v) == label, log_v, -xp.inf)
+            kernel = self.problem.kernels[model].take(slice(sample, sample + 1))
+            sent.append(xp.exp(log_u + xp.reshape(kernel.log_apply(only), log_u.shape)))
+        return sent
+
     def contributions(self, label: int, sample: int = 0) -> list[Array]:
         """Where the mass of one consensus label came from (the paper's mapping table).
 
@@ -123,18 +145,9 @@ class BarycenterResult:
             Percent of the label's mass in the model's own coupling that each source label
             sent; all 0 for a model that sent nothing there or has weight 0 everywhere.
         """
-        sample = self._check_sample(sample)
-        label = check_index(label, "label", self.problem.n_target)
         shares = []
-        for model in range(self.problem.n_models):
-            if model not in self.problem.model_order:
-                shares.append(np.zeros(self.problem.kernels[model].shape[0]))
-                continue
-            log_u, log_v = self._log_scalings_of(model, sample)
-            xp = namespace(log_u)
-            only = xp.where(_arange_like(log_v) == label, log_v, -xp.inf)
-            kernel = self.problem.kernels[model].take(slice(sample, sample + 1))
-            sent = xp.exp(log_u + xp.reshape(kernel.log_apply(only), log_u.shape))
+        for sent in self.mass_sent(label, sample):
+            xp = namespace(sent)
             total = xp.sum(sent)
             shares.append(100 * sent / xp.where(total > 0, total, 1.0))
         return shares

@@ -1,0 +1,64 @@
+"""A TOML file that says what flags say."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import click
+
+from wassemble.errors import fail
+
+__all__ = ["config_option"]
+
+
+def _read(context: click.Context, _: click.Parameter, path: Path | None) -> None:
+    """Put the file's keys in place of the options' defaults; flags go before them."""
+    if path is None:
+        return
+    try:
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        fail(f"{path}: {(error.strerror or str(error)).lower()}.")
+    except UnicodeDecodeError:
+        fail(f"{path}: a config file must be UTF-8 text.")
+    except tomllib.TOMLDecodeError as error:
+        fail(f"{path}: must be TOML; {error}.")
+    known = {p.name: p for p in context.command.params if p.name and p.name != "config"}
+    found: dict[str, Any] = {}
+    for key, value in values.items():
+        name = key.replace("-", "_")
+        if name not in known:
+            names = ", ".join(sorted(name.replace("_", "-") for name in known))
+            fail(f"{path}: unknown key {key!r}.", hint=f"known keys: {names}")
+        found[name] = _as_flag(value, known[name], key, path)
+    context.default_map = {**(context.default_map or {}), **found}
+
+
+def _as_flag(value: Any, parameter: click.Parameter, key: str, path: Path) -> Any:
+    """The value as the flag would give it."""
+    if parameter.name == "weights" and isinstance(value, dict):
+        return ",".join(f"{model}={weight}" for model, weight in value.items())
+    many = parameter.multiple or parameter.nargs == -1
+    if isinstance(value, dict) and many:  # MODEL=FILE
+        return [f"{model}={file}" for model, file in value.items()]
+    if isinstance(value, list) and many:
+        return [str(item) for item in value]
+    if isinstance(value, dict | list):
+        fail(f"{path}: {key!r} must be one value; got {type(value).__name__}.")
+    if isinstance(value, bool) != bool(getattr(parameter, "is_flag", False)):
+        fail(f"{path}: {key!r} must {'not ' if isinstance(value, bool) else ''}be true or false.")
+    if many:
+        return [str(value)]
+    return value if isinstance(value, bool) else str(value)
+
+
+config_option = click.option(
+    "--config",
+    type=click.Path(path_type=Path),
+    is_eager=True,
+    expose_value=False,
+    callback=_read,
+    help="A TOML file with the same keys as these options; flags go before it.",
+)

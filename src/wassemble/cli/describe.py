@@ -1,0 +1,52 @@
+"""`wassemble describe`: what is in a file."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from wassemble.cli.console import print_json, print_table
+from wassemble.cli.options import file_arguments, open_files, output_options
+
+__all__ = ["describe"]
+
+
+@click.command(short_help="What is in prediction files.")
+@file_arguments
+@output_options
+def describe(files: tuple[str, ...], as_json: bool, quiet: bool, **reading: Any) -> None:
+    """Say what is in prediction FILES: samples, labels, kind, and what was not reported.
+
+    \b
+    wassemble describe a.csv b.parquet
+    wassemble describe c.npz --json
+    """
+    from wassemble.inputs import describe_predictions
+
+    with open_files(files, **reading) as opened:
+        found = [describe_predictions(file) for file in opened]
+    if as_json:
+        print_json(found)
+        return
+    for position, each in enumerate(found):
+        if position:
+            click.echo()
+        print_table([each["model"], ""], _rows(each))
+
+
+def _rows(found: dict[str, Any]) -> list[list[str]]:
+    how = "detected" if found["kind_is_detected"] else "declared"
+    return [
+        ["samples", f"{found['n_samples']:,} ({', '.join(found['first_samples'])} ...)"],
+        ["labels", f"{found['n_labels']:,} ({', '.join(found['first_labels'])} ...)"],
+        ["kind", f"{found['kind']}, {how}" + (", hard labels" if found["is_hard"] else "")],
+        ["sums of rows", " to ".join(f"{s:.4g}" for s in found["row_sums"])],
+        ["samples without an answer", f"{found['n_abstentions']:,}"],
+        ["scores not reported", f"{found['unobserved_scores']:.1%}"],
+        ["mass not reported", f"{found['unobserved_mass']:.1%}"],
+        [
+            "most often first",
+            ", ".join(f"{name} {count:,}" for name, count in found["most_often_first"].items()),
+        ],
+    ]

@@ -1,0 +1,102 @@
+"""`wassemble explain`: where the consensus comes from, and where models disagree."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from wassemble.cli.console import print_json, print_table, talk
+from wassemble.cli.kernels import choose_kernel
+from wassemble.cli.options import (
+    FusionRequest,
+    file_arguments,
+    fusion_options,
+    kernel_options,
+    open_files,
+    output_options,
+)
+
+__all__ = ["explain"]
+
+
+@click.command(short_help="Where a consensus comes from, and where models disagree.")
+@file_arguments
+@click.option("--sample", help="Its id; without one, the samples models disagree about most.")
+@click.option("--label", help="A label of the consensus; its first if not given.")
+@click.option("--n-largest", type=int, default=10, show_default=True, help="Rows to show.")
+@kernel_options
+@fusion_options
+@output_options
+def explain(
+    files: tuple[str, ...],
+    sample: str | None,
+    label: str | None,
+    n_largest: int,
+    as_json: bool,
+    quiet: bool,
+    id_column: str | None,
+    label_column: str | None,
+    score_column: str | None,
+    labels: tuple[str, ...],
+    kind: Any,
+    **values: Any,
+) -> None:
+    """Say which labels of which models made the consensus of a sample, in percent.
+
+    Takes the options of `fuse`. Without --sample: a table of the samples that models
+    disagree about most, by the transport cost from each model to the consensus.
+
+    \b
+    wassemble explain a.csv b.csv --embeddings glove.txt
+    wassemble explain a.csv b.csv --embeddings glove.txt --sample 17 --label cat
+    """
+    import wassemble as ws
+    from wassemble.scale.files import read_whole
+
+    request = FusionRequest.of(values)
+    reading: dict[str, Any] = {
+        "id_column": id_column,
+        "label_column": label_column,
+        "score_column": score_column,
+        "labels": labels,
+        "kind": kind,
+    }
+    with open_files(files, **reading) as opened:
+        matching: dict[str, Any] = {"aliases": request.aliases, "fold": request.fold}
+        chosen = choose_kernel(values, opened, request.target, matching)
+        fusion = ws.fuse_tables(
+            [read_whole(file) for file in opened],
+            kernel=chosen.kernel,
+            target=chosen.target,
+            weights=request.weights,
+            kind=kind,
+            **matching,
+            samples=values["samples"],
+            **vars(request.options),
+        )
+    if sample is None:
+        rows = ws.find_disagreement(fusion).most(n_largest)
+        if as_json:
+            print_json(rows)
+            return
+        header = list(rows[0]) if rows else ["sample"]
+        print_table(header, [[_cell(row[name]) for name in header] for row in rows])
+        talk("cost of moving each model's mass onto the consensus; 0 is agreement", quiet=quiet)
+        return
+    found = ws.explain(fusion, sample, label, n_largest=n_largest)
+    if as_json:
+        print_json(found.to_dict())
+        return
+    doubt = "" if found.converged else "; not converged: shares of the last sweep"
+    talk(f"sample {found.sample}: {found.label}, score {found.score:.3g}{doubt}", quiet=quiet)
+    print_table(
+        ["percent", "model", "label", "score"],
+        [[f"{c.percent:.1f}", c.model, c.label, f"{c.score:.3g}"] for c in found.contributions],
+    )
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "-"
+    return value if isinstance(value, str) else f"{value:.3g}"

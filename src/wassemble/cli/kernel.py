@@ -1,0 +1,71 @@
+"""`wassemble kernel`: build a kernel between two label sets, or look into one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from wassemble.cli.console import print_json, talk
+from wassemble.cli.kernels import build_kernel
+from wassemble.cli.options import kernel_options, output_options, read_labels
+from wassemble.errors import fail
+
+__all__ = ["kernel"]
+
+
+@click.command(short_help="Build a kernel between two label sets, or look into one.")
+@click.option(
+    "--source", type=click.Path(path_type=Path), help="Labels, one a line, or predictions."
+)
+@click.option("--target", type=click.Path(path_type=Path), help="The same; else the source labels.")
+@click.option("--out", type=click.Path(path_type=Path), help="Save as .npz or .parquet.")
+@kernel_options
+@output_options
+def kernel(
+    source: Path | None,
+    target: Path | None,
+    out: Path | None,
+    as_json: bool,
+    quiet: bool,
+    **values: Any,
+) -> None:
+    """Build a kernel and give an account of it: coverage, neighbours, strongest pairs, hubs.
+
+    \b
+    wassemble kernel --source a.csv --embeddings glove.txt --epsilon auto --out k.npz
+    wassemble kernel --source french.txt --target english.txt --kernel translations.csv
+    wassemble kernel --kernel k.npz
+    """
+    from wassemble.kernels import LabelledKernel, load_kernel
+
+    if len(values["kernels"]) > 1:
+        fail(f"a kernel must have one origin; got --kernel {len(values['kernels'])} times.")
+    if values["confusion"] is not None:
+        fail(
+            "a confusion kernel needs predictions; got none here.",
+            hint="wassemble fuse ... --confusion truth.csv, or kernel_from_confusion in Python",
+        )
+    if values["kernels"]:
+        made: Any = load_kernel(values["kernels"][0])
+    else:
+        made = build_kernel(values)
+    if made is None:
+        fail("a kernel must have an origin; got none.", hint="--embeddings, --tree, --kernel ...")
+    if not isinstance(made, LabelledKernel):
+        if source is None:
+            fail("this kernel must know its source labels; got no --source.")
+        labels = read_labels(source)
+        made = made(labels, labels if target is None else read_labels(target))
+    elif source is not None or target is not None:
+        first = made.source if source is None else read_labels(source)
+        second = made.target if target is None else read_labels(target)
+        made = LabelledKernel(made.align(first, second), first, second, made.origin, made.notes)
+    if as_json:
+        print_json(made.account().to_dict())
+    else:
+        click.echo(str(made.account()))
+    if out is not None:
+        made.save(out)
+        talk(f"saved {out}", quiet=quiet)

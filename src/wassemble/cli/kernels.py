@@ -1,0 +1,273 @@
+"""From the kernel options of a command to kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from wassemble.cli.options import split_names
+from wassemble.errors import fail
+
+if TYPE_CHECKING:
+    from wassemble.inputs import PredictionFile, Predictions
+    from wassemble.kernels import LabelledKernel
+    from wassemble.labels import LabelSpace
+
+    Builder = Callable[[LabelSpace, LabelSpace], LabelledKernel]
+
+__all__ = ["KernelChoice", "build_kernel", "choose_kernel"]
+
+_CHUNK_ROWS = 10_000
+
+_SOURCES = (
+    "embeddings",
+    "synonyms",
+    "tree",
+    "graph",
+    "attributes",
+    "costs",
+    "ratings",
+    "confusion",
+    "spelling",
+)
+
+
+@dataclass(frozen=True)
+class KernelChoice:
+    """What the options ask for."""
+
+    kernel: Any  # as `fuse_files` takes it
+    target: LabelSpace | None  # the labels it leads to, where it says so
+    accuracy: dict[str, float] | None = None  # of each model, where the truth is known
+
+
+def choose_kernel(
+    values: dict[str, Any],
+    files: Sequence[PredictionFile],
+    target: LabelSpace | None,
+    matching: dict[str, Any],
+) -> KernelChoice:
+    """The kernel of a fusion; ``matching`` has aliases and fold, for the names of labels."""
+    origins = _given(values)
+    if values["kernels"]:
+        if origins:
+            fail(f"--kernel brings the whole kernel; got --{origins[0]} beside it.")
+        kernel = _load(values["kernels"], files)
+        return KernelChoice(kernel, target or _target_of(kernel))
+    if origins == ["confusion"]:
+        return _from_confusion(values, files, target, matching)
+    made = build_kernel(values)
+    return KernelChoice(made, target or _target_of(made))
+
+
+def build_kernel(values: dict[str, Any]) -> Any:
+    """A kernel, a function from label spaces to one, or None if the options ask for none."""
+    origins = _given(values)
+    if not origins:
+        return None
+    if len(origins) > 1:
+        fail(
+            f"a kernel must have one origin; got {' and '.join('--' + name for name in origins)}.",
+            hint="in Python, mix_kernels([(first, 0.5), (second, 0.5)]) joins several",
+        )
+    (name,) = origins
+    if values["n_neighbors"] is not None and name != "embeddings":
+        fail(f"--n-neighbors must go with --embeddings; got --{name}.")
+    return _BUILDERS[name](values)
+
+
+def _given(values: dict[str, Any]) -> list[str]:
+    return [name for name in _SOURCES if values.get(name)]
+
+
+def _load(paths: tuple[str, ...], files: Sequence[PredictionFile]) -> Any:
+    from wassemble.kernels import load_kernel
+
+    named, shared = split_names(paths, "--kernel")
+    models = [file.model for file in files]
+    strange = [name for name in named if name not in models]
+    if strange:
+        fail(f"--kernel must name a model, one of {', '.join(models)}; got {strange[0]}.")
+    if not named:
+        assert shared is not None
+        return load_kernel(shared)
+    without = [model for model in models if model not in named]
+    if without and shared is None:
+        fail(f"every model must have a kernel; got none for {', '.join(without)}.")
+    rest = None if shared is None else load_kernel(shared)
+    return {m: load_kernel(named[m]) if m in named else rest for m in models}
+
+
+def _target_of(kernel: Any) -> LabelSpace | None:
+    """The target labels of kernels that bring their own."""
+    from wassemble.kernels import LabelledKernel
+    from wassemble.labels import LabelSpace
+
+    found = list(kernel.values()) if isinstance(kernel, dict) else [kernel]
+    if not all(isinstance(k, LabelledKernel) for k in found):
+        return None
+    return LabelSpace.union(*(k.target for k in found))
+
+
+def _from_confusion(
+    values: dict[str, Any],
+    files: Sequence[PredictionFile],
+    target: LabelSpace | None,
+    matching: dict[str, Any],
+) -> KernelChoice:
+    """One kernel per model, from what it answered where the truth is known."""
+    import numpy as np
+
+    from wassemble.kernels import kernel_from_confusion
+    from wassemble.labels import LabelSpace
+
+    truth = _read_truth(values["confusion"])
+    if target is None:
+        target = LabelSpace.union(*(file.labels for file in files), truth.values())
+    kernels, accuracy = {}, {}
+    for file in files:
+        seen = _known_samples(file, truth)
+        if seen is None:
+            fail(f"{values['confusion']}: names no sample of {file.model}.")
+        kernels[file.model] = kernel_from_confusion(
+            seen, truth, target=target, prior=values["prior"], **matching
+        )
+        best = np.nan_to_num(seen.scores).argmax(axis=1)
+        right = [truth[str(s)] == seen.labels[i] for s, i in zip(seen.samples, best, strict=True)]
+        accuracy[file.model] = float(np.mean(right & seen.answered))
+    return KernelChoice(kernels, target, accuracy)
+
+
+def _read_truth(path: Path) -> dict[str, str]:
+    from wassemble.inputs import read_predictions
+
+    truth = read_predictions(path)
+    if not truth.is_hard:
+        fail(f"{path}: must have the columns sample and label, the true one; got scores.")
+    found: dict[str, str] = {}
+    for sample, row in zip(truth.samples, truth.scores, strict=True):
+        labels = [truth.labels[i] for i in (row > 0).nonzero()[0]]
+        if len(labels) != 1:
+            fail(f"{path}: a sample must have one true label; got {len(labels)} for {sample!r}.")
+        found[str(sample)] = labels[0]
+    return found
+
+
+def _known_samples(file: PredictionFile, truth: dict[str, str]) -> Predictions | None:
+    """The rows of a file whose truth is known; None if there are none."""
+    import numpy as np
+
+    parts = []
+    for chunk in file.chunks(_CHUNK_ROWS):
+        known = np.array([str(sample) in truth for sample in chunk.samples], dtype=bool)
+        if known.any():
+            parts.append(chunk.take(known))
+    if not parts:
+        return None
+    return parts[0]._with(
+        samples=np.concatenate([part.samples for part in parts]),
+        scores=np.concatenate([part.scores for part in parts]),
+    )
+
+
+def _read_table(path: Path) -> Predictions:
+    """A table with names: rows as samples, columns as labels."""
+    from wassemble.inputs import read_predictions
+
+    return read_predictions(path, kind="multilabel")
+
+
+def _word_vectors(values: dict[str, Any]) -> Builder:
+    from wassemble.inputs import read_embeddings
+    from wassemble.kernels import kernel_from_word_vectors
+
+    def build(source: LabelSpace, target: LabelSpace) -> LabelledKernel:
+        return kernel_from_word_vectors(
+            source,
+            target,
+            embeddings=embeddings,
+            epsilon=values["epsilon"],
+            n_neighbors=values["n_neighbors"],
+        )
+
+    embeddings = read_embeddings(values["embeddings"])
+    return build
+
+
+def _synonyms(values: dict[str, Any]) -> Builder:
+    from wassemble.inputs import read_synonyms
+    from wassemble.kernels import kernel_from_synonyms
+
+    synonyms = read_synonyms(values["synonyms"])
+    return lambda source, target: kernel_from_synonyms(source, target, synonyms=synonyms)
+
+
+def _tree(values: dict[str, Any]) -> Builder:
+    from wassemble.inputs import read_edges
+    from wassemble.kernels import kernel_from_tree
+
+    edges = read_edges(values["tree"])
+    return lambda source, target: kernel_from_tree(
+        source, target, edges=edges, epsilon=values["epsilon"]
+    )
+
+
+def _graph(values: dict[str, Any]) -> Builder:
+    from wassemble.inputs import read_edges
+    from wassemble.kernels import kernel_from_graph
+
+    edges = read_edges(values["graph"])
+    return lambda source, target: kernel_from_graph(
+        source, target, edges=edges, epsilon=values["epsilon"]
+    )
+
+
+def _attributes(values: dict[str, Any]) -> LabelledKernel:
+    from wassemble.kernels import kernel_from_attributes
+
+    table = _read_table(values["attributes"])
+    rows = [str(name) for name in table.samples]
+    return kernel_from_attributes(table.scores, rows, table.labels)
+
+
+def _ratings(values: dict[str, Any]) -> LabelledKernel:
+    import numpy as np
+
+    from wassemble.kernels import kernel_from_ratings
+
+    table = _read_table(values["ratings"])
+    rows = [str(name) for name in table.samples]
+    # An empty cell is a pair that nobody rated: not similar.
+    return kernel_from_ratings(np.nan_to_num(table.scores), rows, table.labels)
+
+
+def _costs(values: dict[str, Any]) -> LabelledKernel:
+    import numpy as np
+
+    from wassemble.kernels import kernel_from_cost_table
+
+    table = _read_table(values["costs"])
+    rows = [str(name) for name in table.samples]
+    # An empty cell is a pair that must not be joined.
+    costs = np.where(np.isnan(table.scores), np.inf, table.scores)
+    return kernel_from_cost_table(costs, rows, table.labels, epsilon=values["epsilon"])
+
+
+def _spelling(values: dict[str, Any]) -> Builder:
+    from wassemble.kernels import kernel_from_spelling
+
+    return lambda source, target: kernel_from_spelling(source, target, epsilon=values["epsilon"])
+
+
+_BUILDERS: dict[str, Callable[[dict[str, Any]], Any]] = {
+    "embeddings": _word_vectors,
+    "synonyms": _synonyms,
+    "tree": _tree,
+    "graph": _graph,
+    "attributes": _attributes,
+    "ratings": _ratings,
+    "costs": _costs,
+    "spelling": _spelling,
+}

@@ -1,0 +1,335 @@
+"""Options that several commands share, and what they stand for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from wassemble.cli.config import config_option
+from wassemble.errors import fail
+
+if TYPE_CHECKING:
+    from wassemble.ensemble import Options
+    from wassemble.inputs import PredictionFile
+    from wassemble.labels import LabelSpace
+
+__all__ = [
+    "FusionRequest",
+    "file_arguments",
+    "fusion_options",
+    "kernel_options",
+    "open_files",
+    "output_options",
+    "read_labels",
+    "split_names",
+]
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+_PATH = click.Path(path_type=Path)
+_SHOWN: Any = {"show_default": True}
+
+
+def _stack(*decorators: Callable[[Any], Any]) -> Callable[[Function], Function]:
+    def decorate(function: Function) -> Function:
+        for decorator in reversed(decorators):
+            function = decorator(function)
+        return function
+
+    return decorate
+
+
+class _Epsilon(click.ParamType):
+    name = "NUMBER|auto"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> float | str:
+        if value == "auto":
+            return "auto"
+        try:
+            return float(value)
+        except ValueError:
+            self.fail(f'must be a number or "auto"; got {value!r}.', param, ctx)
+
+
+class _Tolerance(click.ParamType):
+    name = "NUMBER|none"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> float | str:
+        if value == "none":
+            return "none"
+        try:
+            return float(value)
+        except ValueError:
+            self.fail(f'must be a number or "none"; got {value!r}.', param, ctx)
+
+
+file_arguments = _stack(
+    click.argument("files", nargs=-1, required=True, metavar="[MODEL=]FILE..."),
+    click.option("--id-column", help="Column of the sample ids."),
+    click.option("--label-column", help="Long tables: column of the labels."),
+    click.option("--score-column", help="Long tables: column of the scores."),
+    click.option(
+        "--labels",
+        multiple=True,
+        metavar="[MODEL=]FILE",
+        help="Labels that a model declares, one a line: those it could have answered.",
+    ),
+    click.option(
+        "--kind",
+        type=click.Choice(["multiclass", "multilabel"]),
+        help="Histograms or scores; detected if not given.",
+    ),
+)
+
+kernel_options = _stack(
+    click.option(
+        "--kernel",
+        "kernels",
+        multiple=True,
+        metavar="[MODEL=]FILE",
+        help="A kernel file: .npz, .parquet, or .csv with source, target, similarity.",
+    ),
+    click.option("--embeddings", type=_PATH, help="Word vectors: GloVe, word2vec, fastText, npz."),
+    click.option("--synonyms", type=_PATH, help="word, synonym and votes."),
+    click.option("--tree", type=_PATH, help="parent and child on each line."),
+    click.option("--graph", type=_PATH, help="Edges of a graph: two names, and a cost if any."),
+    click.option("--attributes", type=_PATH, help="A table: source labels x target labels."),
+    click.option("--costs", type=_PATH, help="A table of costs: source x target labels."),
+    click.option("--ratings", type=_PATH, help="A table of similarities: source x target labels."),
+    click.option(
+        "--confusion",
+        type=_PATH,
+        help="sample and true label: one kernel per model, from its mistakes on these samples.",
+    ),
+    click.option("--spelling", is_flag=True, help="Join labels with nearly the same spelling."),
+    click.option(
+        "--epsilon",
+        type=_Epsilon(),
+        default="auto",
+        help="How far mass travels; auto aims at a few neighbours for each label.",
+        **_SHOWN,
+    ),
+    click.option("--n-neighbors", type=int, help="Word vectors: keep so many, a sparse kernel."),
+    click.option("--prior", type=float, default=0.2, help="Confusion: trust in names.", **_SHOWN),
+)
+
+fusion_options = _stack(
+    click.option("--target", type=_PATH, help="Labels of the consensus, one a line; else all."),
+    click.option(
+        "--aliases",
+        type=_PATH,
+        help="Two columns: a name, and the target label that it stands for.",
+    ),
+    click.option("--fold", is_flag=True, help="Match names without case, _ and -."),
+    click.option(
+        "--samples",
+        type=click.Choice(["all", "common"]),
+        default="all",
+        help="Samples that any file has, or those that all have.",
+        **_SHOWN,
+    ),
+    click.option("--weights", metavar="MODEL=W,...", help="Weights, summing to 1; else equal."),
+    click.option("--balanced", is_flag=True, help="Algorithm 1, for histograms."),
+    click.option("--mass-penalty", type=float, help="Algorithm 2 with this penalty (paper: 2)."),
+    click.option(
+        "--rule",
+        type=click.Choice(["barycenter", "arithmetic", "geometric", "hellinger"]),
+        default="barycenter",
+        help="A mean is taken after each kernel alone.",
+        **_SHOWN,
+    ),
+    click.option(
+        "--leftover",
+        type=float,
+        default=0.05,
+        help="Say of a model on labels that it does not declare; 1: as on all others.",
+        **_SHOWN,
+    ),
+    click.option(
+        "--unobserved",
+        type=click.Choice(["spread", "renormalize", "drop"]),
+        default="spread",
+        help="What is made of scores that were not reported.",
+        **_SHOWN,
+    ),
+    click.option(
+        "--hard-confidence", type=float, default=0.9, help="Score of a bare label.", **_SHOWN
+    ),
+    click.option("--max-iterations", type=int, default=1000, help="Sweeps at most.", **_SHOWN),
+    click.option(
+        "--tolerance", type=_Tolerance(), default="1e-6", help="none: exactly so many.", **_SHOWN
+    ),
+    click.option("--n-top", type=int, help="Use only so many largest scores of each row."),
+    click.option("--n-threads", type=int, help="Threads; all cores if not given."),
+)
+
+output_options = _stack(
+    click.option("--json", "as_json", is_flag=True, help="Answer in JSON on standard output."),
+    click.option("--quiet", is_flag=True, help="No messages but errors."),
+    config_option,
+)
+
+
+def split_names(values: tuple[str, ...], what: str) -> tuple[dict[str, Path], Path | None]:
+    """``MODEL=FILE`` pairs, and the one FILE that is for all."""
+    named: dict[str, Path] = {}
+    shared: Path | None = None
+    for value in values:
+        name, sign, path = value.partition("=")
+        if sign and not Path(value).exists():
+            named[name] = Path(path)
+        elif shared is None:
+            shared = Path(value)
+        else:
+            fail(f"{what} for all models must be one; got {shared} and {value}.")
+    return named, shared
+
+
+def read_labels(path: Path) -> LabelSpace:
+    """Label names: one a line, or those of a prediction file."""
+    from wassemble.inputs import open_predictions
+    from wassemble.labels import LabelSpace
+
+    if path.suffix.lower() not in (".txt", ""):
+        with open_predictions(path) as file:
+            return file.labels
+    try:
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except UnicodeDecodeError:
+        fail(f"{path}: a list of labels must be UTF-8 text.")
+    except OSError as error:
+        fail(f"{path}: {(error.strerror or str(error)).lower()}.")
+    names = [line.strip() for line in lines if line.strip()]
+    if not names:
+        fail(f"{path}: must name at least one label; got none.")
+    return LabelSpace(names)
+
+
+@contextmanager
+def open_files(
+    files: tuple[str, ...],
+    *,
+    id_column: str | None,
+    label_column: str | None,
+    score_column: str | None,
+    labels: tuple[str, ...],
+    kind: Any,
+) -> Iterator[list[PredictionFile]]:
+    """The prediction files, open, in the order given."""
+    from wassemble.inputs import open_predictions
+
+    declared, for_all = split_names(labels, "--labels")
+    with ExitStack() as stack:
+        found = []
+        for value in files:
+            name, sign, rest = value.partition("=")
+            is_named = bool(sign) and not Path(value).exists()
+            path = Path(rest if is_named else value)
+            model = name if is_named else path.name.split(".")[0]
+            own = declared.get(model, for_all)
+            found.append(
+                stack.enter_context(
+                    open_predictions(
+                        path,
+                        model=model,
+                        id_column=id_column,
+                        label_column=label_column,
+                        score_column=score_column,
+                        labels=None if own is None else read_labels(own),
+                        kind=kind,
+                    )
+                )
+            )
+        strange = set(declared) - {file.model for file in found}
+        if strange:
+            fail(f"--labels must name a model; got {', '.join(sorted(strange))}.")
+        yield found
+
+
+@dataclass(frozen=True)
+class FusionRequest:
+    """The fusion options of a command, as Python takes them."""
+
+    target: LabelSpace | None
+    aliases: dict[str, str] | None
+    fold: bool
+    weights: dict[str, float] | None
+    options: Options
+
+    @classmethod
+    def of(cls, values: dict[str, Any]) -> FusionRequest:
+        """Read what the options name."""
+        import wassemble as ws
+        from wassemble.ensemble import Options
+
+        epsilon = values["epsilon"] if values["epsilon"] != "auto" else 0.3
+        if values["balanced"] and values["mass_penalty"] is not None:
+            fail("--balanced and --mass-penalty are two algorithms; got both.")
+        mass: Any = None
+        if values["balanced"]:
+            mass = ws.Balanced()
+        elif values["mass_penalty"] is not None:
+            mass = ws.Unbalanced(values["mass_penalty"], epsilon=epsilon)
+        rules: dict[str, Any] = {
+            "barycenter": ws.solve_barycenter,
+            "arithmetic": ws.arithmetic_mean,
+            "geometric": ws.geometric_mean,
+            "hellinger": ws.hellinger_mean,
+        }
+        tolerance = None if values["tolerance"] == "none" else values["tolerance"]
+        options = Options(
+            mass=mass,
+            rule=rules[values["rule"]],
+            tolerance=tolerance,
+            **{
+                name: values[name]
+                for name in (
+                    "leftover",
+                    "unobserved",
+                    "hard_confidence",
+                    "max_iterations",
+                    "n_top",
+                    "n_threads",
+                )
+            },
+        )
+        return cls(
+            target=None if values["target"] is None else read_labels(values["target"]),
+            aliases=None if values["aliases"] is None else _read_aliases(values["aliases"]),
+            fold=values["fold"],
+            weights=None if values["weights"] is None else _read_weights(values["weights"]),
+            options=options,
+        )
+
+
+def _read_weights(text: str) -> dict[str, float]:
+    found = {}
+    for part in text.split(","):
+        model, sign, number = part.rpartition("=")
+        try:
+            weight = float(number)
+        except ValueError:
+            weight = math.nan
+        if not sign or not math.isfinite(weight):
+            fail(f"--weights must read MODEL=NUMBER,MODEL=NUMBER; got {part!r}.")
+        found[model.strip()] = weight
+    return found
+
+
+def _read_aliases(path: Path) -> dict[str, str]:
+    """A table of two columns: a name, and the target label that it stands for."""
+    from wassemble.inputs.word_files import read_columns
+
+    what = "a name and the target label that it stands for"
+    found: dict[str, str] = {}
+    for number, fields in read_columns(path, what):
+        if len(fields) != 2:
+            fail(f"{path}, line {number}: must hold {what}; got {len(fields)} columns.")
+        if found.setdefault(fields[0], fields[1]) != fields[1]:
+            fail(f"{path}, line {number}: {fields[0]!r} must stand for one label; got two.")
+    return found

@@ -1,0 +1,187 @@
+"""What a fusion did with names, samples and what was not reported: its account."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from wassemble.ensemble.completion import describe_rule
+from wassemble.ensemble.plan import NO_ANSWER, Chunk, FusionPlan
+from wassemble.inputs import Predictions
+from wassemble.labels import enumerate_names
+from wassemble.solvers import Balanced, Status, solve_barycenter
+
+__all__ = ["FusionAccount", "ModelAccount"]
+
+
+@dataclass
+class ModelAccount:
+    """One model: what it brought, and what of it found no place."""
+
+    model: str
+    n_labels: int
+    n_matched: int
+    aliased: list[tuple[str, str]]
+    folded: list[tuple[str, str]]
+    unmatched: list[str]
+    lost_labels: list[str]  # their mass can go nowhere
+    is_hard: bool = False
+    n_answered: int = 0
+    n_partial: int = 0  # answers with scores that were not reported
+    unobserved_mass: float = 0.0  # summed over samples
+    lost_mass: float = 0.0  # summed over samples
+
+
+@dataclass
+class FusionAccount:
+    """Counts, gathered chunk by chunk; `to_dict` for machines, `lines` for people."""
+
+    plan: FusionPlan
+    kind_is_detected: bool
+    models: list[ModelAccount]
+    n_samples: int = 0
+    ends: Counter[int] = field(default_factory=Counter)
+    least_mass: float = np.inf
+    most_mass: float = 0.0
+
+    @classmethod
+    def of(cls, plan: FusionPlan, *, kind_is_detected: bool) -> FusionAccount:
+        """An account with nothing counted yet."""
+        models = [
+            ModelAccount(
+                member.model,
+                len(member.labels),
+                int((member.matching.positions >= 0).sum()),
+                list(member.matching.aliased),
+                list(member.matching.folded),
+                list(member.matching.unmatched),
+                [member.labels[i] for i in np.flatnonzero(member.lost).tolist()],
+            )
+            for member in plan.members
+        ]
+        return cls(plan, kind_is_detected, models)
+
+    def add(self, predictions: list[Predictions], chunk: Chunk) -> None:
+        """Count a chunk."""
+        self.n_samples += len(chunk.statuses)
+        self.ends.update(chunk.statuses.tolist())
+        mass = chunk.mass[chunk.statuses != NO_ANSWER]
+        self.least_mass = min(self.least_mass, float(mass.min(initial=np.inf)))
+        self.most_mass = max(self.most_mass, float(mass.max(initial=0)))
+        for index, (model, given) in enumerate(zip(self.models, predictions, strict=True)):
+            model.is_hard |= given.is_hard
+            model.n_answered += int(chunk.answered[index].sum())
+            model.lost_mass += float(chunk.lost_mass[index])
+            partial = np.isnan(given.scores).any(axis=1) & chunk.answered[index]
+            model.n_partial += int(partial.sum())
+            model.unobserved_mass += float(given.unobserved_mass[partial].sum())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, ready for JSON."""
+        plan, options = self.plan, self.plan.options
+        return {
+            "kind": plan.kind,
+            "kind_is_detected": self.kind_is_detected,
+            "n_samples": self.n_samples,
+            "n_target_labels": len(plan.target),
+            "rule": _rule_name(plan),
+            "mass": str(plan.mass) if options.rule is solve_barycenter else None,
+            "label_aware_weights": plan.is_label_aware,
+            "leftover": options.leftover if plan.is_label_aware else None,
+            "weights": {
+                m.model: float(w)
+                for m, w in zip(
+                    plan.members, np.atleast_2d(plan.weights.T).mean(axis=0), strict=True
+                )
+            },
+            "unobserved": describe_rule(options.unobserved, plan.kind),
+            "n_without_answer": self.ends.get(NO_ANSWER, 0),
+            "ends": {
+                Status(code).name.lower(): count
+                for code, count in sorted(self.ends.items())
+                if code != NO_ANSWER
+            },
+            "consensus_mass": [self.least_mass, self.most_mass] if self.most_mass else None,
+            "models": [vars(model) for model in self.models],
+        }
+
+    def lines(self) -> list[str]:
+        """What a person should know, one thing a line; the expected is not said."""
+        plan, options = self.plan, self.plan.options
+        how = "detected from the row sums" if self.kind_is_detected else "as declared"
+        said = [f"{plan.kind}, {how}"]
+        if plan.is_label_aware:
+            said.append(
+                "models declare different labels: one that does not declare a label keeps"
+                f" {options.leftover:.0%} of its weight there"
+            )
+        if options.rule is solve_barycenter:
+            said.append(f"barycenter, mass={plan.mass}")
+        for model in self.models:
+            said += [f"{model.model}: {note}" for note in self._notes(model)]
+        if any(m.n_partial for m in self.models):
+            said.append(f"unobserved scores: {describe_rule(options.unobserved, plan.kind)}")
+        silent = self.ends.get(NO_ANSWER, 0)
+        if silent:
+            said.append(f"no model answered {silent:,} of {self.n_samples:,} samples: left empty")
+        said += self._endings()
+        if plan.kind == "multiclass" and not isinstance(plan.mass, Balanced) and self.most_mass:
+            said.append(
+                f"each consensus was divided by its mass ({self.least_mass:.3g} to"
+                f" {self.most_mass:.3g})"
+            )
+        return said
+
+    def _notes(self, model: ModelAccount) -> list[str]:
+        notes = []
+        if model.aliased:
+            notes.append(f"by alias {_pairs(model.aliased)}")
+        if model.folded:
+            notes.append(f"by folded name {_pairs(model.folded)}")
+        if model.unmatched:
+            notes.append(
+                f"{len(model.unmatched)} of {model.n_labels} labels are not target labels by"
+                f" name: {enumerate_names(model.unmatched)}"
+            )
+        if model.lost_labels:
+            share = model.lost_mass / max(model.n_answered, 1)
+            notes.append(
+                f"{len(model.lost_labels)} labels lead nowhere and were left out, {share:.2g} of"
+                " mass a sample"
+            )
+        missing = self.n_samples - model.n_answered
+        if missing:
+            notes.append(f"no answer for {missing:,} of {self.n_samples:,} samples")
+        if model.is_hard:
+            notes.append(
+                f"hard labels, taken with confidence {self.plan.options.hard_confidence:g}"
+            )
+        if model.n_partial and not model.is_hard:
+            share = model.unobserved_mass / model.n_partial
+            notes.append(
+                f"{model.n_partial:,} answers were partial"
+                + (f", {share:.1%} of their mass unobserved" if share else "")
+            )
+        return notes
+
+    def _endings(self) -> list[str]:
+        fine = Status.CONVERGED
+        if self.plan.options.tolerance is None:
+            fine = Status.MAX_ITERATIONS
+        return [
+            f"{count:,} of {self.n_samples:,} samples: {Status(code).message}"
+            for code, count in sorted(self.ends.items())
+            if code not in (NO_ANSWER, fine)
+        ]
+
+
+def _pairs(pairs: list[tuple[str, str]]) -> str:
+    return enumerate_names([f"{a} -> {b}" for a, b in pairs], at_most=4)
+
+
+def _rule_name(plan: FusionPlan) -> str:
+    rule = plan.options.rule
+    return "barycenter" if rule is solve_barycenter else getattr(rule, "__name__", repr(rule))

@@ -1,0 +1,104 @@
+"""Scores that a model did not report: what stands for them.
+
+A top-5 list, a hard label and a model that keeps silent say less than a whole histogram.
+What they leave out is unobserved, not zero; the rules here say what is made of it.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+import numpy as np
+
+from wassemble._checks import fail
+from wassemble.inputs import Predictions
+
+__all__ = ["RULES", "Unobserved", "complete_scores", "describe_rule"]
+
+Unobserved = Literal["spread", "renormalize", "drop"]
+RULES: tuple[str, ...] = get_args(Unobserved)
+
+# A histogram read from a file may be off by rounding; more than this is another thing.
+_SUM_SLACK = 0.015
+
+
+def complete_scores(
+    predictions: Predictions, unobserved: Unobserved, *, hard_confidence: float
+) -> np.ndarray:
+    """Scores without nan, ``(n_samples, n_labels)``; rows without an answer are all 0.
+
+    Histograms come back with mass 1, unless ``unobserved`` is "drop".
+    """
+    scores, missing = predictions.scores, np.isnan(predictions.scores)
+    if missing.any():
+        scores = np.where(missing, 0, scores)
+    answered = predictions.answered
+    if predictions.kind == "multilabel":
+        return _complete_multilabel(scores, missing, answered, unobserved, predictions)
+    sums = scores.sum(axis=1, dtype=np.float64)
+    if predictions.is_hard:
+        factor = np.divide(hard_confidence, sums, out=np.zeros_like(sums), where=sums > 0)
+        scores, sums = scores * factor[:, None].astype(scores.dtype), sums * factor
+    n_missing = missing.sum(axis=1)
+    _check_sums(predictions, sums, n_missing, answered)
+    if unobserved == "spread":
+        left = np.clip(1 - sums, 0, None) / np.maximum(n_missing, 1)
+        scores = np.where(missing & answered[:, None], left[:, None], scores)
+        sums = scores.sum(axis=1, dtype=np.float64)
+    # With "drop" what was not reported stays out, and only whole rows are rounded to mass 1.
+    whole = answered if unobserved != "drop" else answered & (n_missing == 0)
+    divisor = np.where(whole, np.where(sums > 0, sums, 1), 1)
+    scores = scores / divisor[:, None]
+    return scores.astype(predictions.scores.dtype, copy=False)
+
+
+def _complete_multilabel(
+    scores: np.ndarray,
+    missing: np.ndarray,
+    answered: np.ndarray,
+    unobserved: Unobserved,
+    predictions: Predictions,
+) -> np.ndarray:
+    if unobserved == "renormalize":
+        fail(
+            'unobserved="renormalize" must go with histograms; got multi-label scores of'
+            f" {predictions.model!r}.",
+            hint='"spread" or "drop"',
+        )
+    if unobserved == "drop" or not missing.any():
+        return scores
+    # An unreported score lies between 0 and the smallest reported one.
+    smallest = np.where(missing, np.inf, scores).min(axis=1)
+    half = np.where(answered, smallest / 2, 0)
+    return np.where(missing, half[:, None], scores).astype(scores.dtype, copy=False)
+
+
+def _check_sums(
+    predictions: Predictions, sums: np.ndarray, n_missing: np.ndarray, answered: np.ndarray
+) -> None:
+    low = (n_missing == 0) & (sums < 1 - _SUM_SLACK) & answered
+    wrong = low | (sums > 1 + _SUM_SLACK)
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        hint = 'kind="multilabel" takes scores of any mass'
+        if low[row]:
+            hint += "; scores that were not reported must be left empty (nan), not 0"
+        fail(
+            f"histograms must sum to 1; got {sums[row]:.4g} at sample"
+            f" {predictions.samples[row]!r} of {predictions.model!r}.",
+            hint=hint,
+        )
+
+
+def describe_rule(unobserved: Unobserved, kind: str) -> str:
+    """The rule in words, for a report."""
+    if kind == "multilabel":
+        return {
+            "spread": "an unreported score counts as half of the row's smallest reported one",
+            "drop": "an unreported score counts as 0",
+        }[unobserved]
+    return {
+        "spread": "unreported mass is spread evenly over the model's unreported labels",
+        "renormalize": "reported scores are divided by their sum",
+        "drop": "unreported mass is left out",
+    }[unobserved]

@@ -1,0 +1,233 @@
+"""Why the consensus says what it says: where mass came from, and who disagrees."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from wassemble._arrays import log_quotient
+from wassemble._checks import check_count, fail
+from wassemble.ensemble.plan import Solved
+from wassemble.ensemble.tables import TableFusion
+from wassemble.kernels import DenseKernel, Kernel, SparseKernel
+from wassemble.solvers import solve_barycenter
+
+__all__ = ["Contribution", "Disagreement", "Explanation", "explain", "find_disagreement"]
+
+
+@dataclass(frozen=True)
+class Contribution:
+    """What one label of one model sent to a consensus label."""
+
+    model: str
+    label: str
+    score: float  # that the model gave it, as it was fused
+    percent: float  # of the consensus label's mass, over all models
+    percent_of_model: float  # of what this model sent
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Where the mass of one consensus label of one sample came from, largest share first.
+
+    Without convergence the shares are those of the last sweep: ``converged`` says so.
+    """
+
+    sample: str
+    label: str
+    score: float
+    converged: bool
+    contributions: tuple[Contribution, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, ready for JSON."""
+        return vars(self) | {"contributions": [vars(c) for c in self.contributions]}
+
+    def __str__(self) -> str:
+        rows = [
+            f"  {c.percent:5.1f} %  {c.model}: {c.label} (scored {c.score:.3g})"
+            for c in self.contributions
+        ]
+        doubt = "" if self.converged else ", not converged: shares of the last sweep"
+        return "\n".join([f"{self.sample}: {self.label} {self.score:.3g}{doubt}", *rows])
+
+
+def explain(
+    fusion: TableFusion, sample: Any, label: str | None = None, *, n_largest: int = 10
+) -> Explanation:
+    """Which labels of which models sent the mass of a consensus label, in percent.
+
+    Parameters
+    ----------
+    fusion : TableFusion
+        What `fuse_tables` returned, by the barycenter.
+    sample : str or int
+        Its id.
+    label : str, optional
+        A target label; the consensus' first if not given.
+    n_largest : int
+        Contributions to keep.
+
+    Examples
+    --------
+    >>> from wassemble import Predictions, fuse_tables, kernel_from_ratings
+    >>> model = Predictions("cars", ["x"], ["sedan", "coupe", "bicycle"], [[0.3, 0.4, 0.3]])
+    >>> kernel = kernel_from_ratings(
+    ...     [[1, 0], [1, 0], [0, 1]], ["sedan", "coupe", "bicycle"], ["car", "bicycle"]
+    ... )
+    >>> fusion = fuse_tables([model], kernel=kernel, target=["car", "bicycle"])
+    >>> print(explain(fusion, "x", "car"))
+    x: car 0.7
+       57.1 %  cars: coupe (scored 0.4)
+       42.9 %  cars: sedan (scored 0.3)
+    """
+    n_largest = check_count(n_largest, "n_largest")
+    _need_barycenter(fusion)
+    row = fusion.row(sample)
+    scores = fusion.consensus.scores[row]
+    solved = fusion.plan.solve_sample(fusion.members, row)
+    place = int(np.nanargmax(scores)) if label is None else fusion.plan.target.position(label)
+    result = solved.result
+    weights = np.asarray(result.problem.weights)
+    own = weights if weights.ndim == 1 else weights[:, place]
+    sent = [np.asarray(mass) for mass in result.mass_sent(place)]
+    within = [np.asarray(share) for share in result.contributions(place)]
+    total = sum(float(w * s.sum()) for w, s in zip(own, sent, strict=True)) or 1.0
+    found = []
+    for index, model in enumerate(solved.voting):
+        member = fusion.plan.members[model]
+        given = np.exp(result.problem.log_histogram(index, 0))
+        found += [
+            Contribution(
+                member.model,
+                member.labels[i],
+                float(given[i]),
+                float(100 * own[index] * sent[index][i] / total),
+                float(within[index][i]),
+            )
+            for i in np.argsort(-sent[index], kind="stable")[:n_largest]
+            if sent[index][i] > 0
+        ]
+    found.sort(key=lambda c: -c.percent)
+    return Explanation(
+        str(fusion.consensus.samples[row]),
+        fusion.plan.target[place],
+        float(scores[place]),
+        bool(np.all(result.converged)),
+        tuple(found[:n_largest]),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Disagreement:
+    """How far each model is from the consensus, sample by sample.
+
+    Attributes
+    ----------
+    transport : array of shape (n_models, n_samples)
+        Mean cost of moving a unit of the model's mass onto the consensus. The cost of a
+        pair of labels is minus the log of its similarity, relative to the most similar
+        target label: in units of epsilon, and 0 for staying. nan where the model gave no
+        answer.
+    apart : array of shape (n_models, n_samples)
+        Share of mass that transport could not bring to the consensus, because the kernel
+        joins too few labels (total variation).
+    """
+
+    samples: np.ndarray
+    models: tuple[str, ...]
+    transport: np.ndarray
+    apart: np.ndarray
+
+    @property
+    def score(self) -> np.ndarray:
+        """Disagreement of each sample: transport plus what stayed apart, mean over models."""
+        total = self.transport + self.apart
+        seen = ~np.isnan(total)
+        count = np.maximum(seen.sum(axis=0), 1)
+        return np.where(seen, total, 0).sum(axis=0) / count
+
+    def most(self, n_samples: int = 10) -> list[dict[str, Any]]:
+        """The samples that models disagree about most, as rows of a table."""
+        score = self.score
+        order = np.argsort(-score, kind="stable")[: check_count(n_samples, "n_samples")]
+        total = self.transport + self.apart
+        return [
+            {
+                "sample": str(self.samples[i]),
+                "disagreement": float(score[i]),
+                **{
+                    model: None if np.isnan(total[m, i]) else float(total[m, i])
+                    for m, model in enumerate(self.models)
+                },
+            }
+            for i in order
+        ]
+
+
+def find_disagreement(fusion: TableFusion) -> Disagreement:
+    """How far each model is from the consensus on each sample, in transport cost.
+
+    Examples
+    --------
+    >>> from wassemble import Predictions, fuse_tables
+    >>> a = Predictions("a", ["x", "y"], ["cat", "dog"], [[0.9, 0.1], [0.9, 0.1]])
+    >>> b = Predictions("b", ["x", "y"], ["cat", "dog"], [[0.8, 0.2], [0.1, 0.9]])
+    >>> find_disagreement(fuse_tables([a, b])).most(1)[0]["sample"]
+    'y'
+    """
+    _need_barycenter(fusion)
+    plan = fusion.plan
+    size = (len(plan.members), fusion.consensus.n_samples)
+    transport, apart = np.full(size, np.nan), np.full(size, np.nan)
+    costed: dict[int, Kernel] = {}
+    for rows, solved in plan.solve_all(fusion.members):
+        for index, model in enumerate(solved.voting):
+            kernel = plan.members[model].kernel
+            if id(kernel) not in costed:
+                costed[id(kernel)] = _times_cost(kernel)
+            found = _distances(solved, index, costed[id(kernel)])
+            transport[model, rows], apart[model, rows] = found
+    names = tuple(member.model for member in plan.members)
+    return Disagreement(fusion.consensus.samples, names, transport, apart)
+
+
+def _distances(solved: Solved, index: int, costed: Kernel) -> tuple[np.ndarray, np.ndarray]:
+    """Transport cost of a model to the consensus and what stayed apart, per sample."""
+    result, problem = solved.result, solved.result.problem
+    kernel = problem.kernels[index]
+    log_v = np.asarray(result.log_scalings())[index]
+    log_histograms = np.stack(
+        [problem.log_histogram(index, sample) for sample in range(problem.n_samples)]
+    )
+    log_u = problem.mass.exponent * log_quotient(log_histograms, kernel.log_apply(log_v))
+    cost = np.exp(log_u + costed.log_apply(log_v)).sum(axis=1)
+    arrived = np.exp(kernel.log_apply_transpose(log_u) + log_v)
+    mass = arrived.sum(axis=1)
+    consensus = np.asarray(result.barycenters, dtype=np.float64)
+    shares = consensus / np.where(consensus.sum(axis=1) > 0, consensus.sum(axis=1), 1)[:, None]
+    moved = arrived / np.where(mass > 0, mass, 1)[:, None]
+    return cost / np.where(mass > 0, mass, 1), np.abs(moved - shares).sum(axis=1) / 2
+
+
+def _times_cost(kernel: Kernel) -> Kernel:
+    """K_ij times its own cost, -log(K_ij / largest of row i)."""
+    if kernel.is_diagonal:
+        return DenseKernel(np.zeros(kernel.shape))
+    if isinstance(kernel, SparseKernel):
+        matrix = kernel.to_sparse().tocsr(copy=True)
+        largest = matrix.max(axis=1).toarray().ravel()
+        rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+        matrix.data = matrix.data * -np.log(matrix.data / largest[rows])
+        return SparseKernel(matrix)
+    dense = np.asarray(kernel.to_dense(), dtype=np.float64)
+    largest = dense.max(axis=1, keepdims=True)
+    relative = np.divide(dense, largest, out=np.ones_like(dense), where=dense > 0)
+    return DenseKernel(dense * -np.log(relative))
+
+
+def _need_barycenter(fusion: TableFusion) -> None:
+    if fusion.plan.options.rule is not solve_barycenter:
+        fail("couplings explain a barycenter; got a fusion by a mean, which has none.")

@@ -1,0 +1,266 @@
+"""`fuse_tables`: predictions with names, over label sets that may differ."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from wassemble._checks import fail
+from wassemble.ensemble.account import FusionAccount
+from wassemble.ensemble.plan import NO_ANSWER, FusionPlan, Options
+from wassemble.errors import ConvergenceWarning
+from wassemble.inputs import Kind, Predictions, frame_from_predictions, predictions_from_frame
+from wassemble.labels import LabelSpace, enumerate_names
+from wassemble.solvers import Status
+
+__all__ = ["TableFusion", "align_samples", "common_kind", "fuse_tables", "warn_of"]
+
+
+@dataclass(frozen=True, eq=False)
+class TableFusion:
+    """A consensus with names, and all that led to it.
+
+    Attributes
+    ----------
+    consensus : Predictions
+        Over the target labels; a row of nan where no model answered.
+    statuses : array of shape (n_samples,)
+        How each sample ended, codes of `Status`; -1 where no model answered.
+    account : FusionAccount
+        What was matched, what was missing, which rules filled in.
+    members : list of Predictions
+        The models on the samples of the consensus, in its order.
+    """
+
+    consensus: Predictions
+    statuses: np.ndarray
+    account: FusionAccount
+    plan: FusionPlan
+    members: list[Predictions]
+    frame: Any = None  # the first data frame that was given
+
+    @property
+    def report(self) -> str:
+        """The account in words."""
+        return "\n".join(self.account.lines())
+
+    def to_frame(self, like: Any = None) -> Any:
+        """The consensus as a data frame of the library of ``like``, or of the first one given."""
+        like = self.frame if like is None else like
+        if like is None:
+            fail("there must be a data frame to be like; the models were none.")
+        return frame_from_predictions(self.consensus, like)
+
+    def row(self, sample: Any) -> int:
+        """Place of a sample, by its id."""
+        samples = [str(found) for found in self.consensus.samples.tolist()]
+        if str(sample) not in samples:
+            shown = enumerate_names(samples[:4])
+            fail(f"the sample must be one of those fused, such as {shown}; got {sample!r}.")
+        return samples.index(str(sample))
+
+    def __repr__(self) -> str:
+        return (
+            f"TableFusion({len(self.members)} models, {self.consensus.n_samples:,} samples,"
+            f" {len(self.plan.target):,} target labels)"
+        )
+
+
+def fuse_tables(
+    models: Mapping[str, Any] | Sequence[Predictions],
+    *,
+    kernel: Any = None,
+    target: LabelSpace | Iterable[str] | None = None,
+    weights: Any = None,
+    kind: Kind | None = None,
+    aliases: Mapping[str, str] | None = None,
+    fold: bool = False,
+    samples: Literal["all", "common"] = "all",
+    **options: Any,
+) -> TableFusion:
+    """Fuse models by the names of their samples and labels.
+
+    Parameters
+    ----------
+    models : dict of name to data frame or Predictions, or list of Predictions
+        Data frames (pandas, polars, pyarrow ...) have a column of sample ids and one
+        column per label, or are long: ``sample``, ``label``, ``score``. An empty score was
+        not reported; it is not 0.
+    kernel : optional
+        From each model's labels to the target labels: one `LabelledKernel` for all, a dict
+        or list with one per model, an array, or a function of ``(source, target)`` label
+        spaces. Without one, labels go where their names go.
+    target : list of str, optional
+        The labels of the consensus; the union of the models' labels if not given.
+    weights : dict of model name to weight, or array, optional
+        On the simplex; uniform if not given.
+    kind : {"multiclass", "multilabel"}, optional
+        Detected if not given: histograms if every row sums to 1.
+    aliases : dict of str to str, optional
+        Names that stand for target labels.
+    fold : bool
+        Match names without regard to case, underscores, hyphens and repeated spaces.
+    samples : {"all", "common"}
+        Samples that any model has, or those that all have. A model that did not answer a
+        sample has no vote on it.
+    mass : Balanced or Unbalanced, optional
+        If not given, `Balanced` for histograms over the same labels, else the paper's
+        ``Unbalanced(2, epsilon=0.3)``.
+    rule : callable
+        `solve_barycenter`, or a mean such as `arithmetic_mean`, taken after each model was
+        carried to the target labels by its kernel alone.
+    leftover : float
+        Share of its weight that a model keeps on target labels that it does not declare
+        but that its kernel reaches (where it does not reach them it has no say); 1 turns
+        label-aware weights off.
+    unobserved : {"spread", "renormalize", "drop"}
+        What is made of the mass that a histogram does not report: spread over the labels
+        not reported, reported scores divided by their sum, or left out.
+    hard_confidence : float
+        Score of a label that was named without one.
+    max_iterations, tolerance, debias, n_top, n_threads
+        As in `solve_barycenter`.
+
+    Returns
+    -------
+    fusion : TableFusion
+
+    Examples
+    --------
+    >>> cars = Predictions("cars", ["x"], ["sedan", "bicycle"], [[0.7, 0.3]])
+    >>> bikes = Predictions("bikes", ["x"], ["car", "bicycle", "tandem"], [[0.4, 0.5, 0.1]])
+    >>> fusion = fuse_tables([cars, bikes], aliases={"sedan": "car"})
+    >>> fusion.consensus.labels.names
+    ('car', 'bicycle', 'tandem')
+    >>> fusion.consensus.scores.round(2)
+    array([[0.5 , 0.38, 0.12]])
+    """
+    predictions, frame = _read_models(models, kind)
+    found, detected = common_kind(predictions, kind)
+    plan = FusionPlan(
+        [(p.model, p.labels) for p in predictions],
+        found,
+        target=None if target is None else _as_space(target),
+        kernel=kernel,
+        weights=weights,
+        aliases=aliases,
+        fold=fold,
+        options=_read_options(options),
+    )
+    members = align_samples(predictions, samples)
+    chunk = plan.fuse(members)
+    account = FusionAccount.of(plan, kind_is_detected=detected)
+    account.add(members, chunk)
+    consensus = Predictions("consensus", members[0].samples, plan.target, chunk.scores, kind=found)
+    warn_of(account)
+    return TableFusion(consensus, chunk.statuses, account, plan, members, frame)
+
+
+def _read_models(
+    models: Mapping[str, Any] | Sequence[Predictions], kind: Kind | None
+) -> tuple[list[Predictions], Any]:
+    frame = None
+    found = []
+    pairs = models.items() if isinstance(models, Mapping) else [(None, m) for m in models]
+    for name, given in pairs:
+        if isinstance(given, Predictions):
+            found.append(given if name is None else given._with(model=str(name)))
+        elif name is None:
+            fail(
+                f"models must be Predictions or a dict of names to tables; got a list with a"
+                f" {type(given).__name__}.",
+                hint='{"my model": table, ...} names them',
+            )
+        else:
+            found.append(predictions_from_frame(given, str(name), kind=kind))
+            frame = given if frame is None else frame
+    if not found:
+        fail("there must be at least one model; got none.")
+    return found, frame
+
+
+def common_kind(predictions: Sequence[Any], kind: Kind | None) -> tuple[Kind, bool]:
+    """What all models are, and whether that was detected; predictions or open files."""
+    if kind is not None:
+        return kind, False
+    kinds = {p.model: p.kind for p in predictions}
+    if len(set(kinds.values())) > 1:
+        each = ", ".join(f"{model} {found}" for model, found in kinds.items())
+        fail(
+            f"models must be all multi-class or all multi-label; got {each}.",
+            hint='declare it: kind="multilabel" takes rows of any mass',
+        )
+    return predictions[0].kind, all(p.kind_is_detected for p in predictions)
+
+
+def _as_space(target: Iterable[str]) -> LabelSpace:
+    return target if isinstance(target, LabelSpace) else LabelSpace(target)
+
+
+def _read_options(options: dict[str, Any]) -> Options:
+    known = list(Options.__dataclass_fields__)
+    for name in options:
+        if name not in known:
+            raise TypeError(
+                f"fuse_tables() got an unexpected option {name!r}; it knows {', '.join(known)}."
+            )
+    return Options(**options)
+
+
+def align_samples(
+    predictions: Sequence[Predictions], samples: Literal["all", "common"] = "all"
+) -> list[Predictions]:
+    """The same samples in the same order for every model; a row of nan where one has none."""
+    if samples not in ("all", "common"):
+        fail(f'`samples` must be "all" or "common"; got {samples!r}.')
+    first = predictions[0].samples
+    if all(np.array_equal(p.samples, first) for p in predictions):
+        return list(predictions)
+    ids = [_comparable(p.samples, predictions) for p in predictions]
+    if samples == "all":
+        wanted = list(dict.fromkeys(sample for each in ids for sample in each))
+    else:
+        common = set(ids[0]).intersection(*ids[1:])
+        wanted = [sample for sample in ids[0] if sample in common]
+        if not wanted:
+            fail(
+                "models must have samples in common; got none.",
+                hint=f"ids look like {', '.join(repr(each[0]) for each in ids if each)}",
+            )
+    names = np.empty(len(wanted), dtype=object)
+    names[:] = wanted
+    if all(isinstance(sample, int) for sample in wanted):
+        names = np.array(wanted, dtype=np.int64)
+    aligned = []
+    for given, each in zip(predictions, ids, strict=True):
+        place = {sample: row for row, sample in enumerate(each)}
+        rows = np.array([place.get(sample, -1) for sample in wanted], dtype=np.int64)
+        scores = given.scores[rows]
+        scores[rows < 0] = np.nan
+        aligned.append(given._with(samples=names, scores=scores))
+    return aligned
+
+
+def _comparable(samples: np.ndarray, predictions: Sequence[Predictions]) -> list[Any]:
+    """Ids as a list: whole numbers if all models have such, else texts."""
+    if all(p.samples.dtype.kind == "i" for p in predictions):
+        return samples.tolist()
+    return [str(sample) for sample in samples.tolist()]
+
+
+def warn_of(account: FusionAccount) -> None:
+    """Warn of samples that nobody answered or that did not end well."""
+    fine = Status.CONVERGED if account.plan.options.tolerance else Status.MAX_ITERATIONS
+    for code, count in sorted(account.ends.items()):
+        if code == fine:
+            continue
+        message = "no model answered" if code == NO_ANSWER else Status(code).message
+        warnings.warn(
+            f"{count:,} of {account.n_samples:,} samples: {message}.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )

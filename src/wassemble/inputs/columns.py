@@ -1,0 +1,140 @@
+"""Columns of data frames as sample ids, label names and scores, through narwhals.
+
+Leaves to `layout` which column is which.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from wassemble._checks import fail
+from wassemble._extras import load_extra
+from wassemble.inputs.layout import ColumnType, LongLayout
+from wassemble.inputs.long_tables import LongTable
+from wassemble.labels import LabelSpace
+
+__all__ = [
+    "column_type",
+    "load_narwhals",
+    "read_ids",
+    "read_label_names",
+    "read_long_table",
+    "read_scores",
+]
+
+# Above this, a float64 no longer holds every whole number.
+_LARGEST_WHOLE = 2**53
+
+
+def load_narwhals() -> Any:
+    """The narwhals module."""
+    return load_extra("narwhals", "tables", purpose="reading data frames")
+
+
+def column_type(series: Any) -> ColumnType:
+    """What a column holds."""
+    nw = load_narwhals()
+    dtype = series.dtype
+    if dtype == nw.String:
+        return "text"
+    if dtype == nw.Boolean or dtype.is_integer() or dtype.is_float():
+        return "number"
+    values = series.drop_nulls()
+    if len(values) == 0 and dtype in (nw.Object, nw.Unknown):
+        return "empty"
+    if dtype in (nw.Object, nw.Categorical, nw.Enum):
+        # Categories may be of any type, and objects are.
+        value = values.to_list()[0] if len(values) else ""
+        return "text" if isinstance(value, str) else "number" if _is_number(value) else "other"
+    return "other"
+
+
+def read_ids(series: Any) -> list[Any]:
+    """Sample ids of each row; whole numbers that are stored as floats become integers."""
+    nw = load_narwhals()
+    if series.dtype == nw.Boolean:
+        fail("sample ids must be text or whole numbers; got a column of True and False.")
+    empty = np.flatnonzero(np.asarray(series.is_null().to_numpy(), dtype=bool))
+    if empty.size:
+        fail(f"every row must have a sample id; got none at row {int(empty[0])}.")
+    if not series.dtype.is_float():
+        return list(series.to_list())
+    values = series.cast(nw.Float64).to_numpy()
+    wrong = np.flatnonzero(~((values == np.floor(values)) & (np.abs(values) <= _LARGEST_WHOLE)))
+    if wrong.size:
+        row = int(wrong[0])
+        fail(f"sample ids must be text or whole numbers; got {values[row]!s} at row {row}.")
+    return list(values.astype(np.int64).tolist())
+
+
+def read_label_names(series: Any, name: str) -> list[str | None]:
+    """Label of each row, None where there is none; whole numbers become text."""
+    empty = np.asarray(series.is_null().to_numpy(), dtype=bool)
+    names: list[str | None] = []
+    for row, (value, is_empty) in enumerate(zip(series.to_list(), empty, strict=True)):
+        if is_empty or value == "":
+            names.append(None)
+        elif isinstance(value, str):
+            names.append(value)
+        elif isinstance(value, int | np.integer) and not isinstance(value, bool):
+            names.append(str(value))
+        else:
+            fail(f"the column {name!r} must hold the names of labels; got {value!r} at row {row}.")
+    return names
+
+
+def read_scores(frame: Any, names: Sequence[str]) -> np.ndarray:
+    """Columns ``names`` as one array: float32 if all of them are, float64 otherwise.
+
+    What is missing is nan.
+    """
+    nw = load_narwhals()
+    schema = frame.schema
+    types = {schema[name] for name in names}
+    if len(types) == 1 and types <= {nw.Float32(), nw.Float64()}:
+        return np.array(frame[:, list(names)].to_numpy(), order="C")
+    scores = np.empty((len(frame), len(names)))
+    for place, name in enumerate(names):
+        scores[:, place] = _read_numbers(frame.get_column(name), name)
+    return scores
+
+
+def read_long_table(
+    ids: Sequence[Any], frame: Any, layout: LongLayout, declared: LabelSpace | None, **options: Any
+) -> LongTable:
+    """The rows of a long table, whose ``ids`` have been read."""
+    names = read_label_names(frame.get_column(layout.label_column), layout.label_column)
+    scores = None
+    if layout.score_column is not None:
+        scores = read_scores(frame, [layout.score_column])[:, 0]
+    return LongTable(ids, names, scores, declared, **options)
+
+
+def _read_numbers(series: Any, name: str) -> np.ndarray:
+    nw = load_narwhals()
+    kind = column_type(series)
+    n_missing = series.null_count()
+    if kind == "number" and series.dtype != nw.Object:
+        # pyarrow would not cast whole numbers beyond 2**53.
+        is_plain = series.dtype.is_integer() and n_missing == 0
+        numbers = series if is_plain else series.cast(nw.Float64)
+        return np.asarray(numbers.to_numpy(), dtype=np.float64)
+    if kind in ("empty", "text") and n_missing == len(series):
+        return np.full(len(series), np.nan)
+    values = series.drop_nulls().to_list()
+    example = next((value for value in values if not _is_number(value)), None)
+    if kind != "number" or example is not None:
+        got = f"{series.dtype}" if example is None else f"{example!r} ({series.dtype})"
+        fail(
+            f"the column {name!r} must hold scores, as numbers; got {got}.",
+            hint="`labels` lists the columns that are labels; a long table has the columns"
+            " 'sample', 'label' and 'score'",
+        )
+    return np.array([v if _is_number(v) else np.nan for v in series.to_list()], dtype=float)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, bool | int | float | np.bool_ | np.integer | np.floating)

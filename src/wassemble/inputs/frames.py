@@ -1,0 +1,191 @@
+"""Data frames in, predictions out, and back: pandas, polars, pyarrow, what narwhals knows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from wassemble._checks import fail
+from wassemble.inputs.columns import (
+    column_type,
+    load_narwhals,
+    read_ids,
+    read_long_table,
+    read_scores,
+)
+from wassemble.inputs.layout import ColumnChoice, Index, WideLayout, choose_columns, find_layout
+from wassemble.inputs.predictions import Kind, Predictions
+from wassemble.inputs.sources import blame
+
+__all__ = ["frame_from_predictions", "predictions_from_frame"]
+
+
+def predictions_from_frame(
+    frame: Any,
+    model: str,
+    *,
+    id_column: str | None = None,
+    label_column: str | None = None,
+    score_column: str | None = None,
+    labels: Iterable[str] | None = None,
+    kind: Kind | None = None,
+) -> Predictions:
+    """Predictions of one model from a wide or a long data frame.
+
+    A wide frame has one row per sample: its id, and one column per label. A long frame has
+    one row per sample and label, with the columns "sample", "label" and "score"; without
+    "score", the labels are hard. What is missing or not listed is nan: unobserved, not 0.
+    A sample whose label is missing or empty is an abstention.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame, polars.DataFrame, pyarrow.Table or other
+        Any eager data frame that narwhals knows.
+    model : str
+        Name of the model.
+    id_column : str, optional
+        Column, or index of a pandas frame, with the sample ids. If not given: the column
+        called "sample", "sample_id" or "id"; else an index of a pandas frame that does not
+        just count its rows; else the only column of text.
+    label_column, score_column : str, optional
+        Columns of a long frame, if they are not called "label" and "score". With either
+        of them, other columns are not read.
+    labels : iterable of str, optional
+        Of a wide frame, the columns that are labels; others are not read. Of a long frame,
+        every label that the model could have named.
+    kind : {"multiclass", "multilabel"}, optional
+        Detected if not given.
+
+    Returns
+    -------
+    Predictions
+        float32 if every score is, float64 otherwise.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> wide = pa.table({"sample": ["a", "b"], "cat": [0.9, 0.2], "dog": [0.1, 0.8]})
+    >>> predictions_from_frame(wide, "tiny")
+    Predictions('tiny': 2 samples x 2 labels, multiclass)
+    >>> long = pa.table({"sample": ["a", "b"], "label": ["cat", "dog"], "score": [0.9, 0.8]})
+    >>> predictions_from_frame(long, "tiny").scores
+    array([[0.9, nan],
+           [nan, 0.8]])
+    """
+    if not isinstance(model, str) or not model:
+        fail(f"the model must have a name; got {model!r}.")
+    choice = choose_columns(id_column, label_column, score_column, labels)
+    with blame(f"the table of {model!r}", "a data frame that can be read"):
+        table = _as_narwhals(frame)
+        index = _index_of(table)
+        layout = find_layout(table.columns, _typed(table), choice, index=index)
+        ids = read_ids(_id_series(table, layout.id_column))
+        is_hard = False
+        if isinstance(layout, WideLayout):
+            found, scores = layout.labels, read_scores(table, layout.labels.names)
+        else:
+            listed = read_long_table(ids, table, layout, choice.labels)
+            ids, found, is_hard = listed.ids, listed.labels, listed.is_hard
+            scores = next(listed.blocks(max(1, len(ids))), np.empty((0, len(found))))
+    return Predictions(model, ids, found, scores, kind=kind, is_hard=is_hard)
+
+
+def frame_from_predictions(
+    predictions: Predictions, like: Any, *, id_column: str | None = None
+) -> Any:
+    """A wide data frame of the predictions, of the same library as ``like``.
+
+    Parameters
+    ----------
+    predictions : Predictions
+    like : pandas.DataFrame, polars.DataFrame, pyarrow.Table or other
+        Gives the library and the name of the column of ids. If it is a pandas frame with
+        ids in its index, so is the result.
+    id_column : str, optional
+        Name of the column of ids, if not that of ``like``.
+
+    Returns
+    -------
+    frame
+        One row per sample: its id, and one column per label, null where the score is nan.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> tiny = Predictions("tiny", ["a"], ["cat", "dog"], [[0.9, float("nan")]])
+    >>> like = pa.table({"id": ["x"], "cow": [1.0]})
+    >>> frame_from_predictions(tiny, like).to_pydict()
+    {'id': ['a'], 'cat': [0.9], 'dog': [None]}
+    """
+    nw = load_narwhals()
+    with blame("`like`", "a data frame that can be read"):
+        table = _as_narwhals(like)
+        index = _index_of(table)
+        if id_column is None:
+            id_column = find_layout(
+                table.columns, _typed(table), ColumnChoice(), index=index
+            ).id_column
+        elif index is not None and index.name == id_column and id_column not in table.columns:
+            id_column = None
+    if id_column in predictions.labels:
+        fail(
+            f"the column of sample ids must not be called like a label; got {id_column!r}.",
+            hint="`id_column` gives it another name",
+        )
+    ids = predictions.samples.tolist()
+    columns: dict[str, Any] = {} if id_column is None else {id_column: ids}
+    scores = np.asfortranarray(predictions.scores)  # each column contiguous
+    columns |= {label: scores[:, place] for place, label in enumerate(predictions.labels)}
+    made = nw.from_dict(columns, backend=nw.get_native_namespace(table))
+    if np.isnan(scores).any() and not made.implementation.is_pandas_like():
+        made = made.with_columns(
+            *[made.get_column(label).fill_nan(None) for label in predictions.labels]
+        )
+    native = made.to_native()
+    if id_column is None:
+        namespace = nw.get_native_namespace(table)
+        native.index = namespace.Index(ids, name=nw.maybe_get_index(table).name)
+    return native
+
+
+def _as_narwhals(frame: Any) -> Any:
+    nw = load_narwhals()
+    try:
+        return nw.from_native(frame, eager_only=True)
+    except TypeError:
+        lazy = hasattr(frame, "collect")
+        fail(
+            f"the table must be a data frame in memory; got an object of type"
+            f" {type(frame).__module__.split('.')[0]}.{type(frame).__name__}.",
+            hint="`.collect()` makes one" if lazy else "`Predictions` takes arrays with names",
+        )
+    except nw.exceptions.DuplicateError as error:
+        got = ", ".join(line.removeprefix("- ") for line in str(error).splitlines()[1:])
+        fail(f"the names of columns must differ; got {got}.")
+
+
+def _index_of(table: Any) -> Index | None:
+    """The index of a pandas frame, unless it only counts the rows."""
+    nw = load_narwhals()
+    index = nw.maybe_get_index(table)
+    if index is None or isinstance(index, nw.get_native_namespace(table).RangeIndex):
+        return None
+    if getattr(index, "nlevels", 1) > 1:
+        fail(
+            f"the index of the table must have one level; got {index.nlevels}.",
+            hint="`frame.reset_index()` makes columns of them",
+        )
+    return Index(index.name if isinstance(index.name, str) else None)
+
+
+def _id_series(table: Any, id_column: str | None) -> Any:
+    nw = load_narwhals()
+    if id_column is not None:
+        return table.get_column(id_column)
+    return nw.from_native(nw.maybe_get_index(table).to_series(), series_only=True)
+
+
+def _typed(table: Any) -> Any:
+    return lambda name: column_type(table.get_column(name))

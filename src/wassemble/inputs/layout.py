@@ -1,0 +1,218 @@
+"""Which column of a table is what: sample ids, label names, scores.
+
+Knows names and types of columns only, not the library or file that they come from. What
+cannot be told is an error; nothing is guessed beyond the rules of `find_layout`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from wassemble._checks import fail
+from wassemble.labels import LabelSpace, enumerate_names
+
+__all__ = [
+    "ID_NAMES",
+    "ColumnChoice",
+    "ColumnType",
+    "Index",
+    "LongLayout",
+    "WideLayout",
+    "choose_columns",
+    "find_layout",
+    "free_id_name",
+]
+
+# Names by which a column of sample ids is recognised; the first one is written.
+ID_NAMES = ("sample", "sample_id", "id")
+
+ColumnType = Literal["text", "number", "empty", "other"]
+
+
+@dataclass(frozen=True)
+class ColumnChoice:
+    """What the user said about the columns; None where nothing was said."""
+
+    id_column: str | None = None
+    label_column: str | None = None
+    score_column: str | None = None
+    labels: LabelSpace | None = None
+
+
+@dataclass(frozen=True)
+class Index:
+    """Row names that a table keeps apart from its columns, as pandas does."""
+
+    name: str | None
+
+
+@dataclass(frozen=True)
+class WideLayout:
+    """One row per sample, one column per label; ``id_column`` None stands for the index."""
+
+    id_column: str | None
+    labels: LabelSpace
+
+
+@dataclass(frozen=True)
+class LongLayout:
+    """One row per sample and label; without ``score_column``, the labels are hard."""
+
+    id_column: str | None
+    label_column: str
+    score_column: str | None
+
+
+def choose_columns(
+    id_column: str | None,
+    label_column: str | None,
+    score_column: str | None,
+    labels: Iterable[str] | None,
+) -> ColumnChoice:
+    """The user's choice, checked as far as it can be without a table."""
+    named = {"id_column": id_column, "label_column": label_column, "score_column": score_column}
+    taken: dict[str, str] = {}
+    for option, name in named.items():
+        if name is None:
+            continue
+        if not isinstance(name, str):
+            fail(f"`{option}` must be the name of a column; got {name!r}.")
+        if name in taken:
+            fail(f"`{taken[name]}` and `{option}` must name two columns; got {name!r} for both.")
+        taken[name] = option
+    if labels is not None and not isinstance(labels, LabelSpace):
+        if not isinstance(labels, Iterable):
+            fail(f"`labels` must be a list of names; got {labels!r}.")
+        labels = LabelSpace(labels)
+    return ColumnChoice(id_column, label_column, score_column, labels)
+
+
+def find_layout(
+    names: Sequence[Any],
+    type_of: Callable[[str], ColumnType],
+    choice: ColumnChoice,
+    *,
+    index: Index | None = None,
+) -> WideLayout | LongLayout:
+    """What each column is for.
+
+    The ids are in the column that was chosen; else in the one called "sample", "sample_id"
+    or "id"; else in the index; else in the only column of text. The table is long if a
+    label or score column was chosen, or if next to the ids there is a column "label" of
+    text and nothing else but, perhaps, "score".
+    """
+    _check_names(names)
+    for name in (choice.label_column, choice.score_column):
+        if name is not None and name not in names:
+            fail(f"the table must have a column {name!r}; got {enumerate_names(names)}.")
+    id_column = _find_id_column(names, type_of, choice, index)
+    rest = [name for name in names if name != id_column]
+    if choice.label_column is not None or choice.score_column is not None:
+        return _chosen_long(id_column, rest, choice)
+    may_be_label = choice.labels is None or "label" not in choice.labels
+    if "label" in rest and set(rest) <= {"label", "score"} and may_be_label:
+        if type_of("label") in ("text", "empty"):
+            return LongLayout(id_column, "label", "score" if "score" in rest else None)
+        fail(
+            "a column 'label' must hold the names of labels, as text; got something else.",
+            hint='`label_column="label"` reads numbers as names; `labels=["label"]` reads scores'
+            " of a label that is called so",
+        )
+    if choice.labels is None:
+        if not rest:
+            fail("the table must have a column of scores for each label; got none.")
+        return WideLayout(id_column, LabelSpace(rest))
+    there = set(rest)
+    missing = [label for label in choice.labels if label not in there]
+    if missing:
+        fail(
+            f"the table must have a column for each of `labels`; it has none for"
+            f" {enumerate_names(missing)}."
+        )
+    return WideLayout(id_column, choice.labels)
+
+
+def free_id_name(labels: LabelSpace) -> str:
+    """A name for the column of ids that is recognised and that no label has."""
+    free = [name for name in ID_NAMES if name not in labels]
+    if not free:
+        fail(
+            "one of the names 'sample', 'sample_id' and 'id' must be free for the sample ids;"
+            " all three are labels.",
+            hint="NumPy files and JSON lines keep ids and labels apart",
+        )
+    return free[0]
+
+
+def _check_names(names: Sequence[Any]) -> None:
+    if not all(isinstance(name, str) for name in names):
+        wrong = next(name for name in names if not isinstance(name, str))
+        fail(
+            f"the names of columns must be text; got {wrong!r}.",
+            hint="of a pandas frame, `frame.rename(columns=str)` makes them so",
+        )
+    if len(set(names)) < len(names):
+        seen: set[str] = set()
+        twice = dict.fromkeys(n for n in names if n in seen or seen.add(n))  # type: ignore[func-returns-value]
+        fail(f"the names of columns must differ; got {enumerate_names(twice)} more than once.")
+
+
+def _find_id_column(
+    names: Sequence[str],
+    type_of: Callable[[str], ColumnType],
+    choice: ColumnChoice,
+    index: Index | None,
+) -> str | None:
+    if choice.id_column is not None:
+        if choice.id_column in names:
+            return choice.id_column
+        if index is not None and index.name == choice.id_column:
+            return None
+        fail(f"the table must have a column {choice.id_column!r}; got {enumerate_names(names)}.")
+    taken = {choice.label_column, choice.score_column, *(choice.labels or ())}
+    found = [name for name in ID_NAMES if name in names and name not in taken]
+    in_index = index is not None and index.name in ID_NAMES
+    if len(found) + in_index > 1:
+        both = found + ["the index"] * in_index
+        fail(
+            f"one column must hold the sample ids; got {' and '.join(map(repr, both))}.",
+            hint="`id_column` says which one it is",
+        )
+    if found:
+        return found[0]
+    if index is not None:
+        return None
+    # A column "label" holds answers, never samples.
+    texts = [name for name in names if name not in {"label"} | taken and type_of(name) == "text"]
+    if len(texts) != 1:
+        fail(
+            "one column must hold the sample ids and be called 'sample', 'sample_id' or 'id';"
+            f" got {enumerate_names(names) if names else 'no columns'}.",
+            hint="`id_column` names it"
+            + ('; `id_column=""` is the one without a name' if "" in names else ""),
+        )
+    return texts[0]
+
+
+def _chosen_long(id_column: str | None, rest: Sequence[str], choice: ColumnChoice) -> LongLayout:
+    label_column = "label" if choice.label_column is None else choice.label_column
+    if label_column not in rest:
+        fail(
+            f"a long table must have a column of label names; got {enumerate_names(rest)}.",
+            hint="`label_column` names it",
+        )
+    if choice.score_column is not None:
+        return LongLayout(id_column, label_column, choice.score_column)
+    if "score" in rest and label_column != "score":
+        return LongLayout(id_column, label_column, "score")
+    others = [name for name in rest if name != label_column]
+    if others:
+        # Labels without scores are hard: not to be concluded from a misnamed column.
+        fail(
+            "a long table must have a column 'score', or nothing but ids and labels; got"
+            f" {enumerate_names(others)}.",
+            hint="`score_column` names it",
+        )
+    return LongLayout(id_column, label_column, None)

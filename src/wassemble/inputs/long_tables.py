@@ -1,0 +1,130 @@
+"""Long tables: one row per sample and label, made dense a few samples at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from wassemble._checks import fail
+from wassemble.labels import LabelSpace, enumerate_names
+
+__all__ = ["LongTable"]
+
+
+class LongTable:
+    """Scores listed by sample and label; what is not listed was not observed.
+
+    Parameters
+    ----------
+    ids : sequence of str or int
+        Sample of each row.
+    names : sequence of str or None
+        Label of each row; None or empty where the model abstained on the sample.
+    scores : array of shape (n_rows,), optional
+        Without, the labels are hard: 1 where they are named.
+    declared : LabelSpace, optional
+        Every label that the model could have named.
+    place : callable
+        Words a row for a message.
+
+    Attributes
+    ----------
+    ids : list
+        Samples, each once, in the order of first appearance.
+    labels : LabelSpace
+        As declared, or in the order of first appearance.
+    is_hard : bool
+    """
+
+    def __init__(
+        self,
+        ids: Sequence[Any],
+        names: Sequence[str | None],
+        scores: np.ndarray | None,
+        declared: LabelSpace | None,
+        place: Callable[[int], str] = "row {}".format,
+    ) -> None:
+        n_rows = len(ids)
+        row_of: dict[Any, int] = {}
+        rows = np.fromiter((row_of.setdefault(i, len(row_of)) for i in ids), np.int64, n_rows)
+        self.ids = list(row_of)
+        self.labels = _find_labels(names, declared)
+        column_of: dict[str | None, int] = {name: i for i, name in enumerate(self.labels)}
+        columns = np.fromiter((column_of[n] if n else -1 for n in names), np.int64, n_rows)
+        self.is_hard = scores is None
+        if scores is None:
+            values = np.ones(n_rows)
+        else:
+            values = scores
+            _check_abstentions(ids, np.flatnonzero((columns < 0) & ~np.isnan(values)), place)
+        order = _unique_order(ids, names, rows, columns, len(self.labels), place)
+        kept = order[columns[order] >= 0]
+        self._rows, self._columns, self._values = rows[kept], columns[kept], values[kept]
+
+    def blocks(self, n_rows: int) -> Iterator[np.ndarray]:
+        """Scores of ``n_rows`` samples at a time, nan where nothing is listed."""
+        for start in range(0, len(self.ids), n_rows):
+            stop = min(start + n_rows, len(self.ids))
+            first, last = np.searchsorted(self._rows, [start, stop])
+            block = np.full((stop - start, len(self.labels)), np.nan, self._values.dtype)
+            listed = slice(first, last)
+            block[self._rows[listed] - start, self._columns[listed]] = self._values[listed]
+            yield block
+
+
+def _find_labels(names: Sequence[str | None], declared: LabelSpace | None) -> LabelSpace:
+    found = dict.fromkeys(name for name in names if name)
+    if declared is None:
+        if not found:
+            fail(
+                "a long table must name at least one label; got none.",
+                hint="`labels` lists those that the model could have named",
+            )
+        return LabelSpace(found)
+    unknown = [name for name in found if name not in declared]
+    if unknown:
+        fail(f"every label of the table must be in `labels`; got {enumerate_names(unknown)}.")
+    return declared
+
+
+def _check_abstentions(ids: Sequence[Any], wrong: np.ndarray, place: Callable[[int], str]) -> None:
+    if wrong.size:
+        row = int(wrong[0])
+        fail(
+            f"a row with a score must have a label; got none at {place(row)}, sample {ids[row]!r}."
+        )
+
+
+def _unique_order(
+    ids: Sequence[Any],
+    names: Sequence[str | None],
+    rows: np.ndarray,
+    columns: np.ndarray,
+    n_labels: int,
+    place: Callable[[int], str],
+) -> np.ndarray:
+    """The rows by sample, then label; each pair once, and no sample with and without label."""
+    keys = rows * (n_labels + 1) + columns + 1
+    order = np.argsort(keys, kind="stable")
+    twice = np.flatnonzero(np.diff(keys[order]) == 0)
+    if twice.size:
+        first, second = (int(i) for i in order[twice[0] : twice[0] + 2])
+        pair = f"sample {ids[first]!r}, " + (
+            f"label {names[first]!r}," if names[first] else "without a label,"
+        )
+        fail(
+            f"a long table must have one row per sample and label; got {pair} at {place(first)}"
+            f" and {place(second)}."
+        )
+    # Abstentions come first among the rows of their sample.
+    sorted_rows = rows[order]
+    both = np.flatnonzero((columns[order][:-1] < 0) & (np.diff(sorted_rows) == 0))
+    if both.size:
+        first, second = (int(i) for i in order[both[0] : both[0] + 2])
+        fail(
+            f"a sample must have labels or none; got sample {ids[first]!r} without a label at"
+            f" {place(first)} and with one at {place(second)}."
+        )
+    return order

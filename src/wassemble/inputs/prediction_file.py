@@ -1,0 +1,142 @@
+"""`PredictionFile`: predictions that are read in chunks, from whatever format."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Self
+from weakref import WeakSet
+
+import numpy as np
+
+from wassemble._checks import check_count, fail
+from wassemble.inputs.predictions import Kind, Predictions, detect_kind
+from wassemble.inputs.sources import Source, blame, check_unchanged
+
+__all__ = ["PredictionFile"]
+
+# Samples from which the kind is told.
+_N_FIRST = 1024
+
+
+class PredictionFile:
+    """An open file of predictions; `open_predictions` makes one.
+
+    Attributes
+    ----------
+    model : str
+    labels : LabelSpace
+    samples : array of shape (n_samples,)
+        Every id.
+    kind : {"multiclass", "multilabel"}
+    kind_is_detected : bool
+        Whether ``kind`` was told from the first samples.
+    is_hard : bool
+        The labels have no scores.
+    streams : bool
+        Whether only a few rows are in memory at a time: so for wide tables in CSV, Parquet
+        and Arrow files, wide JSON lines, and ``.npy``. Long tables and ``.npz`` are kept
+        in memory as they are in the file.
+    """
+
+    def __init__(self, path: Path, source: Source, model: str, kind: Kind | None) -> None:
+        self.path = path
+        self.model = model
+        self.labels = source.labels
+        self.samples = source.samples
+        self.is_hard = source.is_hard
+        self.streams = source.streams
+        self.kind_is_detected = kind is None
+        self._source = source
+        self._is_open = True
+        self._running: WeakSet[Any] = WeakSet()
+        if kind is None:
+            first = next(source.blocks(_N_FIRST), self._nothing())
+            ids = self.samples[: len(first)]
+            kind = Predictions(model, ids, self.labels, first).kind
+        self.kind: Kind = kind
+
+    @property
+    def n_samples(self) -> int:
+        """Number of samples."""
+        return len(self.samples)
+
+    def chunks(self, n_rows: int) -> Iterator[Predictions]:
+        """Consecutive samples, ``n_rows`` at a time and the rest at the end.
+
+        A file without samples has one chunk without samples.
+
+        If ``kind`` was detected and a later sample contradicts it, that is an error, so
+        that chunks never say something else than the whole.
+        """
+        n_rows = check_count(n_rows, "n_rows")
+        if not self._is_open:
+            fail(f"{self.path.name}: the file must be open; it has been closed.")
+        chunks = self._chunks(n_rows)
+        self._running.add(chunks)
+        return chunks
+
+    def close(self) -> None:
+        """Let go of the file; chunks that are under way end."""
+        self._is_open = False
+        for chunks in list(self._running):
+            chunks.close()
+
+    def _chunks(self, n_rows: int) -> Iterator[Predictions]:
+        with blame(self.path.name, "a whole file"):
+            start = 0
+            groups = _regroup(self._source.blocks(n_rows), n_rows)
+            for scores in groups if self.n_samples else [self._nothing()]:
+                ids = self.samples[start : start + len(scores)]
+                check_unchanged(len(ids), len(scores))
+                start += len(scores)
+                chunk = Predictions(
+                    self.model, ids, self.labels, scores, kind=self.kind, is_hard=self.is_hard
+                )
+                chunk.kind_is_detected = self.kind_is_detected
+                if self.kind_is_detected and self.kind == "multiclass":
+                    _check_histograms(chunk)
+                yield chunk
+            check_unchanged(self.n_samples, start)
+
+    def _nothing(self) -> np.ndarray:
+        return np.empty((0, len(self.labels)))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return (
+            f"PredictionFile({self.path.name!r}: {self.n_samples:,} samples x"
+            f" {len(self.labels):,} labels, {self.kind})"
+        )
+
+
+def _regroup(blocks: Iterator[np.ndarray], n_rows: int) -> Iterator[np.ndarray]:
+    """The same rows, ``n_rows`` at a time."""
+    parts: list[np.ndarray] = []
+    n_held = 0
+    for block in blocks:  # of n_rows at most
+        parts.append(block)
+        n_held += len(block)
+        if n_held >= n_rows:
+            held = parts[0] if len(parts) == 1 else np.concatenate(parts)
+            yield held[:n_rows]
+            parts, n_held = [held[n_rows:]], n_held - n_rows
+    if n_held:
+        yield np.concatenate(parts)
+
+
+def _check_histograms(chunk: Predictions) -> None:
+    if detect_kind(chunk.scores) == "multiclass":
+        return
+    for sample, row in zip(chunk.samples, chunk.scores, strict=True):
+        if detect_kind(row[None]) != "multiclass":
+            fail(
+                "every sample must have a histogram, as the first ones do; got a sum of"
+                f" {np.nansum(row):g} at sample {sample!r}.",
+                hint='`kind="multilabel"` reads scores that need not sum to 1',
+            )

@@ -1,0 +1,162 @@
+"""An open file of predictions, whatever its format, and whom to blame for its faults."""
+
+from __future__ import annotations
+
+import lzma
+import struct
+import sys
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, get_args
+
+import numpy as np
+
+from wassemble._checks import fail
+from wassemble.errors import InvalidInputError, MissingExtraError
+from wassemble.inputs.predictions import Kind
+from wassemble.labels import LabelSpace, enumerate_names
+
+__all__ = [
+    "Source",
+    "as_scores",
+    "blame",
+    "check_kind",
+    "check_unchanged",
+    "ids_from_text",
+    "pick_labels",
+]
+
+# What libraries raise on a file that is not what its name says.
+_FAULTS = (
+    OSError,
+    ValueError,
+    EOFError,
+    RuntimeError,
+    MemoryError,
+    ArithmeticError,
+    LookupError,
+    struct.error,
+    zlib.error,
+    lzma.LZMAError,
+    zipfile.BadZipFile,
+)
+
+# Integers as they are printed; more digits may not fit an int64, and stay text.
+_DIGITS = 18
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """Who is in a file, and a way to its scores.
+
+    Attributes
+    ----------
+    labels : LabelSpace
+    samples : array of shape (n_samples,)
+        Every id; these are always read whole.
+    blocks : callable
+        ``blocks(n_rows)`` goes through the scores from the first sample on, ``n_rows`` at
+        most at a time, all of one floating type.
+    streams : bool
+        Whether ``blocks`` holds no more than a few blocks in memory.
+    is_hard : bool
+    kind, model : str, optional
+        If the file says so.
+    """
+
+    labels: LabelSpace
+    samples: np.ndarray
+    blocks: Callable[[int], Iterator[np.ndarray]]
+    streams: bool
+    is_hard: bool = False
+    kind: Kind | None = None
+    model: str | None = None
+
+
+@contextmanager
+def blame(name: str, must: str) -> Iterator[None]:
+    """Errors inside start with ``name``; what libraries raise becomes `InvalidInputError`.
+
+    ``must`` goes after "must be": "a whole CSV file".
+    """
+    try:
+        yield
+    except InvalidInputError as error:
+        raise InvalidInputError(f"{name}: {error}") from None
+    except MissingExtraError:
+        raise
+    except Exception as error:
+        arrow = sys.modules.get("pyarrow")
+        if not isinstance(error, _FAULTS) and (
+            arrow is None or not isinstance(error, arrow.ArrowException)
+        ):
+            raise
+        raise InvalidInputError(f"{name}: {_describe(error, must)}") from error
+
+
+def check_kind(kind: Any) -> None:
+    """Refuse a kind that is none; None is for one that will be detected."""
+    if kind not in (None, *get_args(Kind)):
+        fail(f'`kind` must be "multiclass" or "multilabel"; got {kind!r}.')
+
+
+def check_unchanged(must: int, got: int) -> None:
+    """Refuse a file that had another number of rows when its ids were read."""
+    if must != got:
+        fail(f"the file must not change while it is read; got {got:,} rows after {must:,}.")
+
+
+def as_scores(array: Any) -> np.ndarray:
+    """A float32 array as it is, other real numbers as float64, in the machine's byte order."""
+    if array.dtype.kind not in "fiub":
+        fail(f"scores must be real numbers; got an array of dtype {array.dtype}.")
+    single = array.dtype.kind == "f" and array.dtype.itemsize == 4
+    return np.array(array, dtype=np.float32 if single else np.float64, order="C")
+
+
+def ids_from_text(ids: list[str]) -> list[Any]:
+    """Ids from a format that has text only: integers if all are written as such.
+
+    Examples
+    --------
+    >>> ids_from_text(["0", "-17"]), ids_from_text(["007", "8"])
+    ([0, -17], ['007', '8'])
+    """
+    if all(_is_integer(text) for text in ids):
+        return [int(text) for text in ids]
+    return list(ids)
+
+
+def pick_labels(found: LabelSpace, chosen: LabelSpace | None) -> tuple[LabelSpace, Any]:
+    """The labels that were asked for, and an index of their columns."""
+    if chosen is None or chosen == found:
+        return found, slice(None)
+    missing = [label for label in chosen if label not in found]
+    if missing:
+        fail(
+            "the file must have a column for each of `labels`; it has none for"
+            f" {enumerate_names(missing)}."
+        )
+    return chosen, found.positions(chosen)
+
+
+def _is_integer(text: str) -> bool:
+    digits = text.removeprefix("-")
+    if not (digits.isascii() and digits.isdigit() and len(digits) <= _DIGITS):
+        return False
+    return digits[0] != "0" or text == "0"
+
+
+def _describe(error: Exception, must: str) -> str:
+    if isinstance(error, MemoryError):
+        return (
+            "must fit in memory; it does not.\nhint: `open_predictions` reads a few rows at a time"
+        )
+    if isinstance(error, OSError) and error.strerror:
+        return f"must be {must}; got: {error.strerror}."
+    lines = str(error).strip().splitlines()
+    text = lines[0] if lines else type(error).__name__
+    return f"must be {must}; got: {text[:160].rstrip('.')}."

@@ -1,0 +1,130 @@
+"""A kernel with the names of its labels, and where it comes from.
+
+Names are matched here and nowhere below: solvers take the bare kernel that `align` gives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from os import PathLike
+from typing import final
+
+import numpy as np
+
+from wassemble._checks import fail
+from wassemble.kernels.account import KernelAccount, make_account
+from wassemble.kernels.base import Kernel
+from wassemble.kernels.parts import check_storage, select_labels
+from wassemble.labels import LabelSpace, enumerate_names
+
+__all__ = ["LabelledKernel"]
+
+
+@final
+class LabelledKernel:
+    """Similarity between the labels of two spaces, by name.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Of shape (n_source, n_target), NumPy, the same for every sample.
+    source, target : LabelSpace or iterable of str
+        Names of its rows and of its columns.
+    origin : str
+        How it was made, in one line.
+    notes : iterable of str
+        What a reader should know, such as labels without a word vector.
+
+    Examples
+    --------
+    >>> from wassemble.kernels import DenseKernel
+    >>> similar = DenseKernel([[1.0, 0.1], [0.9, 0.2], [0.1, 1.0]])
+    >>> pets = LabelledKernel(similar, ["husky", "beagle", "tabby"], ["dog", "cat"], "by hand")
+    >>> pets.align(["tabby", "husky"], ["cat", "dog"]).to_dense()
+    array([[1. , 0.1],
+           [0.1, 1. ]])
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        source: LabelSpace | Iterable[str],
+        target: LabelSpace | Iterable[str],
+        origin: str,
+        notes: Iterable[str] = (),
+    ) -> None:
+        check_storage(kernel)
+        self.kernel = kernel
+        self.source = source if isinstance(source, LabelSpace) else LabelSpace(source)
+        self.target = target if isinstance(target, LabelSpace) else LabelSpace(target)
+        if not isinstance(origin, str) or not origin or not origin.isprintable():
+            fail(f"`origin` must say in one line how the kernel was made; got {origin!r}.")
+        self.origin = origin
+        self.notes = tuple(notes)
+        for note in self.notes:
+            if not isinstance(note, str):
+                fail(f"a note must be a text; got {note!r}.")
+        expected = (len(self.source), len(self.target))
+        if kernel.shape != expected:
+            fail(
+                f"the kernel must have shape {expected}, one row for each source label and one"
+                f" column for each target label; got {kernel.shape}."
+            )
+
+    def align(
+        self, source: LabelSpace | Iterable[str], target: LabelSpace | Iterable[str]
+    ) -> Kernel:
+        """The kernel of exactly these labels, in this order.
+
+        Where nothing changes it is the very same object, so that models which share it
+        share its products too. Sparse and low-rank kernels stay so.
+        """
+        source = source if isinstance(source, LabelSpace) else LabelSpace(source)
+        target = target if isinstance(target, LabelSpace) else LabelSpace(target)
+        if source == self.source and target == self.target:
+            return self.kernel
+        for side, wanted, known in (
+            ("source", source, self.source),
+            ("target", target, self.target),
+        ):
+            strange = [name for name in wanted if name not in known]
+            if strange:
+                fail(
+                    f"the kernel must know every {side} label; it lacks"
+                    f" {enumerate_names(strange)}.",
+                    hint=f"it was made from: {self.origin}",
+                )
+        return select_labels(
+            self.kernel, self.source.positions(source), self.target.positions(target)
+        )
+
+    def account(self) -> KernelAccount:
+        """What the kernel joins, and what looks wrong about it."""
+        return make_account(self.kernel, self.source, self.target, self.origin, self.notes)
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write everything to ``path``, a ``.npz`` or a ``.parquet`` file; see `load_kernel`.
+
+        The first holds any kernel exactly as it is. The second is a table with the columns
+        source, target and similarity, for other programs; it takes no low-rank kernels, nor
+        entries so small that only their logarithms can be kept.
+        """
+        from wassemble.kernels.kernel_files import save_kernel  # which needs this class
+
+        save_kernel(self, path)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of source labels and of target labels."""
+        return self.kernel.shape
+
+    def to_dense(self) -> np.ndarray:
+        """All entries, ``(n_source, n_target)``."""
+        return np.asarray(self.kernel.to_dense())
+
+    def __repr__(self) -> str:
+        n_source, n_target = self.shape
+        return (
+            f"LabelledKernel({n_source} source x {n_target} target labels,"
+            f" {type(self.kernel).__name__}, from {self.origin})"
+        )

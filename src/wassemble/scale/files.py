@@ -1,0 +1,205 @@
+"""`fuse_files`: prediction files in, one file out, in flat memory where formats allow it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from wassemble._checks import fail
+from wassemble.ensemble import FusionAccount, FusionPlan, Options
+from wassemble.ensemble.tables import align_samples, common_kind
+from wassemble.inputs import (
+    Kind,
+    PredictionFile,
+    Predictions,
+    PredictionWriter,
+    write_predictions,
+)
+from wassemble.labels import LabelSpace
+
+__all__ = ["fuse_files", "read_whole"]
+
+# Scores of all models that are in memory at a time.
+_CHUNK_SCORES = 2**23
+
+
+def fuse_files(
+    files: Sequence[PredictionFile],
+    out: str | Path | None,
+    *,
+    kernel: Any = None,
+    target: LabelSpace | None = None,
+    weights: Any = None,
+    kind: Kind | None = None,
+    aliases: Mapping[str, str] | None = None,
+    fold: bool = False,
+    samples: Literal["all", "common"] = "all",
+    options: Options = Options(),
+    progress: Callable[[int, int], None] | None = None,
+    receive: Callable[[Predictions], None] | None = None,
+) -> FusionAccount:
+    """Fuse open prediction files by name into the file ``out``.
+
+    Samples are taken in the order of the first file, then what only later files have. Files
+    whose samples come in that order are read once, chunk by chunk; if one does not, all of
+    them are read into memory.
+
+    Parameters
+    ----------
+    files : sequence of PredictionFile
+        From `open_predictions`.
+    out : path or None
+        Where the consensus goes; its suffix says the format. It appears whole or not at
+        all.
+    progress : callable, optional
+        Called as ``progress(n_done, n_samples)``.
+    receive : callable, optional
+        Called with each chunk of the consensus, beside or instead of ``out``.
+
+    Other parameters as in `fuse_tables`.
+    """
+    if not files:
+        fail("there must be at least one file; got none.")
+    if samples not in ("all", "common"):
+        fail(f'`samples` must be "all" or "common"; got {samples!r}.')
+    found, detected = common_kind(files, kind)
+    plan = FusionPlan(
+        [(file.model, file.labels) for file in files],
+        found,
+        target=target,
+        kernel=kernel,
+        weights=weights,
+        aliases=aliases,
+        fold=fold,
+        options=options,
+    )
+    account = FusionAccount.of(plan, kind_is_detected=detected)
+    n_samples, chunks = _chunks(files, samples)
+    n_done = 0
+    with ExitStack() as stack:
+        write = None
+        if out is not None:
+            write = stack.enter_context(_writer(Path(out), plan.target))
+        for members in chunks:
+            chunk = plan.fuse(members)
+            account.add(members, chunk)
+            consensus = Predictions(
+                "consensus", members[0].samples, plan.target, chunk.scores, kind=found
+            )
+            if write is not None:
+                write(consensus)
+            if receive is not None:
+                receive(consensus)
+            n_done += consensus.n_samples
+            if progress is not None:
+                progress(n_done, n_samples)
+    return account
+
+
+@contextmanager
+def _writer(out: Path, target: LabelSpace) -> Iterator[Callable[[Predictions], None]]:
+    """A function that appends chunks to ``out``."""
+    if out.suffix.lower() != ".npz":
+        with PredictionWriter(out, target) as writer:
+            yield writer.write
+        return
+    parts: list[Predictions] = []  # an archive of arrays is written in one go
+    yield parts.append
+    if parts:
+        write_predictions(
+            out,
+            parts[0]._with(
+                samples=np.concatenate([part.samples for part in parts]),
+                scores=np.concatenate([part.scores for part in parts]),
+            ),
+        )
+
+
+def _chunks(
+    files: Sequence[PredictionFile], samples: Literal["all", "common"]
+) -> tuple[int, Iterator[list[Predictions]]]:
+    """Number of samples, and the models' predictions on some of them at a time."""
+    by_text = any(file.samples.dtype.kind != "i" for file in files)
+    ids = [[str(s) for s in f.samples] if by_text else f.samples.tolist() for f in files]
+    order = {s: i for i, s in enumerate(dict.fromkeys(s for each in ids for s in each))}
+    places = [np.array([order[s] for s in each], dtype=np.int64) for each in ids]
+    in_order = all((np.diff(p) > 0).all() for p in places)
+    if in_order and samples == "all" and all(file.streams for file in files):
+        names = np.empty(len(order), dtype=object if by_text else np.int64)
+        names[:] = list(order)
+        return len(order), _streamed(files, places, names)
+    whole = align_samples([read_whole(file) for file in files], samples)
+    return whole[0].n_samples, _sliced(whole)
+
+
+def _rows_per_chunk(n_labels: int) -> int:
+    return max(1, _CHUNK_SCORES // max(1, n_labels))
+
+
+def read_whole(file: PredictionFile) -> Predictions:
+    """Every sample of an open file."""
+    for whole in file.chunks(max(1, len(file.samples))):
+        return whole
+    empty = np.empty((0, len(file.labels)))
+    return Predictions(file.model, [], file.labels, empty, kind=file.kind, is_hard=file.is_hard)
+
+
+def _sliced(whole: list[Predictions]) -> Iterator[list[Predictions]]:
+    step = _rows_per_chunk(sum(len(p.labels) for p in whole))
+    for start in range(0, whole[0].n_samples, step):
+        yield [p.take(slice(start, start + step)) for p in whole]
+
+
+def _streamed(
+    files: Sequence[PredictionFile], places: list[np.ndarray], names: np.ndarray
+) -> Iterator[list[Predictions]]:
+    """Chunks of the common order; every file is read forwards, once."""
+    step = _rows_per_chunk(sum(len(file.labels) for file in files))
+    readers = [_Forward(file, where, step) for file, where in zip(files, places, strict=True)]
+    for start in range(0, len(names), step):
+        stop = min(start + step, len(names))
+        yield [reader.read(names[start:stop], start) for reader in readers]
+
+
+class _Forward:
+    """Rows of one file by their place in the common order, which only grows."""
+
+    def __init__(self, file: PredictionFile, places: np.ndarray, step: int) -> None:
+        self._places = places
+        self._chunks = file.chunks(step)
+        self._n_read = 0  # rows of the file handed out
+        self._rest: Predictions | None = None
+        self._file = file
+
+    def read(self, names: np.ndarray, start: int) -> Predictions:
+        """The samples ``names``, whose places begin at ``start``; nan where there is no row."""
+        stop = start + len(names)
+        n_rows = int(np.searchsorted(self._places, stop)) - self._n_read
+        where = self._places[self._n_read : self._n_read + n_rows] - start
+        scores = None
+        filled = 0
+        while filled < n_rows:
+            if self._rest is None or self._rest.n_samples == 0:
+                self._rest = next(self._chunks)
+            part = self._rest.take(slice(0, n_rows - filled))
+            self._rest = self._rest.take(slice(part.n_samples, None))
+            if scores is None:
+                shape = (len(names), len(self._file.labels))
+                scores = np.full(shape, np.nan, dtype=part.scores.dtype)
+            scores[where[filled : filled + part.n_samples]] = part.scores
+            filled += part.n_samples
+        self._n_read += n_rows
+        if scores is None:
+            scores = np.full((len(names), len(self._file.labels)), np.nan, dtype=np.float32)
+        return Predictions(
+            self._file.model,
+            names,
+            self._file.labels,
+            scores,
+            kind=self._file.kind,
+            is_hard=self._file.is_hard,
+        )

@@ -1,0 +1,88 @@
+"""Explanations: shares sum to 100, and who disagrees is found."""
+
+import numpy as np
+import pytest
+
+import wassemble as ws
+from wassemble import InvalidInputError, Predictions, explain, find_disagreement, fuse_tables
+
+
+@pytest.fixture
+def fusion(rng):
+    labels = ["sedan", "coupe", "bicycle", "tandem"]
+    vectors = np.array([[0.0, 0], [0.1, 0], [1, 0], [1, 0.1]])
+    kernel = ws.kernel_from_embeddings(vectors, epsilon=0.3)
+    scores = rng.uniform(0.05, 1, size=(2, 5, 4))
+    scores /= scores.sum(axis=2, keepdims=True)
+    models = [Predictions(f"m{i}", range(5), labels, scores[i]) for i in range(2)]
+    return fuse_tables(models, kernel=kernel)
+
+
+@pytest.mark.parametrize("mass", [None, ws.Unbalanced(2.0, epsilon=0.3)])
+def test_shares_of_all_models_sum_to_100(fusion, mass):
+    fusion = fuse_tables(fusion.members, kernel=fusion.plan.members[0].kernel, mass=mass)
+    for label in fusion.plan.target:
+        found = explain(fusion, 2, label)
+        assert found.converged
+        assert sum(c.percent for c in found.contributions) == pytest.approx(100)
+        for model in ("m0", "m1"):
+            own = [c.percent_of_model for c in found.contributions if c.model == model]
+            assert sum(own) == pytest.approx(100)
+        shares = [c.percent for c in found.contributions]
+        assert shares == sorted(shares, reverse=True)
+
+
+def test_the_first_label_is_explained_by_default(fusion):
+    found = explain(fusion, "3")
+    place = int(fusion.consensus.scores[3].argmax())
+    assert found.label == fusion.plan.target[place]
+    assert found.score == fusion.consensus.scores[3, place]
+    assert len(explain(fusion, 3, n_largest=2).contributions) == 2
+    assert found.label in str(found)
+    assert found.to_dict()["contributions"][0]["model"] in ("m0", "m1")
+
+
+def test_transport_cost_is_that_of_the_couplings(fusion):
+    found = find_disagreement(fusion)
+    kernel = np.asarray(fusion.plan.members[0].kernel.to_dense())
+    cost = -np.log(kernel / kernel.max(axis=1, keepdims=True))
+    result = ws.solve_barycenter([m.scores for m in fusion.members], kernel)
+    np.testing.assert_allclose(found.transport, result.transport_cost(cost), rtol=1e-5)
+    np.testing.assert_allclose(found.apart, 0, atol=1e-5)
+
+
+def test_sparse_and_dense_kernels_disagree_alike(fusion):
+    import scipy.sparse as sp
+
+    kernel = np.asarray(fusion.plan.members[0].kernel.to_dense())
+    sparse = fuse_tables(fusion.members, kernel=ws.SparseKernel(sp.csr_array(kernel)))
+    np.testing.assert_allclose(
+        find_disagreement(sparse).transport, find_disagreement(fusion).transport, rtol=1e-6
+    )
+
+
+def test_without_a_kernel_disagreement_is_what_cannot_be_moved():
+    a = Predictions("a", ["x", "y"], ["cat", "dog"], [[1.0, 0.0], [0.6, 0.4]])
+    b = Predictions("b", ["x", "y"], ["cat", "dog"], [[1.0, 0.0], [0.4, 0.6]])
+    found = find_disagreement(fuse_tables([a, b]))
+    np.testing.assert_allclose(found.transport, 0)
+    np.testing.assert_allclose(found.apart, [[0, 0.1], [0, 0.1]], atol=1e-9)
+    assert [row["sample"] for row in found.most(2)] == ["y", "x"]
+
+
+def test_a_model_without_an_answer_has_no_disagreement():
+    a = Predictions("a", ["x", "y"], ["cat", "dog"], [[0.6, 0.4], [0.6, 0.4]])
+    b = Predictions("b", ["x"], ["cat", "dog"], [[0.4, 0.6]])
+    found = find_disagreement(fuse_tables([a, b]))
+    assert np.isnan(found.transport[1, 1])
+    assert found.most(2)[1] == {"sample": "y", "disagreement": 0.0, "a": 0.0, "b": None}
+
+
+def test_what_cannot_be_explained_is_refused(fusion):
+    with pytest.raises(InvalidInputError, match=r"such as '0', '1', .*; got 9"):
+        explain(fusion, 9)
+    with pytest.raises(InvalidInputError, match="near it: 'sedan'"):
+        explain(fusion, 0, "sedans")
+    mean = fuse_tables(fusion.members, rule=ws.arithmetic_mean)
+    with pytest.raises(InvalidInputError, match="got a fusion by a mean"):
+        explain(mean, 0)

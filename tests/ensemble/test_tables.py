@@ -1,0 +1,253 @@
+"""Fusing by name: samples by id, labels by name, silence is not a "no"."""
+
+import numpy as np
+import pytest
+from hypothesis import given, strategies as st
+
+import wassemble as ws
+from wassemble import InvalidInputError, Predictions, fuse_tables
+
+nan = np.nan
+
+
+def make(model, labels, scores, samples=None, **options):
+    scores = np.array(scores, dtype=float)
+    samples = [f"s{i}" for i in range(len(scores))] if samples is None else samples
+    return Predictions(model, samples, labels, scores, **options)
+
+
+def histograms(rng, n_samples, n_labels):
+    scores = rng.uniform(0.05, 1, size=(n_samples, n_labels))
+    return scores / scores.sum(axis=1, keepdims=True)
+
+
+def test_the_same_labels_and_samples_give_what_arrays_give(rng):
+    scores = [histograms(rng, 4, 3) for _ in range(2)]
+    kernel = ws.DenseKernel(rng.uniform(0.1, 1, size=(3, 3)))
+    labels = ["cat", "dog", "cow"]
+    fusion = fuse_tables(
+        [make("a", labels, scores[0]), make("b", labels, scores[1])], kernel=kernel
+    )
+    expected = ws.fuse(scores, kernel=kernel)
+    np.testing.assert_allclose(fusion.consensus.scores, expected / expected.sum(1, keepdims=True))
+    assert fusion.plan.mass == ws.Balanced()
+
+
+@given(st.permutations(range(3)), st.permutations(range(4)))
+def test_the_order_of_columns_and_rows_means_nothing(columns, rows):
+    rng = np.random.default_rng(0)
+    first, second = histograms(rng, 4, 3), histograms(rng, 4, 3)
+    labels, samples = ["cat", "dog", "cow"], ["p", "q", "r", "s"]
+    straight = fuse_tables([make("a", labels, first, samples), make("b", labels, second, samples)])
+    turned = make(
+        "b",
+        [labels[i] for i in columns],
+        second[np.ix_(rows, columns)],
+        [samples[i] for i in rows],
+    )
+    found = fuse_tables([make("a", labels, first, samples), turned])
+    assert found.consensus.samples.tolist() == samples
+    np.testing.assert_allclose(found.consensus.scores, straight.consensus.scores, rtol=1e-9)
+
+
+def test_a_label_that_a_model_does_not_declare_is_not_its_no():
+    knows = make("knows", ["cat", "lynx"], [[0.1, 0.9]])
+    cats = make("cats", ["cat", "dog"], [[0.55, 0.45]])
+    fusion = fuse_tables([knows, cats])
+    best = fusion.consensus.labels[int(fusion.consensus.scores[0].argmax())]
+    assert best == "lynx"
+    plain = fuse_tables([knows, cats], leftover=1, rule=ws.arithmetic_mean)
+    np.testing.assert_allclose(plain.consensus.scores, [[0.325, 0.45, 0.225]])
+    aware = fuse_tables([knows, cats], leftover=0, rule=ws.arithmetic_mean)
+    np.testing.assert_allclose(aware.consensus.scores * 1.675, [[0.325, 0.9, 0.45]])
+    assert "keeps 5% of its weight there" in fusion.report
+
+
+def test_label_weights_leave_a_share_where_a_kernel_reaches():
+    kernel = ws.DenseKernel([[1.0, 0.2], [0.2, 1.0]])
+    a = make("a", ["cat", "dog"], [[0.5, 0.5]])
+    b = make("b", ["cat"], [[1.0]])
+    fusion = fuse_tables(
+        {"a": a, "b": b}, kernel={"a": kernel, "b": ws.DenseKernel([[1.0, 0.2]])}, leftover=0.1
+    )
+    np.testing.assert_allclose(fusion.plan.label_weights, [[0.5, 1 / 1.1], [0.5, 0.1 / 1.1]])
+
+
+def test_a_target_of_labels_that_nobody_declares_has_the_models_weights():
+    kernel = ws.kernel_from_ratings([[1, 0], [0.5, 0.5]], ["furry", "wet"], ["bear", "fish"])
+    a, b = make("a", ["furry", "wet"], [[0.9, 0.1]]), make("b", ["furry", "wet"], [[0.4, 0.6]])
+    fusion = fuse_tables(
+        [a, b], kernel=kernel, target=["bear", "fish"], weights={"a": 0.9, "b": 0.1}
+    )
+    assert not fusion.plan.is_label_aware
+    assert fusion.consensus.labels.names == ("bear", "fish")
+    np.testing.assert_allclose(fusion.consensus.scores.sum(axis=1), 1)
+
+
+def test_models_that_did_not_answer_have_no_vote():
+    rng = np.random.default_rng(1)
+    labels = ["cat", "dog"]
+    first, second = histograms(rng, 3, 2), histograms(rng, 3, 2)
+    second[1] = nan
+    a = make("a", labels, first, ["x", "y", "z"])
+    b = make("b", labels, second[:2], ["x", "y"])
+    fusion = fuse_tables([a, b], weights={"a": 0.3, "b": 0.7})
+    np.testing.assert_allclose(fusion.consensus.scores[1:], first[1:])
+    both = ws.fuse([first[:1], second[:1]], weights=[0.3, 0.7])
+    np.testing.assert_allclose(fusion.consensus.scores[:1], both / both.sum())
+    assert "b: no answer for 2 of 3 samples" in fusion.report
+
+
+def test_a_sample_that_nobody_answered_is_left_empty_and_said():
+    a = make("a", ["cat", "dog"], [[nan, nan], [0.5, 0.5]])
+    with pytest.warns(ws.ConvergenceWarning, match="1 of 2 samples: no model answered"):
+        fusion = fuse_tables([a])
+    assert np.isnan(fusion.consensus.scores[0]).all()
+    assert fusion.statuses.tolist() == [-1, ws.Status.CONVERGED]
+    assert "no model answered 1 of 2 samples" in fusion.report
+
+
+def test_common_samples_only_when_asked():
+    a = make("a", ["cat", "dog"], [[0.5, 0.5], [0.5, 0.5]], ["x", "y"])
+    b = make("b", ["cat", "dog"], [[0.5, 0.5], [0.5, 0.5]], ["y", "z"])
+    assert fuse_tables([a, b]).consensus.samples.tolist() == ["x", "y", "z"]
+    assert fuse_tables([a, b], samples="common").consensus.samples.tolist() == ["y"]
+    with pytest.raises(InvalidInputError, match="samples in common; got none"):
+        fuse_tables([a, b.take([1])], samples="common")
+
+
+def test_whole_numbers_match_their_texts():
+    a = make("a", ["cat", "dog"], [[0.5, 0.5], [0.9, 0.1]], [1, 2])
+    b = make("b", ["cat", "dog"], [[0.9, 0.1], [0.5, 0.5]], ["2", "1"])
+    fusion = fuse_tables([a, b])
+    assert fusion.consensus.samples.tolist() == ["1", "2"]
+    np.testing.assert_allclose(fusion.consensus.scores, [[0.5, 0.5], [0.9, 0.1]])
+
+
+def test_a_smaller_target_leaves_out_the_rest_and_says_how_much():
+    a = make("a", ["cat", "dog", "cow"], [[0.5, 0.3, 0.2]])
+    fusion = fuse_tables([a], target=["cat", "dog"])
+    np.testing.assert_allclose(fusion.consensus.scores, [[0.625, 0.375]])
+    assert "1 of 3 labels are not target labels by name: 'cow'" in fusion.report
+    assert "1 labels lead nowhere and were left out, 0.2 of mass a sample" in fusion.report
+
+
+def test_multilabel_scores_are_not_divided_by_their_mass():
+    a = make("a", ["cat", "dog"], [[0.9, 0.8]])
+    fusion = fuse_tables([a, a._with(model="b")])
+    assert fusion.plan.mass == ws.Unbalanced(2.0, epsilon=0.3)
+    assert fusion.consensus.kind == "multilabel"
+    assert fusion.consensus.scores.sum() > 1.2
+
+
+def test_partial_answers_are_completed_and_said():
+    a = make("a", ["cat", "dog", "cow"], [[0.8, nan, nan]])
+    fusion = fuse_tables([a])
+    np.testing.assert_allclose(fusion.consensus.scores, [[0.8, 0.1, 0.1]])
+    assert "1 answers were partial, 20.0% of their mass unobserved" in fusion.report
+    assert "spread evenly" in fusion.report
+    hard = make("h", ["cat", "dog", "cow"], [[1.0, nan, nan]], is_hard=True)
+    assert "hard labels, taken with confidence 0.9" in fuse_tables([hard]).report
+
+
+def test_aliases_and_folded_names_are_said():
+    a = make("a", ["Polar_Bear", "sedan"], [[0.5, 0.5]])
+    b = make("b", ["polar bear", "car"], [[0.5, 0.5]])
+    fusion = fuse_tables([b, a], aliases={"sedan": "car"}, fold=True)
+    assert fusion.consensus.labels.names == ("polar bear", "car")
+    assert "a: by alias 'sedan -> car'" in fusion.report
+    assert "a: by folded name 'Polar_Bear -> polar bear'" in fusion.report
+
+
+def test_the_account_is_ready_for_json():
+    import json
+
+    a = make("a", ["cat", "dog"], [[0.5, nan]])
+    account = json.loads(json.dumps(fuse_tables([a]).account.to_dict()))
+    assert account["models"][0]["n_partial"] == 1
+    assert account["ends"] == {"converged": 1}
+
+
+def test_kernels_are_put_in_order_by_name(rng):
+    matrix = rng.uniform(0.1, 1, size=(3, 2))
+    kernel = ws.kernel_from_ratings(matrix, ["x", "y", "z"], ["cat", "dog"])
+    a = make("a", ["z", "x", "y"], histograms(rng, 2, 3))
+    found = fuse_tables([a], kernel=kernel, target=["dog", "cat"]).consensus.scores
+    dense = kernel.kernel.to_dense()[[2, 0, 1]][:, [1, 0]]
+    np.testing.assert_allclose(found, ws.fuse([a.scores], kernel=dense))
+
+
+def test_a_kernel_for_other_labels_is_refused(rng):
+    kernel = ws.kernel_from_ratings(np.eye(2), ["x", "y"], ["cat", "dog"])
+    with pytest.raises(InvalidInputError, match="'w'"):
+        fuse_tables([make("a", ["w", "x"], [[0.5, 0.5]])], kernel=kernel, target=["cat", "dog"])
+
+
+def test_a_function_makes_a_kernel_for_each_label_set():
+    asked = []
+
+    def build(source, target):
+        asked.append((source.names, target.names))
+        return ws.kernel_from_names(source, target)
+
+    a, b = make("a", ["cat", "dog"], [[0.5, 0.5]]), make("b", ["dog"], [[1.0]])
+    fuse_tables([a, a._with(model="c"), b], kernel=build)
+    assert asked == [(("cat", "dog"), ("cat", "dog")), (("dog",), ("cat", "dog"))]
+
+
+def test_fuse_takes_tables_and_returns_the_same_library():
+    import pandas as pd
+    import polars as pl
+
+    data = {"sample": ["x", "y"], "cat": [0.5, 0.1], "dog": [0.5, 0.9]}
+    for library in (pd, pl):
+        frame = library.DataFrame(data)
+        fused = ws.fuse({"a": frame, "b": frame})
+        assert isinstance(fused, library.DataFrame)
+        assert list(fused.columns) == ["sample", "cat", "dog"]
+        np.testing.assert_allclose(fused["dog"].to_numpy(), [0.5, 0.9])
+
+
+def test_predictions_in_give_predictions_out():
+    a = make("a", ["cat", "dog"], [[0.5, 0.5]])
+    assert isinstance(ws.fuse([a, a._with(model="b")]), Predictions)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"weights": {"a": 1.0}}, "must name each of 'a', 'b'"),
+        ({"weights": {"a": 0.5, "b": 0.2, "c": 0.3}}, "got 'c'"),
+        ({"kernel": {"a": np.eye(2)}}, "none for 'b'"),
+        ({"kernel": np.eye(3)}, "from its 2 labels to the 2 target labels"),
+        ({"kind": "multilabel", "mass": ws.Balanced()}, "have no mass in common"),
+        ({"unobserved": "drop", "mass": ws.Balanced()}, "less mass than 1"),
+        ({"unobserved": "guess"}, "one of spread, renormalize, drop; got 'guess'"),
+        ({"leftover": 2}, "from 0 to 1; got 2"),
+        ({"hard_confidence": 0}, "must be above 0"),
+        ({"samples": "some"}, '"all" or "common"'),
+        ({"target": "cat"}, "must come as a list"),
+        ({"max_iterations": 0}, "at least 1"),
+    ],
+)
+def test_wrong_options_are_refused(options, message):
+    a, b = make("a", ["cat", "dog"], [[0.5, 0.5]]), make("b", ["cat", "dog"], [[0.5, 0.5]])
+    with pytest.raises(InvalidInputError, match=message):
+        fuse_tables([a, b], **options)
+
+
+def test_an_unknown_option_is_a_type_error():
+    with pytest.raises(TypeError, match="unexpected option 'epsilon'"):
+        fuse_tables([make("a", ["cat"], [[1.0]])], epsilon=1)
+
+
+def test_models_of_two_kinds_or_one_name_are_refused():
+    a, b = make("a", ["cat", "dog"], [[0.5, 0.5]]), make("b", ["cat", "dog"], [[0.9, 0.9]])
+    with pytest.raises(InvalidInputError, match="got a multiclass, b multilabel"):
+        fuse_tables([a, b])
+    with pytest.raises(InvalidInputError, match="'a' more than once"):
+        fuse_tables([a, a])
+    with pytest.raises(InvalidInputError, match="at least one model"):
+        fuse_tables([])
+    with pytest.raises(InvalidInputError, match="got a list with a int"):
+        fuse_tables([3])

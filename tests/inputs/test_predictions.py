@@ -1,0 +1,93 @@
+"""Predictions with names: what is refused, what is detected, what is an answer."""
+
+import numpy as np
+import pytest
+
+from wassemble import InvalidInputError, Predictions
+
+nan = np.nan
+
+
+def make(scores, **options):
+    scores = np.array(scores, dtype=float)
+    samples = [f"s{i}" for i in range(len(scores))]
+    labels = ["cat", "dog", "cow"][: scores.shape[1]]
+    return Predictions("m", samples, labels, scores, **options)
+
+
+@pytest.mark.parametrize(
+    ("scores", "kind"),
+    [
+        ([[0.5, 0.5], [0.1, 0.9]], "multiclass"),
+        ([[0.5, 0.501]], "multiclass"),  # rounded in a file
+        ([[0.5, 0.7]], "multilabel"),
+        ([[0.5, 0.1]], "multilabel"),
+        ([[0.5, nan]], "multiclass"),
+        ([[0.9, 0.8, nan]], "multilabel"),
+        ([[0.0, 0.0], [0.5, 0.5]], "multiclass"),
+        ([[nan, nan], [0.5, 0.5]], "multiclass"),
+    ],
+)
+def test_rows_that_could_be_histograms_are_read_as_such(scores, kind):
+    assert make(scores).kind == kind
+    assert make(scores).kind_is_detected
+
+
+def test_a_declared_kind_stands():
+    assert make([[0.5, 0.5]], kind="multilabel").kind == "multilabel"
+    assert not make([[0.5, 0.5]], kind="multilabel").kind_is_detected
+
+
+def test_zeros_are_an_abstention_of_a_histogram_and_an_answer_of_scores():
+    rows = [[0, 0], [0.5, 0.5], [nan, nan], [nan, 0.5]]
+    assert make(rows, kind="multiclass").answered.tolist() == [False, True, False, True]
+    assert make(rows, kind="multilabel").answered.tolist() == [True, True, False, True]
+
+
+def test_unobserved_mass_is_what_a_partial_histogram_lacks():
+    found = make([[0.6, 0.3, nan], [0.5, 0.25, 0.25]]).unobserved_mass
+    np.testing.assert_allclose(found, [0.1, 0])
+    assert make([[0.6, nan, nan]], kind="multilabel").unobserved_mass.tolist() == [0]
+
+
+def test_taking_rows_keeps_names_and_kind():
+    taken = make([[0.5, 0.5], [0.1, 0.9]]).take([1])
+    assert taken.samples.tolist() == ["s1"]
+    assert taken.scores.tolist() == [[0.1, 0.9]]
+    assert taken.kind == "multiclass"
+
+
+def test_half_precision_is_widened_and_single_is_kept():
+    for given, kept in ((np.float16, np.float32), (np.float32, np.float32), (int, np.float64)):
+        found = Predictions("m", ["a"], ["cat", "dog"], np.array([[1, 0]], dtype=given))
+        assert found.scores.dtype == kept
+
+
+def test_ids_stay_whole_numbers_or_become_texts():
+    assert Predictions("m", [3, 1], ["a"], [[1], [1]]).samples.tolist() == [3, 1]
+    assert Predictions("m", [3, "b"], ["a"], [[1], [1]]).samples.tolist() == ["3", "b"]
+    assert Predictions("m", [2**70], ["a"], [[1]]).samples.tolist() == [str(2**70)]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("", ["a"], ["x"], [[1]]), "must have a name"),
+        (("m", "a", ["x"], [[1]]), "must come as a list"),
+        (("m", ["a", "a"], ["x"], [[1], [1]]), "'a' more than once"),
+        (("m", [None], ["x"], [[1]]), "got None at row 0 of 'm'"),
+        (("m", [1.5], ["x"], [[1]]), "got 1.5 at row 0"),
+        (("m", ["a"], ["x"], [[1, 2]]), r"= \(1, 1\); got \(1, 2\)"),
+        (("m", ["a"], ["x", "y"], [[0.5, -1]]), "got -1 at sample 'a', label 'y'"),
+        (("m", ["a"], ["x", "y"], [[np.inf, 0]]), "finite; got inf at sample 'a', label 'x'"),
+        (("m", ["a"], ["x"], [["no"]]), "must hold real numbers"),
+    ],
+)
+def test_wrong_predictions_are_refused(arguments, message):
+    with pytest.raises(InvalidInputError, match=message):
+        Predictions(*arguments)
+
+
+def test_an_unknown_kind_is_refused():
+    with pytest.raises(InvalidInputError, match="got 'binary'"):
+        make([[1.0, 0.0]], kind="binary")

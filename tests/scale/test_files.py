@@ -1,0 +1,119 @@
+"""Files in, a file out: streamed or whole, in order or not, the same consensus."""
+
+import numpy as np
+import pytest
+
+import wassemble as ws
+from wassemble import InvalidInputError, Predictions, fuse_files, open_predictions, read_predictions
+from wassemble.scale import files as module
+
+
+def make(rng, model, samples, labels):
+    scores = rng.uniform(0.05, 1, size=(len(samples), len(labels)))
+    scores /= scores.sum(axis=1, keepdims=True)
+    return Predictions(model, samples, labels, scores)
+
+
+@pytest.fixture
+def members(rng):
+    return [
+        make(rng, "a", [f"s{i}" for i in range(40)], ["cat", "dog"]),
+        make(rng, "b", [f"s{i}" for i in range(3, 50, 2)], ["cat", "lynx"]),
+        make(rng, "c", [f"s{i}" for i in range(20, 45)], ["dog", "wolf", "cat"]),
+    ]
+
+
+def fuse_them(folder, members, suffix, out="out.parquet", **options):
+    paths = []
+    for member in members:
+        paths.append(folder / f"{member.model}.{suffix}")
+        ws.write_predictions(paths[-1], member)
+    opened = [open_predictions(path) for path in paths]
+    account = fuse_files(opened, folder / out, **options)
+    for file in opened:
+        file.close()
+    return read_predictions(folder / out), account
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet", "arrow", "npy", "npz", "jsonl"])
+@pytest.mark.parametrize("n_scores", [1, 50, 10**6])
+def test_chunks_give_what_the_whole_gives(tmp_path, members, suffix, n_scores, monkeypatch):
+    monkeypatch.setattr(module, "_CHUNK_SCORES", n_scores)
+    found, account = fuse_them(tmp_path, members, suffix)
+    whole = ws.fuse_tables(members)
+    assert account.n_samples == 48
+    order = np.array([whole.row(sample) for sample in found.samples])
+    assert sorted(order) == list(range(48))
+    np.testing.assert_allclose(found.scores, whole.consensus.scores[order], rtol=1e-6)
+    assert account.lines()[1:] == whole.account.lines()[1:]
+
+
+def test_files_in_another_order_are_matched_too(tmp_path, members):
+    turned = [members[0], members[1].take(slice(None, None, -1)), members[2]]
+    straight, _ = fuse_them(tmp_path, members, "csv")
+    found, _ = fuse_them(tmp_path, turned, "csv", "turned.csv")
+    place = {sample: i for i, sample in enumerate(found.samples)}
+    rows = [place[sample] for sample in straight.samples]
+    np.testing.assert_allclose(found.scores[rows], straight.scores, rtol=1e-9)
+
+
+def test_common_samples_only(tmp_path, members):
+    found, _ = fuse_them(tmp_path, members, "csv", samples="common")
+    assert set(found.samples) == set.intersection(*(set(m.samples) for m in members))
+
+
+def test_chunks_are_handed_over_and_counted(tmp_path, members, monkeypatch):
+    monkeypatch.setattr(module, "_CHUNK_SCORES", 70)
+    seen, told = [], []
+    fuse_them(
+        tmp_path,
+        members,
+        "csv",
+        receive=lambda chunk: seen.append(chunk.n_samples),
+        progress=lambda done, total: told.append((done, total)),
+    )
+    assert sum(seen) == 48
+    assert len(seen) > 3
+    assert told[-1] == (48, 48)
+
+
+def test_an_error_on_the_way_leaves_the_old_file(tmp_path, members):
+    (tmp_path / "out.csv").write_text("old")
+
+    def fail_late(done, total):
+        raise RuntimeError("stop")
+
+    with pytest.raises(RuntimeError, match="stop"):
+        fuse_them(tmp_path, members, "csv", "out.csv", progress=fail_late)
+    assert (tmp_path / "out.csv").read_text() == "old"
+    assert not list(tmp_path.glob(".unfinished-*"))
+
+
+def test_wrong_calls_are_refused(tmp_path):
+    with pytest.raises(InvalidInputError, match="at least one file"):
+        fuse_files([], None)
+    ws.write_predictions(tmp_path / "a.csv", Predictions("a", ["x"], ["cat"], [[1.0]]))
+    with (
+        open_predictions(tmp_path / "a.csv") as file,
+        pytest.raises(InvalidInputError, match="all"),
+    ):
+        fuse_files([file], None, samples="some")
+
+
+def test_memory_stays_flat(tmp_path, rng, monkeypatch):
+    """Twenty times the rows, about the same peak: only ids are kept whole."""
+    import tracemalloc
+
+    monkeypatch.setattr(module, "_CHUNK_SCORES", 2**16)
+    peaks = []
+    for n_samples in (2_000, 40_000):
+        big = make(rng, "a", range(n_samples), [f"label {i}" for i in range(50)])
+        ws.write_predictions(tmp_path / "a.npy", big)
+        del big
+        tracemalloc.start()
+        with open_predictions(tmp_path / "a.npy") as file:
+            fuse_files([file], tmp_path / "out.npy")
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    scores_in_bytes = 40_000 * 50 * 8
+    assert peaks[1] - peaks[0] < 0.6 * scores_in_bytes

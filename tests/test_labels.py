@@ -1,0 +1,92 @@
+"""Label spaces: ordered sets of names, matched and never guessed."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wassemble import InvalidInputError, LabelSpace
+from wassemble.labels import enumerate_names, fold_name
+
+names = st.lists(st.text(min_size=1, max_size=8), min_size=1, max_size=12, unique=True)
+
+
+@given(names)
+def test_positions_undo_indexing(found):
+    space = LabelSpace(found)
+    assert [space[space.position(name)] for name in found] == found
+    assert list(space) == found
+    assert len(space) == len(found)
+    assert space == LabelSpace(found)
+    assert hash(space) == hash(LabelSpace(found))
+
+
+@given(names, names)
+def test_the_union_holds_every_name_once_in_order_of_appearance(first, second):
+    union = LabelSpace.union(first, second)
+    assert list(union) == list(dict.fromkeys(first + second))
+
+
+@given(names, names)
+def test_without_aliases_only_equal_names_match(first, second):
+    matching = LabelSpace(first).match(LabelSpace(second))
+    for name, place in zip(first, matching.positions, strict=True):
+        assert (second[place] == name) if place >= 0 else (name not in second)
+    assert set(matching.unmatched) == set(first) - set(second)
+    assert matching.declared.sum() == len(set(first) & set(second))
+    assert not matching.aliased
+    assert not matching.folded
+
+
+def test_aliases_come_after_equal_names():
+    target = LabelSpace(["car", "bicycle"])
+    aliases = {"sedan": "car", "bicycle": "car", "tram": "nowhere"}
+    matching = LabelSpace(["sedan", "bicycle"]).match(target, aliases=aliases)
+    assert matching.positions.tolist() == [0, 1]
+    assert matching.aliased == (("sedan", "car"),)
+
+
+def test_an_alias_must_lead_to_a_target_label():
+    with pytest.raises(InvalidInputError, match="'tram' -> 'nowhere', which is none"):
+        LabelSpace(["tram"]).match(LabelSpace(["car"]), aliases={"tram": "nowhere"})
+
+
+def test_names_are_folded_only_when_asked():
+    source, target = LabelSpace(["Polar_Bear", "cat"]), LabelSpace(["polar bear", "cat"])
+    assert source.match(target).unmatched == ("Polar_Bear",)
+    folded = source.match(target, fold=True)
+    assert folded.unmatched == ()
+    assert folded.folded == (("Polar_Bear", "polar bear"),)
+
+
+def test_a_folded_name_with_two_meanings_is_refused():
+    with pytest.raises(InvalidInputError, match="'Us' for 'US', 'us'"):
+        LabelSpace(["Us"]).match(LabelSpace(["US", "us"]), fold=True)
+
+
+def test_an_unknown_label_is_named_with_what_is_near_it():
+    with pytest.raises(InvalidInputError, match=r"got 'catt'\.\nhint: near it: 'cat'"):
+        LabelSpace(["cat", "dog"]).position("catt")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ([], "at least one label"),
+        ("cat", "must come as a list"),
+        (["cat", ""], "not empty; got '' at 1"),
+        (["cat", 3], "got 3 at 1"),
+        (["a", "b", "a", "a"], "got 'a' more than once"),
+    ],
+)
+def test_wrong_names_are_refused(wrong, message):
+    with pytest.raises(InvalidInputError, match=message):
+        LabelSpace(wrong)
+
+
+def test_folding_forgets_case_underscores_hyphens_and_spaces():
+    assert fold_name("Straße_A-b") == fold_name("STRASSE  a B")
+
+
+def test_long_lists_are_counted():
+    assert enumerate_names("abcdefgh") == "'a', 'b', 'c', 'd', 'e', 'f' and 2 more"
+    assert "20" in repr(LabelSpace([str(i) for i in range(20)]))
