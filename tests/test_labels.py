@@ -1,8 +1,7 @@
 """Label spaces: ordered sets of names, matched and never guessed."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from wassemble import InvalidInputError, LabelSpace
 from wassemble.labels import enumerate_names, fold_name

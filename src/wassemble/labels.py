@@ -188,7 +188,8 @@ def fold_name(name: str) -> str:
     True
     """
     text = unicodedata.normalize("NFKC", name).casefold()
-    return " ".join(text.replace("_", " ").replace("-", " ").split())
+    # A name of nothing but hyphens stays what it is.
+    return " ".join(text.replace("_", " ").replace("-", " ").split()) or text
 
 
 def enumerate_names(names: Iterable[str], *, at_most: int = 6) -> str:

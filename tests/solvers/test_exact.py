@@ -3,8 +3,7 @@
 import numpy as np
 import ot
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from problems import make_case
 from scipy.optimize import linprog
 

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from problems import MASSES, as_low_rank, as_sparse, cases, make_case, solve_in, with_zeros
 
 import wassemble as ws

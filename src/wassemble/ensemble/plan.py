@@ -6,7 +6,7 @@ A plan is made once from label sets; it fuses any number of chunks of samples.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -29,7 +29,7 @@ from wassemble.solvers import (
 from wassemble.solvers.barycenter import solve
 from wassemble.solvers.means import check_weights
 
-__all__ = ["NO_ANSWER", "Chunk", "FusionPlan", "Member", "Options"]
+__all__ = ["NO_ANSWER", "Chunk", "FusionPlan", "Member", "Options", "Ready", "Solved"]
 
 # Status of a sample about which no model said anything.
 NO_ANSWER = -1
@@ -203,7 +203,7 @@ class FusionPlan:
 
     def fuse(self, predictions: Sequence[Predictions]) -> Chunk:
         """Fuse predictions on the same samples in the same order, one per member."""
-        ready = self._ready(predictions)
+        ready = self.prepare(predictions)
         answered = ready.answered
         n_samples = answered.shape[1]
         dtype = np.result_type(np.float32, *(scores.dtype for scores in ready.scores))
@@ -218,7 +218,7 @@ class FusionPlan:
 
     def solve_sample(self, predictions: Sequence[Predictions], row: int) -> Solved:
         """The whole result for one sample, with its couplings."""
-        ready = self._ready([p.take(slice(row, row + 1)) for p in predictions])
+        ready = self.prepare([p.take(slice(row, row + 1)) for p in predictions])
         voting = np.flatnonzero(ready.answered[:, 0])
         if not len(voting):
             fail(f"some model must have answered; got none at {predictions[0].samples[row]!r}.")
@@ -227,13 +227,14 @@ class FusionPlan:
 
     def solve_all(self, predictions: Sequence[Predictions]) -> list[tuple[np.ndarray, Solved]]:
         """Results with their scalings, for each group of samples that the same models answered."""
-        ready = self._ready(predictions)
+        ready = self.prepare(predictions)
         return [
             (rows, Solved(solve(self._problem(ready.scores, voting, rows)), voting))
             for voting, rows in _patterns(ready.answered)
         ]
 
-    def _ready(self, predictions: Sequence[Predictions]) -> _Ready:
+    def prepare(self, predictions: Sequence[Predictions]) -> Ready:
+        """Scores without gaps, and who answered which sample."""
         options = self.options
         scores, answered, lost_mass = [], [], []
         for member, given in zip(self.members, predictions, strict=True):
@@ -257,7 +258,7 @@ class FusionPlan:
                     rows = rows / np.where(sums > 0, sums, 1)
             scores.append(rows)
             answered.append(said)
-        return _Ready(scores, np.array(answered), np.array(lost_mass))
+        return Ready(scores, np.array(answered), np.array(lost_mass))
 
     def _fuse_rows(
         self, scores: list[np.ndarray], voting: np.ndarray, rows: np.ndarray
@@ -267,16 +268,18 @@ class FusionPlan:
             problem = self._problem(scores, voting, rows)
             result = solve(problem, n_threads=self.options.n_threads, keep_scalings=False)
             return result.barycenters, result.statuses
-        images = []
-        for model in voting:
-            kernel = self.members[model].kernel.take(rows)
-            image = scores[model][rows]
-            if self.kind == "multiclass":  # K^T (mu / K 1) keeps the mass
-                sums = np.asarray(kernel.row_sums)
-                image = np.divide(image, sums, out=np.zeros_like(image), where=sums > 0)
-            images.append(kernel.apply_transpose(image))
+        images = [self.carry(self.members[model], scores[model][rows], rows) for model in voting]
         mean = self.options.rule(images, weights=self._weights_of(voting))
-        return mean, int(Status.CONVERGED)
+        fixed = self.options.tolerance is None
+        return mean, int(Status.MAX_ITERATIONS if fixed else Status.CONVERGED)
+
+    def carry(self, member: Member, scores: np.ndarray, rows: Any = slice(None)) -> np.ndarray:
+        """A model's scores carried to the target labels by its kernel alone."""
+        kernel = member.kernel.take(rows)
+        if self.kind == "multiclass":  # K^T (mu / K 1) keeps the mass
+            sums = np.asarray(kernel.row_sums)
+            scores = np.divide(scores, sums, out=np.zeros_like(scores), where=sums > 0)
+        return np.asarray(kernel.apply_transpose(scores))
 
     def _problem(
         self, scores: list[np.ndarray], voting: np.ndarray, rows: np.ndarray
@@ -313,10 +316,12 @@ class Solved:
 
 
 @dataclass(frozen=True)
-class _Ready:
-    scores: list[np.ndarray]
-    answered: np.ndarray
-    lost_mass: np.ndarray = field(default_factory=lambda: np.zeros(0))
+class Ready:
+    """Predictions as they are fused: no gaps, and no mass on labels that lead nowhere."""
+
+    scores: list[np.ndarray]  # one per model, (n_samples, n_labels)
+    answered: np.ndarray  # (n_models, n_samples)
+    lost_mass: np.ndarray  # (n_models,)
 
 
 def _normalized(weights: np.ndarray, otherwise: np.ndarray) -> np.ndarray:

@@ -255,7 +255,8 @@ def _slices(scores: np.ndarray, columns: Any, n_rows: int) -> Iterator[np.ndarra
 
 
 def _texts(array: np.ndarray, name: str) -> list[str]:
-    if array.dtype.kind != "U" or array.size == 0 != (name in ("labels", "samples")):
+    may_be_empty = name in ("labels", "samples")
+    if array.dtype.kind != "U" or (array.size == 0 and not may_be_empty):
         fail(
             f"array {name!r} must hold text; got {array.size:,} entries of dtype {array.dtype}.",
             hint="`.astype(str)` makes text of it",

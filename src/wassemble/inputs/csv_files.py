@@ -11,7 +11,7 @@ import gzip
 import io
 import re
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -40,9 +40,12 @@ _MISSING = ("", "NA", "N/A", "NaN", "nan", "NULL", "null", "None")
 _FLAGS = ("True", "true", "TRUE", "False", "false", "FALSE")
 # Rows that are looked at to tell text from numbers where names do not.
 _N_LOOKED_AT = 20
-# Bytes read at a time; a row must fit in, so wide files get more.
-_BLOCK = 1 << 23
-_BYTES_PER_FIELD = 100
+# Bytes that are parsed at a time; pyarrow reads up to 32 times as many ahead. A row must fit
+# in, so wide files get more.
+_BLOCK = 1 << 20
+_BYTES_PER_FIELD = 500
+# Fields that are handed on at a time: each column of each table has its price.
+_N_FIELDS = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -116,10 +119,11 @@ def append_csv(
     quoted = re.compile(f'[{delimiter}"\r\n]')
     fields = ['"' + n.replace('"', '""') + '"' if quoted.search(n) else n for n in header]
 
-    with path.open("wb") as plain:
-        # Without a time and a name inside, the same predictions give the same bytes.
-        packed = gzip.GzipFile("", "wb", fileobj=plain, mtime=0) if _is_gzipped(final) else None
-        file = cast("BinaryIO", packed or plain)
+    with ExitStack() as stack:
+        file: Any = stack.enter_context(path.open("wb"))
+        if _is_gzipped(final):
+            # Without a time and a name inside, the same predictions give the same bytes.
+            file = stack.enter_context(gzip.GzipFile("", "wb", fileobj=file, mtime=0))
 
         def append(chunk: Predictions) -> None:
             arrays = [pa.array(chunk.samples.tolist())]
@@ -139,8 +143,6 @@ def append_csv(
 
         file.write((delimiter.join(fields) + "\n").encode())
         yield append
-        if packed is not None:
-            packed.close()
 
 
 def _look_at(path: Path, delimiter: str) -> _CsvFile:
@@ -172,6 +174,7 @@ def _tables(
     pa = load_extra("pyarrow", "tables", purpose="reading CSV files")
     pa_csv = load_extra("pyarrow.csv", "tables", purpose="reading CSV files")
     text = names if text is None else text
+    block = max(_BLOCK, _BYTES_PER_FIELD * len(file.header))
     types = {
         name: pa.string() if name in text else pa.bool_() if file.has_flags(name) else pa.float64()
         for name in names
@@ -184,7 +187,7 @@ def _tables(
                     column_names=file.header,
                     skip_rows=file.n_blank,
                     skip_rows_after_names=1,
-                    block_size=max(_BLOCK, _BYTES_PER_FIELD * len(file.header)),
+                    block_size=block,
                 ),
                 parse_options=pa_csv.ParseOptions(
                     delimiter=file.delimiter, newlines_in_values=True
@@ -196,12 +199,20 @@ def _tables(
                     strings_can_be_null=False,
                 ),
             )
+            batches: list[Any] = []
             for batch in reader:
-                yield pa.Table.from_batches([batch])
-    except pa.ArrowInvalid:
+                batches.append(batch)
+                if sum(part.num_rows for part in batches) * len(names) >= _N_FIELDS:
+                    yield pa.Table.from_batches(batches)
+                    batches = []
+            if batches:
+                yield pa.Table.from_batches(batches)
+    except pa.ArrowInvalid as error:
         flags = {name for name, of in types.items() if of == pa.bool_()}
         numbers = {name for name, of in types.items() if of == pa.float64()}
         _explain(file, numbers, flags)
+        if "straddling" in str(error):
+            fail(f"a row must have at most {block:,} bytes; got a longer one.")
         raise
 
 

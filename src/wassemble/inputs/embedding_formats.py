@@ -169,7 +169,8 @@ def read_npz_vectors(path: Path, wanted: set[str] | None) -> Vectors:
 
 
 def _load_arrays(path: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-    with np.load(path, allow_pickle=False) as file:
+    # Opened here: np.load leaves a file open that it cannot read.
+    with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
         words = [key for key in ("words", "names", "labels") if key in file.files]
         vectors = [key for key in ("vectors", "codes") if key in file.files]
         if not words or not vectors:

@@ -158,9 +158,7 @@ def write_predictions(path: str | os.PathLike[str], predictions: Predictions) ->
     a,0.9,0.1
     """
     if not isinstance(predictions, Predictions):
-        fail(
-            f"what is written must be Predictions; got an object of type {type(predictions).__name__}."
-        )
+        fail(f"what is written must be Predictions; got {type(predictions).__name__}.")
     with PredictionWriter(path, predictions.labels) as writer:
         writer.write(predictions)
 

@@ -138,15 +138,16 @@ def frame_from_predictions(
     columns: dict[str, Any] = {} if id_column is None else {id_column: ids}
     scores = np.asfortranarray(predictions.scores)  # each column contiguous
     columns |= {label: scores[:, place] for place, label in enumerate(predictions.labels)}
-    made = nw.from_dict(columns, backend=nw.get_native_namespace(table))
+    library = nw.get_native_namespace(table)
+    made = nw.from_dict(columns, backend=library)
     if np.isnan(scores).any() and not made.implementation.is_pandas_like():
-        made = made.with_columns(
-            *[made.get_column(label).fill_nan(None) for label in predictions.labels]
-        )
+        dtype = made.get_column(predictions.labels[0]).dtype
+        null = nw.new_series("null", [None] * len(ids), dtype, backend=library)
+        found = [made.get_column(label) for label in predictions.labels]
+        made = made.with_columns(*[series.zip_with(~series.is_nan(), null) for series in found])
     native = made.to_native()
     if id_column is None:
-        namespace = nw.get_native_namespace(table)
-        native.index = namespace.Index(ids, name=nw.maybe_get_index(table).name)
+        native.index = library.Index(ids, name=nw.maybe_get_index(table).name)
     return native
 
 

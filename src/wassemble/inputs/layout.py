@@ -185,7 +185,8 @@ def _find_id_column(
     if index is not None:
         return None
     # A column "label" holds answers, never samples.
-    texts = [name for name in names if name not in {"label"} | taken and type_of(name) == "text"]
+    taken.add("label")
+    texts = [name for name in names if name not in taken and type_of(name) == "text"]
     if len(texts) != 1:
         fail(
             "one column must hold the sample ids and be called 'sample', 'sample_id' or 'id';"

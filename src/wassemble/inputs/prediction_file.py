@@ -133,7 +133,7 @@ def _regroup(blocks: Iterator[np.ndarray], n_rows: int) -> Iterator[np.ndarray]:
 def _check_histograms(chunk: Predictions) -> None:
     if detect_kind(chunk.scores) == "multiclass":
         return
-    for sample, row in zip(chunk.samples, chunk.scores, strict=True):
+    for sample, row in zip(chunk.samples.tolist(), chunk.scores, strict=True):
         if detect_kind(row[None]) != "multiclass":
             fail(
                 "every sample must have a histogram, as the first ones do; got a sum of"

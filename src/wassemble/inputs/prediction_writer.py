@@ -63,9 +63,7 @@ class PredictionWriter:
         if self._append is None:
             fail(f"{self.path.name}: chunks must be written inside a `with` block.")
         if not isinstance(predictions, Predictions):
-            fail(
-                f"what is written must be Predictions; got an object of type {type(predictions).__name__}."
-            )
+            fail(f"what is written must be Predictions; got {type(predictions).__name__}.")
         if predictions.labels != self.labels:
             fail(
                 f"{self.path.name}: every chunk must have the labels of the file,"

@@ -44,8 +44,8 @@ _FAULTS = (
     zipfile.BadZipFile,
 )
 
-# Integers as they are printed; more digits may not fit an int64, and stay text.
-_DIGITS = 18
+# Whole numbers with more do not fit an int64, and stay text.
+_DIGITS = 19
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,7 +147,7 @@ def _is_integer(text: str) -> bool:
     digits = text.removeprefix("-")
     if not (digits.isascii() and digits.isdigit() and len(digits) <= _DIGITS):
         return False
-    return digits[0] != "0" or text == "0"
+    return (digits[0] != "0" or text == "0") and -(2**63) <= int(text) < 2**63
 
 
 def _describe(error: Exception, must: str) -> str:

@@ -141,12 +141,11 @@ def _entries_to_arrays(kernel: Kernel) -> dict[str, Any]:
 
 def _read_npz(path: Path) -> LabelledKernel:
     try:
-        with np.load(path, allow_pickle=False) as file:
+        # Opened here: np.load leaves a file open that it cannot read.
+        with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
     except _BROKEN as error:
         fail(f"{path}: must be a .npz file of plain arrays; it cannot be read ({error}).")
-    except AttributeError:  # a single array, under a false suffix
-        fail(f"{path}: must be a .npz file of plain arrays; got a single array.")
     missing = [name for name in _COMMON if name not in arrays]
     if missing or str(arrays["format"]) != _FORMAT:
         fail(
@@ -213,8 +212,10 @@ def _kernel_of(path: Path, arrays: Mapping[str, np.ndarray], shape: tuple[int, i
 
 
 def _to_csr(path: Path, parts: Mapping[str, np.ndarray], shape: tuple[int, int]) -> sp.csr_array:
-    if parts["indices"].dtype.kind != "i" or parts["indptr"].dtype.kind != "i":
-        fail(f"{path}: `indices` and `indptr` must hold whole numbers.")
+    for name, kinds in (("data", "f"), ("indices", "i"), ("indptr", "i")):
+        if parts[name].dtype.kind != kinds:
+            what = "numbers" if name == "data" else "whole numbers"
+            fail(f"{path}: `{name}` must hold {what}; got {parts[name].dtype}.")
     try:
         csr = sp.csr_array((parts["data"], parts["indices"], parts["indptr"]), shape=shape)
         csr.check_format(full_check=True)

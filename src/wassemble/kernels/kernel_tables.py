@@ -62,7 +62,7 @@ def write_parquet(labelled: LabelledKernel, path: Path) -> None:
         names = [pa.array(space.names) for space in (labelled.source, labelled.target)]
     except UnicodeEncodeError as error:
         fail(f"label names must be valid Unicode to be saved as .parquet ({error}).")
-    with parquet.ParquetWriter(path, schema) as writer:
+    with parquet.ParquetWriter(path, schema, write_page_checksum=True) as writer:
         for start, rows in row_blocks(kernel):
             coo = sp.coo_array(rows)
             places = coo.row.astype(np.int32) + np.int32(start), coo.col.astype(np.int32)
@@ -79,14 +79,16 @@ def read_parquet(path: Path) -> LabelledKernel:
     pa = load_extra("pyarrow", "tables", purpose="reading Parquet files")
     parquet = load_extra("pyarrow.parquet", "tables", purpose="reading Parquet files")
     try:
-        with parquet.ParquetFile(path) as file:
+        with parquet.ParquetFile(path, page_checksum_verification=True) as file:
             schema = file.schema_arrow
-            if sorted(schema.names) != sorted(_COLUMNS):
-                fail(f"{path}: must have the columns {', '.join(_COLUMNS)}; got {schema.names}.")
-            table = file.read()
-    except (pa.ArrowException, OSError) as error:
+            table = file.read() if sorted(schema.names) == sorted(_COLUMNS) else None
+        if table is not None:
+            table.validate(full=True)
+    except (pa.ArrowException, OSError, ValueError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         fail(f"{path}: must be a Parquet file; it cannot be read ({reason}).")
+    if table is None:
+        fail(f"{path}: must have the columns {', '.join(_COLUMNS)}; got {schema.names}.")
     about = _read_about(path, (schema.metadata or {}).get(b"wassemble kernel"))
     places, spaces = [], []
     for side in ("source", "target"):

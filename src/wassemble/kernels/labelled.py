@@ -57,7 +57,7 @@ class LabelledKernel:
         self.kernel = kernel
         self.source = source if isinstance(source, LabelSpace) else LabelSpace(source)
         self.target = target if isinstance(target, LabelSpace) else LabelSpace(target)
-        if not isinstance(origin, str) or not origin or not origin.isprintable():
+        if not isinstance(origin, str) or len(origin.splitlines()) != 1:
             fail(f"`origin` must say in one line how the kernel was made; got {origin!r}.")
         self.origin = origin
         self.notes = tuple(notes)

@@ -16,7 +16,7 @@ NAMES = ["person", "dog", "zebra"]
 def test_entries_are_conditional_shares():
     kernel = kernel_from_cooccurrence(SEEN, NAMES, smoothing=0.0)
     assert_allclose(kernel.to_dense(), [[1, 0.5, 0], [1, 1, 0], [0, 0, 1]])
-    assert kernel.notes == ("1 label that never occur: 'zebra'",)
+    assert kernel.notes == ("1 label never seen: 'zebra'",)
     assert kernel.origin == "co-occurrence in 4 samples, smoothing 0"
 
 

@@ -107,6 +107,7 @@ def test_many_source_labels_are_searched_in_blocks(monkeypatch):
     ("options", "words"),
     [
         ({"weights": "votes"}, "`weights` must be one of cost, similarity; got 'votes'"),
+        ({"edges": [("a", "b")], "weights": "similarity"}, "must have weights; edges has none"),
         ({"edges": [("a", "b", 0)]}, "must be above 0; got 0 from 'a' to 'b'"),
         ({"edges": [("a", "b", np.inf)]}, "must be a finite number; got inf from 'a' to 'b'"),
         ({"edges": [("a", "b", 1), ("b", "c")]}, "a weight, or none; got 1 weights of 2 edges"),

@@ -23,6 +23,10 @@ def test_names_are_folded_first():
     assert_array_equal(kernel.to_dense(), [[1]])
 
 
+def test_names_of_which_folding_leaves_nothing_stay_apart():
+    assert_array_equal(kernel_from_spelling(["-", "_", "__"], cutoff=0.9).to_dense(), np.eye(3))
+
+
 def test_different_words_are_not_joined():
     kernel = kernel_from_spelling(["house", "car"], ["mouse", "cat", "horse"])
     assert not kernel.to_dense().any()

@@ -90,6 +90,11 @@ def test_labels_may_have_nodes_of_other_names():
     assert_allclose(cost, [[0, 3, 1], [3, 0, 2], [1, 2, 0]], atol=1e-12)
 
 
+def test_a_root_alone_has_no_information_and_costs_nothing():
+    cost = costs_of(["animal"], edges=TREE, cost="lin", leaves=["animal"])
+    assert_allclose(cost, [[0]])
+
+
 def test_two_labels_may_be_one_node():
     cost = costs_of(["dog", "hound"], edges=TREE, nodes={"hound": "dog"}, cost="lin")
     assert_allclose(cost, np.zeros((2, 2)), atol=1e-12)
@@ -138,6 +143,8 @@ def test_costs_equal_those_of_a_search_in_networkx(data):
         ({"edges": [("a",)]}, r"an edge must be two names, or two names and a weight; got \('a',"),
         ({"edges": 3}, "`edges` must be pairs of names; got int"),
         ({"nodes": {"husky": "wolf"}}, "nodes of edges; got 'husky' -> 'wolf', which is none"),
+        ({"leaves": ["dog"]}, "counted for the cost \"lin\" only; got them with 'path'"),
+        ({"edges": [("a", "b", 2)]}, "must have no weights; those of edges have.\nhint: `kernel_f"),
         ({"leaves": ["wolf"], "cost": "lin"}, "`leaves` must be nodes of edges; got 'wolf'"),
     ],
 )

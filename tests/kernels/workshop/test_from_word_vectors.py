@@ -89,6 +89,14 @@ def test_tiny_epsilons_are_kept_in_logs_with_labels_left_out():
     assert_allclose(log_image, [-1000, 0, -np.inf])
 
 
+def test_the_papers_kernel_has_euclidean_costs_of_unit_vectors():
+    kernel = build(["polar", "bear", "cat"], metric="euclidean", unit_norm=True)
+    value = float(kernel.origin.split("epsilon ")[1].split()[0])
+    cost = math.sqrt(2 - math.sqrt(2))
+    assert_allclose(kernel.to_dense()[0, 2], math.exp(-cost / value), rtol=1e-5)
+    assert_allclose(kernel.account().n_effective[1], 2, rtol=1e-2)  # of three labels
+
+
 def test_auto_epsilon_sees_the_kept_neighbours_only(rng):
     words = [f"w{k}" for k in range(60)]
     embeddings = Embeddings(words, rng.normal(size=(60, 4)))

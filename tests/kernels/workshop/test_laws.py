@@ -1,12 +1,16 @@
 """Every builder passes every law."""
 
 import json
+import subprocess
+import sys
 
 import numpy as np
+import pytest
 from kernels.workshop.factories import every_builder
 from numpy.testing import assert_allclose, assert_array_equal
 
-from wassemble.kernels import load_kernel
+import wassemble as ws
+from wassemble.kernels import kernel_from_spelling, load_kernel
 from wassemble.kernels.parts import kept_logs
 
 CLOSE = {"rtol": 2e-4, "atol": 1e-7}
@@ -128,3 +132,23 @@ def test_the_strongest_pairs_are_those_of_the_dense_form(builder):
         assert a != b
         place = builder.source.index(a), builder.target.index(b)
         assert_allclose(relative[place], value, rtol=1e-6, atol=1e-37)
+
+
+def test_importing_the_builders_imports_nothing_optional():
+    script = "import json, sys, wassemble.kernels; print(json.dumps(sorted(sys.modules)))"
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    loaded = set(json.loads(done.stdout))
+    assert "wassemble.kernels.workshop" in loaded
+    assert loaded.isdisjoint({"networkx", "rapidfuzz", "pyarrow", "torch", "pandas"})
+
+
+def test_what_is_not_installed_is_named_with_the_way_to_install_it(monkeypatch, tmp_path):
+    for module in ("rapidfuzz.process", "pyarrow"):
+        monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(ws.MissingExtraError, match=r"needs rapidfuzz, .*\nhint: pip install 'wass"):
+        kernel_from_spelling(["a"])
+    (tmp_path / "k.parquet").touch()
+    with pytest.raises(ws.MissingExtraError, match="reading Parquet files needs pyarrow"):
+        load_kernel(tmp_path / "k.parquet")

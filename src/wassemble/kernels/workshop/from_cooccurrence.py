@@ -72,7 +72,7 @@ def kernel_from_cooccurrence(
         kernel = DenseKernel(table)
     never = [space[i] for i in np.flatnonzero(totals == 0).tolist()]
     origin = f"co-occurrence in {counts.shape[0]:,} samples, smoothing {smoothing:g}"
-    notes = [count_names(never, "that never occur")] if never else []
+    notes = [count_names(never, "never seen")] if never else []
     return LabelledKernel(kernel, space, space, origin, notes)
 
 

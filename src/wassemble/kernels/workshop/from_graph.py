@@ -125,6 +125,8 @@ def _read_graph(edges: Any) -> tuple[Edges, bool]:
 
 
 def _cost_matrix(graph: Edges, weights: str, *, directed: bool) -> sp.csr_array:
+    if weights == "similarity" and graph.weights is None:
+        fail(f"edges whose weights are similarities must have weights; {graph.origin} has none.")
     costs = np.ones(len(graph)) if graph.weights is None else graph.weights
     if (costs <= 0).any():
         wrong = int((costs <= 0).argmax())
@@ -132,7 +134,7 @@ def _cost_matrix(graph: Edges, weights: str, *, directed: bool) -> sp.csr_array:
             f"the weight of an edge must be above 0; got {costs[wrong]:g} from"
             f" {graph.nodes[graph.starts[wrong]]!r} to {graph.nodes[graph.ends[wrong]]!r}."
         )
-    if weights == "similarity" and graph.weights is not None:
+    if weights == "similarity":
         costs = 1 / costs
     starts, ends = graph.starts, graph.ends
     if not directed:

@@ -68,7 +68,10 @@ def kernel_from_spelling(
         epsilon = float(f"{(1 - cutoff) / -math.log(_AT_CUTOFF):.4g}")
     source, target = read_spaces(source, target)
     pairs = _similar_pairs(
-        [fold_name(name) for name in source], [fold_name(name) for name in target], cutoff
+        # Of "-" nothing is left when folded.
+        [fold_name(name) or name for name in source],
+        [fold_name(name) or name for name in target],
+        cutoff,
     )
     kernel, words = pairs.to_kernel(epsilon, source, target, symmetric=source is target)
     alone = np.bincount(pairs.rows, minlength=len(source)) == 0
@@ -83,16 +86,16 @@ def _similar_pairs(first: list[str], second: list[str], cutoff: float) -> PairCo
     step = max(1, _BLOCK // len(second))
     pieces = []
     for start in range(0, len(first), step):
-        # What is below the cutoff comes back as 0.
+        # What is below the cutoff comes back as 0, and by rounding what is just at it.
         block = process.cdist(
             first[start : start + step],
             second,
             scorer=indel.normalized_similarity,
-            score_cutoff=cutoff,
+            score_cutoff=cutoff - 1e-5,
             dtype=np.float64,
             workers=available_threads(),
         )
-        rows, columns = np.nonzero(block)
+        rows, columns = np.nonzero(block > cutoff - 1e-9)
         pieces.append((rows + start, columns, 1 - block[rows, columns]))
     rows, columns, costs = (np.concatenate(part) for part in zip(*pieces, strict=True))
     return PairCosts(rows, columns, costs, (len(first), len(second)))

@@ -45,7 +45,7 @@ def kernel_from_synonyms(
     target : LabelSpace or iterable of str, optional
         ``source`` if not given.
     synonyms : Edges or iterable of (word, synonym) or (word, synonym, votes)
-        See `read_synonyms`. A pair without votes, or with 0 votes, joins nothing.
+        See `read_synonyms`. A pair with 0 votes joins nothing.
     strength : float
         Above 0 and at most 1: the similarity of a word to its best synonym.
     epsilon : float
@@ -128,7 +128,7 @@ def _share_votes(pairs: Edges, *, fold: bool) -> tuple[dict[str, int], sp.csr_ar
 
 
 def _key(name: str, *, fold: bool) -> str:
-    return fold_name(name) if fold else name
+    return (fold_name(name) if fold else name) or name  # nothing is left of "-" when folded
 
 
 def _places(space: LabelSpace, words: dict[str, int], *, fold: bool) -> np.ndarray:

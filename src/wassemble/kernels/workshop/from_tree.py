@@ -59,8 +59,8 @@ def kernel_from_tree(
     nodes : mapping of str to str, optional
         Node of each label whose node has another name.
     leaves : iterable of str, optional
-        Count the information content among these nodes and those above them only; all
-        nodes if not given.
+        For "lin": count the information content among these nodes, the labels' and those
+        above them only; among all nodes if not given.
 
     Returns
     -------
@@ -78,7 +78,14 @@ def kernel_from_tree(
     """
     if cost not in get_args(TreeCost):
         fail(f"`cost` must be one of {', '.join(get_args(TreeCost))}; got {cost!r}.")
+    if leaves is not None and cost != "lin":
+        fail(f'`leaves` are counted for the cost "lin" only; got them with {cost!r}.')
     tree = as_edges(edges)
+    if tree.weights is not None:
+        fail(
+            f"the edges of a tree must have no weights; those of {tree.origin} have.",
+            hint="`kernel_from_graph` uses them",
+        )
     _check_acyclic(tree)
     source, target = read_spaces(source, target)
     rows, row_nodes = find_nodes(source, tree.nodes, nodes, what=tree.origin)
@@ -110,8 +117,8 @@ class _Climb:
     starts: np.ndarray  # of each node's stretch in the other three, and the end
 
     @property
-    def shape(self) -> tuple[int, int]:
-        return int(self.labels.max()) + 1, len(self.starts) - 1
+    def n_labels(self) -> int:
+        return int(self.labels.max()) + 1  # every label is above itself
 
     def below(self, node: int) -> tuple[np.ndarray, np.ndarray]:
         """Labels below ``node``, and how many steps below it they are."""
@@ -145,7 +152,7 @@ def _climb(tree: Edges, nodes: np.ndarray) -> _Climb:
 
 
 def _path_costs(up: _Climb, down: _Climb) -> np.ndarray:
-    table = np.full((up.shape[0], down.shape[0]), np.inf)
+    table = np.full((up.n_labels, down.n_labels), np.inf)
     # All pairs below one ancestor at a time: as many in all as pairs have common ancestors.
     for node in np.intersect1d(up.ancestors, down.ancestors).tolist():
         (rows, up_steps), (columns, down_steps) = up.below(node), down.below(node)
@@ -161,7 +168,7 @@ def _lin_costs(
     row_nodes: np.ndarray,
     column_nodes: np.ndarray,
 ) -> np.ndarray:
-    shared = np.full((up.shape[0], down.shape[0]), -np.inf)
+    shared = np.full((up.n_labels, down.n_labels), -np.inf)
     for node in np.intersect1d(up.ancestors, down.ancestors).tolist():
         both = np.ix_(up.below(node)[0], down.below(node)[0])
         shared[both] = np.maximum(shared[both], content[node])

@@ -1,0 +1,26 @@
+"""Learning an ensemble on validation data: weights, rules, kernels, and the safe choice."""
+
+from wassemble.ensemble.learning.choice import Choice, Comparison, Control, Standing
+from wassemble.ensemble.learning.learn import LearnedEnsemble, learn_ensemble
+from wassemble.ensemble.learning.measure import Measure, read_measure
+from wassemble.ensemble.learning.recipes import FittedRecipe, Recipe, shuffle_labels
+from wassemble.ensemble.learning.saved import load_ensemble, save_ensemble
+from wassemble.ensemble.learning.trial import Trial, read_trial
+
+__all__ = [
+    "Choice",
+    "Comparison",
+    "Control",
+    "FittedRecipe",
+    "LearnedEnsemble",
+    "Measure",
+    "Recipe",
+    "Standing",
+    "Trial",
+    "learn_ensemble",
+    "load_ensemble",
+    "read_measure",
+    "read_trial",
+    "save_ensemble",
+    "shuffle_labels",
+]

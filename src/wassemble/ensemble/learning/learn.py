@@ -1,0 +1,297 @@
+"""`learn_ensemble`: from validation data to the rule that wins there, and the truth about it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+
+from wassemble._checks import fail
+from wassemble.ensemble.decisions import fit_thresholds
+from wassemble.ensemble.learning.choice import Choice, Comparison, Standing, choose, resample_counts
+from wassemble.ensemble.learning.families import list_recipes
+from wassemble.ensemble.learning.measure import read_measure
+from wassemble.ensemble.learning.recipes import CONFUSION, NAMES, FittedRecipe, Recipe
+from wassemble.ensemble.learning.search import Search, Tried
+from wassemble.ensemble.learning.stacking import stack_scores
+from wassemble.ensemble.learning.trial import Trial, read_trial
+from wassemble.ensemble.plan import FusionPlan
+from wassemble.ensemble.tables import align_samples
+from wassemble.errors import MissingExtraError
+from wassemble.inputs import Kind, Predictions
+from wassemble.kernels import LabelledKernel
+from wassemble.labels import LabelSpace
+
+__all__ = ["LearnedEnsemble", "learn_ensemble"]
+
+# Lines of the leaderboard beside single models, simple means, and the best of each kind.
+_N_BEST = 8
+
+
+@dataclass(frozen=True, eq=False)
+class LearnedEnsemble:
+    """A rule that was chosen on validation data, and why.
+
+    Attributes
+    ----------
+    fitted : FittedRecipe
+        The rule with its weights and kernels, fitted on all of the validation data.
+    choice : Choice
+        Why this one.
+    leaderboard : tuple of Standing
+        Scores on samples that a rule was not fitted on; best first.
+    rivals : tuple of FittedRecipe
+        Those of the leaderboard, fitted on all of the validation data.
+    temperature : float
+        Multi-class: histograms are raised to 1 / temperature, which lets log-loss be as
+        good as it can without changing the order of labels.
+    thresholds : array of shape (n_target,), or None
+        Multi-label: above which score a label is decided to be there.
+    """
+
+    fitted: FittedRecipe
+    choice: Choice
+    leaderboard: tuple[Standing, ...]
+    rivals: tuple[FittedRecipe, ...]
+    task: Kind
+    metric: str
+    temperature: float
+    thresholds: np.ndarray | None
+    n_samples: int
+    n_tried: int
+    seconds: float
+
+    @property
+    def target(self) -> LabelSpace:
+        """Labels of the consensus."""
+        return self.fitted.target
+
+    @property
+    def plan(self) -> FusionPlan:
+        """How the models come together."""
+        return self.fitted.plan()
+
+    def predict(self, models: Sequence[Predictions] | Mapping[str, Predictions]) -> Predictions:
+        """Consensus of the same models on other samples; matched by name."""
+        given = list(models.values()) if isinstance(models, Mapping) else list(models)
+        by_name = {model.model: model for model in given}
+        missing = [name for name, _ in self.fitted.models if name not in by_name]
+        if missing:
+            fail(
+                f"every model that was learned from must be there; {', '.join(missing)} is missing."
+            )
+        members = align_samples([by_name[name] for name, _ in self.fitted.models])
+        members = [
+            _in_order(member, labels)
+            for member, (_, labels) in zip(members, self.fitted.models, strict=True)
+        ]
+        scores = self.sharpen(self.fitted.fuse(members))
+        return Predictions("consensus", members[0].samples, self.target, scores, kind=self.task)
+
+    def sharpen(self, scores: np.ndarray) -> np.ndarray:
+        """Scores with the temperature that was learned."""
+        if self.temperature == 1:
+            return scores
+        return temper(scores, self.temperature)
+
+    @property
+    def report(self) -> str:
+        """What was chosen and why, in words."""
+        lines = [f"chosen: {self.fitted.recipe.name}", *self.choice.reasons]
+        lines.append(
+            f"{self.metric} of this way of choosing, on samples it did not see:"
+            f" {self.choice.estimate:.4f} (standard error {self.choice.estimate_error:.4f})"
+        )
+        return "\n".join(lines)
+
+
+def _in_order(model: Predictions, labels: LabelSpace) -> Predictions:
+    """The model with its labels in the order that was learned from."""
+    if model.labels == labels:
+        return model
+    if set(model.labels) != set(labels):
+        fail(f"the labels of {model.model!r} must be those that were learned from.")
+    return model._with(labels=labels, scores=model.scores[:, model.labels.positions(labels)])
+
+
+def temper(scores: np.ndarray, temperature: float) -> np.ndarray:
+    """Histograms raised to 1 / temperature and divided by their sums."""
+    top = scores.max(axis=1, keepdims=True)
+    raised = (scores / np.where(top > 0, top, 1)) ** (1 / temperature)
+    sums = raised.sum(axis=1, keepdims=True)
+    return raised / np.where(sums > 0, sums, 1)
+
+
+def learn_ensemble(
+    models: Sequence[Predictions] | Mapping[str, Predictions],
+    truth: Any,
+    *,
+    metric: Any = None,
+    kernels: Mapping[str, Any] | None = None,
+    target: LabelSpace | Sequence[str] | None = None,
+    kind: Kind | None = None,
+    sample_weight: Any = None,
+    n_folds: int = 5,
+    time_budget: float | None = None,
+    seed: int = 0,
+    log: str | Path | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> LearnedEnsemble:
+    """Choose the rule that fuses models best, on samples whose truth is known.
+
+    Every single model, every simple mean, and barycenters through the kernels on offer and
+    through kernels from the models' own mistakes are tried by cross-validation. A higher
+    rule is taken only if it beats the simpler ones by more than the noise of the data, and
+    the kernel is compared with itself, labels shuffled.
+
+    Parameters
+    ----------
+    models : sequence of Predictions, or dict of them
+    truth : see `read_trial`
+        Multi-class: the label name of each sample, by id or in order. Multi-label: lists of
+        names, or a table of 0 and 1.
+    metric : str or callable, optional
+        "accuracy" or "mAP" if not given; "log_loss", "brier", the name of a scikit-learn
+        scorer, a scorer, or a function of ``(scores, truth)`` where higher is better.
+    kernels : dict of name to LabelledKernel, optional
+        On offer; a value may also be a dict with one per model, or a function of
+        ``(source, target)`` label spaces.
+    target : list of str, optional
+        Labels of the consensus; those of the models and the truth if not given.
+    n_folds, seed : int
+    time_budget : float, optional
+        Seconds after which no more barycenters are tried.
+    log : path, optional
+        File of what was tried; the same call goes on from there.
+    progress : callable, optional
+        Called as ``progress(n_done, n_recipes)``.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> truth = rng.integers(2, size=60)
+    >>> good = np.where(truth[:, None] == [0, 1], 0.8, 0.2)
+    >>> bad = np.full((60, 2), 0.5)
+    >>> a = Predictions("good", range(60), ["cat", "dog"], good)
+    >>> b = Predictions("bad", range(60), ["cat", "dog"], bad)
+    >>> learned = learn_ensemble([a, b], [["cat", "dog"][i] for i in truth])
+    >>> learned.fitted.recipe.is_simple, learned.choice.estimate
+    (True, 1.0)
+    """
+    started = time.perf_counter()
+    given = list(models.values()) if isinstance(models, Mapping) else list(models)
+    goal = target if target is None or isinstance(target, LabelSpace) else LabelSpace(target)
+    trial = read_trial(given, truth, target=goal, kind=kind, sample_weight=sample_weight)
+    usual = "accuracy" if trial.task == "multiclass" else "mAP"
+    measure = read_measure(usual if metric is None else metric, trial.task)
+    offered = _read_kernels(kernels or {}, trial)
+    search = Search(trial, measure, offered, n_folds, seed, None if log is None else Path(log))
+    tried = search.run(list_recipes(trial, offered), time_budget=time_budget, progress=progress)
+    choice = choose(search, tried)
+    fitted = search.fitter.fit(choice.recipe)
+    honest = search.predict(choice.recipe)
+    thresholds = None
+    if trial.task == "multilabel":
+        thresholds = fit_thresholds(honest, np.nan_to_num(trial.truth))
+    leaderboard = _leaderboard(search, tried, choice)
+    return LearnedEnsemble(
+        fitted=fitted,
+        choice=choice,
+        leaderboard=leaderboard,
+        rivals=tuple(
+            search.fitter.fit(line.recipe)
+            for line in leaderboard
+            if line.recipe is not None and not line.is_chosen
+        ),
+        task=trial.task,
+        metric=measure.name,
+        temperature=_temperature(honest, trial),
+        thresholds=thresholds,
+        n_samples=trial.n_samples,
+        n_tried=len(tried),
+        seconds=round(time.perf_counter() - started, 3),
+    )
+
+
+def _read_kernels(kernels: Mapping[str, Any], trial: Trial) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, given in kernels.items():
+        if name in (NAMES, CONFUSION):
+            fail(f"a kernel on offer must have another name than {NAMES!r} and {CONFUSION!r}.")
+        if isinstance(given, LabelledKernel):
+            found[name] = given
+        elif isinstance(given, Mapping):
+            found[name] = dict(given)
+        elif callable(given):
+            made: dict[LabelSpace, LabelledKernel] = {}
+            for model in trial.models:
+                if model.labels not in made:
+                    made[model.labels] = given(model.labels, trial.target)
+            found[name] = {model.model: made[model.labels] for model in trial.models}
+        else:
+            fail(
+                f"the kernel {name!r} must be a LabelledKernel, a dict with one per model, or a"
+                f" function of label spaces; got {type(given).__name__}."
+            )
+    return found
+
+
+def _leaderboard(search: Search, tried: Sequence[Tried], choice: Choice) -> tuple[Standing, ...]:
+    """Single models, simple means, the best of the rest, the control and stacking."""
+    ranked = sorted(tried, key=lambda each: -each.score)
+    shown = [t for t in ranked if t.recipe.rule == "single"]
+    shown += [t for t in ranked if t.recipe.rule == "mean" and t.recipe.weights == "uniform"]
+    shown += ranked[:_N_BEST]
+    for rule in ("mean", "gated mean", "top labels", "barycenter"):
+        shown += [t for t in ranked if t.recipe.rule == rule][:2]
+    lines = {t.recipe: t for t in shown}
+    lines[choice.recipe] = next(t for t in tried if t.recipe == choice.recipe)
+    counts = resample_counts(search)
+    trial, measure = search.trial, search.measure
+    chosen = search.predict(choice.recipe)
+    chosen_drawn = measure.resampled(chosen, trial.truth, counts)
+    chosen_score = measure.score(chosen, trial.truth, trial.sample_weight)
+
+    def stand(name: str, recipe: Recipe | None, scores: np.ndarray, seconds: float) -> Standing:
+        drawn = measure.resampled(scores, trial.truth, counts)
+        score = measure.score(scores, trial.truth, trial.sample_weight)
+        is_chosen = recipe == choice.recipe
+        against = None
+        if not is_chosen:
+            against = Comparison.of(drawn, chosen_drawn, score - chosen_score)
+        return Standing(name, recipe, score, float(drawn.std()), against, seconds, is_chosen)
+
+    standings = [
+        stand(recipe.name, recipe, search.predict(recipe, keep=False), each.seconds)
+        for recipe, each in lines.items()
+    ]
+    try:
+        started = time.perf_counter()
+        stacked = stack_scores(search)
+        standings.append(
+            stand("stacking (logistic regression)", None, stacked, time.perf_counter() - started)
+        )
+    except MissingExtraError:
+        pass
+    return tuple(sorted(standings, key=lambda line: -line.score))
+
+
+def _temperature(scores: np.ndarray, trial: Trial) -> float:
+    """The temperature of least log-loss, by golden section on its logarithm."""
+    if trial.task == "multilabel":
+        return 1.0
+    measure = read_measure("log_loss", "multiclass")
+
+    def loss(log_temperature: float) -> float:
+        tempered = temper(scores, float(np.exp(log_temperature)))
+        # A label without any mass must not decide: no temperature could mend it.
+        mixed = 0.999 * tempered + 0.001 / scores.shape[1]
+        return -measure.score(mixed, trial.truth, trial.sample_weight)
+
+    found = minimize_scalar(loss, bounds=(-6, 3), method="bounded")
+    return float(np.exp(found.x))

@@ -1,0 +1,336 @@
+"""Recipes: the ways to fuse that learning chooses from, and how each is carried out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+
+from wassemble._checks import fail
+from wassemble.ensemble.learning.measure import Measure
+from wassemble.ensemble.learning.trial import Trial
+from wassemble.ensemble.learning.weights import WeightRule, learn_weights
+from wassemble.ensemble.plan import FusionPlan, Options
+from wassemble.inputs import Kind, Predictions
+from wassemble.kernels import (
+    DenseKernel,
+    LabelledKernel,
+    SparseKernel,
+    kernel_from_confusion,
+)
+from wassemble.labels import LabelSpace
+from wassemble.solvers import Balanced, Unbalanced, power_mean, solve_barycenter
+
+__all__ = [
+    "CONFUSION",
+    "NAMES",
+    "FittedRecipe",
+    "Fitter",
+    "Kernels",
+    "Recipe",
+    "shuffle_labels",
+]
+
+Kernels = Mapping[str, LabelledKernel | Mapping[str, LabelledKernel]]
+"""Kernels on offer, by name: one for all models, or one per model."""
+
+# Kernels that need not be offered: labels by name alone, and each model's own mistakes.
+NAMES = "names"
+CONFUSION = "confusion"
+
+# What is not said in the name of a recipe.
+_LEFTOVER = 0.05
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """One way to fuse; every knob that learning may turn.
+
+    Attributes
+    ----------
+    rule : {"single", "mean", "gated mean", "top labels", "barycenter"}
+        "gated mean" multiplies a mean by ``floor`` where a label is in no model's ``n_top``
+        best; "top labels" is the barycenter with that gate as a diagonal kernel (the
+        paper's 6.2), which moves no mass.
+    order : float
+        Of a mean: 1 arithmetic, 0.5 Hellinger, 0 geometric.
+    exponent : float
+        mass_penalty / (mass_penalty + epsilon); 1 is balanced.
+    sharpness : float
+        Power of the kernel's entries: K = exp(-C / epsilon) becomes exp(-C sharpness /
+        epsilon).
+    prior : float
+        Of a confusion kernel.
+    leftover : float
+        Say of a model on labels that it does not declare.
+    sweeps : int or None
+        Of a barycenter; None runs to convergence.
+    shuffled : int or None
+        Seed of a shuffle of the kernel's labels: a control.
+    """
+
+    rule: Literal["single", "mean", "gated mean", "top labels", "barycenter"]
+    model: str | None = None
+    weights: WeightRule = "uniform"
+    kernel: str = NAMES
+    order: float = 1.0
+    exponent: float = 1.0
+    sharpness: float = 1.0
+    prior: float = 0.2
+    leftover: float = _LEFTOVER
+    sweeps: int | None = 5
+    n_top: int = 2
+    floor: float = 0.7
+    debias: bool = False
+    shuffled: int | None = None
+
+    @property
+    def is_simple(self) -> bool:
+        """Whether it is a single model or a mean, without anything learned but weights."""
+        return self.rule in ("single", "mean") and self.kernel != CONFUSION
+
+    @property
+    def needs_fit(self) -> bool:
+        """Whether it learns something from the truth."""
+        return self.weights != "uniform" or self.kernel == CONFUSION
+
+    @property
+    def transports(self) -> bool:
+        """Whether mass moves between labels."""
+        return self.rule == "barycenter" and self.kernel != NAMES
+
+    @property
+    def name(self) -> str:
+        """In words, for a table."""
+        if self.rule == "single":
+            return f"{self.model} alone" + self._through()
+        parts = [self._title() + self._through()]
+        if self.weights != "uniform":
+            parts.append(f"weights {self.weights}")
+        if self.leftover != _LEFTOVER:
+            parts.append(f"leftover {self.leftover:g}")
+        if self.shuffled is not None:
+            parts.append(f"labels shuffled ({self.shuffled})")
+        return ", ".join(parts)
+
+    def _title(self) -> str:
+        names = {1.0: "arithmetic mean", 0.5: "Hellinger mean", 0.0: "geometric mean"}
+        mean = names.get(self.order, f"power mean {self.order:g}")
+        if self.rule == "mean":
+            return mean
+        gate = f"top {self.n_top}, floor {self.floor:g}"
+        if self.rule == "gated mean":
+            return f"{mean} gated ({gate})"
+        if self.rule == "top labels":
+            return f"diagonal kernel ({gate}), exponent {self.exponent:g}"
+        if self.debias:
+            return "debiased barycenter"
+        sweeps = "" if self.sweeps is None else f", {self.sweeps} sweeps"
+        if self.exponent == 1:
+            return f"balanced barycenter{sweeps}"
+        return f"barycenter, exponent {self.exponent:g}{sweeps}"
+
+    def _through(self) -> str:
+        if self.kernel == NAMES:
+            return ""
+        if self.kernel == CONFUSION:
+            return f" through mistakes (prior {self.prior:g})"
+        sharp = "" if self.sharpness == 1 else f" ^ {self.sharpness:g}"
+        return f" through {self.kernel}{sharp}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Every knob, ready for JSON."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, eq=False)
+class FittedRecipe:
+    """A recipe with what it learned, ready to fuse.
+
+    Attributes
+    ----------
+    weights : array of shape (n_models,)
+    kernels : dict of model name to LabelledKernel, or None
+        From each model's labels to the target's; None matches by name.
+    """
+
+    recipe: Recipe
+    kind: Kind
+    target: LabelSpace
+    models: tuple[tuple[str, LabelSpace], ...]
+    weights: np.ndarray
+    kernels: dict[str, LabelledKernel] | None
+
+    def plan(self) -> FusionPlan:
+        """How the models come together."""
+        recipe = self.recipe
+        members = [m for m in self.models if recipe.rule != "single" or m[0] == recipe.model]
+        weights = self.weights if len(members) > 1 else np.ones(1)
+        kernel = None
+        if self.kernels is not None:
+            kernel = {name: self.kernels[name] for name, _ in members}
+        options = Options(
+            mass=_mass(recipe, self.kind),
+            rule=_rule(recipe),
+            leftover=recipe.leftover,
+            unobserved="spread" if self.kind == "multilabel" else "drop",
+            max_iterations=recipe.sweeps or 1000,
+            tolerance=None if recipe.sweeps else 1e-6,
+            debias=recipe.debias,
+        )
+        if isinstance(options.mass, Balanced):
+            options = _replace(options, unobserved="spread")
+        return FusionPlan(
+            members, self.kind, target=self.target, kernel=kernel, weights=weights, options=options
+        )
+
+    def fuse(self, models: Sequence[Predictions]) -> np.ndarray:
+        """Consensus of predictions on the same samples, ``(n_samples, n_target)``; 0 for nan."""
+        plan = self.plan()
+        by_name = {model.model: model for model in models}
+        chosen = [by_name[member.model] for member in plan.members]
+        return np.nan_to_num(plan.fuse(chosen).scores)
+
+
+def _replace(options: Options, **changes: Any) -> Options:
+    return Options(**{**vars(options), **changes})
+
+
+def _mass(recipe: Recipe, kind: Kind) -> Any:
+    if recipe.rule != "barycenter":
+        return None
+    if recipe.exponent == 1 and kind == "multiclass":
+        return Balanced()
+    exponent = min(recipe.exponent, 0.99)
+    return Unbalanced(exponent, epsilon=1 - exponent)
+
+
+def _rule(recipe: Recipe) -> Callable[..., Any]:
+    if recipe.rule == "barycenter":
+        return solve_barycenter
+    if recipe.rule == "gated mean":
+        return partial(_gated_mean, order=recipe.order, n_top=recipe.n_top, floor=recipe.floor)
+    if recipe.rule == "top labels":
+        return partial(
+            _top_labels, exponent=recipe.exponent, n_top=recipe.n_top, floor=recipe.floor
+        )
+    return partial(power_mean, order=recipe.order)
+
+
+def _gated_mean(
+    images: Sequence[np.ndarray], *, weights: Any, order: float, n_top: int, floor: float
+) -> np.ndarray:
+    mean: np.ndarray = power_mean(images, weights=weights, order=order)
+    return mean * np.where(_in_top(images, n_top), 1, floor)
+
+
+def _top_labels(
+    images: Sequence[np.ndarray], *, weights: Any, exponent: float, n_top: int, floor: float
+) -> np.ndarray:
+    """Fixed point of Algorithm 2 with the gate as a diagonal kernel: no sweeps needed."""
+    mean: np.ndarray = power_mean(images, weights=weights, order=exponent / (1 + exponent))
+    gate = np.where(_in_top(images, n_top), 1.0, floor)
+    return gate ** (1 - exponent) * mean**exponent
+
+
+def _in_top(images: Sequence[np.ndarray], n_top: int) -> np.ndarray:
+    """Labels among the best of some model, ``(n_samples, n_target)``."""
+    found = np.zeros_like(images[0], dtype=bool)
+    n_top = min(n_top, len(found[0]) if len(found) else n_top)
+    for image in images:
+        bound = np.partition(image, -n_top, axis=1)[:, -n_top][:, None]
+        found |= (image >= bound) & (image > 0)
+    return found
+
+
+class Fitter:
+    """Fits recipes on one trial; what several of them need is computed once."""
+
+    def __init__(self, trial: Trial, offered: Kernels, measure: Measure) -> None:
+        self.trial = trial
+        self._offered = offered
+        self._measure = measure
+        self._models = tuple((model.model, model.labels) for model in trial.models)
+        self._kernels: dict[Any, dict[str, LabelledKernel] | None] = {}
+        self._weights: dict[Any, np.ndarray] = {}
+
+    def fit(self, recipe: Recipe) -> FittedRecipe:
+        """Learn what a recipe needs: weights, and kernels from mistakes."""
+        trial = self.trial
+        key = (recipe.kernel, recipe.sharpness, recipe.prior, recipe.shuffled)
+        if key not in self._kernels:
+            self._kernels[key] = _kernels(recipe, trial, self._offered)
+        kernels = self._kernels[key]
+        uniform = np.full(len(self._models), 1 / len(self._models))
+        fitted = FittedRecipe(recipe, trial.kind, trial.target, self._models, uniform, kernels)
+        if recipe.weights == "uniform" or recipe.rule == "single":
+            return fitted
+        # Weights do not depend on how sharp a kernel is, nor on the rule that they are for.
+        own = (recipe.weights, recipe.kernel, recipe.prior if recipe.kernel == CONFUSION else 0)
+        if own not in self._weights:
+            self._weights[own] = learn_weights(recipe.weights, trial, self._measure, fitted.plan)
+        weights = self._weights[own]
+        return FittedRecipe(recipe, trial.kind, trial.target, self._models, weights, kernels)
+
+
+def _kernels(recipe: Recipe, trial: Trial, offered: Kernels) -> dict[str, LabelledKernel] | None:
+    if recipe.kernel == NAMES:
+        return None
+    if recipe.kernel == CONFUSION:
+        if trial.task != "multiclass":
+            fail("kernels from mistakes need one true label for each sample; got multi-label.")
+        truth = [trial.target[i] for i in trial.truth.tolist()]
+        found = {
+            m.model: kernel_from_confusion(m, truth, target=trial.target, prior=recipe.prior)
+            for m in trial.models
+        }
+    else:
+        given = offered[recipe.kernel]
+        found = {
+            m.model: given if isinstance(given, LabelledKernel) else given[m.model]
+            for m in trial.models
+        }
+    changed: dict[int, LabelledKernel] = {}  # one kernel for all stays one object
+    for kernel in found.values():
+        if id(kernel) not in changed:
+            made = _sharpened(kernel, recipe.sharpness)
+            if recipe.shuffled is not None:
+                made = shuffle_labels(made, recipe.shuffled)
+            changed[id(kernel)] = made
+    return {name: changed[id(kernel)] for name, kernel in found.items()}
+
+
+def _sharpened(kernel: LabelledKernel, sharpness: float) -> LabelledKernel:
+    if sharpness == 1:
+        return kernel
+    bare = kernel.kernel
+    if isinstance(bare, SparseKernel):
+        made: Any = SparseKernel(bare.to_sparse().power(sharpness), symmetric=bare.is_symmetric)
+    else:
+        made = DenseKernel(np.asarray(bare.to_dense()) ** sharpness, symmetric=bare.is_symmetric)
+    origin = f"{kernel.origin}, to the power {sharpness:g}"
+    return LabelledKernel(made, kernel.source, kernel.target, origin, kernel.notes)
+
+
+def shuffle_labels(kernel: LabelledKernel, seed: int) -> LabelledKernel:
+    """The kernel with its target labels shuffled, each label's similarity to its own name kept.
+
+    It joins as many labels as strongly as before, but not those that belong together.
+    """
+    rng = np.random.default_rng(seed)
+    dense = np.asarray(kernel.kernel.to_dense())
+    order = rng.permutation(len(kernel.target))
+    shuffled = dense[:, order]
+    own = kernel.source.match(kernel.target).positions
+    rows = np.flatnonzero(own >= 0)
+    home = own[rows]
+    landed = np.argsort(order)[home]  # where the entry of the own name went
+    stranger = shuffled[rows, home]
+    shuffled[rows, home] = dense[rows, home]
+    # Where both are one place, there is nothing to give back.
+    shuffled[rows, landed] = np.where(landed == home, dense[rows, home], stranger)
+    origin = f"{kernel.origin}, labels shuffled"
+    return LabelledKernel(DenseKernel(shuffled), kernel.source, kernel.target, origin, ())

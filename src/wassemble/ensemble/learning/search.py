@@ -1,0 +1,180 @@
+"""Trying recipes by cross-validation: within a time budget, with a log that resumes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from wassemble._checks import fail
+from wassemble._files import write_whole
+from wassemble.ensemble.learning.measure import Measure
+from wassemble.ensemble.learning.recipes import Fitter, Kernels, Recipe
+from wassemble.ensemble.learning.trial import Trial
+from wassemble.kernels import LabelledKernel
+
+__all__ = ["Search", "Tried"]
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A recipe and its scores on the folds that it was not fitted on."""
+
+    recipe: Recipe
+    fold_scores: tuple[float, ...]
+    seconds: float
+
+    @property
+    def score(self) -> float:
+        """Mean over folds."""
+        return float(np.mean(self.fold_scores))
+
+
+@dataclass
+class Search:
+    """Cross-validation of recipes on one trial.
+
+    Parameters
+    ----------
+    trial : Trial
+    measure : Measure
+    offered : dict of name to kernels
+    n_folds, seed : int
+    log : path, optional
+        A file of JSON lines: what was tried is not tried again.
+    """
+
+    trial: Trial
+    measure: Measure
+    offered: Kernels
+    n_folds: int = 5
+    seed: int = 0
+    log: Path | None = None
+    folds: np.ndarray = field(init=False)
+    _known: dict[str, dict[str, Any]] = field(init=False, default_factory=dict)
+    _held: dict[Recipe, np.ndarray] = field(init=False, default_factory=dict)
+    _outer: list[Fitter] = field(init=False, default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.folds = self.trial.folds(self.n_folds, self.seed)
+        self._key = self._fingerprint()
+        self.fitter = Fitter(self.trial, self.offered, self.measure)
+        if self.log is not None and self.log.exists():
+            self._read_log()
+
+    def run(
+        self,
+        recipes: Sequence[Recipe],
+        *,
+        time_budget: float | None = None,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> list[Tried]:
+        """Try recipes in order, until the time is over; simple ones are tried in any case."""
+        started = time.monotonic()
+        found = []
+        for number, recipe in enumerate(recipes, start=1):
+            late = time_budget is not None and time.monotonic() - started > time_budget
+            if late and not recipe.is_simple:
+                continue
+            found.append(self.try_one(recipe))
+            if progress is not None:
+                progress(number, len(recipes))
+        return found
+
+    def try_one(self, recipe: Recipe) -> Tried:
+        """Scores of a recipe on each fold."""
+        key = self._key_of(recipe)
+        if key not in self._known:
+            started = time.perf_counter()
+            scores = self.predict(recipe, keep=False)
+            each = [self._score(scores, self.folds == k) for k in range(self.n_folds)]
+            seconds = time.perf_counter() - started
+            self._known[key] = {"fold_scores": each, "seconds": round(seconds, 4)}
+            self._write_log(key, recipe)
+        known = self._known[key]
+        return Tried(recipe, tuple(known["fold_scores"]), known["seconds"])
+
+    def predict(self, recipe: Recipe, *, keep: bool = True) -> np.ndarray:
+        """Consensus of every sample, by a recipe that was fitted on the other folds."""
+        if recipe in self._held:
+            return self._held[recipe]
+        trial = self.trial
+        if not recipe.needs_fit:
+            scores = self.fitter.fit(recipe).fuse(trial.models)
+        else:
+            scores = np.zeros((trial.n_samples, len(trial.target)))
+            for k in range(self.n_folds):
+                inside = self.folds == k
+                fitted = self._outside(k).fit(recipe)
+                scores[inside] = fitted.fuse([model.take(inside) for model in trial.models])
+        if keep:
+            self._held[recipe] = scores
+        return scores
+
+    def _outside(self, k: int) -> Fitter:
+        """Fits on all folds but one."""
+        if not self._outer:
+            trials = [self.trial.take(self.folds != k) for k in range(self.n_folds)]
+            self._outer = [Fitter(trial, self.offered, self.measure) for trial in trials]
+        return self._outer[k]
+
+    def _score(self, scores: np.ndarray, rows: np.ndarray) -> float:
+        weight = self.trial.sample_weight
+        return self.measure.score(
+            scores[rows], self.trial.truth[rows], None if weight is None else weight[rows]
+        )
+
+    # -- log -------------------------------------------------------------------------
+
+    def _fingerprint(self) -> str:
+        """Of everything that scores depend on beside the recipe."""
+        digest = hashlib.sha256()
+        for part in (self.measure.name, self.n_folds, self.seed, *self.trial.target):
+            digest.update(repr(part).encode())
+        for model in self.trial.models:
+            digest.update(repr((model.model, model.labels.names)).encode())
+            digest.update(np.ascontiguousarray(model.scores).tobytes())
+        digest.update(np.ascontiguousarray(self.trial.truth).tobytes())
+        if self.trial.sample_weight is not None:
+            digest.update(np.ascontiguousarray(self.trial.sample_weight).tobytes())
+        for name in sorted(self.offered):
+            given = self.offered[name]
+            each = [("", given)] if isinstance(given, LabelledKernel) else list(given.items())
+            for model_name, kernel in each:
+                entries = np.ascontiguousarray(np.asarray(kernel.kernel.to_dense()))
+                digest.update(repr((name, model_name)).encode() + entries.tobytes())
+        return digest.hexdigest()[:16]
+
+    def _key_of(self, recipe: Recipe) -> str:
+        return f"{self._key}:{json.dumps(recipe.to_dict(), sort_keys=True)}"
+
+    def _read_log(self) -> None:
+        assert self.log is not None
+        lines = self.log.read_text(encoding="utf-8").splitlines()
+        for number, line in enumerate(lines, start=1):
+            try:
+                entry = json.loads(line)
+                key, scores = entry["key"], [float(s) for s in entry["fold_scores"]]
+                self._known[key] = {"fold_scores": scores, "seconds": float(entry["seconds"])}
+            except (ValueError, KeyError, TypeError):
+                if number < len(lines):
+                    fail(
+                        f"{self.log}, line {number}: must be a line of an earlier search.",
+                        hint="another file name starts a new log",
+                    )
+                # The last run was cut off in the middle of a line.
+                write_whole(self.log, "".join(f"{kept}\n" for kept in lines[:-1]))
+
+    def _write_log(self, key: str, recipe: Recipe) -> None:
+        if self.log is None:
+            return
+        self.log.parent.mkdir(parents=True, exist_ok=True)
+        entry = {"key": key, "recipe": recipe.name, **self._known[key]}
+        with self.log.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(entry) + "\n")

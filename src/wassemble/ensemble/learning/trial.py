@@ -1,0 +1,202 @@
+"""What an ensemble learns from: models on the same samples, and the truth."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from wassemble._checks import as_float_array, check_count, fail
+from wassemble.ensemble.tables import align_samples, common_kind
+from wassemble.inputs import Kind, Predictions
+from wassemble.labels import LabelSpace, enumerate_names
+
+__all__ = ["Trial", "read_trial"]
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """Models on the same samples in the same order, with the truth of each.
+
+    Attributes
+    ----------
+    kind : {"multiclass", "multilabel"}
+        What the models give.
+    truth : array of shape (n_samples,) or (n_samples, n_target)
+        Multi-class: place of the true label. Multi-label: 1 for present, 0 for absent, nan
+        where nobody knows.
+    sample_weight : array of shape (n_samples,), or None
+    """
+
+    models: list[Predictions]
+    target: LabelSpace
+    kind: Kind
+    truth: np.ndarray
+    sample_weight: np.ndarray | None = None
+
+    @property
+    def n_samples(self) -> int:
+        """Number of samples."""
+        return len(self.truth)
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the models."""
+        return [model.model for model in self.models]
+
+    @property
+    def task(self) -> Kind:
+        """What is wanted of the consensus: one label, or any number of them.
+
+        The models may be of another kind: scores of attributes lead to one animal.
+        """
+        return "multiclass" if self.truth.ndim == 1 else "multilabel"
+
+    def take(self, rows: np.ndarray) -> Trial:
+        """The samples ``rows``."""
+        weight = None if self.sample_weight is None else self.sample_weight[rows]
+        models = [model.take(rows) for model in self.models]
+        return Trial(models, self.target, self.kind, self.truth[rows], weight)
+
+    def folds(self, n_folds: int, seed: int) -> np.ndarray:
+        """Number of the fold of each sample; true labels are spread evenly over the folds."""
+        n_folds = check_count(n_folds, "n_folds", at_least=2)
+        if self.n_samples < n_folds:
+            fail(
+                f"there must be at least {n_folds} samples for as many folds; got {self.n_samples}."
+            )
+        order = np.random.default_rng(seed).permutation(self.n_samples)
+        # Samples of one label lie together, and are dealt out one by one.
+        key = self.truth if self.truth.ndim == 1 else _rarest(self.truth)
+        order = order[np.argsort(key[order], kind="stable")]
+        fold = np.empty(self.n_samples, dtype=np.int64)
+        fold[order] = np.arange(self.n_samples) % n_folds
+        return fold
+
+
+def _rarest(truth: np.ndarray) -> np.ndarray:
+    """The rarest label that each sample has, -1 for none."""
+    counts = np.nansum(truth, axis=0)
+    rare = np.where(truth == 1, counts, np.inf)
+    return np.where(np.isfinite(rare.min(axis=1)), rare.argmin(axis=1), -1)
+
+
+def read_trial(
+    models: Sequence[Predictions],
+    truth: Any,
+    *,
+    target: LabelSpace | None = None,
+    kind: Kind | None = None,
+    sample_weight: Any = None,
+) -> Trial:
+    """Models and truth, matched by sample id and label name.
+
+    Parameters
+    ----------
+    models : sequence of Predictions
+    truth : mapping of sample id to label, sequence of labels, Predictions or array
+        Multi-class: a label name for each sample. Multi-label: a list of names for each, or
+        a table of 0 and 1 (`Predictions` with nan where nobody knows, or an array along the
+        samples of the first model and the target labels).
+    target : LabelSpace, optional
+        Labels of the consensus; those of the models and of the truth if not given.
+    """
+    found, _ = common_kind(list(models), kind)
+    aligned = align_samples(models)
+    samples = [str(sample) for sample in aligned[0].samples.tolist()]
+    if target is None:
+        named = _names_of(truth)
+        target = LabelSpace.union(*(model.labels for model in models), named)
+    if isinstance(truth, Predictions):
+        table = {str(s): row for s, row in zip(truth.samples, truth.scores, strict=True)}
+        places = truth.labels.match(target).positions
+        _check_known([truth.labels[i] for i in np.flatnonzero(places < 0).tolist()], target)
+        rows = [i for i, sample in enumerate(samples) if sample in table]
+        values = np.full((len(rows), len(target)), np.nan)
+        values[:, places] = np.array([table[samples[i]] for i in rows]).reshape(len(rows), -1)
+        if found == "multiclass" or truth.is_hard:
+            values = _one_true(values, [samples[i] for i in rows])
+    elif isinstance(truth, Mapping):
+        by_sample = {str(sample): value for sample, value in truth.items()}
+        rows = [i for i, sample in enumerate(samples) if by_sample.get(sample) is not None]
+        values = _read_names([by_sample[samples[i]] for i in rows], target)
+    elif isinstance(truth, np.ndarray) and truth.ndim == 2:
+        values = np.asarray(as_float_array(truth, "truth"))
+        if values.shape != (len(samples), len(target)):
+            fail(
+                f"`truth` must have shape (n_samples, n_target) = {(len(samples), len(target))};"
+                f" got {values.shape}."
+            )
+        rows = list(range(len(samples)))
+    else:
+        given = list(truth)
+        if len(given) != models[0].n_samples or len(samples) != len(given):
+            fail(
+                f"`truth` must name the label of each of the {len(samples):,} samples; got"
+                f" {len(given):,}.",
+                hint="a dict of sample id to label may know fewer",
+            )
+        rows = [i for i, value in enumerate(given) if value is not None]
+        values = _read_names([given[i] for i in rows], target)
+    if not rows:
+        fail(
+            "the truth must be known for some sample; got none.",
+            hint=f"sample ids are such as {enumerate_names(samples[:3])}",
+        )
+    weight = None
+    if sample_weight is not None:
+        weight = np.asarray(as_float_array(sample_weight, "sample_weight"))[rows]
+    kept = np.array(rows, dtype=np.int64)
+    return Trial([model.take(kept) for model in aligned], target, found, values, weight)
+
+
+def _names_of(truth: Any) -> list[str]:
+    """Names that occur in the truth, sorted."""
+    if isinstance(truth, Predictions):
+        return list(truth.labels)
+    if isinstance(truth, np.ndarray) and truth.ndim == 2:
+        return []
+    values = truth.values() if isinstance(truth, Mapping) else truth
+    found: set[str] = set()
+    for value in values:
+        found.update([value] if isinstance(value, str) else (value or []))
+    return sorted(found)
+
+
+def _read_names(values: list[Any], target: LabelSpace) -> np.ndarray:
+    """One name for each sample, or a list of them for each."""
+    strange = {
+        name
+        for value in values
+        for name in ([value] if isinstance(value, str) else value)
+        if name not in target
+    }
+    _check_known(sorted(map(str, strange)), target)
+    if values and all(isinstance(value, str) for value in values):
+        return target.positions(values)
+    table = np.zeros((len(values), len(target)))
+    for row, value in enumerate(values):
+        table[row, target.positions([value] if isinstance(value, str) else value)] = 1
+    return table
+
+
+def _one_true(values: np.ndarray, samples: list[str]) -> np.ndarray:
+    present = np.nan_to_num(values) > 0
+    wrong = present.sum(axis=1) != 1
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        fail(
+            f"a multi-class truth must have one label for each sample; got {present[row].sum()} for"
+            f" {samples[row]!r}."
+        )
+    return present.argmax(axis=1)
+
+
+def _check_known(strange: list[str], target: LabelSpace) -> None:
+    if strange:
+        fail(
+            f"the truth must be among the {len(target):,} target labels; got"
+            f" {enumerate_names(strange)}."
+        )

@@ -1,0 +1,210 @@
+"""Metrics of predictions with any number of true labels per sample (the paper, section 6.2).
+
+The paper's table of single models has its own figures beside published ones: mAP, and
+precision, recall and F1 per class ("-C", macro) and overall ("-O", micro).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from wassemble._arrays import detached
+from wassemble._checks import as_float_array, check_count, fail
+from wassemble._extras import load_extra
+from wassemble.metrics.arguments import read_label_truth, read_scores
+
+__all__ = [
+    "PrecisionRecallF1",
+    "average_precision",
+    "decide_labels",
+    "mean_average_precision",
+    "precision_recall_f1",
+]
+
+
+def average_precision(scores: Any, truth: Any, *, mask: Any = None) -> np.ndarray:
+    """Average precision of each label: the area under its precision over recall.
+
+    The sum over thresholds of precision times the recall that is gained there, without
+    interpolation, as scikit-learn's ``average_precision_score`` has it.
+
+    Parameters
+    ----------
+    scores : array of shape (n_samples, n_labels)
+        A row without an answer scores 0 for every label.
+    truth : array of 0 and 1, shape (n_samples, n_labels)
+        -1 or nan for what is not known, which is left out.
+    mask : array of bool, shape (n_samples, n_labels), optional
+        True for what is known.
+
+    Returns
+    -------
+    average_precision : array of shape (n_labels,)
+        nan for a label without a positive.
+
+    Examples
+    --------
+    >>> average_precision([[0.9, 0.2], [0.8, 0.1], [0.7, 0.3]], [[1, 0], [0, 0], [1, 0]])
+    array([0.83333333,        nan])
+    """
+    table = read_scores(scores)
+    positive, known = read_label_truth(truth, mask, table.shape)
+    sklearn = load_extra("sklearn.metrics", "learn", purpose="average precision")
+    found = np.full(table.shape[1], np.nan)
+    for label in np.flatnonzero(positive.any(axis=0)).tolist():
+        rows = known[:, label]
+        found[label] = sklearn.average_precision_score(positive[rows, label], table[rows, label])
+    return found
+
+
+def mean_average_precision(scores: Any, truth: Any, *, mask: Any = None) -> float:
+    """Mean of `average_precision` over the labels with a positive (mAP; the paper, section 6.2).
+
+    Arguments as there; nan if no label has a positive.
+
+    Examples
+    --------
+    >>> scores, truth = [[0.9, 0.2], [0.8, 0.1], [0.7, 0.3]], [[1, 0], [0, 0], [1, 1]]
+    >>> round(mean_average_precision(scores, truth), 4)
+    0.9167
+    """
+    found = average_precision(scores, truth, mask=mask)
+    return _mean_over(found, ~np.isnan(found))
+
+
+@dataclass(frozen=True)
+class PrecisionRecallF1:
+    """The paper's six figures of multi-label decisions, and the other reading of F1-C.
+
+    Attributes
+    ----------
+    precision_per_class, recall_per_class, f1_per_class : float
+        P-C, R-C and F1-C: means over the labels of each label's own (macro).
+    precision_overall, recall_overall, f1_overall : float
+        P-O, R-O and F1-O: of all decisions on all labels together (micro).
+    f1_of_means : float
+        Harmonic mean of P-C and R-C. The paper defines F1-C as the mean of each label's F1
+        (its appendix, after Wu and Zhou 2016), and the published rows of its table follow
+        Zhu et al. 2017, who compute that; the rows of its own models have this one.
+    n_labels : int
+        Labels with a positive, which the first three and ``f1_of_means`` are means over.
+    """
+
+    precision_per_class: float
+    recall_per_class: float
+    f1_per_class: float
+    precision_overall: float
+    recall_overall: float
+    f1_overall: float
+    f1_of_means: float
+    n_labels: int
+
+
+def precision_recall_f1(
+    scores: Any,
+    truth: Any,
+    *,
+    threshold: Any = None,
+    top_k: int | None = None,
+    mask: Any = None,
+) -> PrecisionRecallF1:
+    """Precision, recall and F1 of multi-label decisions (the paper, appendix on metrics).
+
+    A label that is never decided has precision 0. A label without a positive has no recall
+    and is left out of the figures per class; overall, its false positives count.
+
+    Parameters
+    ----------
+    scores : array of shape (n_samples, n_labels)
+    truth : array of 0 and 1, shape (n_samples, n_labels)
+        -1 or nan for what is not known, which is left out.
+    threshold : float or array of shape (n_labels,), optional
+        Labels are decided that score at least this; 0.5 if ``top_k`` is not given either,
+        as in the paper.
+    top_k : int, optional
+        Labels are decided that are among the so many largest scores of a sample, above 0;
+        of equal scores the first. With ``threshold``, both must hold.
+    mask : array of bool, shape (n_samples, n_labels), optional
+        True for what is known.
+
+    Returns
+    -------
+    figures : PrecisionRecallF1
+        nan where there is no positive at all.
+
+    Examples
+    --------
+    >>> figures = precision_recall_f1([[0.9, 0.6], [0.4, 0.7]], [[1, 0], [1, 1]])
+    >>> figures.precision_per_class, figures.recall_per_class
+    (0.75, 0.75)
+    >>> figures.f1_per_class == figures.f1_overall == 2 / 3, figures.f1_of_means
+    (True, 0.75)
+    """
+    table = read_scores(scores)
+    positive, known = read_label_truth(truth, mask, table.shape)
+    if threshold is None and top_k is None:
+        threshold = 0.5
+    decided = decide_labels(table, threshold, top_k, name="threshold") & known
+    n_hits = (decided & positive).sum(axis=0)
+    n_decided, n_positive = decided.sum(axis=0), positive.sum(axis=0)
+    counted = n_positive > 0
+    per_label = _figures(n_hits, n_decided, n_positive)
+    together = _figures(*(n.sum(keepdims=True) for n in (n_hits, n_decided, n_positive)))
+    precision, recall, f1 = (_mean_over(values, counted) for values in per_label)
+    return PrecisionRecallF1(
+        precision_per_class=precision,
+        recall_per_class=recall,
+        f1_per_class=f1,
+        precision_overall=float(together[0][0]),
+        recall_overall=float(together[1][0]),
+        f1_overall=float(together[2][0]),
+        f1_of_means=2 * precision * recall / (precision + recall) if precision + recall else 0.0,
+        n_labels=int(counted.sum()),
+    )
+
+
+def decide_labels(scores: np.ndarray, thresholds: Any, top_k: int | None, name: str) -> np.ndarray:
+    """Mask of the labels that reach their threshold and are among the ``top_k`` largest.
+
+    None is no condition; a row without an answer decides nothing.
+    """
+    n_labels = scores.shape[1]
+    decided = np.repeat(scores.any(axis=1, keepdims=True), n_labels, axis=1)
+    if thresholds is not None:
+        limits = detached(as_float_array(thresholds, name))
+        if limits.shape not in ((), (n_labels,)):
+            fail(
+                f"`{name}` must be one number, or one for each of the {n_labels} labels;"
+                f" got shape {limits.shape}."
+            )
+        if np.isnan(limits).any():
+            where = f" at label {int(np.isnan(limits).argmax())}" if limits.ndim else ""
+            fail(f"`{name}` must not be nan; got nan{where}.")
+        decided &= scores >= limits
+    if top_k is not None:
+        check_count(top_k, "top_k")
+        largest = np.argsort(-scores, axis=1, kind="stable")[:, :top_k]
+        among = np.zeros_like(decided)
+        np.put_along_axis(among, largest, values=True, axis=1)
+        decided &= among & (scores > 0)
+    return decided
+
+
+def _figures(
+    n_hits: np.ndarray, n_decided: np.ndarray, n_positive: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Precision, recall and F1; nan without a positive."""
+    precision = n_hits / np.maximum(n_decided, 1)
+    recall = n_hits / np.maximum(n_positive, 1)
+    f1 = 2 * n_hits / np.maximum(n_decided + n_positive, 1)
+    undefined = n_positive == 0
+    for values in (precision, recall, f1):
+        values[undefined] = np.nan
+    return precision, recall, f1
+
+
+def _mean_over(values: np.ndarray, counted: np.ndarray) -> float:
+    return float(values[counted].mean()) if counted.any() else float("nan")
