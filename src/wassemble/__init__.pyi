@@ -8,6 +8,18 @@ from .ensemble import (
     fuse as fuse,
     fuse_tables as fuse_tables,
 )
+from .ensemble.estimators import (
+    CrossSpaceClassifier as CrossSpaceClassifier,
+    TableMember as TableMember,
+    WassersteinClassifier as WassersteinClassifier,
+    WassersteinMultilabel as WassersteinMultilabel,
+)
+from .ensemble.learning import (
+    LearnedEnsemble as LearnedEnsemble,
+    learn_ensemble as learn_ensemble,
+    load_ensemble as load_ensemble,
+    save_ensemble as save_ensemble,
+)
 from .errors import (
     ConvergenceWarning as ConvergenceWarning,
     InvalidInputError as InvalidInputError,

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     Builder = Callable[[LabelSpace, LabelSpace], LabelledKernel]
 
-__all__ = ["KernelChoice", "build_kernel", "choose_kernel"]
+__all__ = ["KernelChoice", "build_kernel", "choose_kernel", "load_or_build"]
 
 _CHUNK_ROWS = 10_000
 
@@ -54,7 +54,7 @@ def choose_kernel(
     if values["kernels"]:
         if origins:
             fail(f"--kernel brings the whole kernel; got --{origins[0]} beside it.")
-        kernel = _load(values["kernels"], files)
+        kernel = _load(values["kernels"], [file.model for file in files])
         return KernelChoice(kernel, target or _target_of(kernel))
     if origins == ["confusion"]:
         return _from_confusion(values, files, target, matching)
@@ -82,11 +82,19 @@ def _given(values: dict[str, Any]) -> list[str]:
     return [name for name in _SOURCES if values.get(name)]
 
 
-def _load(paths: tuple[str, ...], files: Sequence[PredictionFile]) -> Any:
+def load_or_build(values: dict[str, Any], models: Sequence[str]) -> Any:
+    """A kernel from a file, from another origin, or None."""
+    if values["kernels"]:
+        if origins := _given(values):
+            fail(f"--kernel brings the whole kernel; got --{origins[0]} beside it.")
+        return _load(values["kernels"], models)
+    return build_kernel(values)
+
+
+def _load(paths: tuple[str, ...], models: Sequence[str]) -> Any:
     from wassemble.kernels import load_kernel
 
     named, shared = split_names(paths, "--kernel")
-    models = [file.model for file in files]
     strange = [name for name in named if name not in models]
     if strange:
         fail(f"--kernel must name a model, one of {', '.join(models)}; got {strange[0]}.")

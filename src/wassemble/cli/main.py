@@ -17,6 +17,7 @@ from wassemble.cli.example import example
 from wassemble.cli.explain import explain
 from wassemble.cli.fuse import fuse
 from wassemble.cli.kernel import kernel
+from wassemble.cli.learn import evaluate, fit, predict, report
 
 __all__ = ["main"]
 
@@ -58,7 +59,7 @@ def completion(shell: str) -> None:
     click.echo(kind(command, {}, "wassemble", "_WASSEMBLE_COMPLETE").source())
 
 
-for _command in (fuse, explain, kernel, describe, example):
+for _command in (fuse, explain, kernel, describe, fit, predict, evaluate, report, example):
     command.add_command(_command)
 
 

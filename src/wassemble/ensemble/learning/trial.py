@@ -116,7 +116,9 @@ def read_trial(
         rows = [i for i, sample in enumerate(samples) if sample in table]
         values = np.full((len(rows), len(target)), np.nan)
         values[:, places] = np.array([table[samples[i]] for i in rows]).reshape(len(rows), -1)
-        if found == "multiclass" or truth.is_hard:
+        if truth.is_hard:  # a list of true labels: what it does not name is not there
+            values = np.nan_to_num(values)
+        if found == "multiclass" or (truth.is_hard and (values.sum(axis=1) == 1).all()):
             values = _one_true(values, [samples[i] for i in rows])
     elif isinstance(truth, Mapping):
         by_sample = {str(sample): value for sample, value in truth.items()}

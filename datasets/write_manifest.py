@@ -1,0 +1,106 @@
+"""Write manifest.json anew: `python datasets/write_manifest.py`.
+
+What a file is and where it comes from stands here; sizes and hashes are counted.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+FOLDER = Path(__file__).parent
+
+GLOVE = "GloVe vectors, Pennington et al. 2014, PDDL 1.0"
+VOC = "result files of public repositories (YOLO, MIT and BSD licences); PASCAL VOC 2007 labels"
+COCO = (
+    "Microsoft COCO: Common Objects in Context, Lin et al. 2014, annotations (c) COCO Consortium,"
+    " CC-BY 4.0, changed: reduced to image-level labels"
+)
+IMAGENET = "modestyachts/ImageNetV2, MIT"
+CIFAR = "EFS-OpenSource/calibration-framework, Apache-2.0"
+TREE = "cvjena/semantic-embeddings, MIT"
+
+# file: (what it is, origin, licence)
+FILES = {
+    "imagenet/top5_8models.npz": (
+        "five best classes of eight networks on the 50,000 validation images, and the truth",
+        "modestyachts/ImageNetV2",
+        "MIT",
+    ),
+    "imagenet/imagenet_class_index.json": (
+        "WordNet id and name of each of the 1,000 classes",
+        "hollance/reliability-diagrams",
+        "MIT",
+    ),
+    "imagenet/wordnet.parent-child.mintree.txt": (
+        "WordNet tree of the 1,000 classes, parent and child on each line",
+        "cvjena/semantic-embeddings",
+        "MIT",
+    ),
+    "voc2007/voc2007_test_scores_10detectors.npz": (
+        "best score per class of ten published detectors on the 4,952 test images; labels 1"
+        " present, 0 difficult, -1 absent",
+        "result files of public repositories; PASCAL VOC 2007 labels",
+        "YOLO, MIT and BSD licences",
+    ),
+    "voc2007/voc_cooccurrence.npz": (
+        "how often classes occur together in the trainval images",
+        "PASCAL VOC 2007 labels",
+        "research data: cite Everingham et al. 2010",
+    ),
+    "voc2007/voc_glove_300d.npy": ("vectors of the class names", GLOVE, "PDDL 1.0"),
+    "coco_multilabel/scores_8models_float16.npz": (
+        "scores of eight heads on frozen CNN features, 700 validation and 1,300 test images",
+        COCO,
+        "CC-BY 4.0 (labels); 3,475 of the 5,000 pictures, which are not included, are under"
+        " non-commercial licences",
+    ),
+    "coco_multilabel/labels.npz": ("labels and split of 5,000 val2017 images", COCO, "CC-BY 4.0"),
+    "coco_multilabel/category_glove100.npz": ("vectors of the 80 names", GLOVE, "PDDL 1.0"),
+    "coco_multilabel/models.json": (
+        "how the eight heads were made",
+        "made for this data set",
+        "as above",
+    ),
+    "coco_multilabel/SOURCES.md": (
+        "origins and checksums in full",
+        "as named there",
+        "as named there",
+    ),
+    "cifar100/": (
+        CIFAR,
+        "EFS-OpenSource/calibration-framework; names, tree and vectors:"
+        " cvjena/semantic-embeddings, GloVe",
+        "Apache-2.0, MIT, PDDL 1.0",
+    ),
+}
+
+
+def main() -> None:
+    """Count and write."""
+    entries = []
+    for path in sorted(FOLDER.rglob("*")):
+        name = path.relative_to(FOLDER).as_posix()
+        if not path.is_file() or "/" not in name or name.startswith("."):
+            continue
+        key = name if name in FILES else f"{name.split('/')[0]}/"
+        what, origin, licence = FILES[key]
+        data = path.read_bytes()
+        entries.append(
+            {
+                "file": name,
+                "bytes": len(data),
+                "sha256": hashlib.sha256(data).hexdigest(),
+                "what": what if key == name else path.stem.replace("_", " "),
+                "origin": origin,
+                "licence": licence,
+            }
+        )
+    text = json.dumps({"files": entries}, indent=1) + "\n"
+    (FOLDER / "manifest.json").write_text(text, encoding="utf-8")
+    print(f"{len(entries)} files")
+
+
+if __name__ == "__main__":
+    main()

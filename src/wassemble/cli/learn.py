@@ -1,0 +1,244 @@
+"""`wassemble fit`, `predict`, `evaluate` and `report`: an ensemble learned and judged."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from wassemble.cli.console import csv_printer, print_json, print_table, progress_bar, talk
+from wassemble.cli.kernels import load_or_build
+from wassemble.cli.options import (
+    file_arguments,
+    kernel_options,
+    open_files,
+    output_options,
+    read_labels,
+)
+from wassemble.errors import fail
+
+if TYPE_CHECKING:
+    from wassemble.ensemble.learning import LearnedEnsemble
+    from wassemble.inputs import Predictions
+
+__all__ = ["evaluate", "fit", "predict", "report"]
+
+_PATH = click.Path(path_type=Path)
+_truth = click.option(
+    "--truth",
+    type=_PATH,
+    required=True,
+    help="sample and label, or a table of 0 and 1 for several labels.",
+)
+_ensemble = click.argument("ensemble", type=_PATH)
+
+
+def _read(files: tuple[str, ...], reading: dict[str, Any]) -> list[Predictions]:
+    from wassemble.scale.files import read_whole
+
+    with open_files(files, **reading) as opened:
+        return [read_whole(file) for file in opened]
+
+
+def _read_truth(path: Path) -> Predictions:
+    from wassemble.inputs import read_predictions
+
+    return read_predictions(path, kind="multilabel")
+
+
+@click.command(short_help="Learn how to fuse models, on samples whose truth is known.")
+@file_arguments
+@_truth
+@click.option("--out", type=_PATH, required=True, help="Folder for what was learned.")
+@click.option("--metric", help="accuracy, log_loss, brier, mAP or a scikit-learn scorer.")
+@click.option("--target", type=_PATH, help="Labels of the consensus, one a line.")
+@click.option("--time-budget", type=float, help="Seconds after which no more rules are tried.")
+@click.option("--n-folds", type=int, default=5, show_default=True, help="Of cross-validation.")
+@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--log", type=_PATH, help="File of what was tried; the same call goes on from it.")
+@kernel_options
+@output_options
+def fit(
+    files: tuple[str, ...],
+    truth: Path,
+    out: Path,
+    metric: str | None,
+    target: Path | None,
+    time_budget: float | None,
+    n_folds: int,
+    seed: int,
+    log: Path | None,
+    as_json: bool,
+    quiet: bool,
+    id_column: str | None,
+    label_column: str | None,
+    score_column: str | None,
+    labels: tuple[str, ...],
+    kind: Any,
+    **values: Any,
+) -> None:
+    """Choose among single models, means and barycenters, for your own metric.
+
+    A barycenter is chosen only where it wins by more than the noise of the data; the reason
+    is said either way. Kernels from the models' own mistakes are always tried; kernel
+    options offer another one.
+
+    \b
+    wassemble fit a.csv b.csv c.npz --truth validation.csv --out ensemble
+    wassemble fit a.csv b.csv --truth validation.csv --embeddings glove.txt --metric log_loss --out e
+    wassemble predict ensemble new_a.csv new_b.csv new_c.npz --out fused.csv
+    """
+    from wassemble.ensemble.learning import learn_ensemble, save_ensemble
+
+    if values["confusion"] is not None:
+        fail("kernels from mistakes are always tried; got --confusion.", hint="leave it out")
+    reading = {
+        "id_column": id_column,
+        "label_column": label_column,
+        "score_column": score_column,
+        "labels": labels,
+        "kind": kind,
+    }
+    models = _read(files, reading)
+    kernel = load_or_build(values, [model.model for model in models])
+    goal = None if target is None else read_labels(target)
+    if goal is None and hasattr(kernel, "target"):
+        goal = kernel.target
+    with progress_bar("trying rules", quiet=quiet) as progress:
+        learned = learn_ensemble(
+            models,
+            _read_truth(truth),
+            metric=metric,
+            kernels=None if kernel is None else {"given kernel": kernel},
+            target=goal,
+            kind=kind,
+            n_folds=n_folds,
+            time_budget=time_budget,
+            seed=seed,
+            log=log,
+            progress=progress,
+        )
+    save_ensemble(learned, out)
+    if as_json:
+        print_json([line.to_dict() for line in learned.leaderboard])
+    else:
+        print_table(
+            ["rule", learned.metric, "standard error", "against the chosen"],
+            [
+                [
+                    ("* " if line.is_chosen else "  ") + line.name,
+                    f"{line.score:.4f}",
+                    f"{line.standard_error:.4f}",
+                    "" if line.against_chosen is None else f"{line.against_chosen.difference:+.4f}",
+                ]
+                for line in learned.leaderboard
+            ],
+        )
+    for line in learned.report.splitlines():
+        talk(line, quiet=quiet)
+    talk(
+        f"{out}: learned from {learned.n_samples:,} samples in {learned.seconds:.1f} s", quiet=quiet
+    )
+
+
+@click.command(short_help="Fuse new files as was learned.")
+@_ensemble
+@file_arguments
+@click.option("--out", type=_PATH, help="File for the consensus; else CSV here.")
+@output_options
+def predict(
+    ensemble: Path,
+    files: tuple[str, ...],
+    out: Path | None,
+    as_json: bool,
+    quiet: bool,
+    **reading: Any,
+) -> None:
+    """Fuse prediction FILES by the rule in the folder ENSEMBLE, which `fit` wrote.
+
+    \b
+    wassemble predict ensemble a.csv b.csv c.npz --out fused.parquet
+    """
+    from wassemble.inputs import write_predictions
+
+    if as_json and out is None:
+        fail("--json answers on standard output; got no --out for the consensus.")
+    learned = _load(ensemble)
+    consensus = learned.predict(_read(files, reading))
+    if out is None:
+        csv_printer()(consensus)
+    else:
+        write_predictions(out, consensus)
+    found = {"rule": learned.fitted.recipe.name, "n_samples": consensus.n_samples}
+    if as_json:
+        print_json(found | {"out": str(out)})
+    talk(f"{found['n_samples']:,} samples by {found['rule']}", quiet=quiet)
+
+
+@click.command(short_help="Judge what was learned on samples it did not see.")
+@_ensemble
+@file_arguments
+@_truth
+@output_options
+def evaluate(
+    ensemble: Path,
+    files: tuple[str, ...],
+    truth: Path,
+    as_json: bool,
+    quiet: bool,
+    **reading: Any,
+) -> None:
+    """Scores of the learned rule and its rivals, with paired intervals.
+
+    \b
+    wassemble evaluate ensemble test_a.csv test_b.csv --truth test.csv
+    """
+    from wassemble.ensemble.learning.evaluation import evaluate_ensemble
+
+    found = evaluate_ensemble(_load(ensemble), _read(files, reading), _read_truth(truth))
+    if as_json:
+        print_json(found.to_dict())
+        return
+    header, *rows = found.rows()
+    print_table(header, rows)
+    for line in found.lines():
+        talk(line, quiet=quiet)
+
+
+@click.command(short_help="Write the evidence as one page that opens offline.")
+@_ensemble
+@file_arguments
+@_truth
+@click.option("--out", type=_PATH, required=True, help="The page, .html; its .json goes beside it.")
+@click.option("--title", help="Of the page.")
+@output_options
+def report(
+    ensemble: Path,
+    files: tuple[str, ...],
+    truth: Path,
+    out: Path,
+    title: str | None,
+    as_json: bool,
+    quiet: bool,
+    **reading: Any,
+) -> None:
+    """Write what was learned, why, and how it does on samples it did not see.
+
+    \b
+    wassemble report ensemble test_a.csv test_b.csv --truth test.csv --out report.html
+    """
+    from wassemble.report import write_report
+
+    if out.suffix.lower() != ".html":
+        fail(f"--out must end in .html; got {out.name}.")
+    write_report(_load(ensemble), _read(files, reading), _read_truth(truth), out, title=title)
+    if as_json:
+        click.echo(out.with_suffix(".json").read_text(encoding="utf-8"))
+    talk(f"wrote {out} and {out.with_suffix('.json')}", quiet=quiet)
+
+
+def _load(folder: Path) -> LearnedEnsemble:
+    from wassemble.ensemble.learning import load_ensemble
+
+    return load_ensemble(folder)

@@ -1,0 +1,215 @@
+"""`evaluate_ensemble`: the chosen rule and its rivals on samples that nothing was learned from."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from wassemble._checks import check_count, fail
+from wassemble.ensemble.learning.choice import Comparison
+from wassemble.ensemble.learning.learn import LearnedEnsemble, _in_order
+from wassemble.ensemble.learning.measure import Measure, read_measure
+from wassemble.ensemble.learning.outcomes import Evaluation, Outcome
+from wassemble.ensemble.learning.recipes import FittedRecipe
+from wassemble.ensemble.learning.trial import Trial, read_trial
+from wassemble.errors import InvalidInputError
+from wassemble.inputs import Predictions
+from wassemble.metrics import (
+    accuracy,
+    brier_score,
+    expected_calibration_error,
+    log_loss,
+    precision_recall_f1,
+    top_k_accuracy,
+)
+
+__all__ = ["draw_counts", "evaluate_ensemble", "measure_of", "read_held_out"]
+
+# Draws of all bootstrap samples together: bounds their memory.
+_MOST_DRAWS = 20_000_000
+_FEWEST_RESAMPLES = 100
+# A rule that is fast is timed again, up to so many times or seconds.
+_N_TIMINGS = 3
+_SECONDS = 0.2
+_N_WARM = 8
+
+
+def evaluate_ensemble(
+    learned: LearnedEnsemble,
+    models: Sequence[Predictions] | Mapping[str, Predictions],
+    truth: Any,
+    *,
+    metric: Any = None,
+    sample_weight: Any = None,
+    seed: int = 0,
+) -> Evaluation:
+    """The chosen rule beside every rival, on samples that nothing was learned from.
+
+    Parameters
+    ----------
+    learned : LearnedEnsemble
+    models : sequence of Predictions, or dict of them
+        The models that were learned from, on other samples; matched by name.
+    truth : see `read_trial`
+    metric : str or callable, optional
+        The one learned by if not given. A function of one's own must be given again.
+    sample_weight : array of shape (n_samples,), optional
+        Metrics that know no weights are then left out of the other figures.
+    seed : int
+        Of the bootstrap.
+
+    Examples
+    --------
+    >>> from wassemble.ensemble.learning import learn_ensemble
+    >>> rng = np.random.default_rng(0)
+    >>> truth = rng.integers(2, size=90)
+    >>> good = np.where(truth[:, None] == [0, 1], 0.8, 0.2)
+    >>> a = Predictions("good", range(90), ["cat", "dog"], good)
+    >>> b = Predictions("bad", range(90), ["cat", "dog"], np.full((90, 2), 0.5))
+    >>> names = [["cat", "dog"][i] for i in truth]
+    >>> seen, unseen = slice(60), slice(60, 90)
+    >>> learned = learn_ensemble([a.take(seen), b.take(seen)], names[seen])
+    >>> found = evaluate_ensemble(learned, [a.take(unseen), b.take(unseen)], names[unseen])
+    >>> found.chosen.score, found.is_worse_than_simple
+    (1.0, False)
+    """
+    trial = read_held_out(learned, models, truth, sample_weight=sample_weight)
+    measure = measure_of(learned, metric)
+    counts = draw_counts(trial, measure, seed)
+    chosen, seconds = _timed(learned.fitted, trial)
+    drawn = measure.resampled(chosen, trial.truth, counts)
+    score = measure.score(chosen, trial.truth, trial.sample_weight)
+
+    def judge(fitted: FittedRecipe, scores: np.ndarray, seconds: float) -> Outcome:
+        is_chosen = fitted is learned.fitted
+        own = drawn if is_chosen else measure.resampled(scores, trial.truth, counts)
+        value = measure.score(scores, trial.truth, trial.sample_weight)
+        low, high = np.quantile(own, [0.025, 0.975])
+        return Outcome(
+            name=fitted.recipe.name,
+            recipe=fitted.recipe,
+            score=float(value),
+            standard_error=float(own.std()),
+            low=float(low),
+            high=float(high),
+            against_chosen=None if is_chosen else Comparison.of(own, drawn, value - score),
+            microseconds=1e6 * seconds / trial.n_samples,
+            figures=_figures(scores, trial),
+            is_chosen=is_chosen,
+        )
+
+    outcomes = [judge(learned.fitted, chosen, seconds)]
+    outcomes += [judge(rival, *_timed(rival, trial)) for rival in learned.rivals]
+    is_sharpened = learned.task == "multiclass" and learned.temperature != 1
+    return Evaluation(
+        task=learned.task,
+        metric=measure.name,
+        n_samples=trial.n_samples,
+        # The chosen rule comes first of equal ones.
+        outcomes=tuple(sorted(outcomes, key=lambda each: (-each.score, not each.is_chosen))),
+        sharpened=_figures(learned.sharpen(chosen), trial) if is_sharpened else None,
+        decided=_decided(chosen, trial, learned.thresholds),
+        seed=seed,
+    )
+
+
+def read_held_out(
+    learned: LearnedEnsemble,
+    models: Sequence[Predictions] | Mapping[str, Predictions],
+    truth: Any,
+    *,
+    sample_weight: Any = None,
+) -> Trial:
+    """The models that were learned from, on other samples, with the truth of each."""
+    given = list(models.values()) if isinstance(models, Mapping) else list(models)
+    by_name = {model.model: model for model in given}
+    missing = [name for name, _ in learned.fitted.models if name not in by_name]
+    if missing:
+        fail(f"every model that was learned from must be there; {', '.join(missing)} is missing.")
+    members = [_in_order(by_name[name], labels) for name, labels in learned.fitted.models]
+    trial = read_trial(
+        members,
+        truth,
+        target=learned.target,
+        kind=learned.fitted.kind,
+        sample_weight=sample_weight,
+    )
+    if trial.task != learned.task:
+        fail(f"the truth must be {learned.task}, as it was when learning; got {trial.task}.")
+    return trial
+
+
+def measure_of(learned: LearnedEnsemble, metric: Any = None) -> Measure:
+    """The metric that was learned by, or the one given."""
+    if metric is not None:
+        return read_measure(metric, learned.task)
+    try:
+        return read_measure(learned.metric, learned.task)
+    except InvalidInputError:
+        fail(
+            f"`metric` must be given again if it is a function; {learned.metric!r} was learned by.",
+            hint="metric=...",
+        )
+
+
+def draw_counts(trial: Trial, measure: Measure, seed: int) -> np.ndarray:
+    """How often each sample is drawn in each bootstrap sample."""
+    seed = check_count(seed, "seed", at_least=0)
+    n_samples, weight = trial.n_samples, trial.sample_weight
+    n_resamples = min(measure.n_resamples, max(_FEWEST_RESAMPLES, _MOST_DRAWS // n_samples))
+    shares = np.full(n_samples, 1 / n_samples) if weight is None else weight / weight.sum()
+    return np.random.default_rng(seed).multinomial(n_samples, shares, size=n_resamples)
+
+
+def _timed(fitted: FittedRecipe, trial: Trial) -> tuple[np.ndarray, float]:
+    """Scores of a rule, and the seconds that it took: the least of a few times."""
+    fitted.fuse([model.take(slice(_N_WARM)) for model in trial.models])
+    seconds: list[float] = []
+    while len(seconds) < _N_TIMINGS and sum(seconds) < _SECONDS:
+        started = time.perf_counter()
+        scores = fitted.fuse(trial.models)
+        seconds.append(time.perf_counter() - started)
+    return scores, min(seconds)
+
+
+def _figures(scores: np.ndarray, trial: Trial) -> dict[str, float]:
+    """Other metrics than the user's."""
+    if trial.task == "multiclass":
+        return dict(_of_histograms(scores, trial))
+    mean = read_measure("mAP", "multilabel")
+    found = {"mAP": mean.score(scores, trial.truth, trial.sample_weight)}
+    if trial.sample_weight is None and scores.shape[1] > 3:
+        figures = asdict(precision_recall_f1(scores, trial.truth, top_k=3))
+        found |= {f"top_3_{name}": figures[name] for name in _DECISIONS}
+    return found
+
+
+def _of_histograms(scores: np.ndarray, trial: Trial) -> Iterator[tuple[str, float]]:
+    truth, weight = trial.truth, trial.sample_weight
+    yield "accuracy", accuracy(scores, truth, weight)
+    if scores.shape[1] > 5:
+        yield "top_5_accuracy", top_k_accuracy(scores, truth, weight, top_k=5)
+    yield "log_loss", log_loss(scores, truth, weight)
+    yield "brier_score", brier_score(scores, truth, weight)
+    if weight is None:
+        yield "calibration_error", expected_calibration_error(scores, truth)
+
+
+_DECISIONS = tuple(
+    f"{figure}_{over}"
+    for over in ("per_class", "overall")
+    for figure in ("precision", "recall", "f1")
+)
+
+
+def _decided(
+    scores: np.ndarray, trial: Trial, thresholds: np.ndarray | None
+) -> dict[str, float] | None:
+    if thresholds is None or trial.sample_weight is not None:
+        return None
+    figures = asdict(precision_recall_f1(scores, trial.truth, threshold=thresholds))
+    return {name: figures[name] for name in _DECISIONS}

@@ -1,0 +1,129 @@
+"""Kernels judged on samples held out: losses, and how sure their differences are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from wassemble.ensemble.learning.choice import Comparison, Control
+from wassemble.ensemble.learning.kernel_losses import (
+    Calibration,
+    each_loss,
+    fit_calibration,
+    mean_loss,
+)
+from wassemble.ensemble.learning.measure import read_measure
+from wassemble.ensemble.learning.recipes import shuffle_labels
+from wassemble.ensemble.learning.trial import Trial
+from wassemble.ensemble.plan import FusionPlan
+from wassemble.kernels import LabelledKernel
+
+__all__ = ["Judge", "Judged"]
+
+_N_CONTROLS = 3
+_N_RESAMPLES = 1000
+
+Kernels = Mapping[str, LabelledKernel] | None
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """A kernel on held-out samples.
+
+    Attributes
+    ----------
+    loss, standard_error : float
+        Log-loss, or mean binary cross-entropy, after calibration on the samples trained on.
+    score : float
+        Accuracy, or mean average precision.
+    """
+
+    name: str
+    loss: float
+    standard_error: float
+    score: float
+    is_candidate: bool = False
+    calibration: Calibration = field(repr=False, default=Calibration("multiclass"))
+    train_loss: float = field(repr=False, default=np.nan)
+    drawn: np.ndarray = field(repr=False, default_factory=lambda: np.empty(0))
+
+
+@dataclass
+class Judge:
+    """Judges kernels of a plan by the same samples and the same resamples.
+
+    Parameters
+    ----------
+    make_plan : callable
+        The plan with kernels, one per model; None matches by name.
+    rows, held_out : arrays of int
+        Samples to calibrate on, and samples to judge by.
+    """
+
+    trial: Trial
+    make_plan: Callable[[Kernels], FusionPlan]
+    rows: np.ndarray
+    held_out: np.ndarray
+    seed: int
+
+    def __post_init__(self) -> None:
+        n_samples = len(self.held_out)
+        weight = self._weight(self.held_out)
+        shares = np.full(n_samples, 1 / n_samples) if weight is None else weight / weight.sum()
+        rng = np.random.default_rng(self.seed)
+        self._counts = rng.multinomial(n_samples, shares, size=_N_RESAMPLES)
+
+    def judge(self, name: str, kernels: Kernels, *, is_candidate: bool = False) -> Judged:
+        """The consensus through ``kernels``, calibrated on the samples trained on."""
+        trial, task = self.trial, self.trial.task
+        used = np.concatenate([self.rows, self.held_out])
+        chunk = self.make_plan(kernels).fuse([model.take(used) for model in trial.models])
+        scores = np.nan_to_num(chunk.scores.astype(np.float64))
+        n_rows = len(self.rows)
+        seen, unseen = scores[:n_rows], scores[n_rows:]
+        known = trial.truth[self.rows]
+        calibration = fit_calibration(seen, known, self._weight(self.rows), task)
+        train = each_loss(seen, known, calibration.numbers, task)
+        truth = trial.truth[self.held_out]
+        losses = each_loss(unseen, truth, calibration.numbers, task)
+        drawn = self._counts @ losses / self._counts.sum(axis=1)
+        measure = read_measure("accuracy" if task == "multiclass" else "mAP", task)
+        weight = self._weight(self.held_out)
+        return Judged(
+            name,
+            mean_loss(losses, weight),
+            float(drawn.std()),
+            measure.score(unseen, truth, weight),
+            is_candidate,
+            calibration,
+            mean_loss(train, self._weight(self.rows)),
+            drawn,
+        )
+
+    def control(self, learned: Judged, kernels: Mapping[str, LabelledKernel]) -> list[Judged]:
+        """The same kernels with their labels shuffled, several times."""
+        found = []
+        for seed in range(_N_CONTROLS):
+            distinct = {id(k): shuffle_labels(k, self.seed + seed) for k in kernels.values()}
+            shuffled = {name: distinct[id(kernel)] for name, kernel in kernels.items()}
+            found.append(self.judge(f"{learned.name}, labels shuffled ({seed})", shuffled))
+        return found
+
+    def _weight(self, rows: np.ndarray) -> np.ndarray | None:
+        weight = self.trial.sample_weight
+        return None if weight is None else weight[rows]
+
+
+def compare(first: Judged, second: Judged) -> Comparison:
+    """How much more likely the truth is by the first, in logs per sample."""
+    return Comparison.of(-first.drawn, -second.drawn, second.loss - first.loss)
+
+
+def compare_control(learned: Judged, shuffled: Sequence[Judged]) -> Control:
+    """The learned kernel against the mean of its shuffles."""
+    loss = float(np.mean([each.loss for each in shuffled]))
+    drawn = np.mean([each.drawn for each in shuffled], axis=0)
+    comparison = Comparison.of(-learned.drawn, -drawn, loss - learned.loss)
+    return Control(-loss, comparison, len(shuffled))

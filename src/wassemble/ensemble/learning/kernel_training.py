@@ -1,0 +1,182 @@
+"""Following a loss back through the solver: batches, epochs, and when to stop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from wassemble.ensemble.learning.kernel_forms import Form
+from wassemble.ensemble.learning.kernel_losses import Calibration, each_loss
+from wassemble.ensemble.learning.trial import Trial
+from wassemble.ensemble.plan import FusionPlan
+from wassemble.kernels import DenseKernel
+from wassemble.solvers import Balanced, BarycenterProblem
+from wassemble.solvers.barycenter import solve
+
+__all__ = ["Epoch", "Schedule", "TorchFusion", "train"]
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """Losses at the end of one pass over the samples; number 0 is before the first."""
+
+    number: int
+    train_loss: float
+    validation_loss: float
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How long and how fast to learn."""
+
+    max_epochs: int
+    patience: int
+    learning_rate: float
+    batch_size: int
+    seed: int
+
+
+class TorchFusion:
+    """The fusion of a plan in torch, with kernels that change.
+
+    Parameters
+    ----------
+    plan : FusionPlan
+        Made with kernels that reach what the learned ones reach: weights and the scores
+        themselves depend on that alone.
+    places : dict of model name to int
+        Which of the kernels is a model's.
+    """
+
+    def __init__(self, torch: Any, plan: FusionPlan, trial: Trial, places: dict[str, int]) -> None:
+        self._torch = torch
+        self._plan = plan
+        self._places = [places[member.model] for member in plan.members]
+        ready = plan.prepare(trial.models)
+        self._scores = [torch.as_tensor(scores, dtype=torch.float64) for scores in ready.scores]
+        self.answered = ready.answered.any(axis=0)
+        self._voters, which = np.unique(ready.answered, axis=1, return_inverse=True)
+        self._which = which.reshape(-1)
+
+    def fuse(self, tables: list[Any], rows: np.ndarray) -> Any:
+        """Consensus of the samples ``rows``, each answered by some model."""
+        torch = self._torch
+        kernels = [DenseKernel(table) for table in tables]
+        which = self._which[rows]
+        parts, order = [], []
+        for pattern in np.unique(which).tolist():
+            places = np.flatnonzero(which == pattern)
+            voting = np.flatnonzero(self._voters[:, pattern])
+            parts.append(self._solve(kernels, voting, torch.as_tensor(rows[places])))
+            order.append(places)
+        back = np.argsort(np.concatenate(order))
+        return torch.cat(parts)[torch.as_tensor(back)]
+
+    def _solve(self, kernels: list[DenseKernel], voting: np.ndarray, rows: Any) -> Any:
+        mass = self._plan.mass
+        problem = BarycenterProblem(
+            [self._scores[model][rows] for model in voting],
+            [kernels[self._places[model]] for model in voting],
+            weights=self._torch.as_tensor(self._plan._weights_of(voting)),
+            mass=mass,
+            max_iterations=self._plan.options.max_iterations,
+            tolerance=None,
+            normalize=isinstance(mass, Balanced),
+        )
+        return solve(problem, keep_scalings=False).barycenters
+
+
+class Training:
+    """A form under way to less loss on some samples, watched on others."""
+
+    def __init__(
+        self, torch: Any, form: Form, fusion: TorchFusion, trial: Trial, start: Calibration
+    ) -> None:
+        self._torch = torch
+        self._form = form
+        self._fusion = fusion
+        self._task = trial.task
+        self._truth = torch.as_tensor(trial.truth)
+        weight = np.ones(trial.n_samples) if trial.sample_weight is None else trial.sample_weight
+        self._weight = torch.as_tensor(weight, dtype=torch.float64)
+        self._calibration = torch.tensor(start.numbers, dtype=torch.float64, requires_grad=True)
+
+    @property
+    def numbers(self) -> list[Any]:
+        """Everything that is learned."""
+        return [*self._form.numbers(), self._calibration]
+
+    def loss(self, rows: np.ndarray) -> Any:
+        """Mean loss of the samples ``rows``, without a penalty."""
+        scores = self._fusion.fuse(self._form.tables(), rows)
+        at = self._torch.as_tensor(rows)
+        losses = each_loss(scores, self._truth[at], self._calibration, self._task)
+        weight = self._weight[at]
+        return (weight * losses).sum() / weight.sum()
+
+    def measure(self, rows: np.ndarray, batch_size: int) -> float:
+        """Mean loss of many samples, without a gradient."""
+        total, mass = 0.0, 0.0
+        with self._torch.no_grad():
+            for batch in _cut(rows, batch_size):
+                own = float(self._weight[self._torch.as_tensor(batch)].sum())
+                total += own * float(self.loss(batch)) if own else 0.0
+                mass += own
+        return total / mass
+
+    def step(self, optimizer: Any, rows: np.ndarray) -> float:
+        """Follow the gradient of one batch; its loss before."""
+        optimizer.zero_grad()
+        loss = self.loss(rows)
+        (loss + self._form.penalty()).backward()
+        optimizer.step()
+        return float(loss.detach())
+
+    def copy(self) -> list[Any]:
+        """What was learned so far."""
+        return [number.detach().clone() for number in self.numbers]
+
+    def restore(self, kept: list[Any]) -> None:
+        """Go back to what was kept."""
+        with self._torch.no_grad():
+            for number, value in zip(self.numbers, kept, strict=True):
+                number.copy_(value)
+
+
+def train(
+    training: Training,
+    rows: np.ndarray,
+    held_out: np.ndarray,
+    schedule: Schedule,
+    progress: Callable[[int, int], None] | None,
+) -> tuple[Epoch, ...]:
+    """Learn until the held-out loss has not fallen for some epochs; ends at the best of them."""
+    torch = training._torch
+    rng = np.random.default_rng(schedule.seed)
+    optimizer = torch.optim.Adam(training.numbers, lr=schedule.learning_rate)
+    size = schedule.batch_size
+    history = [Epoch(0, training.measure(rows, size), training.measure(held_out, size))]
+    best, kept = history[0], training.copy()
+    for number in range(1, schedule.max_epochs + 1):
+        losses = [
+            (len(batch), training.step(optimizer, batch))
+            for batch in _cut(rng.permutation(rows), size)
+        ]
+        mean = sum(n * loss for n, loss in losses) / len(rows)
+        history.append(Epoch(number, mean, training.measure(held_out, size)))
+        if history[-1].validation_loss < best.validation_loss:
+            best, kept = history[-1], training.copy()
+        if progress is not None:
+            progress(number, schedule.max_epochs)
+        if number - best.number >= schedule.patience:
+            break
+    training.restore(kept)
+    return tuple(history)
+
+
+def _cut(rows: np.ndarray, size: int) -> list[np.ndarray]:
+    """Batches of about equal size, none larger than ``size``."""
+    return np.array_split(rows, max(1, -(-len(rows) // size)))

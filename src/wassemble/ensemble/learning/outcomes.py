@@ -1,0 +1,174 @@
+"""What came out on held-out samples: a line for each rule, and what follows from them."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from wassemble.ensemble.learning.choice import Comparison
+from wassemble.ensemble.learning.recipes import Recipe
+from wassemble.inputs import Kind
+
+__all__ = ["Evaluation", "Outcome", "reverse"]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One rule on held-out samples.
+
+    Attributes
+    ----------
+    score, standard_error, low, high : float
+        The user's metric, and its bootstrap standard error and 95 % interval.
+    against_chosen : Comparison or None
+        This rule minus the chosen one on the same samples; None for the chosen one.
+    microseconds : float
+        Per sample, fused in one call on this machine.
+    figures : dict of str to float
+        Other metrics. Multi-class: accuracy, top_5_accuracy, log_loss, brier_score,
+        calibration_error. Multi-label: mAP, and precision, recall and F1 where the three
+        best labels of each sample are decided, which needs no thresholds.
+    """
+
+    name: str
+    recipe: Recipe
+    score: float
+    standard_error: float
+    low: float
+    high: float
+    against_chosen: Comparison | None
+    microseconds: float
+    figures: dict[str, float]
+    is_chosen: bool = False
+
+    @property
+    def is_simple(self) -> bool:
+        """Whether it is a single model or a mean."""
+        return self.recipe.is_simple
+
+    def to_dict(self) -> dict[str, Any]:
+        """Ready for JSON."""
+        return asdict(self) | {"recipe": self.recipe.to_dict(), "is_simple": self.is_simple}
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What was chosen on validation data, and whether it holds elsewhere.
+
+    Attributes
+    ----------
+    outcomes : tuple of Outcome
+        The chosen rule and its rivals, best first.
+    sharpened : dict of str to float, or None
+        Multi-class: other metrics of the chosen rule after its learned temperature. Rivals
+        have none, so that ``outcomes`` are all without.
+    decided : dict of str to float, or None
+        Multi-label: precision, recall and F1 of the chosen rule with its learned thresholds,
+        which belong to no other rule.
+    """
+
+    task: Kind
+    metric: str
+    n_samples: int
+    outcomes: tuple[Outcome, ...]
+    sharpened: dict[str, float] | None
+    decided: dict[str, float] | None
+    seed: int
+
+    @property
+    def chosen(self) -> Outcome:
+        """The rule that was learned."""
+        return next(each for each in self.outcomes if each.is_chosen)
+
+    @property
+    def best_simple(self) -> Outcome:
+        """The best single model or mean on these samples; may be the chosen rule."""
+        return next(each for each in self.outcomes if each.is_simple)
+
+    @property
+    def best_single(self) -> Outcome:
+        """The best single model on these samples."""
+        return next(each for each in self.outcomes if each.recipe.rule == "single")
+
+    @property
+    def gain(self) -> Comparison:
+        """The chosen rule minus the best simple one.
+
+        That one is picked on these very samples, which favours it.
+        """
+        against = self.best_simple.against_chosen
+        return Comparison(0.0, 0.0, 0.0, 0.0, 0.5) if against is None else reverse(against)
+
+    @property
+    def is_worse_than_simple(self) -> bool:
+        """Whether the chosen rule loses to the best simple one by more than a standard error."""
+        return self.gain.difference < -self.gain.standard_error
+
+    @property
+    def verdict(self) -> str:
+        """The chosen rule against the best simple one, in a few words."""
+        if self.best_simple.is_chosen:
+            return "it is the best simple rule"
+        if self.is_worse_than_simple:
+            return "worse, by more than one standard error"
+        if self.gain.low > 0:
+            return "better"
+        likely = self.gain.difference > self.gain.standard_error
+        return "likely better, not surely" if likely else "as good, within noise"
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """A row of a table for each rule, best first."""
+        return [
+            {
+                "rule": each.name,
+                "chosen": each.is_chosen,
+                self.metric: each.score,
+                "standard_error": each.standard_error,
+                "against_chosen": "" if each.against_chosen is None else str(each.against_chosen),
+                "microseconds": each.microseconds,
+                **{name: value for name, value in each.figures.items() if name != self.metric},
+            }
+            for each in self.outcomes
+        ]
+
+    def lines(self) -> list[str]:
+        """The table and what follows from it, for a terminal."""
+        width = max(len(each.name) for each in self.outcomes)
+        said = [f"{self.metric} on {self.n_samples:,} samples that nothing was learned from:"]
+        for each in self.outcomes:
+            mark = "*" if each.is_chosen else " "
+            against = "chosen" if each.against_chosen is None else str(each.against_chosen)
+            said.append(
+                f"{mark} {each.score:.4f} +- {each.standard_error:.4f}  {each.name:<{width}}"
+                f"  {each.microseconds:8.1f} us  {against}"
+            )
+        said.append(f"best simple rule: {self.best_simple.name}")
+        if not self.best_simple.is_chosen:
+            said.append(f"the chosen rule differs from it by {self.gain}: {self.verdict}")
+        return said
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, ready for JSON."""
+        return {
+            "task": self.task,
+            "metric": self.metric,
+            "n_samples": self.n_samples,
+            "outcomes": [each.to_dict() for each in self.outcomes],
+            "chosen": self.chosen.name,
+            "best_simple": self.best_simple.name,
+            "best_single": self.best_single.name,
+            "gain": asdict(self.gain),
+            "is_worse_than_simple": self.is_worse_than_simple,
+            "verdict": self.verdict,
+            "sharpened": self.sharpened,
+            "decided": self.decided,
+            "seed": self.seed,
+        }
+
+
+def reverse(found: Comparison) -> Comparison:
+    """The second rule minus the first."""
+    return Comparison(
+        -found.difference, found.standard_error, -found.high, -found.low, 1 - found.sure
+    )

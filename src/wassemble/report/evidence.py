@@ -1,0 +1,114 @@
+"""What every section of the report looks at: rules, held-out samples, and their scores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from wassemble.ensemble.learning.evaluation import evaluate_ensemble, measure_of, read_held_out
+from wassemble.ensemble.learning.learn import LearnedEnsemble
+from wassemble.ensemble.learning.measure import Measure
+from wassemble.ensemble.learning.outcomes import Evaluation, Outcome
+from wassemble.ensemble.learning.recipes import CONFUSION, FittedRecipe, Recipe
+from wassemble.ensemble.learning.trial import Trial
+from wassemble.inputs import Predictions
+
+__all__ = ["Evidence", "gather_evidence"]
+
+# Samples that sections which fuse again and again look at.
+_N_FEW = 2000
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """A learned ensemble on held-out samples.
+
+    Attributes
+    ----------
+    trial : Trial
+        All held-out samples.
+    few : Trial
+        At most 2,000 of them, drawn by ``seed``.
+    """
+
+    learned: LearnedEnsemble
+    trial: Trial
+    few: Trial
+    measure: Measure
+    evaluation: Evaluation
+    seed: int
+    _scores: dict[Recipe, np.ndarray] = field(default_factory=dict)
+
+    @cached_property
+    def rules(self) -> list[FittedRecipe]:
+        """The chosen rule, then its rivals, best on validation first."""
+        return [self.learned.fitted, *self.learned.rivals]
+
+    @property
+    def chosen(self) -> FittedRecipe:
+        """The rule that was learned."""
+        return self.learned.fitted
+
+    @property
+    def reference(self) -> Outcome | None:
+        """The best simple rule on the held-out samples, the chosen one left out."""
+        others = (each for each in self.evaluation.outcomes if not each.is_chosen)
+        return next((each for each in others if each.is_simple), None)
+
+    def find(self, wanted: Callable[[FittedRecipe], bool]) -> FittedRecipe | None:
+        """The first rule that is wanted."""
+        return next((rule for rule in self.rules if wanted(rule)), None)
+
+    def plain_mean(self, order: float) -> FittedRecipe | None:
+        """The mean of an order with equal weights: 1 arithmetic, 0 geometric."""
+
+        def is_it(rule: FittedRecipe) -> bool:
+            recipe = rule.recipe
+            plain = recipe.rule == "mean" and recipe.weights == "uniform"
+            return plain and recipe.order == order and recipe.kernel != CONFUSION
+
+        return self.find(is_it)
+
+    @cached_property
+    def through_kernel(self) -> FittedRecipe | None:
+        """The barycenter through a kernel that is looked into: the chosen one if it is such."""
+        return self.find(lambda rule: rule.recipe.transports and rule.kernels is not None)
+
+    def rule_of(self, recipe: Recipe) -> FittedRecipe:
+        """The rule of a recipe of the leaderboard."""
+        return next(rule for rule in self.rules if rule.recipe == recipe)
+
+    def scores(self, rule: FittedRecipe) -> np.ndarray:
+        """Consensus of a rule on all held-out samples."""
+        if rule.recipe not in self._scores:
+            self._scores[rule.recipe] = rule.fuse(self.trial.models)
+        return self._scores[rule.recipe]
+
+    def score_few(self, scores: np.ndarray) -> float:
+        """The user's metric on the few samples."""
+        return float(self.measure.score(scores, self.few.truth, self.few.sample_weight))
+
+
+def gather_evidence(
+    learned: LearnedEnsemble,
+    models: Sequence[Predictions] | Mapping[str, Predictions],
+    truth: Any,
+    *,
+    metric: Any,
+    sample_weight: Any,
+    seed: int,
+) -> Evidence:
+    """Held-out samples, and every rule judged on them."""
+    trial = read_held_out(learned, models, truth, sample_weight=sample_weight)
+    evaluation = evaluate_ensemble(
+        learned, models, truth, metric=metric, sample_weight=sample_weight, seed=seed
+    )
+    few = trial
+    if trial.n_samples > _N_FEW:
+        rng = np.random.default_rng(seed)
+        few = trial.take(np.sort(rng.choice(trial.n_samples, _N_FEW, replace=False)))
+    return Evidence(learned, trial, few, measure_of(learned, metric), evaluation, seed)

@@ -1,0 +1,165 @@
+"""Whether fusing helped and why, in sentences that follow from the figures."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from wassemble.ensemble.learning.choice import Comparison
+from wassemble.ensemble.learning.outcomes import Outcome, reverse
+from wassemble.ensemble.learning.recipes import NAMES
+from wassemble.report.evidence import Evidence
+
+__all__ = ["make_headline", "make_reasons"]
+
+# Losses, which the user's metric has with its sign turned.
+_LOSSES = ("log_loss", "brier")
+
+
+def make_headline(evidence: Evidence, members: dict[str, Any]) -> dict[str, Any]:
+    """What was chosen, its figure, the best simple rule beside it, and what that means.
+
+    ``members`` is what `judge_members` found.
+    """
+    evaluation = evidence.evaluation
+    chosen, simple = evaluation.chosen, evidence.reference
+    metric = evaluation.metric
+    note = f"{metric} is a loss: its sign is turned, so that higher is better." * (
+        metric in _LOSSES
+    )
+    figure = (
+        f"On {evaluation.n_samples:,} test samples its {metric} is {chosen.score:.4f}"
+        f" (95 % interval {chosen.low:.4f} to {chosen.high:.4f})"
+    )
+    if simple is None:
+        figure += "."
+    else:
+        figure += f"; that of the best simple rule beside it, {simple.name}, is {simple.score:.4f}."
+    sentences = [_verdict(evidence), _about_fusing(evidence, members), _about_meaning(evidence)]
+    return {
+        "chosen": chosen.name,
+        "choice": f"Chosen on {evidence.learned.n_samples:,} validation samples: {chosen.name}.",
+        "metric": metric,
+        "note": note,
+        "score": chosen.score,
+        "standard_error": chosen.standard_error,
+        "low": chosen.low,
+        "high": chosen.high,
+        "best_simple": None if simple is None else _brief(simple),
+        "best_single": _brief(evaluation.best_single),
+        "verdict": evaluation.verdict,
+        "figure": figure,
+        "sentences": [sentence for sentence in sentences if sentence],
+    }
+
+
+def make_reasons(evidence: Evidence) -> dict[str, Any]:
+    """Why it was chosen: the words of the choice, and the control."""
+    choice = evidence.learned.choice
+    control = None
+    if choice.control is not None:
+        control = {
+            "own_score": choice.control.score + choice.control.comparison.difference,
+            "shuffled_score": choice.control.score,
+            "n_shuffles": choice.control.n_shuffles,
+            "comparison": asdict(choice.control.comparison),
+            "text": str(choice.control.comparison),
+            "meaning_helped": choice.control.meaning_helped,
+        }
+    return {
+        "reasons": list(choice.reasons),
+        "control": control,
+        "estimate": choice.estimate,
+        "estimate_error": choice.estimate_error,
+    }
+
+
+def _brief(outcome: Outcome) -> dict[str, Any]:
+    against = outcome.against_chosen
+    return {
+        "name": outcome.name,
+        "score": outcome.score,
+        "low": outcome.low,
+        "high": outcome.high,
+        "gain": None if against is None else asdict(reverse(against)),
+    }
+
+
+def _verdict(evidence: Evidence) -> str:
+    """The chosen rule against the best rule of the other sort."""
+    if evidence.chosen.recipe.is_simple:
+        return _of_simple(evidence)
+    simple = evidence.reference
+    if simple is None or simple.against_chosen is None:
+        return ""
+    gain = reverse(simple.against_chosen)
+    is_plain = simple.recipe.rule == "mean" and simple.recipe.weights == "uniform"
+    who = "A plain mean" if is_plain else "A simple rule"
+    if gain.difference < -gain.standard_error:
+        return (
+            f"On these samples it is worse than that simple rule by more than one standard error,"
+            f" {gain}: prefer the simple rule, or learn from more samples."
+        )
+    if gain.low > 0:
+        return f"It beats every simple rule, the best of them by {gain}."
+    if gain.difference > gain.standard_error:
+        return f"It is likely better than any simple rule, but the interval holds 0: {gain}."
+    return f"{who} is as good: the difference of {gain} is within noise."
+
+
+def _of_simple(evidence: Evidence) -> str:
+    """Whether a rule that is not simple would have been better than the simple one chosen."""
+    others = [each for each in evidence.evaluation.outcomes if not each.is_simple]
+    if not others or others[0].against_chosen is None:
+        return "Only simple rules were tried."
+    best, against = others[0], others[0].against_chosen
+    if against.low > 0:
+        return (
+            f"On these samples {best.name} is better by {against}; on validation no such rule"
+            " was, by more than its noise."
+        )
+    return (
+        f"A simple rule is as good as any: the best other rule on these samples, {best.name},"
+        f" differs from it by {against}."
+    )
+
+
+def _about_fusing(evidence: Evidence, members: dict[str, Any]) -> str:
+    """The chosen rule against the best that one model can do."""
+    if evidence.chosen.recipe.rule == "single":
+        return "Fusing did not help: one model alone was chosen."
+    single = evidence.evaluation.best_single
+    if single.against_chosen is None:
+        return ""
+    gain, name, more = reverse(single.against_chosen), single.name, ""
+    best = next(iter(members.get("models", [])), None)
+    if best is not None and best["by_rule"] > single.score:
+        # A kernel may help one model as well: that is not the ensemble's doing.
+        more = (
+            f" That model gains {best['by_rule'] - single.score:+.4f} by the rule itself, beside"
+            f" {single.name}."
+        )
+        gain, name = Comparison(**best["gain"]), f"{best['model']} by the same rule"
+    beside = f"{gain} beside the best model alone, {name}."
+    if gain.low > 0:
+        return f"Fusing helped: {beside}{more}"
+    if gain.high < 0:
+        return f"Fusing hurt: {beside}{more}"
+    return f"Fusing made no clear difference: {beside}{more}"
+
+
+def _about_meaning(evidence: Evidence) -> str:
+    control = evidence.learned.choice.control
+    if control is not None and control.meaning_helped:
+        return (
+            "The meaning of the labels helped: on validation the rule gains"
+            f" {control.comparison} over the same kernel with its labels shuffled."
+        )
+    if control is not None:
+        return (
+            "The meaning of the labels did not help: on validation the same kernel with its"
+            f" labels shuffled does as well; the difference is {control.comparison}."
+        )
+    if evidence.chosen.recipe.kernel != NAMES:
+        return "Its kernel carries each model to the target labels once; nothing is transported."
+    return "It moves no mass between labels, so that their meaning has no part in it."

@@ -1,0 +1,58 @@
+"""Each model alone by the chosen rule: what is the rule's share, and what the ensemble's."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from typing import Any
+
+import numpy as np
+
+from wassemble.ensemble.learning.choice import Comparison
+from wassemble.ensemble.learning.evaluation import draw_counts
+from wassemble.ensemble.learning.recipes import FittedRecipe
+from wassemble.report.evidence import Evidence
+
+__all__ = ["judge_members"]
+
+
+def judge_members(evidence: Evidence) -> dict[str, Any]:
+    """Test scores of each model alone, as it is and by the chosen rule, best first.
+
+    A rule through a kernel changes even one model. What the chosen rule gains over a model
+    alone by the same rule is what fusing gives; the rest is the kernel's.
+    """
+    trial, measure, chosen = evidence.trial, evidence.measure, evidence.chosen
+    if chosen.recipe.is_simple or len(trial.models) < 2:
+        return {"omitted": "The chosen rule does nothing to a model alone."}
+    counts = draw_counts(trial, measure, evidence.seed)
+    own = evidence.scores(chosen)
+    drawn = measure.resampled(own, trial.truth, counts)
+    score = measure.score(own, trial.truth, trial.sample_weight)
+    plain = {
+        each.recipe.model: each.score
+        for each in reversed(evidence.evaluation.outcomes)
+        if each.recipe.rule == "single"
+    }
+    rows = []
+    for place, model in enumerate(trial.models):
+        scores = _alone(chosen, place).fuse([model])
+        value = measure.score(scores, trial.truth, trial.sample_weight)
+        other = measure.resampled(scores, trial.truth, counts)
+        gain = Comparison.of(drawn, other, score - value)
+        rows.append(
+            {
+                "model": model.model,
+                "alone": plain.get(model.model),
+                "by_rule": float(value),
+                "gain": asdict(gain),
+                "text": str(gain),
+            }
+        )
+    return {"rule": chosen.recipe.name, "models": sorted(rows, key=lambda row: -row["by_rule"])}
+
+
+def _alone(rule: FittedRecipe, place: int) -> FittedRecipe:
+    """The rule for one of its models."""
+    name, labels = rule.models[place]
+    kernels = None if rule.kernels is None else {name: rule.kernels[name]}
+    return replace(rule, models=((name, labels),), weights=np.ones(1), kernels=kernels)

@@ -1,0 +1,115 @@
+"""Robustness to semantic shuffling (the paper, section 6.3, right panel of its last figure)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from wassemble.ensemble.learning.recipes import FittedRecipe
+from wassemble.inputs import Predictions
+from wassemble.kernels import LabelledKernel
+from wassemble.labels import LabelSpace
+from wassemble.report.evidence import Evidence
+
+__all__ = ["group_labels", "shuffle_inside", "shuffle_neighbours"]
+
+_SIZES = (1, 2, 3, 5, 10)
+_N_SHUFFLES = 3
+
+
+def shuffle_neighbours(evidence: Evidence) -> dict[str, Any]:
+    """The metric when scores are shuffled inside neighbourhoods of ever more labels.
+
+    Labels are put into groups of neighbours by the kernel. In each sample of each model,
+    scores of a group are shuffled; the mean over several shuffles is kept.
+    """
+    rule = evidence.find(lambda each: _same_labels(each) is not None)
+    kernel = None if rule is None else _same_labels(rule)
+    if rule is None or kernel is None:
+        return {"omitted": "No rule on the leaderboard has a kernel from labels to themselves."}
+    others = [("arithmetic mean", evidence.plain_mean(1.0))]
+    others.append(("geometric mean", evidence.plain_mean(0.0)))
+    title = "chosen" if rule is evidence.chosen else "barycenter"
+    rules = [(title, rule), *((name, each) for name, each in others if each is not None)]
+    similar = _similarity(kernel)
+    if not (similar > 0).any():
+        return {"omitted": "The kernel joins no two labels, so that there are no neighbours."}
+    sizes = [size for size in _SIZES if size <= len(kernel.target)]
+    found: dict[str, list[float]] = {name: [] for name, _ in rules}
+    for size in sizes:
+        groups = [[kernel.target[i] for i in group] for group in group_labels(similar, size)]
+        scores = np.zeros(len(rules))
+        n_shuffles = 1 if size == 1 else _N_SHUFFLES
+        for turn in range(n_shuffles):
+            rng = np.random.default_rng([evidence.seed, size, turn])
+            shuffled = shuffle_inside(evidence.few.models, groups, rng)
+            scores += [evidence.score_few(each.fuse(shuffled)) for _, each in rules]
+        for (name, _), score in zip(rules, scores / n_shuffles, strict=True):
+            found[name].append(float(score))
+    return {
+        "kernel": kernel.origin,
+        "rule": rule.recipe.name,
+        "is_chosen": rule is evidence.chosen,
+        "sizes": sizes,
+        "scores": found,
+        "n_samples": evidence.few.n_samples,
+        "n_shuffles": _N_SHUFFLES,
+    }
+
+
+def group_labels(similar: np.ndarray, size: int) -> list[list[int]]:
+    """Groups of at most ``size`` labels that are similar to their first, each label in one.
+
+    Labels with the closest neighbours choose first.
+    """
+    free = np.ones(len(similar), dtype=bool)
+    groups = []
+    for first in np.argsort(-similar.max(axis=1), kind="stable").tolist():
+        if not free[first]:
+            continue
+        free[first] = False
+        nearest = np.argsort(-np.where(free, similar[first], 0), kind="stable")[: size - 1]
+        near = [i for i in nearest.tolist() if free[i] and similar[first, i] > 0]
+        free[near] = False
+        groups.append([first, *near])
+    return groups
+
+
+def shuffle_inside(
+    models: Sequence[Predictions], groups: Sequence[Sequence[str]], rng: np.random.Generator
+) -> list[Predictions]:
+    """Models whose scores are shuffled inside groups of labels, anew for each sample."""
+    found = []
+    for model in models:
+        scores = model.scores.copy()
+        for group in groups:
+            places = model.labels.positions(name for name in group if name in model.labels)
+            if len(places) > 1:
+                order = rng.random((len(scores), len(places))).argsort(axis=1)
+                scores[:, places] = np.take_along_axis(scores[:, places], order, axis=1)
+        found.append(model._with(scores=scores))
+    return found
+
+
+def _same_labels(rule: FittedRecipe) -> LabelledKernel | None:
+    """A kernel of the rule between the target labels and themselves."""
+    if not rule.recipe.transports or rule.kernels is None:
+        return None
+    wanted = set(rule.target)
+    for kernel in rule.kernels.values():
+        if set(kernel.source) == wanted == set(kernel.target):
+            return kernel
+    return None
+
+
+def _similarity(kernel: LabelledKernel) -> np.ndarray:
+    """Similarity of each pair of different labels, relative to the rows, both ways alike."""
+    target: LabelSpace = kernel.target
+    dense = np.asarray(kernel.align(target, target).to_dense(), dtype=np.float64)
+    largest = dense.max(axis=1, keepdims=True)
+    relative = np.divide(dense, largest, out=np.zeros_like(dense), where=largest > 0)
+    similar = (relative + relative.T) / 2
+    np.fill_diagonal(similar, 0)
+    return similar

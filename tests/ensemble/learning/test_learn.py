@@ -1,0 +1,403 @@
+"""Learning an ensemble: the promise is kept, and the reason is said."""
+
+import json
+
+import numpy as np
+import pytest
+
+import wassemble as ws
+from wassemble import InvalidInputError, Predictions
+from wassemble.ensemble.learning import (
+    Recipe,
+    learn_ensemble,
+    load_ensemble,
+    read_trial,
+    save_ensemble,
+    shuffle_labels,
+)
+from wassemble.ensemble.learning.choice import resample_counts
+from wassemble.ensemble.learning.families import list_recipes
+from wassemble.ensemble.learning.measure import average_precisions, read_measure
+from wassemble.ensemble.learning.recipes import Fitter
+from wassemble.ensemble.learning.search import Search
+
+LABELS = ["cat", "lynx", "dog", "wolf"]
+
+
+def noisy(rng, truth, n_labels, strength):
+    logits = rng.normal(size=(len(truth), n_labels))
+    logits[np.arange(len(truth)), truth] += strength
+    scores = np.exp(logits)
+    return scores / scores.sum(axis=1, keepdims=True)
+
+
+@pytest.fixture
+def plain(rng):
+    """Three models of one label set, of different strength; nothing semantic about them."""
+    truth = rng.integers(4, size=240)
+    models = [
+        Predictions(f"m{i}", range(240), LABELS, noisy(rng, truth, 4, s))
+        for i, s in enumerate((0.3, 1.0, 2.0))
+    ]
+    return models, [LABELS[i] for i in truth]
+
+
+def cross_space(rng, n_samples=300):
+    """Attribute scores of noisy models; classes are sets of attributes."""
+    table = (rng.uniform(size=(12, 6)) < 0.4).astype(float)
+    table[rng.integers(12, size=6), np.arange(6)] = 1
+    truth = rng.integers(6, size=n_samples)
+    classes = [f"class {i}" for i in range(6)]
+    attributes = [f"attribute {i}" for i in range(12)]
+    models = []
+    for i in range(2):
+        scores = np.clip(table[:, truth].T * 0.6 + rng.uniform(0, 0.5, size=(n_samples, 12)), 0, 1)
+        models.append(Predictions(f"m{i}", range(n_samples), attributes, scores, kind="multilabel"))
+    kernel = ws.kernel_from_attributes(table, attributes, classes)
+    return models, [classes[i] for i in truth], kernel
+
+
+def test_where_nothing_is_to_be_gained_a_simple_rule_is_kept(plain):
+    models, truth = plain
+    kernel = ws.kernel_from_ratings(np.eye(4) * 0.6 + 0.4, LABELS, LABELS, symmetric=True)
+    learned = learn_ensemble(models, truth, kernels={"blur": kernel}, n_folds=3)
+    best = max(line.score for line in learned.leaderboard if line.recipe and line.recipe.is_simple)
+    chosen = next(line for line in learned.leaderboard if line.is_chosen)
+    assert chosen.score >= best - 1e-12 or not chosen.recipe.is_simple
+    assert learned.fitted.recipe.is_simple
+    assert "not taken" in learned.report
+    names = [line.name for line in learned.leaderboard]
+    assert "arithmetic mean" in names
+    assert {"m0 alone", "m1 alone", "m2 alone", "stacking (logistic regression)"} <= set(names)
+
+
+def test_a_kernel_that_carries_the_meaning_is_chosen_and_beats_its_shuffle(rng):
+    truth = rng.integers(4, size=400)
+    # The first is unsure of everything; the second is sure, but of the kind of animal alone.
+    models = [
+        Predictions("wild", range(400), LABELS, noisy(rng, truth, 4, 1.0)),
+        Predictions("kinds", range(400), ["feline", "canine"], noisy(rng, truth // 2, 2, 3.0)),
+    ]
+    kinds = np.array([[1, 1, 0.01, 0.01], [0.01, 0.01, 1, 1]])
+    within = np.eye(4) + 0.01
+    kernels = {
+        "wild": ws.kernel_from_ratings(within, LABELS, LABELS),
+        "kinds": ws.kernel_from_ratings(kinds, ["feline", "canine"], LABELS),
+    }
+    names = [LABELS[i] for i in truth]
+    learned = learn_ensemble(models, names, kernels={"kinds": kernels}, target=LABELS, n_folds=3)
+    simple = max(x.score for x in learned.leaderboard if x.recipe and x.recipe.is_simple)
+    chosen = next(line for line in learned.leaderboard if line.is_chosen)
+    assert not learned.fitted.recipe.is_simple
+    assert chosen.score > simple + 0.05
+    assert "taken" in learned.report
+    if learned.fitted.recipe.transports:
+        assert learned.choice.control.meaning_helped
+
+
+def test_classes_from_attributes_are_learned_through_the_kernel(rng):
+    models, truth, kernel = cross_space(rng)
+    learned = learn_ensemble(
+        models, truth, kernels={"table": kernel}, target=kernel.target, n_folds=3
+    )
+    assert learned.task == "multiclass"
+    assert learned.fitted.kind == "multilabel"
+    control = learned.choice.control
+    if learned.fitted.recipe.transports:
+        assert control.meaning_helped
+        assert "the meaning of the labels helped" in learned.report
+    consensus = learned.predict(models)
+    np.testing.assert_allclose(consensus.scores.sum(axis=1), 1)
+    right = np.array(consensus.labels)[consensus.scores.argmax(axis=1)] == np.array(truth)
+    assert right.mean() > 0.7
+
+
+def test_multilabel_truth_learns_thresholds(rng):
+    truth = (rng.uniform(size=(200, 5)) < 0.3).astype(float)
+    labels = [f"l{i}" for i in range(5)]
+    models = [
+        Predictions(
+            f"m{i}",
+            range(200),
+            labels,
+            np.clip(truth * 0.5 + rng.uniform(0, 0.6, size=truth.shape), 0, 1),
+            kind="multilabel",
+        )
+        for i in range(2)
+    ]
+    truth[0, 0] = np.nan
+    learned = learn_ensemble(models, truth, n_folds=3, time_budget=5)
+    assert learned.metric == "mAP"
+    assert learned.thresholds.shape == (5,)
+    assert learned.temperature == 1
+    rules = {line.recipe.rule for line in learned.leaderboard if line.recipe}
+    assert {"gated mean", "top labels", "mean", "single"} <= rules
+
+
+def test_a_search_goes_on_from_its_log(plain, tmp_path, monkeypatch):
+    models, truth = plain
+    log = tmp_path / "search.jsonl"
+    first = learn_ensemble(models, truth, n_folds=2, log=log)
+    lines = log.read_text().splitlines()
+    assert len(lines) >= first.n_tried
+    log.write_text("\n".join(lines[:10]) + "\n" + lines[10][:30])  # cut off in a line
+    asked = []
+    original = Search.predict
+    monkeypatch.setattr(
+        Search,
+        "predict",
+        lambda self, recipe, keep=True: asked.append(keep) or original(self, recipe, keep=keep),
+    )
+    again = learn_ensemble(models, truth, n_folds=2, log=log)
+    assert again.fitted.recipe == first.fitted.recipe
+    assert [x.score for x in again.leaderboard] == [x.score for x in first.leaderboard]
+    for line in log.read_text().splitlines():
+        json.loads(line)
+
+
+def test_a_log_of_other_data_is_not_believed(plain, tmp_path):
+    models, truth = plain
+    log = tmp_path / "search.jsonl"
+    learn_ensemble(models, truth, n_folds=2, log=log, time_budget=0)
+    n_lines = len(log.read_text().splitlines())
+    learn_ensemble(models[:2], truth, n_folds=2, log=log, time_budget=0)
+    assert len(log.read_text().splitlines()) > n_lines
+    log.write_text("what is this\n" + log.read_text())
+    with pytest.raises(InvalidInputError, match="line 1: must be a line of an earlier search"):
+        learn_ensemble(models, truth, n_folds=2, log=log)
+
+
+def test_the_time_budget_spares_no_simple_rule(plain):
+    models, truth = plain
+    learned = learn_ensemble(models, truth, n_folds=2, time_budget=0)
+    trial = read_trial(models, truth)
+    simple = [recipe for recipe in list_recipes(trial, {}) if recipe.is_simple]
+    assert learned.n_tried == len(simple)
+
+
+def test_the_same_seed_gives_the_same_choice(plain):
+    models, truth = plain
+    first, second = (
+        learn_ensemble(models, truth, n_folds=2, time_budget=0, seed=3) for _ in range(2)
+    )
+    assert first.report == second.report
+
+
+def test_nothing_of_a_fold_leaks_into_its_own_predictions(plain):
+    """Swapping the truth of one fold changes nothing that is predicted there."""
+    models, truth = plain
+    trial = read_trial(models, truth)
+    measure = read_measure("accuracy", "multiclass")
+    recipe = Recipe("barycenter", kernel="confusion", weights="greedy", exponent=0.7)
+    search = Search(trial, measure, {}, 3, 0)
+    inside = search.folds == 1
+    changed = trial.truth.copy()
+    changed[inside] = (changed[inside] + 1) % 4
+    other = Search(type(trial)(trial.models, trial.target, trial.kind, changed), measure, {}, 3, 0)
+    other.folds = search.folds
+    np.testing.assert_array_equal(search.predict(recipe)[inside], other.predict(recipe)[inside])
+    assert (search.predict(recipe)[~inside] != other.predict(recipe)[~inside]).any()
+
+
+@pytest.mark.parametrize("weights", ["uniform", "metric", "greedy", "gradient"])
+def test_learned_weights_lie_on_the_simplex_and_favour_the_strong(plain, weights):
+    models, truth = plain
+    trial = read_trial(models, truth)
+    fitter = Fitter(trial, {}, read_measure("accuracy", "multiclass"))
+    found = fitter.fit(Recipe("mean", weights=weights)).weights
+    assert found.min() >= 0
+    assert found.sum() == pytest.approx(1)
+    if weights != "uniform":
+        assert found[2] == found.max()
+        assert found[0] == found.min()
+
+
+def test_gradient_weights_have_the_least_log_loss(plain):
+    models, truth = plain
+    trial = read_trial(models, truth)
+    measure = read_measure("log_loss", "multiclass")
+    fitted = Fitter(trial, {}, measure).fit(Recipe("mean", weights="gradient"))
+    best = measure.score(fitted.fuse(models), trial.truth, None)
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        tried = rng.dirichlet(np.ones(3))
+        mean = sum(w * m.scores for w, m in zip(tried, models, strict=True))
+        assert measure.score(mean, trial.truth, None) <= best + 1e-6
+
+
+def test_the_diagonal_kernel_is_the_solvers_fixed_point(rng):
+    scores = rng.uniform(0.05, 0.9, size=(2, 6, 5))
+    labels = [f"l{i}" for i in range(5)]
+    models = [
+        Predictions(f"m{i}", range(6), labels, s, kind="multilabel") for i, s in enumerate(scores)
+    ]
+    trial = read_trial(models, np.eye(6, 5))
+    recipe = Recipe("top labels", exponent=0.7, n_top=2, floor=0.5)
+    found = Fitter(trial, {}, read_measure("mAP", "multilabel")).fit(recipe).fuse(models)
+    kernel = ws.top_label_kernel(scores, n_top=2, floor=0.5)
+    mass = ws.Unbalanced(0.7, epsilon=0.3)
+    np.testing.assert_allclose(found, ws.fuse(scores, kernel=kernel, mass=mass), rtol=1e-5)
+
+
+def test_average_precision_is_scikit_learns(rng):
+    from sklearn.metrics import average_precision_score
+
+    truth = (rng.uniform(size=(60, 4)) < 0.4).astype(float)
+    scores = rng.integers(0, 8, size=(60, 4)) / 8  # many ties
+    weight = rng.integers(0, 4, size=60).astype(float)
+    expected = [average_precision_score(truth[:, j], scores[:, j]) for j in range(4)]
+    np.testing.assert_allclose(average_precisions(scores, truth), expected)
+    weighted = [
+        average_precision_score(truth[:, j], scores[:, j], sample_weight=weight) for j in range(4)
+    ]
+    np.testing.assert_allclose(average_precisions(scores, truth, weight), weighted)
+
+
+@pytest.mark.parametrize("name", ["accuracy", "log_loss", "brier", "f1_macro", "neg_log_loss"])
+def test_resampled_scores_are_those_of_the_drawn_samples(plain, name):
+    models, truth = plain
+    trial = read_trial(models, truth)
+    measure = read_measure(name, "multiclass")
+    counts = np.random.default_rng(0).multinomial(240, np.full(240, 1 / 240), size=3)
+    found = measure.resampled(models[1].scores, trial.truth, counts)
+    for drawn, times in zip(found, counts, strict=True):
+        rows = np.repeat(np.arange(240), times)
+        expected = measure.score(models[1].scores[rows], trial.truth[rows], None)
+        assert drawn == pytest.approx(expected)
+
+
+def test_scikit_learn_scorers_and_functions_are_metrics(plain):
+    from sklearn.metrics import accuracy_score, make_scorer
+
+    models, truth = plain
+    trial = read_trial(models, truth)
+    scores = models[2].scores
+    expected = (scores.argmax(axis=1) == trial.truth).mean()
+    for metric in ("accuracy", make_scorer(accuracy_score), lambda s, t: (s.argmax(1) == t).mean()):
+        found = read_measure(metric, "multiclass").score(scores, trial.truth, None)
+        assert found == pytest.approx(expected)
+    auc = read_measure("roc_auc_ovr", "multiclass").score(scores, trial.truth, None)
+    assert 0.5 < auc < 1
+
+
+@pytest.mark.parametrize(
+    ("metric", "kind", "message"),
+    [
+        ("mAP", "multiclass", "is not for multiclass tasks"),
+        ("accuracy", "multilabel", "is not for multilabel tasks"),
+        ("best", "multiclass", "a scikit-learn scorer or a function; got 'best'"),
+        (3, "multiclass", "got 3"),
+    ],
+)
+def test_wrong_metrics_are_refused(metric, kind, message):
+    with pytest.raises(InvalidInputError, match=message):
+        read_measure(metric, kind)
+
+
+def test_shuffling_keeps_own_names_and_the_entries_of_each_row(rng):
+    matrix = rng.uniform(size=(5, 7))
+    target = [f"l{i}" for i in range(7)]
+    kernel = ws.kernel_from_ratings(matrix / matrix.max(), [*target[:4], "other"], target)
+    shuffled = shuffle_labels(kernel, 0)
+    before, after = kernel.to_dense(), shuffled.to_dense()
+    np.testing.assert_allclose(np.sort(after, axis=1), np.sort(before, axis=1))
+    for i in range(4):
+        assert after[i, i] == before[i, i]
+    assert (after != before).any()
+
+
+def test_a_learned_ensemble_is_saved_and_loaded_without_pickle(rng, tmp_path, plain):
+    models, truth, kernel = cross_space(rng)
+    learned = learn_ensemble(
+        models, truth, kernels={"table": kernel}, target=kernel.target, n_folds=2, time_budget=3
+    )
+    save_ensemble(learned, tmp_path / "ensemble")
+    loaded = load_ensemble(tmp_path / "ensemble")
+    np.testing.assert_array_equal(loaded.predict(models).scores, learned.predict(models).scores)
+    assert loaded.report == learned.report
+    assert loaded.leaderboard == learned.leaderboard
+    for mine, theirs in zip(loaded.rivals, learned.rivals, strict=True):
+        np.testing.assert_array_equal(mine.fuse(models), theirs.fuse(models))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "must be JSON"),
+        ("[]", "must be a learned ensemble"),
+        ('{"format": "wassemble ensemble 1"}', "something is missing"),
+    ],
+)
+def test_a_broken_ensemble_is_refused(tmp_path, text, message):
+    (tmp_path / "ensemble.json").write_text(text)
+    with pytest.raises(InvalidInputError, match=message):
+        load_ensemble(tmp_path)
+    with pytest.raises(InvalidInputError, match="which `wassemble fit` writes; there is none"):
+        load_ensemble(tmp_path / "nowhere")
+
+
+def test_an_ensemble_file_cannot_leave_its_folder(rng, tmp_path):
+    models, truth, kernel = cross_space(rng, 60)
+    learned = learn_ensemble(
+        models, truth, kernels={"table": kernel}, target=kernel.target, n_folds=2, time_budget=0
+    )
+    save_ensemble(learned, tmp_path)
+    path = tmp_path / "ensemble.json"
+    path.write_text(path.read_text().replace("kernel-0.npz", "../kernel-0.npz"))
+    with pytest.raises(InvalidInputError, match="a kernel must be a file of the folder"):
+        load_ensemble(tmp_path)
+
+
+def test_models_are_matched_by_name_when_predicting(plain):
+    models, truth = plain
+    learned = learn_ensemble(models, truth, n_folds=2, time_budget=0)
+    turned = [m._with(labels=ws.LabelSpace(LABELS[::-1]), scores=m.scores[:, ::-1]) for m in models]
+    np.testing.assert_allclose(learned.predict(turned[::-1]).scores, learned.predict(models).scores)
+    with pytest.raises(InvalidInputError, match="m0 is missing"):
+        learned.predict(models[1:])
+    strange = models[0]._with(labels=ws.LabelSpace(["a", "b", "c", "d"]))
+    with pytest.raises(InvalidInputError, match="labels of 'm0' must be those"):
+        learned.predict([strange, *models[1:]])
+
+
+@pytest.mark.parametrize(
+    ("truth", "message"),
+    [
+        (["cat"], "each of the 240 samples; got 1"),
+        ({}, "known for some sample; got none"),
+        ({"0": "tiger", "1": "cat"}, "among the 4 target labels; got 'tiger'"),
+        (np.zeros((2, 2)), r"= \(240, 4\); got \(2, 2\)"),
+    ],
+)
+def test_a_truth_that_does_not_fit_is_refused(plain, truth, message):
+    with pytest.raises(InvalidInputError, match=message):
+        read_trial(plain[0], truth, target=ws.LabelSpace(LABELS))
+
+
+def test_truth_is_matched_by_sample_id(plain):
+    models, truth = plain
+    some = {str(i): truth[i] for i in range(0, 240, 3)}
+    trial = read_trial(models, some)
+    assert trial.n_samples == 80
+    assert trial.models[0].samples.tolist() == list(range(0, 240, 3))
+    table = Predictions("truth", range(240), LABELS, np.eye(4)[[LABELS.index(t) for t in truth]])
+    np.testing.assert_array_equal(read_trial(models, table).truth, read_trial(models, truth).truth)
+
+
+def test_folds_are_even_in_every_label(plain):
+    trial = read_trial(*plain)
+    folds = trial.folds(4, 0)
+    for label in range(4):
+        counts = np.bincount(folds[trial.truth == label], minlength=4)
+        assert np.ptp(counts) <= 1
+    with pytest.raises(InvalidInputError, match="at least 5 samples"):
+        trial.take(np.arange(3)).folds(5, 0)
+
+
+def test_bootstrap_draws_follow_sample_weights(plain):
+    models, truth = plain
+    weight = np.zeros(240)
+    weight[:10] = 1
+    trial = read_trial(models, truth, sample_weight=weight)
+    search = Search(trial, read_measure("accuracy", "multiclass"), {}, 2, 0)
+    assert resample_counts(search)[:, 10:].sum() == 0

@@ -1,0 +1,199 @@
+"""The estimators behave as scikit-learn's do."""
+
+import numpy as np
+import pytest
+from sklearn import config_context
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.datasets import load_iris, make_multilabel_classification
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import cross_val_score, train_test_split
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import wassemble as ws
+from wassemble import InvalidInputError, Predictions
+
+MEMBERS = [("linear", LogisticRegression()), ("bayes", GaussianNB())]
+QUICK = {"cv": 2, "n_folds": 2, "time_budget": 0.0, "random_state": 0}
+
+
+@parametrize_with_checks(
+    [ws.WassersteinClassifier(MEMBERS, **QUICK), ws.CrossSpaceClassifier(MEMBERS, **QUICK)]
+)
+@pytest.mark.filterwarnings("ignore")
+def test_scikit_learns_own_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def iris():
+    X, y = load_iris(return_X_y=True)
+    names = np.array(["setosa", "versicolor", "virginica"])[y]
+    return train_test_split(X, names, random_state=0, stratify=names)
+
+
+def test_members_are_fitted_inside(iris):
+    X, X_test, y, y_test = iris
+    model = ws.WassersteinClassifier(
+        [LogisticRegression(max_iter=500), GaussianNB(), ("svm", LinearSVC())], **QUICK
+    ).fit(X, y)
+    assert model.score(X_test, y_test) > 0.85
+    assert model.names_ == ["logisticregression-1", "gaussiannb-2", "svm"]
+    proba = model.predict_proba(X_test)
+    np.testing.assert_allclose(proba.sum(axis=1), 1)
+    assert model.classes_.tolist() == ["setosa", "versicolor", "virginica"]
+    assert "chosen" in model.learned_.report
+
+
+def test_members_without_scores_give_hard_answers(iris):
+    class Stubborn(ClassifierMixin, BaseEstimator):
+        def fit(self, X, y):
+            self.model_ = GaussianNB().fit(X, y)
+            self.classes_ = self.model_.classes_
+            return self
+
+        def predict(self, X):
+            return self.model_.predict(X)
+
+    X, X_test, y, y_test = iris
+    model = ws.WassersteinClassifier([Stubborn(), GaussianNB()], **QUICK).fit(X, y)
+    assert model.score(X_test, y_test) > 0.85
+
+
+def test_frozen_members_are_taken_as_they_are(iris):
+    X, X_test, y, y_test = iris
+    fitted = GaussianNB().fit(X[:60], y[:60])
+    model = ws.WassersteinClassifier(
+        [("frozen", FrozenEstimator(fitted)), ("linear", LogisticRegression(max_iter=500))], **QUICK
+    ).fit(X[60:], y[60:])
+    assert model.members_[0].estimator is fitted
+    assert model.score(X_test, y_test) > 0.85
+
+
+def test_tables_are_members_whose_samples_have_ids(iris):
+    _, X_test, _, y_test = iris
+    rng = np.random.default_rng(0)
+    classes = ["setosa", "versicolor", "virginica"]
+    truth = np.array([classes.index(name) for name in y_test])
+    ids = np.array([f"flower {i}" for i in range(len(truth))], dtype=object).reshape(-1, 1)
+    tables = []
+    for strength in (1.0, 2.0):
+        scores = rng.uniform(0.2, 1, size=(len(truth), 3)) + strength * np.eye(3)[truth]
+        scores /= scores.sum(axis=1, keepdims=True)
+        tables.append(Predictions(f"table {strength:g}", ids.ravel(), classes, scores))
+    model = ws.WassersteinClassifier(tables, **QUICK).fit(ids, y_test)
+    assert model.score(ids, y_test) > 0.9
+    with pytest.raises(InvalidInputError, match="must hold sample ids of 'table 1'"):
+        model.predict([["no such flower"]])
+
+
+def test_an_ensemble_can_be_cloned_piped_and_cross_validated(iris):
+    X, _, y, _ = iris
+    model = ws.WassersteinClassifier(MEMBERS, **QUICK)
+    assert clone(model).get_params()["cv"] == 2
+    scores = cross_val_score(make_pipeline(StandardScaler(), model), X, y, cv=3)
+    assert scores.min() > 0.8
+
+
+def test_set_output_names_the_members_columns(iris):
+    X, _, y, _ = iris
+    model = ws.WassersteinClassifier(MEMBERS, **QUICK).set_output(transform="pandas").fit(X, y)
+    table = model.transform(X)
+    assert list(table.columns)[:3] == ["linear_setosa", "linear_versicolor", "linear_virginica"]
+    assert table.shape == (len(X), 6)
+
+
+def test_sample_weight_is_routed_to_those_who_ask_for_it(iris):
+    X, _, y, _ = iris
+    weight = np.where(y == "setosa", 2.0, 1.0)
+    with config_context(enable_metadata_routing=True):
+        asking = LogisticRegression(max_iter=500).set_fit_request(sample_weight=True)
+        silent = GaussianNB().set_fit_request(sample_weight=False)
+        model = ws.WassersteinClassifier([("a", asking), ("b", silent)], **QUICK)
+        model.set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
+        model.fit(X, y, sample_weight=weight)
+        scores = cross_val_score(model, X, y, params={"sample_weight": weight}, cv=2)
+    assert scores.min() > 0.8
+
+
+def test_least_expected_cost_decides_if_costs_are_given(iris):
+    X, X_test, y, y_test = iris
+    cost = np.array([[0.0, 1, 1], [1, 0, 1], [50, 50, 0]])  # never miss a virginica
+    plain = ws.WassersteinClassifier(MEMBERS, **QUICK).fit(X, y)
+    careful = ws.WassersteinClassifier(MEMBERS, cost=cost, **QUICK).fit(X, y)
+    missed = (careful.predict(X_test)[y_test == "virginica"] != "virginica").sum()
+    assert missed <= (plain.predict(X_test)[y_test == "virginica"] != "virginica").sum()
+    assert (careful.predict(X_test) == "virginica").sum() >= (y_test == "virginica").sum()
+
+
+def test_what_was_learned_is_saved_without_pickle(iris, tmp_path):
+    X, X_test, y, _ = iris
+    fitted = [("nb", FrozenEstimator(GaussianNB().fit(X, y)))]
+    fitted.append(("linear", FrozenEstimator(LogisticRegression(max_iter=500).fit(X, y))))
+    model = ws.WassersteinClassifier(fitted, **QUICK).fit(X, y)
+    model.save(tmp_path / "saved")
+    loaded = ws.WassersteinClassifier(fitted, **QUICK).load(tmp_path / "saved")
+    np.testing.assert_array_equal(loaded.predict_proba(X_test), model.predict_proba(X_test))
+    np.testing.assert_array_equal(loaded.predict(X_test), model.predict(X_test))
+    with pytest.raises(InvalidInputError, match="members must be those that were saved"):
+        ws.WassersteinClassifier(fitted[:1]).load(tmp_path / "saved")
+    unfitted = [("nb", GaussianNB()), ("linear", LogisticRegression())]
+    with pytest.raises(InvalidInputError, match="member 'nb' must be fitted"):
+        ws.WassersteinClassifier(unfitted).load(tmp_path / "saved")
+
+
+def test_several_labels_at_once(tmp_path):
+    X, y = make_multilabel_classification(n_samples=200, n_classes=4, random_state=0)
+    members = [
+        ("linear", OneVsRestClassifier(LogisticRegression(max_iter=500))),
+        ("bayes", OneVsRestClassifier(GaussianNB())),
+    ]
+    model = ws.WassersteinMultilabel(members, labels=list("abcd"), **QUICK).fit(X, y)
+    assert model.predict_proba(X).shape == (200, 4)
+    assert set(np.unique(model.predict(X))) <= {0, 1}
+    assert (model.predict(X) == y).mean() > 0.75
+    assert model.learned_.metric == "mAP"
+    with pytest.raises(InvalidInputError, match="a table of 0 and 1"):
+        ws.WassersteinMultilabel(members).fit(X, y[:, 0])
+    with pytest.raises(InvalidInputError, match="each of the 4 columns of y; got 1"):
+        ws.WassersteinMultilabel(members, labels=["a"]).fit(X, y)
+
+
+def test_unseen_classes_are_reached_through_a_kernel():
+    """Zero-shot: classes without a single sample in fit are answered by their attributes."""
+    rng = np.random.default_rng(0)
+    attributes, classes = [f"a{i}" for i in range(10)], [f"c{i}" for i in range(6)]
+    table = np.zeros((10, 6))
+    for j in range(6):
+        table[rng.choice(10, size=4, replace=False), j] = 1
+    truth = rng.integers(6, size=300)
+    scores = np.clip(0.7 * table[:, truth].T + rng.uniform(0, 0.4, size=(300, 10)), 0, 1)
+    member = Predictions("seen", range(300), attributes, scores, kind="multilabel")
+    kernel = ws.kernel_from_attributes(table, attributes, classes)
+    ids = np.arange(300).reshape(-1, 1)
+    names = np.array(classes)[truth]
+    known = truth < 4
+    model = ws.CrossSpaceClassifier([member], kernels={"table": kernel}, **QUICK)
+    model.fit(ids[known], names[known])
+    assert model.classes_.tolist() == classes
+    found = model.predict(ids[~known])
+    assert (found == names[~known]).mean() > 0.5
+
+
+@pytest.mark.parametrize(
+    ("members", "message"),
+    [
+        ([], "at least one model"),
+        ([("a", GaussianNB()), ("a", GaussianNB())], "different names"),
+        ([("a", object())], "must have predict_proba"),
+    ],
+)
+def test_wrong_members_are_refused(iris, members, message):
+    X, _, y, _ = iris
+    with pytest.raises((InvalidInputError, TypeError), match=message):
+        ws.WassersteinClassifier(members, **QUICK).fit(X, y)
