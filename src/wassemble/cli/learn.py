@@ -86,7 +86,7 @@ def fit(
 
     \b
     wassemble fit a.csv b.csv c.npz --truth validation.csv --out ensemble
-    wassemble fit a.csv b.csv --truth validation.csv --embeddings glove.txt --metric log_loss --out e
+    wassemble fit a.csv b.csv --truth val.csv --embeddings glove.txt --metric log_loss --out e
     wassemble predict ensemble new_a.csv new_b.csv new_c.npz --out fused.csv
     """
     from wassemble.ensemble.learning import learn_ensemble, save_ensemble
@@ -200,10 +200,22 @@ def evaluate(
     if as_json:
         print_json(found.to_dict())
         return
-    header, *rows = found.rows()
-    print_table(header, rows)
-    for line in found.lines():
-        talk(line, quiet=quiet)
+    print_table(
+        ["rule", found.metric, "standard error", "against the chosen", "microseconds"],
+        [
+            [
+                ("* " if each.is_chosen else "  ") + each.name,
+                f"{each.score:.4f}",
+                f"{each.standard_error:.4f}",
+                "" if each.against_chosen is None else f"{each.against_chosen.difference:+.4f}",
+                f"{each.microseconds:.1f}",
+            ]
+            for each in found.outcomes
+        ],
+    )
+    talk(f"best simple rule: {found.best_simple.name}", quiet=quiet)
+    if not found.best_simple.is_chosen:
+        talk(f"the chosen rule differs from it by {found.gain}: {found.verdict}", quiet=quiet)
 
 
 @click.command(short_help="Write the evidence as one page that opens offline.")

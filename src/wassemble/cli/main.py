@@ -13,6 +13,7 @@ import click
 
 from wassemble import __version__
 from wassemble.cli.describe import describe
+from wassemble.cli.evidence import evidence
 from wassemble.cli.example import example
 from wassemble.cli.explain import explain
 from wassemble.cli.fuse import fuse
@@ -59,7 +60,18 @@ def completion(shell: str) -> None:
     click.echo(kind(command, {}, "wassemble", "_WASSEMBLE_COMPLETE").source())
 
 
-for _command in (fuse, explain, kernel, describe, fit, predict, evaluate, report, example):
+for _command in (
+    fuse,
+    explain,
+    kernel,
+    describe,
+    fit,
+    predict,
+    evaluate,
+    report,
+    evidence,
+    example,
+):
     command.add_command(_command)
 
 

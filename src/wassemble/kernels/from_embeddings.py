@@ -33,6 +33,8 @@ _METRICS = ("sqeuclidean", "euclidean", "cosine")
 _BLOCK = 2**21
 # Source labels on which the error of a low-rank kernel is measured.
 _N_PROBES = 256
+# Share of the squared lengths below which a squared distance has lost half of its digits.
+_CANCELLED = 1e-6
 
 
 def kernel_from_embeddings(
@@ -103,9 +105,12 @@ def kernel_from_embeddings(
     if n_features is not None:
         n_features = check_count(n_features, "n_features")
         return _random_features(x, y, epsilon, metric, n_features, seed, symmetric=symmetric)
-    cost = _costs(x, y, metric)
+    cost = np.empty((len(x), len(y)), dtype=np.result_type(x, y))
+    for start, block in _blocks(x, y, metric):
+        cost[start : start + len(block)] = block
     if symmetric:
-        cost = (cost + cost.T) / 2  # cdist rounds (i, j) and (j, i) apart
+        cost = cost + cost.T  # (i, j) and (j, i) are rounded apart
+        cost /= 2
         np.fill_diagonal(cost, 0)
     return kernel_from_cost(cost, epsilon, symmetric=symmetric)
 
@@ -142,16 +147,35 @@ def _check_vectors(value: Any, name: str, *, unit: bool) -> np.ndarray:
 
 
 def _costs(x: np.ndarray, y: np.ndarray, metric: str) -> np.ndarray:
-    """Costs in the precision of the vectors; sqeuclidean and cosine through one product."""
+    """Costs in the precision of the vectors."""
     dtype = np.result_type(x, y)
-    with np.errstate(over="ignore"):
-        costs = np.maximum(cdist(x, y, metric), 0).astype(dtype, copy=False)
+    with np.errstate(over="ignore", invalid="ignore"):
+        squared = _squared_distances(x.astype(np.float64), y.astype(np.float64))
+        if metric == "euclidean":
+            squared = np.sqrt(squared, out=squared)
+        elif metric == "cosine":  # of unit vectors
+            squared /= 2
+        costs = squared.astype(dtype, copy=False)
     if not np.isfinite(costs).all():
         fail(
             f"distances between label vectors must be finite in {dtype}; got an overflow.",
             hint="scale the vectors down, or use `unit_norm=True`",
         )
     return costs
+
+
+def _squared_distances(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """|x|^2 + |y|^2 - 2 x y by one product, and again by differences where that cancels."""
+    lengths = np.square(x).sum(axis=1)[:, None] + np.square(y).sum(axis=1)
+    squared = x @ y.T
+    squared *= -2
+    squared += lengths
+    cancelled = ~(squared > _CANCELLED * lengths)
+    if np.count_nonzero(cancelled) > squared.size / 8:
+        return np.asarray(cdist(x, y, "sqeuclidean"))
+    rows, columns = np.nonzero(cancelled)
+    squared[rows, columns] = np.square(x[rows] - y[columns]).sum(axis=1)
+    return squared
 
 
 def _blocks(x: np.ndarray, y: np.ndarray, metric: str) -> Iterator[tuple[int, np.ndarray]]:

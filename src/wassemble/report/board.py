@@ -31,7 +31,7 @@ _FIGURES = (
 def make_board(evidence: Evidence) -> dict[str, Any]:
     """A row for each line of the leaderboard, best on validation first."""
     outcomes = {each.recipe: each for each in evidence.evaluation.outcomes}
-    rows = []
+    rows: list[dict[str, Any]] = []
     for line in evidence.learned.leaderboard:
         outcome = None if line.recipe is None else outcomes.get(line.recipe)
         against = line.against_chosen

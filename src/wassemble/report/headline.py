@@ -108,7 +108,15 @@ def _verdict(evidence: Evidence) -> str:
 
 
 def _of_simple(evidence: Evidence) -> str:
-    """Whether a rule that is not simple would have been better than the simple one chosen."""
+    """Whether any other rule would have been better than the simple one chosen."""
+    simple = evidence.reference
+    if simple is not None and simple.against_chosen is not None:
+        against = simple.against_chosen
+        if against.difference > against.standard_error:
+            return (
+                f"On these samples another simple rule, {simple.name}, is better by more than one"
+                f" standard error, {against}."
+            )
     others = [each for each in evidence.evaluation.outcomes if not each.is_simple]
     if not others or others[0].against_chosen is None:
         return "Only simple rules were tried."
@@ -118,6 +126,8 @@ def _of_simple(evidence: Evidence) -> str:
             f"On these samples {best.name} is better by {against}; on validation no such rule"
             " was, by more than its noise."
         )
+    if against.difference > against.standard_error:
+        return f"On these samples {best.name} may be better, but the interval holds 0: {against}."
     return (
         f"A simple rule is as good as any: the best other rule on these samples, {best.name},"
         f" differs from it by {against}."
@@ -135,16 +145,16 @@ def _about_fusing(evidence: Evidence, members: dict[str, Any]) -> str:
     best = next(iter(members.get("models", [])), None)
     if best is not None and best["by_rule"] > single.score:
         # A kernel may help one model as well: that is not the ensemble's doing.
-        more = (
-            f" That model gains {best['by_rule'] - single.score:+.4f} by the rule itself, beside"
-            f" {single.name}."
-        )
+        own = best["by_rule"] - single.score
+        more = f" The rule itself gives one model {own:+.4f}, beside {single.name}."
         gain, name = Comparison(**best["gain"]), f"{best['model']} by the same rule"
     beside = f"{gain} beside the best model alone, {name}."
     if gain.low > 0:
         return f"Fusing helped: {beside}{more}"
     if gain.high < 0:
         return f"Fusing hurt: {beside}{more}"
+    if gain.difference > gain.standard_error:
+        return f"Fusing likely helped, but the interval holds 0: {beside}{more}"
     return f"Fusing made no clear difference: {beside}{more}"
 
 
@@ -160,6 +170,8 @@ def _about_meaning(evidence: Evidence) -> str:
             "The meaning of the labels did not help: on validation the same kernel with its"
             f" labels shuffled does as well; the difference is {control.comparison}."
         )
+    if evidence.chosen.recipe.transports:
+        return "Its kernel was not compared with itself, labels shuffled."
     if evidence.chosen.recipe.kernel != NAMES:
         return "Its kernel carries each model to the target labels once; nothing is transported."
     return "It moves no mass between labels, so that their meaning has no part in it."

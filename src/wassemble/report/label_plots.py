@@ -114,10 +114,13 @@ def draw_gains(record: dict[str, Any]) -> Plot | None:
         ],
     )
     ticks = {"tickvals": [-p for p in range(len(rows))]}
+    # Room for figures that do not fit into their bars.
+    low, high = min(0, *(row["gain"] for row in rows)), max(0, *(row["gain"] for row in rows))
+    ends = [low - 0.28 * (high - low) * (low < 0), high + 0.15 * (high - low) * (high > 0)]
     return finish(
         figure,
         70 + 22 * len(rows),
-        xaxis={"title": {"text": f"gain in {gains['metric']}"}},
+        xaxis={"range": ends, "title": {"text": f"gain in {gains['metric']}"}},
         yaxis=ticks | {"ticktext": [short(row["label"]) for row in rows], "showgrid": False},
         bargap=0.25,
     )

@@ -80,9 +80,7 @@ def show_weights(evidence: Evidence) -> dict[str, Any]:
     }
     labels = None
     if plan.is_label_aware:
-        # Labels on which weights are farthest from the models' own come first.
-        apart = np.abs(plan.label_weights - plan.weights[:, None]).sum(axis=0)
-        shown = np.argsort(-apart, kind="stable")[:_N_WEIGHT_LABELS]
+        shown = np.argsort(-_count(evidence.trial), kind="stable")[:_N_WEIGHT_LABELS]
         labels = {
             "models": [member.model for member in plan.members],
             "labels": [plan.target[i] for i in shown.tolist()],

@@ -68,7 +68,7 @@ def draw_leaderboard(record: dict[str, Any]) -> Plot:
     plot["narrow"] = {
         "height": 110 + 56 * len(rows),
         "margin": {"l": 8, "r": 12, "t": 12, "b": 44},
-        "yaxis": {"range": [-len(rows) + 0.6, 0.8], "visible": False},
+        "yaxis": {"range": [-len(rows) + 0.6, 0.8], "visible": False, "automargin": False},
         "annotations": [
             {
                 "x": 0,
@@ -97,7 +97,8 @@ def _by_sort(rows: list[dict[str, Any]]) -> list[tuple[str, list[dict[str, Any]]
         if own:
             found.append((sort, own, {"color": color, "symbol": symbol, "size": 10}))
     chosen = [row for row in rows if row["is_chosen"]]
-    return [("chosen", chosen, {"color": CHOSEN, "symbol": "star", "size": 15}), *found]
+    # Last, and so above the others.
+    return [*found, ("chosen", chosen, {"color": CHOSEN, "symbol": "star", "size": 15})]
 
 
 def _intervals(figure: Any, rows: list[dict[str, Any]], name: str, marker: Plot) -> None:
@@ -107,6 +108,7 @@ def _intervals(figure: Any, rows: list[dict[str, Any]], name: str, marker: Plot)
         y=[row["place"] for row in rows],
         mode="markers",
         name=name,
+        legendrank=1 if name == "chosen" else 1000,
         marker=marker,
         error_x={
             "type": "data",
@@ -154,15 +156,22 @@ def draw_time(record: dict[str, Any]) -> Plot:
             y=[row["test"]["score"] for row in rows],
             mode="markers",
             name=name,
+            legendrank=1 if name == "chosen" else 1000,
             marker=marker,
             hoverinfo="text",
             hovertext=[f"{_said(row)}<br>{row['microseconds']:.1f} microseconds" for row in rows],
         )
     metric = record["headline"]["metric"]
+    ticks = [step * 10.0**power for power in range(-3, 9) for step in (1, 2, 5)]
     return finish(
         figure,
         400,
-        xaxis={"type": "log", "title": {"text": "microseconds per sample"}, "dtick": "D2"},
+        xaxis={
+            "type": "log",
+            "title": {"text": "microseconds per sample"},
+            "tickvals": ticks,
+            "ticktext": [f"{tick:,g}" if tick < 1e4 else f"{tick:,.0f}" for tick in ticks],
+        },
         yaxis={"range": [low, high], "title": {"text": f"{shown(metric)} on test"}},
     )
 

@@ -48,7 +48,13 @@ def shuffle_neighbours(evidence: Evidence) -> dict[str, Any]:
             scores += [evidence.score_few(each.fuse(shuffled)) for _, each in rules]
         for (name, _), score in zip(rules, scores / n_shuffles, strict=True):
             found[name].append(float(score))
+    kept, *means = (scores[-1] for scores in found.values())
+    better = "more" if kept > max(means, default=kept) else "no more"
     return {
+        "sentence": (
+            f"In neighbourhoods of {sizes[-1]} labels the barycenter keeps {better} than the"
+            f" means: {', '.join(f'{name} {scores[-1]:.4f}' for name, scores in found.items())}."
+        ),
         "kernel": kernel.origin,
         "rule": rule.recipe.name,
         "is_chosen": rule is evidence.chosen,

@@ -174,4 +174,4 @@ def _for_script(value: Any) -> str:
 
 def _number(value: float | None, digits: int = 4) -> str:
     """A figure of a table; a dash where there is none."""
-    return "-" if value is None else f"{value:,.{digits}f}"
+    return "\u2013" if value is None else f"{value:,.{digits}f}"

@@ -6,7 +6,8 @@ can be followed back through them. Losses are left to others.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import itertools
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -17,14 +18,23 @@ from wassemble.ensemble.learning.kernel_candidates import Candidates
 from wassemble.ensemble.learning.recipes import NAMES
 from wassemble.labels import enumerate_names
 
-__all__ = ["Form", "KernelForm", "LowRankForm", "MixtureForm", "mix_candidates", "mix_tables"]
+__all__ = [
+    "Form",
+    "KernelForm",
+    "LowRankForm",
+    "MixtureForm",
+    "mix_candidates",
+    "mix_tables",
+    "mixture_starts",
+]
 
 KernelForm = Literal["mixture", "low rank"]
 
 # Numbers that a mixture may have: more would need more samples than people label.
 _MOST_NUMBERS = 10
-# Share of the best candidate at the start; the others divide the rest.
-_FIRST_SHARE = 0.5
+# Where a mixture may start: share of one candidate, and scale beside labels of equal names.
+_FIRST_SHARES = (0.5, 0.9, 0.99)
+_FIRST_SCALES = (1.0, 0.1)
 # Samples to train on for each number of a low-rank kernel. Less than one will do, since the
 # numbers are held near a kernel that is known to be good.
 _SAMPLES_PER_NUMBER = 0.5
@@ -83,22 +93,13 @@ def mix_tables(
 class MixtureForm:
     """Shares of candidates, a scale for each block of entries, and a sharpness."""
 
-    def __init__(self, torch: Any, candidates: Candidates, best: int) -> None:
-        n_shares, n_scales = len(candidates.share_names), len(candidates.block_names) - 1
-        n_numbers = n_shares - 1 + n_scales + 1
-        if n_numbers > _MOST_NUMBERS:
-            fail(
-                f"a mixture must have at most {_MOST_NUMBERS} numbers to learn; got {n_numbers}"
-                f" from {len(candidates.names)} candidates and {n_scales + 1} blocks.",
-                hint="offer fewer candidates or fewer groups",
-            )
+    def __init__(self, torch: Any, candidates: Candidates, start: Mapping[str, float]) -> None:
         self._torch = torch
         self._candidates = candidates
-        start = np.full(n_shares, (1 - _FIRST_SHARE) / max(n_shares - 1, 1))
-        start[best] = _FIRST_SHARE
-        self._logits = torch.tensor(np.log(start), requires_grad=True)
-        self._log_scales = torch.zeros(n_scales, dtype=torch.float64, requires_grad=True)
-        self._log_sharpness = torch.zeros((), dtype=torch.float64, requires_grad=True)
+        shares, scales = _read_numbers(candidates, start)
+        self._logits = torch.tensor(np.log(shares), requires_grad=True)
+        self._log_scales = torch.tensor(np.log(scales[1:]), requires_grad=True)
+        self._log_sharpness = torch.tensor(np.log(start["sharpness"]), requires_grad=True)
         self._parts = [
             tuple(torch.as_tensor(part) for part in parts)
             for parts in zip(
@@ -112,7 +113,6 @@ class MixtureForm:
     def tables(self) -> list[Any]:
         torch = self._torch
         shares = torch.softmax(self._logits, dim=0)
-        # Only ratios of scales matter to the consensus once it is calibrated: the first is 1.
         scales = torch.cat([torch.ones(1, dtype=torch.float64), self._log_scales.exp()])
         return [
             mix_tables(*parts, shares, scales, self._log_sharpness.exp()) for parts in self._parts
@@ -130,21 +130,53 @@ class MixtureForm:
         return found | {"sharpness": float(self._log_sharpness.detach().exp())}
 
 
+def mixture_starts(candidates: Candidates, best: Sequence[str]) -> list[dict[str, float]]:
+    """Mixtures to start from: mostly one of the ``best``, with little or much of the rest.
+
+    A loss may have several valleys: without any kernel lies one of its own.
+    """
+    names = candidates.share_names
+    n_numbers = len(names) - 1 + len(candidates.block_names) - 1 + 1
+    if n_numbers > _MOST_NUMBERS:
+        fail(
+            f"a mixture must have at most {_MOST_NUMBERS} numbers to learn; got {n_numbers} from"
+            f" {len(candidates.names)} candidates and {len(candidates.block_names)} blocks.",
+            hint="offer fewer candidates or fewer groups",
+        )
+    shares = _FIRST_SHARES if len(names) > 1 else (1.0,)
+    scales = _FIRST_SCALES if candidates.has_names else (1.0,)
+    found = []
+    for first, share, scale in itertools.product(best, shares, scales):
+        rest = (1 - share) / max(len(names) - 1, 1)
+        start = {f"share of {name}": share if name == first else rest for name in names}
+        start |= {f"scale of {name}": scale for name in candidates.block_names[1:]}
+        found.append(start | {"sharpness": 1.0})
+    return found
+
+
 def mix_candidates(candidates: Candidates, numbers: Mapping[str, float]) -> list[np.ndarray]:
     """The mixture that ``numbers``, as `MixtureForm` describes them, make of candidates."""
-    names = [f"share of {name}" for name in candidates.share_names]
-    names += [f"scale of {name}" for name in candidates.block_names[1:]]
-    if {*names, "sharpness"} != set(numbers):
-        fail(
-            f"candidates must be those that were learned from: {enumerate_names(numbers)}; got"
-            f" {enumerate_names([*names, 'sharpness'])}."
-        )
-    shares = np.array([numbers[name] for name in names if name.startswith("share")])
-    scales = np.array([1.0, *(numbers[name] for name in names if name.startswith("scale"))])
+    shares, scales = _read_numbers(candidates, numbers)
     return [
-        mix_tables(*parts, shares, scales, numbers["sharpness"])
+        mix_tables(*parts, shares, scales, numbers["sharpness"])  # type: ignore[call-arg]
         for parts in zip(*_log_stacks(candidates), candidates.own, candidates.blocks, strict=True)
     ]
+
+
+def _read_numbers(
+    candidates: Candidates, numbers: Mapping[str, float]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Shares, and scales of all blocks: only their ratios matter, so the first is 1."""
+    share_names = [f"share of {name}" for name in candidates.share_names]
+    scale_names = [f"scale of {name}" for name in candidates.block_names[1:]]
+    found = [*share_names, *scale_names, "sharpness"]
+    if set(found) != set(numbers):
+        fail(
+            f"candidates must be such that they have {enumerate_names(numbers)}; got"
+            f" {enumerate_names(found)}."
+        )
+    shares = np.array([numbers[name] for name in share_names])
+    return shares, np.array([1.0, *(numbers[name] for name in scale_names)])
 
 
 def _log_stacks(candidates: Candidates) -> tuple[list[np.ndarray], list[np.ndarray]]:
@@ -168,6 +200,7 @@ class LowRankForm:
         best: int,
         *,
         rank: int,
+        own_factor: float,
         n_train: int,
         decay: float,
         seed: int,
@@ -193,9 +226,8 @@ class LowRankForm:
         self._factors = [_unbounded(torch, each) for each in (left, right)]
         self._own = [torch.as_tensor(each) for each in candidates.own]
         gap = np.maximum(table - left @ right.T, 0)[own] if own.any() else np.ones(1)
-        self._log_own = torch.tensor(
-            np.log(max(float(gap.mean()), _LEAST_FACTOR)), requires_grad=True
-        )
+        first = np.log(own_factor * max(float(gap.mean()), _LEAST_FACTOR))
+        self._log_own = torch.tensor(first, requires_grad=True)
         self._has_names = candidates.has_names
 
     def numbers(self) -> list[Any]:

@@ -20,12 +20,13 @@ from wassemble.ensemble.learning.trial import Trial
 from wassemble.ensemble.plan import FusionPlan
 from wassemble.kernels import LabelledKernel
 
-__all__ = ["Judge", "Judged"]
+__all__ = ["Judge", "Judged", "Kernels", "compare", "compare_control"]
 
 _N_CONTROLS = 3
 _N_RESAMPLES = 1000
 
 Kernels = Mapping[str, LabelledKernel] | None
+"""One per model; None matches labels by name."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +58,7 @@ class Judge:
     Parameters
     ----------
     make_plan : callable
-        The plan with kernels, one per model; None matches by name.
+        The plan with given kernels.
     rows, held_out : arrays of int
         Samples to calibrate on, and samples to judge by.
     """
@@ -75,19 +76,19 @@ class Judge:
         rng = np.random.default_rng(self.seed)
         self._counts = rng.multinomial(n_samples, shares, size=_N_RESAMPLES)
 
+    def calibrate(self, kernels: Kernels) -> tuple[Calibration, float]:
+        """The best calibration on the samples trained on, and its loss there."""
+        scores, truth = self._fuse(kernels, self.rows), self.trial.truth[self.rows]
+        weight, task = self._weight(self.rows), self.trial.task
+        calibration = fit_calibration(scores, truth, weight, task)
+        return calibration, mean_loss(each_loss(scores, truth, calibration.numbers, task), weight)
+
     def judge(self, name: str, kernels: Kernels, *, is_candidate: bool = False) -> Judged:
         """The consensus through ``kernels``, calibrated on the samples trained on."""
-        trial, task = self.trial, self.trial.task
-        used = np.concatenate([self.rows, self.held_out])
-        chunk = self.make_plan(kernels).fuse([model.take(used) for model in trial.models])
-        scores = np.nan_to_num(chunk.scores.astype(np.float64))
-        n_rows = len(self.rows)
-        seen, unseen = scores[:n_rows], scores[n_rows:]
-        known = trial.truth[self.rows]
-        calibration = fit_calibration(seen, known, self._weight(self.rows), task)
-        train = each_loss(seen, known, calibration.numbers, task)
-        truth = trial.truth[self.held_out]
-        losses = each_loss(unseen, truth, calibration.numbers, task)
+        calibration, train_loss = self.calibrate(kernels)
+        task = self.trial.task
+        scores, truth = self._fuse(kernels, self.held_out), self.trial.truth[self.held_out]
+        losses = each_loss(scores, truth, calibration.numbers, task)
         drawn = self._counts @ losses / self._counts.sum(axis=1)
         measure = read_measure("accuracy" if task == "multiclass" else "mAP", task)
         weight = self._weight(self.held_out)
@@ -95,12 +96,16 @@ class Judge:
             name,
             mean_loss(losses, weight),
             float(drawn.std()),
-            measure.score(unseen, truth, weight),
+            measure.score(scores, truth, weight),
             is_candidate,
             calibration,
-            mean_loss(train, self._weight(self.rows)),
+            train_loss,
             drawn,
         )
+
+    def _fuse(self, kernels: Kernels, rows: np.ndarray) -> np.ndarray:
+        chunk = self.make_plan(kernels).fuse([model.take(rows) for model in self.trial.models])
+        return np.nan_to_num(chunk.scores.astype(np.float64))
 
     def control(self, learned: Judged, kernels: Mapping[str, LabelledKernel]) -> list[Judged]:
         """The same kernels with their labels shuffled, several times."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, get_args
 
 import numpy as np
@@ -12,7 +11,6 @@ import numpy as np
 from wassemble._checks import check_count, check_nonnegative_number, check_positive_number, fail
 from wassemble._extras import load_extra
 from wassemble.ensemble.completion import Unobserved
-from wassemble.ensemble.learning.choice import Comparison, Control
 from wassemble.ensemble.learning.kernel_candidates import Candidates, read_candidates
 from wassemble.ensemble.learning.kernel_forms import (
     Form,
@@ -20,148 +18,36 @@ from wassemble.ensemble.learning.kernel_forms import (
     LowRankForm,
     MixtureForm,
     mix_candidates,
+    mixture_starts,
 )
-from wassemble.ensemble.learning.kernel_judging import Judge, Judged, compare, compare_control
-from wassemble.ensemble.learning.kernel_losses import Calibration
+from wassemble.ensemble.learning.kernel_judging import (
+    Judge,
+    Judged,
+    Kernels,
+    compare,
+    compare_control,
+)
 from wassemble.ensemble.learning.kernel_training import (
-    Epoch,
     Schedule,
     TorchFusion,
     Training,
+    one_thread,
     train,
 )
+from wassemble.ensemble.learning.learned_kernel import LearnedKernel, label_tables
 from wassemble.ensemble.learning.recipes import NAMES
 from wassemble.ensemble.learning.trial import Trial, read_trial
 from wassemble.ensemble.plan import FusionPlan, Options
-from wassemble.ensemble.tables import align_samples
 from wassemble.inputs import Kind, Predictions
-from wassemble.kernels import DenseKernel, LabelledKernel
 from wassemble.labels import LabelSpace
 from wassemble.solvers import MassRule
 
-__all__ = ["LearnedKernel", "learn_kernel"]
+__all__ = ["learn_kernel"]
 
-
-@dataclass(frozen=True, eq=False)
-class LearnedKernel:
-    """A kernel that was learned, from what, and whether that was worth it.
-
-    Attributes
-    ----------
-    kernels : dict of model name to LabelledKernel
-        Plain NumPy; models with the same labels and candidates share one object.
-    parameters : dict of str to float
-        A mixture's shares of the candidates, scales of blocks of entries (the first block
-        has 1) and sharpness. Of a low-rank kernel its rank, the share of equal names, and
-        how far it went from where it started.
-    calibration : Calibration
-        From the consensus to probabilities.
-    history : tuple of Epoch
-        Losses on the samples trained on and on those held out.
-    judged : tuple of Judged
-        On the held-out samples: the learned kernel, each candidate alone, equal names alone
-        if there are any, and the learned kernel with its labels shuffled.
-    comparison : Comparison
-        Log-likelihood of the truth by the learned kernel, less that by the best candidate.
-    control : Control
-        The same against the learned kernel with its labels shuffled.
-    plan : FusionPlan
-        The models through the learned kernel.
-    """
-
-    kernels: dict[str, LabelledKernel]
-    form: KernelForm
-    parameters: dict[str, float]
-    calibration: Calibration
-    history: tuple[Epoch, ...]
-    judged: tuple[Judged, ...]
-    comparison: Comparison
-    control: Control
-    plan: FusionPlan
-    groups: dict[str, list[str]]
-    n_train: int
-    n_held_out: int
-    seconds: float
-
-    @property
-    def kernel(self) -> LabelledKernel | dict[str, LabelledKernel]:
-        """The kernel of all models, or one per model where they differ."""
-        distinct = {id(kernel): kernel for kernel in self.kernels.values()}
-        return next(iter(distinct.values())) if len(distinct) == 1 else dict(self.kernels)
-
-    @property
-    def best_epoch(self) -> Epoch:
-        """The epoch that the kernel is from: the least loss on the held-out samples."""
-        return min(self.history, key=lambda epoch: epoch.validation_loss)
-
-    @property
-    def best_candidate(self) -> Judged:
-        """The candidate of least loss on the held-out samples."""
-        return min((j for j in self.judged if j.is_candidate), key=lambda j: j.loss)
-
-    @property
-    def is_better(self) -> bool:
-        """Whether it beats the best candidate by more than the noise of the difference."""
-        return self.comparison.difference > self.comparison.standard_error
-
-    def predict(self, models: Sequence[Predictions] | Mapping[str, Predictions]) -> Predictions:
-        """Consensus of the same models on other samples; matched by name, not calibrated."""
-        given = list(models.values()) if isinstance(models, Mapping) else list(models)
-        by_name = {model.model: model for model in given}
-        missing = [member.model for member in self.plan.members if member.model not in by_name]
-        if missing:
-            fail(
-                f"every model that was learned from must be there; {', '.join(missing)} is missing."
-            )
-        members = align_samples([by_name[member.model] for member in self.plan.members])
-        return Predictions(
-            "consensus",
-            members[0].samples,
-            self.plan.target,
-            self.plan.fuse(members).scores,
-            kind=self.plan.kind,
-        )
-
-    def remix(self, candidates: Mapping[str, Any]) -> dict[str, LabelledKernel]:
-        """The same mixture of other kernels under the same names; one per model.
-
-        So candidates that had to be made from some of the samples, to leave others for
-        learning the mixture, can be made from all of them in the end.
-        """
-        if self.form != "mixture":
-            fail(f'a learned kernel must have form="mixture" to be mixed anew; got {self.form!r}.')
-        models = [(member.model, member.labels) for member in self.plan.members]
-        read = read_candidates(candidates, models, self.plan.target, self.groups)
-        return _label(mix_candidates(read, self.parameters), read, self.form)
-
-    @property
-    def report(self) -> str:
-        """What was learned, and whether it was worth it, in words."""
-        learned, best, comparison = self.judged[0], self.best_candidate, self.comparison
-        loss = "log-loss" if self.calibration.task == "multiclass" else "binary cross-entropy"
-        numbers = ", ".join(f"{name} {value:.3g}" for name, value in self.parameters.items())
-        last, kept = self.history[-1].number, self.best_epoch.number
-        lines = [
-            f"learned a {self.form} kernel on {self.n_train:,} samples; {self.n_held_out:,} held out",
-            f"stopped after {last} epochs; the kernel is from epoch {kept}",
-            numbers,
-            f"{loss} on the held-out samples: learned {learned.loss:.4f}, best candidate"
-            f" ({best.name}) {best.loss:.4f}",
-        ]
-        if self.is_better:
-            lines.append(f"better than {best.name} by {comparison}")
-        else:
-            lines.append(
-                f"not better than {best.name} by more than noise, {comparison}: use {best.name}"
-            )
-        helped = (
-            "the meaning of the labels helped"
-            if self.control.meaning_helped
-            else "the meaning of the labels did not help: a shuffled kernel does as well"
-        )
-        lines.append(f"against its labels shuffled {self.control.comparison}: {helped}")
-        lines.append("the held-out samples also chose the epoch: other samples judge better")
-        return "\n".join(lines)
+# Candidates that a mixture may start from, and how much more than theirs the share of equal
+# names may be where thin factors start.
+_N_STARTS = 2
+_OWN_FACTORS = (1.0, 10.0, 100.0)
 
 
 def learn_kernel(
@@ -239,7 +125,7 @@ def learn_kernel(
     --------
     A model that says "wolf" for every husky; one candidate knows that, one does not.
 
-    >>> from wassemble.kernels import DenseKernel
+    >>> from wassemble.kernels import DenseKernel, LabelledKernel
     >>> labels = ["wolf", "husky", "cat"]
     >>> said = np.tile([[0.7, 0.1, 0.2], [0.2, 0.1, 0.7]], (20, 1))
     >>> model = Predictions("tiny", range(40), labels, said)
@@ -280,7 +166,7 @@ def learn_kernel(
     )
     members = [(model.model, model.labels) for model in trial.models]
 
-    def make_plan(kernels: Mapping[str, LabelledKernel] | None) -> FusionPlan:
+    def make_plan(kernels: Kernels) -> FusionPlan:
         return FusionPlan(
             members,
             trial.kind,
@@ -295,33 +181,25 @@ def learn_kernel(
     rows, held_out = _split(trial, validation_share, seed)
     judge = Judge(trial, make_plan, rows, held_out, seed)
     rivals = [
-        judge.judge(name, _label([s[i] for s in read.stacks], read, name), is_candidate=True)
+        judge.judge(name, label_tables([s[i] for s in read.stacks], read, name), is_candidate=True)
         for i, name in enumerate(read.names)
     ]
-    best = int(np.argmin([rival.train_loss for rival in rivals]))
     if read.has_names:
         rivals.append(judge.judge(NAMES, None, is_candidate=True))
-    made: Form
     if form == "mixture":
-        made = MixtureForm(torch, read, best)
+        made: Form = _start_mixture(torch, read, judge, rivals)
     else:
-        made = LowRankForm(
-            torch,
-            read,
-            best,
-            rank=check_count(rank, "rank"),
-            n_train=len(rows),
-            decay=check_nonnegative_number(decay, "decay"),
-            seed=seed,
-        )
-    plan = make_plan(_label(_arrays(made), read, form))
-    fusion = TorchFusion(torch, plan, trial, read.places)
-    training = Training(torch, made, fusion, trial, rivals[best].calibration)
-    history = train(training, rows, held_out, schedule, progress)
-    kernels = _label(_arrays(made), read, form)
+        knobs = {"rank": check_count(rank, "rank"), "n_train": len(rows), "seed": seed}
+        knobs["decay"] = check_nonnegative_number(decay, "decay")
+        made = _start_low_rank(torch, read, judge, rivals, knobs)
+    start = label_tables(_arrays(made), read, form)
+    fusion = TorchFusion(torch, make_plan(start), trial, read.places)
+    training = Training(torch, made, fusion, trial, judge.calibrate(start)[0])
+    with one_thread(torch):
+        history = train(training, rows, held_out, schedule, progress)
+    kernels = label_tables(_arrays(made), read, form)
     learned = judge.judge("learned kernel", kernels)
     shuffled = judge.control(learned, kernels)
-    nearest = min(rivals, key=lambda rival: rival.loss)
     return LearnedKernel(
         kernels=kernels,
         form=form,
@@ -329,7 +207,7 @@ def learn_kernel(
         calibration=learned.calibration,
         history=history,
         judged=(learned, *rivals, *shuffled),
-        comparison=compare(learned, nearest),
+        comparison=compare(learned, min(rivals, key=lambda rival: rival.loss)),
         control=compare_control(learned, shuffled),
         plan=make_plan(kernels),
         groups=named,
@@ -337,6 +215,38 @@ def learn_kernel(
         n_held_out=len(held_out),
         seconds=round(time.perf_counter() - started, 3),
     )
+
+
+def _start_mixture(
+    torch: Any, candidates: Candidates, judge: Judge, rivals: Sequence[Judged]
+) -> MixtureForm:
+    """The start of least loss on the samples to train on."""
+    best = sorted(rivals, key=lambda rival: rival.train_loss)[:_N_STARTS]
+    starts = mixture_starts(candidates, [rival.name for rival in best])
+
+    def loss(start: dict[str, float]) -> float:
+        kernels = label_tables(mix_candidates(candidates, start), candidates, "mixture")
+        return judge.calibrate(kernels)[1]
+
+    return MixtureForm(torch, candidates, min(starts, key=loss))
+
+
+def _start_low_rank(
+    torch: Any,
+    candidates: Candidates,
+    judge: Judge,
+    rivals: Sequence[Judged],
+    knobs: Mapping[str, Any],
+) -> LowRankForm:
+    """Factors of the best candidate, with the share of equal names of least loss."""
+    best = int(np.argmin([rival.train_loss for rival in rivals[: len(candidates.names)]]))
+    factors = _OWN_FACTORS if candidates.has_names else (1.0,)
+    forms = [LowRankForm(torch, candidates, best, own_factor=f, **knobs) for f in factors]
+
+    def loss(form: LowRankForm) -> float:
+        return judge.calibrate(label_tables(_arrays(form), candidates, "low rank"))[1]
+
+    return min(forms, key=loss) if len(forms) > 1 else forms[0]
 
 
 def _split(trial: Trial, share: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -365,15 +275,3 @@ def _split(trial: Trial, share: float, seed: int) -> tuple[np.ndarray, np.ndarra
 
 def _arrays(form: Form) -> list[np.ndarray]:
     return [table.detach().numpy().copy() for table in form.tables()]
-
-
-def _label(
-    tables: Sequence[np.ndarray], candidates: Candidates, what: str
-) -> dict[str, LabelledKernel]:
-    """Tables as kernels with names, one per model."""
-    origin = f"{what} of {', '.join(candidates.names)}, learned"
-    kernels = [
-        LabelledKernel(DenseKernel(table), source, candidates.target, origin)
-        for table, source in zip(tables, candidates.sources, strict=True)
-    ]
-    return {model: kernels[place] for model, place in candidates.places.items()}

@@ -169,6 +169,11 @@ class Evaluation:
 
 def reverse(found: Comparison) -> Comparison:
     """The second rule minus the first."""
+    # 0 - x, for -x of 0 would be shown as -0.
     return Comparison(
-        -found.difference, found.standard_error, -found.high, -found.low, 1 - found.sure
+        0 - found.difference,
+        found.standard_error,
+        0 - found.high,
+        0 - found.low,
+        1 - found.sure,
     )
