@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import struct
 import subprocess
 import sys
 import time
@@ -124,8 +125,13 @@ def test_no_samples_at_all(tmp_path, suffix):
 @every_format
 def test_no_score_at_all(tmp_path, suffix):
     predictions = Predictions("tiny", ["a", "b"], ["cat", "dog"], np.full((2, 2), nan))
-    write_predictions(tmp_path / f"none{suffix}", predictions)
-    same(read_predictions(tmp_path / f"none{suffix}"), predictions)
+    path = tmp_path / f"none{suffix}"
+    write_predictions(path, predictions)
+    same(read_predictions(path), predictions)
+    if suffix == ".parquet":
+        assert pq.read_table(path)["cat"].null_count == 2
+    if suffix == ".arrow":
+        assert pa.feather.read_table(path)["cat"].null_count == 2
 
 
 @every_format
@@ -520,6 +526,15 @@ def test_row_groups_gather_small_chunks(tmp_path, rng):
     assert pq.ParquetFile(tmp_path / "x.parquet").num_row_groups == 1
 
 
+def test_an_arrow_file_that_points_beyond_its_end_is_refused(tmp_path):
+    path = tmp_path / "x.arrow"
+    write_predictions(path, Predictions("tiny", ["abcde", "fghijkl"], ["cat"], [[1], [1]]))
+    offsets = struct.pack("<iii", 0, 5, 12)
+    content = path.read_bytes()
+    assert content.count(offsets) == 1
+    refused("whole", put(path, content.replace(offsets, struct.pack("<iii", 0, 5, 2**30))))
+
+
 def test_the_old_feather_is_refused(tmp_path):
     refused("Feather version 2; got version 1", put(tmp_path / "x.feather", b"FEA1" + bytes(99)))
 
@@ -561,7 +576,11 @@ def test_arrays_of_any_real_type_and_order(tmp_path, dtype, order):
         found = read_predictions(path, labels=["a", "b", "c"])
         assert found.scores.tolist() == [[1, 0, 1], [0, 1, 0]]
         assert found.scores.dtype == (np.float32 if dtype == ">f4" else np.float64)
-        assert found.scores.flags.writeable
+        (chunk,) = open_predictions(path, labels=["a", "b", "c"]).chunks(2)
+        for scores_read in (found.scores, chunk.scores):
+            assert scores_read.flags.writeable
+            assert scores_read.flags.c_contiguous
+            assert type(scores_read) is np.ndarray
 
 
 def test_arrays_that_are_no_scores(tmp_path):

@@ -162,3 +162,8 @@ def test_bad_input_is_named():
         paired_bootstrap([1, 2], [1, 2], n_resamples=1)
     with pytest.raises(InvalidInputError, match=r"must be finite on all samples; .* is nan"):
         paired_bootstrap([1], [1], metric=lambda *_: np.nan, truth=[1])
+    with pytest.raises(InvalidInputError, match="`first` must hold at least one sample; got none"):
+        paired_bootstrap([], [], metric=accuracy, truth=[])
+    calls = iter([1.0, 0.0])
+    with pytest.raises(InvalidInputError, match="on some resamples; got nan on all but 0"):
+        paired_bootstrap([1], [1], metric=lambda *_: next(calls, np.nan), truth=[1])

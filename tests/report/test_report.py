@@ -219,6 +219,7 @@ def test_a_multi_label_report_has_precision_instead_of_calibration(tmp_path):
     assert record["calibration"] is None
     assert "precision" in page.ids
     assert "calibration" not in page.ids
+    assert "</script><b>boat" not in page.source
     plot = page.plots["precision"]
     assert plot["choices"][0]["title"] == "all labels together"
     assert {choice["title"] for choice in plot["choices"][1:]} == set(case.learned.target)

@@ -46,7 +46,7 @@ def breeds(n_samples: int = 200) -> Case:
 def tags(n_samples: int = 160) -> Case:
     """Multi-label; two models of different quality."""
     rng = np.random.default_rng(1)
-    labels = ["person", "dog", "car", "tree", "boat"]
+    labels = ["person", "dog", "car", "tree", "</script><b>boat"]
     present = rng.random((n_samples, 5)) < [0.6, 0.3, 0.4, 0.3, 0.2]
     models = []
     for name, noise in (("sharp", 0.9), ("dull", 1.5)):

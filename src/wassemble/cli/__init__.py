@@ -17,6 +17,6 @@ def main(arguments: list[str] | None = None) -> int:
     except MissingExtraError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
-    from wassemble.cli.main import main as run
+    from wassemble.cli.command import run
 
     return run(arguments)

@@ -58,7 +58,7 @@ def _raised(rule: FittedRecipe, power: float) -> FittedRecipe:
     made: dict[int, LabelledKernel] = {}  # one kernel for all stays one object
     for kernel in (rule.kernels or {}).values():
         if id(kernel) not in made:
-            made[id(kernel)] = _raise(kernel, power)
+            made[id(kernel)] = _raise(kernel, power / rule.recipe.sharpness)
     kernels = {name: made[id(kernel)] for name, kernel in (rule.kernels or {}).items()}
     return replace(rule, recipe=replace(rule.recipe, sharpness=power), kernels=kernels)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import product
+from itertools import product, zip_longest
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ __all__ = ["list_recipes"]
 
 _ORDERS = (1.0, 0.5, 0.0, 2.0)
 _EXPONENTS = (0.5, 0.7, 0.9)
-_SHARPNESS = (0.5, 1.0, 2.0, 4.0)
+_SHARPNESS = (1.0, 2.0, 0.5, 4.0)
 _PRIORS = (0.1, 0.3, 1.0)
 _GATES = tuple(product((1, 2, 3, 5), (0.3, 0.5, 0.7, 0.9)))
 _WEIGHTS: tuple[WeightRule, ...] = ("uniform", "metric")
@@ -57,7 +57,22 @@ def list_recipes(trial: Trial, offered: Kernels) -> list[Recipe]:
             found += [Recipe("barycenter", exponent=f, **knobs) for f in _EXPONENTS]
     for kernel, sharpness, weights in product(sorted(offered), _SHARPNESS, _WEIGHTS):
         found += _barycenters(trial, offered, kernel, sharpness, weights, leftovers)
-    return list(dict.fromkeys(found))
+    return _in_turn(list(dict.fromkeys(found)))
+
+
+def _in_turn(recipes: list[Recipe]) -> list[Recipe]:
+    """Simple recipes first, then one of each kernel and gate in turn, as they are.
+
+    So whatever time there is goes to all of them.
+    """
+    simple = [recipe for recipe in recipes if recipe.is_simple]
+    groups: dict[str, list[Recipe]] = {}
+    for recipe in recipes:
+        if not recipe.is_simple:
+            own = recipe.kernel if recipe.kernel != NAMES else recipe.rule
+            groups.setdefault(own, []).append(recipe)
+    turns = zip_longest(*groups.values())
+    return simple + [recipe for turn in turns for recipe in turn if recipe is not None]
 
 
 def _barycenters(

@@ -60,26 +60,22 @@ class Form(Protocol):
 
 
 def mix_tables(
-    logs: Array,
-    known: Array,
-    own: Array,
-    blocks: Array,
-    shares: Array,
-    scales: Array,
-    sharpness: Any,
+    parts: tuple[Array, Array, Array, Array], shares: Array, scales: Array, sharpness: Any
 ) -> Array:
     """The mixture of a stack of tables, in NumPy or torch.
 
     Parameters
     ----------
-    logs : array of shape (n_candidates, n_source, n_target)
-        Logs of the entries, 0 where ``known`` is False: an entry of 0 stays 0.
+    parts : tuple of four arrays
+        Logs of the entries, (n_candidates, n_source, n_target), 0 for an entry of 0; which
+        entries are above 0; which are of equal names; and the block of each.
     shares : array of shape (n_candidates,) or (n_candidates + 1,)
-        The last is that of equal names, ``own``.
+        The last is that of equal names.
     scales : array of shape (n_blocks,)
     sharpness : number
         Power of the candidates' entries.
     """
+    logs, known, own, blocks = parts
     xp = namespace(logs)
     # A power of 0 has no gradient: what is 0 is left out before, not after.
     raised = xp.where(known, xp.exp(sharpness * logs), 0.0)
@@ -115,7 +111,7 @@ class MixtureForm:
         shares = torch.softmax(self._logits, dim=0)
         scales = torch.cat([torch.ones(1, dtype=torch.float64), self._log_scales.exp()])
         return [
-            mix_tables(*parts, shares, scales, self._log_sharpness.exp()) for parts in self._parts
+            mix_tables(parts, shares, scales, self._log_sharpness.exp()) for parts in self._parts
         ]
 
     def penalty(self) -> Any:
@@ -130,7 +126,7 @@ class MixtureForm:
         return found | {"sharpness": float(self._log_sharpness.detach().exp())}
 
 
-def mixture_starts(candidates: Candidates, best: Sequence[str]) -> list[dict[str, float]]:
+def mixture_starts(candidates: Candidates, best: Sequence[str]) -> list[Mapping[str, float]]:
     """Mixtures to start from: mostly one of the ``best``, with little or much of the rest.
 
     A loss may have several valleys: without any kernel lies one of its own.
@@ -145,7 +141,7 @@ def mixture_starts(candidates: Candidates, best: Sequence[str]) -> list[dict[str
         )
     shares = _FIRST_SHARES if len(names) > 1 else (1.0,)
     scales = _FIRST_SCALES if candidates.has_names else (1.0,)
-    found = []
+    found: list[Mapping[str, float]] = []
     for first, share, scale in itertools.product(best, shares, scales):
         rest = (1 - share) / max(len(names) - 1, 1)
         start = {f"share of {name}": share if name == first else rest for name in names}
@@ -158,7 +154,7 @@ def mix_candidates(candidates: Candidates, numbers: Mapping[str, float]) -> list
     """The mixture that ``numbers``, as `MixtureForm` describes them, make of candidates."""
     shares, scales = _read_numbers(candidates, numbers)
     return [
-        mix_tables(*parts, shares, scales, numbers["sharpness"])  # type: ignore[call-arg]
+        mix_tables(parts, shares, scales, numbers["sharpness"])
         for parts in zip(*_log_stacks(candidates), candidates.own, candidates.blocks, strict=True)
     ]
 

@@ -67,10 +67,10 @@ def learn_kernel(
     kind: Kind | None = None,
     sample_weight: Any = None,
     validation_share: float = 0.3,
-    max_epochs: int = 60,
-    patience: int = 8,
-    learning_rate: float = 0.1,
-    batch_size: int = 256,
+    max_epochs: int = 40,
+    patience: int = 6,
+    learning_rate: float = 0.05,
+    batch_size: int = 64,
     decay: float = 0.1,
     seed: int = 0,
     progress: Callable[[int, int], None] | None = None,
@@ -189,8 +189,12 @@ def learn_kernel(
     if form == "mixture":
         made: Form = _start_mixture(torch, read, judge, rivals)
     else:
-        knobs = {"rank": check_count(rank, "rank"), "n_train": len(rows), "seed": seed}
-        knobs["decay"] = check_nonnegative_number(decay, "decay")
+        knobs = {
+            "rank": check_count(rank, "rank"),
+            "decay": check_nonnegative_number(decay, "decay"),
+            "n_train": len(rows),
+            "seed": seed,
+        }
         made = _start_low_rank(torch, read, judge, rivals, knobs)
     start = label_tables(_arrays(made), read, form)
     fusion = TorchFusion(torch, make_plan(start), trial, read.places)
@@ -224,7 +228,7 @@ def _start_mixture(
     best = sorted(rivals, key=lambda rival: rival.train_loss)[:_N_STARTS]
     starts = mixture_starts(candidates, [rival.name for rival in best])
 
-    def loss(start: dict[str, float]) -> float:
+    def loss(start: Mapping[str, float]) -> float:
         kernels = label_tables(mix_candidates(candidates, start), candidates, "mixture")
         return judge.calibrate(kernels)[1]
 

@@ -124,7 +124,7 @@ class Adam:
             self._squares[i] = 0.999 * self._squares[i] + 0.001 * gradient**2
             mean = self._means[i] / (1 - 0.9**self._n_steps)
             square = self._squares[i] / (1 - 0.999**self._n_steps)
-            number -= self._rate * mean / (square.sqrt() + 1e-8)
+            number.sub_(self._rate * mean / (square.sqrt() + 1e-8))
 
 
 class Training:

@@ -123,7 +123,8 @@ class LearnedKernel:
         numbers = ", ".join(f"{name} {value:.3g}" for name, value in self.parameters.items())
         last, kept = self.history[-1].number, self.best_epoch.number
         lines = [
-            f"learned a {self.form} kernel on {self.n_train:,} samples; {self.n_held_out:,} held out",
+            f"learned a {self.form} kernel on {self.n_train:,} samples, {self.n_held_out:,} held"
+            " out",
             f"stopped after {last} epochs; the kernel is from epoch {kept}",
             numbers,
             f"{loss} on the held-out samples: learned {learned.loss:.4f}, best candidate"

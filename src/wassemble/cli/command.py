@@ -20,7 +20,7 @@ from wassemble.cli.fuse import fuse
 from wassemble.cli.kernel import kernel
 from wassemble.cli.learn import evaluate, fit, predict, report
 
-__all__ = ["main"]
+__all__ = ["run"]
 
 _EPILOG = """\b
 Exit codes: 0 done; 1 could not be done; 2 wrong options or input.
@@ -75,7 +75,7 @@ for _command in (
     command.add_command(_command)
 
 
-def main(arguments: list[str] | None = None) -> int:
+def run(arguments: list[str] | None = None) -> int:
     """Run the command; every error is words on standard error and an exit code."""
     from wassemble.errors import InvalidInputError, WassembleError
 
