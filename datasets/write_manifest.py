@@ -12,14 +12,11 @@ from pathlib import Path
 FOLDER = Path(__file__).parent
 
 GLOVE = "GloVe vectors, Pennington et al. 2014, PDDL 1.0"
-VOC = "result files of public repositories (YOLO, MIT and BSD licences); PASCAL VOC 2007 labels"
 COCO = (
     "Microsoft COCO: Common Objects in Context, Lin et al. 2014, annotations (c) COCO Consortium,"
     " CC-BY 4.0, changed: reduced to image-level labels"
 )
-IMAGENET = "modestyachts/ImageNetV2, MIT"
-CIFAR = "EFS-OpenSource/calibration-framework, Apache-2.0"
-TREE = "cvjena/semantic-embeddings, MIT"
+TREE = "cvjena/semantic-embeddings"
 
 # file: (what it is, origin, licence)
 FILES = {
@@ -68,12 +65,15 @@ FILES = {
         "as named there",
         "as named there",
     ),
-    "cifar100/": (
-        CIFAR,
-        "EFS-OpenSource/calibration-framework; names, tree and vectors:"
-        " cvjena/semantic-embeddings, GloVe",
-        "Apache-2.0, MIT, PDDL 1.0",
+    "cifar100/softmax_top20.npz": (
+        "20 largest softmax scores of LeNet-5, DenseNet-BC-100 and WRN-16-4 on every second of the"
+        " 10,000 test images, and the truth",
+        "EFS-OpenSource/calibration-framework",
+        "Apache-2.0",
     ),
+    "cifar100/class_names.txt": ("names of the 100 classes", TREE, "MIT"),
+    "cifar100/tree.txt": ("hierarchy of the classes, parent and child on each line", TREE, "MIT"),
+    "cifar100/class_glove_100d.npy": ("vectors of the class names", GLOVE, "PDDL 1.0"),
 }
 
 
@@ -84,15 +84,14 @@ def main() -> None:
         name = path.relative_to(FOLDER).as_posix()
         if not path.is_file() or "/" not in name or name.startswith("."):
             continue
-        key = name if name in FILES else f"{name.split('/')[0]}/"
-        what, origin, licence = FILES[key]
+        what, origin, licence = FILES[name]
         data = path.read_bytes()
         entries.append(
             {
                 "file": name,
                 "bytes": len(data),
                 "sha256": hashlib.sha256(data).hexdigest(),
-                "what": what if key == name else path.stem.replace("_", " "),
+                "what": what,
                 "origin": origin,
                 "licence": licence,
             }

@@ -6,6 +6,7 @@ that name below; everything else on a page is written by hand.
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from collections.abc import Callable
@@ -13,9 +14,10 @@ from pathlib import Path
 
 from wassemble._files import write_whole
 from wassemble.experiments import attributes, languages
+from wassemble.experiments.records import table
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = ("README.md",)
+PAGES = ("README.md", "docs/evidence.md")
 
 
 def animals() -> str:
@@ -28,12 +30,38 @@ def detectors() -> str:
     return _body(languages.write_report(languages.run(languages.Config())))
 
 
+def evidence() -> str:
+    """The table of `make evidence`, from its record."""
+    records = json.loads((ROOT / "docs" / "evidence.json").read_text(encoding="utf-8"))
+    rows = []
+    for record in records.values():
+        helped = {True: "helped", False: "did not help", None: ""}[record["meaning_helped"]]
+        rows.append(
+            [
+                f"{record['title']}: {record['chosen']}",
+                f"{record['n_test']:,}",
+                record["metric"],
+                f"{record['chosen_score']:.4f}",
+                f"{record['best_simple_score']:.4f} ({record['best_simple']})",
+                f"{record['gain']:+.4f} +- {record['gain_error']:.4f}",
+                record["verdict"],
+                helped,
+            ]
+        )
+    header = ["task: chosen rule", "test samples", "metric", "chosen", "best simple rule"]
+    return table([*header, "gain", "verdict", "meaning"], rows)
+
+
 def _body(report: str) -> str:
     """A report without its title."""
     return report.split("\n", 2)[2].strip()
 
 
-BLOCKS: dict[str, Callable[[], str]] = {"animals": animals, "languages": detectors}
+BLOCKS: dict[str, Callable[[], str]] = {
+    "animals": animals,
+    "languages": detectors,
+    "evidence": evidence,
+}
 
 
 def fill(page: str) -> str:

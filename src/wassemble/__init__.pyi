@@ -15,7 +15,9 @@ from .ensemble.estimators import (
     WassersteinMultilabel as WassersteinMultilabel,
 )
 from .ensemble.learning import (
+    Evaluation as Evaluation,
     LearnedEnsemble as LearnedEnsemble,
+    evaluate_ensemble as evaluate_ensemble,
     learn_ensemble as learn_ensemble,
     load_ensemble as load_ensemble,
     save_ensemble as save_ensemble,
@@ -68,6 +70,7 @@ from .kernels import (
     top_label_kernel as top_label_kernel,
 )
 from .labels import LabelSpace as LabelSpace
+from .report import write_report as write_report
 from .scale import (
     fuse_files as fuse_files,
     fuse_stream as fuse_stream,

@@ -76,7 +76,7 @@ def test_frozen_members_are_taken_as_they_are(iris):
 
 
 def test_tables_are_members_whose_samples_have_ids(iris):
-    _, X_test, _, y_test = iris
+    _, _, _, y_test = iris
     rng = np.random.default_rng(0)
     classes = ["setosa", "versicolor", "virginica"]
     truth = np.array([classes.index(name) for name in y_test])

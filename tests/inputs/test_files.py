@@ -376,6 +376,7 @@ def test_ids_of_text_files_are_integers_if_all_are_written_so(tmp_path):
         (["1", "a"], ["1", "a"]),
         (["1.0", "2.0"], ["1.0", "2.0"]),
         (["9" * 25, "1"], ["9" * 25, "1"]),
+        (["9" * 5000, "1"], ["9" * 5000, "1"]),
         (["NA", "nan"], ["NA", "nan"]),
         (["٣", "1"], ["٣", "1"]),
     ):
@@ -429,6 +430,8 @@ def test_a_field_or_a_row_without_an_end_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(csv_files, "_BLOCK", 1000)
     path = put(tmp_path / "x.csv", "sample,cat\na,1\n" + "b" * 2000 + ",1\n")
     refused("a row must have at most 1,000 bytes; got a longer one", path)
+    wide = ",".join(["sample", *map(str, range(999))]) + "\na" + ",0.5" * 999
+    assert read_predictions(put(tmp_path / "x.csv", wide)).scores.shape == (1, 999)
 
 
 def test_empty_text_files(tmp_path):

@@ -291,9 +291,9 @@ class _Ensemble(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 def _method(member: Any) -> str:
     found = [m for m in ("predict_proba", "decision_function", "predict") if hasattr(member, m)]
-    if found:
-        return found[0]
-    fail(f"a member must have predict_proba, decision_function or predict; got {member!r}.")
+    if not found:
+        fail(f"a member must have predict_proba, decision_function or predict; got {member!r}.")
+    return found[0]
 
 
 def _as_table(answers: Any, method: str) -> np.ndarray:

@@ -9,12 +9,20 @@ from typing import Any
 
 import numpy as np
 
-from wassemble.inputs import Embeddings, Kind, Predictions, load_animals, load_languages
+from wassemble.inputs import (
+    Embeddings,
+    Kind,
+    Predictions,
+    load_animals,
+    load_languages,
+    read_edges,
+)
 from wassemble.inputs.datasets import find_data
 from wassemble.kernels import (
     LabelledKernel,
     kernel_from_attributes,
     kernel_from_ratings,
+    kernel_from_tree,
     kernel_from_word_vectors,
 )
 from wassemble.labels import LabelSpace
@@ -157,6 +165,35 @@ def coco() -> Task:
     )
 
 
+def cifar100() -> Task:
+    """A hundred classes in CIFAR images, by three networks' twenty best scores."""
+    classes = LabelSpace(find_data("cifar100/class_names.txt").read_text().split())
+    with np.load(find_data("cifar100/softmax_top20.npz")) as arrays:
+        models = [str(name) for name in arrays["models"]]
+        images, truth = arrays["images"].astype(int), arrays["truth"]
+        best, kept = arrays["classes"].astype(int), arrays["scores"].astype(np.float32)
+    members = []
+    for name, places, values in zip(models, best, kept, strict=True):
+        scores = np.full((len(images), len(classes)), np.nan, dtype=np.float32)
+        np.put_along_axis(scores, places, values, axis=1)
+        members.append(Predictions(name, images, classes, scores, kind="multiclass"))
+    vectors = np.load(find_data("cifar100/class_glove_100d.npy")).astype(np.float32)
+    edges = read_edges(find_data("cifar100/tree.txt"))
+    return Task(
+        "cifar100",
+        "CIFAR-100, three networks",
+        members,
+        [classes[i] for i in truth],
+        _hashed(images, 0.4),
+        classes,
+        "multiclass",
+        {
+            "GloVe": kernel_from_word_vectors(classes, embeddings=Embeddings(classes, vectors)),
+            "tree": kernel_from_tree(classes, edges=edges),
+        },
+    )
+
+
 def _hashed(ids: np.ndarray, share: float) -> np.ndarray:
     """True for all but about ``share`` of the samples, by a hash of their ids."""
     return np.array([zlib.crc32(str(i).encode()) / 2**32 >= share for i in ids])
@@ -167,4 +204,5 @@ TASKS: dict[str, Callable[[], Task]] = {
     "languages": languages,
     "voc": voc,
     "coco": coco,
+    "cifar100": cifar100,
 }

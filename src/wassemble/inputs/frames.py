@@ -74,8 +74,6 @@ def predictions_from_frame(
     array([[0.9, nan],
            [nan, 0.8]])
     """
-    if not isinstance(model, str) or not model:
-        fail(f"the model must have a name; got {model!r}.")
     choice = choose_columns(id_column, label_column, score_column, labels)
     with blame(f"the table of {model!r}", "a data frame that can be read"):
         table = _as_narwhals(frame)

@@ -11,7 +11,7 @@ import numpy as np
 
 from wassemble._checks import check_count, fail
 from wassemble.ensemble.learning.choice import Comparison
-from wassemble.ensemble.learning.learn import LearnedEnsemble, _in_order
+from wassemble.ensemble.learning.learn import LearnedEnsemble, in_order
 from wassemble.ensemble.learning.measure import Measure, read_measure
 from wassemble.ensemble.learning.outcomes import Evaluation, Outcome
 from wassemble.ensemble.learning.recipes import FittedRecipe
@@ -130,7 +130,7 @@ def read_held_out(
     missing = [name for name, _ in learned.fitted.models if name not in by_name]
     if missing:
         fail(f"every model that was learned from must be there; {', '.join(missing)} is missing.")
-    members = [_in_order(by_name[name], labels) for name, labels in learned.fitted.models]
+    members = [in_order(by_name[name], labels) for name, labels in learned.fitted.models]
     trial = read_trial(
         members,
         truth,

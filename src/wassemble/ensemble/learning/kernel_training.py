@@ -107,8 +107,8 @@ class Adam:
     torch.optim has it too, but loads a compiler first: that takes longer than the learning.
     """
 
-    def __init__(self, learning_rate: float) -> None:
-        self._rate = learning_rate
+    def __init__(self, rate: float) -> None:
+        self.rate = rate
         self._means: list[Any] = []
         self._squares: list[Any] = []
         self._n_steps = 0
@@ -124,7 +124,7 @@ class Adam:
             self._squares[i] = 0.999 * self._squares[i] + 0.001 * gradient**2
             mean = self._means[i] / (1 - 0.9**self._n_steps)
             square = self._squares[i] / (1 - 0.999**self._n_steps)
-            number.sub_(self._rate * mean / (square.sqrt() + 1e-8))
+            number.sub_(self.rate * mean / (square.sqrt() + 1e-8))
 
 
 class Training:
@@ -198,6 +198,7 @@ def train(
     history = [Epoch(0, training.measure(rows, size), training.measure(held_out, size))]
     best, kept = history[0], training.copy()
     for number in range(1, schedule.max_epochs + 1):
+        adam.rate = schedule.learning_rate / number**0.5  # batches are noisy: settle down
         losses = [
             (len(batch), training.step(adam, batch)) for batch in _cut(rng.permutation(rows), size)
         ]

@@ -27,7 +27,7 @@ from wassemble.inputs import Kind, Predictions
 from wassemble.kernels import LabelledKernel
 from wassemble.labels import LabelSpace
 
-__all__ = ["LearnedEnsemble", "learn_ensemble"]
+__all__ = ["LearnedEnsemble", "in_order", "learn_ensemble", "temper"]
 
 # Lines of the leaderboard beside single models, simple means, and the best of each kind.
 _N_BEST = 8
@@ -87,7 +87,7 @@ class LearnedEnsemble:
             )
         members = align_samples([by_name[name] for name, _ in self.fitted.models])
         members = [
-            _in_order(member, labels)
+            in_order(member, labels)
             for member, (_, labels) in zip(members, self.fitted.models, strict=True)
         ]
         scores = self.sharpen(self.fitted.fuse(members))
@@ -110,7 +110,7 @@ class LearnedEnsemble:
         return "\n".join(lines)
 
 
-def _in_order(model: Predictions, labels: LabelSpace) -> Predictions:
+def in_order(model: Predictions, labels: LabelSpace) -> Predictions:
     """The model with its labels in the order that was learned from."""
     if model.labels == labels:
         return model
@@ -197,7 +197,7 @@ def learn_ensemble(
     honest = search.predict(choice.recipe)
     thresholds = None
     if trial.task == "multilabel":
-        thresholds = fit_thresholds(honest, np.nan_to_num(trial.truth))
+        thresholds = fit_thresholds(honest, trial.truth)
     leaderboard = _leaderboard(search, tried, choice)
     return LearnedEnsemble(
         fitted=fitted,

@@ -1,0 +1,101 @@
+"""Learning from the command line: fit, evaluate, report, predict."""
+
+import json
+
+import numpy as np
+import pytest
+
+from wassemble import Predictions, read_predictions, write_predictions
+from wassemble.cli import main
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch, rng):
+    monkeypatch.chdir(tmp_path)
+    labels = ["cat", "dog", "cow"]
+    truth = rng.integers(3, size=120)
+    for name, strength in (("a", 1.0), ("b", 2.0)):
+        scores = np.exp(rng.normal(size=(120, 3)) + strength * np.eye(3)[truth])
+        scores /= scores.sum(axis=1, keepdims=True)
+        write_predictions(f"{name}.csv", Predictions(name, range(120), labels, scores))
+    for part, rows in (("validation", range(60)), ("test", range(60, 120))):
+        lines = "".join(f"{i},{labels[truth[i]]}\n" for i in rows)
+        (tmp_path / f"{part}.csv").write_text(f"sample,label\n{lines}")
+    return tmp_path
+
+
+def test_an_ensemble_is_learned_judged_and_used(folder, capsys):
+    files = ["a.csv", "b.csv"]
+    options = ["--truth", "validation.csv", "--out", "e", "--n-folds", "2", "--time-budget", "0"]
+    assert main(["fit", *files, *options]) == 0
+    printed = capsys.readouterr()
+    assert "arithmetic mean" in printed.out
+    assert "chosen: " in printed.err
+    assert "learned from 60 samples" in printed.err
+
+    assert main(["evaluate", "e", *files, "--truth", "test.csv"]) == 0
+    assert "* " in capsys.readouterr().out
+    assert main(["evaluate", "e", *files, "--truth", "test.csv", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["n_samples"] == 60
+    assert found["chosen"] in {outcome["name"] for outcome in found["outcomes"]}
+
+    assert main(["report", "e", *files, "--truth", "test.csv", "--out", "r.html"]) == 0
+    assert "wrote r.html and r.json" in capsys.readouterr().err
+    assert found["chosen"] in (folder / "r.html").read_text()
+
+    assert main(["predict", "e", *files, "--out", "fused.csv", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["n_samples"] == 120
+    fused = read_predictions("fused.csv")
+    np.testing.assert_allclose(fused.scores.sum(axis=1), 1)
+    assert main(["predict", "e", *files, "--quiet"]) == 0
+    (folder / "piped.csv").write_text(capsys.readouterr().out)
+    np.testing.assert_allclose(read_predictions("piped.csv").scores, fused.scores)
+
+
+def test_several_true_labels_make_a_multilabel_task(folder, capsys, rng):
+    truth = rng.uniform(size=(80, 3)) < 0.4
+    scores = np.clip(truth * 0.5 + rng.uniform(0, 0.6, size=(80, 3)), 0, 1)
+    labels = ["x", "y", "z"]
+    write_predictions("m.csv", Predictions("m", range(80), labels, scores, kind="multilabel"))
+    write_predictions("n.csv", Predictions("n", range(80), labels, scores**2, kind="multilabel"))
+    table = Predictions("t", range(80), labels, truth.astype(float), kind="multilabel")
+    write_predictions("truth.csv", table)
+    options = ["--truth", "truth.csv", "--out", "e", "--n-folds", "2", "--time-budget", "0"]
+    assert main(["fit", "m.csv", "n.csv", *options, "--kind", "multilabel", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)
+    assert json.loads((folder / "e" / "ensemble.json").read_text())["metric"] == "mAP"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["fit", "a.csv", "--truth", "validation.csv"], "--out"),
+        (["fit", "a.csv", "--out", "e", "--truth", "none.csv"], "none.csv"),
+        (["fit", "a.csv", "--out", "e", "--truth", "test.csv", "--metric", "best"], "got 'best'"),
+        (["fit", "a.csv", "--out", "e", "--truth", "test.csv", "--confusion", "x"], "always tried"),
+        (["predict", "nowhere", "a.csv"], "ensemble.json"),
+        (["predict", "nowhere", "a.csv", "--json"], "got no --out"),
+        (["evaluate", "nowhere", "a.csv", "--truth", "test.csv"], "ensemble.json"),
+        (["report", "e", "a.csv", "--truth", "test.csv", "--out", "r.txt"], "must end in .html"),
+        (["evidence", "nothing"], "is not one of"),
+    ],
+)
+def test_a_wrong_call_is_one_clear_error_and_exit_code_2(folder, capsys, arguments, message):
+    assert main(arguments) == 2
+    printed = capsys.readouterr()
+    assert printed.err.startswith("error: ")
+    assert message in printed.err
+    assert "Traceback" not in printed.err
+
+
+def test_evidence_on_a_real_task(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["evidence", "animals", "--out", "r", "--time-budget", "2", "--no-pages"]) == 0
+    record = json.loads((tmp_path / "r" / "evidence.json").read_text())["animals"]
+    assert record["chosen_score"] > 0.92
+    assert record["best_simple_score"] < 0.89
+    assert record["verdict"] == "better"
+    assert record["meaning_helped"] is True
+    assert not record["is_worse_than_simple"]
+    assert "animals" in capsys.readouterr().out
