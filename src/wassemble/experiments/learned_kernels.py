@@ -11,61 +11,26 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from wassemble.ensemble import fuse_tables
-from wassemble.ensemble.learning import read_trial, shuffle_labels
-from wassemble.ensemble.learning.kernel_learning import learn_kernel
-from wassemble.ensemble.learning.kernel_losses import Calibration, each_loss, fit_calibration
-from wassemble.ensemble.learning.learned_kernel import LearnedKernel
-from wassemble.ensemble.learning.recipes import NAMES
-from wassemble.ensemble.learning.stacking import fit_and_predict
-from wassemble.errors import InvalidInputError
-from wassemble.experiments.kernel_figures import (
-    Row,
-    average_rows,
-    measure_rows,
-    resample_units,
-)
-from wassemble.experiments.kernel_tasks import KERNEL_TASKS, KernelTask
+from wassemble.experiments.kernel_runs import LEARNED, Config, Runner
+from wassemble.experiments.kernel_tasks import KERNEL_TASKS
 from wassemble.experiments.records import describe_machine, publish, table
-from wassemble.kernels import LabelledKernel
-from wassemble.solvers import Unbalanced, arithmetic_mean
 
 __all__ = ["Config", "main", "run"]
 
-_LEARNED = "learned kernel"
-_ANEW = "learned from shuffled candidates"
-_LOW_RANK = "low-rank kernel"
-
 _NOTE = """\
 Accuracy and log-loss on test samples that took no part in anything before, with standard
-errors by bootstrap (over languages for the detectors, else over samples). "Difference" is
-the accuracy less that of the best candidate on the same samples, which is the candidate of
-least loss on held-out samples that are not for test. Two standard
-errors or more count as a difference. Log-loss is after a temperature that was fitted on samples
-that are not for test; stacking gives probabilities of its own. Kernels from mistakes are
-made from samples of their own while a mixture is learned, and from all that are not for
-test in the end. Means and barycenters have the same weights."""
-
-
-@dataclass(frozen=True)
-class Config:
-    """How kernels are learned."""
-
-    tasks: tuple[str, ...] = tuple(KERNEL_TASKS)
-    exponents: tuple[float, ...] = (0.5, 0.7, 0.9)  # mass_penalty / (mass_penalty + epsilon)
-    sweeps: int = 5
-    rank: int = 8
-    max_epochs: int = 20
-    patience: int = 5
-    n_shuffles: int = 3
-    seed: int = 0
+errors by bootstrap (over languages for the detectors, else over samples). The best candidate
+is that of least loss on the samples to learn on; "difference" is the accuracy less its
+accuracy on the same test samples, and counts from two standard errors on. Log-loss is after
+a temperature that was fitted on samples to learn on; stacking gives probabilities of its
+own. Kernels from mistakes are made from samples of their own while a mixture is learned, and
+from all that are not for test in the end. Means and barycenters have the same weights.
+Stacking is trained on all samples that are not for test."""
 
 
 def run(config: Config) -> dict[str, Any]:
@@ -74,153 +39,10 @@ def run(config: Config) -> dict[str, Any]:
     return {
         "name": "learned_kernels",
         "config": asdict(config),
-        "tasks": {name: _Runner(KERNEL_TASKS[name](), config).run() for name in config.tasks},
+        "tasks": {name: Runner(KERNEL_TASKS[name](), config).run() for name in config.tasks},
         "seconds": round(time.perf_counter() - started, 3),
         "versions": describe_machine(),
     }
-
-
-class _Runner:
-    """One task under way."""
-
-    def __init__(self, task: KernelTask, config: Config) -> None:
-        self.task = task
-        self.config = config
-        self.models, self.names = task.take(task.is_test)
-        self.truth = task.task.target.positions(self.names)
-        kept = ~task.is_test
-        self.early = task.make_candidates(kept & ~task.learns)
-        self.final = task.make_candidates(kept)
-        self.exponent = min(config.exponents, key=self._least_loss)
-
-    def run(self) -> dict[str, Any]:
-        """Every rule on the test samples."""
-        started = time.perf_counter()
-        task, config = self.task, self.config
-        learned = self._learn(self.early)
-        kernels = learned.remix(self.final)
-        best = learned.best_candidate
-        rows = {
-            "arithmetic mean": self._mean(),
-            f"best candidate ({best.name})": self._row(
-                None if best.name == NAMES else self.final[best.name], best.calibration
-            ),
-            _LEARNED: self._row(kernels, learned.calibration),
-        }
-        shuffles = [_shuffled(kernels, seed) for seed in range(config.n_shuffles)]
-        judged = learned.judged[-config.n_shuffles :]
-        rows["learned kernel, labels shuffled"] = average_rows(
-            [self._row(k, j.calibration) for k, j in zip(shuffles, judged, strict=True)]
-        )
-        early = {name: _shuffled(given, config.seed) for name, given in self.early.items()}
-        final = {name: _shuffled(given, config.seed) for name, given in self.final.items()}
-        anew = self._learn(early)
-        rows[_ANEW] = self._row(anew.remix(final), anew.calibration)
-        refusal = None
-        try:
-            thin = self._learn(self.early, form="low rank", rank=config.rank)
-            rows[_LOW_RANK] = self._row(thin.kernels, thin.calibration)
-        except InvalidInputError as error:
-            refusal = str(error).splitlines()[0]
-        rows["stacking (logistic regression)"] = self._stacking()
-        unit = [task.unit[i] for i in np.flatnonzero(task.is_test).tolist()]
-        counts = resample_units(unit, config.seed)
-        return {
-            "title": task.task.title,
-            "exponent": self.exponent,
-            "n_test": len(self.names),
-            "n_learning": int(task.learns.sum()),
-            "n_candidates_from": int((~task.is_test & ~task.learns).sum()),
-            "parameters": learned.parameters,
-            "epochs": [asdict(epoch) for epoch in learned.history],
-            "report": learned.report,
-            "meaning_helped": learned.control.meaning_helped,
-            "low_rank_refused": refusal,
-            "figures": measure_rows(rows, f"best candidate ({best.name})", self.truth, counts),
-            "seconds": round(time.perf_counter() - started, 3),
-        }
-
-    # -- rules -----------------------------------------------------------------------
-
-    def _options(self, exponent: float) -> dict[str, Any]:
-        return {
-            "target": self.task.task.target,
-            "kind": self.task.task.kind,
-            "weights": self.task.weights,
-            "unobserved": self.task.unobserved,
-            "mass": Unbalanced(exponent, epsilon=1 - exponent),
-        }
-
-    def _learn(self, candidates: Mapping[str, Any], **form: Any) -> LearnedKernel:
-        config = self.config
-        models, names = self.task.take(self.task.learns)
-        return learn_kernel(
-            models,
-            names,
-            candidates=candidates,
-            sweeps=config.sweeps,
-            max_epochs=config.max_epochs,
-            patience=config.patience,
-            seed=config.seed,
-            **self._options(self.exponent),
-            **form,
-        )
-
-    def _least_loss(self, exponent: float) -> float:
-        """Loss of the best candidate on the samples to learn on."""
-        models, names = self.task.take(self.task.learns)
-        truth = self.task.task.target.positions(names)
-        losses = []
-        for kernel in self.early.values():
-            scores = self._fuse(models, kernel, exponent)
-            fitted = fit_calibration(scores, truth, None, "multiclass")
-            losses.append(each_loss(scores, truth, fitted.numbers, "multiclass").mean())
-        return float(min(losses))
-
-    def _fuse(self, models: list[Any], kernel: Any, exponent: float) -> np.ndarray:
-        fusion = fuse_tables(
-            models,
-            kernel=kernel,
-            max_iterations=self.config.sweeps,
-            tolerance=None,
-            **self._options(exponent),
-        )
-        return np.nan_to_num(fusion.consensus.scores.astype(np.float64))
-
-    def _row(self, kernel: Any, calibration: Calibration) -> Row:
-        scores = self._fuse(self.models, kernel, self.exponent)
-        return Row(scores, each_loss(scores, self.truth, calibration.numbers, "multiclass"))
-
-    def _mean(self) -> Row:
-        """Over the models that declare a label, or through the carrier."""
-        task = self.task
-        options = self._options(self.exponent) | {"rule": arithmetic_mean, "leftover": 0.0}
-        options["kernel"] = None if task.carrier is None else self.final[task.carrier]
-        models, names = task.take(task.learns)
-        seen = np.nan_to_num(fuse_tables(models, **options).consensus.scores)
-        truth = task.task.target.positions(names)
-        numbers = fit_calibration(seen, truth, None, "multiclass").numbers
-        scores = np.nan_to_num(fuse_tables(self.models, **options).consensus.scores)
-        scores = scores.astype(np.float64)
-        return Row(scores, each_loss(scores, self.truth, numbers, "multiclass"))
-
-    def _stacking(self) -> Row:
-        task = self.task.task
-        seen, names = self.task.take(~self.task.is_test)
-        trial = read_trial(seen, names, target=task.target, kind=task.kind)
-        features, others = (
-            np.hstack([np.nan_to_num(model.scores) for model in models])
-            for models in (seen, self.models)
-        )
-        scores = fit_and_predict(trial, features, others)
-        return Row(scores, each_loss(scores, self.truth, (0.0,), "multiclass"))
-
-
-def _shuffled(kernels: Any, seed: int) -> Any:
-    """Kernels with their labels shuffled, in the same way for every model."""
-    if isinstance(kernels, LabelledKernel):
-        return shuffle_labels(kernels, seed)
-    return {name: shuffle_labels(kernel, seed) for name, kernel in kernels.items()}
 
 
 def write_report(record: dict[str, Any]) -> str:
@@ -250,7 +72,8 @@ def _setting(found: dict[str, Any]) -> str:
         f"Learned on {found['n_learning']:,} samples"
         + (f", candidates made from {apart:,} others" if apart else "")
         + f"; tested on {found['n_test']:,}. Exponent {found['exponent']:g}, the best of those"
-        f" tried. The mixture: {numbers}."
+        f" tried. The mixture is from epoch {found['best_epoch']} of {len(found['epochs']) - 1}"
+        f" (0 is the start): {numbers}."
     )
 
 
@@ -260,17 +83,22 @@ def _verdict(found: dict[str, Any]) -> str:
     best = next(rule for rule in figures if rule.startswith("best candidate"))
     sides: dict[str, list[str]] = {"better": [], "worse": [], "the same within noise": []}
     for rule, each in figures.items():
-        if rule not in (best, _LEARNED):
+        if rule not in (best, LEARNED):
             sides[_effect(each)].append(rule)
-    own = figures[_LEARNED]
+    own = figures[LEARNED]
     words = {"better": "Learning helped", "worse": "Learning hurt"}
     lines = [
         f"{words.get(_effect(own), 'Learning made no difference beyond noise')}:"
-        f" {own['difference']:+.4f} ± {own['difference_error']:.4f} in accuracy against the {best}."
+        f" {own['difference']:+.4f} ± {own['difference_error']:.4f} in accuracy against the"
+        f" {best}."
     ]
-    for side, rules in sides.items():
-        if rules:
-            lines.append(f"{side.capitalize()}: {', '.join(rules)}.")
+    lines += [
+        f"{side.capitalize()} than that: {'; '.join(rules)}."
+        if side != "the same within noise"
+        else f"{side.capitalize()}: {'; '.join(rules)}."
+        for side, rules in sides.items()
+        if rules
+    ]
     if found["low_rank_refused"]:
         lines.append(f"No low-rank kernel: {found['low_rank_refused']}")
     return "\n".join(lines)

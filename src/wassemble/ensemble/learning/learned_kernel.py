@@ -81,6 +81,11 @@ class LearnedKernel:
         return min((j for j in self.judged if j.is_candidate), key=lambda j: j.loss)
 
     @property
+    def shuffled(self) -> tuple[Judged, ...]:
+        """The learned kernel with its labels shuffled, by different seeds."""
+        return tuple(j for j in self.judged[1:] if not j.is_candidate)
+
+    @property
     def is_better(self) -> bool:
         """Whether it beats the best candidate by more than the noise of the difference."""
         return self.comparison.difference > self.comparison.standard_error
