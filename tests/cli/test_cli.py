@@ -162,6 +162,15 @@ def test_declared_labels_of_a_long_file(folder, capsys):
     assert json.loads(capsys.readouterr().out)[0]["n_labels"] == 3
 
 
+def test_id_columns_may_differ(folder, capsys):
+    (folder / "d.csv").write_text("image,label,score\nx,cat,0.6\nx,dog,0.3\ny,dog,0.5\n")
+    command = ["fuse", "a.csv", "d.csv", "--id-column", "d=image", "--out", "f.csv"]
+    assert main(command) == 0
+    assert read_predictions("f.csv").samples.tolist() == ["x", "y", "z"]
+    assert main([*command, "--id-column", "d=sample"]) == 2
+    assert "must be one for d" in capsys.readouterr().err
+
+
 def test_animals_from_attributes_as_files(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert main(["example", "animals", "demo"]) == 0
@@ -279,10 +288,10 @@ def test_help_is_quick_and_imports_nothing_heavy():
     for command in ("fuse", "kernel", "explain", "describe", "example", "completion"):
         assert command in found.stdout
     times = []
-    for _ in range(3):
-        started = time.perf_counter()
+    for _ in range(3):  # time of the processor: what else the machine does is not ours
+        before = sum(os.times()[2:4])
         assert run("fuse", "--help").returncode == 0
-        times.append(time.perf_counter() - started)
+        times.append(sum(os.times()[2:4]) - before)
     assert min(times) < 0.3
 
 

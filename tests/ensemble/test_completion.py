@@ -43,6 +43,11 @@ def test_a_hard_label_has_the_confidence_that_was_given():
     np.testing.assert_allclose(found, [[0.8, 0.1, 0.1]])
 
 
+def test_a_list_that_names_every_label_it_has_is_divided_by_its_sum():
+    found = complete([[0.6, 0.3], [nan, 0.5]], "spread")
+    np.testing.assert_allclose(found, [[2 / 3, 1 / 3], [0.5, 0.5]])
+
+
 def test_an_abstention_is_all_zero():
     for rule in RULES:
         np.testing.assert_array_equal(

@@ -26,6 +26,7 @@ def make(scores, **options):
         ([[0.9, 0.8, nan]], "multilabel"),
         ([[0.0, 0.0], [0.5, 0.5]], "multiclass"),
         ([[nan, nan], [0.5, 0.5]], "multiclass"),
+        ([[0.6, 0.3], [nan, 0.5]], "multiclass"),  # a list of first answers
     ],
 )
 def test_rows_that_could_be_histograms_are_read_as_such(scores, kind):

@@ -35,7 +35,7 @@ def explain(
     n_largest: int,
     as_json: bool,
     quiet: bool,
-    id_column: str | None,
+    id_column: tuple[str, ...],
     label_column: str | None,
     score_column: str | None,
     labels: tuple[str, ...],

@@ -36,7 +36,7 @@ def fuse(
     out: Path | None,
     as_json: bool,
     quiet: bool,
-    id_column: str | None,
+    id_column: tuple[str, ...],
     label_column: str | None,
     score_column: str | None,
     labels: tuple[str, ...],

@@ -71,7 +71,7 @@ def fit(
     log: Path | None,
     as_json: bool,
     quiet: bool,
-    id_column: str | None,
+    id_column: tuple[str, ...],
     label_column: str | None,
     score_column: str | None,
     labels: tuple[str, ...],

@@ -70,7 +70,9 @@ class _Tolerance(click.ParamType):
 
 file_arguments = _stack(
     click.argument("files", nargs=-1, required=True, metavar="[MODEL=]FILE..."),
-    click.option("--id-column", help="Column of the sample ids."),
+    click.option(
+        "--id-column", multiple=True, metavar="[MODEL=]NAME", help="Column of the sample ids."
+    ),
     click.option("--label-column", help="Long tables: column of the labels."),
     click.option("--score-column", help="Long tables: column of the scores."),
     click.option(
@@ -214,7 +216,7 @@ def read_labels(path: Path) -> LabelSpace:
 def open_files(
     files: tuple[str, ...],
     *,
-    id_column: str | None,
+    id_column: tuple[str, ...],
     label_column: str | None,
     score_column: str | None,
     labels: tuple[str, ...],
@@ -237,7 +239,7 @@ def open_files(
                     open_predictions(
                         path,
                         model=model,
-                        id_column=id_column,
+                        id_column=_column_of(model, id_column),
                         label_column=label_column,
                         score_column=score_column,
                         labels=None if own is None else read_labels(own),
@@ -249,6 +251,16 @@ def open_files(
         if strange:
             fail(f"--labels must name a model; got {', '.join(sorted(strange))}.")
         yield found
+
+
+def _column_of(model: str, columns: tuple[str, ...]) -> str | None:
+    """The id column of a model: the one given for it, else the one for all."""
+    own = [c.removeprefix(f"{model}=") for c in columns if c.startswith(f"{model}=")]
+    shared = [c for c in columns if "=" not in c]
+    if len(own) > 1 or len(shared) > 1:
+        fail(f"--id-column must be one for {model}; got {', '.join(own or shared)}.")
+    found = own or shared
+    return found[0] if found else None
 
 
 @dataclass(frozen=True)

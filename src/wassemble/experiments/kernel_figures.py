@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["Row", "average_rows", "measure_rows", "resample_units"]
+__all__ = ["Row", "average_rows", "compare_rows", "measure_rows", "resample_units"]
 
 _N_RESAMPLES = 500
 
@@ -43,20 +43,32 @@ def resample_units(unit: Sequence[str], seed: int) -> np.ndarray:
 def measure_rows(
     rows: Mapping[str, Row], best: str, truth: np.ndarray, counts: np.ndarray
 ) -> dict[str, dict[str, float]]:
-    """Accuracy and log-loss of each rule, and its accuracy less that of ``best``."""
-    right = {rule: _right(row.scores, truth) for rule, row in rows.items()}
+    """Accuracy and log-loss of each rule, and both less those of ``best``."""
     found = {}
     for rule, row in rows.items():
-        difference = right[rule] - right[best]
+        right = _right(row.scores, truth)
         found[rule] = {
-            "accuracy": float(right[rule].mean()),
-            "accuracy_error": _error(right[rule], counts),
+            "accuracy": float(right.mean()),
+            "accuracy_error": _error(right, counts),
             "log_loss": float(row.losses.mean()),
             "log_loss_error": _error(row.losses, counts),
-            "difference": float(difference.mean()),
-            "difference_error": _error(difference, counts),
+            **compare_rows(row, rows[best], truth, counts),
         }
     return found
+
+
+def compare_rows(
+    first: Row, second: Row, truth: np.ndarray, counts: np.ndarray
+) -> dict[str, float]:
+    """Accuracy and log-loss of the first less those of the second, sample by sample."""
+    gain = _right(first.scores, truth) - _right(second.scores, truth)
+    loss = first.losses - second.losses
+    return {
+        "difference": float(gain.mean()),
+        "difference_error": _error(gain, counts),
+        "loss_difference": float(loss.mean()),
+        "loss_difference_error": _error(loss, counts),
+    }
 
 
 def _right(scores: np.ndarray, truth: np.ndarray) -> np.ndarray:

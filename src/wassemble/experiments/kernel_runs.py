@@ -18,7 +18,13 @@ from wassemble.ensemble.learning.learned_kernel import LearnedKernel
 from wassemble.ensemble.learning.recipes import NAMES
 from wassemble.ensemble.learning.stacking import fit_and_predict
 from wassemble.errors import InvalidInputError
-from wassemble.experiments.kernel_figures import Row, average_rows, measure_rows, resample_units
+from wassemble.experiments.kernel_figures import (
+    Row,
+    average_rows,
+    compare_rows,
+    measure_rows,
+    resample_units,
+)
 from wassemble.experiments.kernel_tasks import KERNEL_TASKS, KernelTask
 from wassemble.kernels import LabelledKernel
 from wassemble.solvers import Unbalanced, arithmetic_mean
@@ -26,8 +32,8 @@ from wassemble.solvers import Unbalanced, arithmetic_mean
 __all__ = ["LEARNED", "Config", "Runner"]
 
 LEARNED = "learned kernel"
-ANEW = "learned from shuffled candidates"
-LOW_RANK = "low-rank kernel"
+_ANEW = "learned from shuffled candidates"
+_LOW_RANK = "low-rank kernel"
 
 
 @dataclass(frozen=True)
@@ -80,13 +86,13 @@ class Runner:
         early = {name: _shuffled(given, config.seed) for name, given in self.early.items()}
         final = {name: _shuffled(given, config.seed) for name, given in self.final.items()}
         anew = self._learn(early)
-        rows[ANEW] = self._row(anew.remix(final), anew.calibration)
+        rows[_ANEW] = self._row(anew.remix(final), anew.calibration)
         # A kernel for all models has fewer numbers than one for each.
         shared = {n: k for n, k in self.early.items() if isinstance(k, LabelledKernel)}
         refusal = None
         try:
             thin = self._learn(shared or self.early, form="low rank", rank=config.rank)
-            rows[LOW_RANK] = self._row(thin.kernels, thin.calibration)
+            rows[_LOW_RANK] = self._row(thin.kernels, thin.calibration)
         except InvalidInputError as error:
             refusal = str(error).splitlines()[0]
         rows["stacking (logistic regression)"] = self._stacking()
@@ -102,7 +108,7 @@ class Runner:
             "best_epoch": learned.best_epoch.number,
             "epochs": [asdict(epoch) for epoch in learned.history],
             "report": learned.report,
-            "meaning_helped": learned.control.meaning_helped,
+            "against_control": compare_rows(rows[LEARNED], rows[_ANEW], self.truth, counts),
             "low_rank_refused": refusal,
             "figures": measure_rows(rows, f"best candidate ({best.name})", self.truth, counts),
             "seconds": round(time.perf_counter() - started, 3),

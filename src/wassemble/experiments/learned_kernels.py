@@ -81,34 +81,35 @@ def _verdict(found: dict[str, Any]) -> str:
     """What helped and what did not, from the figures alone."""
     figures = found["figures"]
     best = next(rule for rule in figures if rule.startswith("best candidate"))
-    sides: dict[str, list[str]] = {"better": [], "worse": [], "the same within noise": []}
-    for rule, each in figures.items():
-        if rule not in (best, LEARNED):
-            sides[_effect(each)].append(rule)
     own = figures[LEARNED]
-    words = {"better": "Learning helped", "worse": "Learning hurt"}
     lines = [
-        f"{words.get(_effect(own), 'Learning made no difference beyond noise')}:"
-        f" {own['difference']:+.4f} ± {own['difference_error']:.4f} in accuracy against the"
-        f" {best}."
+        f"Learning {_effect(own)}: {_figures(own)} against the {best}.",
+        f"The labels' meaning {_effect(found['against_control'])}:"
+        f" {_figures(found['against_control'])} against a mixture learned from shuffled"
+        " candidates.",
     ]
     lines += [
-        f"{side.capitalize()} than that: {'; '.join(rules)}."
-        if side != "the same within noise"
-        else f"{side.capitalize()}: {'; '.join(rules)}."
-        for side, rules in sides.items()
-        if rules
+        f"But the {rule} alone, which was not chosen, is as good: {each['accuracy']:.4f}."
+        for rule, each in figures.items()
+        if rule.startswith("candidate") and each["accuracy"] >= own["accuracy"]
     ]
     if found["low_rank_refused"]:
         lines.append(f"No low-rank kernel: {found['low_rank_refused']}")
-    return "\n".join(lines)
+    return "\n".join(f"- {line}" for line in lines)
 
 
 def _effect(figure: dict[str, float]) -> str:
     gain, error = figure["difference"], figure["difference_error"]
     if gain == 0 or abs(gain) < 2 * error:
-        return "the same within noise"
-    return "better" if gain > 0 else "worse"
+        return "made no difference to accuracy beyond noise"
+    return "helped" if gain > 0 else "hurt"
+
+
+def _figures(figure: dict[str, float]) -> str:
+    return (
+        f"accuracy {figure['difference']:+.4f} ± {figure['difference_error']:.4f}, log-loss"
+        f" {figure['loss_difference']:+.3f} ± {figure['loss_difference_error']:.3f}"
+    )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -134,9 +134,13 @@ class Predictions:
 
 
 def detect_kind(scores: np.ndarray) -> Kind:
-    """Histograms if every row could be one: sums of 1, or less where scores are missing."""
+    """Histograms if every row could be one: sums of 1, or less where scores are missing.
+
+    One missing score makes the whole table partial: the first answers of a list may be all the
+    labels that a file happens to name.
+    """
     sums = np.nansum(scores, axis=1, dtype=np.float64)
-    partial = np.isnan(scores).any(axis=1)
+    partial = bool(np.isnan(scores).any())
     fits = (sums <= 1 + _SUM_SLACK) & (partial | (sums >= 1 - _SUM_SLACK) | (sums == 0))
     return "multiclass" if fits.all() else "multilabel"
 

@@ -22,6 +22,9 @@ from wassemble.kernels import DenseKernel, LabelledKernel
 
 __all__ = ["LearnedKernel", "label_tables"]
 
+# Share of bootstrap samples in which it must beat the best candidate.
+_SURE = 0.95
+
 
 @dataclass(frozen=True, eq=False)
 class LearnedKernel:
@@ -87,8 +90,11 @@ class LearnedKernel:
 
     @property
     def is_better(self) -> bool:
-        """Whether it beats the best candidate by more than the noise of the difference."""
-        return self.comparison.difference > self.comparison.standard_error
+        """Whether it beats the best candidate in at least 95 % of the bootstrap samples.
+
+        One standard error would not do: the held-out samples chose the epoch too.
+        """
+        return self.comparison.sure >= _SURE
 
     def predict(self, models: Sequence[Predictions] | Mapping[str, Predictions]) -> Predictions:
         """Consensus of the same models on other samples; matched by name, not calibrated."""
