@@ -78,6 +78,14 @@ def test_a_model_without_an_answer_has_no_disagreement():
     assert found.most(2)[1] == {"sample": "y", "disagreement": 0.0, "a": 0.0, "b": None}
 
 
+def test_a_whole_row_of_a_partial_table_is_explained():
+    given = [[0.6, 0.3], [np.nan, 0.5]]
+    listed = Predictions("listed", ["x", "y"], ["cat", "dog"], given)
+    found = explain(fuse_tables([listed]), "x")
+    assert found.label == "cat"
+    assert "2 answers were partial" in fuse_tables([listed]).report
+
+
 def test_what_cannot_be_explained_is_refused(fusion):
     with pytest.raises(InvalidInputError, match=r"such as '0', '1', .*; got 9"):
         explain(fusion, 9)

@@ -75,9 +75,10 @@ class FusionAccount:
             model.is_hard |= given.is_hard
             model.n_answered += int(chunk.answered[index].sum())
             model.lost_mass += float(chunk.lost_mass[index])
-            partial = np.isnan(given.scores).any(axis=1) & chunk.answered[index]
+            left = given._with(kind=self.plan.kind).unobserved_mass
+            partial = (np.isnan(given.scores).any(axis=1) | (left > 0)) & chunk.answered[index]
             model.n_partial += int(partial.sum())
-            model.unobserved_mass += float(given.unobserved_mass[partial].sum())
+            model.unobserved_mass += float(left[partial].sum())
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, ready for JSON."""

@@ -27,7 +27,8 @@ def complete_scores(
 ) -> np.ndarray:
     """Scores without nan, ``(n_samples, n_labels)``; rows without an answer are all 0.
 
-    Histograms come back with mass 1, unless ``unobserved`` is "drop".
+    Histograms come back with mass 1, unless ``unobserved`` is "drop": mass that is left where
+    every label was reported is on labels that nobody named, and goes to the reported ones.
     """
     scores, missing = predictions.scores, np.isnan(predictions.scores)
     if missing.any():
@@ -40,13 +41,15 @@ def complete_scores(
         factor = np.divide(hard_confidence, sums, out=np.zeros_like(sums), where=sums > 0)
         scores, sums = scores * factor[:, None].astype(scores.dtype), sums * factor
     n_missing = missing.sum(axis=1)
-    _check_sums(predictions, sums, n_missing, answered)
+    _check_sums(predictions, sums)
     if unobserved == "spread":
         left = np.clip(1 - sums, 0, None) / np.maximum(n_missing, 1)
         scores = np.where(missing & answered[:, None], left[:, None], scores)
         sums = scores.sum(axis=1, dtype=np.float64)
     # With "drop" what was not reported stays out, and only whole rows are rounded to mass 1.
-    whole = answered if unobserved != "drop" else answered & (n_missing == 0)
+    whole = answered
+    if unobserved == "drop":
+        whole = answered & (n_missing == 0) & (sums >= 1 - _SUM_SLACK)
     divisor = np.where(whole, np.where(sums > 0, sums, 1), 1)
     scores = scores / divisor[:, None]
     return scores.astype(predictions.scores.dtype, copy=False)
@@ -73,21 +76,14 @@ def _complete_multilabel(
     return np.where(missing, half[:, None], scores).astype(scores.dtype, copy=False)
 
 
-def _check_sums(
-    predictions: Predictions, sums: np.ndarray, n_missing: np.ndarray, answered: np.ndarray
-) -> None:
-    # In a table of partial answers a row that names every label may leave mass out, too.
-    low = (sums < 1 - _SUM_SLACK) & answered & (not n_missing.any())
-    wrong = low | (sums > 1 + _SUM_SLACK)
+def _check_sums(predictions: Predictions, sums: np.ndarray) -> None:
+    wrong = sums > 1 + _SUM_SLACK
     if wrong.any():
         row = int(np.argmax(wrong))
-        hint = 'kind="multilabel" takes scores of any mass'
-        if low[row]:
-            hint += "; scores that were not reported must be left empty (nan), not 0"
         fail(
-            f"histograms must sum to 1; got {sums[row]:.4g} at sample"
+            f"histograms must sum to 1 at most; got {sums[row]:.4g} at sample"
             f" {predictions.samples[row]!r} of {predictions.model!r}.",
-            hint=hint,
+            hint='kind="multilabel" takes scores of any mass',
         )
 
 

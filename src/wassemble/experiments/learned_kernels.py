@@ -23,7 +23,7 @@ from wassemble.experiments.records import describe_machine, publish, table
 __all__ = ["Config", "main", "run"]
 
 _NOTE = """\
-Accuracy and log-loss on test samples that took no part in anything before, with standard
+Accuracy and log-loss on test samples that nothing here was fitted on, with standard
 errors by bootstrap (over languages for the detectors, else over samples). The best candidate
 is that of least loss on the samples to learn on; "difference" is the accuracy less its
 accuracy on the same test samples, and counts from two standard errors on. Log-loss is after

@@ -114,7 +114,8 @@ class Predictions:
         if self.kind == "multilabel":
             return np.zeros(self.n_samples)
         left = 1 - np.nansum(self.scores, axis=1, dtype=np.float64)
-        return np.where(np.isnan(self.scores).any(axis=1), np.clip(left, 0, 1), 0.0)
+        is_partial = np.isnan(self.scores).any(axis=1) | (left > _SUM_SLACK)
+        return np.where(is_partial, np.clip(left, 0, 1), 0.0)
 
     def take(self, rows: Any) -> Predictions:
         """The samples ``rows``, by index, mask or slice."""
