@@ -22,6 +22,8 @@ from .ensemble.learning import (
     load_ensemble as load_ensemble,
     save_ensemble as save_ensemble,
 )
+from .ensemble.learning.kernel_learning import learn_kernel as learn_kernel
+from .ensemble.learning.learned_kernel import LearnedKernel as LearnedKernel
 from .errors import (
     ConvergenceWarning as ConvergenceWarning,
     InvalidInputError as InvalidInputError,

@@ -236,6 +236,13 @@ def test_wrong_options_are_refused(options, message):
         fuse_tables([a, b], **options)
 
 
+def test_a_fixed_number_of_sweeps_ends_well_either_way(rng):
+    a = make("a", ["cat", "dog"], histograms(rng, 3, 2))
+    for kernel in (None, np.array([[1, 0.5], [0.5, 1]])):
+        fusion = fuse_tables([a], kernel=kernel, max_iterations=3, tolerance=None)
+        assert not any("samples:" in line for line in fusion.account.lines())
+
+
 def test_an_unknown_option_is_a_type_error():
     with pytest.raises(TypeError, match="unexpected option 'epsilon'"):
         fuse_tables([make("a", ["cat"], [[1.0]])], epsilon=1)

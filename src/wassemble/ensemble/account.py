@@ -80,6 +80,12 @@ class FusionAccount:
             model.n_partial += int(partial.sum())
             model.unobserved_mass += float(left[partial].sum())
 
+    @property
+    def fine_ends(self) -> set[int]:
+        """Statuses that need no word: a fixed number of sweeps is meant to end there."""
+        fixed = self.plan.options.tolerance is None
+        return {Status.CONVERGED, Status.MAX_ITERATIONS} if fixed else {Status.CONVERGED}
+
     def to_dict(self) -> dict[str, Any]:
         """Everything, ready for JSON."""
         plan, options = self.plan, self.plan.options
@@ -169,13 +175,10 @@ class FusionAccount:
         return notes
 
     def _endings(self) -> list[str]:
-        fine = Status.CONVERGED
-        if self.plan.options.tolerance is None:
-            fine = Status.MAX_ITERATIONS
         return [
             f"{count:,} of {self.n_samples:,} samples: {Status(code).message}"
             for code, count in sorted(self.ends.items())
-            if code not in (NO_ANSWER, fine)
+            if code != NO_ANSWER and code not in self.fine_ends
         ]
 
 

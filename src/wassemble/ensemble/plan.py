@@ -270,8 +270,7 @@ class FusionPlan:
             return result.barycenters, result.statuses
         images = [self.carry(self.members[model], scores[model][rows], rows) for model in voting]
         mean = self.options.rule(images, weights=self._weights_of(voting))
-        fixed = self.options.tolerance is None
-        return mean, int(Status.MAX_ITERATIONS if fixed else Status.CONVERGED)
+        return mean, int(Status.CONVERGED)
 
     def carry(self, member: Member, scores: np.ndarray, rows: Any = slice(None)) -> np.ndarray:
         """A model's scores carried to the target labels by its kernel alone."""

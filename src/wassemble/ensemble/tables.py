@@ -255,9 +255,8 @@ def _comparable(samples: np.ndarray, predictions: Sequence[Predictions]) -> list
 
 def warn_of(account: FusionAccount) -> None:
     """Warn of samples that nobody answered or that did not end well."""
-    fine = Status.CONVERGED if account.plan.options.tolerance else Status.MAX_ITERATIONS
     for code, count in sorted(account.ends.items()):
-        if code == fine:
+        if code in account.fine_ends:
             continue
         message = "no model answered" if code == NO_ANSWER else Status(code).message
         warnings.warn(
