@@ -321,6 +321,27 @@ def test_chunks_never_say_something_else_than_the_whole(tmp_path):
         assert sum(chunk.n_samples for chunk in file.chunks(1000)) == 3001
 
 
+@pytest.mark.parametrize("n_rows", [1, 7, 5000])
+def test_one_missing_score_makes_short_sums_histograms(tmp_path, n_rows):
+    """The first answers of a list: what is missing in one row speaks for all of them."""
+    short = [f"{i},0.5,0.3" for i in range(3000)]
+    path = put(tmp_path / "x.csv", "\n".join(["sample,a,b", "first,0.5,", *short]))
+    assert read_predictions(path).kind == "multiclass"
+    with open_predictions(path) as file:
+        assert file.kind == "multiclass"
+        assert sum(chunk.n_samples for chunk in file.chunks(n_rows)) == 3001
+    path = put(tmp_path / "x.csv", "\n".join(["sample,a,b", *short, "last,0.5,"]))
+    assert read_predictions(path).kind == "multiclass"
+    with open_predictions(path) as file:
+        assert file.kind == "multilabel"
+        with pytest.raises(InvalidInputError, match=r"got missing scores, .* at sample 'last'"):
+            list(file.chunks(n_rows))
+    path = put(tmp_path / "x.csv", "\n".join(["sample,a,b", "big,0.9,0.9", *short, "last,0.5,"]))
+    assert read_predictions(path).kind == "multilabel"
+    with open_predictions(path) as file:
+        assert sum(chunk.n_samples for chunk in file.chunks(n_rows)) == 3002
+
+
 def test_a_file_that_changes_between_ids_and_scores_is_refused(tmp_path):
     path = put(tmp_path / "x.csv", "sample,a\n1,1\n2,1\n")
     with open_predictions(path) as file:

@@ -50,10 +50,12 @@ class PredictionFile:
         self._source = source
         self._is_open = True
         self._running: WeakSet[Any] = WeakSet()
+        self._evidence = self._nothing()
         if kind is None:
             first = next(source.blocks(_N_FIRST), self._nothing())
             ids = self.samples[: len(first)]
             kind = Predictions(model, ids, self.labels, first).kind
+            self._evidence = _find_evidence(first)
         self.kind: Kind = kind
 
     @property
@@ -85,6 +87,7 @@ class PredictionFile:
     def _chunks(self, n_rows: int) -> Iterator[Predictions]:
         with blame(self.path.name, "a whole file"):
             start = 0
+            evidence = self._evidence
             groups = _regroup(self._source.blocks(n_rows), n_rows)
             for scores in groups if self.n_samples else [self._nothing()]:
                 ids = self.samples[start : start + len(scores)]
@@ -94,8 +97,9 @@ class PredictionFile:
                     self.model, ids, self.labels, scores, kind=self.kind, is_hard=self.is_hard
                 )
                 chunk.kind_is_detected = self.kind_is_detected
-                if self.kind_is_detected and self.kind == "multiclass":
-                    _check_histograms(chunk)
+                if self.kind_is_detected:
+                    evidence = _find_evidence(np.vstack([evidence, _find_evidence(scores)]))
+                    _check_kind(chunk, evidence)
                 yield chunk
             check_unchanged(self.n_samples, start)
 
@@ -130,13 +134,28 @@ def _regroup(blocks: Iterator[np.ndarray], n_rows: int) -> Iterator[np.ndarray]:
         yield np.concatenate(parts)
 
 
-def _check_histograms(chunk: Predictions) -> None:
-    if detect_kind(chunk.scores) == "multiclass":
+def _find_evidence(scores: np.ndarray) -> np.ndarray:
+    """The few rows from which `detect_kind` tells the same as from all."""
+    sums = np.asarray(np.nansum(scores, axis=1, dtype=np.float64))
+    some = np.flatnonzero(sums > 0)
+    missing = np.flatnonzero(np.isnan(scores).any(axis=1))[:1]
+    ends = [some[sums[some].argmin()], some[sums[some].argmax()]] if some.size else []
+    return scores[np.array([*ends, *missing], dtype=np.intp)]
+
+
+def _check_kind(chunk: Predictions, evidence: np.ndarray) -> None:
+    """Refuse a chunk after which the kind of all that was read is not the first one's."""
+    if detect_kind(evidence) == chunk.kind:
         return
-    for sample, row in zip(chunk.samples.tolist(), chunk.scores, strict=True):
-        if detect_kind(row[None]) != "multiclass":
-            fail(
-                "every sample must have a histogram, as the first ones do; got a sum of"
-                f" {np.nansum(row):g} at sample {sample!r}.",
-                hint='`kind="multilabel"` reads scores that need not sum to 1',
-            )
+    sums = np.asarray(np.nansum(chunk.scores, axis=1, dtype=np.float64))
+    if chunk.kind == "multiclass":
+        row = int(np.where(sums > 0, np.abs(sums - 1), 0).argmax())
+        got = f"a sum of {sums[row]:g}"
+    else:
+        row = int(np.isnan(chunk.scores).any(axis=1).argmax())
+        got = "missing scores, as of histograms,"
+    fail(
+        f"the kind that the first samples have, {chunk.kind}, must hold for all; got {got} at"
+        f" sample {chunk.samples.tolist()[row]!r}.",
+        hint='`kind="multilabel"` or `kind="multiclass"` says which it is',
+    )
