@@ -325,11 +325,11 @@ def test_chunks_never_say_something_else_than_the_whole(tmp_path):
 def test_one_missing_score_makes_short_sums_histograms(tmp_path, n_rows):
     """The first answers of a list: what is missing in one row speaks for all of them."""
     short = [f"{i},0.5,0.3" for i in range(3000)]
-    path = put(tmp_path / "x.csv", "\n".join(["sample,a,b", "first,0.5,", *short]))
+    path = put(tmp_path / "x.csv", "\n".join(["sample,a,b", "first,0.5,", "low,0.1,0.1", *short]))
     assert read_predictions(path).kind == "multiclass"
     with open_predictions(path) as file:
         assert file.kind == "multiclass"
-        assert sum(chunk.n_samples for chunk in file.chunks(n_rows)) == 3001
+        assert sum(chunk.n_samples for chunk in file.chunks(n_rows)) == 3002
     path = put(tmp_path / "x.csv", "\n".join(["sample,a,b", *short, "last,0.5,"]))
     assert read_predictions(path).kind == "multiclass"
     with open_predictions(path) as file:
