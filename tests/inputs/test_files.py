@@ -682,10 +682,16 @@ def test_archives_that_lie_about_sizes_cost_nothing(tmp_path):
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("scores.npy", honest)
     size = len(honest).to_bytes(4, "little")
-    for claim in (2**31, len(honest) + 8):
-        content = path.read_bytes().replace(size, claim.to_bytes(4, "little"))
-        assert content != path.read_bytes()
-        refused("y.npz", put(tmp_path / "y.npz", content), labels=["cat"])
+    tracemalloc.start()
+    try:
+        for claim in (2**31, len(honest) + 8):
+            content = path.read_bytes().replace(size, claim.to_bytes(4, "little"))
+            assert content != path.read_bytes()
+            broken = put(tmp_path / "y.npz", content)
+            refused("array 'scores': .*(Bad CRC|must have 64 bytes)", broken, labels=["cat"])
+        assert tracemalloc.get_traced_memory()[1] < 2**22
+    finally:
+        tracemalloc.stop()
     assert read_predictions(path, labels=["cat"]).n_samples == 8
 
 

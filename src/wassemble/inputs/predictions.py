@@ -87,7 +87,7 @@ class Predictions:
                 row, column = np.argwhere(wrong)[0]
                 fail(
                     f"the scores of {self.model!r} must {must}; got {scores[row, column]:g} at"
-                    f" sample {self.samples[row]!r}, label {self.labels[column]!r}.",
+                    f" sample {self.samples.tolist()[row]!r}, label {self.labels[column]!r}.",
                     hint="logits become histograms by a softmax; a missing score is nan",
                 )
 
