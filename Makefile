@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: help demo test lint docs evidence bench bench-quick clean
+.PHONY: help demo test lint docs results evidence bench bench-quick clean
 
 help:
 	@echo "make demo   two cases on real predictions, tables here and in reports/: animals from"
@@ -13,14 +13,14 @@ help:
 	@echo "make test   all tests, with coverage"
 	@echo "make lint   formatting, lint and types"
 	@echo "make docs   write generated figures into the pages"
+	@echo "make results every experiment of the paper on real data; writes docs/results.md"
 	@echo "make evidence  learn and judge an ensemble on five real tasks; writes docs/evidence.md"
 	@echo "make bench  benchmarks beside POT, OTT-JAX and torch; writes docs/benchmarks.md"
 	@echo "            (make bench-quick: smaller sizes, under two minutes, writes no page)"
 	@echo "make clean  remove the environment and everything generated"
 
 demo: .venv/core.stamp
-	$(BIN)/python -m wassemble.experiments.attributes --out reports
-	$(BIN)/python -m wassemble.experiments.languages --out reports
+	$(BIN)/wassemble reproduce attributes languages --out reports
 	$(BIN)/wassemble evidence animals languages --time-budget 30 --out reports
 
 test: .venv/develop.stamp
@@ -35,6 +35,12 @@ lint: .venv/develop.stamp
 evidence: .venv/core.stamp
 	$(BIN)/wassemble evidence --out reports
 	cp reports/evidence.json docs/evidence.json
+	$(BIN)/python docs/generate.py
+
+results: .venv/core.stamp
+	$(PIP) -e '.[cli,torch]'
+	$(BIN)/wassemble reproduce all --out reports/results
+	cp reports/results/*.json reports/results/*.svg docs/results/
 	$(BIN)/python docs/generate.py
 
 docs: .venv/core.stamp

@@ -65,6 +65,37 @@ FILES = {
         "as named there",
         "as named there",
     ),
+    "words/glove_100d_10k.npz": ("vectors of the 10,000 most frequent words", GLOVE, "PDDL 1.0"),
+    "words/oewn_synsets.tsv.gz": (
+        "synsets of Open English WordNet: id, interlingual index, members, hypernyms, similar",
+        "Open English WordNet, McCrae et al. 2019; derived from Princeton WordNet",
+        "CC-BY 4.0",
+    ),
+    "words/ppdb_synonyms.txt": (
+        "pairs of words that paraphrase each other",
+        "nmrksic/counter-fitting; pairs of PPDB, Pavlick et al. 2015",
+        "Apache-2.0 (PPDB: CC-BY)",
+    ),
+    "multilingual/omw_fra.tab.gz": (
+        "French lemmas of WordNet 3.0 synsets",
+        "omwn/omw-data; WOLF, Sagot and Fiser 2008",
+        "CeCILL-C",
+    ),
+    "multilingual/omw_ita.tab.gz": (
+        "Italian lemmas of WordNet 3.0 synsets",
+        "omwn/omw-data; MultiWordNet, Pianta et al. 2002",
+        "CC-BY 3.0",
+    ),
+    "multilingual/omw_por.tab.gz": (
+        "Portuguese lemmas of WordNet 3.0 synsets",
+        "omwn/omw-data; OpenWN-PT, de Paiva et al. 2012",
+        "CC-BY-SA",
+    ),
+    "multilingual/cili_ili-map-pwn30.tab.gz": (
+        "interlingual index of each WordNet 3.0 synset",
+        "globalwordnet/cili, Bond et al. 2016",
+        "CC-BY 4.0",
+    ),
     "cifar100/softmax_top20.npz": (
         "20 largest softmax scores of LeNet-5, DenseNet-BC-100 and WRN-16-4 on every second of the"
         " 10,000 test images, and the truth",

@@ -1,7 +1,8 @@
 """Write generated figures between their markers: `make docs`.
 
 A block between ``<!-- NAME: ... -->`` and ``<!-- /NAME -->`` belongs to the function of
-that name below; everything else on a page is written by hand.
+that name below; everything else on a page is written by hand. ``results.md`` is written
+whole, from the records in ``results/``.
 """
 
 from __future__ import annotations
@@ -13,21 +14,22 @@ from collections.abc import Callable
 from pathlib import Path
 
 from wassemble._files import write_whole
-from wassemble.experiments import attributes, languages
-from wassemble.experiments.records import table
+from wassemble.experiments.findings import markdown_table, table_of
+from wassemble.experiments.page import read_records, to_page
 
 ROOT = Path(__file__).resolve().parent.parent
+RECORDS = ROOT / "docs" / "results"
 PAGES = ("README.md", "docs/evidence.md")
 
 
 def animals() -> str:
     """The first table of `make demo`."""
-    return _body(attributes.write_report(attributes.run(attributes.Config())))
+    return _first_table("attributes")
 
 
 def detectors() -> str:
     """The second table of `make demo`."""
-    return _body(languages.write_report(languages.run(languages.Config())))
+    return _first_table("languages")
 
 
 def evidence() -> str:
@@ -49,12 +51,13 @@ def evidence() -> str:
             ]
         )
     header = ["task: chosen rule", "test samples", "metric", "chosen", "best simple rule"]
-    return table([*header, "gain", "verdict", "meaning"], rows)
+    return markdown_table([*header, "gain", "verdict", "meaning"], rows)
 
 
-def _body(report: str) -> str:
-    """A report without its title."""
-    return report.split("\n", 2)[2].strip()
+def _first_table(name: str) -> str:
+    record = json.loads((RECORDS / f"{name}.json").read_text(encoding="utf-8"))
+    first = record["findings"]["tables"][0]
+    return f"{table_of(first)}\n\n{first['note']}"
 
 
 BLOCKS: dict[str, Callable[[], str]] = {
@@ -74,8 +77,14 @@ def fill(page: str) -> str:
     return page
 
 
+def results() -> str:
+    """The page of all experiments."""
+    return to_page(read_records(RECORDS), folder="results/")
+
+
 def main() -> int:
     """Write every page anew."""
+    write_whole(ROOT / "docs" / "results.md", results())
     for name in PAGES:
         path = ROOT / name
         write_whole(path, fill(path.read_text(encoding="utf-8")))

@@ -6,13 +6,15 @@ from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.datasets import load_iris, make_multilabel_classification
 from sklearn.frozen import FrozenEstimator
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.model_selection import cross_val_score, train_test_split
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
+from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import wassemble as ws
@@ -22,8 +24,28 @@ MEMBERS = [("linear", LogisticRegression()), ("bayes", GaussianNB())]
 QUICK = {"cv": 2, "n_folds": 2, "time_budget": 0.0, "random_state": 0}
 
 
+# These take several labels at once, sample weights and sparse features; one answers with
+# margins, the other with a list of tables.
+MULTILABEL_MEMBERS = [
+    ("ridge", RidgeClassifier()),
+    ("tree", DecisionTreeClassifier(max_depth=4, random_state=0)),
+]
+THRESHOLDS = "predict decides by a threshold that was learned for each label, not at one half"
+
+
+def expected_failures(estimator):
+    if not isinstance(estimator, ws.WassersteinMultilabel):
+        return {}
+    return {"check_classifiers_train": THRESHOLDS, "check_classifier_multioutput": THRESHOLDS}
+
+
 @parametrize_with_checks(
-    [ws.WassersteinClassifier(MEMBERS, **QUICK), ws.CrossSpaceClassifier(MEMBERS, **QUICK)]
+    [
+        ws.WassersteinClassifier(MEMBERS, **QUICK),
+        ws.CrossSpaceClassifier(MEMBERS, **QUICK),
+        ws.WassersteinMultilabel(MULTILABEL_MEMBERS, **QUICK),
+    ],
+    expected_failed_checks=expected_failures,
 )
 @pytest.mark.filterwarnings("ignore")
 def test_scikit_learns_own_checks(estimator, check):
@@ -159,9 +181,50 @@ def test_several_labels_at_once(tmp_path):
     assert (model.predict(X) == y).mean() > 0.75
     assert model.learned_.metric == "mAP"
     with pytest.raises(InvalidInputError, match="a table of 0 and 1"):
-        ws.WassersteinMultilabel(members).fit(X, y[:, 0])
+        ws.WassersteinMultilabel(members).fit(X, y.sum(axis=1))
     with pytest.raises(InvalidInputError, match="each of the 4 columns of y; got 1"):
         ws.WassersteinMultilabel(members, labels=["a"]).fit(X, y)
+
+
+def test_a_single_label_is_answered_as_two_classes(tmp_path):
+    X, y = make_multilabel_classification(n_samples=200, n_classes=2, random_state=0)
+    named = np.where(y[:, 0] == 1, "there", "not there")
+    members = [("linear", LogisticRegression(max_iter=500)), ("svm", LinearSVC(random_state=0))]
+    model = ws.WassersteinMultilabel(members, **QUICK).fit(X, named)
+    assert model.classes_.tolist() == ["not there", "there"]
+    assert list(model.target_) == ["there"]
+    assert model.predict_proba(X).shape == (200, 2)
+    assert model.score(X, named) > 0.75
+    table = ws.WassersteinMultilabel(members, **QUICK).fit(X, y[:, :1])
+    np.testing.assert_array_equal(table.predict(X) == 1, model.predict(X) == "there")
+    frozen = [
+        (name, FrozenEstimator(m)) for name, m in zip(model.names_, model.members_, strict=True)
+    ]
+    model.save(tmp_path / "saved")
+    loaded = ws.WassersteinMultilabel(frozen).load(tmp_path / "saved")
+    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+    with pytest.raises(InvalidInputError, match="two classes, with and without the label"):
+        ws.WassersteinMultilabel(members).fit(X, np.ones(200))
+
+
+def test_a_label_that_a_member_never_saw_has_no_score():
+    X, y = make_multilabel_classification(n_samples=120, n_classes=3, random_state=0)
+    y[:, 1] = 0
+    members = [KNeighborsClassifier(), DecisionTreeClassifier(max_depth=3, random_state=0)]
+    model = ws.WassersteinMultilabel(members, **QUICK).fit(X, y)
+    assert model.transform(X)[:, [1, 4]].max() == 0
+
+
+def test_margins_of_one_label_say_nothing_of_another():
+    X, y = make_multilabel_classification(n_samples=120, n_classes=3, random_state=0)
+    model = ws.WassersteinMultilabel([("ridge", RidgeClassifier())], **QUICK).fit(X, y)
+    margins = model.members_[0].decision_function(X)
+    np.testing.assert_allclose(model.transform(X), 1 / (1 + np.exp(-margins)))
+
+
+def test_features_may_be_sparse_if_every_member_takes_them():
+    assert ws.WassersteinMultilabel(MULTILABEL_MEMBERS).__sklearn_tags__().input_tags.sparse
+    assert not ws.WassersteinClassifier(MEMBERS).__sklearn_tags__().input_tags.sparse
 
 
 def test_unseen_classes_are_reached_through_a_kernel():

@@ -19,6 +19,7 @@ from wassemble.cli.explain import explain
 from wassemble.cli.fuse import fuse
 from wassemble.cli.kernel import kernel
 from wassemble.cli.learn import evaluate, fit, predict, report
+from wassemble.cli.reproduce import data, reproduce
 
 __all__ = ["run"]
 
@@ -70,6 +71,8 @@ for _command in (
     evaluate,
     report,
     evidence,
+    reproduce,
+    data,
     example,
 ):
     command.add_command(_command)

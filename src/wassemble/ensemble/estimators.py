@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
+from scipy.special import expit, softmax
 
 from wassemble._checks import fail
 from wassemble._extras import load_extra
@@ -138,15 +139,11 @@ class _Ensemble(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 continue
             options = routed[name]
             method = _method(member)
-            answers.append(
-                _as_table(
-                    cross_val_predict(
-                        clone(member), X, y, cv=splits, method=method, params=options or None
-                    ),
-                    method,
-                )
+            unseen = cross_val_predict(
+                clone(member), X, y, cv=splits, method=method, params=options or None
             )
             self.members_.append(clone(member).fit(X, y, **options))
+            answers.append(self._read_answers(self.members_[-1], unseen, method))
         self.names_ = [name for name, _ in named]
         first = self.members_[0]
         if hasattr(first, "n_features_in_"):
@@ -184,7 +181,11 @@ class _Ensemble(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _answers(self, member: Any, X: Any) -> np.ndarray:
         method = _method(member)
-        return _as_table(getattr(member, method)(X), method)
+        return self._read_answers(member, getattr(member, method)(X), method)
+
+    def _read_answers(self, member: Any, answers: Any, method: str) -> np.ndarray:
+        """Answers of a fitted member as scores, ``(n_samples, n_labels)``."""
+        raise NotImplementedError
 
     def _predictions(self, tables: Sequence[np.ndarray], kind: Kind) -> list[Predictions]:
         n_samples = len(tables[0])
@@ -252,11 +253,10 @@ class _Ensemble(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         members = [m for _, m in self._named_members()] if self.members else []
-        for member in members:
-            if hasattr(member, "__sklearn_tags__"):
-                own = member.__sklearn_tags__().input_tags
-                tags.input_tags.sparse &= own.sparse
-                tags.input_tags.allow_nan &= own.allow_nan
+        if members and all(hasattr(member, "__sklearn_tags__") for member in members):
+            own = [member.__sklearn_tags__().input_tags for member in members]
+            tags.input_tags.sparse = all(each.sparse for each in own)
+            tags.input_tags.allow_nan = all(each.allow_nan for each in own)
         return tags
 
     def save(self, folder: str | Path) -> None:
@@ -294,19 +294,6 @@ def _method(member: Any) -> str:
     if not found:
         fail(f"a member must have predict_proba, decision_function or predict; got {member!r}.")
     return found[0]
-
-
-def _as_table(answers: Any, method: str) -> np.ndarray:
-    """Answers of a member as scores, ``(n_samples, n_labels)``."""
-    if isinstance(answers, list):  # one pair of columns per label
-        return np.column_stack([np.asarray(pair)[:, -1] for pair in answers])
-    table = np.asarray(answers)
-    if method == "decision_function":
-        if table.ndim == 1:
-            table = np.column_stack([-table, table])
-        table = np.exp(table - table.max(axis=1, keepdims=True))
-        table /= table.sum(axis=1, keepdims=True)
-    return table
 
 
 def _names(values: Any) -> list[str]:
@@ -384,18 +371,16 @@ class WassersteinClassifier(ClassifierMixin, _Ensemble):  # type: ignore[misc]
             LabelSpace(_names(getattr(member, "classes_", self.classes_)))
             for member in self.members_
         ]
-        tables = [self._whole(table) for table in tables]
         self._learn(tables, _names(y), sample_weight)
         return self
 
-    def _answers(self, member: Any, X: Any) -> np.ndarray:
-        return self._whole(super()._answers(member, X), getattr(member, "classes_", None))
-
-    def _whole(self, table: np.ndarray, classes: Any = None) -> np.ndarray:
-        """Hard answers as scores."""
+    def _read_answers(self, member: Any, answers: Any, method: str) -> np.ndarray:
+        table = np.asarray(answers)
+        if method == "decision_function":
+            return softmax(np.column_stack([-table, table]) if table.ndim == 1 else table, axis=1)
         if table.ndim == 2:
             return table
-        classes = self.classes_ if classes is None else classes
+        classes = getattr(member, "classes_", self.classes_)
         return (table[:, None] == np.asarray(classes)[None, :]).astype(float)
 
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -421,7 +406,8 @@ class WassersteinMultilabel(ClassifierMixin, _Ensemble):  # type: ignore[misc]
     """One multi-label classifier from several, by the rule that wins on the data.
 
     ``y`` is a table of 0 and 1, (n_samples, n_labels). `predict_proba` gives scores,
-    `predict` decides by thresholds that were learned for each label.
+    `predict` decides by thresholds that were learned for each label. Of a single label, ``y``
+    may be any two classes, and the answers are those of a classifier of these two.
 
     Parameters
     ----------
@@ -456,37 +442,87 @@ class WassersteinMultilabel(ClassifierMixin, _Ensemble):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit members and learn how to fuse them."""
-        y = np.asarray(y)
-        if y.ndim != 2 or not np.isin(y, (0, 1)).all():
-            fail(f"`y` must be a table of 0 and 1, (n_samples, n_labels); got shape {y.shape}.")
+        y, present = self._read_labels(y)
         if sample_weight is not None:
             sample_weight = _check_sample_weight(sample_weight, X)
-        n_labels = y.shape[1]
-        names = _names(range(n_labels)) if self.labels is None else list(self.labels)
-        if len(names) != n_labels:
-            fail(f"`labels` must name each of the {n_labels} columns of y; got {len(names)}.")
         tables = self._fit_members(X, y, sample_weight)
-        self.classes_ = np.array(names, dtype=object)
-        self.target_ = LabelSpace(names)
         self.member_labels_ = [
             member.predictions.labels if isinstance(member, TableMember) else self.target_
             for member in self.members_
         ]
-        self._learn(tables, y.astype(np.float64), sample_weight)
+        self._learn(tables, present, sample_weight)
         return self
 
+    def _read_labels(self, y: Any) -> tuple[np.ndarray, np.ndarray]:
+        """``y`` for the members, and which label each sample has; sets the names."""
+        kind = type_of_target(y, input_name="y", raise_unknown=True)
+        y = np.asarray(y)
+        if kind == "multilabel-indicator" and np.isin(y, (0, 1)).all():
+            names = _names(range(y.shape[1])) if self.labels is None else list(self.labels)
+            self.classes_ = np.array(names, dtype=object)
+            present = y
+        elif kind == "binary":
+            y = y.ravel()
+            self.classes_ = np.unique(y)
+            if len(self.classes_) < 2:
+                fail("`y` must hold two classes, with and without the label; got one class.")
+            names = _names(self.classes_[1:]) if self.labels is None else list(self.labels)
+            present = y[:, None] == self.classes_[1]
+        else:
+            fail(
+                f"`y` must be a table of 0 and 1, (n_samples, n_labels); got {kind} of shape"
+                f" {y.shape}.",
+                hint="Only binary classification is supported if there is a single label",
+            )
+        if len(names) != present.shape[1]:
+            fail(
+                f"`labels` must name each of the {present.shape[1]} columns of y; got {len(names)}."
+            )
+        self.target_ = LabelSpace(names)
+        return y, present.astype(np.float64)
+
+    def _read_answers(self, member: Any, answers: Any, method: str) -> np.ndarray:
+        if isinstance(answers, list):  # a column for each of the one or two classes of a label
+            return np.column_stack(
+                [
+                    np.asarray(columns)[:, -1] * classes[-1]
+                    for columns, classes in zip(answers, member.classes_, strict=True)
+                ]
+            )
+        table = np.asarray(answers)
+        if method == "decision_function":
+            table = expit(table)
+        elif table.ndim == 1:
+            table = table == member.classes_[1]
+        if len(self.target_) == 1:
+            table = table.reshape(len(table), -1)[:, -1:]
+        return table.astype(float)
+
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Scores of each label."""
-        return self._consensus(X)
+        """Scores of each label; of a single one, without and with it."""
+        scores = self._consensus(X)
+        return np.hstack([1 - scores, scores]) if len(self.target_) == 1 else scores
 
     def predict(self, X: Any) -> np.ndarray:
         """0 and 1 for each label, by the thresholds that were learned."""
-        scores = self.predict_proba(X)
+        scores = self._consensus(X)
         assert self.learned_.thresholds is not None
-        return np.asarray(apply_thresholds(scores, self.learned_.thresholds)).astype(int)
+        found = np.asarray(apply_thresholds(scores, self.learned_.thresholds)).astype(int)
+        return self.classes_[found[:, 0]] if len(self.target_) == 1 else found
 
     def _load_classes(self) -> None:
-        self.classes_ = np.array(list(self.target_), dtype=object)
+        if len(self.target_) > 1:
+            self.classes_ = np.array(list(self.target_), dtype=object)
+            return
+        own = getattr(self.members_[0], "classes_", ())
+        self.classes_ = np.asarray(own) if len(own) == 2 else np.array([0, 1])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        tags.classifier_tags.multi_class = False
+        tags.classifier_tags.multi_label = True
+        return tags
 
 
 class CrossSpaceClassifier(WassersteinClassifier):
@@ -572,6 +608,3 @@ class CrossSpaceClassifier(WassersteinClassifier):
         if own is not None and np.ndim(own) == 1 and len(own) == table.shape[1]:
             return LabelSpace(_names(own))
         return LabelSpace(_names(range(table.shape[1])))
-
-    def _whole(self, table: np.ndarray, classes: Any = None) -> np.ndarray:
-        return table if table.ndim == 2 else super()._whole(table, classes)

@@ -1,15 +1,17 @@
-"""Figures of rules on the same test samples, with standard errors and differences."""
+"""Figures of rules on the same test samples, with intervals and differences."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["Row", "average_rows", "compare_rows", "measure_rows", "resample_units"]
+from wassemble.ensemble.learning.measure import Measure
+from wassemble.experiments.findings import Figure
+from wassemble.experiments.judging import Judge
 
-_N_RESAMPLES = 500
+__all__ = ["Row", "Rows", "average_rows"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,50 +34,42 @@ def average_rows(rows: Sequence[Row]) -> Row:
     return Row(scores, np.mean([row.losses for row in rows], axis=0))
 
 
-def resample_units(unit: Sequence[str], seed: int) -> np.ndarray:
-    """How often each sample is drawn when units are drawn, ``(n_resamples, n_samples)``."""
-    _, which = np.unique(unit, return_inverse=True)
-    n_units = int(which.max()) + 1
-    rng = np.random.default_rng(seed)
-    return rng.multinomial(n_units, np.full(n_units, 1 / n_units), size=_N_RESAMPLES)[:, which]
+class Rows:
+    """Rules on the same test samples: accuracy, log-loss, and differences of both.
+
+    Parameters
+    ----------
+    truth : array of shape (n_samples,)
+    unit : sequence
+        Samples of one unit are drawn together.
+    """
+
+    def __init__(self, truth: np.ndarray, unit: Sequence[str], seed: int) -> None:
+        self._truth = truth
+        self._judge = Judge(_MEAN, truth, groups=unit, seed=seed)
+
+    def accuracy(self, row: Row) -> Figure:
+        """Share that is right."""
+        return self._judge.figure(self._right(row))
+
+    def log_loss(self, row: Row) -> Figure:
+        """Mean loss."""
+        return self._judge.figure(row.losses)
+
+    def gain(self, row: Row, over: Row) -> Figure:
+        """Accuracy of the first less that of the second, sample by sample."""
+        return self._judge.gain(self._right(row), self._right(over))
+
+    def loss_difference(self, row: Row, over: Row) -> Figure:
+        """Log-loss of the first less that of the second, sample by sample."""
+        return self._judge.gain(row.losses, over.losses)
+
+    def _right(self, row: Row) -> np.ndarray:
+        """Whether each sample is right; of several runs, the share that are."""
+        right = (row.scores.argmax(axis=-1) == self._truth) & (row.scores.max(axis=-1) > 0)
+        return right.astype(float) if right.ndim == 1 else right.mean(axis=0)
 
 
-def measure_rows(
-    rows: Mapping[str, Row], best: str, truth: np.ndarray, counts: np.ndarray
-) -> dict[str, dict[str, float]]:
-    """Accuracy and log-loss of each rule, and both less those of ``best``."""
-    found = {}
-    for rule, row in rows.items():
-        right = _right(row.scores, truth)
-        found[rule] = {
-            "accuracy": float(right.mean()),
-            "accuracy_error": _error(right, counts),
-            "log_loss": float(row.losses.mean()),
-            "log_loss_error": _error(row.losses, counts),
-            **compare_rows(row, rows[best], truth, counts),
-        }
-    return found
-
-
-def compare_rows(
-    first: Row, second: Row, truth: np.ndarray, counts: np.ndarray
-) -> dict[str, float]:
-    """Accuracy and log-loss of the first less those of the second, sample by sample."""
-    gain = _right(first.scores, truth) - _right(second.scores, truth)
-    loss = first.losses - second.losses
-    return {
-        "difference": float(gain.mean()),
-        "difference_error": _error(gain, counts),
-        "loss_difference": float(loss.mean()),
-        "loss_difference_error": _error(loss, counts),
-    }
-
-
-def _right(scores: np.ndarray, truth: np.ndarray) -> np.ndarray:
-    """Whether each sample is right; of several runs, the share that are."""
-    right = (scores.argmax(axis=-1) == truth) & (scores.max(axis=-1) > 0)
-    return right.astype(float) if right.ndim == 1 else right.mean(axis=0)
-
-
-def _error(values: np.ndarray, counts: np.ndarray) -> float:
-    return float((counts @ values / counts.sum(axis=1)).std())
+_MEAN = Measure(
+    "mean", lambda values, _, __: float(values.mean()), lambda values, _: np.asarray(values)
+)

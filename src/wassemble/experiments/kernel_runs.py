@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,18 +17,13 @@ from wassemble.ensemble.learning.learned_kernel import LearnedKernel
 from wassemble.ensemble.learning.recipes import NAMES
 from wassemble.ensemble.learning.stacking import fit_and_predict
 from wassemble.errors import InvalidInputError
-from wassemble.experiments.kernel_figures import (
-    Row,
-    average_rows,
-    compare_rows,
-    measure_rows,
-    resample_units,
-)
+from wassemble.experiments.findings import Cell, Figure, Table
+from wassemble.experiments.kernel_figures import Row, Rows, average_rows
 from wassemble.experiments.kernel_tasks import KERNEL_TASKS, KernelTask
 from wassemble.kernels import LabelledKernel
 from wassemble.solvers import Unbalanced, arithmetic_mean
 
-__all__ = ["LEARNED", "Config", "Runner"]
+__all__ = ["Config", "Runner", "say_effect"]
 
 LEARNED = "learned kernel"
 _ANEW = "learned from shuffled candidates"
@@ -62,10 +56,9 @@ class Runner:
         self.final = task.make_candidates(kept)
         self.exponent = min(config.exponents, key=self._least_loss)
 
-    def run(self) -> dict[str, Any]:
+    def run(self) -> Table:
         """Every rule on the test samples."""
-        started = time.perf_counter()
-        task, config = self.task, self.config
+        config = self.config
         learned = self._learn(self.early)
         kernels = learned.remix(self.final)
         best = self._choose(learned)
@@ -96,23 +89,55 @@ class Runner:
         except InvalidInputError as error:
             refusal = str(error).splitlines()[0]
         rows["stacking (logistic regression)"] = self._stacking()
+        return self._table(rows, f"best candidate ({best.name})", learned, refusal)
+
+    def _table(
+        self, rows: Mapping[str, Row], best: str, learned: LearnedKernel, refusal: str | None
+    ) -> Table:
+        task = self.task
         unit = [task.unit[i] for i in np.flatnonzero(task.is_test).tolist()]
-        counts = resample_units(unit, config.seed)
-        return {
-            "title": task.task.title,
-            "exponent": self.exponent,
-            "n_test": len(self.names),
-            "n_learning": int(task.learns.sum()),
-            "n_candidates_from": int((~task.is_test & ~task.learns).sum()),
-            "parameters": learned.parameters,
-            "best_epoch": learned.best_epoch.number,
-            "epochs": [asdict(epoch) for epoch in learned.history],
-            "report": learned.report,
-            "against_control": compare_rows(rows[LEARNED], rows[_ANEW], self.truth, counts),
-            "low_rank_refused": refusal,
-            "figures": measure_rows(rows, f"best candidate ({best.name})", self.truth, counts),
-            "seconds": round(time.perf_counter() - started, 3),
-        }
+        judged = Rows(self.truth, unit, self.config.seed)
+        cells: list[list[Cell]] = [
+            [
+                name,
+                judged.accuracy(row),
+                None if name == best else judged.gain(row, rows[best]),
+                judged.log_loss(row),
+            ]
+            for name, row in rows.items()
+        ]
+        own, anew = rows[LEARNED], rows[_ANEW]
+        against = [
+            ("Learning", own, rows[best], f"the {best}"),
+            ("The labels' meaning", own, anew, "a mixture learned from shuffled candidates"),
+        ]
+        lines = [self._setting(learned)]
+        lines += [
+            say_effect(title, judged.gain(a, b), judged.loss_difference(a, b), name)
+            for title, a, b, name in against
+        ]
+        mine = judged.accuracy(own).value
+        lines += [
+            f"The {name} alone, which was not chosen, is as good: {judged.accuracy(row).value:.4f}."
+            for name, row in rows.items()
+            if name.startswith("candidate") and judged.accuracy(row).value >= mine
+        ]
+        if refusal:
+            lines.append(f"No low-rank kernel: {refusal}")
+        columns = ["rule", "accuracy", "gain over the best candidate", "log-loss"]
+        return Table(task.task.title, columns, cells, digits=4, note=" ".join(lines))
+
+    def _setting(self, learned: LearnedKernel) -> str:
+        task = self.task
+        apart = int((~task.is_test & ~task.learns).sum())
+        numbers = ", ".join(f"{name} {value:.2g}" for name, value in learned.parameters.items())
+        return (
+            f"Learned on {int(task.learns.sum()):,} samples"
+            + (f", candidates made from {apart:,} others" if apart else "")
+            + f"; tested on {len(self.names):,}. Exponent {self.exponent:g}, the best of those"
+            f" tried. The mixture is from epoch {learned.best_epoch.number} of"
+            f" {len(learned.history) - 1} (0 is the start): {numbers}."
+        )
 
     @staticmethod
     def _choose(learned: LearnedKernel) -> Judged:
@@ -204,3 +229,14 @@ def _shuffled(kernels: Any, seed: int) -> Any:
     if isinstance(kernels, LabelledKernel):
         return shuffle_labels(kernels, seed)
     return {name: shuffle_labels(kernel, seed) for name, kernel in kernels.items()}
+
+
+def say_effect(title: str, gain: Figure, loss: Figure, other: str) -> str:
+    """What made a difference and what did not, from the figures alone."""
+    effect = "made no difference to accuracy beyond noise"
+    if gain.low > 0 or gain.high < 0:
+        effect = "helped" if gain.low > 0 else "hurt"
+    return (
+        f"{title} {effect}: accuracy {gain.value:+.4f} [{gain.low:+.4f}, {gain.high:+.4f}],"
+        f" log-loss {loss.value:+.3f} [{loss.low:+.3f}, {loss.high:+.3f}] against {other}."
+    )

@@ -1,4 +1,4 @@
-"""Nine language detectors with nine label sets: `python -m wassemble.experiments.languages`.
+"""Nine language detectors with nine label sets, fused by the names of their labels.
 
 Detectors know 54 to 222 languages each, 306 together. A mean must decide what a detector
 means by a language that it does not know; counting that as "no" is worse than the best
@@ -9,34 +9,40 @@ language it means when it is wrong.
 
 from __future__ import annotations
 
-import argparse
 import itertools
-import sys
-import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from wassemble.ensemble import fuse_tables
-from wassemble.experiments.records import describe_machine, publish, table
+from wassemble.ensemble.learning.measure import read_measure
+from wassemble.experiments.findings import Cell, Findings, Table
+from wassemble.experiments.judging import Judge
+from wassemble.experiments.records import Progress
 from wassemble.inputs import LanguagesData, Predictions, load_languages
 from wassemble.kernels import LabelledKernel, kernel_from_confusion
 from wassemble.labels import LabelSpace
-from wassemble.solvers import Unbalanced, arithmetic_mean
+from wassemble.solvers import Unbalanced, power_mean
 
-__all__ = ["Config", "main", "run"]
+__all__ = ["Config", "run"]
+
+_TEXT = """\
+{n_test} texts in {n_languages} languages. Detectors and the number of languages they declare:
+{n_labels}. A detector gives a language that it does not declare no score, so none of them can
+be right on every text. Weights are the detectors' accuracies on the {n_validation} validation
+texts; the best single detector and the order of the power mean are chosen there. Kernels come
+from the detectors' mistakes there: fitted on two thirds to choose prior {prior:g}, exponent
+{exponent:g} and {max_iterations} sweeps on the last third, then on all."""
 
 _NOTE = """\
-Accuracy on {n_test} texts in {n_languages} languages; standard errors by bootstrap over
-languages. Detectors give a language that they do not declare no score, so none of them can
-be right on every text; the last row is a text that some detector gets right. Weights are
-the detectors' accuracies on the {n_validation} validation texts. Kernels come from their
-mistakes there: fitted on two thirds to choose prior {prior:g}, exponent {exponent:g} and
-{max_iterations} sweeps on the last third, then on all. The rows marked "through kernels" use
-the same kernels and weights: the first is linear, the second transports."""
+Intervals by bootstrap over languages, whose texts stand and fall together. "Label-aware" means
+are over the detectors that declare a language. The rows "through kernels" use the same kernels
+and weights: the first is linear, so what it gains over the label-aware mean comes from the
+learned kernels, and only what the barycenter gains over it comes from transport. The last row
+is a text that some detector gets right."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +54,7 @@ class Config:
     sweeps: tuple[int, ...] = (3, 5, 10)
     floor: float = 1e-4
     leftover: float = 0.05
+    orders: tuple[float, ...] = (0.25, 0.5, 0.75, 1.5, 2.0)  # of the power mean
     seed: int = 0
 
 
@@ -67,71 +74,102 @@ class _Setting:
         }
 
 
-def run(config: Config) -> dict[str, Any]:
-    """Accuracy of each rule on the test texts, with everything that made it."""
-    started = time.perf_counter()
+def run(config: Config, progress: Progress = None) -> Findings:
+    """Accuracy of each rule on the test texts."""
     data = load_languages()
     target = LabelSpace(sorted(LabelSpace.union(*(model.labels for model in data.models))))
+    truth = target.positions(data.truth)
+    measure = read_measure("accuracy", "multiclass")
     validation, test = ~data.is_test, data.is_test
     alone = {model.model: _alone(model, target) for model in data.models}
-    accuracy = {name: _right(scores, target, data)[validation] for name, scores in alone.items()}
-    weights = np.array([right.mean() for right in accuracy.values()])
+    weights = np.array(
+        [measure.score(scores[validation], truth[validation], None) for scores in alone.values()]
+    )
+    best = data.models[int(weights.argmax())].model
     weights /= weights.sum()
-    setting = _tune(config, data, target, weights)
+    setting = _tune(config, data, target, weights, progress)
     kernels = _kernels(data.models, data.truth, validation, target, setting.prior, config)
-    options = setting.options(config)
-    mean: dict[str, Any] = {"target": target, "rule": arithmetic_mean, "unobserved": "drop"}
-    models = [model.take(test) for model in data.models]
-    fused = {
-        "plain mean": fuse_tables(models, leftover=1, **mean),
-        "plain barycenter": fuse_tables(
-            models, target=target, **options | {"leftover": 1, "max_iterations": 10}
+    mean: dict[str, Any] = {"target": target, "unobserved": "drop"}
+    by_name = mean | {"weights": weights, "leftover": 0}
+
+    def fuse(rows: np.ndarray, **options: Any) -> np.ndarray:
+        models = [model.take(rows) for model in data.models]
+        return np.nan_to_num(fuse_tables(models, **options).consensus.scores)
+
+    def power(order: float) -> Any:
+        return partial(power_mean, order=order)
+
+    order = max(
+        config.orders,
+        key=lambda order: measure.score(
+            fuse(validation, rule=power(order), **by_name), truth[validation], None
         ),
-        "label-aware mean": fuse_tables(models, weights=weights, leftover=0, **mean),
-        "label-aware mean through kernels": fuse_tables(
-            models, weights=weights, kernel=kernels, leftover=config.leftover, **mean
+    )
+    linear = mean | {"weights": weights, "leftover": config.leftover, "kernel": kernels}
+    barycenter = {"target": target} | setting.options(config)
+    rules = {
+        f"best single detector ({best})": alone[best][test],
+        "plain mean": fuse(test, rule=power(1), leftover=1, **mean),
+        "plain barycenter": fuse(test, **barycenter | {"leftover": 1, "max_iterations": 10}),
+        "label-aware arithmetic mean": fuse(test, rule=power(1), **by_name),
+        "label-aware geometric mean": fuse(test, rule=power(0), **by_name),
+        f"label-aware power mean (order {order:g}, tuned)": fuse(
+            test, rule=power(order), **by_name
         ),
-        "barycenter through kernels": fuse_tables(
-            models, target=target, weights=weights, kernel=kernels, **options
-        ),
+        "label-aware mean through kernels": fuse(test, rule=power(1), **linear),
+        "barycenter through kernels": fuse(test, weights=weights, kernel=kernels, **barycenter),
     }
-    right = {f"{name} alone": _right(s, target, data)[test] for name, s in alone.items()}
-    best = max(right, key=lambda name: right[name].mean())
-    rows = {f"best single detector ({best.removesuffix(' alone')})": right[best]}
-    rows |= {rule: _right_of(f.consensus.scores, target, data, test) for rule, f in fused.items()}
-    rows["any detector right"] = np.any(list(right.values()), axis=0)
-    truth = np.array(data.truth)[test]
-    return {
-        "name": "languages",
-        "config": asdict(config),
-        "chosen": asdict(setting),
-        "n_test": int(test.sum()),
-        "n_validation": int(validation.sum()),
-        "n_languages": len(set(data.truth)),
-        "n_labels": {model.model: len(model.labels) for model in data.models},
-        "accuracy": {
-            rule: {"test": float(r.mean()), "error": _standard_error(r, truth, config.seed)}
-            for rule, r in rows.items()
-        },
-        "each": {name: float(r.mean()) for name, r in right.items()},
-        "seconds": round(time.perf_counter() - started, 3),
-        "versions": describe_machine(),
-    }
+    right = [scores[test].argmax(axis=1) == truth[test] for scores in alone.values()]
+    some = np.zeros((int(test.sum()), len(target)))
+    some[np.any(right, axis=0), truth[test][np.any(right, axis=0)]] = 1
+    rules["any detector right"] = some
+    judge = Judge(measure, truth[test], groups=truth[test].tolist(), seed=config.seed)
+    aware = rules["label-aware arithmetic mean"]
+    rows: list[list[Cell]] = [
+        [name, judge.figure(scores), None if scores is aware else judge.gain(scores, aware)]
+        for name, scores in rules.items()
+    ]
+    return Findings(
+        text=_TEXT.format(
+            n_test=int(test.sum()),
+            n_languages=len(set(data.truth)),
+            n_labels=", ".join(f"{model.model} {len(model.labels)}" for model in data.models),
+            n_validation=int(validation.sum()),
+            **vars(setting),
+        ),
+        tables=[
+            Table(
+                "Accuracy",
+                ["rule", "test", "gain over the label-aware arithmetic mean"],
+                rows,
+                note=_NOTE,
+            )
+        ],
+    )
 
 
-def _tune(config: Config, data: LanguagesData, target: LabelSpace, weights: np.ndarray) -> _Setting:
+def _tune(
+    config: Config,
+    data: LanguagesData,
+    target: LabelSpace,
+    weights: np.ndarray,
+    progress: Progress,
+) -> _Setting:
     """The setting that is right most often on the last third of the validation texts."""
     last = _last_of_each(data)
     fitted = ~data.is_test & ~last
     models = [model.take(last) for model in data.models]
+    truth = target.positions(data.truth)[last]
     best, most = None, -1.0
-    for prior in config.priors:
+    for number, prior in enumerate(config.priors):
+        if progress is not None:
+            progress(number, len(config.priors))
         kernels = _kernels(data.models, data.truth, fitted, target, prior, config)
         for exponent, sweeps in itertools.product(config.exponents, config.sweeps):
             setting = _Setting(prior, exponent, sweeps)
             options = setting.options(config)
             fusion = fuse_tables(models, target=target, weights=weights, kernel=kernels, **options)
-            right = _right_of(fusion.consensus.scores, target, data, last).mean()
+            right = (np.nan_to_num(fusion.consensus.scores).argmax(axis=1) == truth).mean()
             if right > most:
                 best, most = setting, right
     assert best is not None
@@ -168,53 +206,3 @@ def _alone(model: Predictions, target: LabelSpace) -> np.ndarray:
     scores = np.zeros((model.n_samples, len(target)))
     scores[:, target.positions(model.labels)] = np.nan_to_num(model.scores)
     return scores
-
-
-def _right(scores: np.ndarray, target: LabelSpace, data: LanguagesData) -> np.ndarray:
-    return (scores.max(axis=1) > 0) & (scores.argmax(axis=1) == target.positions(data.truth))
-
-
-def _right_of(
-    scores: np.ndarray, target: LabelSpace, data: LanguagesData, rows: np.ndarray
-) -> np.ndarray:
-    return np.nan_to_num(scores).argmax(axis=1) == target.positions(data.truth)[rows]
-
-
-def _standard_error(right: np.ndarray, truth: np.ndarray, seed: int) -> float:
-    """By bootstrap over languages, whose texts stand and fall together."""
-    each = np.array([right[truth == language].mean() for language in np.unique(truth)])
-    drawn = np.random.default_rng(seed).integers(len(each), size=(1000, len(each)))
-    return float(each[drawn].mean(axis=1).std())
-
-
-def write_report(record: dict[str, Any]) -> str:
-    """The record as a page of Markdown."""
-    rows = [
-        [rule, f"{found['test']:.3f}", f"{found['error']:.3f}"]
-        for rule, found in record["accuracy"].items()
-    ]
-    labels = record["n_labels"]
-    return (
-        "# Nine language detectors, nine label sets\n\n"
-        + table(["rule", "test", "standard error"], rows)
-        + "\n\n"
-        + _NOTE.format(**record, **record["chosen"])
-        + "\n\nDetectors and the number of languages they declare: "
-        + ", ".join(f"{name} {count}" for name, count in labels.items())
-        + ".\n"
-    )
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run, print the table and write ``languages.json`` and ``languages.md``."""
-    parser = argparse.ArgumentParser(
-        prog="python -m wassemble.experiments.languages",
-        description="Nine language detectors with nine label sets, fused by name.",
-    )
-    parser.add_argument("--out", type=Path, default=Path("reports"), help="folder for the report")
-    options = parser.parse_args(arguments)
-    return publish(lambda: run(Config()), write_report, options.out)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

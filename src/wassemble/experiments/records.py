@@ -2,34 +2,108 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import platform
-import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, fields, replace
 from importlib.metadata import version
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from wassemble._files import write_whole
+from wassemble.errors import fail
+from wassemble.experiments.catalogue import Experiment
+from wassemble.experiments.findings import plot_file, to_markdown
 
-__all__ = ["describe_machine", "publish", "table"]
+__all__ = ["configure", "describe_machine", "differences", "read_record", "reproduce"]
+
+Progress = Callable[[int, int], None] | None
+"""Called as ``progress(n_done, n_all)``."""
 
 
-def table(header: list[str], rows: list[list[str]]) -> str:
-    """Markdown table with aligned columns, first column to the left and the rest to the right."""
-    cells = [header, *rows]
-    widths = [max(len(row[i]) for row in cells) for i in range(len(header))]
+def reproduce(
+    experiment: Experiment,
+    out: Path,
+    *,
+    settings: Mapping[str, Any] | None = None,
+    again: bool = False,
+    progress: Progress = None,
+) -> dict[str, Any]:
+    """Run an experiment and write its record, page and plots into ``out``; the record.
 
-    def line(row: list[str]) -> str:
-        first, *rest = row
-        padded = [
-            first.ljust(widths[0]),
-            *(c.rjust(w) for c, w in zip(rest, widths[1:], strict=True)),
-        ]
-        return "| " + " | ".join(padded) + " |"
+    A record that the same code made with the same settings is not made again.
+    """
+    module = experiment.load()
+    config = configure(module.Config(), settings or {}, experiment.name)
+    made_by = _fingerprint(asdict(config))
+    known = None if again else read_record(experiment.name, out)
+    if known is not None and known["made_by"] == made_by:
+        return known | {"is_new": False}
+    started = time.perf_counter()
+    findings = module.run(config, progress)
+    record: dict[str, Any] = {
+        "name": experiment.name,
+        "title": experiment.title,
+        "paper": experiment.paper,
+        "command": f"wassemble reproduce {experiment.name}" + _flags(settings or {}),
+        "config": asdict(config),
+        "made_by": made_by,
+        "versions": describe_machine(),
+        "seconds": round(time.perf_counter() - started, 1),
+        "findings": findings.to_dict(),
+    }
+    record = json.loads(json.dumps(record, allow_nan=False))  # as it will be read
+    if findings.plots:
+        from wassemble.experiments.drawing import draw
 
-    rule = "|" + "|".join(["-" * (widths[0] + 2), *("-" * (w + 1) + ":" for w in widths[1:])]) + "|"
-    return "\n".join([line(header), rule, *(line(row) for row in rows)])
+        for plot in findings.plots:
+            draw(plot, out / plot_file(experiment.name, plot.name))
+    write_whole(out / f"{experiment.name}.md", to_markdown(record))
+    # Last: a record says that everything else is there.
+    write_whole(out / f"{experiment.name}.json", json.dumps(record, indent=1) + "\n")
+    return record | {"is_new": True}
+
+
+def read_record(name: str, folder: Path) -> dict[str, Any] | None:
+    """The record of an experiment, if there is one."""
+    path = folder / f"{name}.json"
+    if not path.is_file():
+        return None
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        found["made_by"], found["findings"]["tables"]
+    except (ValueError, KeyError, TypeError):
+        fail(f"{path} must be a record of an experiment; it is not.", hint="delete or move it")
+    return found
+
+
+def configure(config: Any, settings: Mapping[str, Any], name: str) -> Any:
+    """The config with some fields changed; values have the type of what they replace."""
+    known = {each.name: getattr(config, each.name) for each in fields(config)}
+    changes = {}
+    for key, value in settings.items():
+        if key not in known:
+            fail(f"a setting of {name!r} must be one of {', '.join(known) or 'none'}; got {key!r}.")
+        changes[key] = _like(known[key], value, f"{name}: {key}")
+    return replace(config, **changes)
+
+
+def _like(default: Any, value: Any, where: str) -> Any:
+    if isinstance(default, tuple):
+        values = value if isinstance(value, list | tuple) else [value]
+        return tuple(_like(default[0], each, where) for each in values)
+    if isinstance(default, float) and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if type(value) is not type(default):
+        fail(f"{where} must be like {default!r}; got {value!r}.")
+    return value
+
+
+def _flags(settings: Mapping[str, Any]) -> str:
+    return "".join(f" --set {key}={json.dumps(value)}" for key, value in settings.items())
 
 
 def describe_machine() -> dict[str, str]:
@@ -38,22 +112,34 @@ def describe_machine() -> dict[str, str]:
     return {"python": platform.python_version(), "machine": platform.machine(), **packages}
 
 
-def publish(
-    run: Callable[[], dict[str, Any]], write_report: Callable[[dict[str, Any]], str], out: Path
-) -> int:
-    """Run an experiment, write its record and report into ``out`` and print it; an exit code."""
-    try:
-        record = run()
-        report = write_report(record)
-        name = record["name"]
-        write_whole(out / f"{name}.json", json.dumps(record, indent=2) + "\n")
-        write_whole(out / f"{name}.md", report)
-    except (ValueError, OSError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print("interrupted: nothing was written", file=sys.stderr)
-        return 130
-    print(report)
-    print(f"report: {out / f'{name}.md'}", file=sys.stderr)
-    return 0
+def _fingerprint(config: dict[str, Any]) -> str:
+    """Of the settings and of every line of the package."""
+    digest = hashlib.sha256(json.dumps(config, sort_keys=True, default=list).encode())
+    root = Path(str(files("wassemble")))
+    for path in sorted(root.rglob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def differences(found: Any, pinned: Any, *, tolerance: float = 1e-6, where: str = "") -> list[str]:
+    """Where two records' findings are not the same, in words; numbers within ``tolerance``."""
+    if isinstance(pinned, Mapping) and isinstance(found, Mapping):
+        keys = [*pinned, *(key for key in found if key not in pinned)]
+        return [
+            line
+            for key in keys
+            for line in differences(
+                found.get(key), pinned.get(key), tolerance=tolerance, where=f"{where}/{key}"
+            )
+        ]
+    if isinstance(pinned, list) and isinstance(found, list) and len(pinned) == len(found):
+        pairs = enumerate(zip(found, pinned, strict=True))
+        return [
+            line
+            for i, (a, b) in pairs
+            for line in differences(a, b, tolerance=tolerance, where=f"{where}[{i}]")
+        ]
+    is_number = isinstance(found, int | float) and isinstance(pinned, int | float)
+    if is_number and abs(found - pinned) <= tolerance * max(1, abs(pinned)):
+        return []
+    return [] if found == pinned else [f"{where}: {found!r}, pinned {pinned!r}"]

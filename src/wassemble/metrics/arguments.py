@@ -19,6 +19,7 @@ __all__ = [
     "read_answers",
     "read_cost",
     "read_label_truth",
+    "read_masses",
     "read_rows",
     "read_scores",
     "read_truth",
@@ -39,14 +40,19 @@ def read_scores(scores: Any, name: str = "scores") -> np.ndarray:
 
 def read_rows(histograms: Any, name: str) -> tuple[np.ndarray, tuple[int, ...]]:
     """Histograms of shape (..., n_labels) as rows that sum to 1 or 0, and the leading shape."""
-    array = detached(as_float_array(histograms, name))
+    rows, shape = read_masses(histograms, name)
+    return divide_rows(rows), shape
+
+
+def read_masses(scores: Any, name: str) -> tuple[np.ndarray, tuple[int, ...]]:
+    """Scores of shape (..., n_labels), of any mass, as rows, and the leading shape."""
+    array = detached(as_float_array(scores, name))
     if array.ndim == 0 or array.shape[-1] == 0:
         fail(
             f"`{name}` must have shape (..., n_labels), with at least one label;"
             f" got shape {array.shape}."
         )
-    rows = array.reshape(-1, array.shape[-1])
-    return divide_rows(_without_nan(rows, name)), array.shape[:-1]
+    return _without_nan(array.reshape(-1, array.shape[-1]), name), array.shape[:-1]
 
 
 def _without_nan(array: np.ndarray, name: str) -> np.ndarray:

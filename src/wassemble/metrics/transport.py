@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,12 @@ from scipy.optimize import linprog
 from wassemble._arrays import log_of, log_quotient
 from wassemble._checks import check_positive_number, fail
 from wassemble.errors import ConvergenceWarning
-from wassemble.kernels import DenseKernel, kernel_from_cost
+from wassemble.kernels import DenseKernel, Kernel, kernel_from_cost
 from wassemble.metrics.arguments import read_cost, read_rows
 
-__all__ = ["wasserstein_distance"]
+__all__ = ["find_scalings", "read_pairs", "wasserstein_distance", "warn_unsettled"]
+
+Reader = Callable[[Any, str], tuple[np.ndarray, tuple[int, ...]]]
 
 _MAX_PAIRS = 250_000
 """Pairs of labels in an exact problem: 500 x 500 take a few seconds."""
@@ -55,16 +58,7 @@ def wasserstein_distance(
     >>> float(wasserstein_distance([0.5, 0.5, 0], [0, 0.5, 0.5], [[0, 1, 2], [1, 0, 1], [2, 1, 0]]))
     1.0
     """
-    sources, shape = read_rows(first, "first")
-    targets, other = read_rows(second, "second")
-    matrix = read_cost(cost)
-    if shape != other:
-        fail(f"`first` and `second` must hold as many histograms; got {shape} and {other}.")
-    if matrix.shape != (sources.shape[1], targets.shape[1]):
-        fail(
-            "`cost` must have a row for each label of `first` and a column for each of `second`,"
-            f" shape {(sources.shape[1], targets.shape[1])}; got {matrix.shape}."
-        )
+    sources, targets, matrix, shape = read_pairs(first, second, cost)
     distances = np.full(len(sources), np.nan)
     rows = np.flatnonzero(sources.any(axis=1) & targets.any(axis=1))
     if epsilon is None:
@@ -113,17 +107,10 @@ def _entropic(
         part = slice(start, start + _N_ROWS)
         source, target = sources[part], targets[part]
         log_source, log_target = log_of(source), log_of(target)
-        log_kv = kernel.log_apply(np.zeros_like(target))
-        for _ in range(_MAX_ITERATIONS):
-            log_u = log_quotient(log_source, log_kv)
-            log_v = log_quotient(log_target, kernel.log_apply_transpose(log_u))
-            log_kv = kernel.log_apply(log_v)
-            moved = np.exp(log_u + log_kv)
-            residual = float(np.abs(moved - source).sum(axis=1).max())
-            if residual <= _TOLERANCE:
-                break
+        log_u, log_v, residual = find_scalings(source, target, kernel)
         worst = max(worst, residual)
         # Altschuler et al., algorithm 2: shrink what is too large, then add what is missing.
+        moved = np.exp(log_u + kernel.log_apply(log_v))
         log_u = log_u + np.minimum(log_quotient(log_source, log_of(moved)), 0)
         arrived = np.exp(log_v + kernel.log_apply_transpose(log_u))
         log_v = log_v + np.minimum(log_quotient(log_target, log_of(arrived)), 0)
@@ -132,12 +119,57 @@ def _entropic(
         left = rest.sum(axis=1)
         added = np.einsum("st,st->s", rest @ cost, due) / np.where(left > 0, left, 1)
         distances[part] = np.exp(log_u + costed.log_apply(log_v)).sum(axis=1) + added
-    if worst > _TOLERANCE:
+    warn_unsettled(worst, "made exact, they give upper bounds of the exact distances all the same")
+    return distances
+
+
+def find_scalings(
+    sources: np.ndarray, targets: np.ndarray, kernel: Kernel, exponent: float = 1.0
+) -> tuple[np.ndarray, np.ndarray, float]:
+    """Logs of the scalings u and v of entropic couplings, and how far u is from settled.
+
+    ``exponent`` is 1 for balanced mass, else mass_penalty / (mass_penalty + epsilon). The
+    target marginals are right; the residual is by how much the worst source marginal is
+    off, L1 and relative to its mass.
+    """
+    log_source, log_target = log_of(sources), log_of(targets)
+    totals = sources.sum(axis=1)
+    log_u = exponent * log_quotient(log_source, kernel.log_apply(np.zeros_like(targets)))
+    for _ in range(_MAX_ITERATIONS):
+        log_v = exponent * log_quotient(log_target, kernel.log_apply_transpose(log_u))
+        log_kv = kernel.log_apply(log_v)
+        settled = exponent * log_quotient(log_source, log_kv)
+        off = np.abs(np.exp(log_u + log_kv) - np.exp(settled + log_kv)).sum(axis=1)
+        residual = float((off / totals).max())
+        if residual <= _TOLERANCE:
+            break
+        log_u = settled
+    return log_u, log_v, residual
+
+
+def warn_unsettled(residual: float, consequence: str) -> None:
+    """Warn if scalings stopped before they settled."""
+    if residual > _TOLERANCE:
         warnings.warn(
             f"entropic distances did not settle in {_MAX_ITERATIONS} sweeps (marginals off by up"
-            f" to {worst:.1g} before they were made exact); they are upper bounds of the exact"
-            " distances all the same.",
+            f" to {residual:.1g}); {consequence}.",
             ConvergenceWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
-    return distances
+
+
+def read_pairs(
+    first: Any, second: Any, cost: Any, read: Reader = read_rows
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, tuple[int, ...]]:
+    """Rows of both sides, the cost between their labels, and the leading shape."""
+    sources, shape = read(first, "first")
+    targets, other = read(second, "second")
+    matrix = read_cost(cost)
+    if shape != other:
+        fail(f"`first` and `second` must hold as many histograms; got {shape} and {other}.")
+    if matrix.shape != (sources.shape[1], targets.shape[1]):
+        fail(
+            "`cost` must have a row for each label of `first` and a column for each of `second`,"
+            f" shape {(sources.shape[1], targets.shape[1])}; got {matrix.shape}."
+        )
+    return sources, targets, matrix, shape

@@ -26,7 +26,8 @@ def draw_sweep(record: dict[str, Any]) -> Plot | None:
     sweep = record["sweep"]
     if "omitted" in sweep:
         return None
-    panels = [("score", record["headline"]["metric"], CHOSEN), ("entropy", "entropy", PURPLE)]
+    color = CHOSEN if sweep["is_chosen"] else PURPLE
+    panels = [("score", record["headline"]["metric"], color), ("entropy", "entropy", GREY)]
     if sweep["points"][0]["distance_to_identity"] is not None:
         panels.append(("distance_to_identity", "|K - I|", TEAL))
     figure = new_panels(len(panels))

@@ -97,15 +97,15 @@ def draw_gains(record: dict[str, Any]) -> Plot | None:
     rows = [*gains.get("gained", []), *reversed(gains.get("lost", []))]
     if not rows:
         return None
+    digits = 3 if max(abs(row["gain"]) for row in rows) > 0.02 else 4
     figure = new_figure()
     figure.add_bar(
         x=[row["gain"] for row in rows],
         y=[-place for place in range(len(rows))],
         orientation="h",
         marker={"color": [GREEN if row["gain"] > 0 else RED for row in rows]},
-        text=[f"{row['gain']:+.3f}" for row in rows],
-        textposition="auto",
-        insidetextfont={"color": "#ffffff"},
+        text=[f"{row['gain']:+.{digits}f}" for row in rows],
+        textposition="outside",
         hoverinfo="text",
         hovertext=[
             f"{shown(row['label'])}: {row['chosen']:.3f} against {row['simple']:.3f},"
@@ -114,9 +114,9 @@ def draw_gains(record: dict[str, Any]) -> Plot | None:
         ],
     )
     ticks = {"tickvals": [-p for p in range(len(rows))]}
-    # Room for figures that do not fit into their bars.
+    # Room for the figures beside their bars, on a phone as well.
     low, high = min(0, *(row["gain"] for row in rows)), max(0, *(row["gain"] for row in rows))
-    ends = [low - 0.28 * (high - low) * (low < 0), high + 0.15 * (high - low) * (high > 0)]
+    ends = [low - 0.36 * (high - low) * (low < 0), high + 0.36 * (high - low) * (high > 0)]
     return finish(
         figure,
         70 + 22 * len(rows),

@@ -26,7 +26,7 @@ def draw_leaderboard(record: dict[str, Any]) -> Plot:
     low, high = _range(record)
     figure = new_figure()
     for name, own, marker in _by_sort(rows):
-        _intervals(figure, [row for row in own if row["test"]["high"] >= low], name, marker)
+        _intervals(figure, [row for row in own if row["test"]["score"] >= low], name, marker)
     seen = [row for row in rows if row["validation"]["score"] >= low]
     figure.add_scatter(
         x=[row["validation"]["score"] for row in seen],
@@ -37,24 +37,24 @@ def draw_leaderboard(record: dict[str, Any]) -> Plot:
         hoverinfo="text",
         hovertext=[_said(row) for row in seen],
     )
-    far = [row for row in rows if row["test"] is not None and row["test"]["high"] < low]
+    far = [row for row in rows if row["test"] is not None and row["test"]["score"] < low]
     figure.add_scatter(
-        x=[low for _ in far],
+        x=[low + 0.01 * (high - low) for _ in far],
         y=[row["place"] for row in far],
         mode="markers+text",
-        text=[f" {row['test']['score']:.3f}, off to the left" for row in far],
+        text=[f" {row['test']['score']:.3f}" for row in far],
         textposition="middle right",
         showlegend=False,
         marker={"color": GREY, "symbol": "triangle-left", "size": 10},
-        cliponaxis=False,
         hoverinfo="text",
         hovertext=[_said(row) for row in far],
     )
     places = [row["place"] for row in rows]
     names = [wrap(row["name"], 42) for row in rows]
+    most_lines = 1 + max(name.count("<br>") for name in names)
     plot = finish(
         figure,
-        90 + 36 * len(rows),
+        90 + max(36, 16 * most_lines) * len(rows),
         margin={"l": 48, "r": 16, "t": 12, "b": 44},
         xaxis={"range": [low, high], "title": {"text": shown(record["headline"]["metric"])}},
         yaxis={
@@ -66,7 +66,7 @@ def draw_leaderboard(record: dict[str, Any]) -> Plot:
     )
     # On a phone the names stand above the marks.
     plot["narrow"] = {
-        "height": 110 + 56 * len(rows),
+        "height": 110 + (28 + 14 * most_lines) * len(rows),
         "margin": {"l": 8, "r": 12, "t": 12, "b": 44},
         "yaxis": {"range": [-len(rows) + 0.6, 0.8], "visible": False, "automargin": False},
         "annotations": [
@@ -150,7 +150,8 @@ def draw_time(record: dict[str, Any]) -> Plot:
     """The metric on test over the time of each rule."""
     figure = new_figure()
     low, high = _range(record)
-    for name, rows, marker in _by_sort(record["leaderboard"]["rows"]):
+    for name, own, marker in _by_sort(record["leaderboard"]["rows"]):
+        rows = [row for row in own if row["test"]["score"] >= low]
         figure.add_scatter(
             x=[row["microseconds"] for row in rows],
             y=[row["test"]["score"] for row in rows],
@@ -222,14 +223,21 @@ def draw_label_weights(record: dict[str, Any]) -> Plot | None:
         ],
         colorbar={"orientation": "h", "thickness": 10, "y": 1, "yanchor": "bottom"},
     )
-    return finish(
+    plot = finish(
         figure,
         150 + 18 * len(labels),
         margin={"l": 48, "r": 12, "t": 40, "b": 44},
-        xaxis={"tickvals": list(range(len(models))), "ticktext": [short(m, 16) for m in models]},
+        xaxis={
+            "tickvals": list(range(len(models))),
+            "ticktext": [short(m, 16) for m in models],
+            "showgrid": False,
+        },
         yaxis={
+            "showgrid": False,
             "tickvals": list(range(len(labels))),
             "ticktext": [short(label) for label in labels],
             "autorange": "reversed",
         },
     )
+    plot["narrow"] = {"xaxis": {"tickangle": -90}}
+    return plot

@@ -1,0 +1,141 @@
+"""`wassemble reproduce`: the paper's experiments on real data; `wassemble data`: what is there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from wassemble.cli.console import print_json, print_table, progress_bar, talk
+from wassemble.cli.options import output_options
+
+__all__ = ["data", "reproduce"]
+
+
+@click.command(short_help="Run the paper's experiments on real data.")
+@click.argument("names", nargs=-1, required=True, metavar="list|all|NAME...")
+@click.option("--out", type=click.Path(path_type=Path), default="reports", show_default=True)
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change a setting.")
+@click.option("--again", is_flag=True, help="Run even what has a record already.")
+@output_options
+def reproduce(
+    names: tuple[str, ...],
+    out: Path,
+    settings: tuple[str, ...],
+    again: bool,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Run experiments by NAME, or all of them, and write what was found into --out.
+
+    Each writes a record (NAME.json), a page (NAME.md) and plots; results.html has them all.
+    What was made by the same code and settings is not made again, so a run that was cut off
+    goes on where it stopped. `all` leaves out captioning-*, which need trained captioners.
+
+    \b
+    wassemble reproduce list
+    wassemble reproduce attributes --set epsilon=0.5
+    wassemble reproduce all --out reports
+    """
+    from wassemble.experiments.catalogue import EXPERIMENTS, find_experiment
+    from wassemble.experiments.findings import to_markdown
+    from wassemble.experiments.page import read_records, write_html
+    from wassemble.experiments.records import reproduce as run
+
+    if names == ("list",):
+        _show_list(out, as_json=as_json)
+        return
+    chosen = [each for each in EXPERIMENTS.values() if not each.is_captioning]
+    if names != ("all",):
+        chosen = [find_experiment(name) for name in names]
+    changes = _read_settings(settings)
+    if changes and len(chosen) > 1:
+        raise click.UsageError("--set goes with one experiment.")
+    records = []
+    for number, experiment in enumerate(chosen, start=1):
+        title = f"{number}/{len(chosen)} {experiment.name}"
+        with progress_bar(title, quiet=quiet) as progress:
+            record = run(experiment, out, settings=changes, again=again, progress=progress)
+        note = f"{record['seconds']:.1f} s" if record.pop("is_new") else "made before"
+        talk(f"{title}: {note}", quiet=quiet)
+        records.append(record)
+        if not as_json:
+            click.echo(to_markdown(record))
+    if as_json:
+        print_json(records if len(records) > 1 else records[0])
+    page = write_html(read_records(out), out)
+    talk(f"wrote a record and a page of each, and all that is there to {page}", quiet=quiet)
+
+
+def _show_list(out: Path, *, as_json: bool) -> None:
+    from wassemble.experiments.catalogue import EXPERIMENTS
+
+    rows = [
+        {
+            "name": each.name,
+            "title": each.title,
+            "paper": each.paper,
+            "record": (out / f"{each.name}.json").is_file(),
+        }
+        for each in EXPERIMENTS.values()
+    ]
+    if as_json:
+        print_json(rows)
+        return
+    print_table(
+        ["name", "title", "in the paper", f"record in {out}"],
+        [[r["name"], r["title"], r["paper"], "yes" if r["record"] else ""] for r in rows],
+    )
+
+
+def _read_settings(settings: tuple[str, ...]) -> dict[str, Any]:
+    import json
+
+    found = {}
+    for each in settings:
+        key, is_there, value = each.partition("=")
+        if not is_there:
+            raise click.UsageError(f"--set must be KEY=VALUE; got {each!r}.")
+        try:
+            found[key.strip().replace("-", "_")] = json.loads(value)
+        except ValueError:
+            found[key.strip().replace("-", "_")] = value
+    return found
+
+
+@click.group(short_help="Data sets of the repository.")
+def data() -> None:
+    """Data sets that experiments use, where they come from, and whether they are there.
+
+    \b
+    wassemble data list
+    """
+
+
+@data.command("list", short_help="What is there.")
+@output_options
+def list_files(as_json: bool, quiet: bool) -> None:
+    """List every data file of the manifest, with its size, licence and whether it is whole."""
+    from dataclasses import asdict
+
+    from wassemble.inputs.datasets import check_data, data_folder, list_data
+
+    found = [(each, check_data(each)) for each in list_data()]
+    if as_json:
+        print_json([asdict(each) | {"is_whole": whole} for each, whole in found])
+        return
+    print_table(
+        ["file", "kB", "there", "licence", "what"],
+        [
+            [
+                each.file,
+                f"{each.bytes / 1000:,.0f}",
+                "yes" if whole else "NO",
+                each.licence,
+                each.what,
+            ]
+            for each, whole in found
+        ],
+    )
+    talk(f"folder: {data_folder()}", quiet=quiet)

@@ -1,0 +1,102 @@
+"""The network of a captioner: an LSTM that looks at the cells of a picture before each word.
+
+Soft attention as in Xu et al. 2015, with the word vectors shared between input and output.
+Torch is imported here, so that nothing else imports this file before it is needed.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+__all__ = ["CaptionerNetwork", "NetworkState"]
+
+
+class NetworkState(NamedTuple):
+    """What a network remembers: one row for each unfinished sentence."""
+
+    hidden: Tensor  # (n_rows, n_units)
+    memory: Tensor  # (n_rows, n_units)
+    cells: Tensor  # (n_rows, n_cells, n_units)
+    keys: Tensor  # (n_rows, n_cells, n_units // 2)
+
+    def take(self, rows: Tensor | slice) -> NetworkState:
+        """The given rows."""
+        return NetworkState(*(part[rows] for part in self))
+
+
+class CaptionerNetwork(nn.Module):
+    """Logits of the next word from a picture's cells and the words so far.
+
+    Parameters
+    ----------
+    n_words, n_features : int
+        Size of the vocabulary and of a cell's features.
+    n_units, n_embedding : int
+        Size of the LSTM's state and of a word's vector.
+    dropout : float
+        Share of the inputs and outputs of the LSTM that a training step leaves out.
+    """
+
+    def __init__(
+        self, n_words: int, n_features: int, n_units: int, n_embedding: int, dropout: float
+    ) -> None:
+        super().__init__()
+        self.words = nn.Embedding(n_words, n_embedding)
+        self.cells = nn.Linear(n_features, n_units)
+        self.first = nn.Linear(n_units, 2 * n_units)
+        self.key = nn.Linear(n_units, n_units // 2)
+        self.query = nn.Linear(n_units, n_units // 2, bias=False)
+        self.relevance = nn.Linear(n_units // 2, 1, bias=False)
+        self.lstm = nn.LSTMCell(n_embedding + n_units, n_units)
+        self.output = nn.Linear(2 * n_units, n_embedding)
+        self.word_bias = nn.Parameter(torch.zeros(n_words))
+        self.dropout = nn.Dropout(dropout)
+        nn.init.uniform_(self.words.weight, -0.1, 0.1)
+
+    def start(self, features: Tensor) -> NetworkState:
+        """State before the first word, from features of shape (n_rows, n_cells, n_features)."""
+        cells = self.dropout(torch.relu(self.cells(features)))
+        hidden, memory = torch.tanh(self.first(cells.mean(dim=1))).chunk(2, dim=1)
+        return NetworkState(hidden, memory, cells, self.key(cells))
+
+    def step(self, state: NetworkState, words: Tensor) -> tuple[Tensor, NetworkState]:
+        """Summary of what was read and seen, one word per row, and the state; see `logits`."""
+        query = self.query(state.hidden)[:, None]
+        attention = self.relevance(torch.tanh(state.keys + query)).softmax(dim=1)
+        seen = (attention * state.cells).sum(dim=1)
+        read = torch.cat([self.dropout(self.words(words)), seen], dim=1)
+        hidden, memory = self.lstm(read, (state.hidden, state.memory))
+        return torch.cat([hidden, seen], dim=1), state._replace(hidden=hidden, memory=memory)
+
+    def logits(self, summary: Tensor) -> Tensor:
+        """Logits of the next word, (n_rows, n_words)."""
+        meaning = self.output(self.dropout(summary))
+        return nn.functional.linear(self.dropout(meaning), self.words.weight, self.word_bias)
+
+    def forward(self, state: NetworkState, words: Tensor, lengths: Tensor) -> Tensor:
+        """Logits after each word of given sentences.
+
+        Parameters
+        ----------
+        state : NetworkState
+            One row per sentence.
+        words : Tensor of shape (n_steps, n_rows)
+            What is read at each step.
+        lengths : Tensor of shape (n_rows,)
+            Number of steps of each sentence, in falling order, so that sentences that have
+            ended are the last rows and are left out.
+
+        Returns
+        -------
+        logits : Tensor of shape (lengths.sum(), n_words)
+            The rows of the first step, then those of the second, and so on.
+        """
+        summaries = []
+        for at in range(int(lengths[0])):
+            n_rows = int((lengths > at).sum())
+            summary, state = self.step(state.take(slice(n_rows)), words[at, :n_rows])
+            summaries.append(summary)
+        return self.logits(torch.cat(summaries))

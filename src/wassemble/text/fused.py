@@ -1,0 +1,196 @@
+"""Several next-word models that look like one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from wassemble._checks import check_count, check_tolerance, fail
+from wassemble.labels import LabelSpace
+from wassemble.solvers import Balanced, MassRule, solve_barycenter
+from wassemble.text.models import NextWordModel
+from wassemble.text.vocabulary import Vocabulary
+from wassemble.text.word_fusion import FusedWords, Rule, WordFusion
+from wassemble.text.word_kernels import words_to_read
+from wassemble.text.word_sets import WordSets
+
+__all__ = ["FusedNextWord", "FusedState", "StepAccount"]
+
+
+@dataclass(frozen=True)
+class FusedState:
+    """States of the models, and what the fusion carries from step to step."""
+
+    states: list[Any]
+    items: np.ndarray  # (n_rows,): the item of the context that each row belongs to
+    log_v: np.ndarray | None  # (n_models, n_rows, n_words): scalings of the last step
+
+
+@dataclass
+class StepAccount:
+    """What fusing cost and left out, over all rows of all steps so far.
+
+    Attributes
+    ----------
+    n_rows, n_converged : int
+        Rows fused, and those that converged.
+    n_sweeps : int
+        Sweeps of all rows.
+    most_dropped : float
+        Largest share of a model's mass that ``n_top`` left out of a row.
+    """
+
+    n_rows: int = 0
+    n_converged: int = 0
+    n_sweeps: int = 0
+    most_dropped: float = 0.0
+    _dropped: float = field(default=0.0, repr=False)
+
+    @property
+    def mean_dropped(self) -> float:
+        """Mean over rows of the share that the model hit hardest lost."""
+        return self._dropped / max(self.n_rows, 1)
+
+    @property
+    def mean_sweeps(self) -> float:
+        """Sweeps of a row, on average."""
+        return self.n_sweeps / max(self.n_rows, 1)
+
+    def add(self, step: FusedWords) -> None:
+        """Count a step."""
+        self.n_rows += len(step.converged)
+        self.n_converged += int(step.converged.sum())
+        self.n_sweeps += int(step.n_iterations.sum())
+        self.most_dropped = max(self.most_dropped, float(step.dropped_mass.max(initial=0)))
+        self._dropped += float(step.dropped_mass.sum())
+
+
+class FusedNextWord:
+    """Several next-word models as one `NextWordModel`: at each step their histograms are fused.
+
+    A search does not know that there are several.
+
+    Parameters
+    ----------
+    models : sequence of NextWordModel
+    kernel : LabelledKernel, Kernel, array or sparse matrix, or one per model; optional
+        How similar each word of a model is to each word of the consensus. With names, it
+        is matched by them. Special words, digits and punctuation always keep to
+        themselves. Without a kernel, words are similar to themselves alone.
+    rule : callable
+        `solve_barycenter`, or a mean: `arithmetic_mean`, `geometric_mean`. With a kernel, a
+        mean is taken of what each model alone sends through it.
+    weights : array of shape (n_models,) or (n_models, n_words), optional
+        On the simplex over models; uniform if not given. On words that a model's kernel
+        cannot reach the other models decide.
+    mass : Balanced or Unbalanced
+    debias : bool
+    max_iterations, tolerance
+        As in `solve_barycenter`. A word is chosen by its rank: less than there will do.
+    n_top : int, optional
+        Only this many words take part in a step: those that some model finds most likely
+        for some unfinished sentence of an item. `account` says what that dropped.
+    warm_start : bool
+        Start each step from the scalings of the last. It changes no converged answer.
+        Needs a tolerance.
+    target : Vocabulary, optional
+        Words of the consensus; all words of all models if not given.
+
+    Attributes
+    ----------
+    vocabulary : Vocabulary
+    account : StepAccount
+
+    Examples
+    --------
+    >>> from wassemble.text import NGramModel, beam_search
+    >>> models = [
+    ...     NGramModel.fit([["a", "cat", "sleeps"]], order=2),
+    ...     NGramModel.fit([["a", "cat", "purrs"], ["a", "dog", "sleeps"]], order=2),
+    ... ]
+    >>> fused = FusedNextWord(models)
+    >>> beam_search(fused, [None], length_power=1)[0][0].text
+    'a cat sleeps'
+    """
+
+    def __init__(
+        self,
+        models: Sequence[NextWordModel],
+        *,
+        kernel: Any = None,
+        rule: Callable[..., Any] = solve_barycenter,
+        weights: Any = None,
+        mass: MassRule = Balanced(),
+        debias: bool = False,
+        max_iterations: int = 200,
+        tolerance: float | None = 1e-4,
+        n_top: int | None = None,
+        warm_start: bool = False,
+        target: Vocabulary | None = None,
+    ) -> None:
+        self.models = list(models)
+        if not self.models:
+            fail("`models` must hold at least one model; got none.")
+        vocabularies = [model.vocabulary for model in self.models]
+        self.vocabulary = _union(vocabularies) if target is None else target
+        check_count(max_iterations, "max_iterations")
+        if warm_start and (check_tolerance(tolerance) is None or rule is not solve_barycenter):
+            fail(
+                "`warm_start` must go with a barycenter and a tolerance: after a fixed number of"
+                " sweeps it would change the answer."
+            )
+        if rule is not solve_barycenter and (debias or not isinstance(mass, Balanced)):
+            fail("`mass` and `debias` must go with the barycenter; got a mean.")
+        self._warm_start = warm_start
+        sets = WordSets(vocabularies, self.vocabulary, kernel, weights)
+        n_top = None if n_top is None else check_count(n_top, "n_top")
+        self.fusion = WordFusion(sets, Rule(rule, mass, debias, max_iterations, tolerance), n_top)
+        self._reads = [
+            words_to_read(own, vocabulary, self.vocabulary)
+            for own, vocabulary in zip(sets.kernels, vocabularies, strict=True)
+        ]
+        self.account = StepAccount()
+
+    def start(self, context: Any) -> FusedState:
+        """States of all models for the same context, one row for each of its items."""
+        states = [model.start(context) for model in self.models]
+        return FusedState(states, np.arange(len(context)), None)
+
+    def step(self, state: FusedState, words: np.ndarray) -> tuple[np.ndarray, FusedState]:
+        """Fused log probabilities of the next word, and the state after ``words``."""
+        logs, states = self.step_models(state.states, words)
+        step = self.fusion.fuse(logs, state.items, state.log_v, keep_scalings=self._warm_start)
+        self.account.add(step)
+        return step.log_probabilities, FusedState(states, state.items, step.log_v)
+
+    def step_models(
+        self, states: Sequence[Any], words: np.ndarray
+    ) -> tuple[list[np.ndarray], list[Any]]:
+        """What each model says after ``words`` of the consensus, and the models' states."""
+        steps = [
+            model.step(state, reads[words])
+            for model, state, reads in zip(self.models, states, self._reads, strict=True)
+        ]
+        return [logs for logs, _ in steps], [state for _, state in steps]
+
+    def reorder(self, state: FusedState, rows: np.ndarray) -> FusedState:
+        """State with the rows ``rows``."""
+        states = [m.reorder(s, rows) for m, s in zip(self.models, state.states, strict=True)]
+        log_v = None if state.log_v is None else state.log_v[:, rows]
+        return FusedState(states, state.items[rows], log_v)
+
+
+def _union(vocabularies: Sequence[Vocabulary]) -> Vocabulary:
+    """All words of all models, with the first model's special words for those of every model."""
+    first = vocabularies[0]
+    if all(vocabulary == first for vocabulary in vocabularies):
+        return first
+    others = (
+        [word for word in vocabulary.words if word not in vocabulary.special]
+        for vocabulary in vocabularies[1:]
+    )
+    words = LabelSpace.union(first.words, *others)
+    return Vocabulary(words, first.start, first.end, first.unknown)

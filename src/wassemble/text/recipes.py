@@ -1,0 +1,96 @@
+"""How each captioner is trained: its size, words, objective and seed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from wassemble.text.vocabulary import Vocabulary
+
+__all__ = ["RECIPES", "Recipe"]
+
+_N_ALWAYS = 100
+"""The most frequent words are in every vocabulary: without "a" and "of" nothing is said."""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Everything that a trained captioner depends on, besides the data.
+
+    Attributes
+    ----------
+    n_units, n_embedding : int
+        Size of the LSTM's state and of a word's vector.
+    begin_from : str
+        Name of the captioner whose weights are the first ones. Given, the objective is
+        self-critical: the CIDEr of sampled captions (Rennie et al. 2017). Else it is the
+        cross-entropy of the references.
+    label_smoothing : float
+        Share of each target's mass that goes to all words alike.
+    n_frequent : int
+        Only this many of the most frequent words; 0 for all.
+    share_missing : float
+        Share of the words beyond the 100 most frequent that is left out, at random.
+    max_epochs, patience : int
+        Passes over the training images; passes without a better validation CIDEr at which
+        training stops.
+    """
+
+    name: str
+    seed: int
+    n_units: int
+    n_embedding: int
+    begin_from: str = ""
+    label_smoothing: float = 0.0
+    n_frequent: int = 0
+    share_missing: float = 0.0
+    dropout: float = 0.4
+    learning_rate: float = 2e-3
+    decay: float = 0.85
+    max_epochs: int = 8
+    patience: int = 2
+
+    def choose_words(self, words: tuple[str, ...]) -> Vocabulary:
+        """The vocabulary, from words in the order of their frequency."""
+        if self.n_frequent:
+            words = words[: self.n_frequent]
+        rng = np.random.default_rng(self.seed)
+        is_kept = rng.random(len(words)) >= self.share_missing
+        is_kept[:_N_ALWAYS] = True
+        kept = [word for word, keep in zip(words, is_kept, strict=True) if keep]
+        return Vocabulary(["<end>", "<unk>", *kept])
+
+
+RECIPES = {
+    recipe.name: recipe
+    for recipe in (
+        # The five that the experiments fuse.
+        Recipe("cross-entropy", seed=1, n_units=256, n_embedding=200),
+        Recipe("cross-entropy-wide", seed=2, n_units=320, n_embedding=160),
+        Recipe("smoothed", seed=3, n_units=256, n_embedding=200, label_smoothing=0.1),
+        Recipe(
+            "self-critical",
+            seed=4,
+            n_units=256,
+            n_embedding=200,
+            begin_from="cross-entropy",
+            learning_rate=3e-4,
+            max_epochs=4,
+        ),
+        Recipe(
+            "self-critical-smoothed",
+            seed=5,
+            n_units=256,
+            n_embedding=200,
+            begin_from="smoothed",
+            learning_rate=3e-4,
+            max_epochs=4,
+        ),
+        # Two with other words.
+        Recipe("frequent-words", seed=6, n_units=256, n_embedding=200, n_frequent=1200),
+        Recipe("missing-words", seed=7, n_units=256, n_embedding=200, share_missing=0.2),
+        # For tests.
+        Recipe("tiny", seed=8, n_units=32, n_embedding=32, n_frequent=300, dropout=0.1),
+    )
+}

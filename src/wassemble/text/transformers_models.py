@@ -1,0 +1,198 @@
+"""Models of Hugging Face transformers as next-word models, from a local folder.
+
+Nothing is ever downloaded, and weights are read from safetensors files alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from wassemble._checks import fail
+from wassemble._extras import load_extra
+from wassemble.text.torch_models import log_softmax, select_rows
+from wassemble.text.vocabulary import Vocabulary
+
+__all__ = ["CausalNextWord", "EncoderDecoderNextWord"]
+
+_PURPOSE = "A model of Hugging Face transformers"
+
+
+@dataclass(frozen=True)
+class _State:
+    """What a step needs beside the words; every tensor has a row for each row."""
+
+    cache: tuple[Any, ...]  # keys and values of each layer; none before the first step
+    mask: Any  # (n_rows, n_read): 1 for words, 0 for padding; of the encoder, if there is one
+    encoded: Any = None  # (n_rows, n_read, n_units): what the encoder made of the context
+    prompts: Any = None  # (n_rows, n_read): words to read with the first one
+
+
+class _Transformer:
+    """What both kinds of models share."""
+
+    def __init__(self, model: Any, vocabulary: Vocabulary) -> None:
+        self._torch = load_extra("torch", "text", purpose=_PURPOSE)
+        self._library = load_extra("transformers", "text", purpose=_PURPOSE)
+        self._model = model.eval()
+        self.vocabulary = vocabulary
+        n_logits = model.config.get_text_config(decoder=True).vocab_size
+        if len(vocabulary) > n_logits:
+            fail(
+                f"the vocabulary must have at most the model's {n_logits} words;"
+                f" got {len(vocabulary)}."
+            )
+
+    def reorder(self, state: _State, rows: np.ndarray) -> _State:
+        """State with the rows ``rows``."""
+        index = self._torch.as_tensor(rows)
+        parts = (state.cache, state.mask, state.encoded, state.prompts)
+        return _State(*(select_rows(part, index, 0) for part in parts))
+
+    def _encode(self, texts: Any) -> tuple[Any, Any]:
+        """Numbers of the words of each text, padded on the left, and where words are."""
+        numbers = [self.vocabulary.encode(text) for text in texts]
+        width = max((len(row) for row in numbers), default=0)
+        padded = np.zeros((len(numbers), width), dtype=np.int64)
+        mask = np.zeros_like(padded)
+        for row, text in enumerate(numbers):
+            padded[row, width - len(text) :] = text
+            mask[row, width - len(text) :] = 1
+        return self._torch.as_tensor(padded), self._torch.as_tensor(mask)
+
+    def _read(self, output: Any) -> tuple[np.ndarray, tuple[Any, ...]]:
+        """Log probabilities of the next word, and the cache as plain tensors.
+
+        Logits beyond the vocabulary are padding of the model's table.
+        """
+        logs = log_softmax(output.logits[:, -1, : len(self.vocabulary)])
+        return logs, tuple(tuple(layer) for layer in output.past_key_values)
+
+
+class CausalNextWord(_Transformer):
+    """A causal language model as a `NextWordModel`.
+
+    Each item of the context is a list of words that the sentence goes on from, read after
+    the vocabulary's start word; an empty list starts anew.
+
+    Parameters
+    ----------
+    model : transformers.PreTrainedModel
+    vocabulary : Vocabulary
+        Its words, by number.
+    """
+
+    @classmethod
+    def load(
+        cls, folder: str | PathLike[str], vocabulary: Vocabulary | None = None
+    ) -> CausalNextWord:
+        """The model in a local folder; its tokenizer's words without a vocabulary."""
+        return cls(*_load("AutoModelForCausalLM", folder, vocabulary))
+
+    def start(self, context: Any) -> _State:
+        """State before the first word of each item."""
+        prompts, mask = self._encode(context)
+        return _State((), mask, prompts=prompts)
+
+    def step(self, state: _State, words: np.ndarray) -> tuple[np.ndarray, _State]:
+        """Log probabilities of the next word, and the state after ``words``."""
+        torch = self._torch
+        with torch.inference_mode():
+            column = torch.as_tensor(words)[:, None]
+            mask = torch.cat([state.mask, torch.ones_like(column)], dim=1)
+            read = column
+            if state.prompts is not None:
+                read, mask = self._with_start(state.prompts, state.mask, column)
+            output = self._model(
+                input_ids=read,
+                attention_mask=mask,
+                position_ids=(mask.cumsum(dim=1) - 1).clamp(min=0)[:, -read.shape[1] :],
+                past_key_values=self._library.DynamicCache(state.cache or None),
+                use_cache=True,
+            )
+            logs, cache = self._read(output)
+        return logs, _State(cache, mask)
+
+    def _with_start(self, prompts: Any, mask: Any, column: Any) -> tuple[Any, Any]:
+        """The first word before the prompt, and both after the padding."""
+        torch = self._torch
+        texts = torch.cat([torch.zeros_like(column), prompts], dim=1)
+        present = torch.cat([torch.zeros_like(column), mask], dim=1)
+        first = present.shape[1] - 1 - mask.sum(dim=1, keepdim=True)
+        return texts.scatter(1, first, column), present.scatter(1, first, 1)
+
+
+class EncoderDecoderNextWord(_Transformer):
+    """A model with an encoder and a decoder as a `NextWordModel`.
+
+    Each item of the context is a list of words for the encoder, at least one.
+
+    Parameters
+    ----------
+    model : transformers.PreTrainedModel
+    vocabulary : Vocabulary
+        Words of both sides, by number; its start word is what the decoder begins with.
+    """
+
+    @classmethod
+    def load(
+        cls, folder: str | PathLike[str], vocabulary: Vocabulary | None = None
+    ) -> EncoderDecoderNextWord:
+        """The model in a local folder; its tokenizer's words without a vocabulary."""
+        return cls(*_load("AutoModelForSeq2SeqLM", folder, vocabulary))
+
+    def start(self, context: Any) -> _State:
+        """What the encoder makes of each item."""
+        numbers, mask = self._encode(context)
+        with self._torch.inference_mode():
+            encoded = self._model.get_encoder()(input_ids=numbers, attention_mask=mask)
+        return _State((), mask, encoded.last_hidden_state)
+
+    def step(self, state: _State, words: np.ndarray) -> tuple[np.ndarray, _State]:
+        """Log probabilities of the next word, and the state after ``words``."""
+        library = self._library
+        outputs = library.modeling_outputs.BaseModelOutput(last_hidden_state=state.encoded)
+        cache = library.EncoderDecoderCache(state.cache) if state.cache else None
+        with self._torch.inference_mode():
+            output = self._model(
+                encoder_outputs=outputs,
+                attention_mask=state.mask,
+                decoder_input_ids=self._torch.as_tensor(words)[:, None],
+                past_key_values=cache,
+                use_cache=True,
+            )
+            logs, layers = self._read(output)
+        return logs, replace(state, cache=layers)
+
+
+def _load(
+    kind: str, folder: str | PathLike[str], vocabulary: Vocabulary | None
+) -> tuple[Any, Vocabulary]:
+    library = load_extra("transformers", "text", purpose=_PURPOSE)
+    if not (Path(folder) / "config.json").is_file():
+        fail(
+            f"{folder} must be a local folder with a model's config.json; got none.",
+            hint="models are never downloaded: save_pretrained writes such a folder",
+        )
+    local = {"local_files_only": True, "trust_remote_code": False}
+    try:
+        model = getattr(library, kind).from_pretrained(folder, use_safetensors=True, **local)
+    except OSError as error:
+        fail(f"{folder} must hold the model's weights as safetensors: {error}")
+    if vocabulary is None:
+        vocabulary = _read_vocabulary(library.AutoTokenizer.from_pretrained(folder, **local), model)
+    return model, vocabulary
+
+
+def _read_vocabulary(tokenizer: Any, model: Any) -> Vocabulary:
+    """The tokenizer's words by number."""
+    words = tokenizer.convert_ids_to_tokens(range(len(tokenizer)))
+    if tokenizer.eos_token is None:
+        fail("the tokenizer must know the word that ends a sentence; it has none.")
+    first = getattr(model.config, "decoder_start_token_id", None)
+    start = tokenizer.bos_token if first is None else words[first]
+    return Vocabulary(words, start or tokenizer.eos_token, tokenizer.eos_token, tokenizer.unk_token)

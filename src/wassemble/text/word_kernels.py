@@ -1,0 +1,205 @@
+"""Kernels between vocabularies: which words may stand for each other, and which never may."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from wassemble._checks import fail
+from wassemble.kernels import (
+    DenseKernel,
+    Kernel,
+    LabelledKernel,
+    LowRankKernel,
+    SparseKernel,
+    as_kernel,
+    kernel_from_names,
+)
+from wassemble.kernels.parts import factors, row_blocks, stored_entries
+from wassemble.labels import LabelSpace, enumerate_names
+from wassemble.text.vocabulary import Vocabulary
+
+__all__ = [
+    "has_letters",
+    "keep_apart",
+    "matched_words",
+    "nearest_words",
+    "word_kernel",
+    "words_to_read",
+]
+
+
+def has_letters(word: str) -> bool:
+    """Whether ``word`` has a letter: digits and punctuation have none.
+
+    Examples
+    --------
+    >>> [has_letters(word) for word in ("cat", "42", "...", "3d")]
+    [True, False, False, True]
+    """
+    return any(character.isalpha() for character in word)
+
+
+def matched_words(source: Vocabulary, target: Vocabulary) -> np.ndarray:
+    """Number in ``target`` of each word of ``source``, -1 where there is none.
+
+    Words match by name; the words that start, end and stand for others match by their
+    part, whatever they are called.
+    """
+    places = source.words.match(target.words).positions
+    parts = ((source.unknown, target.unknown), (source.start, target.start))
+    for own, other in (*parts, (source.end, target.end)):  # where start is end, it is the end
+        if own in source:
+            known = other is not None and other in target
+            place = target.words.position(str(other)) if known else -1
+            places[source.words.position(str(own))] = place
+    return places
+
+
+def keep_apart(
+    kernel: LabelledKernel,
+    source: Vocabulary,
+    target: Vocabulary,
+    *,
+    may_move: Callable[[str], bool] = has_letters,
+) -> Kernel:
+    """The kernel of two vocabularies, with words that must not move kept to themselves.
+
+    Special words, and words that ``may_move`` refuses, are similar to the same word of the
+    other vocabulary alone (1, and 0 elsewhere), so that no sentence ends because a similar
+    word was likely, and no 2 becomes a 3. Words that the kernel does not know keep to
+    themselves too.
+
+    Parameters
+    ----------
+    kernel : LabelledKernel
+    source, target : Vocabulary
+        Of the model, and of the consensus.
+    may_move : callable
+        Whether a word may stand for others; by default, if it has a letter.
+
+    Returns
+    -------
+    kernel : Kernel of shape (n_source, n_target)
+        Stored as ``kernel`` is; symmetric if it was.
+
+    Examples
+    --------
+    >>> words = Vocabulary(["cat", "dog", "2", "<end>"])
+    >>> every = LabelledKernel(DenseKernel(np.ones((4, 4))), words.words, words.words, "ones")
+    >>> keep_apart(every, words, words).to_dense()
+    array([[1., 1., 0., 0.],
+           [1., 1., 0., 0.],
+           [0., 0., 1., 0.],
+           [0., 0., 0., 1.]])
+    """
+    if kernel.kernel.is_diagonal and kernel.source == source.words and source == target:
+        return kernel.kernel
+    moves = [_movable(source, kernel.source, may_move), _movable(target, kernel.target, may_move)]
+    places = matched_words(source, target)
+    stays = np.flatnonzero(~moves[0] & (places >= 0))
+    # A word that moves on one side only must still arrive.
+    stays = np.union1d(stays, np.flatnonzero((places >= 0) & ~moves[1][places]))
+    alone = sp.csr_array(
+        (np.ones(len(stays)), (stays, places[stays])), shape=(len(source), len(target))
+    )
+    rows, columns = (np.flatnonzero(side) for side in moves)
+    if not (len(rows) and len(columns)):
+        return SparseKernel(alone)
+    inner = kernel.align(LabelSpace(source.decode(rows)), LabelSpace(target.decode(columns)))
+    symmetric = inner.is_symmetric and source == target
+    stored = stored_entries(inner)
+    if stored is not None:
+        entries = stored.tocoo()
+        moved = sp.csr_array(
+            (entries.data, (rows[entries.row], columns[entries.col])), shape=alone.shape
+        )
+        return SparseKernel(moved + alone.astype(moved.dtype), symmetric=symmetric)
+    if isinstance(inner, LowRankKernel):
+        left, right = factors(inner)
+        thin = alone.tocsc()[:, places[stays]].toarray()  # one more factor for each such word
+        thin = thin.astype(left.dtype)
+        wide_left = np.hstack([_spread(left, rows, len(source)), thin])
+        if symmetric:
+            return LowRankKernel(wide_left)
+        thin = alone[stays].toarray().T.astype(right.dtype)
+        return LowRankKernel(wide_left, np.hstack([_spread(right, columns, len(target)), thin]))
+    table = alone.toarray().astype(inner.dtype)
+    table[np.ix_(rows, columns)] = inner.to_dense()
+    return DenseKernel(table, symmetric=symmetric)
+
+
+def _movable(
+    vocabulary: Vocabulary, known: LabelSpace, may_move: Callable[[str], bool]
+) -> np.ndarray:
+    special = vocabulary.special
+    return np.array(
+        [w in known and w not in special and may_move(w) for w in vocabulary.words], dtype=bool
+    )
+
+
+def _spread(factor: np.ndarray, places: np.ndarray, n_labels: int) -> np.ndarray:
+    wide = np.zeros((n_labels, factor.shape[1]), dtype=factor.dtype)
+    wide[places] = factor
+    return wide
+
+
+def word_kernel(kernel: Any, source: Vocabulary, target: Vocabulary) -> Kernel:
+    """``kernel`` between two vocabularies, with words that must not move kept apart.
+
+    Parameters
+    ----------
+    kernel : LabelledKernel, Kernel, array, sparse matrix or None
+        With names, it is matched by them; without, it has a row for each word of
+        ``source`` and a column for each word of ``target``. None joins equal words alone.
+    """
+    if kernel is None:
+        kernel = kernel_from_names(source.words, target.words)
+    if not isinstance(kernel, LabelledKernel):
+        bare = as_kernel(kernel)
+        if bare.shape != (len(source), len(target)):
+            fail(
+                f"a kernel without names must have shape ({len(source)}, {len(target)}), the"
+                f" words of the model and of the consensus; got {bare.shape}.",
+                hint="a LabelledKernel is matched by its names",
+            )
+        kernel = LabelledKernel(bare, source.words, target.words, "given without names")
+    return keep_apart(kernel, source, target)
+
+
+def nearest_words(kernel: Kernel) -> np.ndarray:
+    """The target label most similar to each source label, -1 for a row of zeros."""
+    nearest = np.empty(kernel.shape[0], dtype=np.int64)
+    for start, rows in row_blocks(kernel):
+        best = np.asarray(rows.argmax(axis=1)).ravel()
+        top = rows.max(axis=1)
+        top = np.asarray(top.todense() if sp.issparse(top) else top).ravel()
+        nearest[start : start + len(best)] = np.where(top > 0, best, -1)
+    return nearest
+
+
+def words_to_read(kernel: Kernel, source: Vocabulary, target: Vocabulary) -> np.ndarray:
+    """Number of the model's word for each word of the consensus.
+
+    The word itself; else the model's most similar word; else its unknown word.
+    """
+    reads = matched_words(target, source)
+    missing = reads < 0
+    if missing.any():
+        reads[missing] = nearest_words(kernel.T)[missing]
+        if source.unknown_index is not None:
+            reads[reads < 0] = source.unknown_index
+    # What is never generated is never read, but for the first word.
+    if target.start in target:
+        reads[target.start_index] = source.start_index
+    if (reads < 0).any():
+        strange = target.decode(np.flatnonzero(reads < 0))
+        fail(
+            "every word of the consensus must be a word that each model can read; one has none"
+            f" for {enumerate_names(strange)}.",
+            hint="give it an unknown word, or a kernel that joins these words to its own",
+        )
+    return reads

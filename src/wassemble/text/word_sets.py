@@ -1,0 +1,141 @@
+"""Which words take part in a step, and the kernels and weights between them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from wassemble._checks import fail
+from wassemble.kernels import Kernel
+from wassemble.kernels.parts import select_labels
+from wassemble.solvers.means import check_weights
+from wassemble.text.vocabulary import Vocabulary
+from wassemble.text.word_kernels import matched_words, nearest_words, word_kernel
+
+__all__ = ["WordSet", "WordSets"]
+
+
+@dataclass(frozen=True)
+class WordSet:
+    """Words that take part in a step, and what joins them."""
+
+    sources: list[np.ndarray]  # places of each model's words
+    target: np.ndarray  # places of the consensus' words
+    kernels: list[Kernel]
+    weights: np.ndarray  # (n_models,) or (n_models, n_target)
+
+
+class WordSets:
+    """Vocabularies matched and kernels in place, to cut sets of words from.
+
+    Parameters
+    ----------
+    vocabularies : sequence of Vocabulary
+        One per model.
+    target : Vocabulary
+        Of the consensus.
+    kernel : see `FusedNextWord`
+    weights : array of shape (n_models,) or (n_models, n_target), optional
+    """
+
+    def __init__(
+        self, vocabularies: Sequence[Vocabulary], target: Vocabulary, kernel: Any, weights: Any
+    ) -> None:
+        self.vocabularies = list(vocabularies)
+        self.target = target
+        self.kernels = _read_kernels(kernel, self.vocabularies, target)
+        n_models, n_target = len(self.vocabularies), len(target)
+        self._weights = check_weights(weights, n_models, n_target, like=np.empty(0))
+        self._homes = [
+            _homes(kernel, vocabulary, target)
+            for kernel, vocabulary in zip(self.kernels, self.vocabularies, strict=True)
+        ]
+        self._same_words = all(vocabulary == target for vocabulary in self.vocabularies)
+        self.whole = self._cut(_generated(target))
+
+    def top(self, histograms: Sequence[np.ndarray], n_top: int) -> WordSet:
+        """The words that some model finds most likely in some row, ``n_top`` of them.
+
+        A model's word counts for the word of the consensus that it comes to first.
+        """
+        best = np.zeros(len(self.target), dtype=np.float32)
+        for histogram, home in zip(histograms, self._homes, strict=True):
+            likely = histogram.max(axis=0)
+            if self._same_words:
+                np.maximum(best, likely, out=best)
+            else:
+                arrives = home >= 0
+                np.maximum.at(best, home[arrives], likely[arrives])
+        generated = self.whole.target
+        top = np.argpartition(best[generated], -n_top)[-n_top:]
+        return self._cut(generated[np.sort(top)])
+
+    def _cut(self, target: np.ndarray) -> WordSet:
+        """These words of the consensus, and each model's words that come to them first."""
+        taken = np.zeros(len(self.target) + 1, dtype=bool)  # the last place is nowhere, -1
+        taken[target] = True
+        cut: dict[int, Kernel] = {}
+        sources = []
+        for kernel, home in zip(self.kernels, self._homes, strict=True):
+            source = target if self._same_words else np.flatnonzero(taken[home])
+            if not len(source):
+                fail("every model must have a word that the consensus can use; one has none.")
+            if id(kernel) not in cut:  # models that share a kernel share its products
+                cut[id(kernel)] = select_labels(kernel, source, target)
+            sources.append(source)
+        kernels = [cut[id(kernel)] for kernel in self.kernels]
+        weights = self._weights if self._weights.ndim == 1 else self._weights[:, target]
+        if not self._same_words:
+            weights = _say(weights, kernels)
+        return WordSet(sources, target, kernels, weights)
+
+
+def _read_kernels(kernel: Any, vocabularies: list[Vocabulary], target: Vocabulary) -> list[Kernel]:
+    """One kernel per model, float32; models with the same words and kernel share one."""
+    each = list(kernel) if isinstance(kernel, list | tuple) else [kernel] * len(vocabularies)
+    if len(each) != len(vocabularies):
+        fail(
+            f"`kernel` must be one kernel for all {len(vocabularies)} models or one per model;"
+            f" got {len(each)}."
+        )
+    made: list[tuple[Any, Vocabulary, Kernel]] = []
+    for own, vocabulary in zip(each, vocabularies, strict=True):
+        same = [k for given, words, k in made if given is own and words == vocabulary]
+        ready = same[0] if same else word_kernel(own, vocabulary, target).convert(None, np.float32)
+        made.append((own, vocabulary, ready))
+    return [kernel for *_, kernel in made]
+
+
+def _generated(vocabulary: Vocabulary) -> np.ndarray:
+    """Places of the words that may be generated: all but the first."""
+    places = np.arange(len(vocabulary))
+    if vocabulary.start_index == vocabulary.end_index:
+        return places
+    return np.delete(places, vocabulary.start_index)
+
+
+def _homes(kernel: Kernel, source: Vocabulary, target: Vocabulary) -> np.ndarray:
+    """The consensus' word that each word of a model comes to first, -1 for nowhere."""
+    homes = matched_words(source, target)
+    if (homes < 0).any():
+        homes = np.where(homes < 0, nearest_words(kernel), homes)
+    if source.start_index != source.end_index:
+        homes[source.start_index] = -1
+    return homes
+
+
+def _say(weights: np.ndarray, kernels: list[Kernel]) -> np.ndarray:
+    """Weights by model and word, 0 where the model cannot reach the word.
+
+    A model that does not know a word has no say on it: its silence is not a "no".
+    """
+    reached = np.stack([np.asarray(kernel.T.row_sums) > 0 for kernel in kernels])
+    if reached.all():
+        return weights
+    each = np.where(reached, weights[:, None] if weights.ndim == 1 else weights, 0)
+    # A word that no model with a weight can reach gets no mass, whatever the weights.
+    each = np.where(each.sum(axis=0) > 0, each, 1 / len(kernels))
+    return each / each.sum(axis=0)
