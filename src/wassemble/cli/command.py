@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from wassemble import __version__
+from wassemble.cli.captioners import train_captioners
 from wassemble.cli.describe import describe
 from wassemble.cli.evidence import evidence
 from wassemble.cli.example import example
@@ -73,6 +74,7 @@ for _command in (
     evidence,
     reproduce,
     data,
+    train_captioners,
     example,
 ):
     command.add_command(_command)

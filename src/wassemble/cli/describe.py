@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from wassemble.cli.console import print_json, print_table
-from wassemble.cli.options import file_arguments, open_files, output_options
+from wassemble.cli.options import Reading, file_arguments, open_files, output_options
 
 __all__ = ["describe"]
 
@@ -15,7 +15,7 @@ __all__ = ["describe"]
 @click.command(short_help="What is in prediction files.")
 @file_arguments
 @output_options
-def describe(files: tuple[str, ...], as_json: bool, quiet: bool, **reading: Any) -> None:
+def describe(files: tuple[str, ...], as_json: bool, quiet: bool, reading: Reading) -> None:
     """Say what is in prediction FILES: samples, labels, kind, and what was not reported.
 
     \b
@@ -24,7 +24,7 @@ def describe(files: tuple[str, ...], as_json: bool, quiet: bool, **reading: Any)
     """
     from wassemble.inputs import describe_predictions
 
-    with open_files(files, **reading) as opened:
+    with open_files(files, reading) as opened:
         found = [describe_predictions(file) for file in opened]
     if as_json:
         print_json(found)

@@ -9,13 +9,14 @@ import click
 from wassemble.cli.console import print_json, print_table, talk
 from wassemble.cli.kernels import choose_kernel
 from wassemble.cli.options import (
-    FusionRequest,
+    Reading,
     file_arguments,
     fusion_options,
     kernel_options,
     open_files,
     output_options,
 )
+from wassemble.cli.request import FusionRequest
 
 __all__ = ["explain"]
 
@@ -35,11 +36,7 @@ def explain(
     n_largest: int,
     as_json: bool,
     quiet: bool,
-    id_column: tuple[str, ...],
-    label_column: str | None,
-    score_column: str | None,
-    labels: tuple[str, ...],
-    kind: Any,
+    reading: Reading,
     **values: Any,
 ) -> None:
     """Say which labels of which models made the consensus of a sample, in percent.
@@ -55,23 +52,15 @@ def explain(
     from wassemble.scale.files import read_whole
 
     request = FusionRequest.of(values)
-    reading: dict[str, Any] = {
-        "id_column": id_column,
-        "label_column": label_column,
-        "score_column": score_column,
-        "labels": labels,
-        "kind": kind,
-    }
-    with open_files(files, **reading) as opened:
-        matching: dict[str, Any] = {"aliases": request.aliases, "fold": request.fold}
-        chosen = choose_kernel(values, opened, request.target, matching)
+    with open_files(files, reading) as opened:
+        chosen = choose_kernel(values, opened, request.target, request.matching)
         fusion = ws.fuse_tables(
             [read_whole(file) for file in opened],
             kernel=chosen.kernel,
             target=chosen.target,
             weights=request.weights,
-            kind=kind,
-            **matching,
+            kind=reading.kind,
+            **request.matching,
             samples=values["samples"],
             **vars(request.options),
         )

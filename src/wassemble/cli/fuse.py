@@ -11,13 +11,14 @@ import click
 from wassemble.cli.console import csv_printer, print_json, progress_bar, talk
 from wassemble.cli.kernels import choose_kernel
 from wassemble.cli.options import (
-    FusionRequest,
+    Reading,
     file_arguments,
     fusion_options,
     kernel_options,
     open_files,
     output_options,
 )
+from wassemble.cli.request import FusionRequest
 from wassemble.errors import fail
 
 __all__ = ["fuse"]
@@ -36,11 +37,7 @@ def fuse(
     out: Path | None,
     as_json: bool,
     quiet: bool,
-    id_column: tuple[str, ...],
-    label_column: str | None,
-    score_column: str | None,
-    labels: tuple[str, ...],
-    kind: Any,
+    reading: Reading,
     **values: Any,
 ) -> None:
     """Fuse prediction FILES by the names of their samples and labels.
@@ -63,16 +60,8 @@ def fuse(
     started = time.perf_counter()
     by_accuracy = values["weights"] == "accuracy"
     request = FusionRequest.of(values | ({"weights": None} if by_accuracy else {}))
-    reading: dict[str, Any] = {
-        "id_column": id_column,
-        "label_column": label_column,
-        "score_column": score_column,
-        "labels": labels,
-        "kind": kind,
-    }
-    with open_files(files, **reading) as opened:
-        matching: dict[str, Any] = {"aliases": request.aliases, "fold": request.fold}
-        chosen = choose_kernel(values, opened, request.target, matching)
+    with open_files(files, reading) as opened:
+        chosen = choose_kernel(values, opened, request.target, request.matching)
         with progress_bar("fusing", quiet=quiet) as progress:
             account = fuse_files(
                 opened,
@@ -80,8 +69,8 @@ def fuse(
                 kernel=chosen.kernel,
                 target=chosen.target,
                 weights=_by_accuracy(chosen.accuracy) if by_accuracy else request.weights,
-                kind=kind,
-                **matching,
+                kind=reading.kind,
+                **request.matching,
                 samples=values["samples"],
                 options=request.options,
                 progress=progress,

@@ -10,6 +10,7 @@ import click
 from wassemble.cli.console import csv_printer, print_json, print_table, progress_bar, talk
 from wassemble.cli.kernels import load_or_build
 from wassemble.cli.options import (
+    Reading,
     file_arguments,
     kernel_options,
     open_files,
@@ -34,10 +35,10 @@ _truth = click.option(
 _ensemble = click.argument("ensemble", type=_PATH)
 
 
-def _read(files: tuple[str, ...], reading: dict[str, Any]) -> list[Predictions]:
+def _read(files: tuple[str, ...], reading: Reading) -> list[Predictions]:
     from wassemble.scale.files import read_whole
 
-    with open_files(files, **reading) as opened:
+    with open_files(files, reading) as opened:
         return [read_whole(file) for file in opened]
 
 
@@ -71,11 +72,7 @@ def fit(
     log: Path | None,
     as_json: bool,
     quiet: bool,
-    id_column: tuple[str, ...],
-    label_column: str | None,
-    score_column: str | None,
-    labels: tuple[str, ...],
-    kind: Any,
+    reading: Reading,
     **values: Any,
 ) -> None:
     """Choose among single models, means and barycenters, for your own metric.
@@ -93,13 +90,6 @@ def fit(
 
     if values["confusion"] is not None:
         fail("kernels from mistakes are always tried; got --confusion.", hint="leave it out")
-    reading = {
-        "id_column": id_column,
-        "label_column": label_column,
-        "score_column": score_column,
-        "labels": labels,
-        "kind": kind,
-    }
     models = _read(files, reading)
     kernel = load_or_build(values, [model.model for model in models])
     goal = None if target is None else read_labels(target)
@@ -112,7 +102,7 @@ def fit(
             metric=metric,
             kernels=None if kernel is None else {"given kernel": kernel},
             target=goal,
-            kind=kind,
+            kind=reading.kind,
             n_folds=n_folds,
             time_budget=time_budget,
             seed=seed,
@@ -153,7 +143,7 @@ def predict(
     out: Path | None,
     as_json: bool,
     quiet: bool,
-    **reading: Any,
+    reading: Reading,
 ) -> None:
     """Fuse prediction FILES by the rule in the folder ENSEMBLE, which `fit` wrote.
 
@@ -187,7 +177,7 @@ def evaluate(
     truth: Path,
     as_json: bool,
     quiet: bool,
-    **reading: Any,
+    reading: Reading,
 ) -> None:
     """Scores of the learned rule and its rivals, with paired intervals.
 
@@ -233,7 +223,7 @@ def report(
     title: str | None,
     as_json: bool,
     quiet: bool,
-    **reading: Any,
+    reading: Reading,
 ) -> None:
     """Write what was learned, why, and how it does on samples it did not see.
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
@@ -15,12 +15,11 @@ from wassemble.cli.config import config_option
 from wassemble.errors import fail
 
 if TYPE_CHECKING:
-    from wassemble.ensemble import Options
     from wassemble.inputs import PredictionFile
     from wassemble.labels import LabelSpace
 
 __all__ = [
-    "FusionRequest",
+    "Reading",
     "file_arguments",
     "fusion_options",
     "kernel_options",
@@ -68,7 +67,18 @@ class _Tolerance(click.ParamType):
             self.fail(f'must be a number or "none"; got {value!r}.', param, ctx)
 
 
-file_arguments = _stack(
+@dataclass(frozen=True)
+class Reading:
+    """How prediction files are read: the options of `file_arguments`."""
+
+    id_column: tuple[str, ...]
+    label_column: str | None
+    score_column: str | None
+    labels: tuple[str, ...]
+    kind: Any
+
+
+_file_arguments = _stack(
     click.argument("files", nargs=-1, required=True, metavar="[MODEL=]FILE..."),
     click.option(
         "--id-column", multiple=True, metavar="[MODEL=]NAME", help="Column of the sample ids."
@@ -87,6 +97,18 @@ file_arguments = _stack(
         help="Histograms or scores; detected if not given.",
     ),
 )
+
+
+def file_arguments(function: Function) -> Function:
+    """Prediction files, which the command gets as ``files``, and how to read them: ``reading``."""
+
+    @wraps(function)
+    def collect(*arguments: Any, **values: Any) -> Any:
+        reading = Reading(**{each.name: values.pop(each.name) for each in fields(Reading)})
+        return function(*arguments, reading=reading, **values)
+
+    return cast("Function", _file_arguments(collect))
+
 
 kernel_options = _stack(
     click.option(
@@ -213,19 +235,11 @@ def read_labels(path: Path) -> LabelSpace:
 
 
 @contextmanager
-def open_files(
-    files: tuple[str, ...],
-    *,
-    id_column: tuple[str, ...],
-    label_column: str | None,
-    score_column: str | None,
-    labels: tuple[str, ...],
-    kind: Any,
-) -> Iterator[list[PredictionFile]]:
+def open_files(files: tuple[str, ...], reading: Reading) -> Iterator[list[PredictionFile]]:
     """The prediction files, open, in the order given."""
     from wassemble.inputs import open_predictions
 
-    declared, for_all = split_names(labels, "--labels")
+    declared, for_all = split_names(reading.labels, "--labels")
     with ExitStack() as stack:
         found = []
         for value in files:
@@ -239,11 +253,11 @@ def open_files(
                     open_predictions(
                         path,
                         model=model,
-                        id_column=_column_of(model, id_column),
-                        label_column=label_column,
-                        score_column=score_column,
+                        id_column=_column_of(model, reading.id_column),
+                        label_column=reading.label_column,
+                        score_column=reading.score_column,
                         labels=None if own is None else read_labels(own),
-                        kind=kind,
+                        kind=reading.kind,
                     )
                 )
             )
@@ -261,87 +275,3 @@ def _column_of(model: str, columns: tuple[str, ...]) -> str | None:
         fail(f"--id-column must be one for {model}; got {', '.join(own or shared)}.")
     found = own or shared
     return found[0] if found else None
-
-
-@dataclass(frozen=True)
-class FusionRequest:
-    """The fusion options of a command, as Python takes them."""
-
-    target: LabelSpace | None
-    aliases: dict[str, str] | None
-    fold: bool
-    weights: dict[str, float] | None
-    options: Options
-
-    @classmethod
-    def of(cls, values: dict[str, Any]) -> FusionRequest:
-        """Read what the options name."""
-        import wassemble as ws
-        from wassemble.ensemble import Options
-
-        epsilon = values["epsilon"] if values["epsilon"] != "auto" else 0.3
-        if values["balanced"] and values["mass_penalty"] is not None:
-            fail("--balanced and --mass-penalty are two algorithms; got both.")
-        mass: Any = None
-        if values["balanced"]:
-            mass = ws.Balanced()
-        elif values["mass_penalty"] is not None:
-            mass = ws.Unbalanced(values["mass_penalty"], epsilon=epsilon)
-        rules: dict[str, Any] = {
-            "barycenter": ws.solve_barycenter,
-            "arithmetic": ws.arithmetic_mean,
-            "geometric": ws.geometric_mean,
-            "hellinger": ws.hellinger_mean,
-        }
-        tolerance = None if values["tolerance"] == "none" else values["tolerance"]
-        options = Options(
-            mass=mass,
-            rule=rules[values["rule"]],
-            tolerance=tolerance,
-            **{
-                name: values[name]
-                for name in (
-                    "leftover",
-                    "unobserved",
-                    "hard_confidence",
-                    "max_iterations",
-                    "n_top",
-                    "n_threads",
-                )
-            },
-        )
-        return cls(
-            target=None if values["target"] is None else read_labels(values["target"]),
-            aliases=None if values["aliases"] is None else _read_aliases(values["aliases"]),
-            fold=values["fold"],
-            weights=None if values["weights"] is None else _read_weights(values["weights"]),
-            options=options,
-        )
-
-
-def _read_weights(text: str) -> dict[str, float]:
-    found = {}
-    for part in text.split(","):
-        model, sign, number = part.rpartition("=")
-        try:
-            weight = float(number)
-        except ValueError:
-            weight = math.nan
-        if not sign or not math.isfinite(weight):
-            fail(f"--weights must read MODEL=NUMBER,MODEL=NUMBER; got {part!r}.")
-        found[model.strip()] = weight
-    return found
-
-
-def _read_aliases(path: Path) -> dict[str, str]:
-    """A table of two columns: a name, and the target label that it stands for."""
-    from wassemble.inputs.word_files import read_columns
-
-    what = "a name and the target label that it stands for"
-    found: dict[str, str] = {}
-    for number, fields in read_columns(path, what):
-        if len(fields) != 2:
-            fail(f"{path}, line {number}: must hold {what}; got {len(fields)} columns.")
-        if found.setdefault(fields[0], fields[1]) != fields[1]:
-            fail(f"{path}, line {number}: {fields[0]!r} must stand for one label; got two.")
-    return found

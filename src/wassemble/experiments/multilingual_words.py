@@ -8,7 +8,6 @@ common can give it away.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,9 +16,7 @@ import scipy.sparse as sp
 from wassemble.inputs.wordnets import Wordnet
 from wassemble.kernels import SparseKernel, kernel_from_spelling
 
-__all__ = ["Batch", "Riddles", "batches", "choose_riddles", "strike"]
-
-_BATCH = 40
+__all__ = ["Puzzle", "Riddles", "choose_riddles", "lay_out", "strike"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,26 +44,40 @@ class Riddles:
 
 
 @dataclass(frozen=True, eq=False)
-class Batch:
-    """Some riddles over the words that occur in them.
+class Puzzle:
+    """All riddles as one large one, in blocks that have nothing to do with each other.
+
+    Labels are pairs of a riddle and a word: no mass can move from one riddle to another, and
+    a fixed number of sweeps does to all of them what it would do to each alone.
 
     Attributes
     ----------
-    histograms : list of ndarray of shape (n_samples, n_source)
-        One per language; rows without a word that the dictionary knows are 0.
+    histograms : list of ndarray of shape (n_source,)
+        One per language, of mass 1 for each riddle.
     kernels : list of SparseKernel of shape (n_source, n_target)
-        One per language, into English words.
-    english : ndarray of shape (n_target,)
-        Places among the English words.
-    is_right : ndarray of shape (n_samples, n_target)
-        Whether an English word has the hidden sense.
+        One per language, into pairs of a riddle and an English word.
+    riddle, english : ndarray of shape (n_target,)
+        What each target label is a pair of; places among riddles and among English words.
+    is_right : ndarray of shape (n_target,)
+        Whether the English word has the hidden sense.
+    n_riddles : int
     """
 
-    rows: np.ndarray
     histograms: list[np.ndarray]
     kernels: list[SparseKernel]
+    riddle: np.ndarray
     english: np.ndarray
     is_right: np.ndarray
+    n_riddles: int
+
+    def hits(self, scores: np.ndarray, n_answers: int) -> np.ndarray:
+        """1 for each riddle with a right word among the best ``n_answers``, else 0."""
+        order = np.lexsort((-scores, self.riddle))
+        first = np.searchsorted(self.riddle, np.arange(self.n_riddles))
+        rank = np.empty(len(scores), dtype=np.int64)
+        rank[order] = np.arange(len(scores)) - first[self.riddle]
+        found = self.is_right & (scores > 0) & (rank < n_answers)
+        return np.bincount(self.riddle[found], minlength=self.n_riddles).clip(max=1).astype(float)
 
 
 def choose_riddles(
@@ -102,41 +113,45 @@ def choose_riddles(
     return Riddles(senses, words, np.array(n_senses), histograms, is_test)
 
 
-def strike(wordnet: Wordnet, share: float, rng: np.random.Generator) -> sp.csr_array:
-    """The senses of a wordnet with this share of its entries missing, as in a smaller one."""
-    senses = wordnet.senses.copy()
-    senses.data *= rng.random(senses.nnz) >= share
-    senses.eliminate_zeros()
-    return senses
+def strike(senses: sp.csr_array, share: float, rng: np.random.Generator) -> sp.csr_array:
+    """A dictionary with about this share of its entries missing, as a smaller one has."""
+    left = senses.copy()
+    left.data *= rng.random(left.nnz) >= share
+    left.eliminate_zeros()
+    return left
 
 
-def batches(
-    riddles: Riddles, dictionaries: dict[str, sp.csr_array], english: Wordnet
-) -> Iterator[Batch]:
-    """The riddles, a few at a time, so that label sets stay small.
+def lay_out(riddles: Riddles, dictionaries: dict[str, sp.csr_array], english: Wordnet) -> Puzzle:
+    """Riddles with kernels from dictionaries.
 
     Parameters
     ----------
     dictionaries : dict of language to sparse array of shape (n_words, n_senses)
-        K of a word and an English word is the share of the word's senses that both have.
+        K of a word and an English word is the share of the word's senses that both have. A
+        word without senses has nowhere to go; what is left of a histogram is the whole of it.
     """
-    kernels = {
-        name: _row_shares(senses, by=senses) @ english.senses.T
-        for name, senses in dictionaries.items()
-    }
-    order = np.arange(len(riddles.senses))
-    for rows in np.array_split(order, max(len(order) // _BATCH, 1)):
-        histograms, tables = [], []
-        for name, kernel in kernels.items():
-            said = riddles.histograms[name][rows]
-            known = np.unique(said.indices)
-            known = known[np.diff(kernel.indptr)[known] > 0]
-            histograms.append(_rows_to_one(said[:, known].toarray()))
-            tables.append(kernel[known])
-        target = np.unique(np.concatenate([table.indices for table in tables]))
-        is_right = english.senses[target][:, riddles.senses[rows]].toarray().T > 0
-        parts = [SparseKernel(table[:, target]) for table in tables]
-        yield Batch(rows, histograms, parts, target, is_right)
+    n_english = len(english.words)
+    histograms, tables = [], []
+    for name, senses in dictionaries.items():
+        said = riddles.histograms[name]
+        known = sp.diags_array((np.diff(senses.indptr) > 0).astype(float))
+        pairs = sp.coo_array(_row_shares(sp.csr_array(said @ known)))
+        kernel = (_row_shares(senses) @ english.senses.T).tocsr()[pairs.col].tocoo()
+        columns = pairs.row[kernel.row].astype(np.int64) * n_english + kernel.col
+        histograms.append(pairs.data)
+        tables.append((kernel.data, kernel.row, columns, len(pairs.data)))
+    target = np.unique(np.concatenate([columns for _, _, columns, _ in tables]))
+    kernels = [
+        SparseKernel(
+            sp.csr_array(
+                (data, (rows, np.searchsorted(target, columns))), shape=(n_source, len(target))
+            )
+        )
+        for data, rows, columns, n_source in tables
+    ]
+    riddle, word = np.divmod(target, n_english)
+    is_right = np.asarray(english.senses[word, riddles.senses[riddle]]).ravel() > 0
+    return Puzzle(histograms, kernels, riddle, word, is_right, len(riddles.senses))
 
 
 def _ambiguous(wordnet: Wordnet) -> sp.csr_array:
@@ -160,17 +175,13 @@ def _histograms(
     for near in (related, alike):
         near = sp.csr_array(near - near.multiply(itself))
         near.eliminate_zeros()
-        given = _row_shares(near, by=near)
+        given = _row_shares(near)
         left = 1 - np.asarray(given.sum(axis=1))
         found = found + (1 - own_share) / 2 * (given + sp.diags_array(left) @ itself)
     return sp.csr_array(found)
 
 
-def _row_shares(table: sp.csr_array, *, by: sp.csr_array) -> sp.csr_array:
-    sums = np.asarray(by.sum(axis=1))
+def _row_shares(table: sp.csr_array) -> sp.csr_array:
+    """Rows divided by their sums; empty rows stay empty."""
+    sums = np.asarray(table.sum(axis=1))
     return sp.csr_array(sp.diags_array(1 / np.where(sums > 0, sums, 1)) @ table)
-
-
-def _rows_to_one(table: np.ndarray) -> np.ndarray:
-    sums = table.sum(axis=1, keepdims=True)
-    return np.divide(table, sums, out=np.zeros_like(table), where=sums > 0)

@@ -6,7 +6,6 @@ import warnings
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize
 from scipy.special import kl_div
 
 from wassemble._checks import check_positive_number, fail
@@ -17,9 +16,9 @@ from wassemble.metrics.transport import read_pairs
 __all__ = ["extended_kl", "unbalanced_distance"]
 
 _MAX_PAIRS = 250_000
-_MAX_ITERATIONS = 20_000
-_GAP = 1e-6
-"""Between the cost found and a lower bound of the least one, relative to the mass's price."""
+_MAX_ITERATIONS = 200
+_GAP = 1e-9
+"""Between the value and the least cost, as a share of the price of moving nothing."""
 
 
 def extended_kl(first: Any, second: Any) -> np.ndarray:
@@ -95,39 +94,49 @@ def _least_cost(
             f" mass; got {len(rows):,} x {len(columns):,} at row {row}.",
             hint="`entropic_distance` takes any size",
         )
-    tiny = np.finfo(float).tiny
-
-    def value(flat: np.ndarray) -> tuple[float, np.ndarray]:
-        coupling = flat.reshape(prices.shape)
-        sent, arrived = coupling.sum(axis=1), coupling.sum(axis=0)
-        total = (prices * coupling).sum() + kl_div(sent, p).sum() + kl_div(arrived, q).sum()
-        slope = prices + np.log(np.maximum(sent, tiny) / p)[:, None]
-        slope += np.log(np.maximum(arrived, tiny) / q)
-        return total, slope.ravel()
-
-    start = np.sqrt(p[:, None] * q / prices.size) * np.exp(-prices / 2)
-    found = minimize(
-        value,
-        start.ravel(),
-        jac=True,
-        bounds=[(0, None)] * prices.size,
-        method="L-BFGS-B",
-        options={"maxiter": _MAX_ITERATIONS, "maxfun": _MAX_ITERATIONS, "ftol": 0, "gtol": 1e-9},
-    )
-    bound = _lower_bound(found.x.reshape(prices.shape), p, q, prices)
-    if found.fun - bound > _GAP * (p.sum() + q.sum()):
+    potentials, gap = _solve_dual(p, q, prices)
+    if gap > _GAP * (p.sum() + q.sum()):
         warnings.warn(
-            f"an unbalanced distance did not settle: row {row} is between"
-            f" {mass_penalty * bound:.6g} and {mass_penalty * found.fun:.6g}.",
+            f"an unbalanced distance did not settle: row {row} is known to {gap:.1g} of"
+            " `mass_penalty` only.",
             ConvergenceWarning,
             stacklevel=3,
         )
-    return mass_penalty * float(found.fun)
+    return -mass_penalty * float(np.append(p, q) @ np.expm1(-potentials))
 
 
-def _lower_bound(coupling: np.ndarray, p: np.ndarray, q: np.ndarray, prices: np.ndarray) -> float:
-    """The dual value of potentials f + g <= C made from the coupling's marginals."""
-    f = -np.log(np.maximum(coupling.sum(axis=1), np.finfo(float).tiny) / p)
-    g = (prices - f[:, None]).min(axis=0)
-    f = (prices - g).min(axis=1)
-    return float(-(p @ np.expm1(-f)) - q @ np.expm1(-g))
+def _solve_dual(p: np.ndarray, q: np.ndarray, prices: np.ndarray) -> tuple[np.ndarray, float]:
+    """Potentials f and g of largest sum p (1 - exp(-f)) + sum q (1 - exp(-g)), f + g <= prices.
+
+    A primal-dual interior-point method: the multipliers of the constraints are the coupling.
+    The second number is the coupling's cost less the value, so the value is below the least
+    cost by no more.
+    """
+    masses, n_source = np.append(p, q), len(p)
+    potentials = np.full(len(masses), -0.5)  # below every price
+    room = prices + 1
+    coupling = np.outer(p, q) / max(p.sum(), q.sum())
+    for _ in range(_MAX_ITERATIONS):
+        kept = masses * np.exp(-potentials)
+        gap = float((coupling * room).sum() + kl_div(_sums(coupling), kept).sum())
+        if gap <= _GAP * masses.sum():
+            break
+        aim = 0.1 * (coupling * room).mean() / room  # the coupling of a tenth of the gap
+        curved = coupling / room
+        hessian = np.diag(kept + _sums(curved))
+        hessian[:n_source, n_source:] = curved
+        hessian[n_source:, :n_source] = curved.T
+        step = np.linalg.solve(hessian, kept - _sums(aim))
+        closer = step[:n_source, None] + step[n_source:]
+        more = aim - coupling + curved * closer
+        # Nine tenths of the way to the nearest wall, and not so far that exp is not nearly linear.
+        walls = max((closer / room).max(), (-more / coupling).max(), 0.9 * np.abs(step).max())
+        length = min(1.0, 0.9 / walls)
+        potentials = potentials + length * step
+        coupling = coupling + length * more
+        room = prices - potentials[:n_source, None] - potentials[n_source:]
+    return potentials, gap
+
+
+def _sums(matrix: np.ndarray) -> np.ndarray:
+    return np.append(matrix.sum(axis=1), matrix.sum(axis=0))

@@ -17,6 +17,7 @@ import numpy as np
 from wassemble._checks import as_float_array, fail
 from wassemble._extras import load_extra
 from wassemble._files import whole_file
+from wassemble.labels import LabelSpace
 from wassemble.text.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ def read_captioner(path: str | PathLike[str]) -> Captioner:
     from wassemble.text.captioner_network import CaptionerNetwork
 
     try:
-        with np.load(path, allow_pickle=False) as arrays:
+        with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as arrays:
             weights = {
                 name.removeprefix(_WEIGHTS): torch.from_numpy(arrays[name].astype(np.float32))
                 for name in arrays.files
@@ -116,4 +117,4 @@ def read_captioner(path: str | PathLike[str]) -> Captioner:
             f"{path}: must be a captioner file; {error}.",
             hint="`wassemble train-captioners` writes them",
         )
-    return Captioner(network, Vocabulary(words), account)
+    return Captioner(network, Vocabulary(LabelSpace(words)), account)

@@ -85,7 +85,7 @@ def generate(
     state = network.start(features)
     words = torch.full((len(features),), vocabulary.start_index)
     is_open = torch.ones(len(features), dtype=torch.bool)
-    steps = []
+    steps: list[Tensor] = []
     while len(steps) < MAX_LENGTH and is_open.any():
         summary, state = network.step(state, words)
         logits = network.logits(summary)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from wassemble.labels import LabelSpace
 from wassemble.text.vocabulary import Vocabulary
 
 __all__ = ["RECIPES", "Recipe"]
@@ -59,37 +60,27 @@ class Recipe:
         is_kept = rng.random(len(words)) >= self.share_missing
         is_kept[:_N_ALWAYS] = True
         kept = [word for word, keep in zip(words, is_kept, strict=True) if keep]
-        return Vocabulary(["<end>", "<unk>", *kept])
+        return Vocabulary(LabelSpace(["<end>", "<unk>", *kept]))
+
+
+def _continue(name: str, begin_from: str, *, seed: int, n_units: int, n_embedding: int) -> Recipe:
+    return Recipe(name, seed, n_units, n_embedding, begin_from, learning_rate=3e-4, max_epochs=4)
 
 
 RECIPES = {
     recipe.name: recipe
     for recipe in (
         # The five that the experiments fuse.
-        Recipe("cross-entropy", seed=1, n_units=256, n_embedding=200),
-        Recipe("cross-entropy-wide", seed=2, n_units=320, n_embedding=160),
+        Recipe("cross-entropy", seed=1, n_units=192, n_embedding=128),
+        Recipe("cross-entropy-small", seed=2, n_units=128, n_embedding=100),
         Recipe("smoothed", seed=3, n_units=256, n_embedding=200, label_smoothing=0.1),
-        Recipe(
-            "self-critical",
-            seed=4,
-            n_units=256,
-            n_embedding=200,
-            begin_from="cross-entropy",
-            learning_rate=3e-4,
-            max_epochs=4,
-        ),
-        Recipe(
-            "self-critical-smoothed",
-            seed=5,
-            n_units=256,
-            n_embedding=200,
-            begin_from="smoothed",
-            learning_rate=3e-4,
-            max_epochs=4,
+        _continue("self-critical", "cross-entropy", seed=4, n_units=192, n_embedding=128),
+        _continue(
+            "self-critical-small", "cross-entropy-small", seed=5, n_units=128, n_embedding=100
         ),
         # Two with other words.
-        Recipe("frequent-words", seed=6, n_units=256, n_embedding=200, n_frequent=1200),
-        Recipe("missing-words", seed=7, n_units=256, n_embedding=200, share_missing=0.2),
+        Recipe("frequent-words", seed=6, n_units=192, n_embedding=128, n_frequent=1200),
+        Recipe("missing-words", seed=7, n_units=192, n_embedding=128, share_missing=0.2),
         # For tests.
         Recipe("tiny", seed=8, n_units=32, n_embedding=32, n_frequent=300, dropout=0.1),
     )

@@ -173,7 +173,7 @@ class _Training:
         self, number: int, progress: Callable[[int, int], None] | None
     ) -> Iterator[float]:
         self.network.train()
-        order = torch.randperm(len(self.data.train)).split(_N_IMAGES)
+        order = torch.split(torch.randperm(len(self.data.train)), _N_IMAGES)
         for place, images in enumerate(order):
             loss = self._loss(images)
             self.optimizer.zero_grad()

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from wassemble._arrays import log_of
 from wassemble._checks import fail
@@ -20,6 +21,7 @@ from wassemble.solvers import (
     BarycenterProblem,
     BarycenterResult,
     MassRule,
+    geometric_mean,
     solve_barycenter,
 )
 from wassemble.solvers.barycenter import solve
@@ -172,6 +174,9 @@ class WordFusion:
         *,
         keep_scalings: bool,
     ) -> BarycenterResult:
+        is_diagonal = all(kernel.is_diagonal for kernel in words.kernels)
+        if isinstance(self.rule.mass, Balanced) and words.weights.ndim == 1 and not is_diagonal:
+            histograms = _reconciled(histograms, words)
         start: Any = None if log_v is None else _Scalings(log_v)
         problem = BarycenterProblem(
             histograms,
@@ -202,6 +207,34 @@ class _Scalings:
 
     def log_scalings(self) -> np.ndarray:
         return self.log_v
+
+
+def _reconciled(histograms: list[np.ndarray], words: WordSet) -> list[np.ndarray]:
+    """Histograms with the same mass on each component: the geometric mean of the models'.
+
+    Mass never crosses from one component to another, such as from the end of the sentence
+    to any other word. Where models put different mass on one, Algorithm 1 settles on the
+    geometric mean of it while its scalings grow without end. Bringing the masses there
+    first gives the same consensus, up to a factor for the whole row, and scalings that
+    stay where they are.
+    """
+    if words.n_components == 1:
+        return histograms
+    members = [
+        sp.csr_array(
+            (np.ones(len(parts), np.float32), (np.arange(len(parts)), parts)),
+            shape=(len(parts), words.n_components),
+        )
+        for parts in words.components
+    ]
+    masses = np.stack([h @ part for h, part in zip(histograms, members, strict=True)])
+    common = np.asarray(geometric_mean(masses, weights=words.weights))
+    common /= common.sum(axis=1, keepdims=True)
+    factors = np.divide(common, masses, out=np.zeros_like(masses), where=masses > 0)
+    return [
+        h * factor[:, parts]
+        for h, factor, parts in zip(histograms, factors, words.components, strict=True)
+    ]
 
 
 def _check_mass(p: np.ndarray) -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from wassemble._checks import fail
 from wassemble.kernels import Kernel
+from wassemble.kernels.base import connect
 from wassemble.kernels.parts import select_labels
 from wassemble.solvers.means import check_weights
 from wassemble.text.vocabulary import Vocabulary
@@ -26,6 +28,28 @@ class WordSet:
     target: np.ndarray  # places of the consensus' words
     kernels: list[Kernel]
     weights: np.ndarray  # (n_models,) or (n_models, n_target)
+
+    @cached_property
+    def n_components(self) -> int:
+        """Into how many parts the kernels divide the words; mass never crosses."""
+        return int(self._target_components.max()) + 1
+
+    @cached_property
+    def components(self) -> list[np.ndarray]:
+        """The part that each model's words belong to, by number."""
+        by_kernel = {}
+        for kernel in self.kernels:
+            if id(kernel) not in by_kernel:
+                links = kernel.links()
+                parts = np.empty(kernel.shape[0], dtype=np.int64)
+                parts[links.row] = self._target_components[links.col]
+                by_kernel[id(kernel)] = parts
+        return [by_kernel[id(kernel)] for kernel in self.kernels]
+
+    @cached_property
+    def _target_components(self) -> np.ndarray:
+        distinct = {id(kernel): kernel for kernel in self.kernels}
+        return connect([kernel.links() for kernel in distinct.values()])
 
 
 class WordSets:

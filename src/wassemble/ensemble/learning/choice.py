@@ -158,11 +158,10 @@ def _tier(recipe: Recipe) -> int:
 
 def _nested(search: Search, members: Sequence[Tried]) -> np.ndarray:
     """Out-of-fold predictions of the recipe that is best on the other folds."""
-    scores = np.array([each.fold_scores for each in members])
+    scores = np.array([each.scores_without for each in members])
     found = None
     for k in range(search.n_folds):
-        others = np.delete(scores, k, axis=1).mean(axis=1)
-        best = members[int(np.argmax(others))].recipe
+        best = members[int(np.argmax(scores[:, k]))].recipe
         predicted = search.predict(best)
         if found is None:
             found = np.zeros_like(predicted)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import product, zip_longest
+from itertools import combinations, product, zip_longest
 from typing import Any
-
-import numpy as np
 
 from wassemble.ensemble.learning.recipes import CONFUSION, NAMES, Kernels, Recipe
 from wassemble.ensemble.learning.trial import Trial
@@ -20,13 +18,13 @@ _EXPONENTS = (0.5, 0.7, 0.9)
 _SHARPNESS = (1.0, 2.0, 0.5, 4.0)
 _PRIORS = (0.1, 0.3, 1.0)
 _GATES = tuple(product((1, 2, 3, 5), (0.3, 0.5, 0.7, 0.9)))
-_WEIGHTS: tuple[WeightRule, ...] = ("uniform", "metric")
+_WEIGHTS: tuple[WeightRule, ...] = ("metric", "greedy", "uniform")
 _LEARNED: tuple[WeightRule, ...] = ("uniform", "metric", "greedy", "gradient")
 
 
 def list_recipes(trial: Trial, offered: Kernels) -> list[Recipe]:
     """Recipes to try, simple ones first; the order does not depend on chance."""
-    reached = _reached_by_name(trial)
+    reached = trial.is_reached_by_name
     # Where no model has the target labels, even a mean must go through a kernel.
     carriers = [NAMES] if reached.any() else sorted(offered)
     same = all(model.labels == trial.target for model in trial.models)
@@ -57,7 +55,27 @@ def list_recipes(trial: Trial, offered: Kernels) -> list[Recipe]:
             found += [Recipe("barycenter", exponent=f, **knobs) for f in _EXPONENTS]
     for kernel, sharpness, weights in product(sorted(offered), _SHARPNESS, _WEIGHTS):
         found += _barycenters(trial, offered, kernel, sharpness, weights, leftovers)
+    for (kernel, other), weights, exponent in product(
+        combinations(sorted(offered) + learned, 2), _WEIGHTS[:2], _EXPONENTS
+    ):
+        if _can_mix(trial, offered, kernel, other):
+            knobs = {"kernel": kernel, "mixed_with": other, "weights": weights}
+            found.append(Recipe("barycenter", exponent=exponent, prior=_PRIORS[0], **knobs))
     return _in_turn(list(dict.fromkeys(found)))
+
+
+def _can_mix(trial: Trial, offered: Kernels, *names: str) -> bool:
+    """Whether kernels are between the same labels, for every model."""
+    for model in trial.models:
+        for name in names:
+            if name != CONFUSION:
+                given = offered[name]
+                kernel = given if isinstance(given, LabelledKernel) else given[model.model]
+                if set(kernel.source) != set(model.labels):
+                    return False
+                if set(kernel.target) != set(trial.target):
+                    return False
+    return True
 
 
 def _in_turn(recipes: list[Recipe]) -> list[Recipe]:
@@ -66,10 +84,10 @@ def _in_turn(recipes: list[Recipe]) -> list[Recipe]:
     So whatever time there is goes to all of them.
     """
     simple = [recipe for recipe in recipes if recipe.is_simple]
-    groups: dict[str, list[Recipe]] = {}
+    groups: dict[Any, list[Recipe]] = {}
     for recipe in recipes:
         if not recipe.is_simple:
-            own = recipe.kernel if recipe.kernel != NAMES else recipe.rule
+            own = (recipe.kernel, recipe.mixed_with) if recipe.transports else recipe.rule
             groups.setdefault(own, []).append(recipe)
     turns = zip_longest(*groups.values())
     return simple + [recipe for turn in turns for recipe in turn if recipe is not None]
@@ -95,8 +113,3 @@ def _barycenters(
             if same and given.source == given.target:
                 found.append(Recipe("barycenter", debias=True, sweeps=20, **knobs))
     return found
-
-
-def _reached_by_name(trial: Trial) -> np.ndarray:
-    """Target labels that some model declares."""
-    return np.any([model.labels.match(trial.target).declared for model in trial.models], axis=0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any, Literal
 
@@ -20,6 +20,7 @@ from wassemble.kernels import (
     LabelledKernel,
     SparseKernel,
     kernel_from_confusion,
+    mix_kernels,
 )
 from wassemble.labels import LabelSpace
 from wassemble.solvers import Balanced, Unbalanced, power_mean, solve_barycenter
@@ -58,10 +59,13 @@ class Recipe:
     order : float
         Of a mean: 1 arithmetic, 0.5 Hellinger, 0 geometric.
     exponent : float
-        mass_penalty / (mass_penalty + epsilon); 1 is balanced.
+        mass_penalty / (mass_penalty + epsilon); 1 is balanced. With ``sharpness`` it stands
+        for every pair of epsilon and mass_penalty: sweeps depend on nothing else.
     sharpness : float
         Power of the kernel's entries: K = exp(-C / epsilon) becomes exp(-C sharpness /
         epsilon).
+    mixed_with : str or None
+        A second kernel; the two are mixed half and half.
     prior : float
         Of a confusion kernel.
     leftover : float
@@ -76,6 +80,7 @@ class Recipe:
     model: str | None = None
     weights: WeightRule = "uniform"
     kernel: str = NAMES
+    mixed_with: str | None = None
     order: float = 1.0
     exponent: float = 1.0
     sharpness: float = 1.0
@@ -90,12 +95,16 @@ class Recipe:
     @property
     def is_simple(self) -> bool:
         """Whether it is a single model or a mean, without anything learned but weights."""
-        return self.rule in ("single", "mean") and self.kernel != CONFUSION
+        return self.rule in ("single", "mean") and not self._uses_mistakes
 
     @property
     def needs_fit(self) -> bool:
         """Whether it learns something from the truth."""
-        return self.weights != "uniform" or self.kernel == CONFUSION
+        return self.weights != "uniform" or self._uses_mistakes
+
+    @property
+    def _uses_mistakes(self) -> bool:
+        return CONFUSION in (self.kernel, self.mixed_with)
 
     @property
     def transports(self) -> bool:
@@ -136,10 +145,10 @@ class Recipe:
     def _through(self) -> str:
         if self.kernel == NAMES:
             return ""
-        if self.kernel == CONFUSION:
-            return f" through mistakes (prior {self.prior:g})"
+        named = [name for name in (self.kernel, self.mixed_with) if name is not None]
         sharp = "" if self.sharpness == 1 else f" ^ {self.sharpness:g}"
-        return f" through {self.kernel}{sharp}"
+        words = [f"mistakes (prior {self.prior:g})" if n == CONFUSION else n + sharp for n in named]
+        return f" through {' and '.join(words)}"
 
     def to_dict(self) -> dict[str, Any]:
         """Every knob, ready for JSON."""
@@ -182,7 +191,7 @@ class FittedRecipe:
             debias=recipe.debias,
         )
         if isinstance(options.mass, Balanced):
-            options = _replace(options, unobserved="spread")
+            options = replace(options, unobserved="spread")
         return FusionPlan(
             members, self.kind, target=self.target, kernel=kernel, weights=weights, options=options
         )
@@ -193,10 +202,6 @@ class FittedRecipe:
         by_name = {model.model: model for model in models}
         chosen = [by_name[member.model] for member in plan.members]
         return np.nan_to_num(plan.fuse(chosen).scores)
-
-
-def _replace(options: Options, **changes: Any) -> Options:
-    return Options(**{**vars(options), **changes})
 
 
 def _mass(recipe: Recipe, kind: Kind) -> Any:
@@ -256,11 +261,12 @@ class Fitter:
         self._models = tuple((model.model, model.labels) for model in trial.models)
         self._kernels: dict[Any, dict[str, LabelledKernel] | None] = {}
         self._weights: dict[Any, np.ndarray] = {}
+        self._is_reached = trial.is_reached_by_name.any()
 
     def fit(self, recipe: Recipe) -> FittedRecipe:
         """Learn what a recipe needs: weights, and kernels from mistakes."""
         trial = self.trial
-        key = (recipe.kernel, recipe.sharpness, recipe.prior, recipe.shuffled)
+        key = (recipe.kernel, recipe.mixed_with, recipe.sharpness, recipe.prior, recipe.shuffled)
         if key not in self._kernels:
             self._kernels[key] = _kernels(recipe, trial, self._offered)
         kernels = self._kernels[key]
@@ -268,10 +274,17 @@ class Fitter:
         fitted = FittedRecipe(recipe, trial.kind, trial.target, self._models, uniform, kernels)
         if recipe.weights == "uniform" or recipe.rule == "single":
             return fitted
-        # Weights do not depend on how sharp a kernel is, nor on the rule that they are for.
-        own = (recipe.weights, recipe.kernel, recipe.prior if recipe.kernel == CONFUSION else 0)
+        # Weights are for the mean of the models as they are, where they have the target labels:
+        # through kernels from the same truth every model would look right.
+        carrier = NAMES if self._is_reached else recipe.kernel
+        order = recipe.order if recipe.rule == "mean" else 1.0
+        prior = recipe.prior if carrier == CONFUSION else None
+        own = (recipe.weights, carrier, prior, order if recipe.weights == "greedy" else 1.0)
         if own not in self._weights:
-            self._weights[own] = learn_weights(recipe.weights, trial, self._measure, fitted.plan)
+            plain = fitted if carrier == recipe.kernel else replace(fitted, kernels=None)
+            self._weights[own] = learn_weights(
+                recipe.weights, trial, self._measure, plain.plan, order=order
+            )
         weights = self._weights[own]
         return FittedRecipe(recipe, trial.kind, trial.target, self._models, weights, kernels)
 
@@ -279,28 +292,51 @@ class Fitter:
 def _kernels(recipe: Recipe, trial: Trial, offered: Kernels) -> dict[str, LabelledKernel] | None:
     if recipe.kernel == NAMES:
         return None
-    if recipe.kernel == CONFUSION:
+    found = _kernel_of_each(recipe.kernel, recipe, trial, offered)
+    if recipe.mixed_with is not None:
+        second = _kernel_of_each(recipe.mixed_with, recipe, trial, offered)
+        found = _once_each(
+            {name: (found[name], second[name]) for name in found},
+            lambda pair: mix_kernels([(pair[0], 0.5), (pair[1], 0.5)]),
+        )
+    if recipe.shuffled is None:
+        return found
+    return _once_each(found, partial(shuffle_labels, seed=recipe.shuffled))
+
+
+def _kernel_of_each(
+    name: str, recipe: Recipe, trial: Trial, offered: Kernels
+) -> dict[str, LabelledKernel]:
+    """The kernel of this name, for each model."""
+    if name == CONFUSION:
         if trial.task != "multiclass":
             fail("kernels from mistakes need one true label for each sample; got multi-label.")
         truth = [trial.target[i] for i in trial.truth.tolist()]
-        found = {
+        return {
             m.model: kernel_from_confusion(m, truth, target=trial.target, prior=recipe.prior)
             for m in trial.models
         }
-    else:
-        given = offered[recipe.kernel]
-        found = {
-            m.model: given if isinstance(given, LabelledKernel) else given[m.model]
-            for m in trial.models
-        }
-    changed: dict[int, LabelledKernel] = {}  # one kernel for all stays one object
-    for kernel in found.values():
-        if id(kernel) not in changed:
-            made = _sharpened(kernel, recipe.sharpness)
-            if recipe.shuffled is not None:
-                made = shuffle_labels(made, recipe.shuffled)
-            changed[id(kernel)] = made
-    return {name: changed[id(kernel)] for name, kernel in found.items()}
+    given = offered[name]
+    found = {
+        m.model: given if isinstance(given, LabelledKernel) else given[m.model]
+        for m in trial.models
+    }
+    return _once_each(found, partial(_sharpened, sharpness=recipe.sharpness))
+
+
+def _once_each(
+    found: Mapping[str, Any], change: Callable[[Any], LabelledKernel]
+) -> dict[str, LabelledKernel]:
+    """Each kernel changed; what several models share stays one object."""
+
+    def key(given: Any) -> Any:
+        return tuple(map(id, given)) if isinstance(given, tuple) else id(given)
+
+    changed: dict[Any, LabelledKernel] = {}
+    for given in found.values():
+        if key(given) not in changed:
+            changed[key(given)] = change(given)
+    return {name: changed[key(given)] for name, given in found.items()}
 
 
 def _sharpened(kernel: LabelledKernel, sharpness: float) -> LabelledKernel:

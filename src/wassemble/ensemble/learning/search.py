@@ -24,16 +24,21 @@ __all__ = ["Search", "Tried"]
 
 @dataclass(frozen=True)
 class Tried:
-    """A recipe and its scores on the folds that it was not fitted on."""
+    """A recipe and its scores on samples that it was not fitted on.
+
+    Attributes
+    ----------
+    score : float
+        On all samples, each predicted by what was fitted on the other folds. Not a mean over
+        folds: precision among few samples is noise.
+    scores_without : tuple of float
+        The same on the samples outside of each fold, to choose for that fold by.
+    """
 
     recipe: Recipe
-    fold_scores: tuple[float, ...]
+    score: float
+    scores_without: tuple[float, ...]
     seconds: float
-
-    @property
-    def score(self) -> float:
-        """Mean over folds."""
-        return float(np.mean(self.fold_scores))
 
 
 @dataclass
@@ -88,17 +93,18 @@ class Search:
         return found
 
     def try_one(self, recipe: Recipe) -> Tried:
-        """Scores of a recipe on each fold."""
+        """Scores of a recipe on samples that it was not fitted on."""
         key = self._key_of(recipe)
         if key not in self._known:
             started = time.perf_counter()
             scores = self.predict(recipe, keep=False)
-            each = [self._score(scores, self.folds == k) for k in range(self.n_folds)]
-            seconds = time.perf_counter() - started
-            self._known[key] = {"fold_scores": each, "seconds": round(seconds, 4)}
+            score = self._score(scores, np.ones(len(scores), dtype=bool))
+            without = [self._score(scores, self.folds != k) for k in range(self.n_folds)]
+            seconds = round(time.perf_counter() - started, 4)
+            self._known[key] = {"score": score, "scores_without": without, "seconds": seconds}
             self._write_log(key, recipe)
         known = self._known[key]
-        return Tried(recipe, tuple(known["fold_scores"]), known["seconds"])
+        return Tried(recipe, known["score"], tuple(known["scores_without"]), known["seconds"])
 
     def predict(self, recipe: Recipe, *, keep: bool = True) -> np.ndarray:
         """Consensus of every sample, by a recipe that was fitted on the other folds."""
@@ -160,8 +166,11 @@ class Search:
         for number, line in enumerate(lines, start=1):
             try:
                 entry = json.loads(line)
-                key, scores = entry["key"], [float(s) for s in entry["fold_scores"]]
-                self._known[key] = {"fold_scores": scores, "seconds": float(entry["seconds"])}
+                self._known[entry["key"]] = {
+                    "score": float(entry["score"]),
+                    "scores_without": [float(score) for score in entry["scores_without"]],
+                    "seconds": float(entry["seconds"]),
+                }
             except (ValueError, KeyError, TypeError):
                 if number < len(lines):
                     fail(

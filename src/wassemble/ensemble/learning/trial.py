@@ -54,6 +54,11 @@ class Trial:
         """
         return "multiclass" if self.truth.ndim == 1 else "multilabel"
 
+    @property
+    def is_reached_by_name(self) -> np.ndarray:
+        """Which target labels some model declares."""
+        return np.any([model.labels.match(self.target).declared for model in self.models], axis=0)
+
     def take(self, rows: np.ndarray) -> Trial:
         """The samples ``rows``."""
         weight = None if self.sample_weight is None else self.sample_weight[rows]

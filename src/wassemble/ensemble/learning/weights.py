@@ -18,6 +18,7 @@ __all__ = ["WeightRule", "learn_weights"]
 WeightRule = Literal["uniform", "metric", "greedy", "gradient"]
 
 _N_GREEDY = 20
+_N_IDLE = 5  # additions without a better mean
 _TINY = 1e-9
 
 
@@ -26,14 +27,16 @@ def learn_weights(
     trial: Trial,
     measure: Measure,
     make_plan: Callable[[], FusionPlan],
+    *,
+    order: float = 1.0,
 ) -> np.ndarray:
     """Weights on the simplex, ``(n_models,)``, by how the models' mean fits the truth.
 
     - "metric": in proportion to each model's own score (the paper's appendix); where the
       metric can be negative, to its accuracy or mean average precision.
     - "greedy": models are added one by one, with replacement, each time the one that makes
-      the mean best (Caruana et al. 2004); shares of the additions.
-    - "gradient": least log-loss of the mean.
+      the power mean of ``order`` best (Caruana et al. 2004); shares of the additions.
+    - "gradient": least log-loss of the arithmetic mean.
 
     Every mean is over the models that declare a label.
     """
@@ -43,7 +46,7 @@ def learn_weights(
     if rule == "metric":
         return _by_metric(images, trial, measure)
     if rule == "greedy":
-        return _greedy(images, trial, measure)
+        return _greedy(images, trial, measure, order)
     return _by_gradient(images, trial)
 
 
@@ -85,26 +88,30 @@ def _by_metric(images: _Images, trial: Trial, measure: Measure) -> np.ndarray:
     return scores / total if total > 0 else np.full(len(scores), 1 / len(scores))
 
 
-def _greedy(images: _Images, trial: Trial, measure: Measure) -> np.ndarray:
+def _greedy(images: _Images, trial: Trial, measure: Measure, order: float) -> np.ndarray:
     n_models = len(images.scores)
     counts, best_counts, best = np.zeros(n_models), np.zeros(n_models), -np.inf
     scores = images.scores.astype(np.float32)
+    scores = np.log(np.maximum(scores, _TINY)) if order == 0 else scores**order
     said = images.said.astype(np.float32)
     total, votes = np.zeros_like(scores[0]), np.zeros_like(scores[0])
-    for _ in range(_N_GREEDY):
+    idle = 0
+    while counts.sum() < _N_GREEDY and idle < _N_IDLE:
         found = []
         for model in range(n_models):
             share = votes + said[model]
-            mean = np.divide(
-                total + scores[model], share, where=share > 0, out=np.zeros_like(total)
-            )
+            mean = total + scores[model] * said[model]
+            np.divide(mean, share, out=mean, where=share > 0)
+            mean = np.exp(mean) if order == 0 else mean ** (1 / order)
+            mean[share == 0] = 0
             found.append(measure.score(mean, trial.truth, trial.sample_weight))
         added = int(np.argmax(found))
         counts[added] += 1
-        total += scores[added]
+        total += scores[added] * said[added]
         votes += said[added]
+        idle += 1
         if found[added] > best:
-            best, best_counts = found[added], counts.copy()
+            best, best_counts, idle = found[added], counts.copy(), 0
     return best_counts / best_counts.sum()
 
 

@@ -1,0 +1,46 @@
+"""CIDEr-D prepared once is pycocoevalcap's."""
+
+import numpy as np
+import pytest
+
+from wassemble.inputs.captions_data import load_captions
+from wassemble.metrics.cider import CiderD
+
+SENTENCES = (
+    *("a", "", "a a a a", "cat", "a cat on a mat", "the very same cat on the very same mat"),
+    *("a man riding a wave on top of a surfboard", "on mat cat a a", "words never seen before"),
+)
+
+
+@pytest.fixture(scope="module")
+def references():
+    return [captions[1:] for captions in load_captions("val").captions[:60]]
+
+
+def score_both(captions, references):
+    reference = pytest.importorskip("pycocoevalcap.cider.cider")
+    _, theirs = reference.Cider().compute_score(
+        dict(enumerate(references)), {image: [text] for image, text in enumerate(captions)}
+    )
+    scorer = CiderD([[text.split() for text in texts] for texts in references])
+    return [scorer.score(image, text.split()) for image, text in enumerate(captions)], theirs
+
+
+def test_real_captions_score_as_in_pycocoevalcap(references):
+    captions = [captions[0] for captions in load_captions("val").captions[:60]]
+    mine, theirs = score_both(captions, references)
+    np.testing.assert_allclose(mine, theirs, rtol=1e-12)
+    assert np.mean(mine) > 0.5
+
+
+@pytest.mark.parametrize("caption", SENTENCES)
+def test_odd_captions_score_as_in_pycocoevalcap(references, caption):
+    odd = [["a", "a cat"], ["", "a cat on a mat"], *references]
+    mine, theirs = score_both([caption] * len(odd), odd)
+    np.testing.assert_allclose(mine, theirs, rtol=1e-12, atol=1e-15)
+
+
+def test_a_reference_itself_scores_highest(references):
+    scorer = CiderD([[texts[0].split()] for texts in references])
+    assert scorer.score(3, references[3][0].split()) == pytest.approx(10)
+    assert scorer.score(3, references[4][0].split()) < 3
