@@ -91,5 +91,12 @@ from .solvers import (
     select_solver as select_solver,
     solve_barycenter as solve_barycenter,
 )
+from .text import (
+    FusedNextWord as FusedNextWord,
+    NGramModel as NGramModel,
+    Vocabulary as Vocabulary,
+    beam_search as beam_search,
+    explain_sentence as explain_sentence,
+)
 
 __version__: str

@@ -18,7 +18,6 @@ from wassemble.report import write_report
 from wassemble.report.evidence import gather_evidence
 from wassemble.report.members import judge_members
 from wassemble.report.plots import shown
-from wassemble.report.shuffling import group_labels, shuffle_inside
 from wassemble.report.sweep import sweep_epsilon
 
 
@@ -308,24 +307,6 @@ def test_a_missing_extra_is_one_clear_error(tmp_path, monkeypatch, module):
     with pytest.raises(MissingExtraError, match=rf"needs {module}[\s\S]*wassemble\[report\]"):
         write_report(case.learned, case.models, case.truth, tmp_path / "a.html")
     assert list(tmp_path.iterdir()) == []
-
-
-def test_groups_hold_neighbours_and_each_label_once():
-    similar = np.array([[0, 0.9, 0.1, 0], [0.9, 0, 0, 0], [0.1, 0, 0, 0.5], [0, 0, 0.5, 0]])
-    assert group_labels(similar, 1) == [[0], [1], [2], [3]]
-    assert group_labels(similar, 2) == [[0, 1], [2, 3]]
-    assert group_labels(similar, 4) == [[0, 1, 2], [3]]  # label 3 is like 2 only
-
-
-def test_shuffling_stays_inside_its_groups(rng):
-    case = breeds()
-    groups = [list(case.learned.target[:2]), list(case.learned.target[2:5])]
-    turned = shuffle_inside(case.models, groups, rng)
-    for before, after in zip(case.models, turned, strict=True):
-        for some in (slice(0, 2), slice(2, 5), slice(5, 6)):
-            old, new = (np.sort(m.scores[:, some], axis=1) for m in (before, after))
-            assert np.array_equal(old, new)
-        assert not np.array_equal(before.scores, after.scores)
 
 
 def test_a_kernel_of_zeros_and_ones_is_not_swept(written):

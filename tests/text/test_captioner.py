@@ -102,7 +102,7 @@ def test_other_arrays_are_no_captioner(tmp_path):
 def test_the_shipped_tiny_captioner_sees_the_pictures():
     """It scores far better on its own pictures than on those of others."""
     captioner = read_captioner(find_data("captioners/tiny.npz"))
-    data = load_captions("test")
+    data = load_captions("val")
     features = torch.from_numpy(data.features[:100])
     said = [" ".join(c) for c in generate(captioner.network, captioner.vocabulary, features)]
     right = metrics.cider(said, data.captions[:100]).value

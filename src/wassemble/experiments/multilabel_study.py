@@ -103,9 +103,12 @@ def without_transport(
     }
 
 
-def count_steps(candidates: Mapping[str, Candidates], progress: Progress) -> Callable[[], None]:
-    """A function to call after each candidate; it tells ``progress`` how far things are."""
-    n_all = sum(len(rules) for each in candidates.values() for rules in each.values())
+def count_steps(
+    candidates: Mapping[str, Candidates], progress: Progress, *, n_gains: int
+) -> Callable[[], None]:
+    """A function to call after each candidate and each of ``n_gains`` for each rule's name."""
+    sizes = [len(rules) + n_gains for each in candidates.values() for rules in each.values()]
+    n_all = sum(sizes)
     n_done = 0
 
     def step() -> None:

@@ -1,4 +1,4 @@
-"""Words of three languages, one sense in common: which English word is meant?
+"""The English word that three languages mean, each by a word of several senses.
 
 French, Italian and Portuguese each name a hidden sense by a word that has others as well.
 No language alone can tell which is meant. Each has a kernel of its own into English, made
@@ -13,7 +13,6 @@ from itertools import pairwise, product
 
 import numpy as np
 
-from wassemble.ensemble.learning.measure import Measure
 from wassemble.experiments.findings import Cell, Claim, Figure, Findings, Plot, Table
 from wassemble.experiments.judging import Judge
 from wassemble.experiments.multilingual_words import (
@@ -23,6 +22,7 @@ from wassemble.experiments.multilingual_words import (
     lay_out,
     strike,
 )
+from wassemble.experiments.per_sample import PER_SAMPLE
 from wassemble.experiments.records import Progress
 from wassemble.inputs.wordnets import Wordnet, load_wordnets
 from wassemble.kernels import SparseKernel
@@ -44,7 +44,8 @@ language's dictionary are struck at random, those of hidden senses among them.""
 _NOTE = """\
 All rules use the same kernels. Rows "alone" carry a language's histogram to English linearly,
 K^T (mu / K 1), and means are taken after that; the arithmetic mean is the linear form of the
-whole. Gains are paired, with 95 % bootstrap intervals, over the mean of best validation
+whole: what these rows gain over one language comes from intersecting senses, not from
+transport. Gains are paired, with 95 % bootstrap intervals, over the mean of best validation
 accuracy, {over}. The barycenter is unbalanced; f = mass_penalty / (mass_penalty + epsilon), the
 power of K (which stands for 1 / epsilon) and the number of sweeps are those of best validation
 accuracy at 1: {knobs}."""
@@ -62,12 +63,6 @@ the paper names the task and gives no figure. Its kernel is made from multilingu
 word vectors; here it comes from dictionaries, and the barycenter is unbalanced because words
 that no other language confirms have nowhere to go."""
 
-# Scores are hits already, 1 or 0 for each riddle.
-_SHARE = Measure(
-    "share of hits",
-    lambda hits, _, weights: float(np.average(hits, weights=weights)),
-    lambda hits, _: hits,
-)
 _EDGES = (2.0, 3.0, 4.0, 6.0, 10.0, np.inf)
 
 
@@ -133,7 +128,7 @@ class _Contest:
         self, puzzle: Puzzle, riddles: Riddles, config: Config, part: int, progress: Progress
     ) -> None:
         self.puzzle, self.riddles = puzzle, riddles
-        self.judge = Judge(_SHARE, np.flatnonzero(riddles.is_test), seed=config.seed)
+        self.judge = Judge(PER_SAMPLE, np.flatnonzero(riddles.is_test), seed=config.seed)
         images = [
             np.asarray(kernel.apply_transpose(mu / np.asarray(kernel.row_sums)))
             for mu, kernel in zip(puzzle.histograms, puzzle.kernels, strict=True)

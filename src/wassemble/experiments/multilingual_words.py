@@ -173,9 +173,9 @@ def _histograms(
     alike = spelt.kernel.to_sparse()[of_sample]
     found = own_share * itself
     for near in (related, alike):
-        near = sp.csr_array(near - near.multiply(itself))
-        near.eliminate_zeros()
-        given = _row_shares(near)
+        others = sp.csr_array(near - near.multiply(itself))
+        others.eliminate_zeros()
+        given = _row_shares(others)
         left = 1 - np.asarray(given.sum(axis=1))
         found = found + (1 - own_share) / 2 * (given + sp.diags_array(left) @ itself)
     return sp.csr_array(found)

@@ -16,7 +16,7 @@ from wassemble.errors import ConvergenceWarning
 from wassemble.kernels import DenseKernel, Kernel, kernel_from_cost
 from wassemble.metrics.arguments import read_cost, read_rows
 
-__all__ = ["find_scalings", "read_pairs", "wasserstein_distance", "warn_unsettled"]
+__all__ = ["find_scalings", "read_pairs", "warn_unsettled", "wasserstein_distance"]
 
 Reader = Callable[[Any, str], tuple[np.ndarray, tuple[int, ...]]]
 

@@ -33,7 +33,7 @@ def make_board(evidence: Evidence) -> dict[str, Any]:
     outcomes = {each.recipe: each for each in evidence.evaluation.outcomes}
     rows: list[dict[str, Any]] = []
     for line in evidence.learned.leaderboard:
-        outcome = None if line.recipe is None else outcomes.get(line.recipe)
+        outcome = outcomes.get(line.recipe)
         against = line.against_chosen
         rows.append(
             {

@@ -20,7 +20,7 @@ _N_POINTS = 60
 
 def rules_to_compare(evidence: Evidence) -> list[tuple[str, FittedRecipe]]:
     """The chosen rule, the best single model and the arithmetic mean, each once."""
-    single = evidence.rule_of(evidence.evaluation.best_single.recipe)
+    single = evidence.rule_of(evidence.evaluation.best_single)
     found = {evidence.chosen.recipe: ("chosen", evidence.chosen)}
     found.setdefault(single.recipe, ("best single", single))
     mean = evidence.plain_mean(1.0)

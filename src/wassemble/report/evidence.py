@@ -78,9 +78,9 @@ class Evidence:
         """The barycenter through a kernel that is looked into: the chosen one if it is such."""
         return self.find(lambda rule: rule.recipe.transports and rule.kernels is not None)
 
-    def rule_of(self, recipe: Recipe) -> FittedRecipe:
-        """The rule of a recipe of the leaderboard."""
-        return next(rule for rule in self.rules if rule.recipe == recipe)
+    def rule_of(self, outcome: Outcome) -> FittedRecipe:
+        """The rule that an outcome is of."""
+        return next(rule for rule in self.rules if rule.recipe == outcome.recipe)
 
     def scores(self, rule: FittedRecipe) -> np.ndarray:
         """Consensus of a rule on all held-out samples."""

@@ -35,7 +35,12 @@ def make_headline(evidence: Evidence, members: dict[str, Any]) -> dict[str, Any]
         figure += "."
     else:
         figure += f"; that of the best simple rule beside it, {simple.name}, is {simple.score:.4f}."
-    sentences = [_verdict(evidence), _about_fusing(evidence, members), _about_meaning(evidence)]
+    sentences = [
+        _verdict(evidence),
+        _about_fusing(evidence, members),
+        _about_meaning(evidence),
+        _about_stacking(evidence),
+    ]
     return {
         "chosen": chosen.name,
         "choice": f"Chosen on {evidence.learned.n_samples:,} validation samples: {chosen.name}.",
@@ -93,7 +98,8 @@ def _verdict(evidence: Evidence) -> str:
     if simple is None or simple.against_chosen is None:
         return ""
     gain = reverse(simple.against_chosen)
-    is_plain = simple.recipe.rule == "mean" and simple.recipe.weights == "uniform"
+    recipe = simple.recipe
+    is_plain = recipe is not None and (recipe.rule, recipe.weights) == ("mean", "uniform")
     who = "A plain mean" if is_plain else "A simple rule"
     if gain.difference < -gain.standard_error:
         return (
@@ -117,7 +123,11 @@ def _of_simple(evidence: Evidence) -> str:
                 f"On these samples another simple rule, {simple.name}, is better by more than one"
                 f" standard error, {against}."
             )
-    others = [each for each in evidence.evaluation.outcomes if not each.is_simple]
+    others = [
+        each
+        for each in evidence.evaluation.outcomes
+        if each.recipe is not None and not each.is_simple
+    ]
     if not others or others[0].against_chosen is None:
         return "Only simple rules were tried."
     best, against = others[0], others[0].against_chosen
@@ -175,3 +185,16 @@ def _about_meaning(evidence: Evidence) -> str:
     if evidence.chosen.recipe.kernel != NAMES:
         return "Its kernel carries each model to the target labels once; nothing is transported."
     return "It moves no mass between labels, so that their meaning has no part in it."
+
+
+def _about_stacking(evidence: Evidence) -> str:
+    """Whether a rival that is never chosen would have been better."""
+    stacked = next((each for each in evidence.evaluation.outcomes if each.recipe is None), None)
+    if stacked is None or stacked.against_chosen is None:
+        return ""
+    against = stacked.against_chosen
+    if against.low > 0:
+        found = "better on these samples"
+    else:
+        found = "worse on these samples" if against.high < 0 else "not clearly better or worse"
+    return f"Stacking by logistic regression, a rival that is never chosen, is {found}: {against}."

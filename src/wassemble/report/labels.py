@@ -23,7 +23,7 @@ def find_gains(evidence: Evidence) -> dict[str, Any]:
         return {"omitted": "There is no simple rule to compare with."}
     trial = evidence.trial
     own = _per_label(evidence.scores(evidence.chosen), trial)
-    other = _per_label(evidence.scores(evidence.rule_of(simple.recipe)), trial)
+    other = _per_label(evidence.scores(evidence.rule_of(simple)), trial)
     counts = _count(trial)
     gains = own - other
     known = np.flatnonzero(~np.isnan(gains))

@@ -29,9 +29,9 @@ def judge_members(evidence: Evidence) -> dict[str, Any]:
     drawn = measure.resampled(own, trial.truth, counts)
     score = measure.score(own, trial.truth, trial.sample_weight)
     plain = {
-        each.recipe.model: each.score
+        each.model: each.score
         for each in reversed(evidence.evaluation.outcomes)
-        if each.recipe.rule == "single"
+        if each.model is not None
     }
     rows = []
     for place, model in enumerate(trial.models):

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from wassemble.ensemble.learning.recipes import FittedRecipe
-from wassemble.inputs import Predictions
+from wassemble.ensemble.shuffling import group_labels, label_similarity, shuffle_inside
 from wassemble.kernels import LabelledKernel
-from wassemble.labels import LabelSpace
 from wassemble.report.evidence import Evidence
 
-__all__ = ["group_labels", "shuffle_inside", "shuffle_neighbours"]
+__all__ = ["shuffle_neighbours"]
 
 _SIZES = (1, 2, 3, 5, 10)
 _N_SHUFFLES = 3
@@ -33,7 +31,7 @@ def shuffle_neighbours(evidence: Evidence) -> dict[str, Any]:
     others.append(("geometric mean", evidence.plain_mean(0.0)))
     title = "chosen" if rule is evidence.chosen else "barycenter"
     rules = [(title, rule), *((name, each) for name, each in others if each is not None)]
-    similar = _similarity(kernel)
+    similar = label_similarity(kernel)
     if not (similar > 0).any():
         return {"omitted": "The kernel joins no two labels, so that there are no neighbours."}
     sizes = [size for size in _SIZES if size <= len(kernel.target)]
@@ -65,40 +63,6 @@ def shuffle_neighbours(evidence: Evidence) -> dict[str, Any]:
     }
 
 
-def group_labels(similar: np.ndarray, size: int) -> list[list[int]]:
-    """Groups of at most ``size`` labels that are similar to their first, each label in one.
-
-    Labels with the closest neighbours choose first.
-    """
-    free = np.ones(len(similar), dtype=bool)
-    groups = []
-    for first in np.argsort(-similar.max(axis=1), kind="stable").tolist():
-        if not free[first]:
-            continue
-        free[first] = False
-        nearest = np.argsort(-np.where(free, similar[first], 0), kind="stable")[: size - 1]
-        near = [i for i in nearest.tolist() if free[i] and similar[first, i] > 0]
-        free[near] = False
-        groups.append([first, *near])
-    return groups
-
-
-def shuffle_inside(
-    models: Sequence[Predictions], groups: Sequence[Sequence[str]], rng: np.random.Generator
-) -> list[Predictions]:
-    """Models whose scores are shuffled inside groups of labels, anew for each sample."""
-    found = []
-    for model in models:
-        scores = model.scores.copy()
-        for group in groups:
-            places = model.labels.positions(name for name in group if name in model.labels)
-            if len(places) > 1:
-                order = rng.random((len(scores), len(places))).argsort(axis=1)
-                scores[:, places] = np.take_along_axis(scores[:, places], order, axis=1)
-        found.append(model._with(scores=scores))
-    return found
-
-
 def _same_labels(rule: FittedRecipe) -> LabelledKernel | None:
     """A kernel of the rule between the target labels and themselves."""
     if not rule.recipe.transports or rule.kernels is None:
@@ -108,14 +72,3 @@ def _same_labels(rule: FittedRecipe) -> LabelledKernel | None:
         if set(kernel.source) == wanted == set(kernel.target):
             return kernel
     return None
-
-
-def _similarity(kernel: LabelledKernel) -> np.ndarray:
-    """Similarity of each pair of different labels, relative to the rows, both ways alike."""
-    target: LabelSpace = kernel.target
-    dense = np.asarray(kernel.align(target, target).to_dense(), dtype=np.float64)
-    largest = dense.max(axis=1, keepdims=True)
-    relative = np.divide(dense, largest, out=np.zeros_like(dense), where=largest > 0)
-    similar = (relative + relative.T) / 2
-    np.fill_diagonal(similar, 0)
-    return similar

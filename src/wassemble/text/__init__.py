@@ -1,19 +1,26 @@
 """Text generation: several next-word models fused into one, inside any search."""
 
+from wassemble.text.explain import explain_sentence
 from wassemble.text.fused import FusedNextWord, StepAccount
 from wassemble.text.models import NextWordModel
 from wassemble.text.ngrams import NGramModel
 from wassemble.text.search import Sentence, beam_search
+from wassemble.text.torch_models import TorchNextWord
+from wassemble.text.transformers_models import CausalNextWord, EncoderDecoderNextWord
 from wassemble.text.vocabulary import Vocabulary
 from wassemble.text.word_kernels import keep_apart
 
 __all__ = [
+    "CausalNextWord",
+    "EncoderDecoderNextWord",
     "FusedNextWord",
     "NGramModel",
     "NextWordModel",
     "Sentence",
     "StepAccount",
+    "TorchNextWord",
     "Vocabulary",
     "beam_search",
+    "explain_sentence",
     "keep_apart",
 ]

@@ -94,8 +94,9 @@ class FusedNextWord:
         Only this many words take part in a step: those that some model finds most likely
         for some unfinished sentence of an item. `account` says what that dropped.
     warm_start : bool
-        Start each step from the scalings of the last. It changes no converged answer.
-        Needs a tolerance.
+        Start each step from the scalings of the last. It changes no converged answer and
+        needs a tolerance. The next word has little in common with the last: measure whether
+        it saves sweeps.
     target : Vocabulary, optional
         Words of the consensus; all words of all models if not given.
 

@@ -18,6 +18,8 @@ class Outcome:
 
     Attributes
     ----------
+    recipe : Recipe or None
+        None for stacking, which is a rival only.
     score, standard_error, low, high : float
         The user's metric, and its bootstrap standard error and 95 % interval.
     against_chosen : Comparison or None
@@ -31,7 +33,7 @@ class Outcome:
     """
 
     name: str
-    recipe: Recipe
+    recipe: Recipe | None
     score: float
     standard_error: float
     low: float
@@ -44,11 +46,17 @@ class Outcome:
     @property
     def is_simple(self) -> bool:
         """Whether it is a single model or a mean."""
-        return self.recipe.is_simple
+        return self.recipe is not None and self.recipe.is_simple
+
+    @property
+    def model(self) -> str | None:
+        """The name of a model alone; None for any other rule."""
+        return None if self.recipe is None else self.recipe.model
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON."""
-        return asdict(self) | {"recipe": self.recipe.to_dict(), "is_simple": self.is_simple}
+        recipe = None if self.recipe is None else self.recipe.to_dict()
+        return asdict(self) | {"recipe": recipe, "is_simple": self.is_simple}
 
 
 @dataclass(frozen=True)
@@ -88,7 +96,7 @@ class Evaluation:
     @property
     def best_single(self) -> Outcome:
         """The best single model on these samples."""
-        return next(each for each in self.outcomes if each.recipe.rule == "single")
+        return next(each for each in self.outcomes if each.model is not None)
 
     @property
     def gain(self) -> Comparison:

@@ -3,21 +3,58 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.special import expit, softmax
 
 from wassemble._extras import load_extra
 from wassemble.ensemble.learning.search import Search
 from wassemble.ensemble.learning.trial import Trial
+from wassemble.inputs import Kind, Predictions
 
-__all__ = ["stack_scores"]
+__all__ = ["STACKING", "Stacking", "fit_and_predict", "fit_stacking", "stack_scores"]
+
+STACKING = "stacking (logistic regression)"
+"""Its name on the leaderboard."""
+
+
+@dataclass(frozen=True, eq=False)
+class Stacking:
+    """A fitted logistic regression on all scores of all models.
+
+    Attributes
+    ----------
+    coefficients : array of shape (n_target, n_features)
+    intercepts : array of shape (n_target,)
+        Minus infinity for labels that did not occur.
+    """
+
+    task: Kind
+    coefficients: np.ndarray
+    intercepts: np.ndarray
+
+    def fuse(self, models: Sequence[Predictions]) -> np.ndarray:
+        """Scores over the target labels; models and their labels in the order fitted on."""
+        return self.predict(_features(models))
+
+    def predict(self, features: np.ndarray) -> np.ndarray:
+        """Scores over the target labels, ``(n_samples, n_target)``."""
+        margins = features @ self.coefficients.T + self.intercepts
+        return np.asarray(softmax(margins, axis=1) if self.task == "multiclass" else expit(margins))
+
+
+def fit_stacking(trial: Trial) -> Stacking:
+    """A logistic regression fitted on all samples of a trial."""
+    return _fit(trial, _features(trial.models))
 
 
 def stack_scores(search: Search) -> np.ndarray:
     """Out-of-fold scores of a logistic regression on all scores of all models."""
     trial = search.trial
-    features = np.hstack([np.nan_to_num(model.scores) for model in trial.models])
+    features = _features(trial.models)
     found = np.zeros((trial.n_samples, len(trial.target)))
     for k in range(search.n_folds):
         inside = search.folds == k
@@ -28,21 +65,38 @@ def stack_scores(search: Search) -> np.ndarray:
 
 def fit_and_predict(trial: Trial, seen: np.ndarray, unseen: np.ndarray) -> np.ndarray:
     """Scores over the target labels; 0 for labels that did not occur."""
+    return _fit(trial, seen).predict(unseen)
+
+
+def _features(models: Sequence[Predictions]) -> np.ndarray:
+    return np.hstack([np.nan_to_num(model.scores) for model in models])
+
+
+def _fit(trial: Trial, features: np.ndarray) -> Stacking:
     linear = load_extra("sklearn.linear_model", "learn", purpose="stacking")
-    scores = np.zeros((len(unseen), len(trial.target)))
+    n_target = len(trial.target)
+    found = Stacking(
+        trial.task, np.zeros((n_target, features.shape[1])), np.full(n_target, -np.inf)
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that it did not converge costs it, nobody else
         if trial.task == "multiclass":
             model = linear.LogisticRegression(C=10.0, max_iter=100, tol=1e-3)
-            model.fit(seen, trial.truth, sample_weight=trial.sample_weight)
-            scores[:, model.classes_] = model.predict_proba(unseen)
-            return scores
-        for label in range(len(trial.target)):
+            model.fit(features, trial.truth, sample_weight=trial.sample_weight)
+            # Of two classes there is one margin, that of the second; the first has 0.
+            places = model.classes_[-len(model.coef_) :]
+            found.intercepts[model.classes_] = 0
+            found.coefficients[places] = model.coef_
+            found.intercepts[places] = model.intercept_
+            return found
+        for label in range(n_target):
             known = ~np.isnan(trial.truth[:, label])
             truth: Any = trial.truth[known, label].astype(int)
             if truth.min(initial=1) == truth.max(initial=0):
-                scores[:, label] = truth.mean() if len(truth) else 0
+                found.intercepts[label] = np.inf if truth.any() else -np.inf
                 continue
-            model = linear.LogisticRegression(C=1.0, max_iter=100, tol=1e-3).fit(seen[known], truth)
-            scores[:, label] = model.predict_proba(unseen)[:, 1]
-    return scores
+            model = linear.LogisticRegression(C=1.0, max_iter=100, tol=1e-3)
+            model.fit(features[known], truth)
+            found.coefficients[label] = model.coef_[0]
+            found.intercepts[label] = model.intercept_[0]
+    return found

@@ -1,0 +1,221 @@
+"""Robustness to semantic shuffling (the paper's section 6.3, right panel of figure 2).
+
+Scores change places among labels of like meaning, anew in each sample of each model. A mean
+takes them at their word; the barycenter knows through K which labels are neighbours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from wassemble.ensemble.decisions import choose_best
+from wassemble.ensemble.learning.measure import Measure
+from wassemble.experiments.cost_tasks import minus_cost, share_right
+from wassemble.experiments.findings import Cell, Claim, Figure, Findings, Plot, Table
+from wassemble.experiments.judging import Judge, simple_rules
+from wassemble.experiments.records import Progress
+from wassemble.experiments.shuffled_cases import Case, Shuffled, animals, cifar100
+
+__all__ = ["Config", "run"]
+
+_TEXT = """\
+Labels are put into neighbourhoods of equal size: by K for the 100 classes of CIFAR-100
+(three networks; K from GloVe vectors, and from a tree of the classes), by the animals that
+have them for the 83 attributes of "Animals from attributes" (two networks). In each sample of
+each model the scores of a neighbourhood are shuffled, {n_shuffles} with fixed seeds. Validation
+samples, which epsilon, the best single model and the order of the power mean are tuned on for
+accuracy, have shuffles of their own. The barycenter of CIFAR-100 is Algorithm 1 with {sweeps}
+sweeps, that of animals Algorithm 2 with mass_penalty {mass_penalty:g}; untuned, epsilon is that
+of 3 effective neighbours, and the paper's {epsilon:g}. Tuned, it is chosen at each size."""
+
+_NOTE = """\
+Neighbourhoods of {size} labels. Gains are over the mean that is best on validation samples
+({over}), paired, with 95 % bootstrap intervals over images. "Arithmetic mean through K" is the
+barycenter of one model, the arithmetic mean: K without a consensus of transports, tuned
+likewise. {control}{ceiling}"""
+
+_CONTROL = """\
+"Labels shuffled" is the barycenter through a kernel that joins as many labels as strongly,
+but not those that belong together, tuned likewise: a blur without meaning. """
+
+_CEILING = """\
+Inside a neighbourhood nothing is left to tell labels by: who finds the right neighbourhood
+every time is still right only once in {size}."""
+
+_DIFFERENCE = """\
+the paper shuffled words under five captioners and plotted scores of captions, and gives no
+numbers; its neighbourhoods grow with epsilon, ours are given and epsilon is tuned or fixed."""
+
+_TUNED, _FIXED = "barycenter, tuned", "barycenter, untuned"
+_MEANS = ("arithmetic mean", "geometric mean", "power mean")
+
+
+@dataclass(frozen=True)
+class Config:
+    """Knobs: sizes of neighbourhoods, and what is tried on validation samples."""
+
+    cases: tuple[str, ...] = ("GloVe", "tree", "animals")
+    sizes: tuple[int, ...] = (1, 2, 3, 5, 10, 20)
+    n_shuffles: int = 3
+    sharpness: tuple[float, ...] = (0.5, 0.7, 1.0, 1.4, 2.0, 4.0)
+    sweeps: int = 5
+    epsilons: tuple[float, ...] = (0.1, 0.3, 1.0, 3.0)
+    epsilon: float = 0.3
+    mass_penalty: float = 2.0
+    seed: int = 0
+
+
+def run(config: Config, progress: Progress = None) -> Findings:
+    """Accuracy and cost of each rule as neighbourhoods grow, for each case."""
+    tables: list[Table] = []
+    plots: list[Plot] = []
+    claims: list[Claim] = []
+    n_all = len(config.cases) * len(config.sizes)
+    for name in config.cases:
+        case = _case(name, config)
+        scores: dict[str, list[tuple[float, float]]] = {}
+        costs: dict[str, list[tuple[float, float]]] = {}
+        for number, size in enumerate(config.sizes):
+            shuffled = case.shuffle(size, config.n_shuffles, config.seed)
+            rules = _fuse(case, shuffled)
+            found = _Judged(case, shuffled, rules, config.seed)
+            for rule in rules:
+                scores.setdefault(rule, []).append((size, found.right.score(found.test(rule))))
+                costs.setdefault(rule, []).append((size, -found.cheap.score(found.test(rule))))
+            if progress is not None:
+                progress(len(plots) // 2 * len(config.sizes) + number + 1, n_all)
+        tables += [_by_size(case, scores, config), found.table(config.sizes[-1])]
+        claims += found.claims(config.sizes[-1])
+        for title, curves in (("accuracy", scores), ("cost", costs)):
+            plots.append(_plot(case, title, curves))
+    text = _TEXT.format(
+        n_shuffles={1: "once", 2: "twice"}.get(config.n_shuffles, f"{config.n_shuffles} times"),
+        sweeps=config.sweeps,
+        mass_penalty=config.mass_penalty,
+        epsilon=config.epsilon,
+    )
+    return Findings(text, tables, plots, claims, _DIFFERENCE)
+
+
+def _case(name: str, config: Config) -> Case:
+    if name == "animals":
+        return animals(config.epsilons, mass_penalty=config.mass_penalty, epsilon=config.epsilon)
+    return cifar100(name, config.sharpness, sweeps=config.sweeps, seed=config.seed)
+
+
+def _fuse(case: Case, shuffled: Shuffled) -> dict[str, np.ndarray]:
+    """Scores of every rule on all rows; knobs are tuned on the validation rows."""
+    measure = share_right(choose_best)
+    truth, is_test = shuffled.truth, shuffled.is_test
+    simple = simple_rules(shuffled.models, truth, is_test, measure, carry=case.carry)
+    # What was chosen differs from size to size; a curve needs one name.
+    found = {name.split(" (")[0]: scores for name, scores in simple.items()}
+    seen, held_out = shuffled.stack(False), shuffled.stack(True)
+    found[_FIXED] = case.barycenter(np.concatenate([seen, held_out], axis=1), case.untuned)
+    for name, fuse in {_TUNED: case.barycenter, **case.controls}.items():
+        tried = {knob: fuse(seen, knob) for knob in case.knobs}
+        right = {knob: measure.score(tried[knob], truth[~is_test], None) for knob in tried}
+        best = max(case.knobs, key=right.__getitem__)
+        found[name] = np.concatenate([tried[best], fuse(held_out, best)])
+    return found
+
+
+class _Judged:
+    """Every rule on shuffled test samples, in accuracy and in cost."""
+
+    def __init__(
+        self, case: Case, shuffled: Shuffled, rules: Mapping[str, np.ndarray], seed: int
+    ) -> None:
+        self.case, self.rules, self.is_test = case, rules, shuffled.is_test
+        self.measures = share_right(choose_best), minus_cost(choose_best, case.cost)
+        truth, samples = shuffled.truth[self.is_test], shuffled.samples[self.is_test]
+        self.right, self.cheap = (
+            Judge(measure, truth, groups=samples.tolist(), seed=seed) for measure in self.measures
+        )
+        self._seen_truth = shuffled.truth[~self.is_test]
+
+    def test(self, rule: str) -> np.ndarray:
+        """Scores on test rows."""
+        return self.rules[rule][self.is_test]
+
+    def best_mean(self, measure: Measure) -> str:
+        """The mean that is best on validation rows."""
+
+        def score(name: str) -> float:
+            return measure.score(self.rules[name][~self.is_test], self._seen_truth, None)
+
+        return max(_MEANS, key=score)
+
+    def table(self, size: int) -> Table:
+        """Accuracy, gain and cost of each rule."""
+        over = self.best_mean(self.measures[0])
+        rows: list[list[Cell]] = []
+        for name in self.rules:
+            mine = self.test(name)
+            gain = self.right.gain(mine, self.test(over)) if name != over else None
+            rows.append([name, self.right.figure(mine), gain, -self.cheap.score(mine)])
+        is_square = self.case.similar.shape == self.case.cost.shape
+        control = _CONTROL if "barycenter, labels shuffled" in self.rules else ""
+        return Table(
+            f"{self.case.title}, in neighbourhoods of {size}",
+            ["rule", "accuracy", "gain", f"cost ({self.case.cost_title})"],
+            rows,
+            note=_NOTE.format(
+                size=size,
+                over=over,
+                control=control,
+                ceiling=_CEILING.format(size=size) if is_square else "",
+            ),
+        )
+
+    def claims(self, size: int) -> list[Claim]:
+        """Whether the tuned barycenter beats the best mean, in accuracy and in cost."""
+        found = []
+        for word, judge, measure in zip(
+            ("accuracy", "cost"), (self.right, self.cheap), self.measures, strict=True
+        ):
+            over = self.best_mean(measure)
+            mine = self.test(_TUNED)
+            gain = judge.gain(mine, self.test(over))
+            words = [
+                f"{_words(judge.gain(mine, self.test(name)))} over the {name}"
+                for name in self.case.controls
+            ]
+            found.append(
+                Claim(
+                    "the barycenter recovers from shuffles among similar labels, means do not"
+                    f" ({self.case.title}, {word})",
+                    "section 6.3, figure 2",
+                    gain.low > 0,
+                    f"{'saved' if word == 'cost' else 'gained'} in neighbourhoods of {size}:"
+                    f" {_words(gain)} over the best mean ({over}), " + ", ".join(words),
+                )
+            )
+        return found
+
+
+def _by_size(case: Case, scores: Mapping[str, list[tuple[float, float]]], config: Config) -> Table:
+    columns = ["accuracy with neighbourhoods of", *(str(size) for size in config.sizes)]
+    rows: list[list[Cell]] = [
+        [rule, *(value for _, value in points)] for rule, points in scores.items()
+    ]
+    return Table(case.title, columns, rows)
+
+
+def _plot(case: Case, title: str, curves: Mapping[str, list[tuple[float, float]]]) -> Plot:
+    label = "accuracy" if title == "accuracy" else f"cost ({case.cost_title})"
+    return Plot(
+        f"{case.name}-{title}",
+        case.title,
+        "labels in a neighbourhood",
+        label,
+        curves,
+        log_x=True,
+    )
+
+
+def _words(gain: Figure) -> str:
+    return f"{gain.value:+.3f} [{gain.low:+.3f}, {gain.high:+.3f}]"

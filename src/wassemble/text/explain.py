@@ -1,0 +1,121 @@
+"""Why a fused model says a word: which words of which models it came from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from wassemble._checks import check_count, fail
+from wassemble.ensemble import Contribution, Explanation
+from wassemble.text.fused import FusedNextWord
+from wassemble.text.word_fusion import FusedWords
+from wassemble.text.word_sets import WordSet
+
+__all__ = ["explain_sentence"]
+
+
+def explain_sentence(
+    model: FusedNextWord,
+    context: Any,
+    words: Sequence[str],
+    *,
+    names: Sequence[str] | None = None,
+    n_largest: int = 5,
+) -> list[Explanation]:
+    """For each word of a sentence, and its end, the models' words that it came from.
+
+    The sentence is read again, word by word; nothing is searched. With ``n_top`` the words
+    that take part are chosen for this sentence alone, so that scores can differ a little
+    from those of a search, where unfinished sentences share them.
+
+    Parameters
+    ----------
+    model : FusedNextWord
+        By a barycenter.
+    context : sequence of one item
+        What the sentence is about.
+    words : sequence of str
+        Without the end, such as ``sentence.words``.
+    names : sequence of str, optional
+        Of the models; "model 1" and so on if not given.
+    n_largest : int
+        Contributions to keep for each word.
+
+    Returns
+    -------
+    explanations : list of Explanation
+        ``sample`` is the text before the word.
+
+    Examples
+    --------
+    >>> from wassemble.text import NGramModel
+    >>> models = [NGramModel.fit([["a", w, "sleeps"]], order=2) for w in ("cat", "kitten")]
+    >>> fused = FusedNextWord(models)
+    >>> print(explain_sentence(fused, [None], ["a"], n_largest=1)[0])
+    : a 0.551
+       50.0 %  model 1: a (scored 0.613)
+    """
+    if not model.fusion.rule.transports:
+        fail("couplings explain a barycenter; got models fused by a mean, which has none.")
+    if len(context) != 1:
+        fail(f"`context` must hold the one item that the sentence is about; got {len(context)}.")
+    check_count(n_largest, "n_largest")
+    names = [f"model {i + 1}" for i in range(len(model.models))] if names is None else names
+    vocabulary = model.vocabulary
+    states = model.start(context).states
+    last = np.array([vocabulary.start_index])
+    found = []
+    for place, word in enumerate([*words, vocabulary.end]):
+        logs, states = model.step_models(states, last)
+        last = vocabulary.encode([word])
+        step = model.fusion.fuse(logs, np.zeros(1, dtype=np.int64))
+        result, taken = model.fusion.solve_row(logs)
+        parts = _contributions(model, result, taken, logs, int(last[0]), names)
+        found.append(
+            Explanation(
+                " ".join(words[:place]),
+                vocabulary.words[int(last[0])],
+                _probability(step, int(last[0])),
+                bool(step.converged[0]),
+                tuple(parts[:n_largest]),
+            )
+        )
+    return found
+
+
+def _probability(step: FusedWords, word: int) -> float:
+    return float(np.exp(step.log_probabilities[0, word]))
+
+
+def _contributions(
+    model: FusedNextWord,
+    result: Any,
+    taken: WordSet,
+    logs: list[np.ndarray],
+    word: int,
+    names: Sequence[str],
+) -> list[Contribution]:
+    """What each word of each model sent to ``word``, largest first; none if it took no part."""
+    place = int(np.searchsorted(taken.target, word))
+    if place == len(taken.target) or taken.target[place] != word:
+        return []
+    weights = taken.weights if taken.weights.ndim == 1 else taken.weights[:, place]
+    sent = [np.asarray(mass) for mass in result.mass_sent(place)]
+    total = sum(float(w * mass.sum()) for w, mass in zip(weights, sent, strict=True)) or 1.0
+    found = []
+    for index, mass in enumerate(sent):
+        own = model.models[index].vocabulary.words
+        for i in np.flatnonzero(mass > 0):
+            source = int(taken.sources[index][i])
+            found.append(
+                Contribution(
+                    names[index],
+                    own[source],
+                    float(np.exp(logs[index][0, source])),
+                    float(100 * weights[index] * mass[i] / total),
+                    float(100 * mass[i] / mass.sum()),
+                )
+            )
+    return sorted(found, key=lambda contribution: -contribution.percent)

@@ -1,0 +1,291 @@
+"""Several models as one: what a fused step says, and what it leaves alone."""
+
+import numpy as np
+import pytest
+from text.tables import TableModel
+
+import wassemble as ws
+from wassemble.text import FusedNextWord, beam_search, explain_sentence
+
+WORDS = ["<start>", "<end>", "<unk>", "a", "cat", "kitten", "dog", "2"]
+MOVING = [3, 4, 5, 6]
+CONTEXT = [1, 2, 3]
+
+
+def similar(seed=0):
+    """A symmetric kernel over every word: what must not move is none of its business."""
+    points = np.random.default_rng(seed).normal(size=(len(WORDS), 2))
+    distances = np.linalg.norm(points[:, None] - points, axis=2)
+    return ws.DenseKernel(np.exp(-distances), symmetric=True)
+
+
+def models(n_models=3, words=WORDS):
+    return [TableModel(words, seed=seed) for seed in range(n_models)]
+
+
+def first_step(model, context=CONTEXT):
+    state = model.start(context)
+    return model.step(state, np.full(len(context), model.vocabulary.start_index))
+
+
+def histograms(parts, context=CONTEXT):
+    return [np.exp(first_step(part, context)[0].astype(np.float64))[:, 1:] for part in parts]
+
+
+def apart(kernel):
+    """The kernel over all words but the first, with islands, written down by hand."""
+    table = np.eye(len(WORDS))
+    table[np.ix_(MOVING, MOVING)] = kernel.to_dense()[np.ix_(MOVING, MOVING)]
+    return ws.DenseKernel(table[1:, 1:], symmetric=True)
+
+
+def normalised(p):
+    return p / p.sum(axis=1, keepdims=True)
+
+
+WEIGHTS = [0.5, 0.3, 0.2]
+
+
+@pytest.mark.parametrize("rule", [ws.arithmetic_mean, ws.geometric_mean])
+def test_means_are_those_of_the_histograms(rule):
+    parts = models()
+    logs, _ = first_step(FusedNextWord(parts, rule=rule, weights=WEIGHTS))
+    expected = normalised(rule(histograms(parts), weights=WEIGHTS))
+    np.testing.assert_allclose(np.exp(logs)[:, 1:], expected, rtol=1e-5)
+    assert (logs[:, 0] == -np.inf).all()
+    assert logs.dtype == np.float32
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"mass": ws.Unbalanced(2.0, epsilon=0.5)}, {"debias": True}],
+    ids=["balanced", "unbalanced", "debiased"],
+)
+def test_barycenters_are_those_of_the_solver(options):
+    parts, kernel = models(), similar()
+    fused = FusedNextWord(
+        parts, kernel=kernel, weights=WEIGHTS, tolerance=1e-6, max_iterations=5000, **options
+    )
+    logs, _ = first_step(fused)
+    result = ws.solve_barycenter(
+        histograms(parts),
+        apart(kernel),
+        weights=WEIGHTS,
+        normalize=True,
+        tolerance=1e-10,
+        max_iterations=50_000,
+        **options,
+    )
+    assert fused.account.n_converged == 3
+    np.testing.assert_allclose(np.exp(logs)[:, 1:], normalised(result.barycenter), atol=2e-5)
+
+
+def test_one_model_without_a_kernel_is_itself():
+    part = models(1)[0]
+    logs, _ = first_step(FusedNextWord([part]))
+    np.testing.assert_allclose(logs, first_step(part)[0], rtol=1e-5)
+
+
+def test_the_end_is_not_smeared():
+    """However similar words are, the end has its own geometric mean relative to the digit."""
+    parts = models()
+    logs, _ = first_step(FusedNextWord(parts, kernel=np.ones((8, 8)), tolerance=1e-6))
+    own = np.mean([np.log(h) for h in histograms(parts)], axis=0)
+    end, digit = 0, 6
+    np.testing.assert_allclose(logs[:, 1] - logs[:, 7], own[:, end] - own[:, digit], atol=1e-4)
+
+
+def test_a_search_does_not_know_that_there_are_several():
+    part = models(1)[0]
+    alone = beam_search(part, CONTEXT, n_best=3)
+    fused = beam_search(FusedNextWord([part, part]), CONTEXT, n_best=3)
+    assert [[s.words for s in item] for item in fused] == [[s.words for s in i] for i in alone]
+
+
+@pytest.mark.parametrize("options", [{}, {"n_top": 3}, {"n_top": 3, "warm_start": True}])
+def test_a_batch_gives_what_its_items_give_alone(options):
+    fused = FusedNextWord(models(), kernel=similar(), **options)
+    batch = beam_search(fused, CONTEXT, width=3)
+    alone = [beam_search(fused, [item], width=3)[0] for item in CONTEXT]
+    for together, by_itself in zip(batch, alone, strict=True):
+        assert together[0].words == by_itself[0].words
+        assert together[0].score == pytest.approx(by_itself[0].score, abs=1e-3)
+
+
+@pytest.mark.parametrize("kernel", [similar(), None], ids=["dense", "identity"])
+def test_warm_starts_change_no_converged_answer(kernel):
+    options = {"kernel": kernel, "tolerance": 1e-6, "max_iterations": 5000}
+    runs = []
+    for warm_start in (False, True):
+        fused = FusedNextWord(models(), warm_start=warm_start, **options)
+        _, state = first_step(fused)
+        state = fused.reorder(state, np.array([2, 0, 0, 1]))
+        logs, _ = fused.step(state, np.array([3, 4, 5, 6]))
+        assert fused.account.n_converged == fused.account.n_rows == 7
+        assert (state.log_v is not None) == warm_start
+        runs.append(np.exp(logs))
+    np.testing.assert_allclose(runs[0], runs[1], atol=2e-5)
+
+
+def test_reordered_rows_keep_their_item_and_their_scalings():
+    fused = FusedNextWord(models(), kernel=similar(), warm_start=True)
+    _, state = first_step(fused)
+    rows = np.array([2, 0, 0, 1])
+    again = fused.reorder(state, rows)
+    np.testing.assert_array_equal(again.items, rows)
+    np.testing.assert_array_equal(again.log_v, state.log_v[:, rows])
+
+
+def test_unfinished_sentences_of_one_item_share_their_top_words():
+    fused = FusedNextWord(models(), n_top=3)
+    _, state = first_step(fused)
+    logs, _ = fused.step(fused.reorder(state, np.array([0, 0, 1])), np.array([3, 4, 3]))
+    possible = logs > -np.inf
+    np.testing.assert_array_equal(possible[0], possible[1])
+    assert (possible.sum(axis=1) == 3).all()
+
+
+def test_scalings_of_words_that_keep_to_themselves_do_not_grow():
+    fused = FusedNextWord(models(), kernel=similar(), tolerance=1e-6, warm_start=True)
+    _, state = first_step(fused)
+    np.testing.assert_allclose(state.log_v[:, :, [1, 2, 7]], 0, atol=1e-4)
+
+
+def test_a_warm_start_at_the_answer_needs_one_look():
+    fused = FusedNextWord(models(), kernel=similar(), tolerance=1e-4)
+    logs = [first_step(part)[0] for part in models()]
+    items = np.arange(3)
+    cold = fused.fusion.fuse(logs, items, keep_scalings=True)
+    warm = fused.fusion.fuse(logs, items, cold.log_v)
+    assert (warm.n_iterations <= 2).all()
+    assert (cold.n_iterations > 2).all()
+
+
+def test_every_word_among_the_top_words_is_no_truncation():
+    whole, _ = first_step(FusedNextWord(models(), kernel=similar()))
+    cut, _ = first_step(FusedNextWord(models(), kernel=similar(), n_top=7))
+    np.testing.assert_array_equal(whole, cut)
+
+
+def test_top_words_are_the_likeliest_of_any_model_and_the_rest_is_reported():
+    parts = models()
+    fused = FusedNextWord(parts, kernel=similar(), n_top=4)
+    logs, _ = first_step(fused)
+    every = histograms(parts)
+    dropped = []
+    for row in range(3):
+        best = np.max([h[row] for h in every], axis=0)
+        top = np.sort(np.argsort(-best)[:4])
+        np.testing.assert_array_equal(np.flatnonzero(logs[row] > -np.inf), top + 1)
+        dropped.append(max(1 - h[row, top].sum() for h in every))
+    assert fused.account.most_dropped == pytest.approx(max(dropped), abs=1e-6)
+    assert fused.account.mean_dropped == pytest.approx(np.mean(dropped), abs=1e-6)
+    np.testing.assert_allclose(np.exp(logs).sum(axis=1), 1, rtol=1e-5)
+
+
+# -- vocabularies that differ ----------------------------------------------------------
+
+OTHER = ["dog", "lynx", "</s>", "a", "<s>", "<unk>"]
+
+
+class OtherModel(TableModel):
+    def __init__(self, seed):
+        super().__init__(["<end>", "x"], seed=seed)
+        self.vocabulary = ws.Vocabulary(OTHER, start="<s>", end="</s>")
+
+
+def test_words_of_all_models_are_the_words_of_the_consensus():
+    fused = FusedNextWord([models(1)[0], OtherModel(5)])
+    assert list(fused.vocabulary.words) == [*WORDS, "lynx"]
+    assert fused.vocabulary.end == "<end>"
+
+
+@pytest.mark.parametrize("rule", [ws.arithmetic_mean, ws.geometric_mean, ws.solve_barycenter])
+def test_on_words_that_a_model_does_not_know_the_others_decide(rule):
+    parts = [models(1)[0], OtherModel(5)]
+    logs, _ = first_step(FusedNextWord(parts, rule=rule, tolerance=1e-6))
+    first, second = (np.exp(first_step(part)[0].astype(np.float64)) for part in parts)
+    p = np.exp(logs)
+    ratio = p[:, 8] / p[:, 4]  # the lynx, which the second knows; the cat, which the first does
+    np.testing.assert_allclose(ratio, second[:, 1] / first[:, 4], rtol=1e-3)
+    mean = ws.arithmetic_mean if rule is ws.arithmetic_mean else ws.geometric_mean
+    dog = mean([first[:, 6:7], second[:, 0:1]])[:, 0]
+    np.testing.assert_allclose(p[:, 6] / p[:, 4], dog / first[:, 4], rtol=1e-3)
+
+
+def test_a_model_reads_the_most_similar_of_its_words():
+    kernel = ws.LabelledKernel(
+        ws.DenseKernel([[1.0, 0.9], [0.2, 0.1]]), ["cat", "dog"], ["cat", "lynx"], "by hand"
+    )
+    first = models(1)[0]
+    fused = FusedNextWord([first, OtherModel(5)], kernel=[kernel, None])
+    _, state = first_step(fused)
+    _, state = fused.step(state, np.full(3, fused.vocabulary.index("lynx")))
+    assert [read[-1] for read in state.states[0]] == [first.vocabulary.index("cat")] * 3
+    assert [read[-1] for read in state.states[1]] == [OTHER.index("lynx")] * 3
+
+
+def test_top_words_of_different_vocabularies_are_found_through_the_kernels():
+    parts = [models(1)[0], OtherModel(5)]
+    fused = FusedNextWord(parts, n_top=4, rule=ws.arithmetic_mean)
+    logs, _ = first_step(fused)
+    assert ((logs > -np.inf).sum(axis=1) == 4).all()
+    assert 0 < fused.account.most_dropped < 1
+
+
+# -- explanations ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_top", [None, 4])
+def test_explanations_are_columns_of_the_couplings(n_top):
+    parts, kernel = models(), similar()
+    fused = FusedNextWord(parts, kernel=kernel, tolerance=1e-6, max_iterations=5000, n_top=n_top)
+    # Unfinished sentences of one item share their top words: here there is one.
+    sentence = beam_search(fused, [2], width=5 if n_top is None else 1)[0][0]
+    found = explain_sentence(fused, [2], sentence.words, n_largest=100, names=["x", "y", "z"])
+    assert [e.label for e in found] == [*sentence.words, "<end>"]
+    total = sum(np.log(e.score) for e in found)
+    assert total == pytest.approx(sentence.log_probability, abs=1e-4)
+    for explanation in found:
+        parts_of = explanation.contributions
+        assert sum(c.percent for c in parts_of) == pytest.approx(100)
+        assert {c.model for c in parts_of} == {"x", "y", "z"}
+    assert {c.label for c in found[-1].contributions} == {"<end>"}
+
+
+def test_contributions_are_those_of_the_solver():
+    parts, kernel = models(), similar()
+    options = {"tolerance": 1e-6, "max_iterations": 5000}
+    fused = FusedNextWord(parts, kernel=kernel, **options)
+    found = explain_sentence(fused, [2], ["cat"], n_largest=100)[0]
+    result = ws.solve_barycenter(histograms(parts, [2]), apart(kernel), normalize=True, **options)
+    shares = result.contributions(3)
+    for contribution in found.contributions:
+        model, word = int(contribution.model[-1]) - 1, WORDS.index(contribution.label)
+        expected = shares[model][word - 1]
+        assert contribution.percent_of_model == pytest.approx(expected, abs=0.01)
+
+
+def test_a_mean_has_no_explanation():
+    with pytest.raises(ws.InvalidInputError, match="couplings explain a barycenter"):
+        explain_sentence(FusedNextWord(models(), rule=ws.arithmetic_mean), [1], ["a"])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"warm_start": True, "tolerance": None}, "`warm_start` must go with a barycenter"),
+        ({"rule": ws.arithmetic_mean, "debias": True}, "must go with the barycenter"),
+        ({"kernel": [None]}, "one kernel for all 3 models or one per model; got 1"),
+        ({"n_top": 0}, "`n_top` must be at least 1"),
+        ({"weights": [0.5, 0.5]}, "`weights` must have shape"),
+    ],
+)
+def test_bad_options_are_refused(options, message):
+    with pytest.raises(ws.InvalidInputError, match=message):
+        FusedNextWord(models(), **options)
+
+
+def test_no_models_are_refused():
+    with pytest.raises(ws.InvalidInputError, match="at least one model"):
+        FusedNextWord([])
