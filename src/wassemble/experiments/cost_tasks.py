@@ -94,12 +94,21 @@ def tree_steps(labels: LabelSpace, edges: Edges) -> np.ndarray:
     return np.rint(-np.log(np.asarray(near.to_dense())))
 
 
+# Scores kept as float16 cannot tell less than this from 0, and a 0 is a geometric mean's veto.
+_FLOOR = 1e-6
+
+
 def histograms_of(models: list[Predictions]) -> dict[str, np.ndarray]:
-    """Whole histograms by model: mass that a list leaves out is spread over its other labels."""
-    return {
-        each.model: complete_scores(each, "spread", hard_confidence=0.9).astype(np.float32)
-        for each in models
-    }
+    """Whole histograms by model: mass that a list leaves out is spread over its other labels.
+
+    No label is ruled out: each has at least 1e-6 before rows are divided by their sums.
+    """
+    found = {}
+    for each in models:
+        scores = complete_scores(each, "spread", hard_confidence=0.9).astype(np.float32)
+        scores = np.maximum(scores, np.float32(_FLOOR))
+        found[each.model] = scores / scores.sum(axis=1, keepdims=True)
+    return found
 
 
 def cifar100_by_tree() -> CostTask:

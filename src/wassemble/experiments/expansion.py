@@ -38,10 +38,11 @@ _NOTE = """\
 {n_hidden:,} of {n_test:,} test samples have a label that is hidden from {whom}; the columns
 "hidden" are of them. Mass is what the true label gets, "recovered" its share of what the mean
 of the whole models gives it. Log-likelihoods take at least {floor:g} for the true label. L1 is the
-mean distance to the mean of the whole models, over all test rows. Carried linearly, none of the
-first rows moves mass by meaning; "nearest", "linear" and "barycenter" do, by the same
-similarities, and what the barycenter gains over "linear" is the transport's share. Tuned:
-{knobs}."""
+mean distance to the mean of the whole models, over all test rows. Rows down to "spread evenly"
+use no meaning. A rule may win on hidden labels what it loses on others: log-likelihood of all
+samples is the balance, and what was tuned for. The other rows use meaning, by the same similarities: the two means through K carry each model
+linearly first, so what the barycenter gains over the better of them is the transport's share.
+Tuned: {knobs}."""
 
 _DIFFERENCE = """\
 the paper names the task and gives no figure. Its barycenter is balanced; where models
@@ -50,6 +51,10 @@ let a model keep most of its silence on labels that it does not know (leftover).
 
 # Classes and words count as hidden samples from this share of models that lack them on.
 _LACKING = 1 / 3
+_AGAINST = {
+    "an even spread or the nearest neighbour": ("spread evenly", "nearest neighbour"),
+    "means through the same kernels": ("linear through K", "geometric mean through K"),
+}
 
 
 @dataclass(frozen=True)
@@ -118,13 +123,14 @@ class _Study:
         self.task = task
         self.whole = rules.whole
         self.found = rules.all()
-        self.knobs = rules.knobs
+        self.knobs, self.validation = rules.knobs, rules.validation
         lacking = (~task.is_known).mean(axis=0)[task.truth]
         self.hidden = np.flatnonzero(task.is_test & (lacking >= _LACKING))
         self.test = np.flatnonzero(task.is_test)
         self.alike = bool((task.is_known == task.is_known[0]).all())
-        self.judge = Judge(
-            PER_SAMPLE, self.hidden, groups=task.groups[self.hidden], seed=config.seed
+        self.judge, self.judge_all = (
+            Judge(PER_SAMPLE, part, groups=task.groups[part].tolist(), seed=config.seed)
+            for part in (self.hidden, self.test)
         )
 
     def mass(self, scores: np.ndarray, samples: np.ndarray) -> np.ndarray:
@@ -174,12 +180,24 @@ class _Study:
 
     def claims(self, title: str) -> list[Claim]:
         found = []
-        fused = self.likelihood(self.found["barycenter"], self.hidden)
-        for other in ("spread evenly", "nearest neighbour", "linear through K"):
-            gain = self.judge.gain(fused, self.likelihood(self.found[other], self.hidden))
-            seen = f"{gain.value:+.3f} [{gain.low:+.3f}, {gain.high:+.3f}] in log-likelihood"
-            statement = f"the barycenter expands a vocabulary better than {other!r} ({title})"
-            found.append(Claim(statement, "table 12", gain.low > 0, seen))
+        for what, others in _AGAINST.items():
+            over = max(others, key=lambda name: self.validation[name])
+            seen = []
+            for judge, part in ((self.judge, self.hidden), (self.judge_all, self.test)):
+                fused, other = (
+                    self.likelihood(self.found[name], part) for name in ("barycenter", over)
+                )
+                seen.append(judge.gain(fused, other))
+            shown = (f"{each.value:+.3f} [{each.low:+.3f}, {each.high:+.3f}]" for each in seen)
+            words = "log-likelihood of hidden labels {}, of all {}, over {}"
+            found.append(
+                Claim(
+                    f"transport recovers hidden labels better than {what} ({title})",
+                    "table 12",
+                    seen[0].low > 0,
+                    words.format(*shown, over),
+                )
+            )
         return found
 
 

@@ -40,8 +40,8 @@ class Grid:
     """
 
     orders: tuple[float, ...] = (0.25, 0.5, 2.0)
-    given: tuple[float, ...] = (0.03, 0.1, 0.3, 1.0)
-    kernel_given: tuple[float, ...] = (0.03, 0.1, 1.0)
+    given: tuple[float, ...] = (0.03, 0.1, 0.3, 1.0, 3.0)
+    kernel_given: tuple[float, ...] = (0.03, 0.1, 1.0, 5.0)
     epsilons: tuple[float, ...] = (0.1, 0.2)
     leftover: float = 0.05
     exponents: tuple[float, ...] = (0.9, 0.97)
@@ -54,6 +54,7 @@ class Rules:
     def __init__(self, task: Expansion, grid: Grid) -> None:
         self.task, self.grid = task, grid
         self.knobs: dict[str, str] = {}
+        self.validation: dict[str, float] = {}  # of what was tuned
         self._tuning_rows = np.unique(task.row[~task.is_test])
 
     @cached_property
@@ -95,6 +96,10 @@ class Rules:
             "linear through K": self._best(
                 "linear through K", self._through(self._kernels, {"": _LINEAR})
             ),
+            "geometric mean through K": self._best(
+                "geometric mean through K",
+                self._through(self._kernels, {"": {"rule": geometric_mean}}),
+            ),
             "barycenter": self._best(
                 "barycenter", self._through(self._kernels, self._transports())
             ),
@@ -112,6 +117,7 @@ class Rules:
             for words, consensus in tried.items()
         }
         self.knobs[name] = max(found, key=lambda words: found[words])
+        self.validation[name] = found[self.knobs[name]]
         return tried[self.knobs[name]]()
 
     def _fuse(self, rows: Any = slice(None), **options: Any) -> np.ndarray:

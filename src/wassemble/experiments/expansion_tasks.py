@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import pairwise
+from itertools import compress, pairwise
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,10 +15,10 @@ from wassemble.experiments.next_words import load_glove
 from wassemble.inputs import Embeddings, Predictions, read_edges
 from wassemble.inputs.captions_data import load_captions
 from wassemble.inputs.datasets import find_data
-from wassemble.kernels import kernel_from_tree, kernel_from_word_vectors
+from wassemble.kernels import SparseKernel, kernel_from_tree, kernel_from_word_vectors
 from wassemble.labels import LabelSpace
 
-__all__ = ["Expansion", "hide_labels", "load_images", "load_words"]
+__all__ = ["Expansion", "hide_labels", "load_images", "load_words", "strike_classes"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,14 +83,15 @@ def load_images(
     images = rng.permutation(len(truth))
     fitting, kept = images[:n_fitting], images[n_fitting:][: n_validation + n_test]
     is_known = hide_labels(len(names), len(classes), share, alike=alike, rng=rng)
-    models, whole = [], []
+    models: list[Predictions] = []
+    whole: list[Predictions] = []
     for name, best, known in zip(names, top5, is_known, strict=True):
         for found, mask in ((models, known), (whole, np.ones_like(known))):
             left = strike_classes(best, mask)
             at_rank = (left[fitting] == truth[fitting, None]).mean(axis=0)
             scores = np.full((len(kept), len(classes) + 1), np.nan, dtype=np.float32)
             np.put_along_axis(scores, left[kept], np.tile(at_rank, (len(kept), 1)), axis=1)
-            labels = [classes[i] for i in np.flatnonzero(mask)]
+            labels = list(compress(classes, mask))
             told = scores[:, :-1][:, mask]
             told[np.isnan(told).all(axis=1)] = 1 / len(labels)  # all five struck: no idea
             found.append(Predictions(name, kept, labels, told, kind="multiclass"))
@@ -133,10 +134,11 @@ def load_words(
     """Next words after a word, counted in parts of the training captions.
 
     A model counts pairs of words in its part of the captions; after a word of n pairs, each
-    word scores (count + backoff * share of the word in the part) / (n + backoff), words that
-    the model does not know struck; each word counts once more than it was seen. The samples are pairs in other captions, after the
-    ``n_contexts`` words that most often come first there; the ``n_frequent`` most frequent
-    words are never hidden, since no vocabulary lacks them.
+    word scores (count + backoff * share of the word in the part) / (n + backoff), where every
+    word counts as seen once more; words that the model does not know are struck. The samples
+    are pairs in other captions, after the ``n_contexts`` words that most often come first
+    there; the ``n_frequent`` most frequent words are never hidden, since no vocabulary lacks
+    them.
     """
     words, similarity = _glove(n_neighbors)
     rng = np.random.default_rng(seed)
@@ -147,13 +149,14 @@ def load_words(
     validation = pairs["val"]
     contexts = np.argsort(-np.bincount(validation[:, 1], minlength=len(words)), kind="stable")
     contexts = contexts[:n_contexts]
-    models, whole = [], []
+    models: list[Predictions] = []
+    whole: list[Predictions] = []
     for part in range(n_models):
         train = pairs["train"][pairs["train"][:, 0] % n_models == part]
         table = _next_words(train, contexts, len(words), backoff)
         for found, mask in ((models, is_known[part]), (whole, np.ones(len(words), dtype=bool))):
             known = table[:, mask]
-            labels = [words[i] for i in np.flatnonzero(mask)]
+            labels = list(compress(words, mask))
             scores = known / known.sum(axis=1, keepdims=True)
             name = f"captions, part {part + 1}"
             found.append(Predictions(name, contexts, labels, scores, kind="multiclass"))
@@ -187,6 +190,7 @@ def _glove(n_neighbors: int) -> tuple[LabelSpace, sp.csr_array]:
     words, units = load_glove()
     vectors = Embeddings(words, units)
     near = kernel_from_word_vectors(words, embeddings=vectors, epsilon=1.0, n_neighbors=n_neighbors)
+    assert isinstance(near.kernel, SparseKernel)  # as neighbours are asked for
     found = near.kernel.to_sparse()
     return words, sp.csr_array(found.maximum(found.T))
 

@@ -61,7 +61,7 @@ def next_words(models: Sequence[NGramModel], contexts: Sequence[str]) -> np.ndar
                 logs, state = model.step(state, np.array([word]))
             each.append(np.exp(logs[0, len(_SPECIAL) :].astype(np.float64)))
         found.append(each)
-    histograms = np.array(found)
+    histograms: np.ndarray = np.array(found)
     return histograms / histograms.sum(axis=2, keepdims=True)
 
 

@@ -36,8 +36,8 @@ weights differs between columns. Diagonal kernels are converged.
 
 Weights by mAP are close to equal: the largest is {ratio:.2f} times the smallest on COCO. The
 barycenters here have diagonal kernels and transport nothing; the gated arithmetic mean has such
-a gate, tuned for it, without a barycenter. {verdict} A claim of a gain is marked held if its interval
-lies above 0."""
+a gate, tuned for it, without a barycenter. {verdict} A claim of a gain is marked held if its
+interval lies above 0."""
 
 _NOTE = """\
 Test mAP; gains over the same rule with equal weights are paired, with 95 % bootstrap intervals."""

@@ -46,11 +46,13 @@ def entropic_distance(
     array([ 0.5, -0.5])
     """
     epsilon = check_positive_number(epsilon, "epsilon")
-    exponent, read = 1.0, read_rows
+    exponent = 1.0
     if mass_penalty is not None:
         mass_penalty = check_positive_number(mass_penalty, "mass_penalty")
-        exponent, read = mass_penalty / (mass_penalty + epsilon), read_masses
-    sources, targets, matrix, shape = read_pairs(first, second, cost, read)
+        exponent = mass_penalty / (mass_penalty + epsilon)
+    sources, targets, matrix, shape = read_pairs(
+        first, second, cost, read_rows if mass_penalty is None else read_masses
+    )
     distances = np.full(len(sources), np.nan)
     rows = sources.any(axis=1) & targets.any(axis=1)
     if rows.any():

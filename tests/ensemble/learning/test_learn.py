@@ -318,6 +318,13 @@ def test_a_learned_ensemble_is_saved_and_loaded_without_pickle(rng, tmp_path, pl
     assert loaded.leaderboard == learned.leaderboard
     for mine, theirs in zip(loaded.rivals, learned.rivals, strict=True):
         np.testing.assert_array_equal(mine.fuse(models), theirs.fuse(models))
+    np.testing.assert_array_equal(loaded.stacking.fuse(models), learned.stacking.fuse(models))
+    np.savez(tmp_path / "ensemble" / "stacking.npz", coefficients=np.eye(2), intercepts=np.ones(2))
+    with pytest.raises(InvalidInputError, match=r"stacking\.npz: must hold \d+ x \d+"):
+        load_ensemble(tmp_path / "ensemble")
+    (tmp_path / "ensemble" / "stacking.npz").unlink()
+    with pytest.raises(InvalidInputError, match=r"stacking\.npz: must hold the coefficients"):
+        load_ensemble(tmp_path / "ensemble")
 
 
 @pytest.mark.parametrize(

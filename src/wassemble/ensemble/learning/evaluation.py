@@ -15,6 +15,7 @@ from wassemble.ensemble.learning.learn import LearnedEnsemble, in_order
 from wassemble.ensemble.learning.measure import Measure, read_measure
 from wassemble.ensemble.learning.outcomes import Evaluation, Outcome
 from wassemble.ensemble.learning.recipes import FittedRecipe
+from wassemble.ensemble.learning.stacking import STACKING, Stacking
 from wassemble.ensemble.learning.trial import Trial, read_trial
 from wassemble.errors import InvalidInputError
 from wassemble.inputs import Predictions
@@ -84,14 +85,15 @@ def evaluate_ensemble(
     drawn = measure.resampled(chosen, trial.truth, counts)
     score = measure.score(chosen, trial.truth, trial.sample_weight)
 
-    def judge(fitted: FittedRecipe, scores: np.ndarray, seconds: float) -> Outcome:
+    def judge(fitted: FittedRecipe | Stacking, scores: np.ndarray, seconds: float) -> Outcome:
         is_chosen = fitted is learned.fitted
         own = drawn if is_chosen else measure.resampled(scores, trial.truth, counts)
         value = measure.score(scores, trial.truth, trial.sample_weight)
         low, high = np.quantile(own, [0.025, 0.975])
+        recipe = None if isinstance(fitted, Stacking) else fitted.recipe
         return Outcome(
-            name=fitted.recipe.name,
-            recipe=fitted.recipe,
+            name=STACKING if recipe is None else recipe.name,
+            recipe=recipe,
             score=float(value),
             standard_error=float(own.std()),
             low=float(low),
@@ -103,7 +105,10 @@ def evaluate_ensemble(
         )
 
     outcomes = [judge(learned.fitted, chosen, seconds)]
-    outcomes += [judge(rival, *_timed(rival, trial)) for rival in learned.rivals]
+    rivals: list[FittedRecipe | Stacking] = [*learned.rivals]
+    if learned.stacking is not None:
+        rivals.append(learned.stacking)
+    outcomes += [judge(rival, *_timed(rival, trial)) for rival in rivals]
     is_sharpened = learned.task == "multiclass" and learned.temperature != 1
     return Evaluation(
         task=learned.task,
@@ -165,7 +170,7 @@ def draw_counts(trial: Trial, measure: Measure, seed: int) -> np.ndarray:
     return np.random.default_rng(seed).multinomial(n_samples, shares, size=n_resamples)
 
 
-def _timed(fitted: FittedRecipe, trial: Trial) -> tuple[np.ndarray, float]:
+def _timed(fitted: FittedRecipe | Stacking, trial: Trial) -> tuple[np.ndarray, float]:
     """Scores of a rule, and the seconds that it took: the least of a few times."""
     fitted.fuse([model.take(slice(_N_WARM)) for model in trial.models])
     seconds: list[float] = []

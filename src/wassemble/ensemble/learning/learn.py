@@ -18,7 +18,7 @@ from wassemble.ensemble.learning.families import list_recipes
 from wassemble.ensemble.learning.measure import read_measure
 from wassemble.ensemble.learning.recipes import CONFUSION, NAMES, FittedRecipe, Recipe
 from wassemble.ensemble.learning.search import Search, Tried
-from wassemble.ensemble.learning.stacking import stack_scores
+from wassemble.ensemble.learning.stacking import STACKING, Stacking, fit_stacking, stack_scores
 from wassemble.ensemble.learning.trial import Trial, read_trial
 from wassemble.ensemble.plan import FusionPlan
 from wassemble.ensemble.tables import align_samples
@@ -52,6 +52,9 @@ class LearnedEnsemble:
         good as it can without changing the order of labels.
     thresholds : array of shape (n_target,), or None
         Multi-label: above which score a label is decided to be there.
+    stacking : Stacking or None
+        The rival that is never chosen, fitted on all of the validation data; None without
+        scikit-learn.
     """
 
     fitted: FittedRecipe
@@ -65,6 +68,7 @@ class LearnedEnsemble:
     n_samples: int
     n_tried: int
     seconds: float
+    stacking: Stacking | None = None
 
     @property
     def target(self) -> LabelSpace:
@@ -165,7 +169,7 @@ def learn_ensemble(
         Labels of the consensus; those of the models and the truth if not given.
     n_folds, seed : int
     time_budget : float, optional
-        Seconds after which no more barycenters are tried.
+        Seconds after which no more barycenters are tried; the first of each kernel always are.
     log : path, optional
         File of what was tried; the same call goes on from there.
     progress : callable, optional
@@ -199,6 +203,7 @@ def learn_ensemble(
     if trial.task == "multilabel":
         thresholds = fit_thresholds(honest, trial.truth)
     leaderboard = _leaderboard(search, tried, choice)
+    is_stacked = any(line.recipe is None for line in leaderboard)
     return LearnedEnsemble(
         fitted=fitted,
         choice=choice,
@@ -214,6 +219,7 @@ def learn_ensemble(
         thresholds=thresholds,
         n_samples=trial.n_samples,
         n_tried=len(tried),
+        stacking=fit_stacking(trial) if is_stacked else None,
         seconds=round(time.perf_counter() - started, 3),
     )
 
@@ -273,9 +279,7 @@ def _leaderboard(search: Search, tried: Sequence[Tried], choice: Choice) -> tupl
     try:
         started = time.perf_counter()
         stacked = stack_scores(search)
-        standings.append(
-            stand("stacking (logistic regression)", None, stacked, time.perf_counter() - started)
-        )
+        standings.append(stand(STACKING, None, stacked, time.perf_counter() - started))
     except MissingExtraError:
         pass
     return tuple(sorted(standings, key=lambda line: -line.score))

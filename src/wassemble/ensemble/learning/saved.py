@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zipfile
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -10,16 +11,19 @@ from typing import Any
 import numpy as np
 
 from wassemble._checks import fail
-from wassemble._files import write_whole
+from wassemble._files import whole_file, write_whole
 from wassemble.ensemble.learning.choice import Choice, Comparison, Control, Standing
 from wassemble.ensemble.learning.learn import LearnedEnsemble
 from wassemble.ensemble.learning.recipes import FittedRecipe, Recipe
+from wassemble.ensemble.learning.stacking import Stacking
+from wassemble.inputs import Kind
 from wassemble.kernels import LabelledKernel, load_kernel
 from wassemble.labels import LabelSpace
 
 __all__ = ["load_ensemble", "save_ensemble"]
 
 _FORMAT = "wassemble ensemble 1"
+_STACKING = "stacking.npz"
 
 
 def save_ensemble(learned: LearnedEnsemble, folder: str | Path) -> None:
@@ -36,6 +40,13 @@ def save_ensemble(learned: LearnedEnsemble, folder: str | Path) -> None:
                 name = f"kernel-{len(kernels)}.npz"
                 kernel.save(folder / name)
                 kernels[id(kernel)] = name
+    if learned.stacking is not None:
+        with whole_file(folder / _STACKING) as temporary:
+            np.savez(
+                temporary,
+                coefficients=learned.stacking.coefficients,
+                intercepts=learned.stacking.intercepts,
+            )
     choice = learned.choice
     record = {
         "format": _FORMAT,
@@ -59,6 +70,7 @@ def save_ensemble(learned: LearnedEnsemble, folder: str | Path) -> None:
         "n_samples": learned.n_samples,
         "n_tried": learned.n_tried,
         "seconds": learned.seconds,
+        "has_stacking": learned.stacking is not None,
     }
     write_whole(folder / "ensemble.json", json.dumps(record, indent=1) + "\n")
 
@@ -126,7 +138,9 @@ def _read(record: dict[str, Any], folder: Path) -> LearnedEnsemble:
         )
         for line in record["leaderboard"]
     )
-    thresholds = record["thresholds"]
+    thresholds, stacking = record["thresholds"], None
+    if record.get("has_stacking"):  # ensembles of before do not say
+        stacking = _read_stacking(folder / _STACKING, chosen, record["task"])
     return LearnedEnsemble(
         fitted=chosen,
         choice=choice,
@@ -139,7 +153,20 @@ def _read(record: dict[str, Any], folder: Path) -> LearnedEnsemble:
         n_samples=record["n_samples"],
         n_tried=record["n_tried"],
         seconds=record["seconds"],
+        stacking=stacking,
     )
+
+
+def _read_stacking(path: Path, chosen: FittedRecipe, task: Kind) -> Stacking:
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            found = Stacking(task, arrays["coefficients"], arrays["intercepts"])
+    except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
+        fail(f"{path}: must hold the coefficients of stacking; {error}.")
+    n_target, n_features = len(chosen.target), sum(len(labels) for _, labels in chosen.models)
+    if (found.coefficients.shape, found.intercepts.shape) != ((n_target, n_features), (n_target,)):
+        fail(f"{path}: must hold {n_target} x {n_features} coefficients.")
+    return found
 
 
 def _fitted_to_dict(fitted: FittedRecipe, kernels: dict[int, str]) -> dict[str, Any]:

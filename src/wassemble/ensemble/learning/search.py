@@ -21,6 +21,9 @@ from wassemble.kernels import LabelledKernel
 
 __all__ = ["Search", "Tried"]
 
+# Beside simple recipes, so that a slow machine still sees what is on offer.
+_N_IN_ANY_CASE = 12
+
 
 @dataclass(frozen=True)
 class Tried:
@@ -80,13 +83,15 @@ class Search:
         time_budget: float | None = None,
         progress: Callable[[int, int], None] | None = None,
     ) -> list[Tried]:
-        """Try recipes in order, until the time is over; simple ones are tried in any case."""
+        """Try recipes in order, until the time is over; the first of each kind in any case."""
         started = time.monotonic()
-        found = []
+        found: list[Tried] = []
+        n_others = 0
         for number, recipe in enumerate(recipes, start=1):
             late = time_budget is not None and time.monotonic() - started > time_budget
-            if late and not recipe.is_simple:
+            if late and not recipe.is_simple and n_others >= _N_IN_ANY_CASE:
                 continue
+            n_others += not recipe.is_simple
             found.append(self.try_one(recipe))
             if progress is not None:
                 progress(number, len(recipes))
