@@ -29,8 +29,10 @@ SMALL = Config(
 def test_the_right_share_of_labels_is_hidden_the_same_or_others(rng):
     own = hide_labels(3, 50, 0.2, alike=False, rng=rng)
     same = hide_labels(3, 50, 0.2, alike=True, rng=rng)
-    assert (own.sum(axis=1) == 40).all() and (same.sum(axis=1) == 40).all()
-    assert (same == same[0]).all() and not (own == own[0]).all()
+    assert (own.sum(axis=1) == 40).all()
+    assert (same.sum(axis=1) == 40).all()
+    assert (same == same[0]).all()
+    assert not (own == own[0]).all()
 
 
 def test_struck_classes_let_the_next_ones_move_up():
@@ -96,7 +98,6 @@ def test_meaning_gives_a_hidden_label_more_than_an_even_spread_and_no_mean_gives
 
 def test_on_classes_that_every_network_lacks_transport_beats_spread_and_neighbour():
     findings = run(SMALL)
-    assert [len(table.rows) for table in findings.tables] == [12] * 4
     table = findings.tables[2]
     assert table.title == "Classes, the same hidden from each model"
     likelihood = {row[0]: row[5].value for row in table.rows}

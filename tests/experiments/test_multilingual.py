@@ -81,7 +81,8 @@ def test_an_answer_without_score_is_no_answer(lawyers):
 def test_striking_takes_entries_out_and_adds_none(rng):
     left = strike(FRENCH.senses, 0.5, rng)
     assert (left.toarray() <= FRENCH.senses.toarray()).all()
-    assert strike(FRENCH.senses, 0.0, rng).nnz == 3 and strike(FRENCH.senses, 1.0, rng).nnz == 0
+    assert strike(FRENCH.senses, 0.0, rng).nnz == 3
+    assert strike(FRENCH.senses, 1.0, rng).nnz == 0
 
 
 @pytest.fixture(scope="module")

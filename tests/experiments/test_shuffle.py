@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from wassemble.ensemble.shuffling import group_labels
 from wassemble.experiments import shuffle
 from wassemble.experiments.shuffle import Config
 from wassemble.experiments.shuffled_cases import animals, cifar100
@@ -21,8 +22,6 @@ def test_neighbourhoods_of_one_change_nothing(case):
 
 
 def test_shuffles_keep_the_mass_of_each_neighbourhood_and_differ_by_model_and_turn(case):
-    from wassemble.ensemble.shuffling import group_labels
-
     shuffled = case.shuffle(5, n_shuffles=2, seed=0)
     clean = case.complete(case.models)
     for group in group_labels(case.similar, 5):

@@ -17,8 +17,7 @@ __all__ = ["Step", "entropy_plots", "entropy_table", "sample_table", "words_tabl
 _ENTROPY_NOTE = """\
 Numbers behind a kernel's name are ||K - I||_F. Entropy is of the consensus after the context,
 mean entropy over all contexts; a uniform consensus has {uniform:.2f}. Debiased is beyond the
-paper ({n_sweeps} sweeps, after the context): with the blur of the regularisation taken out,
-entropy stays near that of the models, so the rise above them is blur along K."""
+paper ({n_sweeps} sweeps, after the context): the blur of the regularisation is taken out."""
 
 _WORDS_NOTE = "A balanced consensus that has not converged sums to less than 100 %."
 
@@ -45,6 +44,7 @@ def entropy_table(
     histograms: np.ndarray,
     n_sweeps: int,
 ) -> Table:
+    """Entropies of models, means and every consensus, with the paper's where it has them."""
     paper = paper_figures("entropy")
     rows: list[list[Cell]] = []
 
@@ -106,6 +106,7 @@ def _best_words(
 def entropy_plots(
     words: LabelSpace, sweeps: dict[str, list[Step]], means: dict[str, np.ndarray]
 ) -> list[Plot]:
+    """Entropy against distance, words as bars (figure 4), and the failure case (figure 5)."""
     curves: dict[str, list[tuple[float | str, float]]] = {
         name: [(step.distance, float(entropy(step.consensus).mean())) for step in steps]
         for name, steps in sweeps.items()

@@ -39,10 +39,10 @@ _NOTE = """\
 "hidden" are of them. Mass is what the true label gets, "recovered" its share of what the mean
 of the whole models gives it. Log-likelihoods take at least {floor:g} for the true label. L1 is the
 mean distance to the mean of the whole models, over all test rows. Rows down to "spread evenly"
-use no meaning. A rule may win on hidden labels what it loses on others: log-likelihood of all
-samples is the balance, and what was tuned for. The other rows use meaning, by the same similarities: the two means through K carry each model
-linearly first, so what the barycenter gains over the better of them is the transport's share.
-Tuned: {knobs}."""
+use no meaning; the others do, by the same similarities. The two means through K carry each model
+linearly first, so what the barycenter gains over the better of them is the transport's share. A
+rule may win on hidden labels what it loses on others: the log-likelihood of all samples is the
+balance, and what was tuned for. Tuned: {knobs}."""
 
 _DIFFERENCE = """\
 the paper names the task and gives no figure. Its barycenter is balanced; where models

@@ -48,6 +48,7 @@ class Judge:
         n_groups = int(of_group.max()) + 1
         shares = np.full(n_groups, 1 / n_groups)
         self._counts = rng.multinomial(n_groups, shares, size=n_draws)[:, of_group]
+        self._known: dict[int, tuple[np.ndarray, np.ndarray]] = {}
 
     def score(self, scores: np.ndarray) -> float:
         """The metric."""
@@ -63,7 +64,12 @@ class Judge:
         return _figure(self.score(scores) - self.score(over), drawn, is_gain=True)
 
     def _drawn(self, scores: np.ndarray) -> np.ndarray:
-        return self.measure.resampled(scores, self.truth, self._counts)
+        """On each bootstrap sample; remembered, for a rule is compared with many."""
+        known = self._known.get(id(scores))
+        if known is None or known[0] is not scores:
+            drawn = self.measure.resampled(scores, self.truth, self._counts)
+            known = self._known[id(scores)] = scores, drawn
+        return known[1]
 
 
 def _figure(value: float, drawn: np.ndarray, *, is_gain: bool = False) -> Figure:

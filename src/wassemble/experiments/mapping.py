@@ -26,8 +26,7 @@ mass, in percent of the model's coupling with the consensus."""
 _NOTE = """\
 Columns sum to 100 % over all words of a model; the {n_shown} largest shares are shown. After
 {n_longer} sweeps the shares shown are {moved:.1f} points off at most: Algorithm 1 has not converged
-after {n_sweeps} (residual {residual:.2f}; {later:.2f} after {n_longer}), as models put different
-mass on words that few synonyms join to the rest."""
+after {n_sweeps} (residual {residual:.2f}; {later:.2f} after {n_longer})."""
 
 _DIFFERENCE = """\
 other models, another text and other synonyms (see "entropy"); the paper's words are those of

@@ -40,10 +40,10 @@ paper's best multi-label figures. Times vary with the machine and with what else
 `make bench` compares with other libraries side by side."""
 
 _DIFFERENCE = """\
-the paper timed a plain PyTorch implementation on a GPU, one sample at a time. Most of the
-difference is batching: the samples of a tile share one matrix product that stays in the
-processor's cache. The scores repeat real ones, since only 2,000 images have scores of all
-eight heads; the time does not depend on their values."""
+the paper timed a plain PyTorch implementation on a GPU, without batches; here samples are
+swept in batches that fit the processor's cache. The benchmarks' page has what that brings
+beside other libraries. Scores repeat the 2,000 real rows that there are; a fixed number of
+sweeps is done whatever they are."""
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from wassemble.metrics.calibration import (
     expected_calibration_error,
 )
 from wassemble.metrics.costs import mean_cost, mean_cost_of_mistakes
+from wassemble.metrics.entropic import entropic_distance, sinkhorn_divergence
 from wassemble.metrics.multi_class import accuracy, brier_score, log_loss, top_k_accuracy
 from wassemble.metrics.multi_label import (
     PrecisionRecallF1,
@@ -21,8 +22,14 @@ from wassemble.metrics.multi_label import (
     mean_average_precision,
     precision_recall_f1,
 )
-from wassemble.metrics.properties import entropy, pairwise_diversity, smoothness_energy
+from wassemble.metrics.properties import (
+    coupling_entropy,
+    entropy,
+    pairwise_diversity,
+    smoothness_energy,
+)
 from wassemble.metrics.transport import wasserstein_distance
+from wassemble.metrics.unbalanced import extended_kl, unbalanced_distance
 
 __all__ = [
     "BootstrapResult",
@@ -32,8 +39,11 @@ __all__ = [
     "average_precision",
     "brier_score",
     "calibration_bins",
+    "coupling_entropy",
+    "entropic_distance",
     "entropy",
     "expected_calibration_error",
+    "extended_kl",
     "log_loss",
     "mean_average_precision",
     "mean_cost",
@@ -41,7 +51,9 @@ __all__ = [
     "paired_bootstrap",
     "pairwise_diversity",
     "precision_recall_f1",
+    "sinkhorn_divergence",
     "smoothness_energy",
     "top_k_accuracy",
+    "unbalanced_distance",
     "wasserstein_distance",
 ]

@@ -158,10 +158,12 @@ def _precision(
     weights = weights[rows]
     found = np.cumsum(weights[positive], axis=0)
     # Scores that tie are one step: its precision is that at the last of them.
-    last = np.flatnonzero(np.append(scores[1:] != scores[:-1], True))
+    last = np.flatnonzero(np.concatenate([scores[1:] != scores[:-1], [True]]))
     ends = last[np.searchsorted(last, positive)]
-    steps, step_of = np.unique(ends, return_inverse=True)
-    total = np.cumsum(np.add.reduceat(weights[: steps[-1] + 1], np.r_[0, steps[:-1] + 1]), axis=0)
+    is_new = np.concatenate([[True], ends[1:] != ends[:-1]])
+    steps, step_of = ends[is_new], np.cumsum(is_new) - 1
+    starts = np.concatenate([[0], steps[:-1] + 1])
+    total = np.cumsum(np.add.reduceat(weights[: steps[-1] + 1], starts), axis=0)
     found_at = found[np.searchsorted(positive, steps, side="right") - 1]
     precision = np.divide(found_at, total, out=np.zeros_like(found_at), where=total > 0)
     sums = (precision[step_of] * weights[positive]).sum(axis=0)

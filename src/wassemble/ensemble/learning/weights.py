@@ -18,7 +18,7 @@ __all__ = ["WeightRule", "learn_weights"]
 WeightRule = Literal["uniform", "metric", "greedy", "gradient"]
 
 _N_GREEDY = 20
-_N_IDLE = 5  # additions without a better mean
+_N_IDLE = 10  # additions without a better mean
 _TINY = 1e-9
 
 
