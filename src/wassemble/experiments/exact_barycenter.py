@@ -25,12 +25,15 @@ def exact_barycenter(histograms: np.ndarray, cost: np.ndarray) -> np.ndarray:
     """
     n_target = cost.shape[1]
     objective, sent, arrived, masses = [], [], [], []
-    for histogram in histograms:
+    for number, histogram in enumerate(histograms):
         labels = np.flatnonzero(histogram)
         objective.append(cost[labels].ravel() / len(histograms))
-        sent.append(sp.kron(sp.eye_array(len(labels)), np.ones((1, n_target))))
+        # The first model fixes the mass of all: the last sum of each other follows from it, and
+        # left in, rounding could contradict it.
+        n_fixed = len(labels) - (number > 0)
+        sent.append(sp.kron(sp.eye_array(n_fixed, len(labels)), np.ones((1, n_target))))
         arrived.append(sp.kron(np.ones((1, len(labels))), sp.eye_array(n_target)))
-        masses.append(histogram[labels])
+        masses.append(histogram[labels[:n_fixed]])
     n_models, consensus = len(histograms), sp.eye_array(n_target)
     found = linprog(
         np.concatenate([*objective, np.zeros(n_target)]),

@@ -41,7 +41,7 @@ class Grid:
 
     orders: tuple[float, ...] = (0.25, 0.5, 2.0)
     given: tuple[float, ...] = (0.03, 0.1, 0.3, 1.0, 3.0)
-    kernel_given: tuple[float, ...] = (0.03, 0.1, 1.0, 5.0)
+    kernel_given: tuple[float, ...] = (0.03, 0.1, 1.0, 5.0, 20.0)
     epsilons: tuple[float, ...] = (0.1, 0.2)
     leftover: float = 0.05
     exponents: tuple[float, ...] = (0.9, 0.97)

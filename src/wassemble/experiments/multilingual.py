@@ -253,5 +253,9 @@ def _plot(by_ambiguity: Table) -> Plot:
     _, _, *rules = by_ambiguity.columns
     lines: dict[str, list[tuple[float | str, float]]] = {}
     for place, name in enumerate(rules, start=2):
-        lines[name] = [(str(row[0]), float(str(row[place]))) for row in by_ambiguity.rows]
-    return Plot("ambiguity", "Hidden sense found", "senses of a word", "accuracy at 1", lines)
+        lines[name] = [
+            (float(str(row[0]).split()[0]), float(str(row[place]))) for row in by_ambiguity.rows
+        ]
+    return Plot(
+        "ambiguity", "Hidden sense found", "senses of a word, at least", "accuracy at 1", lines
+    )

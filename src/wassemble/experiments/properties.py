@@ -22,7 +22,6 @@ from wassemble.metrics import (
     coupling_entropy,
     entropy,
     extended_kl,
-    pairwise_diversity,
     smoothness_energy,
     wasserstein_distance,
 )
@@ -33,7 +32,8 @@ __all__ = ["Config", "run"]
 _TEXT = """\
 Three networks on CIFAR-100, their 20 best scores divided by their sum; cost is the squared
 distance of the class names' GloVe unit vectors, so distances are the paper's squared W_2, exact
-by linear programming. {n_samples} test images drawn by seed; the barycenter without
+by linear programming. {n_samples} images drawn by seed among those where the three lists share a
+class, so that a geometric mean exists; the barycenter without
 regularisation, also a linear programme, on the first {n_exact} of them. The entropic barycenter
 is Algorithm 1 at epsilon {epsilon:g} ({n_converged} of {n_samples} rows converged). The truth is
 all mass on the true class. Nothing is tuned."""
@@ -62,16 +62,16 @@ _SLACK = 1e-7
 class Config:
     """Knobs: how many images, and the regularisation."""
 
-    n_samples: int = 200
+    n_samples: int = 120
     n_exact: int = 40
     epsilon: float = 0.1
     tolerance: float = 1e-6
     max_iterations: int = 10_000
     n_divergences: int = 40
-    divergence_epsilons: tuple[float, ...] = (0.05, 0.1, 0.3, 1.0, 10.0, 1000.0)
+    divergence_epsilons: tuple[float, ...] = (0.2, 0.5, 1.0, 3.0, 10.0, 1000.0)
     n_scores: int = 10
     mass_penalties: tuple[float, ...] = (0.5, 2.0, 10.0, 100.0, 1000.0)
-    score_epsilons: tuple[float, ...] = (0.3, 0.1, 0.03)
+    score_epsilons: tuple[float, ...] = (0.3, 0.1)
     seed: int = 0
 
 
@@ -120,7 +120,6 @@ def run(config: Config, progress: Progress = None) -> Findings:
         config.mass_penalties, config.score_epsilons, config.n_scores, config.seed
     )
     tell(5)
-    diversity = pairwise_diversity(histograms, cost)
     return Findings(
         text=_TEXT.format(
             n_samples=config.n_samples,
@@ -131,7 +130,7 @@ def run(config: Config, progress: Progress = None) -> Findings:
         tables=[
             Table("Bounds of proposition 1", ["rule", *_BOUNDS], _shares(holds), 2, _BOUNDS_NOTE),
             _values_table(found, models),
-            _remark_table(found, models, diversity, config.seed),
+            _remark_table(found, models, config.seed),
             *divergences.tables,
             *costs.tables,
         ],
@@ -150,16 +149,16 @@ def run(config: Config, progress: Progress = None) -> Findings:
 def _cifar100(config: Config) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Histograms of the models, true classes, and squared distances of the classes."""
     with np.load(find_data("cifar100/softmax_top20.npz")) as arrays:
-        chosen = np.random.default_rng(config.seed).permutation(len(arrays["truth"]))
-        rows = np.sort(chosen[: config.n_samples])
-        truth, places = arrays["truth"][rows], arrays["classes"][:, rows].astype(int)
-        best = arrays["scores"][:, rows].astype(np.float64)
+        truth, places = arrays["truth"], arrays["classes"].astype(int)
+        best = arrays["scores"].astype(np.float64)
     vectors = np.load(find_data("cifar100/class_glove_100d.npy")).astype(np.float64)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     histograms = np.zeros((*best.shape[:2], len(vectors)))
     np.put_along_axis(histograms, places, best, axis=2)
-    cost = np.square(vectors[:, None] - vectors).sum(axis=2)
-    return histograms / histograms.sum(axis=2, keepdims=True), truth, cost
+    has_mean = np.flatnonzero((histograms > 0).all(axis=0).any(axis=1))
+    rows = np.random.default_rng(config.seed).permutation(has_mean)[: config.n_samples]
+    histograms = histograms[:, rows] / histograms[:, rows].sum(axis=2, keepdims=True)
+    return histograms, truth[rows], np.square(vectors[:, None] - vectors).sum(axis=2)
 
 
 def _measure(
@@ -190,7 +189,7 @@ def _check(rule: _Values, models: list[_Values]) -> dict[str, np.ndarray]:
     to_others = mean("to_models")
     return {
         "semantic accuracy": rule.to_truth <= 4 * to_truth + _SLACK,
-        "diversity": (rule.to_models <= to_others + _SLACK).all(axis=0),
+        "diversity": np.asarray((rule.to_models <= to_others + _SLACK).all(axis=0)),
         "smoothness": rule.energy <= mean("energy") + _SLACK,
         "entropy": rule.entropy >= mean("entropy") - _SLACK,
         "accuracy, factor 1": rule.to_truth <= to_truth + _SLACK,
@@ -227,11 +226,10 @@ def _values_table(found: Mapping[str, _Values], models: list[_Values]) -> Table:
     return Table("What the consensus is like", columns, rows, note=_VALUES_NOTE)
 
 
-def _remark_table(
-    found: Mapping[str, _Values], models: list[_Values], diversity: np.ndarray, seed: int
-) -> Table:
-    """Remark 3: does the entropy gained grow with the models' distances?"""
+def _remark_table(found: Mapping[str, _Values], models: list[_Values], seed: int) -> Table:
+    """Remark 3: whether the entropy gained grows with the models' distances."""
     rng = np.random.default_rng(seed)
+    diversity = np.mean([each.to_models for each in models], axis=(0, 1))
     rows: list[list[Cell]] = []
     for name, rule in found.items():
         n_samples = len(rule.entropy)
@@ -274,7 +272,8 @@ def _lemma_claim(result: BarycenterResult, histograms: np.ndarray) -> Claim:
         "entropies of consensus and model sum to at least that of their coupling",
         "lemma 2",
         n_held == len(slack),
-        f"{n_held} of {len(slack)} couplings; least slack {min(slack):.4f}, mean {np.mean(slack):.2f}",
+        f"{n_held} of {len(slack)} couplings; slack at least {min(slack):.4f},"
+        f" {np.mean(slack):.2f} on average",
     )
 
 

@@ -16,7 +16,9 @@ from wassemble.inputs.datasets import find_data
 from wassemble.kernels import DenseKernel, Kernel
 from wassemble.solvers import Unbalanced, power_mean, solve_barycenter
 
-__all__ = ["Case", "Shuffled", "animals", "cifar100"]
+__all__ = ["SHUFFLED", "Case", "Shuffled", "animals", "cifar100"]
+
+SHUFFLED = "barycenter, labels shuffled"
 
 Knob = float
 Fuse = Callable[[np.ndarray, Knob], np.ndarray]
@@ -124,9 +126,7 @@ def cifar100(kernel_name: str, knobs: tuple[float, ...], *, sweeps: int, seed: i
         barycenter=real,
         controls={
             "arithmetic mean through K": lambda stack, s: real(_mean(stack), s),
-            "barycenter, labels shuffled": through(
-                np.asarray(shuffle_labels(kernel, seed).to_dense())
-            ),
+            SHUFFLED: through(np.asarray(shuffle_labels(kernel, seed).to_dense())),
         },
         complete=histograms_of,
     )

@@ -129,8 +129,8 @@ def compare_costs_of_scores(
                 "the unbalanced cost over mass_penalty tends to the Hellinger distance",
                 "appendix D.2",
                 abs(exact[-1] - hellinger) < 0.01 * hellinger,
-                f"{exact[-1]:.4f} at {mass_penalties[-1]:g}, towards {totals:.4f}, that of the total"
-                f" masses, not {hellinger:.4f}; where labels may not mix, {apart[-1]:.4f}",
+                f"{exact[-1]:.4f} at {mass_penalties[-1]:g}: towards that of the total masses,"
+                f" {totals:.4f}, not {hellinger:.4f}; where labels may not mix, {apart[-1]:.4f}",
             )
         ],
     )

@@ -51,7 +51,7 @@ def load_wordnets() -> dict[str, Wordnet]:
     >>> avocat = wordnets["French"].senses[[wordnets["French"].words.position("avocat")]]
     >>> shared = (avocat @ wordnets["English"].senses.T).toarray()[0]
     >>> [wordnets["English"].words[i] for i in shared.nonzero()[0]][:3]
-    ['advocate', 'advocator', 'alligator pear']
+    ['Persea Americana', 'advocate', 'advocator']
     """
     english = dict(_english())
     columns = {sense: column for column, sense in enumerate(english)}

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.special import kl_div
 
 from wassemble._checks import check_positive_number, fail
+from wassemble._threads import single_threaded_blas
 from wassemble.errors import ConvergenceWarning
 from wassemble.metrics.arguments import read_masses
 from wassemble.metrics.transport import read_pairs
@@ -94,7 +95,8 @@ def _least_cost(
             f" mass; got {len(rows):,} x {len(columns):,} at row {row}.",
             hint="`entropic_distance` takes any size",
         )
-    potentials, gap = _solve_dual(p, q, prices)
+    with single_threaded_blas():  # for systems this small, more threads wait for each other
+        potentials, gap = _solve_dual(p, q, prices)
     if gap > _GAP * (p.sum() + q.sum()):
         warnings.warn(
             f"an unbalanced distance did not settle: row {row} is known to {gap:.1g} of"
