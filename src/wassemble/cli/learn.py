@@ -55,7 +55,7 @@ def _read_truth(path: Path) -> Predictions:
 @click.option("--metric", help="accuracy, log_loss, brier, mAP or a scikit-learn scorer.")
 @click.option("--target", type=_PATH, help="Labels of the consensus, one a line.")
 @click.option("--time-budget", type=float, help="Seconds after which no more rules are tried.")
-@click.option("--n-folds", type=int, default=5, show_default=True, help="Of cross-validation.")
+@click.option("--n-folds", type=int, help="Of cross-validation; 5, or fewer for rare labels.")
 @click.option("--seed", type=int, default=0, show_default=True)
 @click.option("--log", type=_PATH, help="File of what was tried; the same call goes on from it.")
 @kernel_options
@@ -67,7 +67,7 @@ def fit(
     metric: str | None,
     target: Path | None,
     time_budget: float | None,
-    n_folds: int,
+    n_folds: int | None,
     seed: int,
     log: Path | None,
     as_json: bool,

@@ -97,7 +97,7 @@ class _Ensemble(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     metric: Any
     kernels: Mapping[str, Any] | None
     cv: Any
-    n_folds: int
+    n_folds: int | None
     time_budget: float | None
     random_state: Any
     learned_: LearnedEnsemble
@@ -195,7 +195,6 @@ class _Ensemble(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         ]
 
     def _learn(self, tables: Sequence[np.ndarray], truth: Any, sample_weight: Any) -> None:
-        n_folds = max(2, min(self.n_folds, len(tables[0])))
         self.learned_ = learn_ensemble(
             self._predictions(tables, self._kind),
             truth,
@@ -204,7 +203,7 @@ class _Ensemble(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             target=self.target_,
             kind=self._kind,
             sample_weight=sample_weight,
-            n_folds=n_folds,
+            n_folds=self.n_folds,
             time_budget=self.time_budget,
             seed=self._seed(),
         )
@@ -345,7 +344,7 @@ class WassersteinClassifier(ClassifierMixin, _Ensemble):  # type: ignore[misc]
         kernels: Mapping[str, Any] | None = None,
         cost: Any = None,
         cv: int = 5,
-        n_folds: int = 5,
+        n_folds: int | None = None,
         time_budget: float | None = 30.0,
         random_state: int | None = None,
     ) -> None:
@@ -427,7 +426,7 @@ class WassersteinMultilabel(ClassifierMixin, _Ensemble):  # type: ignore[misc]
         metric: Any = None,
         kernels: Mapping[str, Any] | None = None,
         cv: int = 5,
-        n_folds: int = 5,
+        n_folds: int | None = None,
         time_budget: float | None = 30.0,
         random_state: int | None = None,
     ) -> None:
@@ -556,7 +555,7 @@ class CrossSpaceClassifier(WassersteinClassifier):
         metric: Any = None,
         cost: Any = None,
         cv: int = 5,
-        n_folds: int = 5,
+        n_folds: int | None = None,
         time_budget: float | None = 30.0,
         random_state: int | None = None,
     ) -> None:

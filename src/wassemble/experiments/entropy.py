@@ -22,9 +22,9 @@ from wassemble.experiments.entropy_figures import (
 from wassemble.experiments.findings import Claim, Findings
 from wassemble.experiments.next_words import (
     count_votes,
+    draw_contexts,
     load_glove,
     next_words,
-    test_contexts,
     train_models,
 )
 from wassemble.experiments.records import Progress
@@ -46,7 +46,7 @@ Four 4-gram models, each of a quarter of the training images' captions, give the
 after "{context} ..." over {n_words:,} words; mean entropies are over that and {n_contexts}
 beginnings of test captions. Kernels: synonyms (WordNet synsets shared and PPDB pairs as votes;
 K is 1 for a word itself and (share of votes / 2) ** (1 / epsilon) for a synonym), and GloVe
-(exp(-distance / epsilon) of unit vectors, all 100 million pairs). Epsilons are such that
+(exp(-distance / epsilon) of unit vectors, all pairs). Epsilons are such that
 ||K - I||_F is near the paper's; the first two of GloVe go on to where it fails. Algorithm 1,
 {n_sweeps} sweeps as in the paper, nothing tuned. Entropies are in nats, of shares."""
 
@@ -63,6 +63,7 @@ class Config:
     """Knobs: kernels and sweeps."""
 
     context: str = "a black and white"
+    n_words: int = 10_000
     n_contexts: int = 8
     n_sweeps: int = 5
     strength: float = 0.5
@@ -76,8 +77,8 @@ class Config:
 
 def run(config: Config, progress: Progress = None) -> Findings:
     """Entropies and best words of the consensus for each kernel."""
-    words, vectors = load_glove()
-    contexts = [config.context, *test_contexts(config.n_contexts, config.seed)]
+    words, vectors = load_glove(config.n_words)
+    contexts = [config.context, *draw_contexts(config.n_contexts, config.seed)]
     histograms = next_words(train_models(words), contexts)
     n_all = len(config.synonym_epsilons) + len(config.glove_epsilons)
     sweeps: dict[str, list[Step]] = {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import scipy.sparse as sp
 
 from wassemble.experiments.findings import Cell, Claim, Findings, Table
 from wassemble.experiments.next_words import count_votes, load_glove, next_words, train_models
@@ -63,9 +64,9 @@ def run(config: Config, progress: Progress = None) -> Findings:
     )
     if progress is not None:
         progress(1, 1)
-    matrix = kernel.to_dense()
-    places = choose_words(result.barycenter, histograms, matrix, n_known=config.n_known)
-    rows, moved, joined = _rows(words, result, longer, matrix, places, config.n_shown)
+    links = sp.csr_array(kernel.links())
+    places = choose_words(result.barycenter, histograms, links, n_known=config.n_known)
+    rows, moved, joined = _rows(words, result, longer, links, places, config.n_shown)
     n_models = len(histograms)
     return Findings(
         text=_TEXT.format(
@@ -103,15 +104,19 @@ def run(config: Config, progress: Progress = None) -> Findings:
 
 
 def choose_words(
-    consensus: np.ndarray, histograms: np.ndarray, kernel: np.ndarray, *, n_known: int
+    consensus: np.ndarray, histograms: np.ndarray, links: sp.csr_array, *, n_known: int
 ) -> list[int]:
-    """The best word, the best that no model has among its best, the best of another meaning."""
+    """The best word, the best that no model has among its best, the best of another meaning.
+
+    ``links`` says which words the kernel joins.
+    """
     order = np.argsort(-consensus, kind="stable")
     first = int(order[0])
     known = np.argsort(-histograms, axis=1, kind="stable")[:, :n_known]
     new = next(int(i) for i in order if i not in known)
-    has_synonyms = (kernel > 0).sum(axis=1) > 1
-    other = next(int(i) for i in order if has_synonyms[i] and not kernel[first, i])
+    has_synonyms = np.diff(links.indptr) > 1
+    near = links[[first]].indices
+    other = next(int(i) for i in order if has_synonyms[i] and i not in near)
     return [first, new, other]
 
 
@@ -119,7 +124,7 @@ def _rows(
     words: LabelSpace,
     result: BarycenterResult,
     longer: BarycenterResult,
-    kernel: np.ndarray,
+    links: sp.csr_array,
     places: list[int],
     n_shown: int,
 ) -> tuple[list[list[Cell]], float, float]:
@@ -127,16 +132,17 @@ def _rows(
     rows: list[list[Cell]] = []
     moved, joined = 0.0, 100.0
     for place in places:
+        near = links[[place]].indices  # the kernel is symmetric
         shares = np.array(result.contributions(place))
         later = np.array(longer.contributions(place))
-        joined = min(joined, float(shares[:, kernel[:, place] > 0].sum(axis=1).min()))
+        joined = min(joined, float(shares[:, near].sum(axis=1).min()))
         best = np.argsort(-shares, axis=1, kind="stable")[:, :n_shown]
         shown = np.take_along_axis(shares, best, axis=1)
         after = np.take_along_axis(later, best, axis=1)
         moved = max(moved, float(np.abs(shown - after).max()))
         for rank in range(n_shown):
             cells = [
-                f"{words[i]} {share:.2f}" if kernel[i, place] else ""
+                f"{words[i]} {share:.2f}" if i in near else ""
                 for i, share in zip(best[:, rank], shown[:, rank], strict=True)
             ]
             rows.append([words[place] if rank == 0 else "", *cells])

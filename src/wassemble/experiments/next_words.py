@@ -16,17 +16,18 @@ from wassemble.labels import LabelSpace
 from wassemble.text.ngrams import NGramModel
 from wassemble.text.vocabulary import Vocabulary
 
-__all__ = ["count_votes", "load_glove", "next_words", "test_contexts", "train_models"]
+__all__ = ["count_votes", "draw_contexts", "load_glove", "next_words", "train_models"]
 
 _N_MODELS = 4
 _ORDER = 4
 _SPECIAL = ("<end>", "<unk>")
 
 
-def load_glove() -> tuple[LabelSpace, np.ndarray]:
-    """The 10,000 most frequent words of GloVe, and their unit vectors in float32."""
+def load_glove(n_words: int = 10_000) -> tuple[LabelSpace, np.ndarray]:
+    """The most frequent words of GloVe, and their unit vectors in float32."""
     with np.load(find_data("words/glove_100d_10k.npz")) as arrays:
-        words, vectors = LabelSpace(arrays["words"].tolist()), arrays["vectors"].astype(np.float32)
+        words = LabelSpace(arrays["words"][:n_words].tolist())
+        vectors = arrays["vectors"][:n_words].astype(np.float32)
     return words, vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
 
@@ -45,7 +46,7 @@ def train_models(words: LabelSpace) -> list[NGramModel]:
 
 
 def next_words(models: Sequence[NGramModel], contexts: Sequence[str]) -> np.ndarray:
-    """What each model expects after each context, given that it is one of the 10,000 words.
+    """What each model expects after each context, given that it is one of the words.
 
     Returns
     -------
@@ -65,7 +66,7 @@ def next_words(models: Sequence[NGramModel], contexts: Sequence[str]) -> np.ndar
     return histograms / histograms.sum(axis=2, keepdims=True)
 
 
-def test_contexts(n_contexts: int, seed: int) -> list[str]:
+def draw_contexts(n_contexts: int, seed: int) -> list[str]:
     """Beginnings of test captions, of three words or more, cut at a place drawn by ``seed``."""
     rng = np.random.default_rng(seed)
     captions = [image[0].split() for image in load_captions("test").captions]
@@ -81,7 +82,8 @@ def count_votes(words: LabelSpace) -> Edges:
         for line in lines:
             members = [word for word in line.split("\t")[2].split("|") if word in words]
             votes.update(permutations(dict.fromkeys(members), 2))
-    pairs = (line.split() for line in find_data("words/ppdb_synonyms.txt").open(encoding="utf-8"))
+    text = find_data("words/ppdb_synonyms.txt").read_text(encoding="utf-8")
+    pairs = (line.split() for line in text.splitlines())
     known = {(a, b) for a, b in pairs if a in words and b in words and a != b}
     votes.update(sorted(known | {(b, a) for a, b in known}))
     return as_edges([(a, b, n) for (a, b), n in votes.items()], origin="WordNet and PPDB")

@@ -53,8 +53,8 @@ Inside a neighbourhood nothing is left to tell labels by: who finds the right ne
 every time is still right only once in {size}."""
 
 _NO_HISTOGRAM = """\
-Attribute scores that are averaged and mapped to animals are nearly the same for all of them:
-costs expected under them say little."""
+Scores of animals that come from attributes are no shares of how likely each animal is, with
+either rule: costs expected under them say little."""
 
 _DIFFERENCE = """\
 the paper shuffled words under five captioners and plotted scores of captions, and gives no
@@ -65,7 +65,10 @@ _MEANS = ("arithmetic mean", "geometric mean", "power mean")
 # Behind the name of a rule: its answer is the label of least expected cost.
 _LEAST = ", least cost"
 # Of the rules, those that a plot can hold.
-_DRAWN = (*_MEANS, f"arithmetic mean{_LEAST}", _FIXED, _TUNED, f"{_TUNED}{_LEAST}")
+_DRAWN = {
+    "accuracy": ("best single model", *_MEANS, _FIXED, _TUNED, SHUFFLED),
+    "cost": (*_MEANS, f"arithmetic mean{_LEAST}", _FIXED, _TUNED, f"{_TUNED}{_LEAST}"),
+}
 
 _Curves = dict[str, list[tuple[float | str, float]]]
 """By rule: size of the neighbourhoods, and the figure."""
@@ -215,7 +218,7 @@ class _Judged:
         gains = {name: judge.gain(self.test(mine), self.test(name)) for name in others}
         words = ", ".join(f"{_words(gain)} over the {name}" for name, gain in gains.items())
         if gains[over].low > 0 and gains[controls[0]].low <= 0:
-            words += f"; the {controls[0]} does as well, so that the gain is owed to K alone"
+            words += f"; the {controls[0]} does as well: what helps is K, after a mean too"
         (_, was), *_, (size, is_now) = curves[mine]
         (_, mean_was), *_, (_, mean_is) = curves[over]
         return Claim(
@@ -246,8 +249,7 @@ def _plot(case: Case, title: str, curves: _Curves) -> Plot:
         case.title,
         "labels in a neighbourhood",
         label,
-        {name: curves[name] for name in _DRAWN},
-        log_x=True,
+        {name: curves[name] for name in _DRAWN[title] if name in curves},
     )
 
 

@@ -14,9 +14,9 @@ from wassemble.ensemble import fuse
 from wassemble.experiments.findings import Cell, Claim, Findings, Table
 from wassemble.experiments.next_words import (
     count_votes,
+    draw_contexts,
     load_glove,
     next_words,
-    test_contexts,
     train_models,
 )
 from wassemble.experiments.paper_figures import paper_figures
@@ -84,7 +84,7 @@ def run(config: Config, progress: Progress = None) -> Findings:
     calls |= {name: sweep(n) for n, name in sweeps.items()}
     words, _ = load_glove()
     models = train_models(words)
-    histograms = next_words(models, test_contexts(config.n_beams, config.seed)).astype(np.float32)
+    histograms = next_words(models, draw_contexts(config.n_beams, config.seed)).astype(np.float32)
     votes = count_votes(words)
     synonyms = kernel_from_synonyms(words, synonyms=votes, strength=0.5, symmetric=True).kernel
     steps: dict[str, Callable[[], object]] = {

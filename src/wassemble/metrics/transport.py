@@ -16,7 +16,7 @@ from wassemble.errors import ConvergenceWarning
 from wassemble.kernels import DenseKernel, Kernel, kernel_from_cost
 from wassemble.metrics.arguments import read_cost, read_rows
 
-__all__ = ["find_scalings", "read_pairs", "warn_unsettled", "wasserstein_distance"]
+__all__ = ["TOLERANCE", "find_scalings", "read_pairs", "warn_unsettled", "wasserstein_distance"]
 
 Reader = Callable[[Any, str], tuple[np.ndarray, tuple[int, ...]]]
 
@@ -24,7 +24,7 @@ _MAX_PAIRS = 250_000
 """Pairs of labels in an exact problem: 500 x 500 take a few seconds."""
 _N_ROWS = 256
 _MAX_ITERATIONS = 2000
-_TOLERANCE = 1e-7
+TOLERANCE = 1e-7
 
 
 def wasserstein_distance(
@@ -141,7 +141,7 @@ def find_scalings(
         settled = exponent * log_quotient(log_source, log_kv)
         off = np.abs(np.exp(log_u + log_kv) - np.exp(settled + log_kv)).sum(axis=1)
         residual = float((off / totals).max())
-        if residual <= _TOLERANCE:
+        if residual <= TOLERANCE:
             break
         log_u = settled
         if exponent < 1:
@@ -161,7 +161,7 @@ def _mass_shift(*sides: tuple[np.ndarray, np.ndarray], power: float) -> np.ndarr
 
 def warn_unsettled(residual: float, consequence: str) -> None:
     """Warn if scalings stopped before they settled."""
-    if residual > _TOLERANCE:
+    if residual > TOLERANCE:
         warnings.warn(
             f"entropic distances did not settle in {_MAX_ITERATIONS} sweeps (marginals off by up"
             f" to {residual:.1g}); {consequence}.",

@@ -104,7 +104,7 @@ def _least_cost(
             ConvergenceWarning,
             stacklevel=3,
         )
-    return -mass_penalty * float(np.append(p, q) @ np.expm1(-potentials))
+    return max(0.0, -mass_penalty * float(np.append(p, q) @ np.expm1(-potentials)))
 
 
 def _solve_dual(p: np.ndarray, q: np.ndarray, prices: np.ndarray) -> tuple[np.ndarray, float]:

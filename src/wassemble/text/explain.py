@@ -11,7 +11,6 @@ from wassemble._checks import check_count, fail
 from wassemble.ensemble import Contribution, Explanation
 from wassemble.text.fused import FusedNextWord
 from wassemble.text.word_fusion import FusedWords
-from wassemble.text.word_sets import WordSet
 
 __all__ = ["explain_sentence"]
 
@@ -71,8 +70,7 @@ def explain_sentence(
         logs, states = model.step_models(states, last)
         last = vocabulary.encode([word])
         step = model.fusion.fuse(logs, np.zeros(1, dtype=np.int64))
-        result, taken = model.fusion.solve_row(logs)
-        parts = _contributions(model, result, taken, logs, int(last[0]), names)
+        parts = _contributions(model, logs, int(last[0]), names)
         found.append(
             Explanation(
                 " ".join(words[:place]),
@@ -90,31 +88,28 @@ def _probability(step: FusedWords, word: int) -> float:
 
 
 def _contributions(
-    model: FusedNextWord,
-    result: Any,
-    taken: WordSet,
-    logs: list[np.ndarray],
-    word: int,
-    names: Sequence[str],
+    model: FusedNextWord, logs: list[np.ndarray], word: int, names: Sequence[str]
 ) -> list[Contribution]:
     """What each word of each model sent to ``word``, largest first; none if it took no part."""
-    place = int(np.searchsorted(taken.target, word))
-    if place == len(taken.target) or taken.target[place] != word:
+    solved = model.fusion.solve_row(logs, word)
+    if solved is None:
         return []
-    weights = taken.weights if taken.weights.ndim == 1 else taken.weights[:, place]
-    sent = [np.asarray(mass) for mass in result.mass_sent(place)]
+    part, sent = solved
+    weights = part.weights
+    if weights.ndim == 2:
+        weights = weights[:, int(np.searchsorted(part.target, word))]
     total = sum(float(w * mass.sum()) for w, mass in zip(weights, sent, strict=True)) or 1.0
     found = []
-    for index, mass in enumerate(sent):
+    for index, mass, weight, places in zip(part.models, sent, weights, part.sources, strict=True):
         own = model.models[index].vocabulary.words
         for i in np.flatnonzero(mass > 0):
-            source = int(taken.sources[index][i])
+            source = int(places[i])
             found.append(
                 Contribution(
                     names[index],
                     own[source],
                     float(np.exp(logs[index][0, source])),
-                    float(100 * weights[index] * mass[i] / total),
+                    float(100 * weight * mass[i] / total),
                     float(100 * mass[i] / mass.sum()),
                 )
             )

@@ -16,6 +16,8 @@ import scipy.sparse as sp
 
 from wassemble._arrays import log_of
 from wassemble._checks import fail
+from wassemble.kernels import DenseKernel, Kernel, SparseKernel
+from wassemble.kernels.parts import stored_entries
 from wassemble.solvers import (
     Balanced,
     BarycenterProblem,
@@ -25,9 +27,12 @@ from wassemble.solvers import (
     solve_barycenter,
 )
 from wassemble.solvers.barycenter import solve
-from wassemble.text.word_sets import WordSet, WordSets
+from wassemble.text.word_sets import WordPart, WordSet, WordSets
 
 __all__ = ["FusedWords", "Rule", "WordFusion"]
+
+# Mass of the rest where there is nearly none: less would leave the range of plain sums.
+_LEAST = 1e-6
 
 
 @dataclass(frozen=True)
@@ -114,89 +119,157 @@ class WordFusion:
             np.ones(n_rows, dtype=bool),
             np.zeros((len(histograms), n_rows, n_words), np.float32) if keep_scalings else None,
         )
-        for rows, words, own, dropped in self._parts(histograms, items):
-            found.dropped_mass[rows] = dropped
-            if self.rule.transports:
-                start = None if log_v is None else log_v[:, rows][:, :, words.target]
-                result = self._solve(own, words, start, keep_scalings=keep_scalings)
-                p = np.asarray(result.barycenters)
-                found.n_iterations[rows] = result.iterations
-                found.converged[rows] = result.converged
-                if found.log_v is not None:
-                    found.log_v[:, rows[:, None], words.target] = result.log_scalings()
-            else:
-                p = self._mean(own, words)
-            _check_mass(p)
-            logs = log_of(p) - np.log(p.sum(axis=1, keepdims=True))
-            found.log_probabilities[rows[:, None], words.target] = logs
+        for rows, words in self._groups(histograms, items):
+            own = [histogram[rows] for histogram in histograms]
+            divisors, found.dropped_mass[rows] = self._totals(own, words)
+            solved = []
+            for part in words.parts:
+                start = None if log_v is None else log_v[np.ix_(part.models, rows, part.target)]
+                answer = self._solve(own, divisors, part, start, keep_scalings=keep_scalings)
+                found.n_iterations[rows] = np.maximum(found.n_iterations[rows], answer.n_iterations)
+                found.converged[rows] &= answer.converged
+                if found.log_v is not None and answer.result is not None:
+                    places = np.ix_(part.models, rows, part.target)
+                    found.log_v[places] = answer.log_scalings()
+                solved.append(answer.p)
+            mass = sum(p.sum(axis=1, keepdims=True) for p in solved)
+            _check_mass(mass)
+            for part, p in zip(words.parts, solved, strict=True):
+                found.log_probabilities[rows[:, None], part.target] = log_of(p) - np.log(mass)
         return found
 
     def solve_row(
-        self, log_probabilities: Sequence[np.ndarray]
-    ) -> tuple[BarycenterResult, WordSet]:
-        """The barycenter of a single row, ``(1, n_words)`` per model, with its couplings."""
-        histograms = [np.exp(logs) for logs in log_probabilities]
-        _, words, own, _ = next(self._parts(histograms, np.zeros(1, dtype=np.int64)))
-        return self._solve(own, words, None, keep_scalings=True), words
+        self, log_probabilities: Sequence[np.ndarray], word: int
+    ) -> tuple[WordPart, list[np.ndarray]] | None:
+        """What each model sends to one word of the consensus, from a row ``(1, n_words)`` each.
 
-    def _parts(
+        Returns
+        -------
+        part : WordPart
+            The words that the word has to do with.
+        sent : one array per model of the part, over its words there
+        None if the word takes no part.
+        """
+        histograms = [np.exp(logs) for logs in log_probabilities]
+        _, words = next(self._groups(histograms, np.zeros(1, dtype=np.int64)))
+        divisors, _ = self._totals(histograms, words)
+        for part in words.parts:
+            place = int(np.searchsorted(part.target, word))
+            if place < len(part.target) and part.target[place] == word:
+                answer = self._solve(histograms, divisors, part, None, keep_scalings=True)
+                return part, answer.mass_sent(place)
+        return None
+
+    def _groups(
         self, histograms: list[np.ndarray], items: np.ndarray
-    ) -> Iterator[tuple[np.ndarray, WordSet, list[np.ndarray], np.ndarray]]:
-        """Rows that share their words, the words, the models' histograms of them, what is left."""
-        n_words = len(self.sets.whole.target)
-        if self.n_top is None or self.n_top >= n_words:
+    ) -> Iterator[tuple[np.ndarray, WordSet]]:
+        """Rows that share their words, and the words."""
+        if self.n_top is None or self.n_top >= len(self.sets.generated):
             if len(items):
-                words = self.sets.whole
-                yield np.arange(len(items)), words, *self._restrict(histograms, words)
+                yield np.arange(len(items)), self.sets.whole
             return
         for item in np.unique(items):
             rows = np.flatnonzero(items == item)
-            some = [histogram[rows] for histogram in histograms]
-            words = self.sets.top(some, self.n_top)
-            yield rows, words, *self._restrict(some, words)
+            yield rows, self.sets.top([histogram[rows] for histogram in histograms], self.n_top)
 
-    def _restrict(
+    def _totals(
         self, histograms: list[np.ndarray], words: WordSet
     ) -> tuple[list[np.ndarray], np.ndarray]:
-        own, dropped = [], np.zeros(len(histograms[0]))
-        for histogram, source in zip(histograms, words.sources, strict=True):
-            part = histogram[:, source]
-            total = part.sum(axis=1, keepdims=True)
-            dropped = np.maximum(dropped, 1 - total[:, 0])
-            own.append(part / total if isinstance(self.rule.mass, Balanced) else part)
-        return own, dropped
+        """What each model's histogram is divided by, and the largest share left out."""
+        totals = [np.zeros((len(histogram), 1), histogram.dtype) for histogram in histograms]
+        for part in words.parts:
+            for model, source in zip(part.models, part.sources, strict=True):
+                totals[model] += histograms[model][:, source].sum(axis=1, keepdims=True)
+        dropped = np.max([1 - total[:, 0] for total in totals], axis=0)
+        if isinstance(self.rule.mass, Balanced):
+            return totals, dropped
+        return [np.ones_like(total) for total in totals], dropped
 
     def _solve(
         self,
         histograms: list[np.ndarray],
-        words: WordSet,
+        divisors: list[np.ndarray],
+        part: WordPart,
         log_v: np.ndarray | None,
         *,
         keep_scalings: bool,
-    ) -> BarycenterResult:
-        is_diagonal = all(kernel.is_diagonal for kernel in words.kernels)
-        if isinstance(self.rule.mass, Balanced) and words.weights.ndim == 1 and not is_diagonal:
-            histograms = _reconciled(histograms, words)
-        start: Any = None if log_v is None else _Scalings(log_v)
+    ) -> _Answer:
+        """The consensus of a part, before it is divided by the mass of all parts."""
+        own = [
+            histograms[model][:, source] / divisors[model]
+            for model, source in zip(part.models, part.sources, strict=True)
+        ]
+        is_balanced = isinstance(self.rule.mass, Balanced)
+        if not self.rule.transports:
+            return _Answer(part, own, _mean_of_images(self.rule.rule, own, part))
+        if is_balanced and part.is_alone:
+            # Where mass cannot go anywhere else Algorithm 1 gives the geometric mean at once.
+            return _Answer(part, own, _mean_of_images(geometric_mean, own, part))
+        posed = _balanced(own, part) if is_balanced else _Posed(own, part.kernels, part.weights)
         problem = BarycenterProblem(
-            histograms,
-            words.kernels,
-            weights=words.weights,
+            posed.histograms,
+            posed.kernels,
+            weights=posed.weights,
             mass=self.rule.mass,
             debias=self.rule.debias,
             max_iterations=self.rule.max_iterations,
             tolerance=self.rule.tolerance,
-            initial=start,
+            initial=None if log_v is None else _Scalings(posed.widen(log_v)),  # type: ignore[arg-type]
         )
-        return solve(problem, keep_scalings=keep_scalings)
+        result = solve(problem, keep_scalings=keep_scalings)
+        p = np.asarray(result.barycenters)[:, : len(part.target)]
+        return _Answer(part, own, p * posed.factor, result)
 
-    def _mean(self, histograms: list[np.ndarray], words: WordSet) -> np.ndarray:
-        """The mean of what each model alone sends through its kernel, K^T (mu / K 1)."""
-        images = [
-            h if kernel.is_diagonal else kernel.apply_transpose(h / kernel.row_sums)
-            for h, kernel in zip(histograms, words.kernels, strict=True)
-        ]
-        return np.asarray(self.rule.rule(images, weights=words.weights))
+
+@dataclass(frozen=True)
+class _Answer:
+    """The consensus of a part of the words, and how it was found."""
+
+    part: WordPart
+    histograms: list[np.ndarray]
+    p: np.ndarray
+    result: BarycenterResult | None = None  # none where a formula gave it
+
+    @property
+    def n_iterations(self) -> np.ndarray | int:
+        return 0 if self.result is None else self.result.iterations
+
+    @property
+    def converged(self) -> np.ndarray | bool:
+        return True if self.result is None else np.asarray(self.result.converged)
+
+    def log_scalings(self) -> np.ndarray:
+        assert self.result is not None
+        return np.asarray(self.result.log_scalings())[:, :, : len(self.part.target)]
+
+    def mass_sent(self, place: int) -> list[np.ndarray]:
+        """What each model's words sent to a word of the consensus, in the first row."""
+        sizes = [len(source) for source in self.part.sources]
+        if self.result is not None:
+            sent = self.result.mass_sent(place)
+            return [np.asarray(mass)[:size] for mass, size in zip(sent, sizes, strict=True)]
+        sent = []
+        for histogram, kernel in zip(self.histograms, self.part.kernels, strict=True):
+            only = np.zeros(kernel.shape[1], dtype=np.float32)
+            only[place] = 1
+            mass = histogram[0] * (np.asarray(kernel.apply(only)) > 0)
+            sent.append(mass * self.p[0, place] / (mass.sum() or 1))
+        return sent
+
+
+@dataclass(frozen=True)
+class _Posed:
+    """A problem for the solver; its barycenter times ``factor`` is the consensus."""
+
+    histograms: list[np.ndarray]
+    kernels: list[Kernel]
+    weights: np.ndarray
+    factor: np.ndarray | float = 1.0
+    has_rest: bool = False
+
+    def widen(self, log_v: np.ndarray) -> np.ndarray:
+        """Scalings with one for the rest, if there is one."""
+        return np.pad(log_v, ((0, 0), (0, 0), (0, 1))) if self.has_rest else log_v
 
 
 @dataclass(frozen=True)
@@ -209,36 +282,85 @@ class _Scalings:
         return self.log_v
 
 
-def _reconciled(histograms: list[np.ndarray], words: WordSet) -> list[np.ndarray]:
-    """Histograms with the same mass on each component: the geometric mean of the models'.
+def _balanced(histograms: list[np.ndarray], part: WordPart) -> _Posed:
+    """Histograms of mass 1, from a part of the words that has less.
 
-    Mass never crosses from one component to another, such as from the end of the sentence
-    to any other word. Where models put different mass on one, Algorithm 1 settles on the
-    geometric mean of it while its scalings grow without end. Bringing the masses there
-    first gives the same consensus, up to a factor for the whole row, and scalings that
-    stay where they are.
+    Mass never crosses from one component to another. Where models put different mass on
+    one, Algorithm 1 settles on the geometric mean of it while its scalings grow without
+    end. Bringing the masses there first gives the same consensus after every sweep, and
+    scalings that stay where they are.
+
+    With a weight for each word this does not hold. What is missing to mass 1 is then a
+    word of its own, the rest.
     """
-    if words.n_components == 1:
-        return histograms
-    members = [
-        sp.csr_array(
-            (np.ones(len(parts), np.float32), (np.arange(len(parts)), parts)),
-            shape=(len(parts), words.n_components),
+    if part.weights.ndim == 2:
+        kernels = {id(kernel): _with_rest(kernel) for kernel in part.kernels}
+        wide = []
+        for histogram in histograms:
+            rest = np.maximum(1 - histogram.sum(axis=1, keepdims=True), _LEAST)
+            whole = np.hstack([histogram, rest])
+            wide.append(whole / whole.sum(axis=1, keepdims=True))
+        equal = np.full((len(histograms), 1), 1 / len(histograms))
+        return _Posed(
+            wide,
+            [kernels[id(kernel)] for kernel in part.kernels],
+            np.hstack([part.weights, equal]),
+            has_rest=True,
         )
-        for parts in words.components
-    ]
-    masses = np.stack([h @ part for h, part in zip(histograms, members, strict=True)])
-    common = np.asarray(geometric_mean(masses, weights=words.weights))
-    common /= common.sum(axis=1, keepdims=True)
+    masses = np.stack([_masses(h, part, i) for i, h in enumerate(histograms)])
+    common = np.asarray(geometric_mean(masses, weights=part.weights))
+    total = common.sum(axis=1, keepdims=True)
     factors = np.divide(common, masses, out=np.zeros_like(masses), where=masses > 0)
-    return [
-        h * factor[:, parts]
-        for h, factor, parts in zip(histograms, factors, words.components, strict=True)
+    if part.n_components == 1:
+        level = [h * factor for h, factor in zip(histograms, factors, strict=True)]
+    else:
+        level = [
+            h * factor[:, own]
+            for h, factor, own in zip(histograms, factors, part.components, strict=True)
+        ]
+    # A row whose words some model rules out has no consensus here: any histograms will do.
+    empty = total[:, 0] == 0
+    for each in level:
+        each[empty] = 1
+        np.divide(each, each.sum(axis=1, keepdims=True), out=each)
+    return _Posed(level, part.kernels, part.weights, factor=total)
+
+
+def _masses(histogram: np.ndarray, part: WordPart, model: int) -> np.ndarray:
+    """Mass of each component, ``(n_rows, n_components)``."""
+    if part.n_components == 1:
+        return histogram.sum(axis=1, keepdims=True)
+    own = part.components[model]
+    members = sp.csr_array(
+        (np.ones(len(own), np.float32), (np.arange(len(own)), own)),
+        shape=(len(own), part.n_components),
+    )
+    return np.asarray(histogram @ members)
+
+
+def _with_rest(kernel: Kernel) -> Kernel:
+    """The kernel with one more word, similar to itself alone."""
+    stored = stored_entries(kernel)
+    if stored is not None:
+        return SparseKernel(sp.block_diag([stored, np.ones((1, 1), kernel.dtype)]))
+    table = np.pad(np.asarray(kernel.to_dense()), ((0, 1), (0, 1)))
+    table[-1, -1] = 1
+    return DenseKernel(table)
+
+
+def _mean_of_images(
+    rule: Callable[..., Any], histograms: list[np.ndarray], part: WordPart
+) -> np.ndarray:
+    """The mean of what each model alone sends through its kernel, K^T (mu / K 1)."""
+    images = [
+        h if kernel.is_diagonal else kernel.apply_transpose(h / kernel.row_sums)
+        for h, kernel in zip(histograms, part.kernels, strict=True)
     ]
+    return np.asarray(rule(images, weights=part.weights))
 
 
-def _check_mass(p: np.ndarray) -> None:
-    if not (p.sum(axis=1) > 0).all():
+def _check_mass(mass: np.ndarray) -> None:
+    if not (mass > 0).all():
         fail(
             "some word must be possible for every model that has a say on it; got none.",
             hint="an arithmetic mean, or a kernel that joins more words",

@@ -25,6 +25,7 @@ from wassemble.text.vocabulary import Vocabulary
 __all__ = [
     "has_letters",
     "keep_apart",
+    "lone_words",
     "matched_words",
     "nearest_words",
     "word_kernel",
@@ -179,6 +180,28 @@ def nearest_words(kernel: Kernel) -> np.ndarray:
         top = np.asarray(top.todense() if sp.issparse(top) else top).ravel()
         nearest[start : start + len(best)] = np.where(top > 0, best, -1)
     return nearest
+
+
+def lone_words(kernel: Kernel) -> tuple[np.ndarray, np.ndarray]:
+    """Which target labels keep to themselves, and the only target of each source label.
+
+    Returns
+    -------
+    is_alone : bool array of shape (n_target,)
+        Every source label that reaches this target label reaches no other.
+    only : int array of shape (n_source,)
+        -1 for a source label that reaches several target labels, or none.
+    """
+    is_alone = np.ones(kernel.shape[1], dtype=bool)
+    only = np.full(kernel.shape[0], -1)
+    for start, rows in row_blocks(kernel):
+        links = sp.csr_array(rows) if sp.issparse(rows) else rows > 0
+        n_reached = np.diff(links.indptr) if sp.issparse(links) else links.sum(axis=1)
+        several = links[n_reached > 1]
+        is_alone[several.indices if sp.issparse(several) else several.any(axis=0)] = False
+        single = np.flatnonzero(n_reached == 1)
+        only[start + single] = np.asarray(rows[single].argmax(axis=1)).ravel()
+    return is_alone, only
 
 
 def words_to_read(kernel: Kernel, source: Vocabulary, target: Vocabulary) -> np.ndarray:

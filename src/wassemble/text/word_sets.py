@@ -15,28 +15,30 @@ from wassemble.kernels.base import connect
 from wassemble.kernels.parts import select_labels
 from wassemble.solvers.means import check_weights
 from wassemble.text.vocabulary import Vocabulary
-from wassemble.text.word_kernels import matched_words, nearest_words, word_kernel
+from wassemble.text.word_kernels import lone_words, matched_words, nearest_words, word_kernel
 
-__all__ = ["WordSet", "WordSets"]
+__all__ = ["WordPart", "WordSet", "WordSets"]
 
 
 @dataclass(frozen=True)
-class WordSet:
-    """Words that take part in a step, and what joins them."""
+class WordPart:
+    """Words between which mass may move, and what joins them; it moves nowhere else."""
 
+    models: list[int]  # those that have words here; what follows is in their order
     sources: list[np.ndarray]  # places of each model's words
     target: np.ndarray  # places of the consensus' words
     kernels: list[Kernel]
     weights: np.ndarray  # (n_models,) or (n_models, n_target)
+    is_alone: bool  # nothing joins a word of the consensus to another one
 
     @cached_property
     def n_components(self) -> int:
-        """Into how many parts the kernels divide the words; mass never crosses."""
+        """Into how many components the kernels divide the words."""
         return int(self._target_components.max()) + 1
 
     @cached_property
     def components(self) -> list[np.ndarray]:
-        """The part that each model's words belong to, by number."""
+        """The component that each model's words belong to, by number."""
         by_kernel = {}
         for kernel in self.kernels:
             if id(kernel) not in by_kernel:
@@ -49,7 +51,20 @@ class WordSet:
     @cached_property
     def _target_components(self) -> np.ndarray:
         distinct = {id(kernel): kernel for kernel in self.kernels}
+        if not any(kernel.entries.has_zeros for kernel in distinct.values()):
+            return np.zeros(len(self.target), dtype=np.int64)
         return connect([kernel.links() for kernel in distinct.values()])
+
+
+@dataclass(frozen=True)
+class WordSet:
+    """Words that take part in a step.
+
+    Words that keep to themselves, such as the end of the sentence, are one part, words that
+    are joined to others another.
+    """
+
+    parts: list[WordPart]
 
 
 class WordSets:
@@ -78,7 +93,9 @@ class WordSets:
             for kernel, vocabulary in zip(self.kernels, self.vocabularies, strict=True)
         ]
         self._same_words = all(vocabulary == target for vocabulary in self.vocabularies)
-        self.whole = self._cut(_generated(target))
+        self._read_alone()
+        self.generated = _generated(target)
+        self.whole = self._cut(self.generated)
 
     def top(self, histograms: Sequence[np.ndarray], n_top: int) -> WordSet:
         """The words that some model finds most likely in some row, ``n_top`` of them.
@@ -93,28 +110,48 @@ class WordSets:
             else:
                 arrives = home >= 0
                 np.maximum.at(best, home[arrives], likely[arrives])
-        generated = self.whole.target
-        top = np.argpartition(best[generated], -n_top)[-n_top:]
-        return self._cut(generated[np.sort(top)])
+        top = np.argpartition(best[self.generated], -n_top)[-n_top:]
+        return self._cut(self.generated[np.sort(top)])
+
+    def _read_alone(self) -> None:
+        """Which words nothing joins to another: of the consensus, and of each model."""
+        found = {id(kernel): lone_words(kernel) for kernel in self.kernels}
+        self._is_alone = np.logical_and.reduce([is_alone for is_alone, _ in found.values()])
+        # The last place is nowhere, -1.
+        is_alone = np.append(self._is_alone, False)
+        self._source_is_alone = [is_alone[found[id(kernel)][1]] for kernel in self.kernels]
 
     def _cut(self, target: np.ndarray) -> WordSet:
         """These words of the consensus, and each model's words that come to them first."""
         taken = np.zeros(len(self.target) + 1, dtype=bool)  # the last place is nowhere, -1
         taken[target] = True
+        sources = [
+            target if self._same_words else np.flatnonzero(taken[home]) for home in self._homes
+        ]
+        if not all(len(source) for source in sources):
+            fail("every model must have a word that the consensus can use; one has none.")
+        is_alone = self._is_alone[target]
+        both = ((True, target[is_alone]), (False, target[~is_alone]))
+        return WordSet([self._part(sources, own, is_alone=a) for a, own in both if len(own)])
+
+    def _part(self, sources: list[np.ndarray], target: np.ndarray, *, is_alone: bool) -> WordPart:
+        own = [
+            source[alone[source] == is_alone]
+            for source, alone in zip(sources, self._source_is_alone, strict=True)
+        ]
+        models = [model for model, source in enumerate(own) if len(source)]
         cut: dict[int, Kernel] = {}
-        sources = []
-        for kernel, home in zip(self.kernels, self._homes, strict=True):
-            source = target if self._same_words else np.flatnonzero(taken[home])
-            if not len(source):
-                fail("every model must have a word that the consensus can use; one has none.")
+        for model in models:
+            kernel = self.kernels[model]
             if id(kernel) not in cut:  # models that share a kernel share its products
-                cut[id(kernel)] = select_labels(kernel, source, target)
-            sources.append(source)
-        kernels = [cut[id(kernel)] for kernel in self.kernels]
+                cut[id(kernel)] = select_labels(kernel, own[model], target)
+        kernels = [cut[id(self.kernels[model])] for model in models]
         weights = self._weights if self._weights.ndim == 1 else self._weights[:, target]
         if not self._same_words:
-            weights = _say(weights, kernels)
-        return WordSet(sources, target, kernels, weights)
+            weights = _say(weights[models], kernels)
+        return WordPart(
+            models, [own[model] for model in models], target, kernels, weights, is_alone
+        )
 
 
 def _read_kernels(kernel: Any, vocabularies: list[Vocabulary], target: Vocabulary) -> list[Kernel]:
@@ -157,8 +194,8 @@ def _say(weights: np.ndarray, kernels: list[Kernel]) -> np.ndarray:
     A model that does not know a word has no say on it: its silence is not a "no".
     """
     reached = np.stack([np.asarray(kernel.T.row_sums) > 0 for kernel in kernels])
-    if reached.all():
-        return weights
+    if reached.all() and weights.ndim == 1 and weights.sum() > 0:
+        return weights / weights.sum()
     each = np.where(reached, weights[:, None] if weights.ndim == 1 else weights, 0)
     # A word that no model with a weight can reach gets no mass, whatever the weights.
     each = np.where(each.sum(axis=0) > 0, each, 1 / len(kernels))

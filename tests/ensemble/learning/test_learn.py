@@ -408,3 +408,15 @@ def test_bootstrap_draws_follow_sample_weights(plain):
     trial = read_trial(models, truth, sample_weight=weight)
     search = Search(trial, read_measure("accuracy", "multiclass"), {}, 2, 0)
     assert resample_counts(search)[:, 10:].sum() == 0
+
+
+def test_rare_labels_get_no_more_folds_than_they_have_samples():
+    models = [Predictions("a", range(12), ["x", "y", "z", "w"], np.full((12, 4), 0.25))]
+    trial = read_trial(models, ["x", "y", "z", "w"] * 3)
+    assert trial.usual_n_folds == 3
+    # Each fold then leaves the same number of every label.
+    kept = [np.bincount(trial.truth[trial.folds(3, seed=0) != k]) for k in range(3)]
+    assert (np.array(kept) == 2).all()
+    assert read_trial([models[0].take(slice(5))], ["x", "y", "z", "w", "x"]).usual_n_folds == 2
+    many = Predictions("a", range(40), ["x", "y"], np.full((40, 2), 0.5))
+    assert read_trial([many], ["x", "y"] * 20).usual_n_folds == 5

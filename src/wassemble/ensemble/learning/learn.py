@@ -140,7 +140,7 @@ def learn_ensemble(
     target: LabelSpace | Sequence[str] | None = None,
     kind: Kind | None = None,
     sample_weight: Any = None,
-    n_folds: int = 5,
+    n_folds: int | None = None,
     time_budget: float | None = None,
     seed: int = 0,
     log: str | Path | None = None,
@@ -167,7 +167,9 @@ def learn_ensemble(
         ``(source, target)`` label spaces.
     target : list of str, optional
         Labels of the consensus; those of the models and the truth if not given.
-    n_folds, seed : int
+    n_folds : int, optional
+        5 if not given, or as many as a true label usually has samples, if those are fewer.
+    seed : int
     time_budget : float, optional
         Seconds after which no more barycenters are tried; the first of each kernel always are.
     log : path, optional
@@ -194,6 +196,7 @@ def learn_ensemble(
     usual = "accuracy" if trial.task == "multiclass" else "mAP"
     measure = read_measure(usual if metric is None else metric, trial.task)
     offered = _read_kernels(kernels or {}, trial)
+    n_folds = trial.usual_n_folds if n_folds is None else n_folds
     search = Search(trial, measure, offered, n_folds, seed, None if log is None else Path(log))
     tried = search.run(list_recipes(trial, offered), time_budget=time_budget, progress=progress)
     choice = choose(search, tried)

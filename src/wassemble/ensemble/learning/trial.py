@@ -65,6 +65,19 @@ class Trial:
         models = [model.take(rows) for model in self.models]
         return Trial(models, self.target, self.kind, self.truth[rows], weight)
 
+    @property
+    def usual_n_folds(self) -> int:
+        """As many folds as a true label usually has samples, but 2 to 5.
+
+        With more, what is fitted on the others has seen less of the true label than of any
+        other, and looks worse than it will be.
+        """
+        usual = 5
+        if self.task == "multiclass":
+            counts = np.unique(self.truth, return_counts=True)[1]
+            usual = int(min(usual, np.median(counts)))
+        return max(2, min(usual, self.n_samples))
+
     def folds(self, n_folds: int, seed: int) -> np.ndarray:
         """Number of the fold of each sample; true labels are spread evenly over the folds."""
         n_folds = check_count(n_folds, "n_folds", at_least=2)

@@ -1,0 +1,36 @@
+"""The unbalanced barycenter without regularisation (the paper, equation 4)."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+import wassemble as ws
+from wassemble.metrics import unbalanced_distance
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_small_epsilon_reaches_the_unbalanced_barycenter_without_regularisation(seed):
+    rng = np.random.default_rng(seed)
+    scores = rng.uniform(0.2, 1, size=(2, 4))
+    cost = rng.uniform(0.1, 1, size=(4, 3))
+
+    def total(consensus):
+        rows = np.tile(consensus, (2, 1))
+        return unbalanced_distance(scores, rows, cost, 2.0).mean()
+
+    best = minimize(
+        lambda logs: total(np.exp(logs)), np.zeros(3), method="Nelder-Mead",
+        options={"xatol": 1e-5, "fatol": 1e-9, "maxiter": 2000},
+    ).fun  # fmt: skip
+    gaps = []
+    for epsilon in (0.3, 0.03, 0.01):
+        result = ws.solve_barycenter(
+            scores,
+            ws.kernel_from_cost(cost, epsilon),
+            mass=ws.Unbalanced(2.0, epsilon=epsilon),
+            max_iterations=100_000,
+            tolerance=1e-8,
+        )
+        gaps.append(total(result.barycenter) - best)
+    assert gaps == sorted(gaps, reverse=True)
+    assert -1e-6 < gaps[-1] < 0.01 * best
