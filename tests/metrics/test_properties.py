@@ -10,6 +10,7 @@ from hypothesis import given, settings, strategies as st
 import wassemble as ws
 from wassemble import InvalidInputError
 from wassemble.metrics import (
+    coupling_entropy,
     entropy,
     pairwise_diversity,
     properties,
@@ -125,3 +126,12 @@ def test_bad_input_is_named():
         pairwise_diversity([[[1, 0]], [[1, 0], [1, 0]]], np.zeros((2, 2)))
     with pytest.raises(InvalidInputError, match=r"symmetric.*got 1 and 2 between labels 0 and 1"):
         pairwise_diversity([[[1, 0]], [[1, 0]]], [[0, 1], [2, 0]])
+
+
+@given(st.integers(0, 2**16), st.integers(1, 4))
+def test_entropy_of_a_coupling_is_its_formula(seed, n_source):
+    coupling = np.random.default_rng(seed).uniform(0.01, 1, size=(n_source, 3))
+    expected = -(coupling * (np.log(coupling) - 1)).sum()
+    assert coupling_entropy(coupling) == pytest.approx(expected)
+    wider = np.pad(coupling, 1)  # pairs without mass add nothing
+    assert coupling_entropy(wider) == pytest.approx(expected)

@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from text.tables import TableModel
 
 import wassemble as ws
-from wassemble.text import FusedNextWord, beam_search, explain_sentence
+from wassemble.solvers.barycenter import solve
+from wassemble.text import FusedNextWord, beam_search, explain_sentence, word_fusion
 
 WORDS = ["<start>", "<end>", "<unk>", "a", "cat", "kitten", "dog", "2"]
 MOVING = [3, 4, 5, 6]
@@ -78,6 +80,49 @@ def test_barycenters_are_those_of_the_solver(options):
     )
     assert fused.account.n_converged == 3
     np.testing.assert_allclose(np.exp(logs)[:, 1:], normalised(result.barycenter), atol=2e-5)
+
+
+@pytest.mark.parametrize("n_sweeps", [1, 5])
+@pytest.mark.parametrize("mass", [ws.Balanced(), ws.Unbalanced(2.0, epsilon=0.5)])
+@pytest.mark.parametrize("is_sparse", [False, True])
+def test_a_fixed_number_of_sweeps_is_that_of_the_algorithm(n_sweeps, mass, is_sparse):
+    """Also on words that keep to themselves, and on components with different masses."""
+    parts, kernel = models(), similar()
+    if is_sparse:  # two components, (a, cat) and (kitten, dog)
+        table = np.kron(np.eye(2), [[1.0, 0.4], [0.4, 1.0]])
+        whole = np.eye(8)
+        whole[np.ix_(MOVING, MOVING)] = table
+        kernel = ws.SparseKernel(sp.csr_array(whole), symmetric=True)
+    options = {"weights": WEIGHTS, "mass": mass, "max_iterations": n_sweeps, "tolerance": None}
+    logs, _ = first_step(FusedNextWord(parts, kernel=kernel, **options))
+    result = ws.solve_barycenter(histograms(parts), apart(kernel), normalize=True, **options)
+    np.testing.assert_allclose(np.exp(logs)[:, 1:], normalised(result.barycenter), atol=2e-6)
+
+
+class Mute(TableModel):
+    """Never says the unknown word."""
+
+    def log_histogram(self, read):
+        logs = super().log_histogram(read)
+        logs[self.vocabulary.unknown_index] = -np.inf
+        return logs - np.logaddexp.reduce(logs)
+
+
+def test_a_word_that_is_never_said_leaves_the_sweeps_in_plain_arithmetic(monkeypatch):
+    parts = [Mute(WORDS, seed=seed) for seed in range(3)]
+    kernel = ws.SparseKernel(sp.csr_array(similar().to_dense()))
+    n_log_rows = []
+
+    def watched(problem, **options):
+        result = solve(problem, **options)
+        n_log_rows.append(result.n_log_rows)
+        return result
+
+    monkeypatch.setattr(word_fusion, "solve", watched)
+    logs, _ = first_step(FusedNextWord(parts, kernel=kernel, max_iterations=5, tolerance=None))
+    assert n_log_rows == [0]
+    assert (logs[:, WORDS.index("<unk>")] == -np.inf).all()
+    np.testing.assert_allclose(np.exp(logs).sum(axis=1), 1, rtol=1e-5)
 
 
 def test_one_model_without_a_kernel_is_itself():
@@ -211,6 +256,34 @@ def test_on_words_that_a_model_does_not_know_the_others_decide(rule):
     mean = ws.arithmetic_mean if rule is ws.arithmetic_mean else ws.geometric_mean
     dog = mean([first[:, 6:7], second[:, 0:1]])[:, 0]
     np.testing.assert_allclose(p[:, 6] / p[:, 4], dog / first[:, 4], rtol=1e-3)
+
+
+@pytest.mark.parametrize("n_sweeps", [1, 5])
+def test_vocabularies_that_differ_are_fused_as_the_solver_does(n_sweeps):
+    """Weights by word, kernels that are not square, words that keep to themselves."""
+    parts = [models(1)[0], OtherModel(5)]
+    lynx = ws.LabelledKernel(
+        ws.DenseKernel([[1.0, 0.9], [0.2, 0.1]]), ["cat", "dog"], ["cat", "lynx"], "by hand"
+    )
+    options = {"max_iterations": n_sweeps, "tolerance": None}
+    fused = FusedNextWord(parts, kernel=[lynx, None], **options)
+    logs, _ = first_step(fused)
+    target = list(fused.vocabulary.words)[1:]
+    first, second = (np.exp(first_step(part)[0].astype(np.float64)) for part in parts)
+    sources = [WORDS[1:], ["dog", "lynx", "<end>", "a", "<unk>"]]
+    kernels = [np.array([[float(a == b) for b in target] for a in own]) for own in sources]
+    at = target.index
+    kernels[0][WORDS.index("cat") - 1, at("lynx")] = 0.9
+    kernels[0][WORDS.index("dog") - 1, [at("cat"), at("lynx")]] = [0.2, 0.1]
+    reached = np.array([kernel.sum(axis=0) > 0 for kernel in kernels])
+    result = ws.solve_barycenter(
+        [first[:, 1:], second[:, [0, 1, 2, 3, 5]]],
+        kernels,
+        weights=reached / reached.sum(axis=0),
+        normalize=True,
+        **options,
+    )
+    np.testing.assert_allclose(np.exp(logs)[:, 1:], normalised(result.barycenter), atol=1e-5)
 
 
 def test_a_model_reads_the_most_similar_of_its_words():

@@ -18,6 +18,7 @@ from wassemble.cli.evidence import evidence
 from wassemble.cli.example import example
 from wassemble.cli.explain import explain
 from wassemble.cli.fuse import fuse
+from wassemble.cli.generate import generate
 from wassemble.cli.kernel import kernel
 from wassemble.cli.learn import evaluate, fit, predict, report
 from wassemble.cli.reproduce import data, reproduce
@@ -75,6 +76,7 @@ for _command in (
     reproduce,
     data,
     train_captioners,
+    generate,
     example,
 ):
     command.add_command(_command)

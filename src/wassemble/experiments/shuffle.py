@@ -79,7 +79,7 @@ class Config:
     """Knobs: sizes of neighbourhoods, and what is tried on validation samples."""
 
     cases: tuple[str, ...] = ("GloVe", "tree", "animals")
-    sizes: tuple[int, ...] = (1, 2, 3, 5, 10)
+    sizes: tuple[int, ...] = (1, 2, 3, 5, 10, 20)
     n_shuffles: int = 2
     sharpness: tuple[float, ...] = (0.5, 0.7, 1.0, 1.4, 2.0)
     sweeps: int = 5

@@ -35,8 +35,9 @@ runs. The second table is one step of caption search: {n_models} models, {n_beam
 captions, {n_words:,} words, the synonym kernel, Algorithm 1, 5 sweeps."""
 
 _NOTE = """\
-The closed form of the per-sample diagonal kernel is at convergence, and the kernel of the
-paper's best multi-label figures. Times vary with the machine and with what else runs on it;
+The closed form is at convergence; its per-sample diagonal kernel (top 2 of each model, else
+0.7) is of the kind behind the paper's best multi-label figures. The paper's means do not use
+the GPU. Times vary with the machine and with what else runs on it;
 `make bench` compares with other libraries side by side."""
 
 _DIFFERENCE = """\

@@ -64,7 +64,19 @@ class Recipe:
 
 
 def _continue(name: str, begin_from: str, *, seed: int, n_units: int, n_embedding: int) -> Recipe:
-    return Recipe(name, seed, n_units, n_embedding, begin_from, learning_rate=3e-4, max_epochs=4)
+    return Recipe(
+        name,
+        seed,
+        n_units,
+        n_embedding,
+        begin_from,
+        dropout=0.0,  # captions are drawn from, and scored for, the same network
+        learning_rate=3e-4,
+        max_epochs=5,
+        # The likeliest words get worse before they get better, while drawn captions, whose
+        # score is the objective, get better all the time: stopping early would undo it.
+        patience=5,
+    )
 
 
 RECIPES = {

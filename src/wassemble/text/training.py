@@ -126,8 +126,6 @@ class _Training:
         self.epochs: list[Epoch] = []
         if self.checkpoint.exists():
             self._go_on()
-        elif recipe.begin_from:  # the captioner it begins from is the one to beat
-            self.epochs.append(Epoch(0, 0.0, self._validate(), 0.0))
         self._features = torch.from_numpy(data.train.features)
         # The end counts as a word where captions are drawn: see `self_critical_loss`.
         self._cider = CiderD(
@@ -137,11 +135,11 @@ class _Training:
     @property
     def is_done(self) -> bool:
         since_best = len(self.epochs) - 1 - self._best_place()
-        return self._n_epochs() >= self.recipe.max_epochs or since_best >= self.recipe.patience
+        return len(self.epochs) >= self.recipe.max_epochs or since_best >= self.recipe.patience
 
     def run_epoch(self, progress: Callable[[int, int], None] | None) -> Epoch:
         started = time.perf_counter()
-        number = self._n_epochs() + 1
+        number = len(self.epochs) + 1
         for group in self.optimizer.param_groups:
             group["lr"] = self.recipe.learning_rate * self.recipe.decay ** (number - 1)
         with torch.random.fork_rng(devices=()):
@@ -162,9 +160,6 @@ class _Training:
             self.vocabulary,
             {"recipe": asdict(self.recipe), "epochs": [asdict(epoch) for epoch in self.epochs]},
         )
-
-    def _n_epochs(self) -> int:
-        return self.epochs[-1].number if self.epochs else 0
 
     def _best_place(self) -> int:
         return int(np.argmax([epoch.validation_cider for epoch in self.epochs] or [0]))

@@ -120,22 +120,23 @@ class WordFusion:
             np.zeros((len(histograms), n_rows, n_words), np.float32) if keep_scalings else None,
         )
         for rows, words in self._groups(histograms, items):
-            own = [histogram[rows] for histogram in histograms]
-            divisors, found.dropped_mass[rows] = self._totals(own, words)
-            solved = []
-            for part in words.parts:
-                start = None if log_v is None else log_v[np.ix_(part.models, rows, part.target)]
-                answer = self._solve(own, divisors, part, start, keep_scalings=keep_scalings)
-                found.n_iterations[rows] = np.maximum(found.n_iterations[rows], answer.n_iterations)
+            own, found.dropped_mass[rows] = self._cut([h[rows] for h in histograms], words)
+            answers = []
+            for part, some in zip(words.parts, own, strict=True):
+                places = np.ix_(np.array(part.models), rows, part.target)
+                start = None if log_v is None else log_v[places]
+                answer = self._solve(some, part, start, keep_scalings=keep_scalings)
+                answers.append(answer)
                 found.converged[rows] &= answer.converged
+                if not part.is_alone:
+                    found.n_iterations[rows] = answer.n_iterations
                 if found.log_v is not None and answer.result is not None:
-                    places = np.ix_(part.models, rows, part.target)
                     found.log_v[places] = answer.log_scalings()
-                solved.append(answer.p)
-            mass = sum(p.sum(axis=1, keepdims=True) for p in solved)
+            mass = np.sum([answer.p.sum(axis=1, keepdims=True) for answer in answers], axis=0)
             _check_mass(mass)
-            for part, p in zip(words.parts, solved, strict=True):
-                found.log_probabilities[rows[:, None], part.target] = log_of(p) - np.log(mass)
+            for answer in answers:
+                logs = log_of(answer.p) - np.log(mass)
+                found.log_probabilities[rows[:, None], answer.part.target] = logs
         return found
 
     def solve_row(
@@ -152,11 +153,11 @@ class WordFusion:
         """
         histograms = [np.exp(logs) for logs in log_probabilities]
         _, words = next(self._groups(histograms, np.zeros(1, dtype=np.int64)))
-        divisors, _ = self._totals(histograms, words)
-        for part in words.parts:
+        own, _ = self._cut(histograms, words)
+        for part, some in zip(words.parts, own, strict=True):
             place = int(np.searchsorted(part.target, word))
             if place < len(part.target) and part.target[place] == word:
-                answer = self._solve(histograms, divisors, part, None, keep_scalings=True)
+                answer = self._solve(some, part, None, keep_scalings=True)
                 return part, answer.mass_sent(place)
         return None
 
@@ -172,33 +173,33 @@ class WordFusion:
             rows = np.flatnonzero(items == item)
             yield rows, self.sets.top([histogram[rows] for histogram in histograms], self.n_top)
 
-    def _totals(
+    def _cut(
         self, histograms: list[np.ndarray], words: WordSet
-    ) -> tuple[list[np.ndarray], np.ndarray]:
-        """What each model's histogram is divided by, and the largest share left out."""
+    ) -> tuple[list[list[np.ndarray]], np.ndarray]:
+        """For each part each model's histograms of its words, and the largest share left out."""
+        own = [
+            [histograms[m][:, source] for m, source in zip(part.models, part.sources, strict=True)]
+            for part in words.parts
+        ]
         totals = [np.zeros((len(histogram), 1), histogram.dtype) for histogram in histograms]
-        for part in words.parts:
-            for model, source in zip(part.models, part.sources, strict=True):
-                totals[model] += histograms[model][:, source].sum(axis=1, keepdims=True)
-        dropped = np.max([1 - total[:, 0] for total in totals], axis=0)
+        for part, some in zip(words.parts, own, strict=True):
+            for model, histogram in zip(part.models, some, strict=True):
+                totals[model] += histogram.sum(axis=1, keepdims=True)
         if isinstance(self.rule.mass, Balanced):
-            return totals, dropped
-        return [np.ones_like(total) for total in totals], dropped
+            for part, some in zip(words.parts, own, strict=True):
+                for model, histogram in zip(part.models, some, strict=True):
+                    np.divide(histogram, totals[model], out=histogram)
+        return own, np.max([1 - total[:, 0] for total in totals], axis=0)
 
     def _solve(
         self,
-        histograms: list[np.ndarray],
-        divisors: list[np.ndarray],
+        own: list[np.ndarray],
         part: WordPart,
         log_v: np.ndarray | None,
         *,
         keep_scalings: bool,
     ) -> _Answer:
         """The consensus of a part, before it is divided by the mass of all parts."""
-        own = [
-            histograms[model][:, source] / divisors[model]
-            for model, source in zip(part.models, part.sources, strict=True)
-        ]
         is_balanced = isinstance(self.rule.mass, Balanced)
         if not self.rule.transports:
             return _Answer(part, own, _mean_of_images(self.rule.rule, own, part))

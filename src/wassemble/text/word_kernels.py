@@ -195,10 +195,8 @@ def lone_words(kernel: Kernel) -> tuple[np.ndarray, np.ndarray]:
     is_alone = np.ones(kernel.shape[1], dtype=bool)
     only = np.full(kernel.shape[0], -1)
     for start, rows in row_blocks(kernel):
-        links = sp.csr_array(rows) if sp.issparse(rows) else rows > 0
-        n_reached = np.diff(links.indptr) if sp.issparse(links) else links.sum(axis=1)
-        several = links[n_reached > 1]
-        is_alone[several.indices if sp.issparse(several) else several.any(axis=0)] = False
+        n_reached = np.asarray((rows > 0).sum(axis=1)).ravel()
+        is_alone &= np.asarray((rows[n_reached > 1] > 0).sum(axis=0)).ravel() == 0
         single = np.flatnonzero(n_reached == 1)
         only[start + single] = np.asarray(rows[single].argmax(axis=1)).ravel()
     return is_alone, only

@@ -1,0 +1,129 @@
+"""Captions: 10,000 words, beam 5, five captioners of 512 units, fused at every word."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import partial
+from itertools import pairwise
+
+import numpy as np
+import scipy.sparse as sp
+
+import wassemble as ws
+from benchmarks.measure import race
+from wassemble.inputs.captions_data import load_caption_words, load_captions
+from wassemble.inputs.datasets import data_folder, find_data
+from wassemble.inputs.embeddings import Embeddings
+from wassemble.text.captioner import Captioner, read_captioner
+
+EPSILON = 0.3
+N_TOP = 500
+SWEEPS = {"max_iterations": 5, "tolerance": None}
+FIVE = ("cross-entropy", "cross-entropy-small", "smoothed", "self-critical", "self-critical-small")
+
+
+def run(*, quick: bool) -> dict:
+    """Milliseconds of one step of a beam search, and whether truncation changes captions."""
+    load = os.getloadavg()[0]
+    return {"load": load} | _steps(quick=quick) | {"truncation": _truncation(quick=quick)}
+
+
+def _steps(*, quick: bool) -> dict:
+    """One step of five captioners with random weights, alone and fused."""
+    models = _random_captioners()
+    vocabulary = models[0].vocabulary
+    sparse, dense = _kernels(vocabulary.words)
+    options = {
+        "arithmetic mean": {"rule": ws.arithmetic_mean},
+        "50 neighbours": {"kernel": sparse} | SWEEPS,
+        f"top {N_TOP} words, dense": {"kernel": dense, "n_top": N_TOP} | SWEEPS,
+        "dense": {"kernel": dense} | SWEEPS,
+    }
+    fused = {name: ws.FusedNextWord(models, **each) for name, each in options.items()}
+    image = np.random.default_rng(0).normal(size=(1, 16, 128)).astype(np.float32)
+    words = np.arange(100, 105)
+    first = fused["arithmetic mean"]
+    state = first.reorder(first.start(image), np.zeros(5, dtype=np.int64))
+    calls: dict[str, Callable[[], object]] = {
+        "the models alone": lambda: first.step_models(state.states, words)
+    }
+    calls |= {name: partial(model.step, state, words) for name, model in fused.items()}
+    slow = {"dense": calls.pop("dense")}
+    timings = race(calls, n_rounds=5 if quick else 20) | race(slow, n_rounds=1 if quick else 3)
+    return {
+        "n_words": len(vocabulary),
+        "entries_per_word": sparse.kernel.n_stored / len(vocabulary),
+        "timings": timings,
+    }
+
+
+def _random_captioners() -> list[Captioner]:
+    import torch
+
+    from wassemble.text.captioner_network import CaptionerNetwork
+
+    with np.load(find_data("words/glove_100d_10k.npz")) as arrays:
+        words = arrays["words"].tolist()
+    vocabulary = ws.Vocabulary(["<end>", "<unk>", *words])
+    found = []
+    for seed in range(5):
+        torch.manual_seed(seed)
+        network = CaptionerNetwork(len(vocabulary), 128, n_units=512, n_embedding=512, dropout=0)
+        found.append(Captioner(network, vocabulary, {}))
+    return found
+
+
+def _kernels(words: ws.LabelSpace) -> tuple[ws.LabelledKernel, ws.LabelledKernel]:
+    """From the GloVe vectors of the words: 50 entries in a row, and all of them."""
+    with np.load(find_data("words/glove_100d_10k.npz")) as arrays:
+        vectors = Embeddings(arrays["words"].tolist(), arrays["vectors"])
+    options = {"embeddings": vectors, "epsilon": EPSILON}
+    dense = ws.kernel_from_word_vectors(words, **options)
+    table = dense.kernel.to_dense()
+    # One direction alone: a kernel made symmetric has more than 50 entries in a row.
+    nearest = np.argpartition(-table, 50, axis=1)[:, :50].ravel()
+    rows = np.repeat(np.arange(len(words)), 50)
+    entries = sp.csr_array((table[rows, nearest], (rows, nearest)), shape=table.shape)
+    sparse = ws.LabelledKernel(ws.SparseKernel(entries), words, words, "50 nearest words")
+    return sparse, dense
+
+
+def _truncation(*, quick: bool) -> dict:
+    """Captions of test images by the shipped captioners, with all words and with the top."""
+    names = [name for name in FIVE if (data_folder() / f"captioners/{name}.npz").is_file()]
+    models = [read_captioner(find_data(f"captioners/{name}.npz")) for name in names]
+    vocabulary = models[0].vocabulary
+    kernel = ws.kernel_from_word_vectors(
+        vocabulary.words,
+        embeddings=load_caption_words()[1],
+        epsilon=0.15,
+        metric="euclidean",
+        unit_norm=True,
+    )
+    images = load_captions("test").features[: 20 if quick else 200]
+    captions, dropped = {}, {}
+    for n_top in (None, 1000, N_TOP):
+        fused = ws.FusedNextWord(models, kernel=kernel, n_top=n_top, **SWEEPS)
+        captions[n_top] = [
+            best.text
+            for start, stop in pairwise(range(0, len(images) + 1, 20))
+            for [best] in ws.beam_search(fused, images[start:stop])
+        ]
+        dropped[n_top] = fused.account.mean_dropped
+    return {
+        "models": names,
+        "n_images": len(images),
+        "n_words": len(vocabulary),
+        "rows": [
+            {
+                "n_top": n_top,
+                "same": float(
+                    np.mean([a == b for a, b in zip(captions[None], found, strict=True)])
+                ),
+                "mean_dropped": dropped[n_top],
+            }
+            for n_top, found in captions.items()
+            if n_top is not None
+        ],
+    }

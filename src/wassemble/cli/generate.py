@@ -1,0 +1,241 @@
+"""`wassemble generate`: captions from several captioners fused at every word."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from wassemble.cli.config import config_option
+from wassemble.cli.console import progress_bar, talk
+from wassemble.errors import fail
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from wassemble.ensemble import Explanation
+    from wassemble.kernels import LabelledKernel
+    from wassemble.labels import LabelSpace
+    from wassemble.text.captioner import Captioner
+
+__all__ = ["generate"]
+
+_FIVE = ("cross-entropy", "cross-entropy-small", "smoothed", "self-critical", "self-critical-small")
+_SPLITS = ("test", "val", "train")
+_MEANS = ("arithmetic", "geometric")
+_EPSILON = {"glove": 0.15, "synonyms": 1.0}
+_STRENGTH = 0.5  # of synonyms
+_N_TOGETHER = 16  # images that are captioned in one batch
+_SHOWN: Any = {"show_default": True}
+
+
+@click.command(short_help="Caption pictures with several captioners as one.")
+@click.argument("captioners", nargs=-1, metavar="[CAPTIONER]...")
+@click.option(
+    "--images",
+    default="test",
+    metavar="test|val|train|FILE",
+    help="Shipped pictures, or an .npz file of image_ids and features.",
+    **_SHOWN,
+)
+@click.option("--first", type=click.IntRange(min=1), help="Only so many pictures.")
+@click.option(
+    "--rule",
+    type=click.Choice(["barycenter", "unbalanced", "debiased", *_MEANS]),
+    default="barycenter",
+    help="How next words become one.",
+    **_SHOWN,
+)
+@click.option(
+    "--kernel",
+    metavar="glove|synonyms|FILE",
+    help="Which words are similar: shipped word vectors, synonyms, or a kernel file.  [default:"
+    " glove; none for a mean]",
+)
+@click.option(
+    "--epsilon", type=float, help="How far mass travels.  [default: glove 0.15, synonyms 1]"
+)
+@click.option("--mass-penalty", type=float, default=1.0, help="Of --rule unbalanced.", **_SHOWN)
+@click.option("--max-iterations", type=int, default=5, help="Sweeps at each word.", **_SHOWN)
+@click.option("--tolerance", type=float, help="Stop sweeping here; none if not given.")
+@click.option(
+    "--n-top",
+    type=click.IntRange(min=0),
+    default=500,
+    help="Only so many likely words take part; 0: all.",
+    **_SHOWN,
+)
+@click.option("--beam", type=int, default=5, help="Unfinished captions kept.", **_SHOWN)
+@click.option("--randomised", type=int, metavar="N", help="Sample N words in each beam.")
+@click.option("--seed", type=int, default=0, help="Of --randomised.", **_SHOWN)
+@click.option("--max-words", type=int, default=20, help="In a caption.", **_SHOWN)
+@click.option("--explain", is_flag=True, help="Which model's words each word came from.")
+@click.option("--out", type=click.Path(path_type=Path), help="JSON lines; else standard output.")
+@click.option("--quiet", is_flag=True, help="No messages but errors.")
+@config_option
+def generate(captioners: tuple[str, ...], out: Path | None, quiet: bool, **values: Any) -> None:
+    """Caption pictures with CAPTIONERs, one JSON line for each picture.
+
+    A CAPTIONER is a file that `wassemble train-captioners` wrote, or the name of a shipped
+    one; the five that the experiments fuse if none is given. The line has image_id, caption
+    and log_probability, and with --explain for each word the models' words that it came from.
+
+    \b
+    wassemble generate --first 5
+    wassemble generate --first 5 --explain --kernel synonyms
+    wassemble generate smoothed mine/special.npz --images mine.npz --out captions.jsonl
+    wassemble generate --rule arithmetic --randomised 5 --seed 1
+    """
+    from wassemble._files import write_whole
+    from wassemble.text import FusedNextWord
+
+    if values["explain"] and values["rule"] in _MEANS:
+        fail(f"--explain shows where mass came from; --rule {values['rule']} moves none.")
+    image_ids, features = _read_images(values["images"], values["first"])
+    models = _read_captioners(captioners)
+    fused = FusedNextWord(list(models.values()), **_options(values, models))
+    lines = []
+    with progress_bar("pictures", quiet=quiet) as progress:
+        for record in _caption(fused, list(models), image_ids, features, values):
+            line = json.dumps(record, ensure_ascii=False)
+            if out is None:
+                click.echo(line)
+            lines.append(line)
+            if progress is not None:
+                progress(len(lines), len(image_ids))
+    if out is not None:
+        write_whole(out, "\n".join(lines) + "\n")
+    account = fused.account
+    told = f"{len(lines)} pictures captioned by {', '.join(models)}; {account.n_rows} words fused"
+    if account.most_dropped > 1e-4:
+        told += f", {account.mean_dropped:.2%} of mass dropped on average"
+    if values["tolerance"] is not None:
+        told += f", {account.n_converged / max(account.n_rows, 1):.1%} converged"
+    talk(told, quiet=quiet)
+
+
+def _caption(
+    fused: Any, names: list[str], image_ids: list[str], features: np.ndarray, values: dict[str, Any]
+) -> Iterator[dict[str, Any]]:
+    from wassemble.text import beam_search, explain_sentence
+
+    for start in range(0, len(image_ids), _N_TOGETHER):
+        some = features[start : start + _N_TOGETHER]
+        found = beam_search(
+            fused,
+            some,
+            width=values["beam"],
+            max_words=values["max_words"],
+            n_samples=values["randomised"],
+            seed=values["seed"],
+        )
+        for place, [best] in enumerate(found):
+            record: dict[str, Any] = {
+                "image_id": image_ids[start + place],
+                "caption": best.text,
+                "log_probability": round(best.log_probability, 4),
+            }
+            if values["explain"]:
+                told = explain_sentence(fused, some[place : place + 1], best.words, names=names)
+                record["words"] = [_explanation(each) for each in told]
+            yield record
+
+
+def _explanation(told: Explanation) -> dict[str, Any]:
+    """A word, and the models' words that it came from."""
+    sent = [
+        {
+            "model": part.model,
+            "word": part.label,
+            "probability": float(f"{part.score:.4g}"),
+            "percent": round(part.percent, 2),
+        }
+        for part in told.contributions
+    ]
+    return {"word": told.label, "probability": float(f"{told.score:.4g}"), "from": sent}
+
+
+def _read_images(images: str, first: int | None) -> tuple[list[str], np.ndarray]:
+    """Ids and features of what --images names."""
+    from wassemble.inputs.captions_data import load_captions
+    from wassemble.inputs.grid_features import read_grid_features
+
+    if images in _SPLITS:
+        data = load_captions(images)
+        image_ids, features = [str(number) for number in data.image_ids], data.features
+    elif Path(images).is_file():
+        image_ids, features = read_grid_features(images)
+    else:
+        fail(f"--images must be {', '.join(_SPLITS)} or an .npz file; got {images!r}.")
+    return image_ids[:first], features[:first]
+
+
+def _read_captioners(names: tuple[str, ...]) -> dict[str, Captioner]:
+    """Captioners by name: files, or shipped ones."""
+    from wassemble.inputs.datasets import find_data
+    from wassemble.text.captioner import read_captioner
+    from wassemble.text.recipes import RECIPES
+
+    found: dict[str, Captioner] = {}
+    for given in names or _FIVE:
+        path = Path(given)
+        name = path.stem if path.suffix == ".npz" else given
+        if not path.is_file():
+            if given not in RECIPES:
+                fail(
+                    f"a captioner must be a file or one of {', '.join(RECIPES)}; got {given!r}.",
+                    hint="`wassemble train-captioners` writes captioner files",
+                )
+            path = find_data(f"captioners/{given}.npz")
+        if name in found:
+            fail(f"captioners must have different names; got {name!r} twice.")
+        found[name] = read_captioner(path)
+    return found
+
+
+def _options(values: dict[str, Any], models: dict[str, Captioner]) -> dict[str, Any]:
+    """How the captioners are fused, as `FusedNextWord` takes it."""
+    import wassemble as ws
+
+    rule, n_top = values["rule"], values["n_top"] or None
+    words = ws.LabelSpace.union(*(model.vocabulary.words for model in models.values()))
+    name = values["kernel"] or (None if rule in _MEANS else "glove")
+    kernel = None if name is None else _kernel(name, words, values["epsilon"])
+    if rule in _MEANS:
+        mean = ws.arithmetic_mean if rule == "arithmetic" else ws.geometric_mean
+        return {"kernel": kernel, "rule": mean, "n_top": n_top}
+    sweeps = {"max_iterations": values["max_iterations"], "tolerance": values["tolerance"]}
+    options = {"kernel": kernel, "n_top": n_top, "debias": rule == "debiased"} | sweeps
+    if rule == "unbalanced":
+        epsilon = values["epsilon"] or _EPSILON.get(str(name), 0.3)
+        options["mass"] = ws.Unbalanced(values["mass_penalty"], epsilon=epsilon)
+    return options
+
+
+def _kernel(name: str, words: LabelSpace, epsilon: float | None) -> LabelledKernel:
+    import wassemble as ws
+    from wassemble.experiments.next_words import count_votes
+    from wassemble.inputs.captions_data import load_caption_words
+
+    if Path(name).is_file():
+        if epsilon is not None:
+            fail(f"--epsilon is part of the kernel in {name}; got it beside --kernel.")
+        return ws.load_kernel(name)
+    if name not in _EPSILON:
+        fail(f"--kernel must be glove, synonyms or a kernel file; got {name!r}.")
+    epsilon = _EPSILON[name] if epsilon is None else epsilon
+    if name == "synonyms":
+        return ws.kernel_from_synonyms(
+            words, synonyms=count_votes(words), strength=_STRENGTH, epsilon=epsilon, symmetric=True
+        )
+    # The paper's kernel: Euclidean distances between unit vectors.
+    return ws.kernel_from_word_vectors(
+        words,
+        embeddings=load_caption_words()[1],
+        epsilon=epsilon,
+        metric="euclidean",
+        unit_norm=True,
+    )

@@ -1,0 +1,12 @@
+"""Estimators in scikit-learn's manner: members in, one learned consensus out."""
+
+from wassemble._extras import load_extra
+
+load_extra("sklearn", "learn", purpose="an estimator")
+
+from wassemble.ensemble.estimators.classifier import WassersteinClassifier  # noqa: E402
+from wassemble.ensemble.estimators.cross_space import CrossSpaceClassifier  # noqa: E402
+from wassemble.ensemble.estimators.multilabel import WassersteinMultilabel  # noqa: E402
+from wassemble.ensemble.estimators.table_member import TableMember  # noqa: E402
+
+__all__ = ["CrossSpaceClassifier", "TableMember", "WassersteinClassifier", "WassersteinMultilabel"]

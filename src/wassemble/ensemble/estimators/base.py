@@ -1,0 +1,241 @@
+"""What every estimator does: fit members, learn from their answers, save and load."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import KFold, StratifiedKFold, check_cv, cross_val_predict
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.multiclass import type_of_target
+from sklearn.utils.validation import (
+    check_is_fitted,
+    has_fit_parameter,
+)
+
+from wassemble._checks import fail
+from wassemble.ensemble.estimators.table_member import TableMember
+from wassemble.ensemble.learning import (
+    LearnedEnsemble,
+    learn_ensemble,
+    load_ensemble,
+    save_ensemble,
+)
+from wassemble.inputs import Kind, Predictions
+from wassemble.labels import LabelSpace
+
+__all__ = ["MemberEnsemble", "names_of"]
+
+
+class MemberEnsemble(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """What the three estimators share: members, their answers, and learning from them."""
+
+    members: Sequence[Any]
+    metric: Any
+    kernels: Mapping[str, Any] | None
+    cv: Any
+    n_folds: int | None
+    time_budget: float | None
+    random_state: Any
+    learned_: LearnedEnsemble
+    members_: list[Any]
+    member_labels_: list[LabelSpace]
+    names_: list[str]
+    target_: LabelSpace
+
+    # -- members ---------------------------------------------------------------------
+
+    def _named_members(self) -> list[tuple[str, Any]]:
+        if not self.members:
+            fail("`members` must name at least one model; got none.")
+        named = []
+        for place, member in enumerate(self.members):
+            if isinstance(member, Predictions):
+                named.append((member.model, TableMember(member)))
+            elif isinstance(member, tuple):
+                name, given = member
+                is_table = isinstance(given, Predictions)
+                named.append((name, TableMember(given) if is_table else given))
+            else:
+                named.append((f"{type(member).__name__.lower()}-{place + 1}", member))
+        names = [name for name, _ in named]
+        if len(set(names)) < len(names):
+            fail(f"members must have different names; got {', '.join(names)}.")
+        return named
+
+    def _fit_members(self, X: Any, y: Any, sample_weight: Any) -> list[np.ndarray]:
+        """Fit the members; answers of each to samples that it was not fitted on."""
+        named = self._named_members()
+        routed = self._routed(named, sample_weight)
+        splits = self._splits(X, y)
+        self.members_, answers = [], []
+        for name, member in named:
+            if isinstance(member, FrozenEstimator | TableMember):
+                self.members_.append(member)
+                answers.append(self._answers(member, X))
+                continue
+            options = routed[name]
+            method = _method(member)
+            unseen = cross_val_predict(
+                clone(member), X, y, cv=splits, method=method, params=options or None
+            )
+            self.members_.append(clone(member).fit(X, y, **options))
+            answers.append(self._read_answers(self.members_[-1], unseen, method))
+        self.names_ = [name for name, _ in named]
+        first = self.members_[0]
+        if hasattr(first, "n_features_in_"):
+            self.n_features_in_ = first.n_features_in_
+        if hasattr(first, "feature_names_in_"):
+            self.feature_names_in_ = first.feature_names_in_
+        return answers
+
+    def _routed(self, named: list[tuple[str, Any]], sample_weight: Any) -> dict[str, Any]:
+        from sklearn import get_config
+
+        if sample_weight is None:
+            return {name: {} for name, _ in named}
+        if get_config()["enable_metadata_routing"]:
+            found = process_routing(self, "fit", sample_weight=sample_weight)
+            return {name: dict(found[name].fit) for name, _ in named}
+        return {
+            name: {"sample_weight": sample_weight}
+            if has_fit_parameter(member, "sample_weight")
+            else {}
+            for name, member in named
+        }
+
+    def _splits(self, X: Any, y: Any) -> Any:
+        """Folds for the members; every class is in every fold where it can be."""
+        if not isinstance(self.cv, int):
+            return check_cv(self.cv, y, classifier=True)
+        if type_of_target(y) in ("binary", "multiclass"):
+            _, counts = np.unique(y, return_counts=True)
+            n_splits = min(self.cv, int(counts.min()))
+            if n_splits >= 2:
+                return StratifiedKFold(n_splits, shuffle=True, random_state=self.random_state)
+        n_splits = max(2, min(self.cv, len(y)))
+        return KFold(n_splits, shuffle=True, random_state=self.random_state)
+
+    def _answers(self, member: Any, X: Any) -> np.ndarray:
+        method = _method(member)
+        return self._read_answers(member, getattr(member, method)(X), method)
+
+    def _read_answers(self, member: Any, answers: Any, method: str) -> np.ndarray:
+        """Answers of a fitted member as scores, ``(n_samples, n_labels)``."""
+        raise NotImplementedError
+
+    def _predictions(self, tables: Sequence[np.ndarray], kind: Kind) -> list[Predictions]:
+        n_samples = len(tables[0])
+        return [
+            Predictions(name, range(n_samples), labels, table, kind=kind)
+            for name, labels, table in zip(self.names_, self.member_labels_, tables, strict=True)
+        ]
+
+    def _learn(self, tables: Sequence[np.ndarray], truth: Any, sample_weight: Any) -> None:
+        self.learned_ = learn_ensemble(
+            self._predictions(tables, self._kind),
+            truth,
+            metric=self.metric,
+            kernels=self.kernels,
+            target=self.target_,
+            kind=self._kind,
+            sample_weight=sample_weight,
+            n_folds=self.n_folds,
+            time_budget=self.time_budget,
+            seed=self._seed(),
+        )
+
+    _kind: Kind = "multiclass"
+
+    def _seed(self) -> int:
+        state = self.random_state
+        if isinstance(state, np.random.RandomState):
+            return int(state.randint(2**31))
+        return 0 if state is None else int(state)
+
+    def _consensus(self, X: Any) -> np.ndarray:
+        check_is_fitted(self, "learned_")
+        tables = [self._answers(member, X) for member in self.members_]
+        return self.learned_.predict(self._predictions(tables, self._kind)).scores
+
+    # -- scikit-learn's ways -----------------------------------------------------------
+
+    def transform(self, X: Any) -> np.ndarray:
+        """The members' own answers side by side, ``(n_samples, sum of their labels)``."""
+        check_is_fitted(self, "learned_")
+        return np.hstack([self._answers(member, X) for member in self.members_])
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Names of the columns of `transform`: member and label."""
+        check_is_fitted(self, "learned_")
+        return np.array(
+            [
+                f"{name}_{label}"
+                for name, labels in zip(self.names_, self.member_labels_, strict=True)
+                for label in labels
+            ],
+            dtype=object,
+        )
+
+    def get_metadata_routing(self) -> Any:
+        """Who gets which metadata: members take part in `fit`."""
+        router = MetadataRouter(owner=self).add_self_request(self)
+        for name, member in self._named_members():
+            mapping = MethodMapping().add(caller="fit", callee="fit")
+            router.add(method_mapping=mapping, **{name: member})
+        return router
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        members = [m for _, m in self._named_members()] if self.members else []
+        if members and all(hasattr(member, "__sklearn_tags__") for member in members):
+            own = [member.__sklearn_tags__().input_tags for member in members]
+            tags.input_tags.sparse = all(each.sparse for each in own)
+            tags.input_tags.allow_nan = all(each.allow_nan for each in own)
+        return tags
+
+    def save(self, folder: str | Path) -> None:
+        """Write what was learned, without the members, into a folder: JSON and npz."""
+        check_is_fitted(self, "learned_")
+        save_ensemble(self.learned_, folder)
+
+    def load(self, folder: str | Path) -> Self:
+        """Take over what `save` wrote; the members of this estimator must be fitted."""
+        learned = load_ensemble(folder)
+        named = self._named_members()
+        names = [name for name, _ in learned.fitted.models]
+        if [name for name, _ in named] != names:
+            fail(f"members must be those that were saved, {', '.join(names)}.")
+        for name, member in named:
+            if not isinstance(member, TableMember):
+                try:
+                    check_is_fitted(member)
+                except Exception:
+                    fail(f"member {name!r} must be fitted: what was saved holds no members.")
+        self.members_ = [member for _, member in named]
+        self.names_ = names
+        self.member_labels_ = [labels for _, labels in learned.fitted.models]
+        self.learned_ = learned
+        self.target_ = learned.target
+        self._load_classes()
+        return self
+
+    def _load_classes(self) -> None:
+        """What else `fit` would have set."""
+
+
+def _method(member: Any) -> str:
+    found = [m for m in ("predict_proba", "decision_function", "predict") if hasattr(member, m)]
+    if not found:
+        fail(f"a member must have predict_proba, decision_function or predict; got {member!r}.")
+    return found[0]
+
+
+def names_of(values: Any) -> list[str]:
+    """Classes as label names."""
+    return [str(value) for value in values]

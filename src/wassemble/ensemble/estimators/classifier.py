@@ -1,0 +1,120 @@
+"""One label for each sample, over the same classes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+from scipy.special import softmax
+from sklearn.base import ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, column_or_1d
+
+from wassemble.ensemble.decisions import choose_least_cost
+from wassemble.ensemble.estimators.base import MemberEnsemble, names_of
+from wassemble.labels import LabelSpace
+
+__all__ = ["WassersteinClassifier"]
+
+
+class WassersteinClassifier(ClassifierMixin, MemberEnsemble):  # type: ignore[misc]
+    """One classifier from several, by the rule that wins on the data.
+
+    Parameters
+    ----------
+    members : list of (name, estimator), estimators or Predictions
+        Unfitted ones are fitted inside, and learned from by their answers to samples that
+        they did not see. ``FrozenEstimator(model)`` takes a fitted model as it is: ``fit``
+        then wants samples that it was not fitted on. `Predictions` are looked up by the
+        sample ids in ``X``.
+    metric, kernels, n_folds, time_budget
+        As in `learn_ensemble`; kernels are between class names.
+    cost : array of shape (n_classes, n_classes), optional
+        Of answering a class (column) when the truth is another (row): `predict` answers the
+        class of least expected cost.
+    cv : int
+        Folds for members that are fitted inside.
+    random_state : int or None
+
+    Attributes
+    ----------
+    learned_ : LearnedEnsemble
+        What was chosen and why; ``learned_.report`` says it in words.
+    classes_ : array of shape (n_classes,)
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> X, y = load_iris(return_X_y=True)
+    >>> members = [("linear", LogisticRegression(max_iter=500)), ("bayes", GaussianNB())]
+    >>> model = WassersteinClassifier(members, time_budget=1.0).fit(X, y)
+    >>> model.score(X, y) > 0.9
+    True
+    """
+
+    def __init__(
+        self,
+        members: Sequence[Any],
+        *,
+        metric: Any = None,
+        kernels: Mapping[str, Any] | None = None,
+        cost: Any = None,
+        cv: int = 5,
+        n_folds: int | None = None,
+        time_budget: float | None = 30.0,
+        random_state: int | None = None,
+    ) -> None:
+        self.members = members
+        self.metric = metric
+        self.kernels = kernels
+        self.cost = cost
+        self.cv = cv
+        self.n_folds = n_folds
+        self.time_budget = time_budget
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit members and learn how to fuse them."""
+        y = column_or_1d(y, warn=True)
+        check_classification_targets(y)
+        self.classes_ = np.unique(y)
+        if sample_weight is not None:
+            sample_weight = _check_sample_weight(sample_weight, X)
+        tables = self._fit_members(X, y, sample_weight)
+        self.target_ = LabelSpace(names_of(self.classes_))
+        self.member_labels_ = [
+            LabelSpace(names_of(getattr(member, "classes_", self.classes_)))
+            for member in self.members_
+        ]
+        self._learn(tables, names_of(y), sample_weight)
+        return self
+
+    def _read_answers(self, member: Any, answers: Any, method: str) -> np.ndarray:
+        table = np.asarray(answers)
+        if method == "decision_function":
+            return softmax(np.column_stack([-table, table]) if table.ndim == 1 else table, axis=1)
+        if table.ndim == 2:
+            return table
+        classes = getattr(member, "classes_", self.classes_)
+        return (table[:, None] == np.asarray(classes)[None, :]).astype(float)
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Histogram over ``classes_`` of each sample."""
+        scores = self._consensus(X)
+        sums = scores.sum(axis=1, keepdims=True)
+        return np.where(sums > 0, scores / np.where(sums > 0, sums, 1), 1 / scores.shape[1])
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Best class, or that of least expected cost."""
+        found = self.predict_proba(X)
+        places = found.argmax(axis=1) if self.cost is None else choose_least_cost(found, self.cost)
+        return self.classes_[places]
+
+    def _load_classes(self) -> None:
+        own = getattr(self.members_[0], "classes_", None)
+        names = list(self.target_)
+        same = own is not None and names_of(own) == names
+        self.classes_ = np.asarray(own) if same else np.array(names, dtype=object)
