@@ -12,6 +12,7 @@ import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from wassemble._files import write_whole
 from wassemble.experiments.findings import markdown_table, table_of
@@ -47,11 +48,20 @@ def evidence() -> str:
                 f"{record['best_simple_score']:.4f} ({record['best_simple']})",
                 f"{record['gain']:+.4f} +- {record['gain_error']:.4f}",
                 record["verdict"],
+                _over_best_mean(record),
                 helped,
             ]
         )
     header = ["task: chosen rule", "test samples", "metric", "chosen", "best simple rule"]
-    return markdown_table([*header, "gain", "verdict", "meaning"], rows)
+    header += ["gain", "verdict", "over the best of all means", "meaning"]
+    return markdown_table(header, rows)
+
+
+def _over_best_mean(record: dict[str, Any]) -> str:
+    if record["over_best_mean"] is None:
+        return "it is the best"
+    gain, error = record["over_best_mean"], record["over_best_mean_error"]
+    return f"{gain:+.4f} +- {error:.4f} ({record['best_mean']})"
 
 
 def _first_table(name: str) -> str:

@@ -76,6 +76,7 @@ def _judge(
 ) -> dict[str, Any]:
     from wassemble.ensemble.learning import learn_ensemble
     from wassemble.ensemble.learning.evaluation import evaluate_ensemble
+    from wassemble.ensemble.learning.outcomes import reverse
     from wassemble.experiments.tasks import TASKS
     from wassemble.report import write_report
 
@@ -100,6 +101,8 @@ def _judge(
         write_report(learned, models, truth, page, title=task.title, texts=task.texts)
         talk(f"page: {page}", quiet=quiet)
     control = learned.choice.control
+    against = found.best_mean.against_chosen
+    over = None if against is None else reverse(against)
     return {
         "title": task.title,
         "metric": found.metric,
@@ -112,6 +115,10 @@ def _judge(
         "chosen_score": found.chosen.score,
         "best_simple": found.best_simple.name,
         "best_simple_score": found.best_simple.score,
+        "best_mean": found.best_mean.name,
+        "best_mean_score": found.best_mean.score,
+        "over_best_mean": None if over is None else over.difference,
+        "over_best_mean_error": None if over is None else over.standard_error,
         "best_single": found.best_single.name,
         "best_single_score": found.best_single.score,
         "gain": found.gain.difference,

@@ -44,15 +44,16 @@ __all__ = ["Config", "run"]
 _TEXT = """\
 Four 4-gram models, each of a quarter of the training images' captions, give the next word
 after "{context} ..." over {n_words:,} words; mean entropies are over that and {n_contexts}
-beginnings of test captions. Kernels: synonyms (WordNet synsets shared and PPDB pairs as votes;
-K is 1 for a word itself and (share of votes / 2) ** (1 / epsilon) for a synonym), and GloVe
-(exp(-distance / epsilon) of unit vectors, all pairs). Epsilons are such that
+beginnings of test captions drawn by seed. The context itself was picked by hand, as one after
+which several words of one meaning compete. Kernels: synonyms (WordNet synsets shared and PPDB
+pairs as votes; K is 1 for a word itself and (share of votes / 2) ** (1 / epsilon) for a synonym),
+and GloVe (exp(-distance / epsilon) of unit vectors, all pairs). Epsilons are such that
 ||K - I||_F is near the paper's; the first two of GloVe go on to where it fails. Algorithm 1,
 {n_sweeps} sweeps as in the paper, nothing tuned. Entropies are in nats, of shares."""
 
 _DIFFERENCE = """\
 the paper's models are LSTM captioners looking at an image, ours are n-gram models of far
-less text, so words and levels differ; its synonyms and votes (Power Thesaurus) are not free.
+less text, so words and levels differ; its synonyms and votes (Power Thesaurus) are not ours.
 Its epsilons are on another scale: our K at its epsilon 10 is thousands from the identity, not
 48.5, so columns are matched by ||K - I||_F. Even so ours spreads mass further at 48.5.
 Table 7's entropies are means over whole captions on COCO's test images."""

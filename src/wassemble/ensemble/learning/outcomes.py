@@ -45,8 +45,8 @@ class Outcome:
 
     @property
     def is_simple(self) -> bool:
-        """Whether it is a single model or a mean."""
-        return self.recipe is not None and self.recipe.is_simple
+        """Whether it is what one has without learning: a single model, or a plain mean."""
+        return self.recipe is not None and self.recipe.is_plain
 
     @property
     def model(self) -> str | None:
@@ -89,8 +89,13 @@ class Evaluation:
         return next(each for each in self.outcomes if each.is_chosen)
 
     @property
+    def best_mean(self) -> Outcome:
+        """The best single model or mean on these samples, those with learned weights too."""
+        return next(e for e in self.outcomes if e.recipe is not None and e.recipe.is_simple)
+
+    @property
     def best_simple(self) -> Outcome:
-        """The best single model or mean on these samples; may be the chosen rule."""
+        """The best single model or plain mean on these samples; may be the chosen rule."""
         return next(each for each in self.outcomes if each.is_simple)
 
     @property

@@ -98,6 +98,11 @@ class Recipe:
         return self.rule in ("single", "mean") and not self._uses_mistakes
 
     @property
+    def is_plain(self) -> bool:
+        """Whether nothing is learned at all: a single model, or a mean of equal weights."""
+        return self.is_simple and self.weights == "uniform"
+
+    @property
     def needs_fit(self) -> bool:
         """Whether it learns something from the truth."""
         return self.weights != "uniform" or self._uses_mistakes
