@@ -45,8 +45,9 @@ evidence: .venv/core.stamp
 	$(BIN)/python docs/generate.py
 
 results: .venv/core.stamp
-	$(PIP) -e '.[cli,torch]'
+	$(PIP) -e '.[cli,torch,captions]'
 	$(BIN)/wassemble reproduce all --out reports/results
+	$(BIN)/wassemble reproduce captioning --out reports/results
 	cp reports/results/*.json reports/results/*.svg docs/results/
 	$(BIN)/python docs/generate.py
 

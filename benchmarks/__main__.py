@@ -11,6 +11,7 @@ from pathlib import Path
 from benchmarks import (
     case_captioning,
     case_convergence,
+    case_generation,
     case_growth,
     case_import,
     case_latency,
@@ -25,6 +26,7 @@ CASES = {
     "latency": case_latency,
     "multilabel": case_multilabel,
     "captioning": case_captioning,
+    "generation": case_generation,
     "growth": case_growth,
     "convergence": case_convergence,
 }

@@ -54,6 +54,7 @@ def _page(records: dict[str, Any]) -> str:
         *(["Missed, and why:", "\n".join(missed)] if missed else []),
         *_multilabel(records["multilabel"]),
         *_captioning(records["captioning"]),
+        *_generation(records["generation"]),
         *_latency(records["latency"]),
         *_growth(records["growth"]),
         *_convergence(records["convergence"]),
@@ -98,6 +99,26 @@ def _captioning(record: dict[str, Any]) -> list[str]:
         f" {100 * record['dropped_mass']:.0f} % of a model's mass on these made-up"
         " distributions, which are flatter than a captioner's.",
         _timings(record["timings"], "sparse, 50 neighbours", 1e3, "milliseconds"),
+    ]
+
+
+def _generation(record: dict[str, Any]) -> list[str]:
+    truncation = record["truncation"]
+    same = [
+        [f"{row['n_top']:,}", f"{100 * row['same']:.0f} %", f"{100 * row['mean_dropped']:.1f} %"]
+        for row in truncation["rows"]
+    ]
+    return [
+        "## A word of fused captioners",
+        f"Five LSTM captioners of 512 units with random weights, {record['n_words']:,} words,"
+        " beam 5, one image: one step of the models, and with fusing, 5 sweeps of Algorithm 1"
+        f" (50 neighbours: {record['entries_per_word']:.0f} entries a word). One thread for"
+        f" models and fusing; the load of the machine was {record['load']:.1f} as it began.",
+        _timings(record["timings"], "the models alone", 1e3, "milliseconds"),
+        f"{len(truncation['models'])} trained captioners ({', '.join(truncation['models'])}),"
+        f" {truncation['n_words']:,} words, dense GloVe kernel, beam 5, {truncation['n_images']}"
+        " test images: captions with only the likeliest words beside those with all.",
+        table(["words that take part", "same caption", "mass dropped, mean"], same),
     ]
 
 

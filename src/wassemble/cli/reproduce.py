@@ -14,7 +14,7 @@ __all__ = ["data", "reproduce"]
 
 
 @click.command(short_help="Run the paper's experiments on real data.")
-@click.argument("names", nargs=-1, required=True, metavar="list|all|NAME...")
+@click.argument("names", nargs=-1, required=True, metavar="list|all|captioning|NAME...")
 @click.option("--out", type=click.Path(path_type=Path), default="reports", show_default=True)
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change a setting.")
 @click.option("--again", is_flag=True, help="Run even what has a record already.")
@@ -31,12 +31,14 @@ def reproduce(
 
     Each writes a record (NAME.json), a page (NAME.md) and plots; results.html has them all.
     What was made by the same code and settings is not made again, so a run that was cut off
-    goes on where it stopped. `all` leaves out captioning-*, which need trained captioners.
+    goes on where it stopped. `all` leaves out those that generate captions, which need torch
+    and take longer; `captioning` runs them.
 
     \b
     wassemble reproduce list
     wassemble reproduce attributes --set epsilon=0.5
     wassemble reproduce all --out reports
+    wassemble reproduce captioning --out reports
     """
     from wassemble.experiments.catalogue import EXPERIMENTS, find_experiment
     from wassemble.experiments.findings import to_markdown
@@ -46,8 +48,10 @@ def reproduce(
     if names == ("list",):
         _show_list(out, as_json=as_json)
         return
-    chosen = [each for each in EXPERIMENTS.values() if not each.is_captioning]
-    if names != ("all",):
+    if names in (("all",), ("captioning",)):
+        wanted = names == ("captioning",)
+        chosen = [each for each in EXPERIMENTS.values() if each.is_captioning == wanted]
+    else:
         chosen = [find_experiment(name) for name in names]
     changes = _read_settings(settings)
     if changes and len(chosen) > 1:

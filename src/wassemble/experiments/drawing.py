@@ -11,7 +11,7 @@ from wassemble.experiments.findings import Plot
 
 __all__ = ["draw"]
 
-_SIZE = (7.0, 4.0)
+_SIZE = (8.5, 4.0)
 _MARKERS = "osD^vPX*<>"
 # Okabe and Ito 2008: told apart with any colour vision.
 _COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
@@ -31,7 +31,7 @@ def draw(plot: Plot, path: Path) -> None:
         if plot.log_x:
             axes.set_xscale("log")
         if len(plot.series) > 1:
-            axes.legend(frameon=False)
+            figure.legend(loc="outside right upper", frameon=False)  # never on a curve
         with whole_file(path) as temporary:
             figure.savefig(temporary, metadata={"Date": None})
         plt.close(figure)
