@@ -112,8 +112,9 @@ def _generation(record: dict[str, Any]) -> list[str]:
         "## A word of fused captioners",
         f"Five LSTM captioners of 512 units with random weights, {record['n_words']:,} words,"
         " beam 5, one image: one step of the models, and with fusing, 5 sweeps of Algorithm 1"
-        f" (50 neighbours: {record['entries_per_word']:.0f} entries a word). One thread for"
-        f" models and fusing; the load of the machine was {record['load']:.1f} as it began.",
+        f" (50 neighbours: {record['entries_per_word']:.0f} entries a word). Processor"
+        " time of one thread, for models and fusing; the load of the machine was"
+        f" {record['load']:.1f} as it began.",
         _timings(record["timings"], "the models alone", 1e3, "milliseconds"),
         f"{len(truncation['models'])} trained captioners ({', '.join(truncation['models'])}),"
         f" {truncation['n_words']:,} words, dense GloVe kernel, beam 5, {truncation['n_images']}"

@@ -26,6 +26,7 @@ import scipy.sparse as sp
 import wassemble as ws
 from wassemble.inputs.captions_data import load_caption_words, load_captions
 from wassemble.inputs.datasets import find_data
+from wassemble.text import keep_apart
 
 GGUF = "SmolLM2-135M-Instruct.Q4_1.gguf"
 N_EXAMPLES = 8  # captions that the language model reads first, to know what is wanted
@@ -88,31 +89,30 @@ class PieceModel:
         starts = np.cumsum([0, *(len(word) for word in spelled[:-1])])
         return np.exp(logs[starts]), np.add.reduceat(each, starts)
 
-    def first_pieces(self, words: list[str]) -> list[int]:
+    def first_pieces(self, words: list[str]) -> np.ndarray:
         """What each word is spelled with first, the end of a line for the end."""
-        return [self._encode("\n" if word == END else f" {word}")[0] for word in words]
+        return np.array([self._encode("\n" if word == END else f" {word}")[0] for word in words])
 
     def _encode(self, text: str) -> list[int]:
         return list(self._tokenizer(text, add_special_tokens=False).input_ids)
 
 
 def block_kernel(
-    pieces: list[str], firsts: list[int], words: list[str], counts: np.ndarray
+    pieces: list[str], firsts: np.ndarray, words: list[str], counts: np.ndarray
 ) -> sp.csr_array:
     """How similar each piece is to each word: the same or a beginning, else in meaning.
 
     ``firsts`` are the pieces that words are spelled with first. A piece that begins several
     words, one of which it may be, is shared among them by how often they come.
     """
-    first = np.array(firsts)
     vectors = _vectors()
     known = np.array([place for place, word in enumerate(words) if word in vectors])
     table = np.stack([vectors[words[place]] for place in known])
     rows: list[np.ndarray] = []
     columns: list[np.ndarray] = []
     values: list[np.ndarray] = []
-    order = np.argsort(first, kind="stable")
-    begun = dict(zip(*_runs(first[order], order), strict=True))
+    order = np.argsort(firsts, kind="stable")
+    begun = dict(zip(*_runs(firsts[order], order), strict=True))
     for row, piece in enumerate(pieces):
         if row in begun:
             found = begun[row]
@@ -138,7 +138,7 @@ def similar_words(words: list[str]) -> sp.csr_array:
     kernel = ws.kernel_from_word_vectors(
         words, embeddings=embeddings, epsilon=EPSILON, n_neighbors=N_NEIGHBORS + 1
     )
-    return ws.keep_apart(kernel, ws.Vocabulary(words), ws.Vocabulary(words)).to_sparse()
+    return keep_apart(kernel, ws.Vocabulary(words), ws.Vocabulary(words)).to_sparse()
 
 
 def _runs(keys: np.ndarray, values: np.ndarray) -> tuple[list[int], list[np.ndarray]]:
@@ -179,6 +179,7 @@ class Fusion:
     """Both histograms into one over the n-gram model's words."""
 
     kernel: sp.csr_array  # from pieces to words
+    firsts: np.ndarray  # the piece that each word is spelled with first
     similar: sp.csr_array  # between words
     rule: Any  # a mean, or `solve_barycenter`
     weight: float  # of the language model
@@ -198,20 +199,18 @@ class Fusion:
 
     def _barycenter(self, step: Step) -> np.ndarray:
         """Over the union of the models' top words; the n-gram model decides on the others."""
-        pieces = np.argpartition(-step.pieces, N_PIECES)[:N_PIECES]
-        pieces = pieces[self.kernel[pieces].sum(axis=1) > 0]
-        is_top = self.kernel[pieces].sum(axis=0) > 0
+        likely = np.argpartition(-step.pieces, N_PIECES)[:N_PIECES]
+        is_top = (step.words > 0) & (self.kernel[likely].sum(axis=0) > 0)
         is_top[np.argpartition(-step.words, N_WORDS)[:N_WORDS]] = True
-        is_top &= step.words > 0
         words = np.flatnonzero(is_top)
+        # With the pieces that spell these words: unlikely is not the same as not known.
+        pieces = np.union1d(likely, self.firsts[words])
         between = self.kernel[pieces][:, words]
-        # A word that no likely piece leads to is the n-gram model's alone.
-        says = np.array([between.sum(axis=0) > 0, np.ones(len(words), dtype=bool)])
-        weights = says * np.array([[self.weight], [1 - self.weight]])
+        pieces, between = (each[between.sum(axis=1) > 0] for each in (pieces, between))
         result = ws.solve_barycenter(
             [step.pieces[pieces], step.words[words]],
             [ws.SparseKernel(between), ws.SparseKernel(self.similar[words][:, words])],
-            weights=weights / weights.sum(axis=0),
+            weights=[self.weight, 1 - self.weight],
             normalize=True,
             max_iterations=self.n_sweeps,
             tolerance=None,
@@ -267,12 +266,13 @@ def main(arguments: list[str] | None = None) -> int:
     counts[[vocabulary.start_index, vocabulary.unknown_index]] = 0
     examples = train[:: len(train) // N_EXAMPLES][:N_EXAMPLES]
     model = PieceModel([" " + " ".join(text) for text in examples])
-    kernel = block_kernel(model.pieces, model.first_pieces(words), words, counts + 1e-6)
+    firsts = model.first_pieces(words)
+    kernel = block_kernel(model.pieces, firsts, words, counts + 1e-6)
     held_out, tuning = (
         read_steps([texts[0].split() for texts in load_captions(split).captions[:n]], ngrams, model)
         for split, n in (("test", options.captions), ("val", options.tuning))
     )
-    rows = compare(held_out, tuning, kernel, similar_words(words), counts / counts.sum())
+    rows = compare(held_out, tuning, kernel, firsts, similar_words(words), counts / counts.sum())
     print(f"{len(held_out)} words of {options.captions} captions; knobs from {len(tuning)} others")
     print(f"{'':44}{'perplexity':>10}{'nats over n-grams':>20}{'error':>8}  knobs")
     for name, logs, knobs in rows:
@@ -287,6 +287,7 @@ def compare(
     steps: list[Step],
     tuning: list[Step],
     kernel: sp.csr_array,
+    firsts: np.ndarray,
     similar: sp.csr_array,
     rare: np.ndarray,
 ) -> list[tuple[str, np.ndarray, str]]:
@@ -305,7 +306,7 @@ def compare(
     for name, rule in rules.items():
         sweeps = (1, 2, 5) if rule is ws.solve_barycenter else (1,)
         grid = [
-            Fusion(kernel, similar, rule, weight, n_sweeps)
+            Fusion(kernel, firsts, similar, rule, weight, n_sweeps)
             for weight in (0.1, 0.2, 0.35, 0.5, 0.65)
             for n_sweeps in sweeps
         ]

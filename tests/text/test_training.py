@@ -182,6 +182,17 @@ def test_training_stops_when_validation_gets_no_better(data, tmp_path, monkeypat
     assert epochs == [0.1, 0.5, 0.4, 0.3]
 
 
+def test_a_self_critical_captioner_is_not_a_copy_of_the_one_it_begins_from(
+    data, tmp_path, monkeypatch
+):
+    first = train_captioner(dataclasses.replace(RECIPE, name="first", max_epochs=1), data, tmp_path)
+    monkeypatch.setattr("wassemble.text.training._Training._validate", lambda training: 0.0)
+    recipe = dataclasses.replace(RECIPE, begin_from="first", max_epochs=1)
+    trained = train_captioner(recipe, data, tmp_path)
+    words = "words.weight"
+    assert not torch.equal(trained.network.state_dict()[words], first.network.state_dict()[words])
+
+
 def test_the_captioner_to_begin_from_must_be_there(data, tmp_path):
     recipe = dataclasses.replace(RECIPE, begin_from="first")
     with pytest.raises(InvalidInputError, match=r"(?s)first.npz: must be there.*train 'first'"):

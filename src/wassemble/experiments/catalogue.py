@@ -47,6 +47,12 @@ _ALL = (
     Experiment("timing", "Time", "Appendix E, table 13"),
     Experiment("languages", "Nine language detectors", "Beyond the paper: different label sets"),
     Experiment("learned-kernels", "Learned kernels", "Beyond the paper: K from validation data"),
+    Experiment(
+        "captioning-glove",
+        "Captions through GloVe",
+        "Section 6.3, figure 1 and table 7",
+        is_captioning=True,
+    ),
 )
 
 EXPERIMENTS = {each.name: each for each in _ALL}

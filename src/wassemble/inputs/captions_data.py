@@ -56,7 +56,7 @@ def load_captions(split: str) -> CaptionsData:
     >>> data.features.shape
     (700, 16, 128)
     >>> data.captions[0][0]
-    'a black honda motorcycle parked in front of a garage'
+    'a woman holding a hello kitty phone on her hands'
     """
     if split not in _SPLITS:
         fail(f"`split` must be one of {', '.join(_SPLITS)}; got {split!r}.")

@@ -168,6 +168,10 @@ class Kernel(ABC):
     def restrict(self, source: np.ndarray) -> Kernel:
         """The kernel of the source labels ``source``, by mask; diagonal ones stay whole."""
 
+    def add_parts(self, sums: Array) -> Array:
+        """Sums over the source labels here, with those of a kernel that is split added."""
+        return sums
+
     def take(self, rows: Any) -> Kernel:
         """The kernel of the samples ``rows``: itself unless it differs per sample."""
         return self

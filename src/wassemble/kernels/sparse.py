@@ -17,8 +17,10 @@ from wassemble.kernels.base import EntryRange, Kernel
 
 __all__ = ["SparseKernel"]
 
-# Vectors multiplied at a time: 16 float32 fill a cache line.
+# Vectors multiplied at a time: 16 float32 fill a cache line. The more, the less often the
+# entries are read; twice as many where they still fit the cache.
 _N_VECTORS = 16
+_CACHED = 2**18
 # Multiplications above which a product is shared among threads.
 _SHARED = 2**21
 
@@ -244,8 +246,9 @@ def _multiply(
     blocks: list[tuple[slice, sp.csr_array]], rows: np.ndarray, image: np.ndarray
 ) -> None:
     """Products of every row of ``rows``, a few at a time, so that they stay in the caches."""
-    for start in range(0, len(rows), _N_VECTORS):
-        some = slice(start, start + _N_VECTORS)
+    n_vectors = min(2 * _N_VECTORS, max(_N_VECTORS, _CACHED // rows.shape[1]))
+    for start in range(0, len(rows), n_vectors):
+        some = slice(start, start + n_vectors)
         vectors = np.ascontiguousarray(rows[some].T)
 
         share([partial(_fill, image[some, labels], block, vectors) for labels, block in blocks])

@@ -1,6 +1,16 @@
-"""Scale: the same fuse, for more than fits in memory."""
+"""Scale: the same fuse, for more than fits in memory or on one machine."""
 
+from wassemble.scale.distributed import SharedBarycenter, solve_barycenter_distributed
 from wassemble.scale.files import fuse_files
+from wassemble.scale.ranks import RankError
+from wassemble.scale.row_blocks import RowBlockKernel
 from wassemble.scale.stream import fuse_stream
 
-__all__ = ["fuse_files", "fuse_stream"]
+__all__ = [
+    "RankError",
+    "RowBlockKernel",
+    "SharedBarycenter",
+    "fuse_files",
+    "fuse_stream",
+    "solve_barycenter_distributed",
+]

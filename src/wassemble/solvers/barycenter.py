@@ -12,6 +12,7 @@ from wassemble._checks import check_count
 from wassemble.solvers.closed_form import solve_diagonal
 from wassemble.solvers.components import Components
 from wassemble.solvers.debias import Correction, Debiasing, NoCorrection
+from wassemble.solvers.exchange import agree_on_any
 from wassemble.solvers.log_sweep import LogSweep
 from wassemble.solvers.loop import Ending, Stopping, run
 from wassemble.solvers.mass import Balanced, MassRule
@@ -128,7 +129,11 @@ def solve(
         n_labels = max(problem.n_target, *(k.shape[0] for k in problem.voting_kernels))
         one_pass = run_of.choice.name == "closed form"
         n_rows = rows_per_tile(len(problem.model_order), n_labels, one_pass=one_pass)
-    run_tiles(run_of.solve_tile, problem.n_samples, n_rows, n_threads, progress)
+    exchange = problem.exchange
+    n_rows = -int(exchange.largest(np.array([-n_rows]))[0])
+    # Exchanges of tiles on threads would get mixed up.
+    in_turn = not exchange.is_alone
+    run_tiles(run_of.solve_tile, problem.n_samples, n_rows, n_threads, progress, in_turn=in_turn)
     return run_of.result()
 
 
@@ -212,6 +217,7 @@ class _Run:
             self.stopping,
             lambda ending: self._finish(ending, places),
             keep_scalings=self.log_v is not None,
+            exchange=tile.exchange,
         )
         return index[left]
 
@@ -228,6 +234,9 @@ class _Run:
             if np.maximum.reduce(histograms, axis=None) > limits.scaling:
                 large = histograms.max(axis=(0, 2)) > limits.scaling
                 unsafe = large if unsafe is None else unsafe | large
+        if not tile.exchange.is_alone:
+            here = np.zeros(tile.n_rows) if unsafe is None else unsafe
+            unsafe = agree_on_any(tile.exchange, here)
         return _NO_ROWS if unsafe is None else np.flatnonzero(unsafe)
 
     def _log_sweep(self, tile: Tile, mass: MassRule, components: Components | None) -> LogSweep:

@@ -6,6 +6,7 @@ import numpy as np
 
 from wassemble._arrays import Array, detached, is_torch_array, log_of, namespace
 from wassemble.kernels import DiagonalKernel, Kernel
+from wassemble.solvers.exchange import agree_on_any
 from wassemble.solvers.mass import Balanced, MassRule
 from wassemble.solvers.power_means import log_power_mean, weighted_sum
 from wassemble.solvers.problem import Tile
@@ -28,10 +29,11 @@ def solve_diagonal(tile: Tile, mass: MassRule, *, keep_scalings: bool) -> Rows:
     if _is_plain(tile) and not keep_scalings:
         p = _plain_fixed_point(tile, mass)
         return Rows(p, None, gated | _vetoed(tile, p, mass))
+    exchange = tile.exchange
     log_sources = namespace(tile.weights).concat(
         [mass.exponent * log_of(g.histograms) + _log_gate(g.kernel, mass) for g in tile.groups]
     )
-    log_p = log_power_mean(log_sources, tile.weights, order=order)
+    log_p = log_power_mean(log_sources, tile.weights, order=order, exchange=exchange)
     xp = namespace(log_p)
     if not keep_scalings:
         log_v = None
@@ -40,12 +42,12 @@ def solve_diagonal(tile: Tile, mass: MassRule, *, keep_scalings: bool) -> Rows:
     else:
         log_v = _log_scalings(log_p, log_sources, mass)
     p = xp.exp(log_p)
-    return Rows(p, log_v, gated | _vetoed(tile, p, mass))
+    return Rows(p, log_v, agree_on_any(exchange, gated | _vetoed(tile, p, mass)))
 
 
 def _is_plain(tile: Tile) -> bool:
-    """Whether the models share a kernel and all of them count, in NumPy."""
-    shared = len(tile.groups) == 1 and not is_torch_array(tile.weights)
+    """Whether the models share a kernel and all of them count, here and in NumPy."""
+    shared = len(tile.groups) == 1 and not is_torch_array(tile.weights) and tile.exchange.is_alone
     return shared and bool((tile.weights > 0).all())
 
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import scipy.sparse as sp
 
 from wassemble.kernels import Kernel
 from wassemble.kernels.base import connect
+from wassemble.solvers.exchange import ALONE, Exchange, agree_on_any
 
 __all__ = ["Components"]
 
 
 class Components:
-    """Connected components of the target labels under a set of kernels.
+    """Connected components of the target labels under a set of kernels, of all ranks.
 
     A balanced problem whose models put different mass on a component has no
     solution; Algorithm 1 then settles on the geometric mean of those masses (for
@@ -21,13 +23,16 @@ class Components:
     reason.
     """
 
-    def __init__(self, kernels: Sequence[Kernel]) -> None:
+    def __init__(self, kernels: Sequence[Kernel], exchange: Exchange = ALONE) -> None:
         self.n_components = 1
-        if any(kernel.entries.has_zeros for kernel in kernels):
+        has_zeros = any(kernel.entries.has_zeros for kernel in kernels)
+        if agree_on_any(exchange, np.array([has_zeros]))[0]:
             alone = len(kernels) == 1
             self._labels = (
                 kernels[0].target_components if alone else connect([k.links() for k in kernels])
             )
+            if not exchange.is_alone:
+                self._labels = connect([_links_of(each) for each in exchange.gather(self._labels)])
             self.n_components = int(self._labels.max()) + 1
             self._order = np.argsort(self._labels, kind="stable")
             self._starts = np.searchsorted(self._labels[self._order], np.arange(self.n_components))
@@ -38,3 +43,9 @@ class Components:
             return values.sum(axis=-1, keepdims=True)
         totals = np.add.reduceat(values[..., self._order], self._starts, axis=-1)
         return totals[..., self._labels]
+
+
+def _links_of(labels: np.ndarray) -> sp.coo_array:
+    """Components as a pattern of links: a row for each of them."""
+    columns = np.arange(len(labels))
+    return sp.coo_array((np.ones(len(labels)), (labels, columns)))

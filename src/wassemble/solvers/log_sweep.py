@@ -18,6 +18,7 @@ from wassemble._arrays import (
 )
 from wassemble.solvers.components import Components
 from wassemble.solvers.debias import Correction
+from wassemble.solvers.exchange import agree_on_any
 from wassemble.solvers.mass import MassRule
 from wassemble.solvers.power_means import log_power_mean
 from wassemble.solvers.problem import Tile
@@ -36,6 +37,8 @@ class LogSweep:
         self._mass = mass
         self._components = components
         self._correction = correction
+        self._exchange = tile.exchange
+        self._log_p: Any = None  # before the first sweep
         self._log_u: list[Array] = []
         self._omega: Array | None = None
         self._groups = tile.groups
@@ -65,7 +68,13 @@ class LogSweep:
             images.append(group.kernel.log_apply_transpose(log_u))
         self._log_u = log_us
         log_images = xp.concat(images)
-        log_p = log_power_mean(log_images, self._weights, order=self._mass.order)
+        log_p = log_power_mean(
+            log_images,
+            self._weights,
+            order=self._mass.order,
+            exchange=self._exchange,
+            log_guess=None if self._exchange.is_alone else self._log_p,
+        )
         self._log_p, correction_residual = self._correction.correct(log_p)
         old, new = self._log_v, exponent * log_quotient(self._log_p, log_images)
         self._log_v = new if self._omega is None else _stretched(old, new, self._omega)
@@ -96,6 +105,9 @@ class LogSweep:
                 stuck = (log_histograms[:, rows] > -xp.inf) & ~(log_kv > -xp.inf)
                 found = detached(xp.any(xp.any(stuck, axis=-1), axis=0))
                 unreachable = found if unreachable is None else unreachable | found
+        if not self._exchange.is_alone:
+            here = np.zeros(log_v.shape[1]) if unreachable is None else unreachable
+            unreachable = agree_on_any(self._exchange, here)
         p = xp.exp(self._log_p[rows])
         return Rows(p, log_v if keep_scalings else None, unreachable)
 
@@ -104,6 +116,7 @@ class LogSweep:
         self._groups = [group.take(rows) for group in self._groups]
         self._log_histograms = [logs[:, rows] for logs in self._log_histograms]
         self._log_v = self._log_v[:, rows]
+        self._log_p = None if self._log_p is None else self._log_p[rows]
         self._log_u = [log_u[:, rows] for log_u in self._log_u]
         self._omega = None if self._omega is None else self._omega[rows]
         self._correction = self._correction.take(rows)

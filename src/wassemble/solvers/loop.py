@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from wassemble.solvers.exchange import ALONE, Exchange, agree_on_any, agree_on_rows
 from wassemble.solvers.relaxation import Relaxation
 from wassemble.solvers.status import Status
 from wassemble.solvers.sweeps import Rows, Sweep
@@ -54,13 +55,16 @@ def run(
     finish: Callable[[Ending], None],
     *,
     keep_scalings: bool,
+    exchange: Exchange = ALONE,
 ) -> np.ndarray:
     """Sweep until every row has finished; return the rows that need another arithmetic.
 
-    ``finish`` receives rows as they finish; they leave the batch.
+    ``finish`` receives rows as they finish; they leave the batch, on every rank.
     """
     if stopping.tolerance is None:
-        return _run_fixed(sweep, n_rows, stopping, finish, keep_scalings=keep_scalings)
+        return _run_fixed(
+            sweep, n_rows, stopping, finish, keep_scalings=keep_scalings, exchange=exchange
+        )
     index = np.arange(n_rows)
     handed_over = []
     relaxation = Relaxation(n_rows, active=stopping.relaxed)
@@ -72,7 +76,7 @@ def run(
         residual = sweep.step(watch=confirm or stopping.watches(n_iterations))
         if residual is None:
             continue
-        untrusted = sweep.untrusted()
+        residual, untrusted = agree_on_rows(exchange, residual, sweep.untrusted())
         finished = ~untrusted
         confirm = False
         if not is_last:  # a residual that is not a number finishes as diverged
@@ -109,13 +113,19 @@ def _run_fixed(
     finish: Callable[[Ending], None],
     *,
     keep_scalings: bool,
+    exchange: Exchange,
 ) -> np.ndarray:
     """As `run`, for a fixed number of sweeps: only the last is looked at."""
     n_iterations = stopping.max_iterations
     for _ in range(n_iterations - 1):
         sweep.step(watch=False)
     residual = sweep.step(watch=stopping.measured)
-    untrusted = np.flatnonzero(sweep.untrusted())
+    distrusted = sweep.untrusted()
+    if residual is None:
+        distrusted = agree_on_any(exchange, distrusted)
+    else:
+        residual, distrusted = agree_on_rows(exchange, residual, distrusted)
+    untrusted = np.flatnonzero(distrusted)
     index = np.delete(np.arange(n_rows), untrusted) if len(untrusted) else slice(None)
     if len(untrusted) < n_rows:
         rows = sweep.read(index, keep_scalings=keep_scalings)

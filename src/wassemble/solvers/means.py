@@ -105,8 +105,13 @@ def power_mean(histograms: Sequence[Any] | Array, *, order: float, weights: Any 
     return mean[0] if data.drops_sample_axis else mean
 
 
-def check_weights(weights: Any, n_models: int, n_target: int, *, like: Array) -> Array:
-    """Weights on the simplex, per model or per model and target label, in ``like``'s library."""
+def check_weights(
+    weights: Any, n_models: int, n_target: int, *, like: Array, whole: bool = True
+) -> Array:
+    """Weights on the simplex, per model or per model and target label, in ``like``'s library.
+
+    Only a ``whole`` set of models has weights that sum to 1.
+    """
     if weights is None:
         return convert_like(np.full(n_models, 1 / n_models), like, like.dtype)
     weights = as_float_array(weights, "weights", like=like)
@@ -118,5 +123,6 @@ def check_weights(weights: Any, n_models: int, n_target: int, *, like: Array) ->
         )
     place = "model {}" if weights.ndim == 1 else "model {}, target label {}"
     check_nonnegative(weights, "weights", place.format)
-    check_weights_sum(detached(weights))
+    if whole:
+        check_weights_sum(detached(weights))
     return weights

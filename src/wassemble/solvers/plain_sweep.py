@@ -60,7 +60,10 @@ class PlainSweep:
         dtype = tile.groups[0].histograms.dtype
         self._weights = tile.weights.astype(dtype)
         self._limit = PlainLimits.of(dtype).scaling
-        self._harmless = _harmless(tile.weights, mass, self._limit)
+        self._exchange = tile.exchange
+        # What bounds v from below is said of all models, here and elsewhere.
+        here = tile.exchange.is_alone
+        self._harmless = _harmless(tile.weights, mass, self._limit) if here else 0.0
         size = (tile.n_models, tile.n_rows, tile.groups[0].kernel.shape[1])
         self._starts_at_one = tile.log_v is None
         self._v = np.empty(size, dtype)
@@ -116,11 +119,11 @@ class PlainSweep:
         self._starts_at_one = False
         if order == 0:
             np.log2(self._images, out=self._powers)
-            self._mean = weighted_sum(self._weights, self._powers)
+            self._mean = self._exchange.sum(weighted_sum(self._weights, self._powers))
             np.divide(np.exp2(self._mean), self._images, out=self._v)
             return
         _power(self._images, order, out=self._powers)
-        self._mean = weighted_sum(self._weights, self._powers)
+        self._mean = self._exchange.sum(weighted_sum(self._weights, self._powers))
         # (p / image)^exponent = p^exponent * image^order / image: the exponents sum to 1.
         np.divide(self._powers, self._images, out=self._v)
         np.multiply(self._v, _power(self._mean, exponent / order), out=self._v)

@@ -2,22 +2,38 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from wassemble._arrays import Array, is_torch_array, log_of, namespace
+from wassemble.solvers.exchange import ALONE, Exchange
 
 __all__ = ["log_power_mean", "power_mean_of", "weighted_sum"]
 
 # Below this order sum(w * x^order) is too close to 1 for its logarithm to be exact.
 _SMALL_ORDER = 1e-3
+# How far sum(w * (x / guess)^order) may be from 1 for a guess of the mean to have been good.
+_NEAR = 1e3
 
 
-def log_power_mean(log_images: Array, weights: Array, *, order: float) -> Array:
+def log_power_mean(
+    log_images: Array,
+    weights: Array,
+    *,
+    order: float,
+    exchange: Exchange = ALONE,
+    log_guess: Array | None = None,
+) -> Array:
     """Weighted power mean over the first axis, in logs on both ends.
 
     ``order`` 0 is the geometric mean (Alg. 1, line p), 1 the arithmetic mean;
     ``epsilon / (epsilon + mass_penalty)`` is Alg. 2, line p. ``weights`` broadcast
     against ``log_images``.
+
+    The mean is over the models of every rank. Powers are taken relative to the largest
+    image, which ranks must exchange first; a ``log_guess`` of the mean that all of them
+    have, such as the last sweep's, saves that. Where it turns out far off, it is not used.
     """
     xp = namespace(log_images)
     # A model with weight zero must not veto a label it scores zero: 0 * -inf is nan.
@@ -25,19 +41,23 @@ def log_power_mean(log_images: Array, weights: Array, *, order: float) -> Array:
     finite = xp.where(votes, log_images, 0.0)
     if order == 0:
         vetoed = xp.any(~votes & (weights > 0), axis=0)
-        return xp.where(vetoed, -xp.inf, xp.sum(weights * finite, axis=0))
-    top = xp.max(xp.where(votes, log_images, -xp.inf), axis=0)
+        return exchange.sum(xp.where(vetoed, -xp.inf, xp.sum(weights * finite, axis=0)))
+    top = log_guess
+    if top is None:
+        top = exchange.largest(xp.max(xp.where(votes, log_images, -xp.inf), axis=0))
     any_vote = top > -xp.inf
     top = xp.where(any_vote, top, 0.0)
     below = xp.where(votes, order * (finite - top), 0.0)
     if order < _SMALL_ORDER:
         # log(sum w e^x) = log1p(sum w (e^x - 1)) because the weights sum to 1.
         terms = xp.where(votes, xp.expm1(below), -1.0)
-        total = xp.log1p(xp.sum(weights * terms, axis=0))
+        log_total = xp.log1p(exchange.sum(xp.sum(weights * terms, axis=0)))
     else:
         terms = xp.where(votes, xp.exp(below), 0.0)
-        total = log_of(xp.sum(weights * terms, axis=0))
-    return xp.where(any_vote, top + total / order, -xp.inf)
+        log_total = log_of(exchange.sum(xp.sum(weights * terms, axis=0)))
+    if log_guess is not None and not (~any_vote | (abs(log_total) <= math.log(_NEAR))).all():
+        return log_power_mean(log_images, weights, order=order, exchange=exchange)
+    return xp.where(any_vote, top + log_total / order, -xp.inf)
 
 
 def power_mean_of(values: Array, weights: Array, *, order: float) -> Array:

@@ -13,6 +13,7 @@ from wassemble._arrays import Array, convert_like, detached, find_torch, log_of,
 from wassemble._checks import check_count, check_tolerance, fail
 from wassemble.kernels import Kernel, as_kernel
 from wassemble.solvers.components import Components
+from wassemble.solvers.exchange import ALONE, Exchange
 from wassemble.solvers.histograms import Histograms, keep_top, listed
 from wassemble.solvers.mass import Balanced, MassRule, Unbalanced
 from wassemble.solvers.means import check_weights
@@ -44,6 +45,7 @@ class Tile:
     dropped_mass: np.ndarray | None  # (n_rows,), where labels were dropped
     weights: Array  # (n_models, 1, 1) or (n_models, 1, n_target)
     log_v: Array | None  # where to start, (n_models, n_rows, n_target); None starts at v = 1
+    exchange: Exchange = ALONE  # with ranks that hold other models of the same samples
 
     @property
     def n_rows(self) -> int:
@@ -58,11 +60,15 @@ class Tile:
     def take(self, rows: Any) -> Tile:
         """The tile of the samples ``rows``."""
         log_v = None if self.log_v is None else self.log_v[:, rows]
-        return Tile([group.take(rows) for group in self.groups], None, self.weights, log_v)
+        groups = [group.take(rows) for group in self.groups]
+        return Tile(groups, None, self.weights, log_v, self.exchange)
 
 
 class BarycenterProblem:
     """What `solve_barycenter` solves; takes the same arguments.
+
+    With an ``exchange`` it is the share of one rank: its own models, with weights that sum
+    to 1 only together with those of the other ranks. Whoever deals out shares checks that.
 
     Ask `select_solver` about it to learn which arithmetic would run, and why.
 
@@ -86,7 +92,9 @@ class BarycenterProblem:
         normalize: bool = False,
         initial: BarycenterResult | None = None,
         n_top: int | None = None,
+        exchange: Exchange = ALONE,
     ) -> None:
+        self.exchange = exchange
         self.mass = mass
         if not isinstance(self.mass, Balanced | Unbalanced):
             fail(
@@ -106,7 +114,9 @@ class BarycenterProblem:
         self.kernels = self._read_kernels(kernels)
         self.n_target = self.kernels[0].shape[1]
         reference = self.like if self.like is not None else np.empty(0)
-        self.weights = check_weights(weights, self.n_models, self.n_target, like=reference)
+        self.weights = check_weights(
+            weights, self.n_models, self.n_target, like=reference, whole=exchange.is_alone
+        )
         self._group_models()
         self.tolerance = self._attainable(check_tolerance(tolerance))
         if debias:
@@ -224,7 +234,9 @@ class BarycenterProblem:
     @cached_property
     def components(self) -> Components | None:
         """Components of the target labels; None where mass need not stay inside them."""
-        return Components(self.voting_kernels) if isinstance(self.mass, Balanced) else None
+        if not isinstance(self.mass, Balanced):
+            return None
+        return Components(self.voting_kernels, self.exchange)
 
     @property
     def has_empty_labels(self) -> bool:
@@ -257,13 +269,19 @@ class BarycenterProblem:
         if self.initial is not None:
             log_v = self.initial[self.model_order, start:stop]
         dropped_mass = None if self.n_top is None else worst
-        return Tile(groups, dropped_mass, self._tile_weights, log_v)
+        return Tile(groups, dropped_mass, self._tile_weights, log_v, self.exchange)
 
     def log_histogram(self, model: int, sample: int) -> Array:
         """Log of one histogram as it was solved, float64."""
         row = self._read_entries([model], sample, sample + 1)[0][0, 0]
         xp = namespace(row)
         return log_of(xp.astype(row, xp.float64))
+
+    def check_entries(self, models: Sequence[int], n_rows: int) -> None:
+        """Check every entry of ``models`` now, ``n_rows`` samples at a time."""
+        for model in models:
+            for start in range(0, self.n_samples, n_rows):
+                self._read_entries([model], start, min(start + n_rows, self.n_samples))
 
     @cached_property
     def _tile_weights(self) -> Array:
@@ -277,6 +295,7 @@ class BarycenterProblem:
         stack = self._histograms.read(members, start, stop)
         if self.normalize or isinstance(self.mass, Balanced):
             sums = namespace(stack).sum(stack, axis=-1)
+            sums = self.kernels[members[0]].add_parts(sums)
             if self.normalize:
                 self._check_some_mass(detached(sums), members, start)
                 stack = stack / sums[..., None]

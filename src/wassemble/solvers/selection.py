@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
+
+from wassemble.solvers.exchange import agree_on_any
 from wassemble.solvers.mass import Balanced
 from wassemble.solvers.plain_sweep import PlainLimits
 from wassemble.solvers.problem import BarycenterProblem
@@ -41,7 +44,9 @@ def select_solver(problem: BarycenterProblem) -> SolverChoice:
     balanced = isinstance(problem.mass, Balanced)
     if problem.debias:
         return SolverChoice("log", "the debiased barycenter is computed in logarithms")
-    if all(kernel.is_diagonal for kernel in kernels):
+    exchange = problem.exchange  # ranks must come to the same choice
+    moves = not all(kernel.is_diagonal for kernel in kernels)
+    if not agree_on_any(exchange, np.array([moves]))[0]:
         if balanced:
             return SolverChoice(
                 "closed form", "diagonal kernels: Algorithm 1 gives the geometric mean at once"
@@ -59,19 +64,25 @@ def select_solver(problem: BarycenterProblem) -> SolverChoice:
             f"order epsilon / (epsilon + mass_penalty) = {problem.mass.order:.3g} is below"
             f" {limits.order:g}, too small for powers in {problem.dtype}",
         )
-    smallest = min(kernel.entries.smallest for kernel in kernels)
-    largest = max(kernel.entries.largest for kernel in kernels)
+    entries = [kernel.entries for kernel in kernels]
+    bounds = [
+        -min(each.smallest for each in entries),
+        max(each.largest for each in entries),
+        any(each.has_zeros for each in entries),
+    ]
+    below, largest, has_zeros = exchange.largest(np.array(bounds)).tolist()
+    smallest = -below
     if not (smallest >= limits.kernel_range * largest and 1e-10 <= largest <= 1e10):
         return SolverChoice(
             "log",
             f"kernel entries from {smallest:.3g} to {largest:.3g} are too far apart for plain"
             f" sums in {problem.dtype}",
         )
-    if not any(kernel.entries.has_zeros for kernel in kernels):
+    if not has_zeros:
         return SolverChoice(
             "plain", "every kernel entry is above 0 and within the range of exact plain sums"
         )
-    if problem.has_empty_labels:
+    if agree_on_any(exchange, np.array([problem.has_empty_labels]))[0]:
         return SolverChoice("log", "a kernel has a row or a column of zeros")
     return SolverChoice(
         "plain", "kernels with zeros: rows whose histograms are all above 0; the others in logs"

@@ -30,11 +30,22 @@ def run_tiles(
     n_rows: int,
     n_threads: int | None,
     progress: Callable[[int, int], None] | None = None,
+    *,
+    in_turn: bool = False,
 ) -> None:
     """Call ``solve(start, stop)`` for every tile, on threads if there is more than one.
 
-    ``progress(n_done, n_samples)`` is called from the calling thread.
+    ``progress(n_done, n_samples)`` is called from the calling thread. Tiles ``in_turn``
+    leave the threads to the products of each.
     """
+    if in_turn:
+        for start in range(0, n_samples, n_rows):
+            stop = min(start + n_rows, n_samples)
+            with limited_threads(n_threads):
+                solve(start, stop)
+            if progress is not None:
+                progress(stop, n_samples)
+        return
     if n_samples <= n_rows:  # one product at a time may use all threads
         if n_samples:
             with limited_threads(n_threads):

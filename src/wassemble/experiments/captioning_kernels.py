@@ -1,0 +1,35 @@
+"""Kernels between the words of captions: GloVe vectors, and synonyms with votes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from wassemble.experiments.next_words import count_votes
+from wassemble.inputs.captions_data import load_caption_words
+from wassemble.kernels import LabelledKernel, kernel_from_synonyms, kernel_from_word_vectors
+from wassemble.labels import LabelSpace
+
+__all__ = ["KernelAt", "glove_kernels", "synonym_kernels"]
+
+KernelAt = Callable[[float], LabelledKernel]
+"""From epsilon to a kernel between words."""
+
+_STRENGTH = 0.5  # of a word's best synonym, at epsilon 1
+
+
+def glove_kernels(source: LabelSpace | None = None, target: LabelSpace | None = None) -> KernelAt:
+    """exp(-distance of unit vectors / epsilon), as in the paper; all caption words by default."""
+    words, vectors = load_caption_words()
+    rows = LabelSpace(words) if source is None else source
+    return lambda epsilon: kernel_from_word_vectors(
+        rows, target, embeddings=vectors, epsilon=epsilon, metric="euclidean", unit_norm=True
+    )
+
+
+def synonym_kernels() -> KernelAt:
+    """1 for a word itself, (share of votes / 2) ** (1 / epsilon) for a synonym."""
+    words = LabelSpace(load_caption_words()[0])
+    votes = count_votes(words)
+    return lambda epsilon: kernel_from_synonyms(
+        words, synonyms=votes, strength=_STRENGTH, epsilon=epsilon, symmetric=True
+    )

@@ -1,0 +1,244 @@
+"""`solve_barycenter_distributed`: the paper's m machines, each with its own models.
+
+Every rank sweeps its models; the ranks meet in line p of Algorithms 1 and 2, the power mean
+over all models. That is one all-reduce of ``(n_samples, n_target)`` numbers per sweep: a sum
+of weighted logs (balanced) or of weighted powers. In log arithmetic powers are taken relative
+to the last sweep's consensus, which every rank has; the first sweep, and one that moves the
+consensus a thousandfold, exchange the largest image too. Where the residual is looked at
+(`Stopping.watches`), a second, small all-reduce of three numbers per sample tells who has
+finished.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from wassemble._arrays import Array, detached, find_torch
+from wassemble._checks import check_weights_sum, fail
+from wassemble.kernels import Kernel, as_kernel
+from wassemble.scale.ranks import Ranks
+from wassemble.scale.row_blocks import RowBlockKernel
+from wassemble.solvers import Balanced, BarycenterProblem, BarycenterResult, MassRule, Status
+from wassemble.solvers.barycenter import solve
+from wassemble.solvers.means import check_weights
+
+__all__ = ["SharedBarycenter", "solve_barycenter_distributed"]
+
+# Samples checked at a time.
+_N_CHECKED = 4096
+
+
+@dataclass(frozen=True)
+class SharedBarycenter:
+    """A consensus that several ranks found together; the same on each of them.
+
+    Attributes
+    ----------
+    barycenter : array of shape (n_samples, n_target) or (n_target,)
+    status : array of shape (n_samples,), or Status
+        How each row ended: codes to compare with `Status`.
+    residual, n_iterations : arrays of shape (n_samples,), or numbers
+        Of the model that moved most, whichever rank holds it; sweeps until the row stopped.
+    local : BarycenterResult or None
+        What this rank knows: couplings and contributions of its own models. None if none
+        of them votes. A coupling of a model whose kernel is split has the rows of this
+        rank, and all ranks that share it must ask for it together.
+    """
+
+    barycenter: Array
+    status: np.ndarray | Status
+    residual: np.ndarray | float
+    n_iterations: np.ndarray | int
+    local: BarycenterResult | None
+
+
+def solve_barycenter_distributed(
+    histograms: Sequence[Any],
+    kernels: Any,
+    *,
+    weights: Any = None,
+    mass: MassRule = Balanced(),
+    max_iterations: int = 1000,
+    tolerance: float | None = 1e-6,
+    normalize: bool = False,
+    group: Any = None,
+    n_threads: int | None = None,
+) -> SharedBarycenter:
+    """Entropic Wasserstein barycenter of models that are on several ranks.
+
+    Every rank of the group calls it at the same time, with the same samples, options and
+    target labels, and gets the same answer: that of `solve_barycenter` with all models, to
+    float tolerance.
+
+    Parameters
+    ----------
+    histograms : list of arrays of shape (n_samples, n_source)
+        The models of this rank, of one floating type on all ranks; may be empty. A model
+        whose kernel is a `RowBlockKernel` is on several ranks, each with the columns of
+        its own source labels.
+    kernels : Kernel, array or sparse matrix, or one per model
+        Those of this rank's models. Split ones stand in the order in which they were made.
+    weights : array of shape (n_models,) or (n_models, n_target), optional
+        Of this rank's models; those of all ranks sum to 1 (a split model counts once).
+        Uniform over the models of all ranks if no rank gives any.
+    mass, max_iterations, tolerance, normalize, n_threads
+        As in `solve_barycenter`.
+    group : torch.distributed.ProcessGroup, optional
+        The default group if not given.
+
+    Returns
+    -------
+    shared : SharedBarycenter
+        Tensors in give a tensor out, without gradients: those do not cross ranks.
+    """
+    ranks = Ranks(group)
+    with ranks.together():
+        share = _Share(histograms, kernels, weights)
+    told = ranks.gather(np.array([share.n_models, share.n_whole, share.weights is not None]))
+    share.settle_weights(told)
+    voting = ranks.gather(np.array([share.votes]))[:, 0]
+    if not voting.any():
+        fail("some rank must hold a model of weight above 0; got none.")
+    options = {
+        "mass": mass,
+        "max_iterations": max_iterations,
+        "tolerance": tolerance,
+        "normalize": normalize,
+    }
+    if voting.all():
+        return _shared(_solve(share, ranks, options, n_threads))
+    result = None
+    if share.votes:
+        with ranks.subset(np.flatnonzero(voting).tolist()) as voters:
+            result = _solve(share, voters, options, n_threads)
+    return _spread(result, ranks, int(np.argmax(voting)))
+
+
+class _Share:
+    """The models of one rank."""
+
+    def __init__(self, histograms: Sequence[Any], kernels: Any, weights: Any) -> None:
+        self.histograms = list(histograms)
+        self.n_models = len(self.histograms)
+        each = kernels if isinstance(kernels, list | tuple) else [kernels] * self.n_models
+        if len(each) != self.n_models:
+            fail(
+                f"`kernels` must be one kernel for all {self.n_models} models of this rank or one"
+                f" per model; got {len(each)}."
+            )
+        made = {id(kernel): as_kernel(kernel) for kernel in each}
+        self.kernels: list[Kernel] = [made[id(kernel)] for kernel in each]
+        tensor = find_torch(self.histograms, weights, [kernel.tensor for kernel in self.kernels])
+        if tensor is not None and any(
+            getattr(value, "requires_grad", False) for value in (*self.histograms, weights)
+        ):
+            fail(
+                "`histograms` and `weights` must not require gradients on several ranks; they do.",
+                hint="`tensor.detach()`; gradients go through `solve_barycenter`",
+            )
+        self._n_blocks = np.array([getattr(k, "n_blocks", 1) for k in self.kernels])
+        self.weights: np.ndarray | None = None
+        if weights is not None:
+            n_target = self.kernels[0].shape[1] if self.kernels else 0
+            found = check_weights(
+                detached(weights), self.n_models, n_target, like=np.empty(0), whole=False
+            )
+            self.weights = found.astype(np.float64)
+        numbers = [k.number for k in self.kernels if isinstance(k, RowBlockKernel)]
+        if sorted(numbers) != numbers:  # other ranks would add up other kernels' products
+            fail("split kernels must stand in the order in which they were made; they do not.")
+
+    @property
+    def n_whole(self) -> float:
+        """Number of models, of a split one this rank's part."""
+        return float((1 / self._n_blocks).sum())
+
+    @property
+    def votes(self) -> bool:
+        """Whether some model has a weight above 0."""
+        return self.weights is not None and bool((self.weights > 0).any())
+
+    def settle_weights(self, told: np.ndarray) -> None:
+        """Weights as line p counts them; ``told`` is what each rank says of its models."""
+        n_models, n_whole, has_weights = told.T
+        has_models = n_models > 0
+        if not has_weights[has_models].any():
+            self.weights = np.full(self.n_models, 1 / n_whole.sum())
+        elif not has_weights[has_models].all():
+            without = np.flatnonzero(has_models & (has_weights == 0)).tolist()
+            fail(f"`weights` must be given on every rank or on none; got none on ranks {without}.")
+        if self.weights is not None:  # each part of a split model brings the whole image
+            parts = self._n_blocks if self.weights.ndim == 1 else self._n_blocks[:, None]
+            self.weights = self.weights / parts
+
+
+def _solve(
+    share: _Share, ranks: Ranks, options: dict[str, Any], n_threads: int | None
+) -> BarycenterResult:
+    """The result of the ranks that vote."""
+    with ranks.together():
+        problem = BarycenterProblem(
+            share.histograms, share.kernels, weights=share.weights, exchange=ranks, **options
+        )
+        split = [isinstance(kernel, RowBlockKernel) for kernel in problem.kernels]
+        problem.check_entries([m for m in problem.model_order if not split[m]], _N_CHECKED)
+    _check_same(problem, ranks)
+    totals = detached(problem.weights).astype(np.float64).sum(axis=0)
+    check_weights_sum(ranks.sum(np.broadcast_to(totals, problem.n_target))[None])
+    return solve(problem, n_threads=n_threads)
+
+
+def _check_same(problem: BarycenterProblem, ranks: Ranks) -> None:
+    """Refuse shares that do not fit together, on every rank alike."""
+    tolerance = -1.0 if problem.tolerance is None else problem.tolerance
+    facts = {
+        "number of samples": problem.n_samples,
+        "number of target labels": problem.n_target,
+        "bytes per number": problem.dtype.itemsize,
+        "array library (1: torch, 0: NumPy)": problem.like is not None,
+        "order of the power mean (0: balanced)": problem.mass.order,
+        "tolerance (-1: none)": tolerance,
+        "max_iterations": problem.max_iterations,
+        "normalize": problem.normalize,
+    }
+    told = ranks.gather(np.array(list(facts.values()), dtype=np.float64))
+    for name, values in zip(facts, told.T, strict=True):
+        if (values != values[0]).any():
+            got = ", ".join(f"{value:g}" for value in values)
+            fail(f"every rank must have the same {name}; got {got}.")
+
+
+def _shared(result: BarycenterResult) -> SharedBarycenter:
+    return SharedBarycenter(
+        result.barycenter, result.status, result.residual, result.n_iterations, result
+    )
+
+
+def _spread(result: BarycenterResult | None, ranks: Ranks, source: int) -> SharedBarycenter:
+    """What the ranks that vote found, on the others too."""
+    sizes = np.zeros(5, dtype=np.int64)
+    if result is not None:
+        problem = result.problem
+        flags = (problem.dtype.itemsize, problem.like is not None, problem.drops_sample_axis)
+        sizes[:] = (problem.n_samples, problem.n_target, *flags)
+    n_samples, n_target, n_bytes, is_torch, drops_sample_axis = ranks.broadcast(sizes, source)
+    barycenter = np.zeros((n_samples, n_target), dtype=f"f{n_bytes}")
+    rows = np.zeros((3, n_samples))
+    if result is not None:
+        barycenter = detached(result.barycenters)
+        rows[:] = result.statuses, result.residuals, result.iterations
+    barycenter = ranks.broadcast(barycenter, source)
+    status, residual, n_iterations = ranks.broadcast(rows, source)
+    if result is not None:
+        return _shared(result)
+    found: Array = ranks.to_tensor(barycenter) if is_torch else barycenter
+    if drops_sample_axis:
+        last = Status(int(status[0])), float(residual[0]), int(n_iterations[0])
+        return SharedBarycenter(found[0], *last, None)
+    return SharedBarycenter(
+        found, status.astype(np.int8), residual, n_iterations.astype(np.int64), None
+    )
