@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from wassemble._threads import count_threads
 from wassemble.ensemble.learning.measure import Measure
 from wassemble.errors import MissingExtraError
 from wassemble.experiments.judging import Judge
@@ -31,6 +33,9 @@ FIVE = (
     "self-critical-small",
 )
 """The captioners that are fused."""
+
+_N_TOGETHER = 25
+"""Images that are searched in one batch, by one thread."""
 
 
 def read_captioners(names: Sequence[str]) -> dict[str, Captioner]:
@@ -87,10 +92,18 @@ class Gallery:
     def caption(self, model: NextWordModel, **search: Any) -> Captioned:
         """The best sentence for each picture; ``search`` is added to the gallery's."""
         watched = _Watched(model)
-        # Steps are small: more threads than free cores cost more than they bring.
-        with threadpool_limits(1, user_api="openmp"):
-            found = beam_search(watched, self.features, **(self._search | search))
-        texts = [sentences[0].text for sentences in found]
+        options = self._search | search
+
+        def caption_some(first: int) -> list[str]:
+            # Products are small: threads inside them cost more than they bring.
+            with threadpool_limits(1, user_api="openmp"):
+                some = self.features[first : first + _N_TOGETHER]
+                found = beam_search(watched, some, **options)
+            return [sentences[0].text for sentences in found]
+
+        with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(count_threads(None)) as pool:
+            parts = list(pool.map(caption_some, range(0, len(self.features), _N_TOGETHER)))
+        texts = [text for part in parts for text in part]
         return Captioned(texts, watched.mean_entropy, *self.score(texts))
 
     def score(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
@@ -111,19 +124,19 @@ class _Watched:
     def __init__(self, model: NextWordModel) -> None:
         self._model = model
         self.vocabulary = model.vocabulary
-        self._total, self._n_rows = 0.0, 0
+        self._entropies: list[np.ndarray] = []  # of each step; threads may add to it
 
     @property
     def mean_entropy(self) -> float:
-        return self._total / self._n_rows
+        # In order of size: which thread was first must not change the last digit.
+        return float(np.sort(np.concatenate(self._entropies)).mean())
 
     def start(self, context: Any) -> Any:
         return self._model.start(context)
 
     def step(self, state: Any, words: np.ndarray) -> tuple[np.ndarray, Any]:
         logs, state = self._model.step(state, words)
-        self._total += float(entropy(np.exp(logs)).sum())
-        self._n_rows += len(logs)
+        self._entropies.append(entropy(np.exp(logs)))
         return logs, state
 
     def reorder(self, state: Any, rows: np.ndarray) -> Any:

@@ -39,7 +39,7 @@ class Config(StudyConfig):
 
     epsilons: tuple[float, ...] = (0.1, 0.25, 0.5, 1.0, 2.0, 10.0)
     far: float = 10.0
-    glove_epsilon: float = 0.3
+    glove_epsilon: float = 0.305
 
 
 def run(config: Config, progress: Progress = None) -> Findings:

@@ -53,6 +53,30 @@ _ALL = (
         "Section 6.3, figure 1 and table 7",
         is_captioning=True,
     ),
+    Experiment(
+        "captioning-synonyms",
+        "Captions through synonyms",
+        "Section 6.3, figure 2, left and centre",
+        is_captioning=True,
+    ),
+    Experiment(
+        "captioning-shuffle",
+        "Captions from shuffled predictions",
+        "Section 6.3, figure 2, right panel",
+        is_captioning=True,
+    ),
+    Experiment(
+        "captioning-examples",
+        "Captions side by side",
+        "Appendix A, figure 6",
+        is_captioning=True,
+    ),
+    Experiment(
+        "captioning-vocabulary",
+        "Captioners with different words",
+        "Beyond the paper: a vocabulary per model",
+        is_captioning=True,
+    ),
 )
 
 EXPERIMENTS = {each.name: each for each in _ALL}

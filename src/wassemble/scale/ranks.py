@@ -35,7 +35,7 @@ class Ranks:
         if not (self._dist.is_available() and self._dist.is_initialized()):
             fail(
                 "torch.distributed must be initialised before ranks can solve together.",
-                hint='torch.distributed.init_process_group("gloo") in a script that torchrun starts',
+                hint='torch.distributed.init_process_group("gloo") under torchrun',
             )
         self._group = self._dist.group.WORLD if group is None else group
         self.rank: int = self._dist.get_rank(self._group)

@@ -95,7 +95,7 @@ class RowBlockKernel(Kernel):
         return self._entries
 
     @property
-    def has_empty_labels(self) -> bool:  # type: ignore[override]  # asked of all ranks at once
+    def has_empty_labels(self) -> bool:  # asked of all ranks at once
         return self._has_empty_labels
 
     @cached_property

@@ -120,7 +120,8 @@ class WordFusion:
             np.zeros((len(histograms), n_rows, n_words), np.float32) if keep_scalings else None,
         )
         for rows, words in self._groups(histograms, items):
-            own, found.dropped_mass[rows] = self._cut([h[rows] for h in histograms], words)
+            some_rows = histograms if len(rows) == n_rows else [h[rows] for h in histograms]
+            own, found.dropped_mass[rows] = self._cut(some_rows, words)
             answers = []
             for part, some in zip(words.parts, own, strict=True):
                 places = np.ix_(np.array(part.models), rows, part.target)
@@ -178,7 +179,10 @@ class WordFusion:
     ) -> tuple[list[list[np.ndarray]], np.ndarray]:
         """For each part each model's histograms of its words, and the largest share left out."""
         own = [
-            [histograms[m][:, source] for m, source in zip(part.models, part.sources, strict=True)]
+            [
+                np.take(histograms[model], source, axis=1)
+                for model, source in zip(part.models, part.sources, strict=True)
+            ]
             for part in words.parts
         ]
         totals = [np.zeros((len(histogram), 1), histogram.dtype) for histogram in histograms]
@@ -316,7 +320,7 @@ def _balanced(histograms: list[np.ndarray], part: WordPart) -> _Posed:
         level = [h * factor for h, factor in zip(histograms, factors, strict=True)]
     else:
         level = [
-            h * factor[:, own]
+            h * np.take(factor, own, axis=1)
             for h, factor, own in zip(histograms, factors, part.components, strict=True)
         ]
     # A row whose words some model rules out has no consensus here: any histograms will do.
@@ -331,12 +335,7 @@ def _masses(histogram: np.ndarray, part: WordPart, model: int) -> np.ndarray:
     """Mass of each component, ``(n_rows, n_components)``."""
     if part.n_components == 1:
         return histogram.sum(axis=1, keepdims=True)
-    own = part.components[model]
-    members = sp.csr_array(
-        (np.ones(len(own), np.float32), (np.arange(len(own)), own)),
-        shape=(len(own), part.n_components),
-    )
-    return np.asarray(histogram @ members)
+    return np.asarray(histogram @ part.members[model])
 
 
 def _with_rest(kernel: Kernel) -> Kernel:

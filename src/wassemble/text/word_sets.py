@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from wassemble._checks import fail
 from wassemble.kernels import Kernel
@@ -47,6 +48,17 @@ class WordPart:
                 parts[links.row] = self._target_components[links.col]
                 by_kernel[id(kernel)] = parts
         return [by_kernel[id(kernel)] for kernel in self.kernels]
+
+    @cached_property
+    def members(self) -> list[sp.csr_array]:
+        """1 where a model's word belongs to a component: sums over components as products."""
+        by_part = {}
+        for parts in self.components:
+            if id(parts) not in by_part:
+                entries = (np.ones(len(parts), np.float32), (np.arange(len(parts)), parts))
+                shape = (len(parts), self.n_components)
+                by_part[id(parts)] = sp.csr_array(entries, shape=shape)
+        return [by_part[id(parts)] for parts in self.components]
 
     @cached_property
     def _target_components(self) -> np.ndarray:
