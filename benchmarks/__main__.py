@@ -19,7 +19,7 @@ from benchmarks import (
     page,
 )
 from benchmarks.measure import describe
-from wassemble.experiments.records import write_record
+from wassemble._files import write_whole
 
 CASES = {
     "import": case_import,
@@ -46,7 +46,7 @@ def main() -> int:
         print(f"{name} ...", end=" ", flush=True, file=sys.stderr)
         record = {"case": name, "quick": options.quick} | CASES[name].run(quick=options.quick)
         record |= {"machine": describe(), "wall_seconds": round(time.perf_counter() - started, 1)}
-        write_record(folder / f"{name}.json", record)
+        write_whole(folder / f"{name}.json", json.dumps(record, indent=2) + "\n")
         print(f"{record['wall_seconds']} s", file=sys.stderr)
     records = {
         name: json.loads((folder / f"{name}.json").read_text())

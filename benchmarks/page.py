@@ -7,7 +7,7 @@ from typing import Any
 
 from benchmarks.targets import TARGETS
 from wassemble._files import write_whole
-from wassemble.experiments.records import table
+from wassemble.experiments.findings import markdown_table as table
 
 __all__ = ["targets_table", "write"]
 

@@ -119,7 +119,7 @@ def block_kernel(
             shares = counts[found] / counts[found].sum()
         elif piece.startswith(" ") and piece[1:].lower() in vectors:
             cosines = table @ vectors[piece[1:].lower()]
-            best = np.argpartition(-cosines, N_NEIGHBORS)[:N_NEIGHBORS]
+            best = np.argsort(-cosines)[:N_NEIGHBORS]
             found, shares = known[best], np.exp((cosines[best] - 1) / EPSILON)
         else:  # goes on inside a word, or means nothing that is known
             continue

@@ -10,7 +10,7 @@ from wassemble.experiments.records import differences
 
 RECORDS = Path(__file__).parents[2] / "docs" / "results"
 # What runs in seconds; `make results` runs all.
-SMALL = ("attributes",)
+SMALL = ("attributes", "mapping", "languages")
 
 
 @pytest.mark.parametrize("name", SMALL)
@@ -18,7 +18,7 @@ def test_a_record_comes_out_again(name):
     pinned = json.loads((RECORDS / f"{name}.json").read_text(encoding="utf-8"))
     module = EXPERIMENTS[name].load()
     found = json.loads(json.dumps(module.run(module.Config(), None).to_dict()))
-    assert differences(found, pinned["findings"], tolerance=1e-4) == []
+    assert differences(found, pinned["findings"], tolerance=2e-3) == []
 
 
 def test_every_experiment_has_a_record():

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 
 import wassemble as ws
 
+BALANCED = ws.Balanced()
 DEAR = ws.Unbalanced(2.0, epsilon=0.3)
 
 
@@ -21,7 +22,7 @@ class RankCase:
     histograms: list[Any]
     kernels: list[Any]
     weights: Any = None
-    mass: Any = ws.Balanced()
+    mass: Any = BALANCED
     options: dict[str, Any] = field(default_factory=dict)
     split: tuple[int, ...] = ()
     places: int = 12  # digits to which the answers agree
@@ -54,6 +55,18 @@ def walls(n_target=6):
     histograms[1][2, 0] = 0
     histograms[1][2] /= histograms[1][2].sum()
     return histograms, kernels
+
+
+def joined_elsewhere():
+    """Two kernels that each split the target labels, and together join them."""
+    rng = np.random.default_rng(8)
+    kernels = []
+    for half in (2, 3):
+        block = rng.uniform(0.1, 1, (6, 6))
+        block[:half, half:] = 0
+        block[half:, :half] = 0
+        kernels.append(block)
+    return [rng.dirichlet(np.ones(6), 4) for _ in kernels], kernels
 
 
 def label_weights(n_models=5, n_target=6):
@@ -130,7 +143,7 @@ def _cases() -> dict[str, Callable[[], RankCase]]:
         "balanced": lambda: RankCase(*make()),
         "unbalanced": lambda: RankCase(*make(), uneven, DEAR),
         "float32": lambda: RankCase(*make(dtype=np.float32), mass=DEAR, places=5),
-        "balanced in logs": lambda: RankCase(*make(**sharp), uneven),
+        "balanced in logs": lambda: RankCase(*make(**sharp), uneven, places=9),
         "unbalanced in logs": lambda: RankCase(*make(**sharp), uneven, DEAR),
         "order near 0 in logs": lambda: RankCase(
             *make(), mass=ws.Unbalanced(1.0, epsilon=1e-9), options={"tolerance": 1e-4}, places=6
@@ -140,8 +153,8 @@ def _cases() -> dict[str, Callable[[], RankCase]]:
         "15 sweeps": fixed(15, DEAR),
         "5 sweeps in logs": fixed(5, DEAR, **sharp),
         "15 sweeps in logs": fixed(15, DEAR, **sharp),
-        "5 sweeps, balanced": fixed(5, ws.Balanced()),
-        "15 sweeps, balanced": fixed(15, ws.Balanced()),
+        "5 sweeps, balanced": fixed(5, BALANCED),
+        "15 sweeps, balanced": fixed(15, BALANCED),
         "label weights": lambda: RankCase(*make(), label_weights(), DEAR),
         "label weights, balanced": lambda: RankCase(*make(), label_weights()),
         "models of weight 0": silent,
@@ -149,6 +162,7 @@ def _cases() -> dict[str, Callable[[], RankCase]]:
         "samples without mass": no_mass,
         "walls, balanced": lambda: RankCase(*walls(), places=9),
         "walls, unbalanced": lambda: RankCase(*walls(), mass=DEAR),
+        "walls of different ranks": lambda: RankCase(*joined_elsewhere(), places=9),
         "diagonal, balanced": lambda: RankCase(
             list(same), [ws.DiagonalKernel(k) for k in diagonal]
         ),

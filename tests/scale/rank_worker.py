@@ -16,13 +16,13 @@ import numpy as np
 import torch.distributed as dist
 
 sys.path.insert(0, str(Path(__file__).parent))
-from rank_cases import CASES, RankCase, make  # noqa: E402
+from rank_cases import CASES, RankCase, make
 
-from wassemble import WassembleError  # noqa: E402
-from wassemble._arrays import detached  # noqa: E402
-from wassemble.scale import RowBlockKernel, solve_barycenter_distributed  # noqa: E402
-from wassemble.scale.command import main  # noqa: E402
-from wassemble.scale.ranks import Ranks  # noqa: E402
+from wassemble import WassembleError
+from wassemble._arrays import detached
+from wassemble.scale import RowBlockKernel, solve_barycenter_distributed
+from wassemble.scale.command import main
+from wassemble.scale.ranks import Ranks
 
 
 def deal(case: RankCase):

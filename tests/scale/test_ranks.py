@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -194,6 +195,15 @@ def test_the_command_writes_what_one_process_finds(files, rng):
     assert fused.samples.tolist() == models[0].samples.tolist()
     assert list(fused.labels) == ["cat", "dog", "eel", "fox"]
     np.testing.assert_allclose(fused.scores, expected.barycenter, rtol=1e-12)
+
+
+def test_the_script_of_the_guide_runs(tmp_path):
+    page = Path(__file__).parents[2] / "docs" / "guides" / "scale.md"
+    blocks = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    (block,) = (block for block in blocks if "init_process_group" in block)
+    (tmp_path / "script.py").write_text(block, encoding="utf-8")
+    code, talk = run_ranks(2, str(tmp_path / "script.py"))
+    assert code == 0, talk
 
 
 def test_the_command_says_what_is_wrong_and_writes_nothing(files):

@@ -18,8 +18,7 @@ _TEST_NOTE = """\
 Gains in CIDEr are over the simple rule that is best on validation images ({over}), paired, with
 95 % bootstrap intervals over images. WMD is exp(-Word Mover's Distance) to the nearest
 reference, the higher the closer in meaning; entropy is the mean over all steps of the search,
-in nats; words are those of a caption, on average, and the different words of all captions.
-{missing}"""
+in nats; words are those of a caption, on average, and the different words of all captions."""
 
 _SWEEP_NOTE = """\
 Validation images. Entropy is the mean over all steps of the search, in nats; a uniform
@@ -108,9 +107,14 @@ def judged_table(
     over: str,
     seed: int,
     paper: PaperFigures | None = None,
+    extra: Mapping[str, Mapping[str, Cell]] | None = None,
+    note: str = "",
 ) -> Table:
-    """Every rule on test images; the paper's figures are found by a rule's first words."""
-    judge = gallery.judge(seed)
+    """Every rule on test images, with more columns where there are.
+
+    The paper's figures are found by a rule's first words.
+    """
+    judge, more = gallery.judge(seed), extra or {}
     by_java, missing = java_scores(rules, gallery.references)
     rows: list[list[Cell]] = []
     for name, found in rules.items():
@@ -119,15 +123,16 @@ def judged_table(
         cells += [scores[name] for scores in by_java.values()]
         cells += [judge.figure(found.similarity), found.entropy, found.n_words]
         cells.append(vocabulary_size(found.texts))
+        cells += [column[name] for column in more.values()]
         if paper is not None:
             key = name.split(" (")[0]
             cells += [paper.get(key, column) for column in ("CIDEr", "entropy", "WMD")]
         rows.append(cells)
     columns = ["rule", "CIDEr", "gain in CIDEr", *by_java, "WMD", "entropy"]
-    columns += ["words", "different words"]
-    digits = [0, 3, 3, *(3 for _ in by_java), 3, 2, 1, 0]
+    columns += ["words", "different words", *more]
+    digits = [0, 3, 3, *(3 for _ in by_java), 3, 2, 1, 0, *(3 for _ in more)]
     if paper is not None:
         columns += ["paper: CIDEr", "paper: entropy", "paper: WMD"]
         digits += [3, 2, 3]
-    note = _TEST_NOTE.format(over=over, missing=" ".join(missing)).strip()
-    return Table(title, columns, rows, digits=digits, note=note)
+    notes = [_TEST_NOTE.format(over=over), note, *missing]
+    return Table(title, columns, rows, digits=digits, note=" ".join(filter(None, notes)))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from wassemble._arrays import Array, is_torch_array, log_of, namespace
@@ -13,8 +11,8 @@ __all__ = ["log_power_mean", "power_mean_of", "weighted_sum"]
 
 # Below this order sum(w * x^order) is too close to 1 for its logarithm to be exact.
 _SMALL_ORDER = 1e-3
-# How far sum(w * (x / guess)^order) may be from 1 for a guess of the mean to have been good.
-_NEAR = 1e3
+# How far log(sum(w * (x / guess)^order)) may be from 0 for a guess of the mean to be good.
+_LOG_NEAR = 7.0
 
 
 def log_power_mean(
@@ -42,9 +40,21 @@ def log_power_mean(
     if order == 0:
         vetoed = xp.any(~votes & (weights > 0), axis=0)
         return exchange.sum(xp.where(vetoed, -xp.inf, xp.sum(weights * finite, axis=0)))
-    top = log_guess
-    if top is None:
-        top = exchange.largest(xp.max(xp.where(votes, log_images, -xp.inf), axis=0))
+    if log_guess is not None:
+        with np.errstate(all="ignore"):  # of a poor guess
+            log_mean, log_total = _log_mean_near(log_guess, finite, votes, weights, order, exchange)
+            near = (log_guess == -xp.inf) | (abs(log_total) <= _LOG_NEAR)
+        if near.all():
+            return log_mean
+    top = exchange.largest(xp.max(xp.where(votes, log_images, -xp.inf), axis=0))
+    return _log_mean_near(top, finite, votes, weights, order, exchange)[0]
+
+
+def _log_mean_near(
+    top: Array, finite: Array, votes: Array, weights: Array, order: float, exchange: Exchange
+) -> tuple[Array, Array]:
+    """Power mean with powers relative to ``top``, and the log of their sum; in logs."""
+    xp = namespace(finite)
     any_vote = top > -xp.inf
     top = xp.where(any_vote, top, 0.0)
     below = xp.where(votes, order * (finite - top), 0.0)
@@ -55,9 +65,7 @@ def log_power_mean(
     else:
         terms = xp.where(votes, xp.exp(below), 0.0)
         log_total = log_of(exchange.sum(xp.sum(weights * terms, axis=0)))
-    if log_guess is not None and not (~any_vote | (abs(log_total) <= math.log(_NEAR))).all():
-        return log_power_mean(log_images, weights, order=order, exchange=exchange)
-    return xp.where(any_vote, top + log_total / order, -xp.inf)
+    return xp.where(any_vote, top + log_total / order, -xp.inf), log_total
 
 
 def power_mean_of(values: Array, weights: Array, *, order: float) -> Array:

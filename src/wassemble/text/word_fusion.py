@@ -12,12 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from wassemble._arrays import log_of
 from wassemble._checks import fail
-from wassemble.kernels import DenseKernel, Kernel, SparseKernel
-from wassemble.kernels.parts import stored_entries
 from wassemble.solvers import (
     Balanced,
     BarycenterProblem,
@@ -27,12 +24,10 @@ from wassemble.solvers import (
     solve_barycenter,
 )
 from wassemble.solvers.barycenter import solve
+from wassemble.text.word_masses import Posed, pose_balanced
 from wassemble.text.word_sets import WordPart, WordSet, WordSets
 
 __all__ = ["FusedWords", "Rule", "WordFusion"]
-
-# Mass of the rest where there is nearly none: less would leave the range of plain sums.
-_LEAST = 1e-6
 
 
 @dataclass(frozen=True)
@@ -210,7 +205,7 @@ class WordFusion:
         if is_balanced and part.is_alone:
             # Where mass cannot go anywhere else Algorithm 1 gives the geometric mean at once.
             return _Answer(part, own, _mean_of_images(geometric_mean, own, part))
-        posed = _balanced(own, part) if is_balanced else _Posed(own, part.kernels, part.weights)
+        posed = pose_balanced(own, part) if is_balanced else Posed(own, part.kernels, part.weights)
         problem = BarycenterProblem(
             posed.histograms,
             posed.kernels,
@@ -263,21 +258,6 @@ class _Answer:
 
 
 @dataclass(frozen=True)
-class _Posed:
-    """A problem for the solver; its barycenter times ``factor`` is the consensus."""
-
-    histograms: list[np.ndarray]
-    kernels: list[Kernel]
-    weights: np.ndarray
-    factor: np.ndarray | float = 1.0
-    has_rest: bool = False
-
-    def widen(self, log_v: np.ndarray) -> np.ndarray:
-        """Scalings with one for the rest, if there is one."""
-        return np.pad(log_v, ((0, 0), (0, 0), (0, 1))) if self.has_rest else log_v
-
-
-@dataclass(frozen=True)
 class _Scalings:
     """Where a solve starts."""
 
@@ -285,67 +265,6 @@ class _Scalings:
 
     def log_scalings(self) -> np.ndarray:
         return self.log_v
-
-
-def _balanced(histograms: list[np.ndarray], part: WordPart) -> _Posed:
-    """Histograms of mass 1, from a part of the words that has less.
-
-    Mass never crosses from one component to another. Where models put different mass on
-    one, Algorithm 1 settles on the geometric mean of it while its scalings grow without
-    end. Bringing the masses there first gives the same consensus after every sweep, and
-    scalings that stay where they are.
-
-    With a weight for each word this does not hold. What is missing to mass 1 is then a
-    word of its own, the rest.
-    """
-    if part.weights.ndim == 2:
-        kernels = {id(kernel): _with_rest(kernel) for kernel in part.kernels}
-        wide = []
-        for histogram in histograms:
-            rest = np.maximum(1 - histogram.sum(axis=1, keepdims=True), _LEAST)
-            whole = np.hstack([histogram, rest])
-            wide.append(whole / whole.sum(axis=1, keepdims=True))
-        equal = np.full((len(histograms), 1), 1 / len(histograms))
-        return _Posed(
-            wide,
-            [kernels[id(kernel)] for kernel in part.kernels],
-            np.hstack([part.weights, equal]),
-            has_rest=True,
-        )
-    masses = np.stack([_masses(h, part, i) for i, h in enumerate(histograms)])
-    common = np.asarray(geometric_mean(masses, weights=part.weights))
-    total = common.sum(axis=1, keepdims=True)
-    factors = np.divide(common, masses, out=np.zeros_like(masses), where=masses > 0)
-    if part.n_components == 1:
-        level = [h * factor for h, factor in zip(histograms, factors, strict=True)]
-    else:
-        level = [
-            h * np.take(factor, own, axis=1)
-            for h, factor, own in zip(histograms, factors, part.components, strict=True)
-        ]
-    # A row whose words some model rules out has no consensus here: any histograms will do.
-    empty = total[:, 0] == 0
-    for each in level:
-        each[empty] = 1
-        np.divide(each, each.sum(axis=1, keepdims=True), out=each)
-    return _Posed(level, part.kernels, part.weights, factor=total)
-
-
-def _masses(histogram: np.ndarray, part: WordPart, model: int) -> np.ndarray:
-    """Mass of each component, ``(n_rows, n_components)``."""
-    if part.n_components == 1:
-        return histogram.sum(axis=1, keepdims=True)
-    return np.asarray(histogram @ part.members[model])
-
-
-def _with_rest(kernel: Kernel) -> Kernel:
-    """The kernel with one more word, similar to itself alone."""
-    stored = stored_entries(kernel)
-    if stored is not None:
-        return SparseKernel(sp.block_diag([stored, np.ones((1, 1), kernel.dtype)]))
-    table = np.pad(np.asarray(kernel.to_dense()), ((0, 1), (0, 1)))
-    table[-1, -1] = 1
-    return DenseKernel(table)
 
 
 def _mean_of_images(

@@ -11,9 +11,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from wassemble._checks import fail
-from wassemble.kernels import Kernel
+from wassemble.kernels import DenseKernel, Kernel, SparseKernel
 from wassemble.kernels.base import connect
-from wassemble.kernels.parts import select_labels
+from wassemble.kernels.parts import select_labels, stored_entries
 from wassemble.solvers.means import check_weights
 from wassemble.text.vocabulary import Vocabulary
 from wassemble.text.word_kernels import lone_words, matched_words, nearest_words, word_kernel
@@ -59,6 +59,12 @@ class WordPart:
                 shape = (len(parts), self.n_components)
                 by_part[id(parts)] = sp.csr_array(entries, shape=shape)
         return [by_part[id(parts)] for parts in self.components]
+
+    @cached_property
+    def kernels_with_rest(self) -> list[Kernel]:
+        """The kernels with one more word at the end, similar to itself alone."""
+        wide = {id(kernel): _with_rest(kernel) for kernel in self.kernels}
+        return [wide[id(kernel)] for kernel in self.kernels]
 
     @cached_property
     def _target_components(self) -> np.ndarray:
@@ -212,3 +218,12 @@ def _say(weights: np.ndarray, kernels: list[Kernel]) -> np.ndarray:
     # A word that no model with a weight can reach gets no mass, whatever the weights.
     each = np.where(each.sum(axis=0) > 0, each, 1 / len(kernels))
     return each / each.sum(axis=0)
+
+
+def _with_rest(kernel: Kernel) -> Kernel:
+    stored = stored_entries(kernel)
+    if stored is not None:
+        return SparseKernel(sp.block_diag([stored, np.ones((1, 1), kernel.dtype)]))
+    table = np.pad(np.asarray(kernel.to_dense()), ((0, 1), (0, 1)))
+    table[-1, -1] = 1
+    return DenseKernel(table)
