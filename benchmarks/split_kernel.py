@@ -20,6 +20,7 @@ from wassemble.scale import RowBlockKernel, solve_barycenter_distributed
 
 
 def main() -> None:
+    """Solve, and print a line for each rank."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--n-labels", type=int, default=200_000)
     parser.add_argument("--n-neighbors", type=int, default=50)
@@ -48,7 +49,7 @@ def main() -> None:
     print(
         f"rank {rank} of {n_ranks}: {sum(block.nnz for block in blocks):,} entries here,"
         f" {seconds:.3f} s per sweep, {memory:.2f} GiB at most,"
-        f" residual {shared.residual.max():.2g}",
+        f" residual {np.max(shared.residual):.2g}",
         flush=True,
     )
     dist.destroy_process_group()

@@ -20,6 +20,11 @@ def test_pages_hold_what_their_commands_write():
         assert generate.fill(page) == page, f"{name} is out of date: run `make docs`"
 
 
+def test_the_page_of_results_is_made_of_its_records():
+    page = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
+    assert load_generator().results() == page, "docs/results.md is out of date: run `make docs`"
+
+
 def test_a_stale_figure_is_written_anew():
     generate = load_generator()
     page = "before\n<!-- animals: x -->\n0.999\n<!-- /animals -->\nafter"

@@ -9,6 +9,7 @@ import wassemble as ws
 from wassemble.cli import main
 from wassemble.inputs.captions_data import load_captions
 from wassemble.inputs.datasets import data_folder
+from wassemble.text.recipes import RECIPES
 
 pytest.importorskip("torch")
 
@@ -31,7 +32,7 @@ def run(capsys, *arguments):
 
 def test_every_shipped_captioner_captions_the_test_pictures(capsys):
     """The guide's command, with however many captioners there are."""
-    shipped = [path.stem for path in sorted(FOLDER.glob("*.npz"))]
+    shipped = [name for name in RECIPES if (FOLDER / f"{name}.npz").is_file()]
     found = run(capsys, *shipped, "--images", "test", "--first", "3", "--n-top", "100")
     assert [each["image_id"] for each in found] == [
         str(number) for number in load_captions("test").image_ids[:3]

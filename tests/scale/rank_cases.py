@@ -126,6 +126,12 @@ def _cases() -> dict[str, Callable[[], RankCase]]:
         scores = [h * 10.0 ** (100 * (-1) ** model) for model, h in enumerate(histograms)]
         return RankCase(scores, kernels, mass=ws.Unbalanced(0.5, epsilon=1.0))
 
+    def zeros_of_one_model() -> RankCase:
+        histograms, kernels = joined_elsewhere()
+        histograms[1][2, :3] = 0
+        histograms[1] /= histograms[1].sum(axis=1, keepdims=True)
+        return RankCase(histograms, kernels, mass=DEAR)
+
     def one_sample() -> RankCase:
         histograms, kernels = make()
         return RankCase([h[0] for h in histograms], kernels)
@@ -163,11 +169,15 @@ def _cases() -> dict[str, Callable[[], RankCase]]:
         "walls, balanced": lambda: RankCase(*walls(), places=9),
         "walls, unbalanced": lambda: RankCase(*walls(), mass=DEAR),
         "walls of different ranks": lambda: RankCase(*joined_elsewhere(), places=9),
+        "zeros of one model": zeros_of_one_model,
         "diagonal, balanced": lambda: RankCase(
             list(same), [ws.DiagonalKernel(k) for k in diagonal]
         ),
         "diagonal, unbalanced": lambda: RankCase(
             list(same), [ws.DiagonalKernel(k) for k in diagonal], mass=DEAR
+        ),
+        "diagonal with a zero": lambda: RankCase(
+            list(same), [ws.DiagonalKernel(k) for k in (diagonal[0], np.arange(6.0))], mass=DEAR
         ),
         "diagonal on one rank": lambda: RankCase(
             list(same), [ws.IdentityKernel(6), np.exp(-3 * diagonal[:1].T * diagonal[:1])]

@@ -303,6 +303,27 @@ def test_vocabularies_that_differ_are_fused_as_the_solver_does(n_sweeps):
     np.testing.assert_allclose(np.exp(logs)[:, 1:], normalised(result.barycenter), atol=1e-5)
 
 
+@pytest.mark.parametrize("kind", [ws.DenseKernel, ws.LowRankKernel, "sparse"])
+def test_weights_by_word_go_with_every_kind_of_kernel(kind):
+    weights = np.full((3, 8), 1 / 3)
+    weights[:, 4] = [0.8, 0.1, 0.1]
+    factor = np.random.default_rng(3).uniform(0.1, 1, size=(8, 3))
+    table = factor @ factor.T
+    kernel = ws.SparseKernel(sp.csr_array(table)) if kind == "sparse" else ws.DenseKernel(table)
+    if kind is ws.LowRankKernel:
+        kernel = ws.LowRankKernel(factor)
+    options = {"max_iterations": 5, "tolerance": None}
+    logs, _ = first_step(FusedNextWord(models(), kernel=kernel, weights=weights, **options))
+    result = ws.solve_barycenter(
+        histograms(models()),
+        apart(ws.DenseKernel(table)),
+        weights=weights[:, 1:],
+        normalize=True,
+        **options,
+    )
+    np.testing.assert_allclose(np.exp(logs)[:, 1:], normalised(result.barycenter), atol=1e-5)
+
+
 def test_a_model_reads_the_most_similar_of_its_words():
     kernel = ws.LabelledKernel(
         ws.DenseKernel([[1.0, 0.9], [0.2, 0.1]]), ["cat", "dog"], ["cat", "lynx"], "by hand"

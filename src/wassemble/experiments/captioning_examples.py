@@ -43,7 +43,7 @@ class Config:
     width: int = 5
     n_samples: int = 5
     length_power: float = 1.0
-    max_words: int = 16
+    max_words: int = 14
     max_iterations: int = 5
     tolerance: float = 1e-3
     seed: int = 0
@@ -69,9 +69,10 @@ def run(config: Config, progress: Progress = None) -> Findings:
             tolerance=config.tolerance,
         )
 
-    glove = barycenter(glove_kernels()(config.glove_epsilon))
-    synonyms = barycenter(synonym_kernels()(config.synonym_epsilon))
     arithmetic = FusedNextWord(models, rule=arithmetic_mean)
+    words = arithmetic.vocabulary.words
+    glove = barycenter(glove_kernels(words)(config.glove_epsilon))
+    synonyms = barycenter(synonym_kernels(words)(config.synonym_epsilon))
     geometric = FusedNextWord(models, rule=geometric_mean)
     rules: dict[str, NextWordModel] = {
         **captioners,

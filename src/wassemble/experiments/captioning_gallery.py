@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from wassemble._threads import count_threads
 from wassemble.ensemble.learning.measure import Measure
 from wassemble.errors import MissingExtraError
 from wassemble.experiments.judging import Judge
-from wassemble.inputs.captions_data import load_caption_words, load_captions
+from wassemble.inputs.captions_data import CaptionsData, load_caption_words, load_captions
 from wassemble.inputs.datasets import find_data
 from wassemble.metrics import entropy
 from wassemble.metrics.captions import CaptionScore, meteor, spice, word_movers_distance
@@ -81,12 +82,11 @@ class Gallery:
     """
 
     def __init__(self, split: str, n_images: int, **search: Any) -> None:
-        data = load_captions(split)
+        data, self._cider = _read_split(split)
         self.image_ids = data.image_ids[:n_images]
         self.features = data.features[:n_images]
         self.references = data.captions[:n_images]
         self._search = search
-        self._cider = CiderD([[text.split() for text in texts] for texts in data.captions])
         _, self._vectors = load_caption_words()
 
     def caption(self, model: NextWordModel, **search: Any) -> Captioned:
@@ -116,6 +116,13 @@ class Gallery:
         """Of scores that are one number per image."""
         measure = Measure("mean", lambda scores, *_: float(scores.mean()), lambda scores, _: scores)
         return Judge(measure, np.zeros(len(self.features)), seed=seed)
+
+
+@cache
+def _read_split(split: str) -> tuple[CaptionsData, CiderD]:
+    """A split's images, and how rare the n-grams of their captions are."""
+    data = load_captions(split)
+    return data, CiderD([[text.split() for text in texts] for texts in data.captions])
 
 
 class _Watched:

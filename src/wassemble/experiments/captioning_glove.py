@@ -41,13 +41,13 @@ other vectors. SPICE is not computed where its parser is missing."""
 class Config(StudyConfig):
     """Knobs: epsilons of GloVe."""
 
-    epsilons: tuple[float, ...] = (0.075, 0.1, 0.125, 0.15, 0.2, 0.25, 0.4)
+    epsilons: tuple[float, ...] = (0.075, 0.1, 0.15, 0.2, 0.25, 0.4)
     far: float = 0.25
 
 
 def run(config: Config, progress: Progress = None) -> Findings:
     """The sweep on validation images, and the test tables."""
-    study = Study(config, glove_kernels(), progress)
+    study = Study(config, glove_kernels, progress)
     found = study.run()
     steps, simple = found.steps, found.simple
     return Findings(

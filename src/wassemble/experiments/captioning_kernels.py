@@ -17,18 +17,16 @@ KernelAt = Callable[[float], LabelledKernel]
 _STRENGTH = 0.5  # of a word's best synonym, at epsilon 1
 
 
-def glove_kernels(source: LabelSpace | None = None, target: LabelSpace | None = None) -> KernelAt:
-    """exp(-distance of unit vectors / epsilon), as in the paper; all caption words by default."""
-    words, vectors = load_caption_words()
-    rows = LabelSpace(words) if source is None else source
+def glove_kernels(source: LabelSpace, target: LabelSpace | None = None) -> KernelAt:
+    """exp(-distance of unit vectors / epsilon), as in the paper; words without one stay alone."""
+    _, vectors = load_caption_words()
     return lambda epsilon: kernel_from_word_vectors(
-        rows, target, embeddings=vectors, epsilon=epsilon, metric="euclidean", unit_norm=True
+        source, target, embeddings=vectors, epsilon=epsilon, metric="euclidean", unit_norm=True
     )
 
 
-def synonym_kernels() -> KernelAt:
+def synonym_kernels(words: LabelSpace) -> KernelAt:
     """1 for a word itself, (share of votes / 2) ** (1 / epsilon) for a synonym."""
-    words = LabelSpace(load_caption_words()[0])
     votes = count_votes(words)
     return lambda epsilon: kernel_from_synonyms(
         words, synonyms=votes, strength=_STRENGTH, epsilon=epsilon, symmetric=True

@@ -6,7 +6,7 @@ word; the barycenter knows through K which words are neighbours.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from operator import itemgetter
@@ -20,7 +20,6 @@ from wassemble.experiments.captioning_study import Rules
 from wassemble.experiments.captioning_tables import judged_table
 from wassemble.experiments.findings import Cell, Claim, Figure, Findings, Plot, Table
 from wassemble.experiments.records import Progress
-from wassemble.kernels import LabelledKernel
 from wassemble.solvers import arithmetic_mean, power_mean
 from wassemble.text.fused import FusedNextWord
 from wassemble.text.models import NextWordModel
@@ -62,7 +61,7 @@ class Config:
     n_test: int = 120
     width: int = 5
     length_power: float = 1.0
-    max_words: int = 16
+    max_words: int = 14
     max_iterations: int = 5
     tolerance: float = 1e-3
     seed: int = 0
@@ -82,7 +81,8 @@ def run(config: Config, progress: Progress = None) -> Findings:
     }
     validation = Gallery("val", config.n_validation, **search)
     test = Gallery("test", config.n_test, **search)
-    kernels = glove_kernels()
+    vocabulary = FusedNextWord(list(captioners.values())).vocabulary
+    kernels = glove_kernels(vocabulary.words)
     rules = _rules(config, kernels)
     by_size: dict[int, Rules] = {}
     n_done, n_all = 0, len(config.sizes) * sum(len(ways) + 1 for ways in rules.values())
@@ -96,10 +96,10 @@ def run(config: Config, progress: Progress = None) -> Findings:
         return found
 
     for size in config.sizes:
+        groups = word_groups(kernels(config.epsilons[0]), vocabulary, size)
         # Validation and test images have shuffles of their own.
         seen, held_out = (
-            _shuffled(captioners, kernels(config.epsilons[0]), size, [config.seed, size, side])
-            for side in (0, 1)
+            _shuffled(captioners, groups, [config.seed, size, side]) for side in (0, 1)
         )
         scores: dict[str, float] = {}
         by_size[size] = {}
@@ -145,13 +145,12 @@ def run(config: Config, progress: Progress = None) -> Findings:
 
 
 def _shuffled(
-    captioners: Mapping[str, NextWordModel], kernel: LabelledKernel, size: int, seed: list[int]
+    captioners: Mapping[str, NextWordModel], groups: Sequence[Sequence[int]], seed: list[int]
 ) -> dict[str, NextWordModel]:
-    found: dict[str, NextWordModel] = {}
-    for place, (name, model) in enumerate(captioners.items()):
-        groups = word_groups(kernel, model.vocabulary, size)
-        found[name] = ShuffledNextWord(model, groups, [*seed, place])
-    return found
+    return {
+        name: ShuffledNextWord(model, groups, [*seed, place])
+        for place, (name, model) in enumerate(captioners.items())
+    }
 
 
 def _rules(config: Config, kernels: KernelAt) -> dict[str, list[Way]]:

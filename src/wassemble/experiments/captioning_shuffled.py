@@ -17,20 +17,24 @@ __all__ = ["ShuffledNextWord", "word_groups"]
 
 
 def word_groups(kernel: LabelledKernel, vocabulary: Vocabulary, size: int) -> list[list[int]]:
-    """Groups of two to ``size`` words that are neighbours by ``kernel``, as numbers.
+    """Groups of two to ``size`` words of a vocabulary that are neighbours, as numbers.
 
     Special words, digits and words without a neighbour are in none.
+
+    Parameters
+    ----------
+    kernel : LabelledKernel
+        Between the words of the vocabulary.
     """
     similar = label_similarity(kernel)
     stays = [
-        i for i, word in enumerate(kernel.target) if word not in vocabulary or not has_letters(word)
+        place
+        for place, word in enumerate(kernel.target)
+        if word in vocabulary.special or not has_letters(word)
     ]
     similar[stays] = 0
     similar[:, stays] = 0
-    groups = group_labels(similar, size)
-    return [
-        [vocabulary.index(kernel.target[i]) for i in group] for group in groups if len(group) > 1
-    ]
+    return [group for group in group_labels(similar, size) if len(group) > 1]
 
 
 class ShuffledNextWord:

@@ -5,6 +5,7 @@ What the experiments on GloVe and on synonyms share.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -13,6 +14,7 @@ from wassemble.experiments.captioning_gallery import FIVE, Captioned, Gallery, r
 from wassemble.experiments.captioning_kernels import KernelAt
 from wassemble.experiments.records import Progress
 from wassemble.kernels import distance_to_identity
+from wassemble.labels import LabelSpace
 from wassemble.solvers import power_mean
 from wassemble.text.fused import FusedNextWord
 from wassemble.text.models import NextWordModel
@@ -49,12 +51,12 @@ class StudyConfig:
     far: float
     captioners: tuple[str, ...] = FIVE
     orders: tuple[float, ...] = (0.25, 0.5, 2.0)
-    n_validation: int = 100
-    n_test: int = 300
+    n_validation: int = 75
+    n_test: int = 250
     width: int = 5
     n_samples: int = 5
     length_power: float = 1.0
-    max_words: int = 16
+    max_words: int = 14
     max_iterations: int = 5
     tolerance: float = 1e-3
     seed: int = 0
@@ -101,13 +103,20 @@ class Study:
 
     Parameters
     ----------
-    kernel_at : callable
-        From epsilon to a kernel between words.
+    kernels : callable
+        From words to their kernels.
     """
 
-    def __init__(self, config: StudyConfig, kernel_at: KernelAt, progress: Progress = None) -> None:
-        self.config, self._kernel_at = config, kernel_at
+    def __init__(
+        self,
+        config: StudyConfig,
+        kernels: Callable[[LabelSpace], KernelAt],
+        progress: Progress = None,
+    ) -> None:
+        self.config = config
         self.models = read_captioners(config.captioners)
+        self.vocabulary = FusedNextWord(list(self.models.values())).vocabulary
+        self.kernel_at = kernels(self.vocabulary.words)
         search = {
             "width": config.width,
             "length_power": config.length_power,
@@ -144,7 +153,7 @@ class Study:
         config = self.config
         return _TEXT.format(
             names=f"{len(self.models)} LSTM captioners with attention ({', '.join(self.models)})",
-            n_words=self.n_words,
+            n_words=len(self.vocabulary),
             sweeps=config.max_iterations,
             tolerance=config.tolerance,
             width=config.width,
@@ -153,16 +162,11 @@ class Study:
             n_test=len(self.test.references),
         )
 
-    @property
-    def n_words(self) -> int:
-        """Words of the consensus."""
-        return len(self.mean(1).vocabulary)
-
     def barycenter(self, epsilon: float) -> FusedNextWord:
         """All captioners fused through the kernel at ``epsilon``."""
         return FusedNextWord(
             list(self.models.values()),
-            kernel=self._kernel_at(epsilon),
+            kernel=self.kernel_at(epsilon),
             max_iterations=self.config.max_iterations,
             tolerance=self.config.tolerance,
         )
@@ -171,7 +175,7 @@ class Study:
         """A power mean, of what each captioner sends through the kernel if there is one."""
         return FusedNextWord(
             list(self.models.values()),
-            kernel=None if epsilon is None else self._kernel_at(epsilon),
+            kernel=None if epsilon is None else self.kernel_at(epsilon),
             rule=partial(power_mean, order=order),
         )
 

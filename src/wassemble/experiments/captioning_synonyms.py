@@ -44,12 +44,11 @@ class Config(StudyConfig):
 
 def run(config: Config, progress: Progress = None) -> Findings:
     """The sweep on validation images, and the test tables."""
-    kernels = synonym_kernels()
-    study = Study(config, kernels, progress)
+    study = Study(config, synonym_kernels, progress)
     found = study.run()
     steps, simple = found.steps, found.simple
-    kernel = kernels(config.far).kernel
-    n_alone = int((np.asarray(kernel.row_sums) == 1).sum())
+    joined = np.asarray(study.kernel_at(config.far).kernel.row_sums) > 1
+    n_alone = int((~joined).sum()) - len(study.vocabulary.special)
     text = _TEXT.format(n_alone=n_alone, far=config.far)
     return Findings(
         text=f"{study.describe()} {text}",
@@ -68,7 +67,7 @@ def run(config: Config, progress: Progress = None) -> Findings:
 
 def _diffuses_less(config: Config, found: Found) -> Claim:
     """Beside GloVe as far from the identity, a randomised search keeps more."""
-    glove = Study(config, glove_kernels())
+    glove = Study(config, glove_kernels)
     fused = glove.barycenter(config.glove_epsilon)
     distance = float(distance_to_identity(fused.fusion.sets.kernels[0]))
     other = glove.caption(glove.validation, fused, "randomised")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
@@ -28,7 +29,7 @@ histogram has {uniform:.2f}. WMD is exp(-distance): the higher, the closer in me
 def study_tables(study: Study, found: Found, *, paper: PaperFigures | None = None) -> list[Table]:
     """The sweep on validation images, and every rule on test images."""
     return [
-        _sweep_table(found.steps, found.simple, n_words=study.n_words),
+        _sweep_table(found.steps, found.simple, n_words=len(study.vocabulary)),
         *(
             judged_table(
                 f"Test images, {search} search",
@@ -112,7 +113,7 @@ def judged_table(
 ) -> Table:
     """Every rule on test images, with more columns where there are.
 
-    The paper's figures are found by a rule's first words.
+    The paper's figures are found by a rule's name without what is in brackets.
     """
     judge, more = gallery.judge(seed), extra or {}
     by_java, missing = java_scores(rules, gallery.references)
@@ -125,7 +126,7 @@ def judged_table(
         cells.append(vocabulary_size(found.texts))
         cells += [column[name] for column in more.values()]
         if paper is not None:
-            key = name.split(" (")[0]
+            key = re.sub(r" \(.*?\)", "", name)
             cells += [paper.get(key, column) for column in ("CIDEr", "entropy", "WMD")]
         rows.append(cells)
     columns = ["rule", "CIDEr", "gain in CIDEr", *by_java, "WMD", "entropy"]

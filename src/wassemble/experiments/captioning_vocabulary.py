@@ -55,7 +55,7 @@ class Config:
     n_test: int = 400
     width: int = 5
     length_power: float = 1.0
-    max_words: int = 16
+    max_words: int = 14
     max_iterations: int = 5
     tolerance: float = 1e-3
     seed: int = 0
@@ -132,12 +132,12 @@ def _simple_rules(
     """Rules without a knob, on the models' own words."""
     models = list(captioners.values())
 
-    def ignoring_silence(images: Any, *, weights: Any) -> Any:
+    def counting_silence(images: Any, *, weights: Any) -> Any:
         return arithmetic_mean(images)
 
     return {
         **captioners,
-        "arithmetic mean, silence is a no": FusedNextWord(models, rule=ignoring_silence),
+        "arithmetic mean, silence is a no": FusedNextWord(models, rule=counting_silence),
         _ARITHMETIC: FusedNextWord(models, rule=arithmetic_mean),
         _GEOMETRIC: FusedNextWord(models, rule=partial(power_mean, order=0)),
         "barycenter, by name alone": _barycenter(models, None, config),

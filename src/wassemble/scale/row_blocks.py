@@ -49,7 +49,7 @@ class RowBlockKernel(Kernel):
             block = as_kernel(block)
             if block.n_samples is not None or block.is_diagonal:
                 fail(f"a block of rows must be a dense, sparse or low-rank kernel; got {block}.")
-        sizes = ranks.gather(np.array([block.shape[1], np.dtype(str(block.dtype)).itemsize]))
+        sizes = ranks.gather(np.array([block.shape[1], block.dtype.itemsize]))
         if (sizes != sizes[0]).any():
             fail(
                 "the blocks of a kernel must have the same target labels (columns) and one"
@@ -100,9 +100,9 @@ class RowBlockKernel(Kernel):
 
     @cached_property
     def T(self) -> RowBlockKernel:
-        transpose = self._with(self._block.T, is_transpose=not self._is_transpose)
-        transpose.__dict__["T"] = self
-        return transpose
+        # No way back to this object: in a cycle the group would live on until Python ends,
+        # and its threads would abort the process.
+        return self._with(self._block.T, is_transpose=not self._is_transpose)
 
     def apply(self, v: Array) -> Array:
         image = self._block.apply(v)

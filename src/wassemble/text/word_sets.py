@@ -11,9 +11,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from wassemble._checks import fail
-from wassemble.kernels import DenseKernel, Kernel, SparseKernel
+from wassemble.kernels import DenseKernel, Kernel, LowRankKernel, SparseKernel
 from wassemble.kernels.base import connect
-from wassemble.kernels.parts import select_labels, stored_entries
+from wassemble.kernels.parts import factors, select_labels, stored_entries
 from wassemble.solvers.means import check_weights
 from wassemble.text.vocabulary import Vocabulary
 from wassemble.text.word_kernels import lone_words, matched_words, nearest_words, word_kernel
@@ -224,6 +224,13 @@ def _with_rest(kernel: Kernel) -> Kernel:
     stored = stored_entries(kernel)
     if stored is not None:
         return SparseKernel(sp.block_diag([stored, np.ones((1, 1), kernel.dtype)]))
-    table = np.pad(np.asarray(kernel.to_dense()), ((0, 1), (0, 1)))
-    table[-1, -1] = 1
-    return DenseKernel(table)
+    if isinstance(kernel, LowRankKernel):
+        return LowRankKernel(*(_with_corner(factor) for factor in factors(kernel)))
+    return DenseKernel(_with_corner(np.asarray(kernel.to_dense())))
+
+
+def _with_corner(table: np.ndarray) -> np.ndarray:
+    """One more row and column, with a 1 where they meet."""
+    wide = np.pad(table, ((0, 1), (0, 1)))
+    wide[-1, -1] = 1
+    return wide
