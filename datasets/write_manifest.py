@@ -162,7 +162,7 @@ def main() -> None:
     entries = []
     for path in sorted(FOLDER.rglob("*")):
         name = path.relative_to(FOLDER).as_posix()
-        if not path.is_file() or "/" not in name or name.startswith("."):
+        if not path.is_file() or "/" not in name or name.startswith(".") or ".checkpoint." in name:
             continue
         what, origin, licence = FILES[name]
         data = path.read_bytes()

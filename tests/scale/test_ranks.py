@@ -40,11 +40,11 @@ def start(*arguments, **options):
 
 def end(process, seconds=SECONDS):
     """Exit code and standard error; nothing is left behind."""
-    try:
-        _, talk = process.communicate(timeout=seconds)
-    finally:
-        process.terminate()  # torchrun passes it on to its ranks
-        process.wait()
+    with process:
+        try:
+            _, talk = process.communicate(timeout=seconds)
+        finally:
+            process.terminate()  # torchrun passes it on to its ranks
     return process.returncode, talk
 
 
@@ -240,8 +240,8 @@ def test_when_a_rank_is_killed_the_others_end_with_one_clear_error(files):
         assert time.monotonic() - killed < 30
     finally:
         for machine in machines:
-            machine.terminate()
-            machine.communicate()
+            with machine:
+                machine.terminate()
     assert code != 0
     assert talk.count("error: rank 0: the exchange with the other ranks broke off") == 1
     assert not (folder / "fused.npz").exists()

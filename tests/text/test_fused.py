@@ -225,13 +225,41 @@ def test_top_words_are_the_likeliest_of_any_model_and_the_rest_is_reported():
         dropped.append(max(1 - h[row, top].sum() for h in every))
     assert fused.account.most_dropped == pytest.approx(max(dropped), abs=1e-6)
     assert fused.account.mean_dropped == pytest.approx(np.mean(dropped), abs=1e-6)
-    np.testing.assert_allclose(np.exp(logs).sum(axis=1), 1, rtol=1e-5)
+    assert (np.exp(logs).sum(axis=1) < 1).all()  # the others keep their share
+
+
+MANY = ["<end>", *(f"word{chr(97 + i)}" for i in range(12))]
+
+
+@pytest.mark.parametrize("rule", [ws.arithmetic_mean, ws.geometric_mean, ws.solve_barycenter])
+def test_truncation_changes_no_word_that_keeps_to_itself(rule):
+    parts = [TableModel(MANY, seed=seed) for seed in range(3)]
+    whole, _ = first_step(FusedNextWord(parts, rule=rule))
+    cut, _ = first_step(FusedNextWord(parts, rule=rule, n_top=5))
+    is_said = cut > -np.inf
+    assert (is_said.sum(axis=1) == 5).all()
+    np.testing.assert_allclose(cut[is_said], whole[is_said], rtol=1e-5)
+
+
+@pytest.mark.parametrize("is_sparse", [False, True])
+def test_others_count_as_one_word_that_is_as_similar_as_all_of_them(is_sparse):
+    """Where all words are alike the first sweep says the same as without truncation."""
+    parts = [TableModel(MANY, seed=seed) for seed in range(3)]
+    table = np.full((13, 13), 0.3) + 0.7 * np.eye(13)
+    kernel = ws.SparseKernel(sp.csr_array(table)) if is_sparse else ws.DenseKernel(table)
+    options = {"kernel": kernel, "max_iterations": 1, "tolerance": None}
+    whole, _ = first_step(FusedNextWord(parts, **options))
+    cut, _ = first_step(FusedNextWord(parts, n_top=5, **options))
+    for before, after in zip(whole, cut, strict=True):
+        joined = np.flatnonzero(after[1:] > -np.inf) + 1
+        change = after[joined] - before[joined]
+        np.testing.assert_allclose(change, change[0], atol=1e-5)
+        assert abs(change[0]) < 0.2
 
 
 def test_top_words_of_a_dense_kernel_converge_where_neighbours_alone_cannot():
     """Mass that may only step to a neighbour does not reach what another model is sure of."""
-    words = ["<end>", *(f"word{chr(97 + i)}" for i in range(12))]
-    parts = [TableModel(words, seed=seed, sharpness=4.0) for seed in range(3)]
+    parts = [TableModel(MANY, seed=seed, sharpness=4.0) for seed in range(3)]
     steps = np.abs(np.subtract.outer(np.arange(13), np.arange(13)))
     near = ws.SparseKernel(sp.csr_array(np.where(steps <= 1, np.exp(-steps), 0)))
     dense = ws.DenseKernel(np.exp(-steps.astype(float)))

@@ -65,7 +65,7 @@ _SHOWN: Any = {"show_default": True}
     "--n-top",
     type=click.IntRange(min=0),
     default=500,
-    help="Only so many likely words take part; 0: all.",
+    help="Only so many likely words take part, all others as one; 0: all.",
     **_SHOWN,
 )
 @click.option("--beam", type=int, default=5, help="Unfinished captions kept.", **_SHOWN)
@@ -110,8 +110,8 @@ def generate(captioners: tuple[str, ...], out: Path | None, quiet: bool, **value
         write_whole(out, "\n".join(lines) + "\n")
     account = fused.account
     told = f"{len(lines)} pictures captioned by {', '.join(models)}; {account.n_rows} words fused"
-    if account.most_dropped > 1e-4:
-        told += f", {account.mean_dropped:.2%} of mass dropped on average"
+    if values["n_top"]:
+        told += f", {account.mean_dropped:.1%} of mass on words beyond the top {values['n_top']}"
     if values["tolerance"] is not None:
         told += f", {account.n_converged / max(account.n_rows, 1):.1%} converged"
     talk(told, quiet=quiet)

@@ -40,7 +40,7 @@ class StepAccount:
     n_sweeps : int
         Sweeps of all rows.
     most_dropped : float
-        Largest share of a model's mass that ``n_top`` left out of a row.
+        Largest share of a model's mass on words that ``n_top`` left out of a row.
     """
 
     n_rows: int = 0
@@ -92,7 +92,8 @@ class FusedNextWord:
         As in `solve_barycenter`. A word is chosen by its rank: less than there will do.
     n_top : int, optional
         Only this many words take part in a step: those that some model finds most likely
-        for some unfinished sentence of an item. `account` says what that dropped.
+        for some unfinished sentence of an item; all others count as one. Best with a dense
+        kernel. `account` says how much mass the others had.
     warm_start : bool
         Start each step from the scalings of the last. It changes no converged answer and
         needs a tolerance. The next word has little in common with the last: measure whether

@@ -1,8 +1,8 @@
 """Next-word histograms of several models into one: arrays in, arrays out, no states.
 
 Words that are never generated take no part. With ``n_top``, only words that some model
-finds likely do; the rows that belong to one item of the context share them, so that no
-sentence depends on what else is in the batch.
+finds likely do, and all others count as one; the rows that belong to one item of the context
+share them, so that no sentence depends on what else is in the batch.
 """
 
 from __future__ import annotations
@@ -25,9 +25,13 @@ from wassemble.solvers import (
 )
 from wassemble.solvers.barycenter import solve
 from wassemble.text.word_masses import Posed, pose_balanced
-from wassemble.text.word_sets import WordPart, WordSet, WordSets
+from wassemble.text.word_parts import WordPart
+from wassemble.text.word_sets import WordSet, WordSets
 
 __all__ = ["FusedWords", "Rule", "WordFusion"]
+
+# Mass of gathered words where there is nearly none: less could be rounding.
+_LEAST = 1e-7
 
 
 @dataclass(frozen=True)
@@ -53,7 +57,8 @@ class FusedWords:
     Attributes
     ----------
     log_probabilities : float32 array of shape (n_rows, n_words)
-        -inf for words that took no part. Rows are divided by their mass.
+        -inf for words that took no part. Rows are divided by their mass, with that of all
+        words that took no part where they count as one.
     dropped_mass : array of shape (n_rows,)
         Share of its mass on words that took no part, of the model hit hardest.
     n_iterations : int array of shape (n_rows,)
@@ -131,8 +136,11 @@ class WordFusion:
             mass = np.sum([answer.p.sum(axis=1, keepdims=True) for answer in answers], axis=0)
             _check_mass(mass)
             for answer in answers:
-                logs = log_of(answer.p) - np.log(mass)
-                found.log_probabilities[rows[:, None], answer.part.target] = logs
+                target = answer.part.target
+                logs = log_of(answer.p[:, : len(target)]) - np.log(mass)
+                if words.is_said is not None:
+                    logs[:, ~words.is_said[target]] = -np.inf
+                found.log_probabilities[rows[:, None], target] = logs
         return found
 
     def solve_row(
@@ -167,17 +175,16 @@ class WordFusion:
             return
         for item in np.unique(items):
             rows = np.flatnonzero(items == item)
-            yield rows, self.sets.top([histogram[rows] for histogram in histograms], self.n_top)
+            some = [histogram[rows] for histogram in histograms]
+            # Debiasing needs a symmetric kernel: one word for all others would not leave it so.
+            yield rows, self.sets.top(some, self.n_top, gather=not self.rule.debias)
 
     def _cut(
         self, histograms: list[np.ndarray], words: WordSet
     ) -> tuple[list[list[np.ndarray]], np.ndarray]:
         """For each part each model's histograms of its words, and the largest share left out."""
         own = [
-            [
-                np.take(histograms[model], source, axis=1)
-                for model, source in zip(part.models, part.sources, strict=True)
-            ]
+            [_with_gathered(histograms[model], part, i) for i, model in enumerate(part.models)]
             for part in words.parts
         ]
         totals = [np.zeros((len(histogram), 1), histogram.dtype) for histogram in histograms]
@@ -188,7 +195,11 @@ class WordFusion:
             for part, some in zip(words.parts, own, strict=True):
                 for model, histogram in zip(part.models, some, strict=True):
                     np.divide(histogram, totals[model], out=histogram)
-        return own, np.max([1 - total[:, 0] for total in totals], axis=0)
+        taken = [
+            np.take(histogram, source, axis=1).sum(axis=1)
+            for histogram, source in zip(histograms, words.sources, strict=True)
+        ]
+        return own, np.max([1 - mass for mass in taken], axis=0)
 
     def _solve(
         self,
@@ -217,7 +228,7 @@ class WordFusion:
             initial=None if log_v is None else _Scalings(posed.widen(log_v)),  # type: ignore[arg-type]
         )
         result = solve(problem, keep_scalings=keep_scalings)
-        p = np.asarray(result.barycenters)[:, : len(part.target)]
+        p = np.asarray(result.barycenters)[:, : part.kernels[0].shape[1]]
         return _Answer(part, own, p * posed.factor, result)
 
 
@@ -227,7 +238,7 @@ class _Answer:
 
     part: WordPart
     histograms: list[np.ndarray]
-    p: np.ndarray
+    p: np.ndarray  # at the end, where others are gathered, their one word
     result: BarycenterResult | None = None  # none where a formula gave it
 
     @property
@@ -244,7 +255,7 @@ class _Answer:
 
     def mass_sent(self, place: int) -> list[np.ndarray]:
         """What each model's words sent to a word of the consensus, in the first row."""
-        sizes = [len(source) for source in self.part.sources]
+        sizes = [len(source) for source in self.part.sources]  # without what is gathered
         if self.result is not None:
             sent = self.result.mass_sent(place)
             return [np.asarray(mass)[:size] for mass, size in zip(sent, sizes, strict=True)]
@@ -265,6 +276,16 @@ class _Scalings:
 
     def log_scalings(self) -> np.ndarray:
         return self.log_v
+
+
+def _with_gathered(histogram: np.ndarray, part: WordPart, index: int) -> np.ndarray:
+    """A model's histogram of its words in a part, the mass of those gathered into one last."""
+    own = np.take(histogram, part.sources[index], axis=1)
+    if part.gathered is None:
+        return own
+    whole = np.take(histogram, part.gathered[index], axis=1).sum(axis=1, keepdims=True)
+    others = np.maximum(whole - own.sum(axis=1, keepdims=True), _LEAST)
+    return np.hstack([own, others])
 
 
 def _mean_of_images(

@@ -8,7 +8,7 @@ import numpy as np
 
 from wassemble.kernels import Kernel
 from wassemble.solvers import geometric_mean
-from wassemble.text.word_sets import WordPart
+from wassemble.text.word_parts import WordPart
 
 __all__ = ["Posed", "pose_balanced"]
 
@@ -24,11 +24,10 @@ class Posed:
     kernels: list[Kernel]
     weights: np.ndarray
     factor: np.ndarray | float = 1.0
-    has_rest: bool = False
 
     def widen(self, log_v: np.ndarray) -> np.ndarray:
-        """Scalings with one for the rest, if there is one."""
-        return np.pad(log_v, ((0, 0), (0, 0), (0, 1))) if self.has_rest else log_v
+        """Scalings with those of what is no word of its own, if there is any."""
+        return np.pad(log_v, ((0, 0), (0, 0), (0, self.kernels[0].shape[1] - log_v.shape[2])))
 
 
 def pose_balanced(histograms: list[np.ndarray], part: WordPart) -> Posed:
@@ -79,4 +78,4 @@ def _with_rest(histograms: list[np.ndarray], part: WordPart) -> Posed:
         wide.append(whole / whole.sum(axis=1, keepdims=True))
     equal = np.full((len(histograms), 1), 1 / len(histograms))
     weights = np.hstack([part.weights, equal])
-    return Posed(wide, part.kernels_with_rest, weights, has_rest=True)
+    return Posed(wide, part.kernels_with_rest, weights)

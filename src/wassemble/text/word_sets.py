@@ -4,74 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from wassemble._checks import fail
-from wassemble.kernels import DenseKernel, Kernel, LowRankKernel, SparseKernel
-from wassemble.kernels.base import connect
-from wassemble.kernels.parts import factors, select_labels, stored_entries
+from wassemble.kernels import Kernel
+from wassemble.kernels.parts import select_labels
 from wassemble.solvers.means import check_weights
 from wassemble.text.vocabulary import Vocabulary
+from wassemble.text.word_cuts import gather_others
 from wassemble.text.word_kernels import lone_words, matched_words, nearest_words, word_kernel
+from wassemble.text.word_parts import WordPart
 
-__all__ = ["WordPart", "WordSet", "WordSets"]
-
-
-@dataclass(frozen=True)
-class WordPart:
-    """Words between which mass may move, and what joins them; it moves nowhere else."""
-
-    models: list[int]  # those that have words here; what follows is in their order
-    sources: list[np.ndarray]  # places of each model's words
-    target: np.ndarray  # places of the consensus' words
-    kernels: list[Kernel]
-    weights: np.ndarray  # (n_models,) or (n_models, n_target)
-    is_alone: bool  # nothing joins a word of the consensus to another one
-
-    @cached_property
-    def n_components(self) -> int:
-        """Into how many components the kernels divide the words."""
-        return int(self._target_components.max()) + 1
-
-    @cached_property
-    def components(self) -> list[np.ndarray]:
-        """The component that each model's words belong to, by number."""
-        by_kernel = {}
-        for kernel in self.kernels:
-            if id(kernel) not in by_kernel:
-                links = kernel.links()
-                parts = np.empty(kernel.shape[0], dtype=np.int64)
-                parts[links.row] = self._target_components[links.col]
-                by_kernel[id(kernel)] = parts
-        return [by_kernel[id(kernel)] for kernel in self.kernels]
-
-    @cached_property
-    def members(self) -> list[sp.csr_array]:
-        """1 where a model's word belongs to a component: sums over components as products."""
-        by_part = {}
-        for parts in self.components:
-            if id(parts) not in by_part:
-                entries = (np.ones(len(parts), np.float32), (np.arange(len(parts)), parts))
-                shape = (len(parts), self.n_components)
-                by_part[id(parts)] = sp.csr_array(entries, shape=shape)
-        return [by_part[id(parts)] for parts in self.components]
-
-    @cached_property
-    def kernels_with_rest(self) -> list[Kernel]:
-        """The kernels with one more word at the end, similar to itself alone."""
-        wide = {id(kernel): _with_rest(kernel) for kernel in self.kernels}
-        return [wide[id(kernel)] for kernel in self.kernels]
-
-    @cached_property
-    def _target_components(self) -> np.ndarray:
-        distinct = {id(kernel): kernel for kernel in self.kernels}
-        if not any(kernel.entries.has_zeros for kernel in distinct.values()):
-            return np.zeros(len(self.target), dtype=np.int64)
-        return connect([kernel.links() for kernel in distinct.values()])
+__all__ = ["WordSet", "WordSets"]
 
 
 @dataclass(frozen=True)
@@ -83,6 +29,8 @@ class WordSet:
     """
 
     parts: list[WordPart]
+    sources: list[np.ndarray]  # places of each model's words that take part
+    is_said: np.ndarray | None = None  # by word of the consensus; all words of the parts if None
 
 
 class WordSets:
@@ -115,10 +63,11 @@ class WordSets:
         self.generated = _generated(target)
         self.whole = self._cut(self.generated)
 
-    def top(self, histograms: Sequence[np.ndarray], n_top: int) -> WordSet:
+    def top(self, histograms: Sequence[np.ndarray], n_top: int, *, gather: bool) -> WordSet:
         """The words that some model finds most likely in some row, ``n_top`` of them.
 
-        A model's word counts for the word of the consensus that it comes to first.
+        A model's word counts for the word of the consensus that it comes to first. With
+        ``gather`` all others are one word more where mass may move; else they are left out.
         """
         best = np.zeros(len(self.target), dtype=np.float32)
         for histogram, home in zip(histograms, self._homes, strict=True):
@@ -129,7 +78,28 @@ class WordSets:
                 arrives = home >= 0
                 np.maximum.at(best, home[arrives], likely[arrives])
         top = np.argpartition(best[self.generated], -n_top)[-n_top:]
-        return self._cut(self.generated[np.sort(top)])
+        target = self.generated[np.sort(top)]
+        return self._gather(target) if gather else self._cut(target)
+
+    def _gather(self, target: np.ndarray) -> WordSet:
+        """These words of the consensus, the others as one; words alone cost nothing to keep."""
+        sources = self._sources(target)
+        is_said = np.zeros(len(self.target), dtype=bool)
+        is_said[target] = True
+        parts = []
+        for part in self.whole.parts:
+            kept = np.flatnonzero(is_said[part.target])
+            if part.is_alone or len(kept) == len(part.target):
+                parts.append(part)
+                continue
+            own = [
+                np.flatnonzero(np.isin(places, sources[model], assume_unique=True))
+                if not self._same_words
+                else kept
+                for model, places in zip(part.models, part.sources, strict=True)
+            ]
+            parts.append(gather_others(part, own, kept))
+        return WordSet(parts, sources, is_said)
 
     def _read_alone(self) -> None:
         """Which words nothing joins to another: of the consensus, and of each model."""
@@ -141,16 +111,19 @@ class WordSets:
 
     def _cut(self, target: np.ndarray) -> WordSet:
         """These words of the consensus, and each model's words that come to them first."""
-        taken = np.zeros(len(self.target) + 1, dtype=bool)  # the last place is nowhere, -1
-        taken[target] = True
-        sources = [
-            target if self._same_words else np.flatnonzero(taken[home]) for home in self._homes
-        ]
+        sources = self._sources(target)
         if not all(len(source) for source in sources):
             fail("every model must have a word that the consensus can use; one has none.")
         is_alone = self._is_alone[target]
         both = ((True, target[is_alone]), (False, target[~is_alone]))
-        return WordSet([self._part(sources, own, is_alone=a) for a, own in both if len(own)])
+        parts = [self._part(sources, own, is_alone=a) for a, own in both if len(own)]
+        return WordSet(parts, sources)
+
+    def _sources(self, target: np.ndarray) -> list[np.ndarray]:
+        """Each model's words that come to these words of the consensus first."""
+        taken = np.zeros(len(self.target) + 1, dtype=bool)  # the last place is nowhere, -1
+        taken[target] = True
+        return [target if self._same_words else np.flatnonzero(taken[home]) for home in self._homes]
 
     def _part(self, sources: list[np.ndarray], target: np.ndarray, *, is_alone: bool) -> WordPart:
         own = [
@@ -218,19 +191,3 @@ def _say(weights: np.ndarray, kernels: list[Kernel]) -> np.ndarray:
     # A word that no model with a weight can reach gets no mass, whatever the weights.
     each = np.where(each.sum(axis=0) > 0, each, 1 / len(kernels))
     return each / each.sum(axis=0)
-
-
-def _with_rest(kernel: Kernel) -> Kernel:
-    stored = stored_entries(kernel)
-    if stored is not None:
-        return SparseKernel(sp.block_diag([stored, np.ones((1, 1), kernel.dtype)]))
-    if isinstance(kernel, LowRankKernel):
-        return LowRankKernel(*(_with_corner(factor) for factor in factors(kernel)))
-    return DenseKernel(_with_corner(np.asarray(kernel.to_dense())))
-
-
-def _with_corner(table: np.ndarray) -> np.ndarray:
-    """One more row and column, with a 1 where they meet."""
-    wide = np.pad(table, ((0, 1), (0, 1)))
-    wide[-1, -1] = 1
-    return wide
