@@ -113,8 +113,8 @@ def solve_barycenter_distributed(
         return _shared(_solve(share, ranks, options, n_threads))
     result = None
     if share.votes:
-        with ranks.subset(np.flatnonzero(voting).tolist()) as voters:
-            result = _solve(share, voters, options, n_threads)
+        voters = ranks.subset(np.flatnonzero(voting).tolist())
+        result = _solve(share, voters, options, n_threads)
     return _spread(result, ranks, int(np.argmax(voting)))
 
 

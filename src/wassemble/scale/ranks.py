@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -14,6 +15,12 @@ from wassemble._extras import load_extra
 from wassemble.errors import WassembleError
 
 __all__ = ["RankError", "Ranks"]
+
+
+# Groups made of a group, by their members, for as long as it lives. They are never made twice:
+# torch would give the second the first one's name, and its ranks would look for each other at
+# the addresses of the first.
+_subsets: WeakKeyDictionary[Any, dict[tuple[int, ...], Any]] = WeakKeyDictionary()
 
 
 class RankError(WassembleError, RuntimeError):
@@ -82,15 +89,13 @@ class Ranks:
         if self.largest(np.zeros(1))[0]:
             raise RankError("another rank refused its share; its own message says why.")
 
-    @contextmanager
-    def subset(self, members: Sequence[int]) -> Iterator[Ranks]:
+    def subset(self, members: Sequence[int]) -> Ranks:
         """Only the ranks ``members``, by their number here; for them alone to call."""
-        places = [self._dist.get_global_rank(self._group, member) for member in members]
-        group = self._dist.new_group(places, use_local_synchronization=True)
-        try:
-            yield Ranks(group)
-        finally:
-            self._dist.destroy_process_group(group)
+        known = _subsets.setdefault(self._group, {})
+        places = tuple(self._dist.get_global_rank(self._group, member) for member in members)
+        if places not in known:
+            known[places] = self._dist.new_group(list(places), use_local_synchronization=True)
+        return Ranks(known[places])
 
     def to_tensor(self, values: np.ndarray) -> Array:
         """A tensor on the device of the group."""
