@@ -100,6 +100,7 @@ def make_mistakes() -> dict[str, str]:
         "some weights": lambda: solve_barycenter_distributed(
             *flat, weights=None if rank else [0.5]
         ),
+        "some votes": lambda: solve_barycenter_distributed(*flat, weights=[0.6 * (rank == 1)]),
         "no votes": lambda: solve_barycenter_distributed(*flat, weights=[0.0]),
         "order": lambda: solve_in_another_order(histograms, kernels),
         "sweeps": lambda: solve_barycenter_distributed(*flat, max_iterations=5 + rank),

@@ -127,6 +127,7 @@ def test_a_poor_guess_of_the_mean_is_not_used(rng):
         ("types", "same bytes per number; got 8, 4"),
         ("weights", "`weights` must sum to 1"),
         ("some weights", "on every rank or on none; got none on ranks .1"),
+        ("some votes", "`weights` must sum to 1 over the models; got 0.6"),
         ("no votes", "a model of weight above 0; got none"),
         ("order", "in the order in which they were made"),
         ("sweeps", "same max_iterations; got 5, 6"),

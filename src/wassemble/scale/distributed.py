@@ -88,7 +88,7 @@ def solve_barycenter_distributed(
     mass, max_iterations, tolerance, normalize, n_threads
         As in `solve_barycenter`.
     group : torch.distributed.ProcessGroup, optional
-        The default group if not given.
+        The default group if not given. In a group of your own each rank must have a vote.
 
     Returns
     -------
@@ -111,10 +111,9 @@ def solve_barycenter_distributed(
     }
     if voting.all():
         return _shared(_solve(share, ranks, options, n_threads))
-    result = None
-    if share.votes:
-        voters = ranks.subset(np.flatnonzero(voting).tolist())
-        result = _solve(share, voters, options, n_threads)
+    voters = ranks.subset(np.flatnonzero(voting).tolist())
+    with ranks.together():  # those without a vote wait here
+        result = None if voters is None else _solve(share, voters, options, n_threads)
     return _spread(result, ranks, int(np.argmax(voting)))
 
 

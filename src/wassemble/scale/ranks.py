@@ -17,9 +17,7 @@ from wassemble.errors import WassembleError
 __all__ = ["RankError", "Ranks"]
 
 
-# Groups made of a group, by their members, for as long as it lives. They are never made twice:
-# torch would give the second the first one's name, and its ranks would look for each other at
-# the addresses of the first.
+# Groups made of the default group, by their members, for as long as it lives.
 _subsets: WeakKeyDictionary[Any, dict[tuple[int, ...], Any]] = WeakKeyDictionary()
 
 
@@ -78,8 +76,8 @@ class Ranks:
     def together(self) -> Iterator[None]:
         """Ranks leave the block together: if one fails in it, the others fail after it.
 
-        Nothing may be exchanged inside. Without this, ranks would wait for one that has
-        refused its input.
+        Nothing may be exchanged in this group inside. Without this, ranks would wait for one
+        that has refused its input.
         """
         try:
             yield
@@ -89,13 +87,18 @@ class Ranks:
         if self.largest(np.zeros(1))[0]:
             raise RankError("another rank refused its share; its own message says why.")
 
-    def subset(self, members: Sequence[int]) -> Ranks:
-        """Only the ranks ``members``, by their number here; for them alone to call."""
+    def subset(self, members: Sequence[int]) -> Ranks | None:
+        """Only the ranks ``members``, None on the others; every rank calls it."""
+        if self._group is not self._dist.group.WORLD:  # torch wants every process to take part
+            fail(
+                "every rank of a group of your own must hold a model of weight above 0; got"
+                f" {len(members)} of {self.n_ranks} that do.",
+                hint="the default group may have ranks without",
+            )
         known = _subsets.setdefault(self._group, {})
-        places = tuple(self._dist.get_global_rank(self._group, member) for member in members)
-        if places not in known:
-            known[places] = self._dist.new_group(list(places), use_local_synchronization=True)
-        return Ranks(known[places])
+        if tuple(members) not in known:
+            known[tuple(members)] = self._dist.new_group(list(members))
+        return Ranks(known[tuple(members)]) if self.rank in members else None
 
     def to_tensor(self, values: np.ndarray) -> Array:
         """A tensor on the device of the group."""
