@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -141,21 +141,23 @@ def plot_file(experiment: str, plot: str) -> str:
     return f"{experiment}-{plot}.svg"
 
 
-def markdown_table(header: list[str], rows: list[list[str]]) -> str:
-    """Markdown table with aligned columns, first column to the left and the rest to the right."""
+def markdown_table(header: list[str], rows: list[list[str]], texts: Collection[int] = (0,)) -> str:
+    """Markdown table with aligned columns: ``texts`` to the left, the rest to the right."""
     cells = [header, *rows]
     widths = [max(len(row[i]) for row in cells) for i in range(len(header))]
 
     def line(row: list[str]) -> str:
-        first, *rest = row
         padded = [
-            first.ljust(widths[0]),
-            *(c.rjust(w) for c, w in zip(rest, widths[1:], strict=True)),
+            cell.ljust(width) if place in texts else cell.rjust(width)
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
         ]
         return "| " + " | ".join(padded) + " |"
 
-    rule = "|" + "|".join(["-" * (widths[0] + 2), *("-" * (w + 1) + ":" for w in widths[1:])]) + "|"
-    return "\n".join([line(header), rule, *(line(row) for row in rows)])
+    rule = [
+        "-" * (width + 2) if place in texts else "-" * (width + 1) + ":"
+        for place, width in enumerate(widths)
+    ]
+    return "\n".join([line(header), f"|{'|'.join(rule)}|", *(line(row) for row in rows)])
 
 
 def table_of(found: Mapping[str, Any]) -> str:
@@ -166,7 +168,12 @@ def table_of(found: Mapping[str, Any]) -> str:
         [_cell(cell, behind) for cell, behind in zip(row, each, strict=True)]
         for row in found["rows"]
     ]
-    return markdown_table(columns, rows)
+    texts = {
+        place
+        for place, column in enumerate(zip(*found["rows"], strict=True))
+        if any(isinstance(cell, str) for cell in column)
+    }
+    return markdown_table(columns, rows, texts | {0})
 
 
 def _cell(cell: Any, digits: int) -> str:
