@@ -237,6 +237,20 @@ def test_fitted_thresholds_are_as_good_as_brute_force(seed, metric, levels):
         assert best == pytest.approx(f1 if metric == "f1" else right)
 
 
+@given(st.integers(0, 2**16), st.sampled_from(["f1", "accuracy"]), st.sampled_from([1, 100]))
+def test_a_row_of_weight_two_counts_like_two_rows(seed, metric, min_positives):
+    rng = np.random.default_rng(seed)
+    scores = rng.uniform(0.01, 1, size=(12, 3))
+    truth = (rng.uniform(size=scores.shape) < 0.4).astype(int)
+    truth[0] = 1
+    weight = rng.integers(0, 3, size=12)
+    weight[:2] = 1
+    rules = {"metric": metric, "min_positives": min_positives}
+    found = fit_thresholds(scores, truth, sample_weight=weight, **rules)
+    repeated = fit_thresholds(scores.repeat(weight, 0), truth.repeat(weight, 0), **rules)
+    np.testing.assert_allclose(found, repeated)
+
+
 def test_thresholds_lie_halfway_to_the_next_score():
     scores = np.array([[0.9], [0.7], [0.3], [0.1]])
     assert fit_thresholds(scores, [[1], [1], [0], [0]], min_positives=1) == pytest.approx(0.5)

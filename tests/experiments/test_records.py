@@ -4,6 +4,7 @@ import json
 from dataclasses import dataclass
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from wassemble.errors import InvalidInputError
@@ -36,14 +37,14 @@ def experiment(monkeypatch):
                     ["rule", "n", "test", "gain"],
                     [
                         ["mean", 1200, Figure(0.5, 0.4, 0.6), None],
-                        ["other <b>", 7, 0.25, Figure(0.1, 0, 0.2, is_gain=True)],
+                        ["other <b>", 7, np.float32(0.25), Figure(0.1, 0, 0.2, is_gain=True)],
                     ],
                     digits=2,
                     note="A note.",
                 )
             ],
             plots=[Plot("curve", "A curve", "x", "y", {"a": [(1, config.epsilon), (2, 3)]})],
-            claims=[Claim("it grows", "section 4", False, "it does not")],
+            claims=[Claim("it grows", "section 4", np.bool_(False), "it does not")],
             difference="other data.",
         )
 

@@ -22,6 +22,7 @@ from wassemble.metrics.arguments import (
     divide_rows,
     read_cost,
     read_label_truth,
+    read_sample_weight,
     read_scores,
 )
 from wassemble.metrics.multi_label import decide_labels
@@ -183,6 +184,7 @@ def fit_thresholds(
     metric: ThresholdMetric = "f1",
     min_positives: int = 10,
     mask: Any = None,
+    sample_weight: Any = None,
 ) -> np.ndarray:
     """Threshold of each label under which its decisions on validation data are best.
 
@@ -201,6 +203,8 @@ def fit_thresholds(
         Labels with fewer positives get the threshold that is best for all labels together.
     mask : array of bool, shape (n_samples, n_labels), optional
         True for what is known.
+    sample_weight : array of shape (n_samples,), optional
+        How much each row counts; rows of weight 0 are left out.
 
     Returns
     -------
@@ -218,7 +222,10 @@ def fit_thresholds(
     check_count(min_positives, "min_positives")
     table = read_scores(scores)
     positive, known = read_label_truth(truth, mask, table.shape)
-    known &= table.any(axis=1, keepdims=True)
+    weight = np.ones(len(table))
+    if sample_weight is not None:
+        weight = read_sample_weight(sample_weight, len(table))
+    known &= table.any(axis=1, keepdims=True) & (weight > 0)[:, np.newaxis]
     positive &= known
     n_positives = positive.sum(axis=0)
     if not n_positives.any():
@@ -226,17 +233,22 @@ def fit_thresholds(
     thresholds = np.empty(table.shape[1])
     rare = n_positives < min_positives
     if rare.any():
-        thresholds[rare] = _best_threshold(table[known], positive[known], metric)
+        weights = np.broadcast_to(weight[:, np.newaxis], table.shape)
+        thresholds[rare] = _best_threshold(table[known], positive[known], weights[known], metric)
     for label in np.flatnonzero(~rare).tolist():
         rows = known[:, label]
-        thresholds[label] = _best_threshold(table[rows, label], positive[rows, label], metric)
+        thresholds[label] = _best_threshold(
+            table[rows, label], positive[rows, label], weight[rows], metric
+        )
     return thresholds
 
 
-def _best_threshold(scores: np.ndarray, positive: np.ndarray, metric: ThresholdMetric) -> float:
+def _best_threshold(
+    scores: np.ndarray, positive: np.ndarray, weight: np.ndarray, metric: ThresholdMetric
+) -> float:
     order = np.argsort(-scores, kind="stable")
-    scores, n_hits = scores[order], np.cumsum(positive[order])
-    n_decided, n_positive = np.arange(1, len(scores) + 1), n_hits[-1]
+    scores, n_hits = scores[order], np.cumsum((positive * weight)[order])
+    n_decided, n_positive = np.cumsum(weight[order]), n_hits[-1]
     # Equal scores are decided together: only the last of them is a place to stop.
     stops = np.flatnonzero(np.append(scores[1:] < scores[:-1], True))
     if metric == "f1":

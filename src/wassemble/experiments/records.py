@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, fields, replace
 from importlib.metadata import version
 from importlib.resources import files
+from operator import methodcaller
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +56,8 @@ def reproduce(
         "seconds": round(time.perf_counter() - started, 1),
         "findings": findings.to_dict(),
     }
-    record = json.loads(json.dumps(record, allow_nan=False))  # as it will be read
+    # As it will be read; NumPy's own numbers and truths become plain ones.
+    record = json.loads(json.dumps(record, allow_nan=False, default=methodcaller("item")))
     if findings.plots:
         from wassemble.experiments.drawing import draw
 

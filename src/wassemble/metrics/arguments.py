@@ -21,6 +21,7 @@ __all__ = [
     "read_label_truth",
     "read_masses",
     "read_rows",
+    "read_sample_weight",
     "read_scores",
     "read_truth",
     "weighted_mean",
@@ -187,18 +188,24 @@ def read_cost(cost: Any, name: str = "cost", *, n_labels: int | None = None) -> 
     return matrix.astype(np.float64)
 
 
+def read_sample_weight(sample_weight: Any, n_samples: int) -> np.ndarray:
+    """How much each sample counts, for some of them more than 0."""
+    weights = detached(as_float_array(sample_weight, "sample_weight"))
+    if weights.shape != (n_samples,):
+        fail(
+            f"`sample_weight` must hold one number for each of the {n_samples} samples;"
+            f" got shape {weights.shape}."
+        )
+    check_nonnegative(weights, "sample_weight", "sample {}".format)
+    if not weights.any():
+        fail("`sample_weight` must be above 0 for some sample; got 0 for all.")
+    return weights
+
+
 def weighted_mean(values: np.ndarray, sample_weight: Any) -> float:
     """Mean of ``values`` over the samples."""
     if sample_weight is None:
         return float(values.mean())
-    weights = detached(as_float_array(sample_weight, "sample_weight"))
-    if weights.shape != values.shape:
-        fail(
-            f"`sample_weight` must hold one number for each of the {len(values)} samples;"
-            f" got shape {weights.shape}."
-        )
-    check_nonnegative(weights, "sample_weight", "sample {}".format)
+    weights = read_sample_weight(sample_weight, len(values))
     kept = weights > 0  # 0 times an infinite loss is nan
-    if not kept.any():
-        fail("`sample_weight` must be above 0 for some sample; got 0 for all.")
     return float(np.average(values[kept], weights=weights[kept]))

@@ -204,7 +204,7 @@ def learn_ensemble(
     honest = search.predict(choice.recipe)
     thresholds = None
     if trial.task == "multilabel":
-        thresholds = fit_thresholds(honest, trial.truth)
+        thresholds = fit_thresholds(honest, trial.truth, sample_weight=trial.sample_weight)
     leaderboard = _leaderboard(search, tried, choice)
     is_stacked = any(line.recipe is None for line in leaderboard)
     return LearnedEnsemble(

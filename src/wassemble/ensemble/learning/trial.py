@@ -12,6 +12,7 @@ from wassemble._checks import as_float_array, check_count, fail
 from wassemble.ensemble.tables import align_samples, common_kind
 from wassemble.inputs import Kind, Predictions
 from wassemble.labels import LabelSpace, enumerate_names
+from wassemble.metrics.arguments import read_sample_weight
 
 __all__ = ["Trial", "read_trial"]
 
@@ -167,7 +168,7 @@ def read_trial(
         )
     weight = None
     if sample_weight is not None:
-        weight = np.asarray(as_float_array(sample_weight, "sample_weight"))[rows]
+        weight = read_sample_weight(sample_weight, len(samples))[rows]
     kept = np.array(rows, dtype=np.int64)
     return Trial([model.take(kept) for model in aligned], target, found, values, weight)
 
