@@ -6,6 +6,7 @@ from .ensemble import (
     explain as explain,
     find_disagreement as find_disagreement,
     fuse as fuse,
+    fuse_lazily as fuse_lazily,
     fuse_tables as fuse_tables,
 )
 from .ensemble.estimators import (
@@ -36,6 +37,7 @@ from .inputs import (
     describe_predictions as describe_predictions,
     load_animals as load_animals,
     load_languages as load_languages,
+    open_data_set as open_data_set,
     open_predictions as open_predictions,
     read_edges as read_edges,
     read_embeddings as read_embeddings,
@@ -75,6 +77,7 @@ from .labels import LabelSpace as LabelSpace
 from .report import write_report as write_report
 from .scale import (
     fuse_files as fuse_files,
+    fuse_partitions as fuse_partitions,
     fuse_stream as fuse_stream,
 )
 from .solvers import (

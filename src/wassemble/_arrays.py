@@ -22,10 +22,16 @@ __all__ = [
     "log_quotient",
     "namespace",
     "new_zeros",
+    "widen_half",
+    "widest_float",
+    "without_gradient",
 ]
 
 Array: TypeAlias = Any
 """A NumPy array or a torch tensor."""
+
+# Types of torch devices that have no float64.
+_SINGLE_DEVICES = frozenset({"mps"})
 
 
 def namespace(array: Array) -> Any:
@@ -58,25 +64,51 @@ def convert_like(array: Array, like: Array | None, dtype: Any = None) -> Array:
     if like is None or not is_torch_array(like):
         return np.asarray(detached(array), dtype=dtype)
     xp = namespace(like)
+    narrow = widest_float(like) != xp.float64
     if not is_torch_array(array):
         array = np.asarray(array, order="C")  # ascontiguousarray adds an axis to a scalar
+        if narrow and array.dtype == np.float64:
+            array = array.astype(np.float32)
         array = xp.asarray(array if array.flags.writeable else array.copy(), device=like.device)
-    array = array.to(like.device)
-    return array if dtype is None else xp.astype(array, dtype, copy=False)
+    elif narrow and array.dtype == xp.float64 and dtype is None:
+        dtype = xp.float32
+    return array.to(like.device, dtype)
+
+
+def widest_float(like: Array | None) -> Any:
+    """float64, or float32 where the device of ``like`` (None: NumPy) has no float64."""
+    if like is None or not is_torch_array(like):
+        return np.float64
+    xp = namespace(like)
+    return xp.float32 if like.device.type in _SINGLE_DEVICES else xp.float64
 
 
 def new_zeros(shape: tuple[int, ...], like: Array | None, dtype: Any = None) -> Array:
-    """Zeros in the library and on the device of ``like`` (None: NumPy); float64 by default."""
-    if like is None:
+    """Zeros in the library and on the device of ``like`` (None: NumPy).
+
+    Of type `widest_float` if ``dtype`` is not given.
+    """
+    if like is None or not is_torch_array(like):
         return np.zeros(shape, dtype=dtype)
-    xp = namespace(like)
-    return xp.zeros(shape, dtype=dtype or xp.float64, device=like.device)
+    return namespace(like).zeros(shape, dtype=dtype or widest_float(like), device=like.device)
+
+
+def widen_half(array: Array) -> Array:
+    """``array`` in float32 if it holds half-precision numbers, else as it is."""
+    if is_torch_array(array):
+        return array.float() if array.is_floating_point() and array.element_size() < 4 else array
+    return array.astype(np.float32) if array.dtype == np.float16 else array
+
+
+def without_gradient(array: Array) -> Array:
+    """``array``, outside of any gradient."""
+    return array.detach() if is_torch_array(array) else array
 
 
 def detached(array: Array) -> np.ndarray:
-    """Values of ``array`` as a NumPy array, outside of any gradient."""
+    """Values of ``array`` as a NumPy array, outside of any gradient; half precision widened."""
     if is_torch_array(array):
-        return np.asarray(array.detach().cpu().numpy())
+        return np.asarray(widen_half(array.detach()).cpu().numpy())
     return np.asarray(array)
 
 
@@ -87,6 +119,7 @@ def log_of(array: Array) -> Array:
     if not is_torch_array(array):
         out = np.full(array.shape, -np.inf, dtype=np.result_type(array.dtype, np.float32))
         return np.log(array, out=out, where=positive)
+    array = widen_half(array)
     # The gradient of log at 0 is infinite, and infinity times a masked 0 is nan: mask first.
     return xp.where(positive, xp.log(xp.where(positive, array, 1.0)), -xp.inf)
 

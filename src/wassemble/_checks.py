@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from wassemble._arrays import Array, convert_like, detached, is_torch_array
+from wassemble._arrays import Array, convert_like, detached, is_torch_array, widest_float
 from wassemble.errors import fail
 
 __all__ = [
@@ -33,7 +33,8 @@ __all__ = [
 def as_float_array(value: Any, name: str, *, like: Array | None = None) -> Array:
     """``value`` as a real floating array; integers and booleans become float64.
 
-    Torch tensors stay torch tensors; with ``like`` a torch tensor, everything does.
+    Torch tensors stay torch tensors; with ``like`` a torch tensor, everything becomes one,
+    on its device.
     """
     if is_torch_array(value):
         if value.is_complex():
@@ -43,7 +44,9 @@ def as_float_array(value: Any, name: str, *, like: Array | None = None) -> Array
                 f"`{name}` must be a dense tensor; got one of layout {value.layout}.",
                 hint="use `tensor.to_dense()`, or a SciPy sparse matrix",
             )
-        return value if value.is_floating_point() else value.double()
+        if not value.is_floating_point():
+            value = value.to(widest_float(value))
+        return value if like is None else convert_like(value, like)
     if isinstance(value, np.ma.MaskedArray):
         fail(
             f"`{name}` must hold a number everywhere; got a masked array.",
@@ -81,10 +84,10 @@ def check_nonnegative(array: Array, name: str, place: Callable[..., str]) -> Non
 
     ``place`` words an index, one argument per axis.
     """
-    values = detached(array)
-    # nan survives min and max, so two passes find all three faults.
-    if values.size == 0 or (values.min() >= 0 and values.max() < math.inf):
+    # nan survives min and max, so two passes find all three faults, where the array lies.
+    if 0 in array.shape or (array.min() >= 0 and array.max() < math.inf):
         return
+    values = detached(array)
     for bad, must in (
         (np.isnan(values), "must not be nan"),
         (np.isinf(values), "must be finite"),
@@ -98,7 +101,9 @@ def check_nonnegative(array: Array, name: str, place: Callable[..., str]) -> Non
 def check_weights_sum(weights: np.ndarray) -> None:
     """Refuse weights whose sum over models (the first axis) is not 1."""
     totals = np.atleast_1d(weights.sum(axis=0, dtype=np.float64))
-    slack = 8 * float(np.finfo(weights.dtype).eps) * math.sqrt(len(weights))
+    # Weights are powers: off by what half precision rounds, they would change the mass.
+    eps = float(np.finfo(np.result_type(weights.dtype, np.float32)).eps)
+    slack = 8 * eps * math.sqrt(len(weights))
     wrong = np.abs(totals - 1) > slack
     if wrong.any():
         label = int(np.argmax(wrong))

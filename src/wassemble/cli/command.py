@@ -22,6 +22,8 @@ from wassemble.cli.generate import generate
 from wassemble.cli.kernel import kernel
 from wassemble.cli.learn import evaluate, fit, predict, report
 from wassemble.cli.reproduce import data, reproduce
+from wassemble.cli.serve import serve
+from wassemble.cli.study import study
 
 __all__ = ["run"]
 
@@ -77,6 +79,8 @@ for _command in (
     data,
     train_captioners,
     generate,
+    serve,
+    study,
     example,
 ):
     command.add_command(_command)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from pathlib import Path
-from typing import Any
+from collections.abc import Sequence
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,11 +16,16 @@ from wassemble.cli.options import (
     file_arguments,
     fusion_options,
     kernel_options,
+    open_data_sets,
     open_files,
     output_options,
 )
 from wassemble.cli.request import FusionRequest
-from wassemble.errors import fail
+from wassemble.errors import WassembleError, fail
+
+if TYPE_CHECKING:
+    from wassemble.ensemble import FusionAccount
+    from wassemble.inputs import DataSet, PredictionFile
 
 __all__ = ["fuse"]
 
@@ -27,14 +33,18 @@ __all__ = ["fuse"]
 @click.command(short_help="Prediction files in, one consensus out.")
 @file_arguments
 @click.option(
-    "--out", type=click.Path(path_type=Path), help="File for the consensus; else CSV here."
+    "--out", metavar="FILE|FOLDER", help="Where the consensus goes; else CSV here. Or a URL."
+)
+@click.option(
+    "--scheduler", metavar="ADDRESS", help="Folders: a Dask cluster does it, at tcp://HOST:8786."
 )
 @kernel_options
 @fusion_options
 @output_options
 def fuse(
     files: tuple[str, ...],
-    out: Path | None,
+    out: str | None,
+    scheduler: str | None,
     as_json: bool,
     quiet: bool,
     reading: Reading,
@@ -44,40 +54,43 @@ def fuse(
 
     A file is .csv, .tsv, .parquet, .arrow, .feather, .jsonl, .npz or .npy: one row per
     sample with a column of ids and one per label, or long: sample, label, score. Files may
-    have different labels and different samples.
+    have different labels and different samples. A folder of such files is a model in parts:
+    folders in give a folder out, part by part; if it is cut off, the same command goes on.
+    Files and folders may be URLs (s3://, gs:// ...).
 
     \b
     wassemble fuse a.parquet b.csv c.npz --out fused.parquet
     wassemble fuse a.csv b.csv --embeddings glove.txt --target wanted.txt --out fused.csv
     wassemble fuse a.csv b.csv --confusion truth.csv --weights accuracy --out fused.csv
     wassemble fuse seen18.csv seen34.csv --attributes table.csv --mass-penalty 2 --epsilon 0.3
+    wassemble fuse a/ b/ --out fused/ --scheduler tcp://10.0.0.1:8786
     wassemble fuse --config fuse.toml
     """
-    from wassemble.scale import fuse_files
-
     if as_json and out is None:
         fail("--json answers on standard output; got no --out for the consensus.")
     started = time.perf_counter()
     by_accuracy = values["weights"] == "accuracy"
     request = FusionRequest.of(values | ({"weights": None} if by_accuracy else {}))
-    with open_files(files, reading) as opened:
-        chosen = choose_kernel(values, opened, request.target, request.matching)
-        with progress_bar("fusing", quiet=quiet) as progress:
-            account = fuse_files(
-                opened,
-                out,
-                kernel=chosen.kernel,
-                target=chosen.target,
-                weights=_by_accuracy(chosen.accuracy) if by_accuracy else request.weights,
-                kind=reading.kind,
-                **request.matching,
-                samples=values["samples"],
-                options=request.options,
-                progress=progress,
-                receive=None if out is not None else csv_printer(),
-            )
+    extra: dict[str, int] = {}
+    sets = open_data_sets(files, reading)
+    common: dict[str, Any] = {"kind": reading.kind, **request.matching}
+    common |= {"samples": values["samples"], "options": request.options}
+    with ExitStack() as stack:
+        models: Sequence[Any] = sets or stack.enter_context(open_files(files, reading))
+        chosen = choose_kernel(values, models, request.target, request.matching)
+        common |= {"kernel": chosen.kernel, "target": chosen.target}
+        common["weights"] = _by_accuracy(chosen.accuracy) if by_accuracy else request.weights
+        common["progress"] = stack.enter_context(progress_bar("fusing", quiet=quiet))
+        if sets is None:
+            account = _fuse_files(models, out, scheduler, common)
+        else:
+            account, extra = _fuse_folders(sets, out, scheduler, common)
     for line in account.lines():
         talk(line, quiet=quiet)
+    if extra:
+        talk(
+            "{n_partitions:,} partitions, {n_kept:,} of an earlier run".format(**extra), quiet=quiet
+        )
     seconds = time.perf_counter() - started
     where = "" if out is None else f"{out}: "
     talk(
@@ -86,7 +99,41 @@ def fuse(
         quiet=quiet,
     )
     if as_json:
-        print_json(account.to_dict() | {"out": str(out), "seconds": round(seconds, 3)})
+        print_json(account.to_dict() | extra | {"out": str(out), "seconds": round(seconds, 3)})
+
+
+def _fuse_files(
+    files: Sequence[PredictionFile],
+    out: str | None,
+    scheduler: str | None,
+    common: dict[str, Any],
+) -> FusionAccount:
+    from wassemble.inputs.folders import store_file
+    from wassemble.scale import fuse_files
+
+    if scheduler is not None:
+        fail("--scheduler must go with folders of part files; got files.")
+    if out is None:
+        return fuse_files(files, None, **common, receive=csv_printer())
+    with store_file(out) as path:
+        return fuse_files(files, path, **common)
+
+
+def _fuse_folders(
+    sets: Sequence[DataSet], out: str | None, scheduler: str | None, common: dict[str, Any]
+) -> tuple[FusionAccount, dict[str, int]]:
+    """The account, and what there is to say of partitions."""
+    from wassemble.scale import fuse_partitions
+
+    if out is None:
+        fail("--out must name a folder for folders of part files; got none.")
+    try:
+        fusion = fuse_partitions(sets, out, **common, scheduler=scheduler)
+    except KeyboardInterrupt:
+        raise WassembleError(
+            "interrupted; what is finished is kept, and the same command goes on from there."
+        ) from None
+    return fusion.account, {"n_partitions": fusion.n_partitions, "n_kept": fusion.n_kept}
 
 
 def _by_accuracy(accuracy: dict[str, float] | None) -> dict[str, float]:

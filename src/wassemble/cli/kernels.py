@@ -75,7 +75,18 @@ def build_kernel(values: dict[str, Any]) -> Any:
     (name,) = origins
     if values["n_neighbors"] is not None and name != "embeddings":
         fail(f"--n-neighbors must go with --embeddings; got --{name}.")
-    return _BUILDERS[name](values)
+    if name == "spelling":
+        return _spelling(values["epsilon"])
+    from wassemble.kernels.workshop.from_files import read_kernel_origin
+
+    origin = read_kernel_origin(name, values[name], n_neighbors=values["n_neighbors"])
+    return origin.at(values["epsilon"])
+
+
+def _spelling(epsilon: Any) -> Builder:
+    from wassemble.kernels import kernel_from_spelling
+
+    return lambda source, target: kernel_from_spelling(source, target, epsilon=epsilon)
 
 
 def _given(values: dict[str, Any]) -> list[str]:
@@ -178,104 +189,3 @@ def _known_samples(file: PredictionFile, truth: dict[str, str]) -> Predictions |
         samples=np.concatenate([part.samples for part in parts]),
         scores=np.concatenate([part.scores for part in parts]),
     )
-
-
-def _read_table(path: Path) -> Predictions:
-    """A table with names: rows as samples, columns as labels."""
-    from wassemble.inputs import read_predictions
-
-    return read_predictions(path, kind="multilabel")
-
-
-def _word_vectors(values: dict[str, Any]) -> Builder:
-    from wassemble.inputs import read_embeddings
-    from wassemble.kernels import kernel_from_word_vectors
-
-    def build(source: LabelSpace, target: LabelSpace) -> LabelledKernel:
-        return kernel_from_word_vectors(
-            source,
-            target,
-            embeddings=embeddings,
-            epsilon=values["epsilon"],
-            n_neighbors=values["n_neighbors"],
-        )
-
-    embeddings = read_embeddings(values["embeddings"])
-    return build
-
-
-def _synonyms(values: dict[str, Any]) -> Builder:
-    from wassemble.inputs import read_synonyms
-    from wassemble.kernels import kernel_from_synonyms
-
-    synonyms = read_synonyms(values["synonyms"])
-    return lambda source, target: kernel_from_synonyms(source, target, synonyms=synonyms)
-
-
-def _tree(values: dict[str, Any]) -> Builder:
-    from wassemble.inputs import read_edges
-    from wassemble.kernels import kernel_from_tree
-
-    edges = read_edges(values["tree"])
-    return lambda source, target: kernel_from_tree(
-        source, target, edges=edges, epsilon=values["epsilon"]
-    )
-
-
-def _graph(values: dict[str, Any]) -> Builder:
-    from wassemble.inputs import read_edges
-    from wassemble.kernels import kernel_from_graph
-
-    edges = read_edges(values["graph"])
-    return lambda source, target: kernel_from_graph(
-        source, target, edges=edges, epsilon=values["epsilon"]
-    )
-
-
-def _attributes(values: dict[str, Any]) -> LabelledKernel:
-    from wassemble.kernels import kernel_from_attributes
-
-    table = _read_table(values["attributes"])
-    rows = [str(name) for name in table.samples]
-    return kernel_from_attributes(table.scores, rows, table.labels)
-
-
-def _ratings(values: dict[str, Any]) -> LabelledKernel:
-    import numpy as np
-
-    from wassemble.kernels import kernel_from_ratings
-
-    table = _read_table(values["ratings"])
-    rows = [str(name) for name in table.samples]
-    # An empty cell is a pair that nobody rated: not similar.
-    return kernel_from_ratings(np.nan_to_num(table.scores), rows, table.labels)
-
-
-def _costs(values: dict[str, Any]) -> LabelledKernel:
-    import numpy as np
-
-    from wassemble.kernels import kernel_from_cost_table
-
-    table = _read_table(values["costs"])
-    rows = [str(name) for name in table.samples]
-    # An empty cell is a pair that must not be joined.
-    costs = np.where(np.isnan(table.scores), np.inf, table.scores)
-    return kernel_from_cost_table(costs, rows, table.labels, epsilon=values["epsilon"])
-
-
-def _spelling(values: dict[str, Any]) -> Builder:
-    from wassemble.kernels import kernel_from_spelling
-
-    return lambda source, target: kernel_from_spelling(source, target, epsilon=values["epsilon"])
-
-
-_BUILDERS: dict[str, Callable[[dict[str, Any]], Any]] = {
-    "embeddings": _word_vectors,
-    "synonyms": _synonyms,
-    "tree": _tree,
-    "graph": _graph,
-    "attributes": _attributes,
-    "ratings": _ratings,
-    "costs": _costs,
-    "spelling": _spelling,
-}

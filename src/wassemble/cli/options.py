@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, fields
 from functools import wraps
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
@@ -15,7 +15,7 @@ from wassemble.cli.config import config_option
 from wassemble.errors import fail
 
 if TYPE_CHECKING:
-    from wassemble.inputs import PredictionFile
+    from wassemble.inputs import DataSet, PredictionFile
     from wassemble.labels import LabelSpace
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "file_arguments",
     "fusion_options",
     "kernel_options",
+    "open_data_sets",
     "open_files",
     "output_options",
     "read_labels",
@@ -238,33 +239,57 @@ def read_labels(path: Path) -> LabelSpace:
 def open_files(files: tuple[str, ...], reading: Reading) -> Iterator[list[PredictionFile]]:
     """The prediction files, open, in the order given."""
     from wassemble.inputs import open_predictions
+    from wassemble.inputs.folders import fetch_file
 
-    declared, for_all = split_names(reading.labels, "--labels")
     with ExitStack() as stack:
-        found = []
-        for value in files:
-            name, sign, rest = value.partition("=")
-            is_named = bool(sign) and not Path(value).exists()
-            path = Path(rest if is_named else value)
-            model = name if is_named else path.name.split(".")[0]
-            own = declared.get(model, for_all)
-            found.append(
-                stack.enter_context(
-                    open_predictions(
-                        path,
-                        model=model,
-                        id_column=_column_of(model, reading.id_column),
-                        label_column=reading.label_column,
-                        score_column=reading.score_column,
-                        labels=None if own is None else read_labels(own),
-                        kind=reading.kind,
-                    )
-                )
+        yield [
+            stack.enter_context(
+                open_predictions(stack.enter_context(fetch_file(place)), model=model, **how)
             )
-        strange = set(declared) - {file.model for file in found}
-        if strange:
-            fail(f"--labels must name a model; got {', '.join(sorted(strange))}.")
-        yield found
+            for model, place, how in _read_arguments(files, reading)
+        ]
+
+
+def open_data_sets(files: tuple[str, ...], reading: Reading) -> list[DataSet] | None:
+    """The folders of part files, in the order given; None if none of them is a folder."""
+    from wassemble.inputs.data_sets import is_data_set, open_data_set
+
+    arguments = _read_arguments(files, reading)
+    places = [place for _, place, _ in arguments]
+    folders = [place for place in places if is_data_set(place)]
+    if not folders:
+        return None
+    if len(folders) < len(places):
+        others = [place for place in places if place not in folders]
+        fail(f"models must be all files or all folders; got {folders[0]} and {others[0]}.")
+    return [open_data_set(place, model=model, **how) for model, place, how in arguments]
+
+
+def _read_arguments(
+    files: tuple[str, ...], reading: Reading
+) -> list[tuple[str, str, dict[str, Any]]]:
+    """Model, place and way to read it, of each argument."""
+    declared, for_all = split_names(reading.labels, "--labels")
+    found = []
+    for value in files:
+        name, sign, rest = value.partition("=")
+        # A path may hold the sign, too: date=2024-01-01/part.parquet.
+        is_named = bool(sign) and "://" not in name and not Path(value).exists()
+        place = rest if is_named else value
+        model = name if is_named else PurePath(place.rstrip("/")).name.split(".")[0]
+        own = declared.get(model, for_all)
+        how = {
+            "id_column": _column_of(model, reading.id_column),
+            "label_column": reading.label_column,
+            "score_column": reading.score_column,
+            "labels": None if own is None else read_labels(own),
+            "kind": reading.kind,
+        }
+        found.append((model, place, how))
+    strange = set(declared) - {model for model, _, _ in found}
+    if strange:
+        fail(f"--labels must name a model; got {', '.join(sorted(strange))}.")
+    return found
 
 
 def _column_of(model: str, columns: tuple[str, ...]) -> str | None:

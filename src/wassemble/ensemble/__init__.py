@@ -9,6 +9,7 @@ from wassemble.ensemble.explain import (
     find_disagreement,
 )
 from wassemble.ensemble.fuse import fuse
+from wassemble.ensemble.lazy import fuse_lazily
 from wassemble.ensemble.plan import FusionPlan, Options
 from wassemble.ensemble.tables import TableFusion, fuse_tables
 
@@ -24,5 +25,6 @@ __all__ = [
     "explain",
     "find_disagreement",
     "fuse",
+    "fuse_lazily",
     "fuse_tables",
 ]

@@ -9,12 +9,21 @@ import numpy as np
 
 from wassemble._arrays import log_quotient
 from wassemble._checks import check_count, fail
-from wassemble.ensemble.plan import Solved
+from wassemble.ensemble.plan import FusionPlan, Solved
 from wassemble.ensemble.tables import TableFusion
+from wassemble.inputs import Predictions
 from wassemble.kernels import DenseKernel, Kernel, SparseKernel
 from wassemble.solvers import solve_barycenter
 
-__all__ = ["Contribution", "Disagreement", "Explanation", "explain", "find_disagreement"]
+__all__ = [
+    "Contribution",
+    "Disagreement",
+    "Explanation",
+    "explain",
+    "find_contributions",
+    "find_disagreement",
+    "measure_disagreement",
+]
 
 
 @dataclass(frozen=True)
@@ -84,11 +93,24 @@ def explain(
        42.9 %  cars: sedan (scored 0.3)
     """
     n_largest = check_count(n_largest, "n_largest")
-    _need_barycenter(fusion)
+    _need_barycenter(fusion.plan)
     row = fusion.row(sample)
     scores = fusion.consensus.scores[row]
     solved = fusion.plan.solve_sample(fusion.members, row)
     place = int(np.nanargmax(scores)) if label is None else fusion.plan.target.position(label)
+    return Explanation(
+        str(fusion.consensus.samples[row]),
+        fusion.plan.target[place],
+        float(scores[place]),
+        bool(np.all(solved.result.converged)),
+        find_contributions(fusion.plan, solved, place, n_largest=n_largest),
+    )
+
+
+def find_contributions(
+    plan: FusionPlan, solved: Solved, place: int, *, n_largest: int
+) -> tuple[Contribution, ...]:
+    """What made the target label at ``place`` of one sample that is solved, largest first."""
     result = solved.result
     weights = np.asarray(result.problem.weights)
     own = weights if weights.ndim == 1 else weights[:, place]
@@ -97,7 +119,7 @@ def explain(
     total = sum(float(w * s.sum()) for w, s in zip(own, sent, strict=True)) or 1.0
     found = []
     for index, model in enumerate(solved.voting):
-        member = fusion.plan.members[model]
+        member = plan.members[model]
         given = np.exp(result.problem.log_histogram(index, 0))
         found += [
             Contribution(
@@ -111,13 +133,7 @@ def explain(
             if sent[index][i] > 0
         ]
     found.sort(key=lambda c: -c.percent)
-    return Explanation(
-        str(fusion.consensus.samples[row]),
-        fusion.plan.target[place],
-        float(scores[place]),
-        bool(np.all(result.converged)),
-        tuple(found[:n_largest]),
-    )
+    return tuple(found[:n_largest])
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,12 +194,17 @@ def find_disagreement(fusion: TableFusion) -> Disagreement:
     >>> find_disagreement(fuse_tables([a, b])).most(1)[0]["sample"]
     'y'
     """
-    _need_barycenter(fusion)
-    plan = fusion.plan
-    size = (len(plan.members), fusion.consensus.n_samples)
+    return measure_disagreement(fusion.plan, fusion.members)
+
+
+def measure_disagreement(plan: FusionPlan, members: list[Predictions]) -> Disagreement:
+    """The same, of a plan and the models on the same samples in the same order."""
+    _need_barycenter(plan)
+    samples = members[0].samples
+    size = (len(plan.members), len(samples))
     transport, apart = np.full(size, np.nan), np.full(size, np.nan)
     costed: dict[int, Kernel] = {}
-    for rows, solved in plan.solve_all(fusion.members):
+    for rows, solved in plan.solve_all(members):
         for index, model in enumerate(solved.voting):
             kernel = plan.members[model].kernel
             if id(kernel) not in costed:
@@ -191,7 +212,7 @@ def find_disagreement(fusion: TableFusion) -> Disagreement:
             found = _distances(solved, index, costed[id(kernel)])
             transport[model, rows], apart[model, rows] = found
     names = tuple(member.model for member in plan.members)
-    return Disagreement(fusion.consensus.samples, names, transport, apart)
+    return Disagreement(samples, names, transport, apart)
 
 
 def _distances(solved: Solved, index: int, costed: Kernel) -> tuple[np.ndarray, np.ndarray]:
@@ -228,6 +249,6 @@ def _times_cost(kernel: Kernel) -> Kernel:
     return DenseKernel(dense * -np.log(relative))
 
 
-def _need_barycenter(fusion: TableFusion) -> None:
-    if fusion.plan.options.rule is not solve_barycenter:
+def _need_barycenter(plan: FusionPlan) -> None:
+    if plan.options.rule is not solve_barycenter:
         fail("couplings explain a barycenter; got a fusion by a mean, which has none.")

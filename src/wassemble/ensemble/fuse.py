@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from wassemble._arrays import Array
 from wassemble._checks import fail
+from wassemble.ensemble.dask_arrays import are_dask_arrays, fuse_dask_arrays
+from wassemble.ensemble.lazy import fuse_lazily, is_lazy, read_places
 from wassemble.ensemble.tables import fuse_tables
 from wassemble.errors import ConvergenceWarning
 from wassemble.inputs import Predictions
@@ -42,6 +45,7 @@ def fuse(
     debias: bool = False,
     normalize: bool = False,
     n_top: int | None = None,
+    mixed_precision: bool = False,
     n_threads: int | None = None,
     progress: Callable[[int, int], None] | None = None,
     out: np.ndarray | None = None,
@@ -53,7 +57,9 @@ def fuse(
     predictions : array of shape (n_models, n_samples, n_labels), or one array per model
         Non-negative; histograms for balanced mass. A single sample may drop the sample axis.
         Or predictions with names, which are matched by them: a dict of model names to data
-        frames, or a list of `Predictions`; `fuse_tables` has the details and more options.
+        frames or paths, or a list of `Predictions`; `fuse_tables` has the details and more
+        options. Dask arrays, Dask data frames and folders of part files are fused block by
+        block when their consensus is computed; `fuse_lazily` has the details.
     kernel : Kernel, array or sparse matrix of shape (n_source, n_target), or one per model
         How similar each source label is to each target label. Without one, labels are
         similar to themselves alone and nothing is transported.
@@ -61,7 +67,7 @@ def fuse(
         On the simplex over models; uniform if not given.
     mass : Balanced or Unbalanced, optional
         `Balanced` for arrays if not given; tables choose by what they hold.
-    max_iterations, tolerance, debias, normalize, n_top, n_threads, progress
+    max_iterations, tolerance, debias, normalize, n_top, mixed_precision, n_threads, progress
         As in `solve_barycenter`.
     rule : callable
         `solve_barycenter`, or a mean to compare with: `arithmetic_mean`,
@@ -75,7 +81,7 @@ def fuse(
     -------
     consensus : array of shape (n_samples, n_target)
         A data frame of the library that came in, or `Predictions`, for predictions with
-        names.
+        names. A Dask array or data frame for what comes in blocks.
 
     Warns
     -----
@@ -89,23 +95,43 @@ def fuse(
     >>> fuse([[0.8, 0.1, 0.1], [0.1, 0.1, 0.8]], kernel=kernel).round(3)
     array([0.298, 0.404, 0.298])
     """
+    options: dict[str, Any] = {
+        "kernel": kernel,
+        "weights": weights,
+        "mass": mass,
+        "rule": rule,
+        "max_iterations": max_iterations,
+        "tolerance": tolerance,
+        "debias": debias,
+        "n_top": n_top,
+        "n_threads": n_threads,
+    }
+    if are_dask_arrays(predictions):
+        for name, is_given in {"progress": progress is not None, "out": out is not None}.items():
+            if is_given:
+                fail(f"`{name}` must go with arrays in memory; got Dask arrays.")
+        options |= {"normalize": normalize, "mixed_precision": mixed_precision}
+        few = {"max_iterations": 1, "tolerance": None} if rule is solve_barycenter else {}
+        return fuse_dask_arrays(
+            predictions,
+            partial(fuse, **options),
+            try_out=partial(fuse, **options | few),
+        )
     if isinstance(predictions, Mapping) or _are_named(predictions):
-        refused = {"normalize": normalize, "progress": progress is not None, "out": out is not None}
+        refused = {
+            "normalize": normalize,
+            "mixed_precision": mixed_precision,
+            "progress": progress is not None,
+            "out": out is not None,
+        }
         for name, is_given in refused.items():
             if is_given:
                 fail(f"`{name}` must go with arrays; got predictions with names.")
-        fusion = fuse_tables(
-            predictions,
-            kernel=kernel,
-            weights=weights,
-            mass=mass,
-            rule=rule,
-            max_iterations=max_iterations,
-            tolerance=tolerance,
-            debias=debias,
-            n_top=n_top,
-            n_threads=n_threads,
-        )
+        if isinstance(predictions, Mapping):
+            predictions = read_places(predictions)
+            if any(is_lazy(given) for given in predictions.values()):
+                return fuse_lazily(predictions, **options)
+        fusion = fuse_tables(predictions, **options)
         return fusion.consensus if fusion.frame is None else fusion.to_frame()
     if rule is not solve_barycenter:
         given = {
@@ -116,6 +142,7 @@ def fuse(
             "debias": debias,
             "normalize": normalize,
             "n_top": n_top is not None,
+            "mixed_precision": mixed_precision,
             "n_threads": n_threads is not None,
             "progress": progress is not None,
             "out": out is not None,
@@ -134,6 +161,7 @@ def fuse(
         debias=debias,
         normalize=normalize,
         n_top=n_top,
+        mixed_precision=mixed_precision,
     )
     if out is not None:
         _check_out(out, problem)

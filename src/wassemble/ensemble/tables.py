@@ -17,7 +17,7 @@ from wassemble.inputs import Kind, Predictions, frame_from_predictions, predicti
 from wassemble.labels import LabelSpace, enumerate_names
 from wassemble.solvers import Status
 
-__all__ = ["TableFusion", "align_samples", "common_kind", "fuse_tables", "warn_of"]
+__all__ = ["TableFusion", "align_samples", "common_kind", "fuse_tables", "read_options", "warn_of"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,7 +149,7 @@ def fuse_tables(
         weights=weights,
         aliases=aliases,
         fold=fold,
-        options=_read_options(options),
+        options=read_options(options),
     )
     members = align_samples(predictions, samples)
     chunk = plan.fuse(members)
@@ -202,7 +202,8 @@ def _as_space(target: Iterable[str]) -> LabelSpace:
     return target if isinstance(target, LabelSpace) else LabelSpace(target)
 
 
-def _read_options(options: dict[str, Any]) -> Options:
+def read_options(options: dict[str, Any]) -> Options:
+    """The options of `fuse_tables`, each of a name that there is."""
     known = list(Options.__dataclass_fields__)
     for name in options:
         if name not in known:

@@ -1,6 +1,7 @@
 """Inputs: files in, names and arrays out."""
 
 from wassemble.inputs.animals_data import AnimalsData, load_animals
+from wassemble.inputs.data_sets import DataSet, open_data_set
 from wassemble.inputs.describe import describe_predictions
 from wassemble.inputs.embeddings import Embeddings, read_embeddings
 from wassemble.inputs.files import (
@@ -18,6 +19,7 @@ from wassemble.inputs.synonyms import read_synonyms
 
 __all__ = [
     "AnimalsData",
+    "DataSet",
     "Edges",
     "Embeddings",
     "Kind",
@@ -29,6 +31,7 @@ __all__ = [
     "frame_from_predictions",
     "load_animals",
     "load_languages",
+    "open_data_set",
     "open_predictions",
     "predictions_from_frame",
     "read_edges",

@@ -9,7 +9,16 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from wassemble._arrays import Array, convert_like, detached, is_torch_array, log_of, namespace
+from wassemble._arrays import (
+    Array,
+    convert_like,
+    detached,
+    is_torch_array,
+    log_of,
+    namespace,
+    widen_half,
+    without_gradient,
+)
 from wassemble._checks import as_float_array, check_flag, check_nonnegative, fail
 from wassemble.kernels.base import EntryRange, Kernel
 from wassemble.kernels.log_products import log_product
@@ -97,14 +106,13 @@ class DenseKernel(Kernel):
 
     @cached_property
     def entries(self) -> EntryRange:
-        matrix = detached(self._matrix)
+        matrix = without_gradient(self._matrix)
         smallest, largest = float(matrix.min()), float(matrix.max())
         if self._log_matrix is not None:
-            has_zeros = bool(np.isneginf(detached(self._log_matrix)).any())
-            return EntryRange(smallest, largest, has_zeros)
+            return EntryRange(smallest, largest, bool((self._log_matrix == -np.inf).any()))
         if smallest == 0:
             positive = matrix[matrix > 0]
-            smallest = float(positive.min()) if positive.size else largest
+            smallest = float(positive.min()) if len(positive) else largest
             return EntryRange(smallest, largest, True)
         return EntryRange(smallest, largest, False)
 
@@ -193,13 +201,6 @@ def check_matrix(matrix: Array, name: str) -> Array:
             f" got shape {tuple(matrix.shape)}."
         )
     return widen_half(matrix)
-
-
-def widen_half(array: Array) -> Array:
-    """``array`` in float32 if it holds half-precision numbers, else as it is."""
-    if is_torch_array(array):
-        return array.float() if array.element_size() < 4 else array
-    return array.astype(np.float32) if array.dtype == np.float16 else array
 
 
 def _check_symmetric(matrix: Array, name: str) -> None:

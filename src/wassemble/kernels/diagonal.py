@@ -9,10 +9,17 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from wassemble._arrays import Array, convert_like, detached, is_torch_array, log_of, namespace
+from wassemble._arrays import (
+    Array,
+    convert_like,
+    detached,
+    is_torch_array,
+    log_of,
+    namespace,
+    widen_half,
+)
 from wassemble._checks import as_float_array, check_count, check_nonnegative, fail
 from wassemble.kernels.base import EntryRange, Kernel
-from wassemble.kernels.dense import widen_half
 
 __all__ = ["DiagonalKernel", "IdentityKernel"]
 

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 
-from wassemble._arrays import detached
+from wassemble._arrays import detached, widen_half
 from wassemble._checks import (
     as_float_array,
     check_count,
@@ -19,7 +19,6 @@ from wassemble._checks import (
     fail,
 )
 from wassemble.kernels.base import Kernel
-from wassemble.kernels.dense import widen_half
 from wassemble.kernels.from_cost import kernel_from_cost
 from wassemble.kernels.low_rank import LowRankKernel
 from wassemble.kernels.sparse import SparseKernel

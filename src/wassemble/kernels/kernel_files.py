@@ -29,7 +29,7 @@ from wassemble.kernels.parts import factors, kept_logs
 from wassemble.kernels.sparse import SparseKernel
 from wassemble.labels import LabelSpace
 
-__all__ = ["load_kernel", "save_kernel"]
+__all__ = ["entries_to_arrays", "load_kernel", "save_kernel"]
 
 _FORMAT = "wassemble kernel 1"
 _COMMON = ("format", "kind", "source", "target", "origin", "notes", "symmetric")
@@ -115,10 +115,11 @@ def _to_arrays(labelled: LabelledKernel) -> dict[str, Any]:
     ):
         if tuple(arrays[key].tolist()) != texts:
             fail(f"the texts of `{key}` must not end in a zero character to be saved as .npz.")
-    return arrays | _entries_to_arrays(kernel)
+    return arrays | entries_to_arrays(kernel)
 
 
-def _entries_to_arrays(kernel: Kernel) -> dict[str, Any]:
+def entries_to_arrays(kernel: Kernel) -> dict[str, Any]:
+    """What makes a kernel, without its names: arrays that are the same for the same kernel."""
     if isinstance(kernel, IdentityKernel):
         return {"kind": np.array("identity")}
     if isinstance(kernel, DiagonalKernel):

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from wassemble._arrays import Array, is_torch_array, log_of, namespace
+from wassemble._arrays import Array, is_torch_array, log_of, namespace, new_zeros, without_gradient
 
 __all__ = ["log_product", "log_sum_exp"]
 
@@ -89,9 +89,7 @@ def _mend(
 def _finite_top(logs: Array) -> Array:
     """Largest entry of each row, kept as an axis, outside of any gradient; 0 if none is finite."""
     xp = namespace(logs)
-    if is_torch_array(logs):
-        logs = logs.detach()
     if logs.shape[-1] == 0:
-        return xp.zeros((*logs.shape[:-1], 1), dtype=logs.dtype)
-    top = xp.max(logs, axis=-1, keepdims=True)
+        return new_zeros((*logs.shape[:-1], 1), logs, logs.dtype)
+    top = xp.max(without_gradient(logs), axis=-1, keepdims=True)
     return xp.where(xp.isfinite(top), top, 0.0)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from wassemble._arrays import Array, detached, log_of, namespace
+from wassemble._arrays import Array, detached, log_of, namespace, without_gradient
 from wassemble._checks import check_nonnegative_number, fail
 from wassemble.kernels.base import EntryRange, Kernel
 from wassemble.kernels.dense import DenseKernel
@@ -172,5 +172,5 @@ def _log_tops(factor: DenseKernel, log_scaling: Array) -> Array:
     """Log of the largest scaled entry of each column, outside of any gradient; 0 if none."""
     xp = namespace(log_scaling)
     logs = log_of(factor.to_dense()) + log_scaling[:, None]
-    tops = xp.max(logs.detach() if factor.tensor is not None else logs, axis=0)
+    tops = xp.max(without_gradient(logs), axis=0)
     return xp.where(xp.isfinite(tops), tops, 0.0)

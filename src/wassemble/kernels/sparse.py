@@ -83,6 +83,7 @@ class SparseKernel(Kernel):
 
     def _hold(self, csr: sp.csr_array, *, symmetric: bool) -> None:
         self._csr = csr
+        self._placed: tuple[Array, Array, Array] | None = None
         self.is_symmetric = symmetric
 
     @property
@@ -151,13 +152,17 @@ class SparseKernel(Kernel):
         return image.index_add(-1, rows, (v[..., columns] * data).to(v.dtype))
 
     def _coordinates(self, like: Array) -> tuple[Array, Array, Array]:
-        rows = np.repeat(np.arange(self.shape[0]), np.diff(self._csr.indptr))
-        columns = self._csr.indices.astype(np.int64)
-        return (
-            convert_like(rows, like),
-            convert_like(columns, like),
-            convert_like(self._csr.data, like),
-        )
+        """Rows, columns and values of the entries on the device of ``like``."""
+        if self._placed is None or not _can_meet(self._placed[0], like):
+            rows = np.repeat(np.arange(self.shape[0]), np.diff(self._csr.indptr))
+            columns = self._csr.indices.astype(np.int64)
+            # Kept: sweeps come back to the same device.
+            self._placed = (
+                convert_like(rows, like),
+                convert_like(columns, like),
+                convert_like(self._csr.data, like),
+            )
+        return self._placed
 
     @cached_property
     def _double(self) -> sp.csr_array:
@@ -252,6 +257,11 @@ def _multiply(
         vectors = np.ascontiguousarray(rows[some].T)
 
         share([partial(_fill, image[some, labels], block, vectors) for labels, block in blocks])
+
+
+def _can_meet(kept: Array, like: Array) -> bool:
+    """Whether tensors are on one device, and alike in what torch lets gradients see."""
+    return kept.device == like.device and kept.is_inference() == like.is_inference()
 
 
 def _fill(image: np.ndarray, block: sp.csr_array, vectors: np.ndarray) -> None:

@@ -1,16 +1,22 @@
 """Scale: the same fuse, for more than fits in memory or on one machine."""
 
+from wassemble.scale.cluster import ClusterError
 from wassemble.scale.distributed import SharedBarycenter, solve_barycenter_distributed
 from wassemble.scale.files import fuse_files
+from wassemble.scale.partitions import PartitionedFusion, PartitionError, fuse_partitions
 from wassemble.scale.ranks import RankError
 from wassemble.scale.row_blocks import RowBlockKernel
 from wassemble.scale.stream import fuse_stream
 
 __all__ = [
+    "ClusterError",
+    "PartitionError",
+    "PartitionedFusion",
     "RankError",
     "RowBlockKernel",
     "SharedBarycenter",
     "fuse_files",
+    "fuse_partitions",
     "fuse_stream",
     "solve_barycenter_distributed",
 ]

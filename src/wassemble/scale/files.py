@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,11 +17,10 @@ from wassemble.inputs import (
     PredictionFile,
     Predictions,
     PredictionWriter,
-    write_predictions,
 )
 from wassemble.labels import LabelSpace
 
-__all__ = ["fuse_files", "read_whole"]
+__all__ = ["fuse_by_plan", "fuse_files", "read_whole"]
 
 # Scores of all models that are in memory at a time.
 _CHUNK_SCORES = 2**23
@@ -78,17 +77,32 @@ def fuse_files(
         options=options,
     )
     account = FusionAccount.of(plan, kind_is_detected=detected)
+    fuse_by_plan(account, files, out, samples=samples, progress=progress, receive=receive)
+    return account
+
+
+def fuse_by_plan(
+    account: FusionAccount,
+    files: Sequence[PredictionFile],
+    out: Path | str | None,
+    *,
+    samples: Literal["all", "common"] = "all",
+    progress: Callable[[int, int], None] | None = None,
+    receive: Callable[[Predictions], None] | None = None,
+) -> None:
+    """Fuse open files as the account's plan says, and count them in the account."""
+    plan = account.plan
     n_samples, chunks = _chunks(files, samples)
     n_done = 0
     with ExitStack() as stack:
         write = None
         if out is not None:
-            write = stack.enter_context(_writer(Path(out), plan.target))
+            write = stack.enter_context(PredictionWriter(out, plan.target)).write
         for members in chunks:
             chunk = plan.fuse(members)
             account.add(members, chunk)
             consensus = Predictions(
-                "consensus", members[0].samples, plan.target, chunk.scores, kind=found
+                "consensus", members[0].samples, plan.target, chunk.scores, kind=plan.kind
             )
             if write is not None:
                 write(consensus)
@@ -97,26 +111,6 @@ def fuse_files(
             n_done += consensus.n_samples
             if progress is not None:
                 progress(n_done, n_samples)
-    return account
-
-
-@contextmanager
-def _writer(out: Path, target: LabelSpace) -> Iterator[Callable[[Predictions], None]]:
-    """A function that appends chunks to ``out``."""
-    if out.suffix.lower() != ".npz":
-        with PredictionWriter(out, target) as writer:
-            yield writer.write
-        return
-    parts: list[Predictions] = []  # an archive of arrays is written in one go
-    yield parts.append
-    if parts:
-        write_predictions(
-            out,
-            parts[0]._with(
-                samples=np.concatenate([part.samples for part in parts]),
-                scores=np.concatenate([part.scores for part in parts]),
-            ),
-        )
 
 
 def _chunks(

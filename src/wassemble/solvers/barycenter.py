@@ -16,6 +16,7 @@ from wassemble.solvers.exchange import agree_on_any
 from wassemble.solvers.log_sweep import LogSweep
 from wassemble.solvers.loop import Ending, Stopping, run
 from wassemble.solvers.mass import Balanced, MassRule
+from wassemble.solvers.mixed_sweep import MixedSweep
 from wassemble.solvers.plain_sweep import PlainLimits, PlainSweep
 from wassemble.solvers.problem import BarycenterProblem, Tile
 from wassemble.solvers.result import BarycenterResult
@@ -39,6 +40,7 @@ def solve_barycenter(
     normalize: bool = False,
     initial: BarycenterResult | None = None,
     n_top: int | None = None,
+    mixed_precision: bool = False,
     n_threads: int | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> BarycenterResult:
@@ -77,6 +79,11 @@ def solve_barycenter(
         For large label sets: use only this many largest entries of each row of each
         model. ``result.dropped_mass`` says what that cost; balanced rows are brought
         back to mass 1.
+    mixed_precision : bool
+        For GPUs: products in bfloat16 as long as they bring rows nearer, then in the full
+        precision until the residual, measured there, is at most the tolerance. Needs torch
+        tensors, a tolerance and a dense or low-rank kernel; ``result.n_half_sweeps`` says how
+        far it went.
     n_threads : int, optional
         Threads for large batches; $WASSEMBLE_NUM_THREADS or all cores if not given.
     progress : callable, optional
@@ -105,6 +112,7 @@ def solve_barycenter(
         normalize=normalize,
         initial=initial,
         n_top=n_top,
+        mixed_precision=mixed_precision,
     )
     return solve(problem, n_threads=n_threads, progress=progress)
 
@@ -168,6 +176,7 @@ class _Run:
             self.log_v = new_zeros((problem.n_models, *size), problem.like)
         self.in_log = np.zeros(problem.n_samples, dtype=bool)
         self.dropped = None if problem.n_top is None else np.zeros(problem.n_samples)
+        self.mixed_sweep: MixedSweep | None = None  # torch has one tile
 
     def solve_tile(self, start: int, stop: int) -> None:
         """Solve the samples from ``start`` to ``stop``."""
@@ -239,7 +248,13 @@ class _Run:
             unsafe = agree_on_any(tile.exchange, here)
         return _NO_ROWS if unsafe is None else np.flatnonzero(unsafe)
 
-    def _log_sweep(self, tile: Tile, mass: MassRule, components: Components | None) -> LogSweep:
+    def _log_sweep(self, tile: Tile, mass: MassRule, components: Components | None) -> Sweep:
+        tolerance, max_iterations = self.problem.tolerance, self.problem.max_iterations
+        if self.problem.mixed_precision and tolerance is not None:
+            self.mixed_sweep = MixedSweep(
+                tile, mass, components, tolerance=tolerance, max_iterations=max_iterations
+            )
+            return self.mixed_sweep
         return LogSweep(tile, mass, components, self._correction(tile))
 
     def _correction(self, tile: Tile) -> Correction:
@@ -282,6 +297,7 @@ class _Run:
             n_log_rows=int(self.in_log.sum()),
             log_v=self.log_v,
             dropped=self.dropped,
+            n_half_sweeps=0 if self.mixed_sweep is None else self.mixed_sweep.n_half_sweeps,
         )
 
 

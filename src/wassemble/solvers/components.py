@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import scipy.sparse as sp
 
+from wassemble._arrays import Array, convert_like, is_torch_array
 from wassemble.kernels import Kernel
 from wassemble.kernels.base import connect
 from wassemble.solvers.exchange import ALONE, Exchange, agree_on_any
@@ -37,10 +38,14 @@ class Components:
             self._order = np.argsort(self._labels, kind="stable")
             self._starts = np.searchsorted(self._labels[self._order], np.arange(self.n_components))
 
-    def sums(self, values: np.ndarray) -> np.ndarray:
+    def sums(self, values: Array) -> Array:
         """For each label the sum of ``values`` over its component (last axis), broadcastable."""
         if self.n_components == 1:
             return values.sum(axis=-1, keepdims=True)
+        if is_torch_array(values):
+            labels = convert_like(self._labels, values)
+            totals = values.new_zeros((*values.shape[:-1], self.n_components))
+            return totals.index_add(-1, labels, values)[..., labels]
         totals = np.add.reduceat(values[..., self._order], self._starts, axis=-1)
         return totals[..., self._labels]
 

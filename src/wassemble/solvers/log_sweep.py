@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,12 +12,14 @@ from wassemble._arrays import (
     Array,
     convert_like,
     detached,
-    is_torch_array,
     log_of,
     log_quotient,
     namespace,
     new_zeros,
+    widest_float,
+    without_gradient,
 )
+from wassemble.kernels import Kernel
 from wassemble.solvers.components import Components
 from wassemble.solvers.debias import Correction
 from wassemble.solvers.exchange import agree_on_any
@@ -28,7 +32,10 @@ __all__ = ["LogSweep"]
 
 
 class LogSweep:
-    """Sweeps on logarithms, which are float64 whatever the type of the histograms."""
+    """Sweeps on logarithms, which are float64 whatever the type of the histograms.
+
+    On a device that has no float64 they are float32.
+    """
 
     def __init__(
         self, tile: Tile, mass: MassRule, components: Components | None, correction: Correction
@@ -42,17 +49,15 @@ class LogSweep:
         self._log_u: list[Array] = []
         self._omega: Array | None = None
         self._groups = tile.groups
-        self._weights = xp.astype(tile.weights, xp.float64)
-        self._log_histograms = [
-            log_of(xp.astype(group.histograms, xp.float64)) for group in tile.groups
-        ]
+        wide = widest_float(tile.weights)
+        self._weights = xp.astype(tile.weights, wide)
+        self._log_histograms = [log_of(xp.astype(group.histograms, wide)) for group in tile.groups]
         n_target = tile.groups[0].kernel.shape[1]
         if tile.log_v is None:
             size = (tile.n_models, tile.n_rows, n_target)
-            like = self._weights if is_torch_array(self._weights) else None
-            self._log_v = new_zeros(size, like, xp.float64)
+            self._log_v = new_zeros(size, self._weights)
         else:
-            self._log_v = xp.astype(tile.log_v, xp.float64)
+            self._log_v = xp.astype(tile.log_v, wide)
 
     def step(self, *, watch: bool) -> np.ndarray | None:
         xp = namespace(self._log_v)
@@ -80,15 +85,26 @@ class LogSweep:
         self._log_v = new if self._omega is None else _stretched(old, new, self._omega)
         if not watch:
             return None
-        values = [xp.exp(logs) for logs in (old + log_images, new + log_images, self._log_p)]
-        before, after, p = (detached(value) for value in values)
-        found = residual(before, after, p, self._components)
+        log_images, log_p = without_gradient(log_images), without_gradient(self._log_p)
+        before = xp.exp(without_gradient(old) + log_images)
+        after = xp.exp(without_gradient(new) + log_images)
+        p = xp.exp(log_p)
+        found = detached(residual(before, after, p, self._components))
+        empty = p.sum(axis=-1) == 0
+        if empty.any():  # mass that is too small to be seen has not come to rest: sweeps raise it
+            hidden = detached(empty & xp.any(log_p > -xp.inf, axis=-1))
+            found = np.where(hidden, np.inf, found)
         return np.maximum(found, correction_residual)
+
+    def use(self, kernels: Sequence[Kernel]) -> None:
+        """Go on with the same kernels in another precision, one per group."""
+        pairs = zip(self._groups, kernels, strict=True)
+        self._groups = [replace(group, kernel=kernel) for group, kernel in pairs]
 
     def relax(self, omega: np.ndarray) -> None:
         """From now on take each row's updates ``omega`` times as far."""
-        like = self._log_v if is_torch_array(self._log_v) else None
-        self._omega = convert_like(omega, like)[:, None] if (omega != 1).any() else None
+        longer = (omega != 1).any()
+        self._omega = convert_like(omega, self._log_v)[:, None] if longer else None
 
     def untrusted(self) -> np.ndarray:
         """No rows: log arithmetic is exact everywhere."""

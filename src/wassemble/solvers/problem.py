@@ -9,8 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wassemble._arrays import Array, convert_like, detached, find_torch, log_of, namespace
-from wassemble._checks import check_count, check_tolerance, fail
+from wassemble._arrays import (
+    Array,
+    convert_like,
+    detached,
+    find_torch,
+    log_of,
+    namespace,
+    new_zeros,
+    widest_float,
+)
+from wassemble._checks import check_count, check_flag, check_tolerance, fail
 from wassemble.kernels import Kernel, as_kernel
 from wassemble.solvers.components import Components
 from wassemble.solvers.exchange import ALONE, Exchange
@@ -92,6 +101,7 @@ class BarycenterProblem:
         normalize: bool = False,
         initial: BarycenterResult | None = None,
         n_top: int | None = None,
+        mixed_precision: bool = False,
         exchange: Exchange = ALONE,
     ) -> None:
         self.exchange = exchange
@@ -113,7 +123,7 @@ class BarycenterProblem:
         )
         self.kernels = self._read_kernels(kernels)
         self.n_target = self.kernels[0].shape[1]
-        reference = self.like if self.like is not None else np.empty(0)
+        reference = new_zeros((0,), self.like)
         self.weights = check_weights(
             weights, self.n_models, self.n_target, like=reference, whole=exchange.is_alone
         )
@@ -121,6 +131,9 @@ class BarycenterProblem:
         self.tolerance = self._attainable(check_tolerance(tolerance))
         if debias:
             self._check_debias()
+        self.mixed_precision = check_flag(mixed_precision, "mixed_precision")
+        if mixed_precision:
+            self._check_mixed_precision()
         self._read_initial(initial)
         self.n_top = None if n_top is None else check_count(n_top, "n_top")
         if n_top is not None and self.like is not None:
@@ -131,8 +144,7 @@ class BarycenterProblem:
     def _read_kernels(self, kernels: Any) -> list[Kernel]:
         """One kernel per model."""
         # Debiasing takes steps too small for float32 products.
-        wide = np.float64 if self.like is None else namespace(self.like).float64
-        dtype = wide if self.debias else self.dtype
+        dtype = widest_float(self.like) if self.debias else self.dtype
         if not (isinstance(kernels, list | tuple) and kernels and not _is_matrix(kernels)):
             kernel = as_kernel(kernels).convert(self.like, dtype)
             for model, n_labels in enumerate(self._histograms.n_labels):
@@ -211,6 +223,24 @@ class BarycenterProblem:
                 " symmetric=True) declare it",
             )
 
+    def _check_mixed_precision(self) -> None:
+        if self.like is None:
+            fail(
+                "`mixed_precision=True` must go with torch tensors; got NumPy arrays.",
+                hint="torch.as_tensor(array, device=...) puts predictions on a GPU",
+            )
+        if self.tolerance is None or self.debias:
+            got = "debias=True" if self.debias else "tolerance=None"
+            fail(
+                "`mixed_precision=True` must go with a tolerance, which tells when half precision"
+                f" no longer serves, and without debias; got {got}."
+            )
+        if all(kernel.tensor is None or kernel.is_diagonal for kernel in self.voting_kernels):
+            fail(
+                "`mixed_precision=True` must go with a dense or low-rank kernel; got"
+                f" {listed(str(kernel) for kernel in dict.fromkeys(self.kernels))}."
+            )
+
     def _read_initial(self, initial: BarycenterResult | None) -> None:
         self.initial: Array | None = None
         if initial is None:
@@ -272,10 +302,9 @@ class BarycenterProblem:
         return Tile(groups, dropped_mass, self._tile_weights, log_v, self.exchange)
 
     def log_histogram(self, model: int, sample: int) -> Array:
-        """Log of one histogram as it was solved, float64."""
+        """Log of one histogram as it was solved, in the widest floating type."""
         row = self._read_entries([model], sample, sample + 1)[0][0, 0]
-        xp = namespace(row)
-        return log_of(xp.astype(row, xp.float64))
+        return log_of(namespace(row).astype(row, widest_float(row)))
 
     def check_entries(self, models: Sequence[int], n_rows: int) -> None:
         """Check every entry of ``models`` now, ``n_rows`` samples at a time."""
@@ -316,8 +345,9 @@ class BarycenterProblem:
 
     def _check_sums(self, sums: np.ndarray, members: list[int], start: int) -> None:
         for model, row in zip(members, sums, strict=True):
-            slack = 10 * self._histograms.eps[model] * self._histograms.n_labels[model] ** 0.5
-            wrong = np.abs(row - 1) > slack
+            eps, n_labels = self._histograms.eps[model], self._histograms.n_labels[model]
+            # Entries in half precision are each off by less than that, and so is their sum.
+            wrong = np.abs(row - 1) > min(10 * eps * n_labels**0.5, 0.01)
             if wrong.any():
                 sample = int(np.argmax(wrong))
                 fail(

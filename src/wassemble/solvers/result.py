@@ -31,6 +31,9 @@ class BarycenterResult:
         Which arithmetic ran, and why.
     n_log_rows : int
         Rows solved in log arithmetic.
+    n_half_sweeps : int
+        Sweeps of each row, the first, whose products were in half precision
+        (``mixed_precision``); residuals never come from them.
     """
 
     problem: BarycenterProblem
@@ -42,6 +45,7 @@ class BarycenterResult:
     n_log_rows: int
     log_v: Array | None
     dropped: np.ndarray | None
+    n_half_sweeps: int = 0
 
     @property
     def barycenter(self) -> Array:
@@ -127,7 +131,8 @@ class BarycenterResult:
         sent = []
         for model in range(self.problem.n_models):
             if model not in self.problem.model_order:
-                sent.append(np.zeros(self.problem.kernels[model].shape[0]))
+                n_source = self.problem.kernels[model].shape[0]
+                sent.append(new_zeros((n_source,), self.problem.like))
                 continue
             log_u, log_v = self._log_scalings_of(model, sample)
             xp = namespace(log_u)
@@ -222,10 +227,11 @@ class BarycenterResult:
             f"{count} {s.name.lower()}" for s, count in zip(Status, counts, strict=True) if count
         ]
         worst = self.residuals.max(initial=0)
+        half = f", {self.n_half_sweeps} sweeps in half precision" if self.n_half_sweeps else ""
         return (
             f"BarycenterResult({self.problem.n_samples} samples, {self.problem.n_target} target"
             f" labels: {', '.join(ends) or 'none'}; residual at most {worst:.2g};"
-            f" {self.solver.name})"
+            f" {self.solver.name}{half})"
         )
 
 

@@ -56,7 +56,8 @@ def select_solver(problem: BarycenterProblem) -> SolverChoice:
                 "closed form", "diagonal kernels: the fixed point of Algorithm 2 has a formula"
             )
     if problem.like is not None:
-        return SolverChoice("log", "torch tensors: logarithms keep the gradients finite")
+        half = "; the first products in half precision" if problem.mixed_precision else ""
+        return SolverChoice("log", f"torch tensors: logarithms keep the gradients finite{half}")
     limits = PlainLimits.of(problem.dtype)
     if not balanced and problem.mass.order < limits.order:
         return SolverChoice(

@@ -18,7 +18,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from wassemble._arrays import Array
+from wassemble._arrays import Array, namespace
 from wassemble.solvers.components import Components
 
 __all__ = ["Rows", "Sweep", "residual"]
@@ -53,11 +53,11 @@ class Sweep(Protocol):
 
 
 def residual(
-    before: np.ndarray,
-    after: np.ndarray,
-    p: np.ndarray,
+    before: Array,
+    after: Array,
+    p: Array,
     components: Components | None,
-) -> np.ndarray:
+) -> Array:
     """How far each row is from the fixed point, relative to its mass.
 
     ``before`` and ``after`` are the couplings' target marginals, ``(n_models, n_rows,
@@ -65,10 +65,11 @@ def residual(
     they are equal. Balanced: compared as shares of each component, because mass that
     no kernel entry can move stays where it is for ever.
     """
+    xp = namespace(p)
     with np.errstate(all="ignore"):
         if components is not None:
             shares = components.sums(after) / components.sums(before)
-            before = before * np.where(np.isfinite(shares), shares, 0)
-        change = np.abs(before - after).sum(axis=-1).max(axis=0)
+            before = before * xp.where(xp.isfinite(shares), shares, 0.0)
+        change = xp.max(abs(before - after).sum(axis=-1), axis=0)
         total = p.sum(axis=-1)
-        return np.where((change == 0) & np.isfinite(total), 0, change / total)
+        return xp.where((change == 0) & xp.isfinite(total), 0.0, change / total)

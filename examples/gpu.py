@@ -1,0 +1,171 @@
+"""Check and time a GPU: its answers beside NumPy's in float64, then its milliseconds.
+
+The device is the GPU that torch finds (CUDA, ROCm, XPU or MPS). Without one the checks run
+on the processor, and nothing is timed unless `--device cpu` asks for it. Needs the extra
+`torch`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+
+import wassemble as ws
+
+N_MODELS = 5
+# How far an answer may be from float64's, L1 relative to its mass; solved to 1e-5.
+LARGEST_GAP = 2e-4
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Arguments of `solve_barycenter`, in NumPy and float64."""
+
+    name: str
+    predictions: np.ndarray
+    kernel: ws.Kernel
+    mass: Any = ws.Balanced()
+    debias: bool = False
+
+    @property
+    def can_be_mixed(self) -> bool:
+        """Whether it has products that half precision speeds up."""
+        return not self.debias and isinstance(self.kernel, ws.DenseKernel | ws.LowRankKernel)
+
+    def solve(self, predictions: Any, **options: Any) -> ws.BarycenterResult:
+        """Solve it with its predictions in some other library or type."""
+        return ws.solve_barycenter(
+            predictions,
+            self.kernel,
+            mass=self.mass,
+            debias=self.debias,
+            normalize=isinstance(self.mass, ws.Balanced),
+            max_iterations=5000,
+            **options,
+        )
+
+
+def problems(n_labels: int = 60) -> list[Problem]:
+    """One problem of each kind, small enough to be solved in float64 at once."""
+    rng = np.random.default_rng(0)
+    scores = rng.uniform(0.01, 1, size=(N_MODELS, 4, n_labels))
+    cost = embedding_cost(torch.tensor(rng.normal(size=(n_labels, 8)))).numpy()
+    dense = ws.kernel_from_cost(cost, epsilon=0.3, symmetric=True)
+    # Entries that float32 cannot hold: products fall back on logarithms.
+    sharp = ws.kernel_from_cost(cost, epsilon=0.01, symmetric=True)
+    sparse = ws.SparseKernel(sp.csr_array(np.where(cost < 1, np.exp(-cost), 0)))
+    low_rank = ws.LowRankKernel(*rng.uniform(0.1, 1, size=(2, n_labels, 5)))
+    diagonal = ws.DiagonalKernel(rng.uniform(0.1, 1, size=(4, n_labels)))
+    unbalanced = ws.Unbalanced(2.0, epsilon=0.3)
+    return [
+        Problem("dense", scores, dense),
+        Problem("dense, unbalanced", scores, dense, unbalanced),
+        Problem("dense, debiased", scores, dense, debias=True),
+        Problem("dense, beyond float32, unbalanced", scores, sharp, unbalanced),
+        Problem("sparse, unbalanced", scores, sparse, unbalanced),
+        Problem("low rank", scores, low_rank),
+        Problem("diagonal per sample, unbalanced", scores, diagonal, unbalanced),
+    ]
+
+
+def embedding_cost(vectors: torch.Tensor) -> torch.Tensor:
+    """Squared distances between unit vectors."""
+    vectors = vectors / vectors.norm(dim=1, keepdim=True)
+    return (2 - 2 * vectors @ vectors.T).clamp(min=0)
+
+
+def check(device: torch.device) -> int:
+    """Print each problem's gap to NumPy's float64; return how many are too large."""
+    n_failures = 0
+    print(f"{'problem':36}{'precision':>10}{'gap':>10}{'sweeps':>8}{'in half':>9}")
+    for problem in problems():
+        exact = problem.solve(problem.predictions, tolerance=1e-9).barycenter
+        for precision in ("float32", "mixed") if problem.can_be_mixed else ("float32",):
+            given = torch.tensor(problem.predictions, dtype=torch.float32, device=device)
+            found = problem.solve(given, tolerance=1e-5, mixed_precision=precision == "mixed")
+            answer = found.barycenter.cpu().numpy()
+            gap = float((np.abs(answer - exact).sum(axis=1) / exact.sum(axis=1)).max())
+            good = gap <= LARGEST_GAP and found.barycenter.device.type == device.type
+            n_failures += not good
+            print(
+                f"{problem.name:36}{precision:>10}{gap:>10.1e}{found.n_iterations.max():>8}"
+                f"{found.n_half_sweeps:>9}{'' if good else '  FAILED'}"
+            )
+    return n_failures
+
+
+def time_device(device: torch.device, n_labels: int, batches: list[int]) -> None:
+    """Print milliseconds to a residual of 1e-4, balanced, through a dense kernel."""
+    generator = torch.Generator().manual_seed(0)
+    vectors = torch.randn((n_labels, 50), generator=generator)
+    matrix = torch.exp(-embedding_cost(vectors.to(device)) / 0.2)
+    kernels = {"device": ws.DenseKernel(matrix), "numpy": ws.DenseKernel(matrix.cpu().numpy())}
+    print(f"\n{n_labels} labels, {N_MODELS} models: milliseconds (sweeps; of these in half)")
+    print(f"{'samples':>8}{'NumPy float32':>20}{device.type + ' float32':>20}{'mixed':>20}")
+    for n_samples in batches:
+        scores = torch.randn((N_MODELS, n_samples, n_labels), generator=generator)
+        scores = (2 * scores[:1] + 0.6 * scores).softmax(-1)
+        given, there = scores.numpy(), scores.to(device)
+        options: dict[str, Any] = {"normalize": True, "tolerance": 1e-4}
+        runs: list[Callable[[], ws.BarycenterResult]] = [
+            lambda given=given: ws.solve_barycenter(given, kernels["numpy"], **options),
+            lambda there=there: ws.solve_barycenter(there, kernels["device"], **options),
+            lambda there=there: ws.solve_barycenter(
+                there, kernels["device"], mixed_precision=True, **options
+            ),
+        ]
+        print(f"{n_samples:>8}" + "".join(f"{cell:>20}" for cell in timed(runs, device)))
+
+
+def timed(runs: list[Callable[[], ws.BarycenterResult]], device: torch.device) -> Iterator[str]:
+    """Best time of three of each run, after one to warm up, and its sweeps."""
+    for run in runs:
+        run()
+        seconds = []
+        for _ in range(3):
+            started = time.perf_counter()
+            result = run()
+            getattr(torch, device.type).synchronize()
+            seconds.append(time.perf_counter() - started)
+        sweeps = f"({result.n_iterations.max()}; {result.n_half_sweeps})"
+        yield f"{1000 * min(seconds):.1f} {sweeps:>8}"
+
+
+def find_gpu() -> str | None:
+    """Name of the kind of GPU that torch can use, None if there is none."""
+    for kind in ("cuda", "xpu", "mps"):
+        if hasattr(torch, kind) and getattr(torch, kind).is_available():
+            return kind
+    return None
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Check the answers, then time; 1 if an answer is off."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--device", help="as torch names it; the GPU it finds if not given")
+    parser.add_argument("--n-labels", type=int, default=10_000, help="in the timings")
+    parser.add_argument("--samples", type=int, nargs="+", default=[1, 8, 64])
+    options = parser.parse_args(arguments)
+    name = options.device or find_gpu()
+    if name is None:
+        print("no GPU that torch can use: the checks run on the CPU, nothing is timed")
+    device = torch.device(name or "cpu")
+    n_failures = check(device)
+    if n_failures:
+        print(f"{n_failures} answers are further than {LARGEST_GAP:g} from NumPy's float64")
+        return 1
+    if name is not None:
+        time_device(device, options.n_labels, options.samples)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

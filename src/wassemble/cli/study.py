@@ -1,0 +1,105 @@
+"""`wassemble study`: files for the human-evaluation study of `wassemble serve`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from wassemble.cli.console import talk
+from wassemble.errors import fail
+
+__all__ = ["study"]
+
+_SPLITS = ("test", "val", "train")
+
+
+@click.group(short_help="Make files for a human-evaluation study.")
+def study() -> None:
+    """Make files for the human-evaluation study of `wassemble serve`."""
+
+
+@study.command(short_help="Join captions of several systems into a study file.")
+@click.argument("captions", nargs=-1, required=True, metavar="SYSTEM=FILE...")
+@click.option(
+    "--references",
+    metavar="test|val|train|FILE",
+    help="Show reference captions as text: of the shipped pictures, or JSON lines of image_id"
+    " and captions.",
+)
+@click.option(
+    "--image",
+    metavar="PATTERN",
+    help="Show pictures of the served folder instead, as pictures/{image_id}.jpg.",
+)
+@click.option(
+    "--checks",
+    type=click.IntRange(min=0, max=20),
+    default=0,
+    show_default=True,
+    help="So many attention checks, made of the references.",
+)
+@click.option("--out", type=click.Path(path_type=Path), help="JSON lines; else standard output.")
+@click.option("--quiet", is_flag=True, help="No messages but errors.")
+def items(
+    captions: tuple[str, ...],
+    references: str | None,
+    image: str | None,
+    checks: int,
+    out: Path | None,
+    quiet: bool,
+) -> None:
+    """Join the captions that `wassemble generate` wrote for the same pictures into a study file.
+
+    SYSTEM is a name that results show and raters never see. The file goes to the form at
+    /studies of `wassemble serve`.
+
+    \b
+    wassemble generate --first 20 --out glove.jsonl
+    wassemble generate --first 20 --rule geometric --out geometric.jsonl
+    wassemble study items glove=glove.jsonl geometric=geometric.jsonl \\
+        --references test --checks 2 --out study.jsonl
+    """
+    import json
+
+    from wassemble._files import write_whole
+    from wassemble.web.study.items import read_items
+    from wassemble.web.study.joining import join_captions, make_checks, read_captions
+
+    runs = {}
+    for value in captions:
+        system, sign, path = value.partition("=")
+        if not sign or not system or not path:
+            fail(f"captions must be given as SYSTEM=FILE; got {value!r}.")
+        if system in runs:
+            fail(f"systems must have different names; got {system!r} twice.")
+        runs[system] = read_captions(Path(path))
+    known = None if references is None else _read_references(references)
+    if checks and known is None:
+        fail("--checks are made of references; got no --references.")
+    found = join_captions(runs, references=known if image is None else None, image=image)
+    if checks and known is not None:
+        # An image that is rated is no check: its text would be seen twice.
+        found += make_checks({n: c for n, c in known.items() if n not in set(runs[system])}, checks)
+    text = "".join(json.dumps(item.record(), ensure_ascii=False) + "\n" for item in found)
+    read_items(text, name="the joined file")  # what is wrong is said now, not by the server
+    if out is None:
+        click.echo(text, nl=False)
+    else:
+        write_whole(out, text)
+    talk(f"{len(found) - checks} items of {len(runs)} systems, {checks} checks", quiet=quiet)
+
+
+def _read_references(value: str) -> dict[str, list[str]]:
+    """Reference captions by image id, of what --references names."""
+    if value in _SPLITS:
+        from wassemble.inputs.captions_data import load_captions
+
+        data = load_captions(value)
+        return {
+            str(number): captions
+            for number, captions in zip(data.image_ids.tolist(), data.captions, strict=True)
+        }
+    from wassemble.web.study.joining import read_references
+
+    return read_references(Path(value))

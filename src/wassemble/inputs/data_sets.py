@@ -1,0 +1,190 @@
+"""`DataSet`: the predictions of one model in a folder of part files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from wassemble._checks import fail
+from wassemble.errors import InvalidInputError
+from wassemble.inputs.files import PredictionFile, open_predictions
+from wassemble.inputs.folders import Folder, LocalFolder, open_folder
+from wassemble.inputs.formats import recognise
+from wassemble.inputs.predictions import Kind, Predictions
+from wassemble.labels import LabelSpace, enumerate_names
+
+__all__ = ["DataSet", "PartFile", "PartReader", "common_parts", "is_data_set", "open_data_set"]
+
+
+@dataclass(frozen=True)
+class PartFile:
+    """A file of a data set."""
+
+    file: str  # its name in the folder
+    stamp: str  # changes when the file does
+
+
+@dataclass(frozen=True)
+class PartReader:
+    """How the parts of a model are read, wherever that happens."""
+
+    folder: Folder
+    model: str
+    id_column: str | None
+    label_column: str | None
+    score_column: str | None
+    labels: LabelSpace | None
+    kind: Kind | None
+
+    @contextmanager
+    def open(self, file: str) -> Iterator[PredictionFile]:
+        """An open part; errors name the model."""
+        try:
+            with self.folder.fetch(file) as path, self._open(path) as opened:
+                yield opened
+        except InvalidInputError as error:
+            raise InvalidInputError(f"model {self.model}: {error}") from None
+
+    def _open(self, path: os.PathLike[str]) -> PredictionFile:
+        return open_predictions(
+            path,
+            model=self.model,
+            id_column=self.id_column,
+            label_column=self.label_column,
+            score_column=self.score_column,
+            labels=self.labels,
+            kind=self.kind,
+        )
+
+
+class DataSet:
+    """A folder of part files; `open_data_set` makes one.
+
+    Attributes
+    ----------
+    model : str
+    labels : LabelSpace
+        Of the first part that can be read; every other must have the same.
+    kind : {"multiclass", "multilabel"}
+        Of the same part.
+    kind_is_detected : bool
+    parts : dict of str to PartFile
+        By their names without the end that says the format, sorted.
+    """
+
+    def __init__(self, reader: PartReader) -> None:
+        self.reader = reader
+        self.model = reader.model
+        self.parts: dict[str, PartFile] = {}
+        for file, found in reader.folder.find().items():
+            part = _part_name(file)
+            if part in self.parts:
+                fail(
+                    f"{reader.folder}: a part must be one file; got {self.parts[part].file} and"
+                    f" {file}."
+                )
+            self.parts[part] = PartFile(file, found.stamp)
+        if not self.parts:
+            fail(f"{reader.folder}: must be a folder of part files; there are none.")
+        self._look()
+
+    def _look(self) -> None:
+        """Labels and kind, from the first part that can be read."""
+        first_error = None
+        for part in self.parts.values():
+            try:
+                with self.reader.open(part.file) as opened:
+                    self.labels = opened.labels
+                    self.kind = opened.kind
+                    self.kind_is_detected = opened.kind_is_detected
+                    return
+            except (InvalidInputError, OSError) as error:
+                first_error = first_error or error
+        assert first_error is not None
+        raise first_error
+
+    def chunks(self, n_rows: int) -> Iterator[Predictions]:
+        """Every sample, part after part, at most ``n_rows`` at a time."""
+        for part in self.parts.values():
+            with self.reader.open(part.file) as opened:
+                yield from opened.chunks(n_rows)
+
+    def __repr__(self) -> str:
+        return (
+            f"DataSet({self.model!r}: {len(self.parts):,} parts, {len(self.labels):,} labels,"
+            f" {self.kind})"
+        )
+
+
+def open_data_set(
+    place: str | os.PathLike[str],
+    *,
+    model: str | None = None,
+    id_column: str | None = None,
+    label_column: str | None = None,
+    score_column: str | None = None,
+    labels: Iterable[str] | None = None,
+    kind: Kind | None = None,
+) -> DataSet:
+    """Predictions of one model in a folder of part files.
+
+    Parameters
+    ----------
+    place : str or path
+        A folder, or a URL that fsspec knows, such as ``s3://bucket/predictions``. Its files
+        are the parts, in folders of their own if you like; names that begin with "." or "_"
+        are not read. A part is any file of `open_predictions` but ``.npy``.
+    model : str, optional
+        Name of the model; that of the folder if not given.
+
+    Other parameters as in `open_predictions`.
+
+    Examples
+    --------
+    >>> from tempfile import mkdtemp
+    >>> from wassemble import write_predictions
+    >>> folder = mkdtemp()
+    >>> for part in ("1", "2"):
+    ...     some = Predictions("m", [f"sample {part}"], ["cat", "dog"], [[0.9, 0.1]])
+    ...     write_predictions(f"{folder}/part-{part}.csv", some)
+    >>> open_data_set(folder, model="tiny")
+    DataSet('tiny': 2 parts, 2 labels, multiclass)
+    """
+    folder = open_folder(place)
+    space = None if labels is None else LabelSpace(labels)
+    name = folder.name.split(".")[0] if model is None else model
+    reader = PartReader(folder, name, id_column, label_column, score_column, space, kind)
+    return DataSet(reader)
+
+
+def is_data_set(place: str | os.PathLike[str]) -> bool:
+    """Whether there is a folder at a place: one on this machine, or a URL with files below."""
+    folder = open_folder(place)
+    return folder.path.is_dir() if isinstance(folder, LocalFolder) else bool(folder.find())
+
+
+def common_parts(sets: Iterable[DataSet]) -> list[str]:
+    """The names of the parts, which every data set must have."""
+    first, *others = sets
+    for other in others:
+        for has, lacks in ((first, other), (other, first)):
+            lonely = [part for part in has.parts if part not in lacks.parts]
+            if lonely:
+                fail(
+                    "every model must have the same parts, by their names; got"
+                    f" {enumerate_names(lonely)} of {has.model} and none of {lacks.model}."
+                )
+    return list(first.parts)
+
+
+def _part_name(file: str) -> str:
+    if file.lower().endswith((".npy", ".labels.txt", ".samples.txt")):
+        fail(
+            f"{file}: a part must be one file; .npy has its names in others.",
+            hint=".npz and .parquet hold them",
+        )
+    _, _, stem = recognise(file)
+    return str(PurePosixPath(file).with_name(stem))

@@ -1,0 +1,252 @@
+"""Folders of files, on this machine or in any store that fsspec knows.
+
+Both kinds of folder do the same few things, so that what reads and writes part files need
+not know where they are.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path, PurePosixPath
+from typing import NamedTuple, TypeAlias
+
+from wassemble._checks import fail
+from wassemble._extras import load_extra
+
+__all__ = [
+    "Folder",
+    "Found",
+    "LocalFolder",
+    "RemoteFolder",
+    "fetch_file",
+    "is_remote",
+    "open_folder",
+    "store_file",
+]
+
+# What stores call the version of a file.
+_VERSIONS = ("ETag", "etag", "mtime", "LastModified", "last_modified", "updated", "created")
+_UNFINISHED = ".unfinished-"
+
+
+class Found(NamedTuple):
+    """A file of a folder."""
+
+    n_bytes: int
+    stamp: str  # changes when the file does
+
+
+def is_remote(place: str | os.PathLike[str]) -> bool:
+    """Whether a place is a URL of another store than this machine's files."""
+    protocol, sign, _ = os.fspath(place).partition("://")
+    return bool(sign) and protocol not in ("file", "local")
+
+
+def open_folder(place: str | os.PathLike[str]) -> Folder:
+    """The folder at a path or at a URL that fsspec knows (s3://, gs://, memory:// ...)."""
+    return RemoteFolder(os.fspath(place)) if is_remote(place) else LocalFolder(_path(place))
+
+
+def fetch_file(place: str | os.PathLike[str]) -> AbstractContextManager[Path]:
+    """A path to read the file from that is at a path or URL."""
+    return RemoteFolder(os.fspath(place)).fetch() if is_remote(place) else nullcontext(_path(place))
+
+
+def store_file(place: str | os.PathLike[str]) -> AbstractContextManager[Path]:
+    """A path to write to, whole; of a URL, the file goes there at the end."""
+    if not is_remote(place):
+        return nullcontext(_path(place))
+    if os.fspath(place).endswith(".npy"):
+        fail(f"{place}: .npy has its names in other files.", hint=".npz and .parquet hold them")
+    return RemoteFolder(os.fspath(place)).store()
+
+
+class LocalFolder:
+    """A folder of this machine, or of a file system that its workers share."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path.absolute()  # workers may have started elsewhere
+
+    def __str__(self) -> str:
+        return str(self.path)
+
+    @property
+    def name(self) -> str:
+        """The last part of the path."""
+        return self.path.name
+
+    def find(self, under: str = "") -> dict[str, Found]:
+        """Every file below ``under`` by its name there, sorted; not those that . or _ hides."""
+        found = {}
+        root = self.path / under
+        for folder, folders, files in os.walk(root):
+            folders[:] = [name for name in folders if not _is_hidden(name)]
+            for file in files:
+                if not _is_hidden(file):
+                    path = Path(folder, file)
+                    status = path.stat()
+                    stamp = f"{status.st_size} {status.st_mtime_ns}"
+                    found[path.relative_to(root).as_posix()] = Found(status.st_size, stamp)
+        return dict(sorted(found.items()))
+
+    def fetch(self, name: str) -> AbstractContextManager[Path]:
+        """A path to read the file from."""
+        return nullcontext(self.path / name)
+
+    @contextmanager
+    def store(self, name: str) -> Iterator[Path]:
+        """A path to write to; at the end the file appears under its name, whole."""
+        final = self.path / name
+        final.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=_UNFINISHED, dir=self.path) as temporary:
+            path = Path(temporary, final.name)
+            yield path
+            path.replace(final)
+
+    def read(self, name: str) -> str | None:
+        """The text of a file; None if there is none."""
+        try:
+            return (self.path / name).read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return None
+
+    def n_bytes(self, name: str) -> int | None:
+        """The size of a file; None if there is none."""
+        path = self.path / name
+        return path.stat().st_size if path.is_file() else None
+
+    def remove(self, name: str) -> None:
+        """Remove a file, or a folder with all that is in it."""
+        path = self.path / name
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
+
+    def sweep(self) -> None:
+        """Remove what runs that were killed left unfinished."""
+        for path in self.path.glob(f"{_UNFINISHED}*"):
+            self.remove(path.name)
+
+    @contextmanager
+    def lock(self, name: str) -> Iterator[None]:
+        """Refuse if another process is in this block; the system lets go when it is killed."""
+        import fcntl
+
+        path = self.path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("w") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                fail(
+                    f"{self}: one run at a time may write here; another one is at work.",
+                    hint="wait for it, or choose another folder",
+                )
+            yield
+
+
+class RemoteFolder:
+    """A folder of an object store, or of whatever else has a URL.
+
+    Files pass through temporary copies on this machine. An object appears under its name
+    when the store has all of it; where a store shows files that are still being written,
+    their size gives them away. There is no lock.
+    """
+
+    def __init__(self, url: str) -> None:
+        fsspec = load_extra("fsspec.core", "scale", purpose=f"reaching {url}")
+        self.url = url.rstrip("/")
+        try:
+            self._files, root = fsspec.url_to_fs(self.url)
+        except (ImportError, ValueError) as error:
+            fail(f"{url}: must be a place that fsspec can reach; {error}.")
+        self._root = str(root).rstrip("/")
+
+    def __str__(self) -> str:
+        return self.url
+
+    @property
+    def name(self) -> str:
+        """The last part of the URL."""
+        return PurePosixPath(self._root).name
+
+    def find(self, under: str = "") -> dict[str, Found]:
+        """Every file below ``under`` by its name there, sorted; not those that . or _ hides."""
+        root = self._path(under)
+        self._files.invalidate_cache()
+        found = {}
+        for path, about in self._files.find(root, detail=True).items():
+            name = path.removeprefix(root).lstrip("/")
+            # A path that is itself a file is found under the empty name: no folder.
+            if name and not any(map(_is_hidden, name.split("/"))):
+                version = next((str(about[key]) for key in _VERSIONS if about.get(key)), "")
+                found[name] = Found(int(about["size"]), f"{about['size']} {version}")
+        return dict(sorted(found.items()))
+
+    @contextmanager
+    def fetch(self, name: str = "") -> Iterator[Path]:
+        """A path to read the file from; without a name, the URL is one of a file."""
+        with tempfile.TemporaryDirectory() as temporary:
+            path = Path(temporary, PurePosixPath(self._path(name)).name)
+            try:
+                self._files.get_file(self._path(name), str(path))
+            except FileNotFoundError:
+                fail(f"{self._files.unstrip_protocol(self._path(name))}: there is no such file.")
+            yield path
+
+    @contextmanager
+    def store(self, name: str = "") -> Iterator[Path]:
+        """A path to write to; at the end the file appears under its name."""
+        final = self._path(name)
+        with tempfile.TemporaryDirectory() as temporary:
+            path = Path(temporary, PurePosixPath(final).name)
+            yield path
+            self._files.makedirs(final.rpartition("/")[0], exist_ok=True)
+            self._files.put_file(str(path), final)
+
+    def read(self, name: str) -> str | None:
+        """The text of a file; None if there is none."""
+        try:
+            return str(self._files.cat_file(self._path(name)).decode("utf-8"))
+        except FileNotFoundError:
+            return None
+
+    def n_bytes(self, name: str) -> int | None:
+        """The size of a file; None if there is none."""
+        self._files.invalidate_cache()
+        try:
+            return int(self._files.size(self._path(name)))
+        except FileNotFoundError:
+            return None
+
+    def remove(self, name: str) -> None:
+        """Remove a file, or a folder with all that is in it."""
+        if self._files.exists(self._path(name)):
+            self._files.rm(self._path(name), recursive=True)
+
+    def sweep(self) -> None:
+        """Nothing: what is unfinished never gets here."""
+
+    def lock(self, name: str) -> AbstractContextManager[None]:
+        """Nothing: stores have no locks that a kill lets go of."""
+        return nullcontext()
+
+    def _path(self, name: str) -> str:
+        return f"{self._root}/{name}" if name else self._root
+
+
+Folder: TypeAlias = LocalFolder | RemoteFolder
+
+
+def _path(place: str | os.PathLike[str]) -> Path:
+    text = os.fspath(place)
+    return Path(text.partition("://")[2] or text)
+
+
+def _is_hidden(name: str) -> bool:
+    return name.startswith((".", "_"))

@@ -1,0 +1,236 @@
+"""What a run into a folder writes down, so that the next one knows what is done.
+
+The manifest names the request that the folder answers; it is there before any partition.
+Each finished partition has a record, written just before its file gets its name. When all
+are finished, the records move into the manifest.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from wassemble import __version__
+from wassemble._checks import fail
+from wassemble.ensemble import FusionAccount, FusionPlan
+from wassemble.inputs.data_sets import DataSet
+from wassemble.inputs.folders import Folder
+from wassemble.kernels import Kernel
+from wassemble.kernels.kernel_files import entries_to_arrays
+
+__all__ = [
+    "LOCK",
+    "MANIFEST",
+    "RECORDS",
+    "Manifest",
+    "add_counts",
+    "counts_of",
+    "describe_request",
+    "find_finished",
+    "fingerprint_in",
+]
+
+_FORMAT = "wassemble partitions 1"
+_FOLDER = "_wassemble"
+MANIFEST = f"{_FOLDER}/manifest.json"
+RECORDS = f"{_FOLDER}/partitions"
+LOCK = f"{_FOLDER}/lock"
+
+# Counts of each model that partitions add up.
+_SUMS = ("n_answered", "n_partial", "unobserved_mass", "lost_mass")
+
+
+def describe_request(
+    sets: Sequence[DataSet], parts: Sequence[str], plan: FusionPlan, samples: str
+) -> dict[str, Any]:
+    """All that the consensus depends on, but for the versions of files, which records hold."""
+    options = vars(plan.options) | {"mass": str(plan.mass), "rule": _name(plan.options.rule)}
+    options.pop("n_threads")  # changes no bit
+    return {
+        "version": __version__,
+        "models": {each.model: str(each.reader.folder) for each in sets},
+        "reading": {each.model: _reading(each) for each in sets},
+        "partitions": list(parts),
+        "kind": plan.kind,
+        "labels": {each.model: _digest_texts(each.labels) for each in sets},
+        "target": _digest_texts(plan.target),
+        "kernels": {m.model: _digest_kernel(m.kernel) for m in plan.members},
+        "weights": _digest_arrays({"weights": plan.label_weights}),
+        "samples": samples,
+        "options": options,
+    }
+
+
+class Manifest:
+    """The manifest of a folder, held against a request.
+
+    Parameters
+    ----------
+    out : Folder
+    request : dict
+        From `describe_request`; the folder must be empty or answer the same.
+    """
+
+    def __init__(self, out: Folder, request: dict[str, Any]) -> None:
+        self._out = out
+        self._request = json.loads(json.dumps(request))
+        self.fingerprint = _fingerprint(self._request)
+        text = out.read(MANIFEST)
+        if text is None:
+            self._finished: dict[str, Any] = {}
+            if out.find():
+                fail(
+                    f"{out}: must be an empty folder, or one that the same request began; it holds"
+                    " other files.",
+                    hint="choose another folder",
+                )
+            self._write({})
+            return
+        found = _parse(text, out)
+        self._finished = found["partitions"]
+        self._refuse_another(found["request"])
+
+    def _refuse_another(self, before: dict[str, Any]) -> None:
+        differing = [key for key, asked in self._request.items() if before.get(key) != asked]
+        if differing:
+            first = differing[0]
+            was, now = before.get(first), self._request[first]
+            if isinstance(was, dict) and isinstance(now, dict):
+                keys = [k for k in {**was, **now} if was.get(k) != now.get(k)]
+                first, was, now = f"{first} ({keys[0]})", was.get(keys[0]), now.get(keys[0])
+            said = f"; it has {_short(was)}, and {_short(now)} was asked for" if was or now else ""
+            fail(
+                f"{self._out}: an earlier run made this folder with other {first}{said}.",
+                hint="choose another folder, or remove this one",
+            )
+
+    def find_done(self, stamps: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+        """Records of the partitions that are finished; ``stamps`` are those of the inputs now."""
+        files = self._out.find()
+        done = {
+            name: record
+            for name, record in self._finished.items()
+            if record["file"] in files and files[record["file"]].n_bytes == record["n_bytes"]
+        }
+        for name in self._out.find(RECORDS):
+            record = find_finished(self._out, f"{RECORDS}/{name}")
+            if record is not None:
+                done[name.removesuffix(".json")] = record
+        for name, record in done.items():
+            if record["inputs"] != list(stamps[name]):
+                fail(
+                    f"{self._out}: an earlier run made {record['file']} from files that have"
+                    f" changed since: those of partition {name}.",
+                    hint="choose another folder, or remove this one",
+                )
+        return done
+
+    def finish(self, records: Mapping[str, Any]) -> None:
+        """Move the records into the manifest: every partition is there."""
+        self._write({name: records[name] for name in self._request["partitions"]})
+        self._out.remove(RECORDS)
+
+    def _write(self, partitions: dict[str, Any]) -> None:
+        whole = {
+            "format": _FORMAT,
+            "fingerprint": self.fingerprint,
+            "request": self._request,
+            "partitions": partitions,
+        }
+        with self._out.store(MANIFEST) as path:
+            path.write_text(json.dumps(whole, indent=1) + "\n", encoding="utf-8")
+
+
+def find_finished(out: Folder, record_file: str) -> dict[str, Any] | None:
+    """A partition's record, if its file is there too and has the size that it says."""
+    text = out.read(record_file)
+    if text is None:
+        return None
+    record: dict[str, Any] = json.loads(text)
+    return record if out.n_bytes(record["file"]) == record["n_bytes"] else None
+
+
+def fingerprint_in(text: str | None) -> str | None:
+    """The fingerprint of the request that a manifest answers; None if there is no manifest."""
+    return None if text is None else json.loads(text).get("fingerprint")
+
+
+def counts_of(account: FusionAccount) -> dict[str, Any]:
+    """What an account has counted, ready for JSON."""
+    return {
+        "n_samples": account.n_samples,
+        "ends": {str(code): count for code, count in sorted(account.ends.items())},
+        # Without any answer there is no least.
+        "mass": [account.least_mass, account.most_mass] if account.most_mass else None,
+        "models": [
+            {name: getattr(model, name) for name in ("is_hard", *_SUMS)} for model in account.models
+        ],
+    }
+
+
+def add_counts(account: FusionAccount, counts: Mapping[str, Any]) -> None:
+    """Add the counts of a partition to an account of the same plan."""
+    account.n_samples += counts["n_samples"]
+    account.ends.update(Counter({int(code): n for code, n in counts["ends"].items()}))
+    if counts["mass"] is not None:
+        account.least_mass = min(account.least_mass, counts["mass"][0])
+        account.most_mass = max(account.most_mass, counts["mass"][1])
+    for model, added in zip(account.models, counts["models"], strict=True):
+        model.is_hard |= added["is_hard"]
+        for name in _SUMS:
+            setattr(model, name, getattr(model, name) + added[name])
+
+
+def _parse(text: str, out: Folder) -> dict[str, Any]:
+    try:
+        found = json.loads(text)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict) or found.get("format") != _FORMAT:
+        fail(
+            f"{out}: {MANIFEST} must be a manifest of this version; it is not.",
+            hint="choose another folder, or remove this one",
+        )
+    return found
+
+
+def _fingerprint(request: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(request, sort_keys=True).encode()).hexdigest()
+
+
+def _reading(given: DataSet) -> dict[str, Any]:
+    reader = given.reader
+    labels = None if reader.labels is None else _digest_texts(reader.labels)
+    columns = {"id": reader.id_column, "label": reader.label_column, "score": reader.score_column}
+    return {"columns": columns, "labels": labels, "kind": reader.kind}
+
+
+def _digest_texts(texts: Sequence[str] | Any) -> str:
+    return hashlib.sha256(json.dumps(list(texts)).encode()).hexdigest()[:16]
+
+
+def _digest_kernel(kernel: Kernel) -> str:
+    return _digest_arrays(entries_to_arrays(kernel))
+
+
+def _digest_arrays(arrays: Mapping[str, Any]) -> str:
+    found = hashlib.sha256()
+    for name, values in arrays.items():
+        array = np.ascontiguousarray(values)
+        found.update(f"{name} {array.dtype.str} {array.shape}".encode())
+        found.update(array.tobytes())
+    return found.hexdigest()[:16]
+
+
+def _name(rule: Any) -> str:
+    return str(getattr(rule, "__qualname__", repr(rule)))
+
+
+def _short(value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."

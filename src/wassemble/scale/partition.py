@@ -1,0 +1,172 @@
+"""One partition: the part of every model in, a part of the consensus out."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from threadpoolctl import ThreadpoolController
+
+from wassemble._checks import fail
+from wassemble.ensemble import FusionAccount, FusionPlan
+from wassemble.errors import WassembleError
+from wassemble.inputs import PredictionFile
+from wassemble.inputs.data_sets import PartFile, PartReader
+from wassemble.inputs.folders import Folder
+from wassemble.labels import enumerate_names
+from wassemble.scale.files import fuse_by_plan
+from wassemble.scale.manifest import (
+    MANIFEST,
+    RECORDS,
+    counts_of,
+    find_finished,
+    fingerprint_in,
+)
+
+__all__ = ["Job", "Outcome", "Partition", "fuse_partition"]
+
+
+@dataclass(frozen=True)
+class Job:
+    """What all partitions have in common: sent to each worker once."""
+
+    plan: FusionPlan
+    kind_is_detected: bool
+    samples: Literal["all", "common"]
+    readers: tuple[PartReader, ...]
+    out: Folder
+    fingerprint: str
+
+
+@dataclass(frozen=True)
+class Partition:
+    """The files of one partition, one per model."""
+
+    name: str
+    files: tuple[PartFile, ...]
+
+    @property
+    def out_file(self) -> str:
+        """Its name in the folder of the consensus: that of the first model's file."""
+        return self.files[0].file
+
+    @property
+    def stamps(self) -> list[str]:
+        """The versions of its files."""
+        return [part.stamp for part in self.files]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a partition ended: with a record, or with an error in words."""
+
+    name: str
+    record: dict[str, Any] | None
+    error: str | None = None
+
+
+def fuse_partition(job: Job, partition: Partition) -> Outcome:
+    """Fuse a partition and write it; what goes wrong is told and does not stop others."""
+    try:
+        with _one_blas_thread():
+            return Outcome(partition.name, _fuse(job, partition))
+    except Exception as error:
+        return Outcome(partition.name, None, in_words(error))
+
+
+def in_words(error: BaseException) -> str:
+    """What a person should know of an error."""
+    if isinstance(error, WassembleError):
+        return str(error)
+    if isinstance(error, OSError) and error.strerror:
+        where = "" if error.filename is None else f"{error.filename}: "
+        return f"{where}{error.strerror.lower()}."
+    if isinstance(error, MemoryError):
+        return "memory ran out."
+    return f"{type(error).__name__}: {error}"
+
+
+def _fuse(job: Job, partition: Partition) -> dict[str, Any]:
+    record_file = f"{RECORDS}/{partition.name}.json"
+    # Dask may do a task again whose worker died after it.
+    if (before := find_finished(job.out, record_file)) is not None:
+        return before
+    account = FusionAccount.of(job.plan, kind_is_detected=job.kind_is_detected)
+    with ExitStack() as stack:
+        files = [
+            stack.enter_context(reader.open(part.file))
+            for reader, part in zip(job.readers, partition.files, strict=True)
+        ]
+        _check(job, files)
+        out = stack.enter_context(job.out.store(partition.out_file))
+        fuse_by_plan(account, files, out, samples=job.samples)
+        with out.open("rb") as written:
+            digest = hashlib.file_digest(written, "sha256").hexdigest()
+        record = {
+            "file": partition.out_file,
+            "n_bytes": out.stat().st_size,
+            "sha256": digest,
+            "inputs": partition.stamps,
+            "counts": counts_of(account),
+        }
+        # A task that outlives its run must not write into what has replaced it.
+        if fingerprint_in(job.out.read(MANIFEST)) != job.fingerprint:
+            fail(f"{job.out}: the folder must stay as the run began it; its manifest has changed.")
+        # The record goes first: a file that has its name has its record.
+        with job.out.store(record_file) as path:
+            path.write_text(json.dumps(record), encoding="utf-8")
+    return record
+
+
+def _check(job: Job, files: list[PredictionFile]) -> None:
+    """Refuse parts that are not like those from which the plan was made."""
+    for file, member in zip(files, job.plan.members, strict=True):
+        if file.labels != member.labels:
+            strange = [label for label in file.labels if label not in member.labels]
+            missing = [label for label in member.labels if label not in file.labels]
+            got = "another order"
+            if strange or missing:
+                both = ("besides", strange), ("without", missing)
+                got = " and ".join(f"{word} {enumerate_names(n)}" for word, n in both if n)
+            fail(
+                f"model {member.model}: {file.path.name}: every part must have the labels of the"
+                f" first one; got {got}.",
+                hint="`labels` (--labels) says which labels to read, or which a long table has",
+            )
+        if job.kind_is_detected and file.n_samples and file.kind != job.plan.kind:
+            fail(
+                f"model {member.model}: {file.path.name}: the kind that the first part has,"
+                f" {job.plan.kind}, must hold for all; got {file.kind}.",
+                hint="`kind` (--kind) says which it is",
+            )
+
+
+_blas_lock = threading.Lock()
+_blas_limits: list[Any] = []  # of the first user, kept until the last has gone
+_n_blas_users = 0
+
+
+@contextmanager
+def _one_blas_thread() -> Iterator[None]:
+    """BLAS kept to one thread while any partition is fused in this process.
+
+    So the last bits do not depend on how many threads a machine has, and threads of a worker
+    do not fight for its cores.
+    """
+    global _n_blas_users  # noqa: PLW0603 - the setting belongs to the process
+    with _blas_lock:
+        if _n_blas_users == 0:
+            _blas_limits.append(ThreadpoolController().limit(limits=1, user_api="blas"))
+        _n_blas_users += 1
+    try:
+        yield
+    finally:
+        with _blas_lock:
+            _n_blas_users -= 1
+            if _n_blas_users == 0:
+                _blas_limits.pop().restore_original_limits()

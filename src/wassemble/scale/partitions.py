@@ -1,0 +1,193 @@
+"""`fuse_partitions`: folders of part files in, a folder out, in runs that may be cut off."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from wassemble._checks import fail
+from wassemble.ensemble import FusionAccount, FusionPlan, Options
+from wassemble.ensemble.tables import common_kind
+from wassemble.errors import WassembleError
+from wassemble.inputs import Kind
+from wassemble.inputs.data_sets import DataSet, common_parts, open_data_set
+from wassemble.inputs.folders import open_folder
+from wassemble.labels import LabelSpace
+from wassemble.scale.cluster import run_on_cluster
+from wassemble.scale.manifest import LOCK, Manifest, add_counts, describe_request
+from wassemble.scale.partition import Job, Outcome, Partition, fuse_partition
+
+__all__ = ["PartitionError", "PartitionedFusion", "fuse_partitions"]
+
+# Errors that are told one by one.
+_N_TOLD = 10
+
+
+class PartitionError(WassembleError):
+    """Some partitions could not be fused; the others are finished."""
+
+
+@dataclass(frozen=True)
+class PartitionedFusion:
+    """What a run did.
+
+    Attributes
+    ----------
+    account : FusionAccount
+        Of all partitions, those of earlier runs included.
+    n_partitions : int
+        How many there are.
+    n_kept : int
+        How many of them an earlier run had finished.
+    """
+
+    account: FusionAccount
+    n_partitions: int
+    n_kept: int
+
+
+def fuse_partitions(
+    models: Mapping[str, str | os.PathLike[str]] | Sequence[DataSet],
+    out: str | os.PathLike[str],
+    *,
+    kernel: Any = None,
+    target: LabelSpace | None = None,
+    weights: Any = None,
+    kind: Kind | None = None,
+    aliases: Mapping[str, str] | None = None,
+    fold: bool = False,
+    samples: Literal["all", "common"] = "all",
+    options: Options = Options(),
+    scheduler: Any = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> PartitionedFusion:
+    """Fuse folders of part files by name, part by part, into the folder ``out``.
+
+    Parts belong together by their names, samples within them by their ids. Each part of the
+    consensus has the name of the first model's and appears whole. A run that was cut off,
+    whatever was killed, is continued by the same call: parts that are there are kept, and the
+    folder is in the end what it would have been. A folder that another request made is
+    refused, and so is one that another run is writing to.
+
+    Parameters
+    ----------
+    models : dict of name to folder, or sequence of DataSet
+        Folders on this machine or at any URL that fsspec knows; `open_data_set` has more to
+        say about how they are read.
+    out : str or path
+        A folder or URL, new or begun by the same call.
+    scheduler : str or distributed.Client, optional
+        Address of a Dask scheduler whose workers do the work, such as
+        ``tcp://10.0.0.1:8786``; they must see the same paths. Without it, this process does
+        it, one part after the other.
+    progress : callable, optional
+        Called as ``progress(n_done, n_partitions)``.
+
+    Other parameters as in `fuse_files`.
+
+    Returns
+    -------
+    PartitionedFusion
+
+    Raises
+    ------
+    PartitionError
+        If partitions failed, naming each; every other partition is finished first.
+
+    Examples
+    --------
+    >>> from tempfile import mkdtemp
+    >>> from wassemble import Predictions, write_predictions
+    >>> folder = mkdtemp()
+    >>> for model, score in (("a", 0.9), ("b", 0.7)):
+    ...     for part in range(2):
+    ...         some = Predictions(model, [part], ["cat", "dog"], [[score, 1 - score]])
+    ...         write_predictions(f"{folder}/{model}/part-{part}.csv", some)
+    >>> models = {name: f"{folder}/{name}" for name in "ab"}
+    >>> fuse_partitions(models, f"{folder}/fused").account.n_samples
+    2
+    >>> fuse_partitions(models, f"{folder}/fused").n_kept
+    2
+    """
+    sets = _open(models, kind)
+    if samples not in ("all", "common"):
+        fail(f'`samples` must be "all" or "common"; got {samples!r}.')
+    folder = open_folder(out)
+    if any(str(each.reader.folder) == str(folder) for each in sets):
+        fail(f"{folder}: the consensus must go to a folder of its own; got that of a model.")
+    names = common_parts(sets)
+    found, detected = common_kind(sets, kind)
+    plan = FusionPlan(
+        [(each.model, each.labels) for each in sets],
+        found,
+        target=target,
+        kernel=kernel,
+        weights=weights,
+        aliases=aliases,
+        fold=fold,
+        options=options,
+    )
+    if any(member.kernel.n_samples is not None for member in plan.members):
+        fail("a kernel that differs per sample cannot serve several partitions.")
+    partitions = {name: Partition(name, tuple(each.parts[name] for each in sets)) for name in names}
+    request = describe_request(sets, names, plan, samples)
+    readers = tuple(each.reader for each in sets)
+    with folder.lock(LOCK):
+        folder.sweep()
+        manifest = Manifest(folder, request)
+        records = manifest.find_done({name: part.stamps for name, part in partitions.items()})
+        n_kept = len(records)
+        job = Job(plan, detected, samples, readers, folder, manifest.fingerprint)
+        missing = [partitions[name] for name in names if name not in records]
+        run = (
+            _run_here(job, missing)
+            if scheduler is None
+            else run_on_cluster(scheduler, job, missing)
+        )
+        errors = {}
+        for n_ended, outcome in enumerate(run, start=n_kept + 1):
+            if outcome.record is None:
+                errors[outcome.name] = outcome.error
+            else:
+                records[outcome.name] = outcome.record
+            if progress is not None:
+                progress(n_ended, len(names))
+        if errors:
+            raise PartitionError(_tell(errors, len(records), str(folder)))
+        manifest.finish(records)
+        folder.sweep()  # what killed workers left
+    account = FusionAccount.of(plan, kind_is_detected=detected)
+    for name in names:  # in their order: sums are the same whoever came first
+        add_counts(account, records[name]["counts"])
+    return PartitionedFusion(account, len(names), n_kept)
+
+
+def _open(
+    models: Mapping[str, str | os.PathLike[str]] | Sequence[DataSet], kind: Kind | None
+) -> list[DataSet]:
+    if isinstance(models, Mapping):
+        return [open_data_set(place, model=name, kind=kind) for name, place in models.items()]
+    if not models or not all(isinstance(each, DataSet) for each in models):
+        fail("models must be a dict of names to folders, or data sets; got something else or none.")
+    return list(models)
+
+
+def _run_here(job: Job, partitions: Iterable[Partition]) -> Iterator[Outcome]:
+    for partition in partitions:
+        yield fuse_partition(job, partition)
+
+
+def _tell(errors: Mapping[str, str | None], n_finished: int, out: str) -> str:
+    told = [f"{name}: {error}" for name, error in sorted(errors.items())]
+    if len(told) > _N_TOLD:
+        told[_N_TOLD:] = [f"... and {len(told) - _N_TOLD:,} more"]
+    return "\n".join(
+        [
+            f"{len(errors):,} of {len(errors) + n_finished:,} partitions could not be fused; the"
+            f" others are in {out}.",
+            *told,
+            "hint: the same call again does only what is missing",
+        ]
+    )

@@ -1,0 +1,55 @@
+"""The app: its state, what every request passes, and its pages."""
+
+from __future__ import annotations
+
+import asyncio
+
+from fastapi import Depends, FastAPI
+from starlette.middleware import Middleware
+
+from wassemble import __version__
+from wassemble.web import front, login, static
+from wassemble.web.explorer import routes as explorer
+from wassemble.web.limits import RateLimit, TimeLimit, UploadLimit
+from wassemble.web.middleware import HEADERS, HostCheck, OperatorOnly, SecurityHeaders
+from wassemble.web.problems import ANSWERS, install_handlers
+from wassemble.web.security import check_csrf
+from wassemble.web.settings import Settings
+from wassemble.web.study import routes as study
+
+__all__ = ["create_app"]
+
+_DESCRIPTION = """Look into a consensus of several models, and let people judge captions.
+
+Unsafe requests need the header `X-CSRF-Token` with the value of the cookie `wassemble_csrf`, or,
+where the server has a token, `Authorization: Bearer TOKEN`.
+"""
+
+
+def create_app(settings: Settings) -> FastAPI:
+    """The app as ASGI, ready to be served."""
+    app = FastAPI(
+        title="wassemble",
+        version=__version__,
+        description=_DESCRIPTION,
+        openapi_url="/api/openapi.json",
+        docs_url=None,  # both would load scripts from another site
+        redoc_url=None,
+        responses=ANSWERS,
+        dependencies=[Depends(check_csrf)],
+        middleware=[  # the first is the outermost
+            Middleware(SecurityHeaders),
+            Middleware(HostCheck, settings=settings),
+            Middleware(RateLimit, settings=settings),
+            Middleware(OperatorOnly, settings=settings),
+            Middleware(TimeLimit, settings=settings),
+            Middleware(UploadLimit, settings=settings),
+        ],
+    )
+    app.state.settings = settings
+    app.state.compute_slots = asyncio.Semaphore(settings.max_computing)
+    install_handlers(app, HEADERS)
+    for part in (front, login, explorer, study):
+        app.include_router(part.make_router(settings))
+    static.install(app)
+    return app

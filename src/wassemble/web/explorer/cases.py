@@ -1,0 +1,231 @@
+"""What was opened: models on samples, a kernel between their labels, and where to begin.
+
+A label set too large to be swept while a slider moves is cut, sample by sample, to the labels that
+some model finds likely; what that leaves out is said.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from wassemble._checks import fail
+from wassemble.ensemble import FusionPlan, Options
+from wassemble.ensemble.completion import complete_scores
+from wassemble.inputs import Kind, Predictions
+from wassemble.labels import LabelSpace
+from wassemble.solvers import Balanced, MassRule, Unbalanced
+from wassemble.web.explorer.kept import Kept
+from wassemble.web.explorer.similarity import NAMES, Similarity, kernel_at
+
+__all__ = ["MASS_PENALTY", "Case", "Cut", "Table"]
+
+# The paper's own.
+MASS_PENALTY = 2.0
+# Labels above which a label set is cut, and labels that are kept.
+_N_WHOLE = 800
+_N_CUT = 500
+# Cuts that are kept for when a slider moves: some megabytes each.
+_N_CUTS = 16
+_N_SINGLE = 64
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Models on the same samples, in the same order.
+
+    Attributes
+    ----------
+    key : str
+        Different for different contents.
+    target : LabelSpace, optional
+        Wanted labels; those of the kernel or of all models if not given.
+    texts : dict of str to str
+        What samples are, by id, where it is known.
+    """
+
+    key: str
+    title: str
+    models: list[Predictions]
+    kind: Kind
+    target: LabelSpace | None = None
+    texts: dict[str, str] = field(default_factory=dict)
+    note: str = ""
+
+    @property
+    def n_bytes(self) -> int:
+        """Size in memory."""
+        return sum(model.scores.nbytes for model in self.models)
+
+    @cached_property
+    def samples(self) -> list[str]:
+        """Every id."""
+        return [str(sample) for sample in self.models[0].samples.tolist()]
+
+    @cached_property
+    def _rows(self) -> dict[str, int]:
+        return {sample: row for row, sample in enumerate(self.samples)}
+
+    def row(self, sample: str) -> int | None:
+        """Place of a sample; None if there is none of that id."""
+        return self._rows.get(sample)
+
+
+@dataclass(frozen=True, eq=False)
+class Cut:
+    """One sample over the labels that take part.
+
+    Attributes
+    ----------
+    members : list of Predictions
+        Of this sample alone.
+    costs : list of arrays of shape (n_source, n_target)
+        One per model; the same object for models that share it. Empty for equal names.
+    dropped : float
+        Share of its mass that the model hit hardest has on labels left out.
+    """
+
+    members: list[Predictions]
+    target: LabelSpace
+    costs: list[np.ndarray]
+    dropped: float
+
+    def kernels(self, epsilon: float) -> list[object] | None:
+        """One kernel per model, shared where costs are; None for equal names."""
+        made = {id(costs): kernel_at(costs, epsilon) for costs in self.costs}
+        return [made[id(costs)] for costs in self.costs] or None
+
+
+class Case:
+    """A table and a kernel, ready for questions about any sample."""
+
+    def __init__(self, table: Table, similarity: Similarity) -> None:
+        self.table = table
+        self.similarity = similarity
+        spaces = [model.labels for model in table.models]
+        self.target = table.target or similarity.target or LabelSpace.union(*spaces)
+        widest = max(spaces, key=len)
+        self.epsilon = similarity.suggest_epsilon(
+            table.models[spaces.index(widest)].model, widest, self.target
+        )
+        self.is_cut = max(len(self.target), len(widest)) > _N_WHOLE
+        self._cuts: Kept[Cut] = Kept(_N_CUTS)
+        self._plans: Kept[FusionPlan] = Kept(_N_CUTS)
+        self._single: Kept[np.ndarray] = Kept(_N_SINGLE)
+
+    @cached_property
+    def means_by_name(self) -> bool:
+        """Whether plain means can add up columns of the same name."""
+        spaces = {model.labels for model in self.table.models}
+        return all(any(name in self.target for name in space) for space in spaces)
+
+    @property
+    def may_be_balanced(self) -> bool:
+        """Whether mass can be kept: histograms, not scores."""
+        return self.table.kind == "multiclass"
+
+    @cached_property
+    def is_balanced(self) -> bool:
+        """Whether mass is kept unless something else is asked for."""
+        names = set(self.target)
+        return self.may_be_balanced and all(set(m.labels) == names for m in self.table.models)
+
+    def mass(self, balanced: bool, mass_penalty: float, epsilon: float) -> MassRule:
+        """The mass rule of these knobs."""
+        return Balanced() if balanced else Unbalanced(mass_penalty, epsilon=epsilon)
+
+    def mean_plan(self, rule: Callable[..., Any], weights: tuple[float, ...]) -> FusionPlan:
+        """How a plain mean is taken, label by label of the same name."""
+        models = [(model.model, model.labels) for model in self.table.models]
+
+        def make() -> FusionPlan:
+            options = Options(rule=rule)
+            return FusionPlan(
+                models, self.table.kind, target=self.target, weights=list(weights), options=options
+            )
+
+        return self._plans.get((rule, weights), make)
+
+    def cut(self, row: int) -> Cut:
+        """The sample at ``row``, over the labels that take part."""
+        if self.is_cut:
+            return self._cuts.get(row, lambda: self._cut_sample(row))
+        members = [model.take(slice(row, row + 1)) for model in self.table.models]
+        return Cut(members, self.target, self.costs, 0.0)
+
+    @cached_property
+    def costs(self) -> list[np.ndarray]:
+        """Costs between all labels, of label sets that are not cut."""
+        assert not self.is_cut
+        return self._costs([model.labels for model in self.table.models], self.target)
+
+    def costs_of(self, model: Predictions, label: str, *, is_target: bool) -> np.ndarray:
+        """Costs between one label and all of the other side, of a kernel that is never cut."""
+        one = LabelSpace([label])
+        sides = (model.labels, one) if is_target else (one, self.target)
+        key = (model.model, label, is_target)
+        return self._single.get(key, lambda: self.similarity.costs(model.model, *sides).ravel())
+
+    def _costs(self, spaces: Sequence[LabelSpace], target: LabelSpace) -> list[np.ndarray]:
+        if self.similarity is NAMES:
+            return []
+        known: dict[tuple[str, LabelSpace], np.ndarray] = {}
+        found = []
+        for model, space in zip(self.table.models, spaces, strict=True):
+            key = ("" if self.similarity.is_shared else model.model, space)
+            if key not in known:
+                known[key] = self.similarity.costs(model.model, space, target)
+            found.append(known[key])
+        return found
+
+    def _cut_sample(self, row: int) -> Cut:
+        """Keep the labels of which some model has the largest shares, by name in every model."""
+        whole = [self._complete(model, row) for model in self.table.models]
+        shares: dict[str, float] = {}
+        for model, scores in zip(self.table.models, whole, strict=True):
+            best = np.argsort(-scores, kind="stable")[:_N_CUT]
+            for i in best[scores[best] > 0].tolist():
+                share = float(scores[i] / scores.sum())
+                shares[model.labels[i]] = max(share, shares.get(model.labels[i], 0.0))
+        if not shares:
+            fail(f"some model must have answered; got none at {self.table.samples[row]!r}.")
+        picked = set(heapq.nlargest(_N_CUT, shares, key=shares.__getitem__))
+        members, dropped = [], 0.0
+        for model, scores in zip(self.table.models, whole, strict=True):
+            own = [model.labels.position(name) for name in picked if name in model.labels]
+            kept = np.sort(own or [0])
+            labels = LabelSpace(model.labels[i] for i in kept.tolist())
+            part = scores[kept]
+            dropped = max(dropped, 1 - float(part.sum()) / (float(scores.sum()) or 1.0))
+            sample = model.samples[row : row + 1]
+            kind = self.table.kind
+            members.append(Predictions(model.model, sample, labels, part[None], kind=kind))
+        target = self._cut_target(picked, members)
+        costs = self._costs([member.labels for member in members], target)
+        return Cut(members, target, costs, max(dropped, 0.0))
+
+    def _cut_target(self, picked: set[str], members: list[Predictions]) -> LabelSpace:
+        if len(self.target) <= _N_WHOLE:
+            return self.target
+        if self.means_by_name:
+            return LabelSpace(name for name in self.target if name in picked)
+        # Labels of other names: those that most of the mass is similar to.
+        costs = self._costs([member.labels for member in members], self.target)
+        reached = sum(
+            np.exp(cost / -self.epsilon).T @ member.scores[0]
+            for cost, member in zip(costs, members, strict=True)
+        )
+        best = np.sort(np.argsort(-np.asarray(reached), kind="stable")[:_N_CUT])
+        return LabelSpace(self.target[i] for i in best.tolist())
+
+    def _complete(self, model: Predictions, row: int) -> np.ndarray:
+        """A model's scores of one sample; what it did not report is filled in first."""
+        one = model.take(slice(row, row + 1))._with(kind=self.table.kind)
+        scores = complete_scores(one, "spread", hard_confidence=0.9)[0]
+        # Plain arithmetic holds far smaller similarities in float64.
+        return scores.astype(np.float64)

@@ -1,0 +1,282 @@
+"""Plotly figures of an answer: bars side by side, flows of mass, neighbours of a label.
+
+Pictures hold data and places only; the page adds the colours of text and grid, which follow the
+reader's light or dark mode. Names are escaped: Plotly reads tags.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import deepcopy
+from functools import lru_cache
+from typing import Any
+
+from wassemble._extras import load_extra
+from wassemble.report.plots import BLUE, CHOSEN, GREEN, GREY, PURPLE, RED, TEAL, short, shown
+from wassemble.web.explorer.answers import Answer, Line
+from wassemble.web.explorer.flows import Flow, Flows, Neighbor
+
+__all__ = ["N_TOP", "draw_answer", "draw_flows", "draw_neighbors"]
+
+Figure = dict[str, Any]
+
+N_TOP = 8
+_COLOURS = {
+    "consensus": PURPLE,
+    "arithmetic mean": BLUE,
+    "geometric mean": TEAL,
+    "model": GREY,
+}
+_PALETTE = (BLUE, GREEN, TEAL, RED, PURPLE, GREY)
+_N_LETTERS = 16
+_BAR, _TITLE = 20, 46  # pixels
+_FONT = 12
+_PURPOSE = "the explorer"
+
+Target = tuple[str, str]
+_NOWHERE: Target = ("", "")
+
+
+def _objects() -> Any:
+    return load_extra("plotly.graph_objects", "report", purpose=_PURPOSE)
+
+
+def draw_answer(answer: Answer, label: str, model: str) -> dict[str, Any]:
+    """The paper's figure: the consensus, both means and each model, with their largest scores.
+
+    Returns
+    -------
+    figure : dict
+        ``data``, and a layout for each width: ``wide`` and ``narrow``. The bars of the label
+        that is looked into stand out. ``customdata`` of a bar: its label, and whose it is.
+    """
+    tops = [line.top(N_TOP) for line in answer.lines]
+    data = []
+    for number, (line, top) in enumerate(zip(answer.lines, tops, strict=True), start=1):
+        own = line.name if line.role == "model" else ""
+        colours = [
+            CHOSEN if name == label and model in ("", own) else _COLOURS[line.role]
+            for name, _ in top
+        ]
+        bar = _objects().Bar(
+            x=[score for _, score in top],
+            y=list(range(len(top))),
+            orientation="h",
+            marker={"color": colours},
+            customdata=[[name, own] for name, _ in top],
+            hovertext=[f"{shown(name)}: {score:.4g}" for name, score in top],
+            hoverinfo="text",
+            name=short(line.name, 40),
+            xaxis=_axis("x", number),
+            yaxis=_axis("y", number),
+        )
+        data.append(bar.to_plotly_json())
+    layouts = {
+        "wide": _layout(answer, tops, n_columns=3),
+        "narrow": _layout(answer, tops, n_columns=1),
+    }
+    return {"data": data, "layouts": layouts}
+
+
+def _layout(answer: Answer, tops: list[list[tuple[str, float]]], *, n_columns: int) -> Figure:
+    layout = deepcopy(_grid(len(tops), n_columns))
+    is_histogram = answer.plan.kind == "multiclass"
+    # Histograms have one scale in common; scores and what is made of them have not.
+    largest = max((top[0][1] for top in tops if top), default=1.0)
+    for number, (line, top) in enumerate(zip(answer.lines, tops, strict=True), start=1):
+        end = largest if is_histogram or not top else top[0][1]
+        layout[_axis("xaxis", number)] |= {"range": [0, 1.05 * end], **_STILL}
+        layout[_axis("yaxis", number)] |= {
+            "tickmode": "array",
+            "tickvals": list(range(len(top))),
+            "ticktext": [short(name, _N_LETTERS) for name, _ in top],
+            "range": [N_TOP - 0.5, -0.5],
+            **_STILL,
+        }
+        title = layout["annotations"][number - 1]
+        title |= {"text": _title(line), "font": {"size": _FONT + 1}, "xanchor": "center"}
+    return layout
+
+
+_STILL = {"fixedrange": True, "zeroline": False, "tickfont": {"size": _FONT}}
+
+
+def _title(line: Line) -> str:
+    name = short(line.name, 26)
+    if line.role == "consensus":
+        return f"<b>{name}</b>"
+    if not line.has_answer:
+        return f"{name}: no answer"
+    return name
+
+
+@lru_cache(maxsize=64)
+def _grid(n_panels: int, n_columns: int) -> Figure:
+    """Places of panels; made once, since Plotly takes its time."""
+    subplots = load_extra("plotly.subplots", "report", purpose=_PURPOSE)
+    n_rows = -(-n_panels // n_columns)
+    height = n_rows * (_TITLE + N_TOP * _BAR) + 30
+    figure = subplots.make_subplots(
+        rows=n_rows,
+        cols=n_columns,
+        subplot_titles=["-"] * n_panels,
+        vertical_spacing=min(_TITLE / height, 1 / max(n_rows - 1, 1)),
+        horizontal_spacing=0.16 if n_columns > 1 else 0,
+    )
+    figure.update_layout(
+        height=height,
+        showlegend=False,
+        margin={"l": 8, "r": 12, "t": 30, "b": 24},
+        bargap=0.25,
+        dragmode=False,
+        template="none",
+        paper_bgcolor="rgba(0,0,0,0)",
+        plot_bgcolor="rgba(0,0,0,0)",
+    )
+    figure.update_yaxes(automargin=True)
+    figure.update_xaxes(nticks=4)
+    layout: Figure = figure.to_plotly_json()["layout"]
+    layout.pop("template", None)
+    return layout
+
+
+def _axis(letter: str, number: int) -> str:
+    return letter if number == 1 else f"{letter}{number}"
+
+
+def draw_flows(flows: Flows, models: Sequence[str]) -> Figure:
+    """A Sankey diagram of where a consensus label's mass came from, or a model's label's went.
+
+    ``customdata`` of a node or link: the label to follow, and whose it is; empty where none is.
+    """
+    drawing = _Sankey()
+    if flows.model:
+        colour = _colour(flows.model, models)
+        start = drawing.node(flows.label, flows.model, colour=colour)
+        for flow in flows.flows:
+            target = (flow.label, "")
+            end = drawing.node(flow.label or "all other labels", "", target=target)
+            drawing.link(start, end, flow.mass, colour, target)
+    else:
+        end = drawing.node(flows.label, "", colour=CHOSEN)
+        sources = [flow for flow in flows.flows if flow.label]
+        for model in dict.fromkeys(flow.model for flow in sources):
+            drawing.add_model(model, [f for f in sources if f.model == model], end, models)
+        for rest in (flow for flow in flows.flows if not flow.label):
+            start = drawing.node("all other labels", "")
+            drawing.link(start, end, rest.mass, GREY, _NOWHERE)
+    return drawing.figure()
+
+
+def _colour(model: str, models: Sequence[str]) -> str:
+    return _PALETTE[models.index(model) % len(_PALETTE)] if model in models else GREY
+
+
+class _Sankey:
+    """Nodes and links as Plotly wants them, in columns."""
+
+    def __init__(self) -> None:
+        self._nodes: list[dict[str, Any]] = []
+        self._links: list[dict[str, Any]] = []
+        self.n_models = 0
+
+    def node(self, name: str, model: str, *, colour: str = GREY, target: Target = _NOWHERE) -> int:
+        """A new node; ``target`` is the label that a click on it leads to, and whose it is."""
+        about = shown(f"{model}: {name}" if model else name)
+        self._nodes.append(
+            {"label": short(name, _N_LETTERS), "color": colour, "custom": [*target, about]}
+        )
+        return len(self._nodes) - 1
+
+    def link(self, start: int, end: int, mass: float, colour: str, target: Target) -> None:
+        """A new link."""
+        ends = " to ".join(self._nodes[at]["custom"][2] for at in (start, end))
+        custom = [*target, f"{ends}: {mass:.4g}"]
+        self._links.append(
+            {"source": start, "target": end, "value": mass, "color": _faint(colour)}
+            | {"custom": custom}
+        )
+
+    def add_model(self, model: str, flows: Sequence[Flow], end: int, models: Sequence[str]) -> None:
+        """Labels of a model, through the model, to the label at ``end``."""
+        colour = _colour(model, models)
+        middle = self.node(model, "", colour=colour)
+        self.n_models += 1
+        self.link(middle, end, sum(flow.mass for flow in flows), colour, _NOWHERE)
+        for flow in flows:
+            start = self.node(flow.label, model, colour=colour, target=(flow.label, model))
+            self.link(start, middle, flow.mass, colour, (flow.label, model))
+
+    def figure(self) -> Figure:
+        n_ends = max(len(self._nodes) - self.n_models - 1, 1)
+        sankey = _objects().Sankey(
+            node={
+                "label": [node["label"] for node in self._nodes],
+                "color": [node["color"] for node in self._nodes],
+                "customdata": [node["custom"] for node in self._nodes],
+                "hovertemplate": "%{customdata[2]}: %{value:.4g}<extra></extra>",
+                "pad": 12,
+                "thickness": 16,
+                "line": {"width": 0},
+            },
+            link={
+                key: [link[key] for link in self._links]
+                for key in ("source", "target", "value", "color")
+            }
+            | {
+                "customdata": [link["custom"] for link in self._links],
+                "hovertemplate": "%{customdata[2]}<extra></extra>",
+            },
+            arrangement="fixed",
+        )
+        layout = {
+            "height": max(180, 30 * n_ends + 40),
+            "margin": {"l": 8, "r": 8, "t": 12, "b": 12},
+            "font": {"size": _FONT},
+            "paper_bgcolor": "rgba(0,0,0,0)",
+        }
+        return {"data": [sankey.to_plotly_json()], "layout": layout}
+
+
+def _faint(colour: str) -> str:
+    red, green, blue = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
+    return f"rgba({red},{green},{blue},0.4)"
+
+
+def draw_neighbors(neighbors: Sequence[Neighbor]) -> Figure:
+    """Bars of the labels that a kernel makes most similar."""
+    names = [_whose(each) for each in neighbors]
+    bar = _objects().Bar(
+        x=[each.similarity for each in neighbors],
+        y=list(range(len(neighbors))),
+        orientation="h",
+        marker={"color": GREEN},
+        hovertext=[
+            f"{shown(name)}: {each.similarity:.4g}"
+            for name, each in zip(names, neighbors, strict=True)
+        ],
+        hoverinfo="text",
+    )
+    layout = {
+        "height": _TITLE + _BAR * max(len(neighbors), 2),
+        "margin": {"l": 8, "r": 12, "t": 8, "b": 32},
+        "showlegend": False,
+        "bargap": 0.25,
+        "dragmode": False,
+        "paper_bgcolor": "rgba(0,0,0,0)",
+        "plot_bgcolor": "rgba(0,0,0,0)",
+        "xaxis": {"rangemode": "tozero", "nticks": 4, **_STILL},
+        "yaxis": {
+            "tickmode": "array",
+            "tickvals": list(range(len(neighbors))),
+            "ticktext": [short(name, 24) for name in names],
+            "range": [max(len(neighbors), 2) - 0.5, -0.5],
+            "automargin": True,
+            **_STILL,
+        },
+    }
+    return {"data": [bar.to_plotly_json()], "layout": layout}
+
+
+def _whose(neighbor: Neighbor) -> str:
+    return f"{neighbor.label} ({neighbor.model})" if neighbor.model else neighbor.label

@@ -1,0 +1,231 @@
+"""Opening what a view names: shipped examples, files of the folder, and uploads.
+
+Everything opened is kept in memory while there is room; a file that changes is read anew.
+"""
+
+from __future__ import annotations
+
+import gzip
+import zipfile
+import zlib
+from pathlib import Path
+
+from wassemble._checks import fail
+from wassemble.ensemble.tables import align_samples, common_kind
+from wassemble.errors import InvalidInputError
+from wassemble.inputs import PredictionFile, Predictions, open_predictions
+from wassemble.scale.files import read_whole
+from wassemble.web.explorer.cases import Case, Table
+from wassemble.web.explorer.examples import find_example, list_examples
+from wassemble.web.explorer.kept import Kept
+from wassemble.web.explorer.ranking import Ranking, rank_samples
+from wassemble.web.explorer.similarity import Similarity, read_similarity
+from wassemble.web.explorer.uploads import PREFIX, Uploads
+from wassemble.web.explorer.view import View
+from wassemble.web.limits import check_label_count
+from wassemble.web.paths import inside, list_files
+from wassemble.web.settings import Settings
+
+__all__ = ["PREDICTION_ENDS", "Library"]
+
+PREDICTION_ENDS = (
+    *(".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet", ".arrow", ".feather", ".ipc"),
+    *(".npz", ".npy", ".jsonl", ".ndjson"),
+)
+_KERNEL_ENDS = (*PREDICTION_ENDS, ".txt", ".txt.gz", ".vec", ".bin")
+# Scores in memory: of one table, and of all that are kept.
+_MAX_SCORES = 50_000_000
+_MAX_KEPT_BYTES = 1_000_000_000
+# A packed file may hold this many times the bytes that may be sent.
+_MAX_UNPACKED = 8
+_PIECE = 1 << 20
+
+
+class Library:
+    """Tables, kernels and rankings of one server."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self.uploads = Uploads(4 * settings.max_upload_bytes)
+        self._tables: Kept[Table] = Kept(
+            8, n_bytes=_MAX_KEPT_BYTES, size=lambda table: table.n_bytes
+        )
+        self._cases: Kept[Case] = Kept(
+            8, n_bytes=_MAX_KEPT_BYTES, size=lambda case: case.table.n_bytes
+        )
+        self._examples: Kept[tuple[Table, dict[str, Similarity]]] = Kept(4)
+        self._similarities: Kept[Similarity] = Kept(4)
+        self._rankings: Kept[Ranking] = Kept(8)
+
+    def files(self) -> list[str]:
+        """Prediction files of the folder."""
+        return self._list(PREDICTION_ENDS)
+
+    def kernel_files(self) -> list[str]:
+        """Files of the folder from which a kernel may be made."""
+        return self._list(_KERNEL_ENDS)
+
+    def _list(self, ends: tuple[str, ...]) -> list[str]:
+        suffixes = tuple({end[end.rindex(".") :] for end in ends})
+        found = list_files(self._settings.folder, suffixes)
+        return [name for name in found if name.lower().endswith(ends)]
+
+    def shown_name(self, reference: str) -> str:
+        """What a file is called on a page."""
+        if reference.startswith(PREFIX):
+            return self.uploads.find(reference).name
+        return reference
+
+    def case(self, view: View) -> Case:
+        """What a view opens."""
+        if view.example:
+            return self._example(view)
+        if not view.file:
+            fail("there must be at least one file of predictions; got none.")
+        table = self._table(view.file)
+        if not view.kernel_file:
+            similarity = read_similarity(view.kernel, None)
+            return self._cases.get(
+                (table.key, view.kernel), lambda: self._make_case(table, similarity)
+            )
+        path, name = self._path(view.kernel_file)
+        key = (view.kernel, _stamp(path))
+
+        def read() -> Similarity:
+            with _Named(path, name):
+                self._check_unpacked(path)
+                return read_similarity(view.kernel, path)
+
+        similarity = self._similarities.get(key, read)
+        return self._cases.get((table.key, *key), lambda: self._make_case(table, similarity))
+
+    def ranking(self, case: Case) -> Ranking:
+        """The samples of a case, most disputed first."""
+        return self._rankings.get(case, lambda: rank_samples(case))
+
+    def _make_case(self, table: Table, similarity: Similarity) -> Case:
+        case = Case(table, similarity)
+        check_label_count(len(case.target), self._settings)
+        return case
+
+    def _example(self, view: View) -> Case:
+        example = find_example(view.example)
+        if example is None:
+            names = ", ".join(each.name for each in list_examples())
+            fail(f"an example must be one of {names}; got {view.example!r}.")
+        name = view.kernel or example.kernels[0]
+        if name not in example.kernels:
+            known = ", ".join(example.kernels)
+            fail(f"the kernel of this example must be one of {known}; got {view.kernel!r}.")
+        table, kernels = self._examples.get(example.name, example.load)
+        return self._cases.get((table.key, name), lambda: self._make_case(table, kernels[name]))
+
+    def _table(self, references: tuple[str, ...]) -> Table:
+        if len(set(references)) < len(references):
+            fail("each file must be named once.")
+        found = [self._path(reference) for reference in references]
+        key = "\n".join(_stamp(path) for path, _ in found)
+        return self._tables.get(key, lambda: self._read_table(key, found))
+
+    def _read_table(self, key: str, found: list[tuple[Path, str]]) -> Table:
+        models: list[Predictions] = []
+        for path, name in found:
+            with _Named(path, name):
+                self._check_unpacked(path)
+                with open_predictions(path) as file:
+                    self._check_size(file)
+                    own = read_whole(file)
+            if file.model == path.name.split(".")[0]:
+                own = own._with(model=_stem(name))
+            models.append(own)
+        kind, _ = common_kind(models, None)
+        models = align_samples(_renamed(models))
+        names = [name for _, name in found]
+        return Table(key, ", ".join(names), models, kind)
+
+    def _check_size(self, file: PredictionFile) -> None:
+        check_label_count(len(file.labels), self._settings)
+        if not file.n_samples:
+            fail("there must be at least one sample; got none.")
+        if file.n_samples * len(file.labels) > _MAX_SCORES:
+            fail(
+                f"a table must have at most {_MAX_SCORES:,} scores; got {file.n_samples:,} samples"
+                f" x {len(file.labels):,} labels.",
+                hint="open a part of the samples",
+            )
+
+    def _check_unpacked(self, path: Path) -> None:
+        """Refuse a packed file that would fill the memory."""
+        limit = _MAX_UNPACKED * self._settings.max_upload_bytes
+        if _unpacked_size(path, limit) > limit:
+            fail(f"unpacked, a file must have at most {limit:,} bytes; got more.")
+
+    def _path(self, reference: str) -> tuple[Path, str]:
+        """Where a file is, and what it is called."""
+        if reference.startswith(PREFIX):
+            upload = self.uploads.find(reference)
+            return upload.path, upload.name
+        path = inside(self._settings.folder, reference)
+        if not path.is_file():
+            fail(f"{reference}: there must be such a file in the served folder; there is none.")
+        if path.suffix.lower() == ".npy":  # what is read beside it must be inside as well
+            for end in (".labels.txt", ".samples.txt"):
+                inside(self._settings.folder, str(Path(reference).with_suffix(end)))
+        return path, reference
+
+
+class _Named:
+    """Errors inside name the file as its owner does."""
+
+    def __init__(self, path: Path, name: str) -> None:
+        self._path, self._name = path, name
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, InvalidInputError):
+            words = str(error).replace(str(self._path), self._name)
+            words = words.replace(self._path.name, self._name)
+            if not words.startswith(self._name):
+                words = f"{self._name}: {words}"
+            raise InvalidInputError(words) from error
+
+
+def _renamed(models: list[Predictions]) -> list[Predictions]:
+    """Models of different names: a number goes behind a name that was there before."""
+    seen: dict[str, int] = {}
+    found = []
+    for model in models:
+        seen[model.model] = seen.get(model.model, 0) + 1
+        count = seen[model.model]
+        found.append(model if count == 1 else model._with(model=f"{model.model} ({count})"))
+    return found
+
+
+def _stem(name: str) -> str:
+    base = name.rsplit("/", 1)[-1]
+    end = max((end for end in PREDICTION_ENDS if base.lower().endswith(end)), key=len, default="")
+    return base[: len(base) - len(end)] or base
+
+
+def _stamp(path: Path) -> str:
+    about = path.stat()
+    return f"{path} {about.st_mtime_ns} {about.st_size}"
+
+
+def _unpacked_size(path: Path, limit: int) -> int:
+    """Bytes of a file once unpacked; of a .gz only as many as pass the limit."""
+    try:
+        if path.suffix.lower() == ".npz":
+            with zipfile.ZipFile(path) as archive:
+                return sum(member.file_size for member in archive.infolist())
+        if path.suffix.lower() == ".gz":
+            total = 0
+            with gzip.open(path) as file:
+                while total <= limit and (piece := file.read(_PIECE)):
+                    total += len(piece)
+            return total
+    except (OSError, EOFError, zlib.error, zipfile.BadZipFile):
+        return 0  # reading it will say what is wrong
+    return path.stat().st_size

@@ -1,0 +1,249 @@
+"""An answer in words, tables and figures, for a page and for its script alike."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from pydantic import BaseModel
+
+from wassemble.labels import enumerate_names
+from wassemble.solvers import Status
+from wassemble.web.explorer.answers import Answer, Knobs, Line
+from wassemble.web.explorer.cases import Case
+from wassemble.web.explorer.figures import draw_answer, draw_flows, draw_neighbors
+from wassemble.web.explorer.flows import Flows, Neighbor, find_flows, find_neighbors
+from wassemble.web.explorer.similarity import NAMES
+from wassemble.web.explorer.view import View
+
+__all__ = ["Cell", "Controls", "Shown", "Slider", "TableBody", "present"]
+
+# A slider goes this many times below and above where it starts.
+_REACH = 30.0
+_N_CHOICES = 20
+_N_WORDS = 3
+
+
+class Cell(BaseModel):
+    """One cell of a table: its text, and the view that it leads to, if any."""
+
+    text: str
+    href: str = ""
+
+
+class TableBody(BaseModel):
+    """A table as rows of cells; the first cell of a row is its heading."""
+
+    columns: list[str]
+    rows: list[list[Cell]]
+
+
+class Slider(BaseModel):
+    """Where a slider stands and how far it goes; ``reason`` says why it cannot be moved."""
+
+    value: float
+    low: float
+    high: float
+    reason: str = ""
+
+
+class Controls(BaseModel):
+    """Every slider."""
+
+    epsilon: Slider
+    mass: str
+    mass_reason: str = ""
+    mass_penalty: Slider
+    weight: list[Slider]
+
+
+class Shown(BaseModel):
+    """What a page shows of one sample, as its sliders stand."""
+
+    query: str
+    sample: str
+    summary: str
+    facts: list[str]
+    controls: Controls
+    rules: TableBody
+    choices: list[str]
+    label: str
+    model: str
+    heading: str
+    flows_text: str
+    flows: TableBody
+    neighbors_text: str
+    neighbors: TableBody
+    figures: dict[str, Any]
+
+
+def present(case: Case, answer: Answer, view: View) -> Shown:
+    """Everything that is shown; links lead to views that differ in the label alone."""
+    top = answer.consensus.top(_N_CHOICES)
+    label = view.label or (top[0][0] if top else case.target[0])
+    flows = find_flows(answer, label, view.model)
+    neighbors = find_neighbors(case, answer, label, view.model)
+    models = [model.model for model in case.table.models]
+    return Shown(
+        query=view.to_query(),
+        sample=answer.sample,
+        summary=_summary(answer),
+        facts=_facts(case, answer),
+        controls=_controls(case, answer.knobs, view),
+        rules=_rules(answer, view),
+        choices=[name for name, _ in top],
+        label=label,
+        model=view.model,
+        heading=f"{label} ({view.model})" if view.model else label,
+        flows_text=_flows_text(answer, flows),
+        flows=_flows_table(flows, view),
+        neighbors_text=_neighbors_text(case, answer.knobs, bool(neighbors)),
+        neighbors=_neighbors_table(neighbors, view),
+        figures={
+            "answer": draw_answer(answer, label, view.model),
+            "flows": draw_flows(flows, models),
+            "neighbors": draw_neighbors(neighbors),
+        },
+    )
+
+
+def _summary(answer: Answer) -> str:
+    """One sentence for who cannot see the bars move."""
+    top = answer.consensus.top(1)
+    if not top:
+        return "The consensus is empty."
+    (label, score), mean = top[0], answer.lines[1].top(1)
+    same = "a plain mean gives the same answer" if answer.same_as_mean else ""
+    if mean and not same:
+        same = f"a plain mean would say {mean[0][0]}"
+    end = f"; {same}" if same else ""
+    return (
+        f"Consensus: {label}, {score:.3g}, entropy {answer.consensus.entropy:.2f} nats{end}."
+        f" {_status(answer)}"
+    )
+
+
+def _status(answer: Answer) -> str:
+    residual = f"residual {answer.residual:.1g}"
+    if answer.status is Status.CONVERGED:
+        if answer.n_sweeps == 0:
+            return "Exact: found by a formula."
+        return f"Converged after {answer.n_sweeps} sweeps, {residual}."
+    if answer.status is Status.MAX_ITERATIONS:
+        return (
+            f"Not converged: stopped after {answer.n_sweeps} sweeps, {residual}; a larger epsilon"
+            " needs fewer."
+        )
+    if answer.status is Status.UNREACHABLE_MASS:
+        return f"Not all mass arrived: {answer.status.message}, {residual}."
+    return f"No answer to trust: it {answer.status.message}."
+
+
+def _facts(case: Case, answer: Answer) -> list[str]:
+    """What a reader should know beside the figures."""
+    table, consensus = case.table, answer.consensus
+    facts = [f"Labels are joined by {case.similarity.origin}."]
+    if case.is_cut:
+        facts.append(
+            f"Computed over the {len(answer.plan.target):,} of {len(case.target):,} labels that"
+            " some model finds most likely. At most"
+            f" {100 * answer.cut.dropped:.2g} % of a model's mass is on the others and was left"
+            " out of the consensus; the means are over all."
+        )
+    if table.kind == "multiclass" and not math.isclose(consensus.mass, 1, abs_tol=1e-3):
+        facts.append(f"The consensus was divided by its mass, {consensus.mass:.3g}.")
+    if not case.means_by_name:
+        facts.append("The means are of what each model's kernel alone sends to the target labels.")
+    silent = [line.name for line in answer.lines if line.role == "model" and not line.has_answer]
+    if silent:
+        facts.append(f"No answer here: {enumerate_names(silent)}.")
+    if table.note:
+        facts.append(table.note)
+    return facts
+
+
+def _controls(case: Case, knobs: Knobs, view: View) -> Controls:
+    still = case.similarity is NAMES and knobs.balanced
+    raw = view.weight or (1.0,) * len(case.table.models)
+    return Controls(
+        epsilon=Slider(
+            value=knobs.epsilon,
+            low=case.epsilon / _REACH,
+            high=case.epsilon * _REACH,
+            reason="Labels are joined by name alone: nothing travels." if still else "",
+        ),
+        mass="balanced" if knobs.balanced else "unbalanced",
+        mass_reason="" if case.may_be_balanced else "Scores have no mass in common to keep.",
+        mass_penalty=Slider(
+            value=knobs.mass_penalty,
+            low=0.02,
+            high=200,
+            reason="Mass is kept, so that changing it has no price." if knobs.balanced else "",
+        ),
+        weight=[Slider(value=weight, low=0, high=max(1.0, *raw)) for weight in raw],
+    )
+
+
+def _rules(answer: Answer, view: View) -> TableBody:
+    rows = [
+        [
+            Cell(text=line.name),
+            Cell(text=_words(line)),
+            Cell(text="" if not line.has_answer else f"{line.entropy:.2f}"),
+            Cell(text=f"{line.mass:.3g}"),
+            Cell(text="" if line.weight is None else f"{line.weight:.3g}"),
+        ]
+        for line in answer.lines
+    ]
+    return TableBody(columns=["", "Top labels", "Entropy (nats)", "Mass", "Weight"], rows=rows)
+
+
+def _words(line: Line) -> str:
+    top = line.top(_N_WORDS)
+    return ", ".join(f"{name} {score:.3g}" for name, score in top) if top else "no answer"
+
+
+def _flows_text(answer: Answer, flows: Flows) -> str:
+    if not flows.flows:
+        return "It takes no part: no mass came here, or went from here."
+    doubt = "" if answer.status is Status.CONVERGED else " Not converged: shares of the last sweep."
+    if flows.model:
+        return (
+            f"Where {flows.mass:.3g} of the consensus went from this label of {flows.model}.{doubt}"
+        )
+    return f"Where its mass, {flows.mass:.3g}, came from.{doubt}"
+
+
+def _flows_table(flows: Flows, view: View) -> TableBody:
+    rows = []
+    for flow in flows.flows:
+        href = view.address(label=flow.label, model=flow.model) if flow.label else ""
+        cells = [Cell(text=flow.label or "all other labels", href=href)]
+        if not flows.model:
+            cells.append(Cell(text=flow.model))
+        share = 100 * flow.mass / flows.mass if flows.mass else 0.0
+        rows.append([*cells, Cell(text=f"{flow.mass:.3g}"), Cell(text=f"{share:.1f} %")])
+    columns = ["To", "Mass", "Share"] if flows.model else ["From", "Model", "Mass", "Share"]
+    return TableBody(columns=columns, rows=rows)
+
+
+def _neighbors_text(case: Case, knobs: Knobs, has_any: bool) -> str:
+    if not has_any:
+        return "The kernel joins it with no label."
+    if case.similarity is NAMES:
+        return "Labels are joined by name alone."
+    return f"The labels that the kernel makes most similar, at epsilon {knobs.epsilon:.3g}."
+
+
+def _neighbors_table(neighbors: list[Neighbor], view: View) -> TableBody:
+    is_source = not view.model  # neighbours of a target label are labels of models
+    has_model = any(each.model for each in neighbors) and is_source
+    rows = []
+    for each in neighbors:
+        href = "" if is_source else view.address(label=each.label, model="")
+        cells = [Cell(text=each.label, href=href)]
+        if has_model:
+            cells.append(Cell(text=each.model))
+        rows.append([*cells, Cell(text=f"{each.similarity:.3g}")])
+    columns = ["Label", "Model", "Similarity"] if has_model else ["Label", "Similarity"]
+    return TableBody(columns=columns, rows=rows)

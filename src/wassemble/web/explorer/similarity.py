@@ -1,0 +1,160 @@
+"""How similar labels are, at any epsilon: one kernel for all places of a slider.
+
+A kernel K = exp(-cost / epsilon) is made once, at epsilon 1, and its costs are read off. A kernel
+without a cost counts as made at epsilon 0.3, the paper's own: there it is as it was given, and
+elsewhere it is raised to a power.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from wassemble._checks import fail
+from wassemble.errors import InvalidInputError
+from wassemble.kernels import (
+    DenseKernel,
+    LabelledKernel,
+    kernel_from_names,
+    kernel_from_spelling,
+    load_kernel,
+)
+from wassemble.kernels.parts import kept_logs
+from wassemble.kernels.workshop.from_files import FILE_ORIGINS, read_kernel_origin
+from wassemble.labels import LabelSpace
+
+__all__ = [
+    "KERNEL_FILES",
+    "NAMES",
+    "OWN_EPSILON",
+    "Similarity",
+    "given_kernel",
+    "kernel_at",
+    "read_similarity",
+]
+
+OWN_EPSILON = 0.3
+# Kernels that come from a file, in the words of the command line.
+KERNEL_FILES = (*FILE_ORIGINS, "kernel")
+# Source labels from which an epsilon is chosen.
+_N_ROWS = 64
+
+
+@dataclass(frozen=True, eq=False)
+class Similarity:
+    """Costs between any of the labels that one origin knows.
+
+    Attributes
+    ----------
+    origin : str
+        What it is made from, in words.
+    at : callable
+        From an epsilon to what `fuse_tables` takes as a kernel: one with names, a dict with one
+        for each model, or a function of two label spaces.
+    has_cost : bool
+        Whether its epsilon counts in units of a cost.
+    """
+
+    origin: str
+    at: Callable[[Any], Any]
+    has_cost: bool = False
+
+    @cached_property
+    def _base(self) -> Any:
+        return self.at(1.0)
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether models with the same labels have the same kernel."""
+        return not isinstance(self._base, dict)
+
+    @cached_property
+    def target(self) -> LabelSpace | None:
+        """The labels that it leads to, where it says so."""
+        each = [self._base] if self.is_shared else list(self._base.values())
+        if not all(isinstance(kernel, LabelledKernel) for kernel in each):
+            return None
+        return LabelSpace.union(*(kernel.target for kernel in each))
+
+    def costs(self, model: str, source: LabelSpace, target: LabelSpace) -> np.ndarray:
+        """Costs from a model's labels to target labels, float32; infinite where never joined."""
+        scale = 1.0 if self.has_cost else OWN_EPSILON
+        costs: np.ndarray = (-scale * _logs(self._base, model, source, target)).astype(np.float32)
+        return costs
+
+    def suggest_epsilon(self, model: str, source: LabelSpace, target: LabelSpace) -> float:
+        """The epsilon that the library chooses on its own, or that of the kernel as it is."""
+        if not self.has_cost:
+            return OWN_EPSILON
+        places = np.unique(np.linspace(0, len(source) - 1, min(len(source), _N_ROWS)).astype(int))
+        some = LabelSpace(source[i] for i in places.tolist())
+        try:
+            chosen = _logs(self.at("auto"), model, some, target)
+        except InvalidInputError:  # no label has neighbours enough to choose by
+            return OWN_EPSILON
+        costs = -_logs(self._base, model, some, target)
+        used = np.isfinite(costs) & np.isfinite(chosen) & (costs > 1e-3)
+        if not used.any():
+            return OWN_EPSILON
+        return float(f"{np.median(costs[used] / -chosen[used]):.3g}")
+
+
+def kernel_at(costs: np.ndarray, epsilon: float) -> DenseKernel:
+    """K = exp(-costs / epsilon), kept in logarithms where it would underflow."""
+    logs = costs.astype(np.float64) / -epsilon
+    with np.errstate(under="ignore"):
+        kernel = np.exp(logs)
+    if ((kernel == 0) & np.isfinite(logs)).any():
+        return DenseKernel.from_log(logs)
+    return DenseKernel(kernel)
+
+
+def read_similarity(kernel: str, path: Path | None) -> Similarity:
+    """What the files and choices of a page ask for; "" is "names"."""
+    if kernel in ("", "names"):
+        return NAMES
+    if kernel == "spelling":
+        return _SPELLING
+    if kernel not in KERNEL_FILES:
+        fail(
+            f"a kernel must be made from one of names, spelling, {', '.join(KERNEL_FILES)}; got"
+            f" {kernel!r}."
+        )
+    if path is None:
+        fail(f"a kernel from {kernel} needs a file; got none.", hint="choose one beside it")
+    if kernel == "kernel":
+        return given_kernel(load_kernel(path))
+    origin = read_kernel_origin(kernel, path)
+    return Similarity(f"{kernel} in {path.name}", origin.at, origin.has_cost)
+
+
+def given_kernel(kernel: LabelledKernel) -> Similarity:
+    """A kernel that is there already."""
+    return Similarity(kernel.origin, lambda epsilon: kernel)
+
+
+def _logs(given: Any, model: str, source: LabelSpace, target: LabelSpace) -> np.ndarray:
+    """Logs of the entries between two label spaces."""
+    kernel = given[model] if isinstance(given, dict) else given
+    if not isinstance(kernel, LabelledKernel):
+        kernel = kernel(source, target)
+    bare = kernel.align(source, target)
+    logs = kept_logs(bare)
+    if logs is not None:
+        return np.asarray(logs, dtype=np.float64)
+    with np.errstate(divide="ignore"):
+        found: np.ndarray = np.log(np.asarray(bare.to_dense(), dtype=np.float64))
+    return found
+
+
+NAMES = Similarity("equal names", lambda epsilon: kernel_from_names)
+_SPELLING = Similarity(
+    "spelling",
+    lambda epsilon: lambda source, target: kernel_from_spelling(source, target, epsilon=epsilon),
+    has_cost=True,
+)

@@ -1,0 +1,75 @@
+"""Pages from templates: one environment, in which every name is escaped."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import jinja2
+from fastapi import Request
+from fastapi.responses import HTMLResponse
+from markupsafe import Markup
+
+from wassemble import __version__
+from wassemble.web.security import csrf_token, is_operator, keep_csrf_token
+
+__all__ = ["render"]
+
+_TEMPLATES = Path(__file__).parent / "templates"
+
+
+def render(
+    request: Request,
+    name: str,
+    *,
+    status_code: int = 200,
+    headers: dict[str, str] | None = None,
+    **context: Any,
+) -> HTMLResponse:
+    """The page of the template ``name``, a path below ``templates/``.
+
+    Templates extend ``base.html`` (blocks ``title``, ``head``, ``main``). They also know
+    ``csrf`` (for a hidden field of that name in every form), ``request``, ``is_operator`` and
+    the filter ``json_script``, for data inside ``<script type="application/json">``.
+    """
+    settings = request.app.state.settings
+    page = (
+        _environment()
+        .get_template(name)
+        .render(
+            request=request,
+            csrf=csrf_token(request),
+            is_operator=is_operator(request, settings),
+            has_token=settings.token is not None,
+            **context,
+        )
+    )
+    response = HTMLResponse(page, status_code=status_code, headers=headers)
+    keep_csrf_token(request, response)
+    return response
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(_TEMPLATES),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    environment.filters["json_script"] = _json_script
+    # Addresses of scripts and styles carry the version: they may be kept for long.
+    environment.globals.update(version=__version__, plotly_version=version("plotly"))
+    return environment
+
+
+def _json_script(value: Any) -> Markup:
+    """JSON in which nothing can end a script element early."""
+    text = json.dumps(value, allow_nan=False, separators=(",", ":"))
+    for letter in "<>&":
+        text = text.replace(letter, f"\\u{ord(letter):04x}")
+    return Markup(text)

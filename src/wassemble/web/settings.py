@@ -1,0 +1,88 @@
+"""What a server is told when it starts."""
+
+from __future__ import annotations
+
+import ipaddress
+import secrets
+from dataclasses import dataclass
+from pathlib import Path
+
+from wassemble._checks import check_count, check_positive_number, fail
+
+__all__ = ["LOOPBACK_NAMES", "Settings"]
+
+LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
+_MIN_TOKEN = 16
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """Where files lie, who may come in, and how much each may ask for.
+
+    Parameters
+    ----------
+    folder : Path
+        Files are opened only inside it.
+    database : str
+        SQLAlchemy URL; empty: the SQLite file ``wassemble.db`` in ``folder``.
+    host, port
+        Address to listen on.
+    token : str, optional
+        What an operator must know. Needed wherever others than this machine can reach the server.
+    allowed_hosts : tuple of str
+        Names under which the server may be called besides its own; a reverse proxy's, say.
+    max_upload_bytes, max_labels, max_requests_per_second, max_seconds
+        Limits of a request body, of a label set, of the requests of one client, and of the time
+        that one answer takes.
+    max_computing : int
+        How many requests compute at once; others wait, while pages are still served.
+    """
+
+    folder: Path
+    database: str = ""
+    host: str = "127.0.0.1"
+    port: int = 8000
+    token: str | None = None
+    allowed_hosts: tuple[str, ...] = ()
+    max_upload_bytes: int = 50_000_000
+    max_labels: int = 20_000
+    max_requests_per_second: float = 50
+    max_seconds: float = 10
+    max_computing: int = 2
+
+    def __post_init__(self) -> None:
+        folder = Path(self.folder)
+        if not folder.is_dir():
+            fail(f"`folder` must be a folder that exists; got {str(folder)!r}.")
+        object.__setattr__(self, "folder", folder.resolve())
+        if not self.database:
+            object.__setattr__(self, "database", f"sqlite:///{self.folder / 'wassemble.db'}")
+        for name in ("max_upload_bytes", "max_labels", "max_computing"):
+            check_count(getattr(self, name), name)
+        for name in ("max_requests_per_second", "max_seconds"):
+            check_positive_number(getattr(self, name), name)
+        if self.is_public and self.token is None:
+            fail(
+                f"`token` is needed where others can reach the server; got host {self.host!r}"
+                f" and allowed hosts {list(self.allowed_hosts)} without one.",
+                hint=f"a fresh one: {secrets.token_urlsafe(24)}",
+            )
+        if self.token is not None and len(self.token) < _MIN_TOKEN:
+            fail(
+                f"`token` must have at least {_MIN_TOKEN} characters; got {len(self.token)}.",
+                hint=f"a fresh one: {secrets.token_urlsafe(24)}",
+            )
+
+    @property
+    def is_public(self) -> bool:
+        """Whether anything but this machine may reach the server."""
+        return not _is_loopback(self.host) or any(not _is_loopback(h) for h in self.allowed_hosts)
+
+
+def _is_loopback(host: str) -> bool:
+    if host in LOOPBACK_NAMES:
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:  # a name that may mean any machine
+        return False

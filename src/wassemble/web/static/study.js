@@ -1,0 +1,28 @@
+// Draws the two charts of a study's results; everything else works without script.
+"use strict";
+
+(async () => {
+  const charts = document.getElementById("charts");
+  const answer = await fetch(charts.dataset.address, {headers: {Accept: "application/json"}});
+  if (!answer.ok) return; // the tables have every figure
+  const figures = (await answer.json()).charts;
+
+  const draw = () => {
+    const style = getComputedStyle(document.documentElement);
+    const color = (name) => style.getPropertyValue(name).trim();
+    for (const place of charts.querySelectorAll("[data-chart]")) {
+      const {data, layout} = figures[place.dataset.chart];
+      const axis = {gridcolor: color("--grid"), linecolor: color("--edge")};
+      const whiskers = (each) => ({...each, error_y: {...each.error_y, color: color("--text")}});
+      Plotly.react(place, data.map(whiskers), {
+        ...layout,
+        font: {color: color("--text"), family: "system-ui, sans-serif"},
+        xaxis: {...layout.xaxis, ...axis},
+        yaxis: {...layout.yaxis, ...axis},
+      }, {displayModeBar: false, responsive: true});
+    }
+  };
+  draw();
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
+  charts.dataset.drawn = "true";
+})();

@@ -1,0 +1,64 @@
+"""How far raters agree: Krippendorff's alpha (Krippendorff 2011)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from wassemble._extras import load_extra
+from wassemble.web.study.answers import Answer
+from wassemble.web.study.items import SCORES, Item, system_names
+
+__all__ = ["Agreement", "alpha", "measure_agreement"]
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Alpha of the scores (ordinal) and of the best choices (nominal) on one scale.
+
+    1 is full agreement, 0 that of chance; None where no two raters answered for the same
+    item, or all said the same throughout, so that agreement cannot be told from habit.
+    """
+
+    scores: float | None
+    best: float | None
+
+
+def measure_agreement(
+    answers: Sequence[tuple[int, int, Answer]], items: Sequence[Item], scale: str
+) -> Agreement:
+    """Agreement of answers, given as (rater, item's place, answer).
+
+    A unit of the scores is a caption of an item, one of the best choices an item. A best
+    choice is named by the first system that said the caption.
+    """
+    systems = system_names(items)
+    scores: dict[tuple[int, int], np.ndarray] = {}
+    best: dict[int, np.ndarray] = {}
+    for _, place, answer in answers:
+        for choice, score in enumerate(answer.scores[scale]):
+            if score is not None:
+                counts = scores.setdefault((place, choice), np.zeros(len(SCORES), dtype=int))
+                counts[score - 1] += 1
+        chosen = answer.best[scale]
+        first = next(i for i, s in enumerate(systems) if items[place].choice_of(s) == chosen)
+        best.setdefault(place, np.zeros(len(systems), dtype=int))[first] += 1
+    return Agreement(
+        alpha(list(scores.values()), level="ordinal"), alpha(list(best.values()), level="nominal")
+    )
+
+
+def alpha(value_counts: Sequence[np.ndarray], *, level: str) -> float | None:
+    """Krippendorff's alpha of units, each with how often it was given each value."""
+    pairable = [counts for counts in value_counts if counts.sum() >= 2]
+    if not pairable or np.count_nonzero(np.sum(pairable, axis=0)) < 2:
+        return None
+    krippendorff = load_extra("krippendorff", "web", purpose="agreement between raters")
+    found = krippendorff.alpha(
+        value_counts=np.array(pairable),
+        value_domain=range(len(pairable[0])),
+        level_of_measurement=level,
+    )
+    return float(found)

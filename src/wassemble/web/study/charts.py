@@ -1,0 +1,86 @@
+"""The paper's two charts (figure 3): best choices, and mean opinion scores.
+
+Differs from the paper: shares stand beside each other instead of on top of each other, so that
+each can show its interval.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from wassemble.report.plots import (
+    BLUE,
+    CHOSEN,
+    GREEN,
+    GREY,
+    PURPLE,
+    RED,
+    TEAL,
+    Plot,
+    finish,
+    new_figure,
+    short,
+)
+from wassemble.web.study.results import Estimate, Results
+
+__all__ = ["draw_charts"]
+
+_COLORS = (PURPLE, TEAL, BLUE, CHOSEN, GREEN, RED, GREY)
+_SCALE_COLORS = {"correctness": BLUE, "detail": CHOSEN}
+
+
+def draw_charts(results: Results) -> dict[str, Plot]:
+    """Plotly figures by name; none where there are too few answers to draw."""
+    if not results.has_intervals:
+        return {}
+    return {"best": _best(results), "opinion": _opinion(results)}
+
+
+def _best(results: Results) -> Plot:
+    """Shares of best choices: one group of bars for each scale."""
+    figure = new_figure()
+    for place, system in enumerate(results.systems):
+        shares = [results.best[scale][system] for scale in results.scales]
+        figure.add_bar(
+            name=short(system),
+            x=list(results.scales),
+            y=[100 * share.value for share in shares],
+            error_y=_whiskers(shares, 100),
+            marker_color=_COLORS[place % len(_COLORS)],
+            hovertemplate="%{y:.0f} %",
+        )
+    return _finish(figure, {"title": {"text": "chosen as best, percent"}, "rangemode": "tozero"})
+
+
+def _opinion(results: Results) -> Plot:
+    """Mean opinion scores: one group of bars for each system."""
+    figure = new_figure()
+    for scale in results.scales:
+        scores = [results.opinion[scale][system] for system in results.systems]
+        figure.add_bar(
+            name=scale,
+            x=[short(system) for system in results.systems],
+            y=[score.value for score in scores],
+            error_y=_whiskers(scores, 1),
+            marker_color=_SCALE_COLORS[scale],
+            hovertemplate="%{y:.2f}",
+        )
+    axis = {"title": {"text": "mean opinion score"}, "range": [1, 5], "dtick": 1}
+    return _finish(figure, axis)
+
+
+def _whiskers(estimates: list[Estimate], factor: float) -> dict[str, Any]:
+    above = [factor * ((each.high or 0) - each.value) for each in estimates]
+    below = [factor * (each.value - (each.low or 0)) for each in estimates]
+    return {
+        "type": "data",
+        "symmetric": False,
+        "array": [max(0.0, each) for each in above],
+        "arrayminus": [max(0.0, each) for each in below],
+        "thickness": 1.5,
+        "width": 4,
+    }
+
+
+def _finish(figure: Any, yaxis: dict[str, Any]) -> Plot:
+    return finish(figure, 360, barmode="group", yaxis=yaxis, xaxis={"type": "category"})

@@ -1,0 +1,220 @@
+"""A rater's pages: consent, items one by one, thanks. They work without any script.
+
+A link shows its own items only, by their number in the rater's order. Nothing on a page, its
+address or its form says which system wrote a caption.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Form, HTTPException, Path, Request
+from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse, Response
+from starlette.datastructures import FormData
+
+from wassemble.errors import InvalidInputError
+from wassemble.web.pages import render
+from wassemble.web.study.access import FoundRater, OpenStore
+from wassemble.web.study.answers import Answer, field_name, letter, read_answer
+from wassemble.web.study.assignment import Shown
+from wassemble.web.study.items import SCORES, Item
+from wassemble.web.study.pictures import find_picture
+from wassemble.web.study.store import Rater
+
+__all__ = ["router"]
+
+_FORM: Any = {
+    "requestBody": {
+        "content": {
+            "application/x-www-form-urlencoded": {
+                "schema": {
+                    "type": "object",
+                    "properties": {
+                        "csrf": {"type": "string"},
+                        "go": {"type": "string", "enum": ["next", "back"]},
+                        "correctness-A": {"type": "string", "enum": [str(s) for s in SCORES]},
+                        "best-correctness": {"type": "string", "enum": ["A", "B"]},
+                    },
+                    "additionalProperties": {"type": "string"},
+                }
+            }
+        }
+    }
+}
+_Number = Annotated[int, Path(ge=1, le=1_000_000, description="In the rater's order.")]
+
+router = APIRouter(
+    prefix="/rate/{secret}",
+    tags=["rating"],
+    responses={410: {"description": "The link, or its study, is closed."}},
+)
+
+
+async def _read_form(request: Request) -> FormData:
+    return await request.form()
+
+
+@router.get("", response_class=HTMLResponse)
+def begin(request: Request, rater: FoundRater, secret: str) -> Response:
+    """What a link leads to: the consent text, the next item, or the page of thanks."""
+    if rater.has_consented and rater.next_number is not None:
+        return RedirectResponse(f"/rate/{secret}/items/{rater.next_number}", 303)
+    return render(
+        request,
+        "study/thanks.html" if rater.has_consented else "study/consent.html",
+        design=rater.design,
+        n_shown=len(rater.shown),
+        here=f"/rate/{secret}",
+    )
+
+
+@router.post("/consent", response_class=RedirectResponse, status_code=303)
+def consent(
+    rater: FoundRater, store: OpenStore, secret: str, agrees: Annotated[bool, Form()]
+) -> Response:
+    """Agree to take part."""
+    if agrees:
+        store.consent(rater.id)
+    return RedirectResponse(f"/rate/{secret}", 303)
+
+
+@router.get("/items/{number}", response_class=HTMLResponse)
+def show(
+    request: Request, rater: FoundRater, store: OpenStore, secret: str, number: _Number
+) -> Response:
+    """One item, with what was answered so far."""
+    shown = _find_shown(rater, number)
+    if not rater.has_consented:
+        return RedirectResponse(f"/rate/{secret}", 303)
+    answer = store.get_answer(rater.id, shown.item)
+    if answer is None:
+        answer = Answer.empty(len(shown.order), rater.design.scales)
+    item = store.get_item(rater.study, shown.item)
+    return _render_item(request, rater, number, item, answer)
+
+
+@router.post(
+    "/items/{number}", response_class=RedirectResponse, status_code=303, openapi_extra=_FORM
+)
+def rate(
+    request: Request,
+    rater: FoundRater,
+    store: OpenStore,
+    secret: str,
+    number: _Number,
+    form: Annotated[FormData, Depends(_read_form)],
+) -> Response:
+    """Keep an answer, and go on; where something is missing, say what.
+
+    Whatever was entered is kept, and is on disk when this answers.
+    """
+    shown = _find_shown(rater, number)
+    if not rater.has_consented:
+        return RedirectResponse(f"/rate/{secret}", 303)
+    answer = read_answer(form, shown, rater.design.scales)
+    store.save_answer(rater.id, shown.item, answer)
+    if form.get("go") == "back":
+        return RedirectResponse(f"/rate/{secret}/items/{max(1, number - 1)}", 303)
+    if not answer.is_complete:
+        item = store.get_item(rater.study, shown.item)
+        return _render_item(request, rater, number, item, answer, is_refused=True)
+    after = "" if number == len(rater.shown) else f"/items/{number + 1}"
+    return RedirectResponse(f"/rate/{secret}{after}", 303)
+
+
+@router.get("/items/{number}/image", response_class=FileResponse)
+def image(request: Request, rater: FoundRater, store: OpenStore, number: _Number) -> Response:
+    """The picture of an item."""
+    item = store.get_item(rater.study, _find_shown(rater, number).item)
+    if item.image is None:
+        raise HTTPException(404, "This item has no picture.")
+    try:
+        path, media_type = find_picture(request.app.state.settings.folder, item.image)
+    except InvalidInputError:  # it was there when the study was made
+        raise HTTPException(404, "The picture is no longer there.") from None
+    return FileResponse(path, media_type=media_type)
+
+
+def _find_shown(rater: Rater, number: int) -> Shown:
+    if number > len(rater.shown):
+        raise HTTPException(404, "There is no such item.")
+    return rater.shown[number - 1]
+
+
+def _render_item(
+    request: Request,
+    rater: Rater,
+    number: int,
+    item: Item,
+    answer: Answer,
+    *,
+    is_refused: bool = False,
+) -> HTMLResponse:
+    """The page of an item; if it was refused, with what is missing."""
+    shown, scales = rater.shown[number - 1], rater.design.scales
+    return render(
+        request,
+        "study/item.html",
+        status_code=422 if is_refused else 200,
+        title=rater.design.title,
+        here=request.url.path,
+        number=number,
+        n_shown=len(rater.shown),
+        text=item.text,
+        captions=_captions(item, shown, answer, scales),
+        best=_best(shown, answer, scales),
+        scores=SCORES,
+        missing=_missing(shown, answer, scales) if is_refused else {},
+    )
+
+
+def _captions(
+    item: Item, shown: Shown, answer: Answer, scales: tuple[str, ...]
+) -> list[dict[str, Any]]:
+    """Captions in the rater's order, with the fields of their scores."""
+    return [
+        {
+            "letter": letter(position),
+            "text": item.choices[choice],
+            "fields": [
+                {
+                    "scale": scale,
+                    "name": field_name(scale, position),
+                    "value": answer.scores[scale][choice],
+                }
+                for scale in scales
+            ],
+        }
+        for position, choice in enumerate(shown.order)
+    ]
+
+
+def _best(shown: Shown, answer: Answer, scales: tuple[str, ...]) -> list[dict[str, Any]]:
+    """The fields of best choices; none where there is nothing to choose from."""
+    if len(shown.order) == 1:
+        return []
+    return [
+        {
+            "scale": scale,
+            "name": f"best-{scale}",
+            "value": None if chosen is None else letter(shown.order.index(chosen)),
+        }
+        for scale in scales
+        for chosen in [answer.best[scale]]
+    ]
+
+
+def _missing(shown: Shown, answer: Answer, scales: tuple[str, ...]) -> dict[str, str]:
+    """What is not answered yet: words by field, in the order of the page."""
+    scores = {
+        field_name(scale, position): f"{scale} of caption {letter(position)}"
+        for position, choice in enumerate(shown.order)
+        for scale in scales
+        if answer.scores[scale][choice] is None
+    }
+    best = {
+        f"best-{scale}": f"best caption for {scale}"
+        for scale in scales
+        if answer.best[scale] is None
+    }
+    return scores | best

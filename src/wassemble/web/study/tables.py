@@ -1,0 +1,140 @@
+"""The database of studies: its tables, and an engine that keeps what it has acknowledged."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+
+from wassemble.errors import fail
+
+__all__ = ["SCHEMA_VERSION", "answers", "items", "open_engine", "raters", "studies"]
+
+SCHEMA_VERSION = 1
+_LOCK = 0x7761737365  # any number that PostgreSQL's other users will not take
+_WAIT_SECONDS = 10
+
+_metadata = sa.MetaData()
+
+_schema = sa.Table("study_schema", _metadata, sa.Column("version", sa.Integer, primary_key=True))
+
+studies = sa.Table(
+    "studies",
+    _metadata,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("design", sa.JSON, nullable=False),
+    sa.Column("created_at", sa.Text, nullable=False),
+    sa.Column("is_closed", sa.Boolean, nullable=False, default=False),
+    sqlite_autoincrement=True,  # an old address never shows a newer study
+)
+
+
+def _study() -> sa.Column[int]:
+    return sa.Column("study", sa.ForeignKey("studies.id", ondelete="CASCADE"), nullable=False)
+
+
+items = sa.Table(
+    "study_items",
+    _metadata,
+    _study(),
+    sa.Column("place", sa.Integer, nullable=False),
+    sa.Column("record", sa.JSON, nullable=False),
+    sa.PrimaryKeyConstraint("study", "place"),
+)
+
+# The secret is kept as it is: the operator must be able to show a link again. Whoever reads
+# the database has the answers anyway, so a hash would protect nothing more.
+raters = sa.Table(
+    "study_raters",
+    _metadata,
+    sa.Column("id", sa.Integer, primary_key=True),
+    _study(),
+    sa.Column("number", sa.Integer, nullable=False),
+    sa.Column("secret", sa.Text, nullable=False, unique=True),
+    sa.Column("shown", sa.JSON, nullable=False),
+    sa.Column("consented_at", sa.Text),
+    sa.Column("is_closed", sa.Boolean, nullable=False, default=False),
+    sa.UniqueConstraint("study", "number"),
+    sqlite_autoincrement=True,
+)
+
+answers = sa.Table(
+    "study_answers",
+    _metadata,
+    sa.Column("rater", sa.ForeignKey("study_raters.id", ondelete="CASCADE"), nullable=False),
+    sa.Column("item", sa.Integer, nullable=False),
+    sa.Column("record", sa.JSON, nullable=False),
+    sa.Column("is_complete", sa.Boolean, nullable=False),
+    sa.Column("answered_at", sa.Text, nullable=False),
+    sa.PrimaryKeyConstraint("rater", "item"),
+)
+
+
+def open_engine(url: str) -> sa.Engine:
+    """An engine for the database at ``url``, with the tables of this version in it."""
+    engine = _make_engine(url)
+    try:
+        with engine.execution_options(writes=True).begin() as connection:
+            if engine.dialect.name == "postgresql":  # two servers may start at once
+                connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK)))
+            _metadata.create_all(connection)
+            version = connection.scalar(sa.select(sa.func.max(_schema.c.version)))
+            if version is None:
+                connection.execute(_schema.insert().values(version=SCHEMA_VERSION))
+                version = SCHEMA_VERSION
+    except sa.exc.DBAPIError as error:
+        engine.dispose()
+        reason = str(error.orig).strip().split("\n")[0]
+        fail(f"the database {engine.url!r} must be one that can be opened; got: {reason}.")
+    if version != SCHEMA_VERSION:
+        engine.dispose()
+        fail(
+            f"the studies in {engine.url!r} must be of version {SCHEMA_VERSION};"
+            f" got version {version}.",
+            hint="another version of wassemble wrote them; use that one, or another database",
+        )
+    return engine
+
+
+def _make_engine(url: str) -> sa.Engine:
+    try:
+        parsed = sa.make_url(url)
+        if parsed.drivername == "postgresql":
+            parsed = parsed.set(drivername="postgresql+psycopg")
+        if parsed.get_backend_name() not in ("sqlite", "postgresql"):
+            fail(f"`database` must be a sqlite or postgresql URL; got {parsed!r}.")
+        if parsed.get_backend_name() == "postgresql":
+            return sa.create_engine(parsed, pool_pre_ping=True)
+        if not parsed.database or parsed.database == ":memory:":
+            fail(f"`database` must name a file, as sqlite:///study.db; got {url!r}.")
+        path = Path(parsed.database)
+        try:  # links are in it: only its owner may read it
+            os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+        except OSError as error:
+            fail(f"`database` must be a file that can be written; got {path}: {error.strerror}.")
+        engine = sa.create_engine(parsed, connect_args={"timeout": _WAIT_SECONDS})
+    except sa.exc.ArgumentError:
+        fail("`database` must be a URL, as sqlite:///study.db or postgresql://user@host/name.")
+    except ModuleNotFoundError as error:
+        fail(f"`database` needs {error.name}.", hint="pip install 'psycopg[binary]'")
+    sa.event.listen(engine, "connect", _set_up_sqlite)
+    sa.event.listen(engine, "begin", _begin_sqlite)
+    return engine
+
+
+def _set_up_sqlite(connection: Any, _: Any) -> None:
+    connection.isolation_level = None  # the driver begins nothing on its own
+    connection.execute("PRAGMA journal_mode=WAL")
+    # FULL: each commit is on disk before it is acknowledged, so it outlives a power cut too.
+    # NORMAL would be enough for a killed process, but saves only milliseconds per answer.
+    connection.execute("PRAGMA synchronous=FULL")
+    connection.execute("PRAGMA foreign_keys=ON")
+
+
+def _begin_sqlite(connection: sa.Connection) -> None:
+    # A transaction that will write takes the lock first: one that reads and then writes could
+    # find that another was faster, and fail instead of waiting.
+    is_writer = connection.get_execution_options().get("writes", False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if is_writer else "BEGIN")

@@ -1,0 +1,125 @@
+"""Dask clusters of real processes on loopback, and data for them; every process can be killed."""
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import time
+from contextlib import ExitStack, contextmanager
+
+import numpy as np
+
+from wassemble import Predictions, write_predictions
+
+SECONDS = 180  # for what should end; a machine may be busy
+ENVIRONMENT = {
+    **os.environ,
+    "OMP_NUM_THREADS": "1",
+    "DASK_DISTRIBUTED__LOGGING__DISTRIBUTED": "error",
+}
+WASSEMBLE = (sys.executable, "-m", "wassemble")
+DASK = (sys.executable, "-m", "dask")
+LABELS = {"a": ["cat", "dog", "eel"], "b": ["cat", "dog", "lynx", "wolf"]}
+
+
+def write_parts(folder, n_parts, n_samples=20, *, suffix="parquet", seed=0):
+    """Two models over their own labels, in ``n_parts`` parts of the same names."""
+    rng = np.random.default_rng(seed)
+    for part in range(n_parts):
+        samples = [f"{part}-{i}" for i in range(n_samples)]
+        for model, labels in LABELS.items():
+            scores = rng.dirichlet(np.ones(len(labels)), n_samples)
+            given = Predictions(model, samples, labels, scores)
+            write_predictions(folder / model / f"part-{part:03}.{suffix}", given)
+    return [str(folder / model) for model in LABELS]
+
+
+def fuse_command(folder, out, *options):
+    inputs = [str(folder / model) for model in LABELS]
+    return [*WASSEMBLE, "fuse", *inputs, "--out", str(out), *map(str, options)]
+
+
+def run(command, **options):
+    return subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        env=ENVIRONMENT,
+        check=False,
+        **options,
+    )
+
+
+@contextmanager
+def started(command):
+    """A process that is gone at the end, whatever happens."""
+    process = subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=ENVIRONMENT
+    )
+    with process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+class Cluster:
+    """A scheduler and its workers."""
+
+    def __init__(self, stack, folder, n_workers):
+        file = folder / f"scheduler-{time.monotonic_ns()}.json"
+        self.scheduler = stack.enter_context(
+            started(
+                [
+                    *(*DASK, "scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard"),
+                    *("--scheduler-file", str(file)),
+                ]
+            )
+        )
+        wait_until(file.exists, self.scheduler)
+        self.address = json.loads(file.read_text())["address"]
+        self._stack, self._folder = stack, folder
+        self.workers = [self.add_worker() for _ in range(n_workers)]
+
+    def add_worker(self):
+        return self._stack.enter_context(
+            started(
+                [
+                    *(*DASK, "worker", self.address, "--nthreads", "1", "--no-nanny"),
+                    *("--no-dashboard", "--host", "127.0.0.1"),
+                    *("--local-directory", str(self._folder / "scratch")),
+                ]
+            )
+        )
+
+
+@contextmanager
+def cluster(folder, n_workers=2):
+    with ExitStack() as stack:
+        yield Cluster(stack, folder, n_workers)
+
+
+def wait_until(is_so, *processes):
+    """Wait; the processes must go on meanwhile."""
+    give_up = time.monotonic() + SECONDS
+    while not is_so():
+        assert time.monotonic() < give_up
+        assert all(process.poll() is None for process in processes)
+        time.sleep(0.02)
+
+
+def parts_of(folder):
+    """Digest and time of each finished part."""
+    return {
+        path.name: (hashlib.sha256(path.read_bytes()).hexdigest(), path.stat().st_mtime_ns)
+        for path in folder.glob("*.*")
+        if not path.name.startswith(".")
+    }
+
+
+def contents(folder):
+    """Every part, and the manifest, byte by byte."""
+    files = [*folder.glob("*.*"), folder / "_wassemble" / "manifest.json"]
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}

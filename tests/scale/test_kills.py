@@ -1,0 +1,129 @@
+"""A run that is killed at any moment is finished by the same command, bit for bit.
+
+Four kills by default; `WASSEMBLE_LONG=1` (`make test-long`) makes it 24.
+"""
+
+import os
+import subprocess
+import time
+
+import numpy as np
+import pytest
+from scale.clusters import (
+    ENVIRONMENT,
+    SECONDS,
+    cluster,
+    contents,
+    fuse_command,
+    parts_of,
+    run,
+    started,
+    wait_until,
+    write_parts,
+)
+
+pytest.importorskip("distributed")
+
+N_PARTS = 12
+SEEDS = range(6 if os.environ.get("WASSEMBLE_LONG") else 1)
+# Long enough for a kill to come in between.
+SLOW = ("--tolerance", "none", "--max-iterations", "60", "--mass-penalty", "2", "--epsilon", ".3")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    found = tmp_path_factory.mktemp("kills")
+    write_parts(found, N_PARTS)
+    return found
+
+
+@pytest.fixture(scope="module")
+def undisturbed(folder):
+    out = folder / "undisturbed"
+    done = run(fuse_command(folder, out, *SLOW))
+    assert done.returncode == 0, done.stderr
+    return contents(out)
+
+
+def wait_for_a_moment(out, seed, process):
+    """Until some parts are finished, and a little longer."""
+    rng = np.random.default_rng(seed)
+    n_finished = int(rng.integers(0, N_PARTS - 3))
+    wait_until(lambda: len(parts_of(out)) >= n_finished, process)
+    time.sleep(rng.uniform(0, 0.3))
+
+
+def finish(folder, out, undisturbed, *options):
+    """The same command again: keeps what is there, and ends as if nothing had happened."""
+    before = parts_of(out)
+    done = run(fuse_command(folder, out, *SLOW, *options))
+    assert done.returncode == 0, done.stderr
+    assert f"{N_PARTS} partitions, {len(before)} of an earlier run" in done.stderr
+    after = parts_of(out)
+    assert {name: after[name] for name in before} == before
+    assert contents(out) == undisturbed
+    assert not list(out.glob(".*"))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_killed_run_without_a_cluster_is_finished(seed, folder, undisturbed, tmp_path):
+    out = tmp_path / "fused"
+    with started(fuse_command(folder, out, *SLOW)) as client:
+        wait_for_a_moment(out, seed, client)
+        client.kill()
+    finish(folder, out, undisturbed)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_run_goes_on_when_a_worker_is_killed(seed, folder, undisturbed, tmp_path):
+    out = tmp_path / "fused"
+    with cluster(tmp_path) as dask:
+        command = fuse_command(folder, out, *SLOW, "--scheduler", dask.address)
+        with started(command) as client:
+            wait_for_a_moment(out, seed, client)
+            dask.workers[seed % 2].kill()
+            assert client.wait(SECONDS) == 0
+    assert contents(out) == undisturbed
+    assert not list(out.glob(".*"))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_run_whose_client_is_killed_is_finished(seed, folder, undisturbed, tmp_path):
+    out = tmp_path / "fused"
+    with cluster(tmp_path) as dask:
+        options = ("--scheduler", dask.address)
+        with started(fuse_command(folder, out, *SLOW, *options)) as client:
+            wait_for_a_moment(out, seed, client)
+            client.kill()
+            client.wait()
+        wait_until_idle(out)
+        finish(folder, out, undisturbed, *options)
+
+
+def wait_until_idle(out):
+    """Until tasks of a client that is gone have ended: else they count as of an earlier run."""
+    time.sleep(1)
+    wait_until(lambda: not list(out.glob(".unfinished-*")))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_run_whose_scheduler_is_killed_says_so_and_is_finished(
+    seed, folder, undisturbed, tmp_path
+):
+    out = tmp_path / "fused"
+    with cluster(tmp_path) as dask:
+        command = fuse_command(folder, out, *SLOW, "--scheduler", dask.address)
+        with subprocess.Popen(
+            command, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT
+        ) as client:
+            wait_for_a_moment(out, seed, client)
+            dask.scheduler.kill()
+            _, talk = client.communicate(timeout=60)
+            assert client.returncode == 1
+        assert "error: the Dask scheduler at" in talk
+        assert "was lost; what is finished is kept." in talk
+        for worker in dask.workers:
+            worker.kill()
+            worker.wait()
+    with cluster(tmp_path) as dask:
+        finish(folder, out, undisturbed, "--scheduler", dask.address)

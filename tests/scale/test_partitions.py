@@ -1,0 +1,383 @@
+"""Folders of part files in, a folder out: what is written, kept, refused and told."""
+
+import json
+import os
+import resource
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+from scale.clusters import (
+    ENVIRONMENT,
+    LABELS,
+    SECONDS,
+    contents,
+    fuse_command,
+    parts_of,
+    write_parts,
+)
+
+import wassemble as ws
+from wassemble import InvalidInputError, Predictions, read_predictions, write_predictions
+from wassemble.cli import main
+from wassemble.ensemble import Options
+from wassemble.inputs.folders import LocalFolder
+from wassemble.scale import PartitionError, fuse_partitions
+from wassemble.scale.manifest import LOCK
+
+pytest.importorskip("pyarrow")
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_parts(tmp_path, 4)
+    return tmp_path
+
+
+def fuse_them(folder, out="fused", **options):
+    return fuse_partitions({model: folder / model for model in LABELS}, folder / out, **options)
+
+
+def read_all(folder, suffix="parquet"):
+    """Every part of a folder as one."""
+    parts = [read_predictions(path) for path in sorted(folder.glob(f"*.{suffix}"))]
+    samples = np.concatenate([part.samples for part in parts])
+    scores = np.concatenate([part.scores for part in parts])
+    return Predictions(folder.name, samples, parts[0].labels, scores)
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "arrow", "csv", "csv.gz", "jsonl", "npz"])
+def test_each_part_is_what_its_files_give(tmp_path, suffix):
+    write_parts(tmp_path, 3, suffix=suffix)
+    fuse_them(tmp_path)
+    names = sorted(path.name for path in (tmp_path / "fused").glob("*.*"))
+    assert names == [f"part-00{part}.{suffix}" for part in range(3)]
+    for name in names:
+        members = [read_predictions(tmp_path / model / name, model=model) for model in LABELS]
+        expected = ws.fuse_tables(members).consensus
+        found = read_predictions(tmp_path / "fused" / name)
+        assert found.samples.tolist() == expected.samples.tolist()
+        assert found.labels == expected.labels
+        np.testing.assert_allclose(found.scores, expected.scores, rtol=1e-12)
+
+
+def test_the_account_is_that_of_one_large_file(folder):
+    fusion = fuse_them(folder)
+    whole = ws.fuse_tables([read_all(folder / model) for model in LABELS])
+    assert fusion.account.lines() == whole.account.lines()
+    assert fusion.account.n_samples == 80
+    again = fuse_them(folder)
+    assert (again.n_partitions, again.n_kept) == (4, 4)
+    assert again.account.to_dict() == fusion.account.to_dict()
+
+
+def test_parts_may_lie_in_folders_and_have_other_formats(folder):
+    for model, suffix in (("a", "parquet"), ("b", "csv")):
+        for day in ("1", "2"):
+            given = read_predictions(folder / model / f"part-00{day}.parquet")
+            write_predictions(folder / "days" / model / f"day={day}" / f"p.{suffix}", given)
+    (folder / "days" / "a" / "_SUCCESS").touch()
+    (folder / "days" / "b" / ".p.crc").touch()
+    fuse_them(folder / "days")
+    assert read_predictions("days/fused/day=2/p.parquet").n_samples == 20
+
+
+def test_stores_of_fsspec_hold_the_same(folder):
+    fsspec = pytest.importorskip("fsspec")
+    memory = fsspec.filesystem("memory")
+    fuse_them(folder)
+    for model in LABELS:
+        memory.put(f"{folder / model}/", f"/store/{model}/", recursive=True)
+    urls = {model: f"memory://store/{model}" for model in LABELS}
+    try:
+        assert fuse_partitions(urls, "memory://store/fused").n_kept == 0
+        memory.rm("/store/fused/part-002.parquet")
+        assert fuse_partitions(urls, "memory://store/fused/").n_kept == 3
+        for name in parts_of(folder / "fused"):
+            stored = memory.cat_file(f"/store/fused/{name}")
+            assert stored == (folder / "fused" / name).read_bytes()
+        # Single files, too.
+        one = [f"{model}=memory://store/{model}/part-000.parquet" for model in LABELS]
+        assert main(["fuse", *one, "--out", "memory://store/one.parquet"]) == 0
+        stored = memory.cat_file("/store/one.parquet")
+        assert stored == (folder / "fused" / "part-000.parquet").read_bytes()
+        with pytest.raises(InvalidInputError, match="part files; there are none"):
+            fuse_partitions({"a": "memory://store/nothing"}, "memory://store/fused")
+        with pytest.raises(InvalidInputError, match="must be a place that fsspec can reach"):
+            fuse_partitions({"a": "nosuch://store/a"}, "memory://store/fused")
+    finally:
+        memory.rm("/store", recursive=True)
+
+
+def test_urls_of_local_files_are_paths(folder):
+    fuse_them(folder)
+    urls = {model: f"file://{folder / model}" for model in LABELS}
+    fuse_partitions(urls, f"file://{folder / 'other'}")
+    assert contents(folder / "other") == contents(folder / "fused")
+
+
+def test_only_what_is_missing_is_done_again(folder):
+    fuse_them(folder)
+    whole, before = contents(folder / "fused"), parts_of(folder / "fused")
+    (folder / "fused" / "part-001.parquet").unlink()
+    cut = folder / "fused" / "part-003.parquet"
+    cut.write_bytes(cut.read_bytes()[:-9])
+    (folder / "fused" / ".unfinished-x").mkdir()
+    assert fuse_them(folder).n_kept == 2
+    assert contents(folder / "fused") == whole
+    after = parts_of(folder / "fused")
+    assert [n for n in after if after[n] == before[n]] == ["part-000.parquet", "part-002.parquet"]
+    assert sorted(os.listdir(folder / "fused" / "_wassemble")) == ["lock", "manifest.json"]
+    assert not (folder / "fused" / ".unfinished-x").exists()
+
+
+def test_threads_change_no_bit(folder):
+    fuse_them(folder, options=Options(n_threads=1))
+    fuse_them(folder, "other", options=Options(n_threads=2))
+    assert contents(folder / "other") == contents(folder / "fused")
+
+
+def spoil(folder):
+    """Two parts that cannot be fused, for two reasons, and what they were."""
+    garbled, strange = folder / "b" / "part-001.parquet", folder / "a" / "part-002.parquet"
+    before = {path: path.read_bytes() for path in (garbled, strange)}
+    garbled.write_bytes(b"PAR1 and nothing else")
+    given = read_predictions(strange)
+    write_predictions(strange, Predictions("a", given.samples, ["cat", "dog", "yak"], given.scores))
+    return before
+
+
+def test_bad_parts_are_named_the_rest_is_kept_and_once_repaired_all_is_well(folder, capsys):
+    before = spoil(folder)
+    command = ["fuse", "a", "b", "--out", "fused"]
+    for _ in range(2):  # until they are repaired
+        assert main(command) == 1
+        said = capsys.readouterr().err.splitlines()
+        assert said[0].startswith("error: 2 of 4 partitions could not be fused; the others are in")
+        assert said[1].startswith("part-001: model b: part-001.parquet: must be a whole Parquet")
+        assert said[2] == (
+            "part-002: model a: part-002.parquet: every part must have the labels of the first one;"
+            " got besides 'yak' and without 'eel'."
+        )
+        assert sorted(parts_of(folder / "fused")) == ["part-000.parquet", "part-003.parquet"]
+    kept = parts_of(folder / "fused")
+    for path, content in before.items():
+        path.write_bytes(content)
+    assert main(command) == 0
+    assert "4 partitions, 2 of an earlier run" in capsys.readouterr().err
+    after = parts_of(folder / "fused")
+    assert {name: after[name] for name in kept} == kept
+    fuse_them(folder, "other")
+    assert {n: d for n, (d, _) in after.items()} == {
+        n: d for n, (d, _) in parts_of(folder / "other").items()
+    }
+
+
+def test_the_first_part_may_be_the_bad_one(folder):
+    (folder / "a" / "part-000.parquet").write_bytes(b"nothing")
+    with pytest.raises(PartitionError, match=r"1 of 4 partitions .*\npart-000: model a"):
+        fuse_them(folder)
+    assert len(parts_of(folder / "fused")) == 3
+
+
+def test_many_bad_parts_are_counted(tmp_path):
+    write_parts(tmp_path, 15, 2)
+    for path in sorted((tmp_path / "a").iterdir())[1:]:
+        path.write_bytes(b"nothing")
+    with pytest.raises(PartitionError, match="14 of 15") as caught:
+        fuse_them(tmp_path)
+    assert "... and 4 more" in str(caught.value)
+
+
+def test_a_part_of_another_kind_is_refused_unless_the_kind_is_declared(folder):
+    given = read_predictions(folder / "b" / "part-002.parquet")
+    scores = Predictions("b", given.samples, given.labels, given.scores * 3)
+    write_predictions(folder / "b" / "part-002.parquet", scores)
+    with pytest.raises(
+        PartitionError, match=r"part-002: model b: .* multiclass, must hold for all"
+    ):
+        fuse_them(folder)
+    assert fuse_them(folder, "other", kind="multilabel").account.n_samples == 80
+
+
+def test_when_a_file_cannot_be_written_the_rest_is_kept(tmp_path):
+    write_parts(tmp_path, 3)
+    for model, labels in LABELS.items():  # one part that is too large for the disk
+        samples = [f"long name of sample {i}" for i in range(4000)]
+        scores = np.random.default_rng(0).dirichlet(np.ones(len(labels)), len(samples))
+        large = Predictions(model, samples, labels, scores)
+        write_predictions(tmp_path / model / "part-001.parquet", large)
+    command = fuse_command(tmp_path, tmp_path / "fused")
+
+    def run(limit):
+        return subprocess.run(
+            command,
+            env=ENVIRONMENT,
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+            check=False,
+        )
+
+    full = run(20_000)
+    assert full.returncode == 1
+    assert "1 of 3 partitions could not be fused" in full.stderr
+    assert "part-001: part-001.parquet: must be a file that can be written" in full.stderr
+    assert "File too large" in full.stderr
+    assert sorted(parts_of(tmp_path / "fused")) == ["part-000.parquet", "part-002.parquet"]
+    assert not list((tmp_path / "fused").glob(".*"))
+    assert run(resource.RLIM_INFINITY).returncode == 0
+
+
+def test_two_runs_into_one_folder(folder, capsys):
+    with LocalFolder(folder / "fused").lock(LOCK):
+        assert main(["fuse", "a", "b", "--out", "fused"]) == 2
+    assert "one run at a time may write here" in capsys.readouterr().err
+    assert main(["fuse", "a", "b", "--out", "fused"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--max-iterations", "7"], r"other options \(max_iterations\); it has 1000, and 7 was"),
+        (["--rule", "geometric"], r"other options \(rule\)"),
+        (["--mass-penalty", "3"], r"other options \(mass\)"),
+        (["--weights", "a=.4,b=.6"], "other weights"),
+        (["--samples", "common"], "other samples; it has all, and common was"),
+        (["--tree", "tree.txt"], r"other kernels \(a\)"),
+        (["--kind", "multilabel"], r"other reading \(a\)"),
+        (["--fold", "--target", "wanted.txt"], "other target"),
+    ],
+)
+def test_a_folder_of_another_request_is_refused(folder, options, message, capsys):
+    (folder / "wanted.txt").write_text("cat\ndog\n")
+    pairs = (
+        ["animal", "cat"],
+        ["animal", "dog"],
+        ["cat", "lynx"],
+        ["dog", "wolf"],
+        ["animal", "eel"],
+    )
+    (folder / "tree.txt").write_text("\n".join(map("\t".join, pairs)))
+    assert main(["fuse", "a", "b", "--out", "fused"]) == 0
+    before = contents(folder / "fused")
+    capsys.readouterr()
+    assert main(["fuse", "a", "b", "--out", "fused", *options]) == 2
+    said = capsys.readouterr().err
+    with pytest.raises(InvalidInputError, match=message):
+        raise InvalidInputError(said)
+    assert "hint: choose another folder, or remove this one" in said
+    assert contents(folder / "fused") == before
+
+
+def test_a_folder_of_other_inputs_is_refused(folder):
+    fuse_them(folder)
+    other = folder / "other"
+    for model in LABELS:
+        shutil.copytree(folder / model, other / model)
+    with pytest.raises(InvalidInputError, match=r"other models \(a\)"):
+        fuse_partitions({model: other / model for model in LABELS}, folder / "fused")
+    for model in LABELS:
+        shutil.copy(folder / model / "part-000.parquet", folder / model / "part-009.parquet")
+    with pytest.raises(InvalidInputError, match="other partitions"):
+        fuse_them(folder)
+    for model in LABELS:
+        (folder / model / "part-009.parquet").unlink()
+    os.utime(folder / "b" / "part-002.parquet")
+    with pytest.raises(InvalidInputError, match=r"part-002.parquet from files that have\s+changed"):
+        fuse_them(folder)
+
+
+def test_a_folder_with_other_files_is_refused(folder):
+    (folder / "fused").mkdir()
+    (folder / "fused" / "mine.txt").touch()
+    with pytest.raises(InvalidInputError, match="must be an empty folder"):
+        fuse_them(folder)
+    (folder / "fused" / "mine.txt").unlink()
+    fuse_them(folder)
+    (folder / "fused" / "_wassemble" / "manifest.json").write_text("[]")
+    with pytest.raises(InvalidInputError, match="must be a manifest of this version"):
+        fuse_them(folder)
+
+
+def test_a_task_that_outlives_its_run_writes_nothing(folder, monkeypatch):
+    from wassemble.scale import partition
+
+    class Replaced:
+        def __init__(self, fuse):
+            self.fuse = fuse
+
+        def __call__(self, *arguments, **options):
+            self.fuse(*arguments, **options)
+            path = folder / "fused" / "_wassemble" / "manifest.json"
+            path.write_text('{"fingerprint": "of another run"}')
+
+    monkeypatch.setattr(partition, "fuse_by_plan", Replaced(partition.fuse_by_plan))
+    with pytest.raises(PartitionError, match="its manifest has changed"):
+        fuse_them(folder)
+    assert parts_of(folder / "fused") == {}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["a", "b"], "--out must name a folder"),
+        (["a", "b/part-000.parquet", "--out", "f"], "all files or all folders"),
+        (["a", "c", "--out", "f"], "got 'part-003' of a and none of c"),
+        (["c", "a", "--out", "f"], "got 'part-003' of a and none of c"),
+        (["a", "b", "--out", "a"], "a folder of its own"),
+        (["empty", "--out", "f"], "must be a folder of part files; there are none"),
+        (["odd", "--out", "f"], "part.txt: a file of predictions must end in"),
+        (["twice", "--out", "f"], "a part must be one file; got p.csv and p.parquet"),
+        (["npy", "--out", "f"], "p.labels.txt: a part must be one file"),
+        (["one.csv", "--out", "f.csv", "--scheduler", "tcp://x:1"], "must go with folders"),
+    ],
+)
+def test_wrong_calls_are_refused_before_anything_is_written(folder, arguments, message, capsys):
+    one = Predictions("one", ["x"], ["cat", "dog"], [[0.5, 0.5]])
+    write_predictions("one.csv", one)
+    shutil.copytree("a", "c")
+    os.remove("c/part-003.parquet")
+    for name in ("empty", "odd"):
+        (folder / name).mkdir()
+    (folder / "odd" / "part.txt").touch()
+    for name in ("twice/p.csv", "twice/p.parquet", "npy/p.npy"):
+        write_predictions(name, one)
+    before = sorted(folder.rglob("*"))
+    assert main(["fuse", *arguments]) == 2
+    assert message in capsys.readouterr().err
+    assert sorted(folder.rglob("*")) == before
+
+
+def test_kernels_from_mistakes_see_every_part(folder, capsys):
+    wholes = {model: read_all(folder / model) for model in LABELS}
+    for model, whole in wholes.items():
+        write_predictions(f"{model}.parquet", whole)
+    rng = np.random.default_rng(1)
+    lines = [f"{sample},{rng.choice(LABELS['a'])}" for sample in wholes["a"].samples]
+    (folder / "truth.csv").write_text("\n".join(["sample,label", *lines]))
+    learned = ["--confusion", "truth.csv", "--weights", "accuracy", "--json"]
+    assert main(["fuse", "a", "b", "--out", "fused", *learned]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["n_partitions"], told["n_kept"], told["n_samples"]) == (4, 0, 80)
+    assert main(["fuse", "a.parquet", "b.parquet", "--out", "whole.parquet", *learned]) == 0
+    expected = read_predictions("whole.parquet")
+    np.testing.assert_allclose(read_all(folder / "fused").scores, expected.scores, rtol=1e-9)
+
+
+def test_parts_are_counted_on_the_way(folder):
+    seen = []
+    fuse_them(folder, progress=lambda *counts: seen.append(counts))
+    assert seen == [(1, 4), (2, 4), (3, 4), (4, 4)]
+
+
+def test_an_interrupted_run_says_what_is_kept(folder, capsys, monkeypatch):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("wassemble.scale.partition.fuse_by_plan", interrupted)
+    assert main(["fuse", "a", "b", "--out", "fused"]) == 1
+    assert "interrupted; what is finished is kept" in capsys.readouterr().err

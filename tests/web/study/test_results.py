@@ -1,0 +1,277 @@
+import json
+import math
+import random
+from dataclasses import asdict
+
+import numpy as np
+import pytest
+from web.study.people import SYSTEMS, make_items, random_answer
+
+from wassemble.web.study.agreement import alpha
+from wassemble.web.study.answers import Answer
+from wassemble.web.study.assignment import assign
+from wassemble.web.study.charts import draw_charts
+from wassemble.web.study.design import Design
+from wassemble.web.study.resampling import resample_means
+from wassemble.web.study.results import compute_results, failed_checks
+from wassemble.web.study.snapshot import Given, Participant, Snapshot
+
+ONE = ("correctness",)
+
+
+def make_snapshot(answers, *, n_items=6, n_checks=1, scales=("correctness", "detail")):
+    """A study with the answers of each rater, by the item's place."""
+    items, design = make_items(n_items, n_checks=n_checks), Design("A study", scales=scales)
+    raters = [
+        Participant(
+            number + 1,
+            assign(items, design, number),
+            "2026-01-01T00:00:00+00:00",
+            False,
+            {place: Given(answer, "2026-01-02T00:00:00+00:00") for place, answer in own.items()},
+        )
+        for number, own in enumerate(answers)
+    ]
+    return Snapshot(design, "2026-01-01T00:00:00+00:00", False, tuple(items), tuple(raters))
+
+
+def said(scores, best):
+    return Answer({"correctness": tuple(scores)}, {"correctness": best})
+
+
+def random_study(n_raters, *, n_items=6, seed=0, n_checks=1):
+    items = make_items(n_items, n_checks=n_checks)
+    rng = random.Random(seed)
+    answers = [
+        {place: random_answer(item, rng) for place, item in enumerate(items)}
+        for _ in range(n_raters)
+    ]
+    return make_snapshot(answers, n_items=n_items, n_checks=n_checks)
+
+
+def values(estimates):
+    return [estimates[system].value for system in SYSTEMS]
+
+
+def test_scores_and_shares_are_those_counted_by_hand():
+    # Items: 0 with three captions, 1 with two (the first of two systems), 2 with one of all.
+    snapshot = make_snapshot(
+        [
+            {0: said((1, 2, 3), 2), 1: said((4, 2), 0), 2: said((5,), 0)},
+            {0: said((3, 3, 4), 0), 1: said((2, 1), 1)},
+        ],
+        n_items=3,
+        n_checks=0,
+        scales=ONE,
+    )
+    results = compute_results(snapshot)
+    assert (results.n_raters, results.n_items, results.n_answers) == (2, 3, 5)
+    opinion = [(1 + 3 + 4 + 2 + 5) / 5, (2 + 3 + 4 + 2 + 5) / 5, (3 + 4 + 2 + 1 + 5) / 5]
+    assert values(results.opinion["correctness"]) == pytest.approx(opinion)
+    best = [(0 + 1 + 1 / 2 + 0 + 1 / 3) / 5, (1 / 2 + 1 / 3) / 5, (1 + 0 + 0 + 1 + 1 / 3) / 5]
+    assert values(results.best["correctness"]) == pytest.approx(best)
+    found = {(d.first, d.second): d.estimate.value for d in results.differences}
+    assert found[SYSTEMS[0], SYSTEMS[2]] == pytest.approx(opinion[0] - opinion[2])
+    assert len(found) == 3
+
+
+def test_shares_of_each_scale_sum_to_one():
+    results = compute_results(random_study(4))
+    for scale in results.scales:
+        assert sum(values(results.best[scale])) == pytest.approx(1)
+
+
+def test_attention_checks_are_counted_and_not_averaged():
+    right = Answer({"correctness": (5, 1), "detail": (5, 1)}, {"correctness": 0, "detail": 0})
+    wrong = Answer({"correctness": (1, 5), "detail": (1, 1)}, {"correctness": 1, "detail": 1})
+    rng = random.Random(0)
+    items = make_items()
+    own = [{0: random_answer(items[0], rng)} for _ in range(4)]
+    own[0][1], own[1][1], own[2][1] = right, wrong, wrong
+    snapshot = make_snapshot(own)
+    assert failed_checks(snapshot) == {1: 0, 2: 1, 3: 1}
+    every, attentive = (compute_results(snapshot, only_attentive=only) for only in (False, True))
+    assert every.n_failed == attentive.n_failed == {0: 1, 1: 2}
+    assert (every.n_raters, every.n_answers) == (4, 4)
+    assert (attentive.n_raters, attentive.n_answers) == (2, 2)
+    alone = make_snapshot([own[0], own[3]])
+    assert attentive.opinion == compute_results(alone).opinion
+    assert attentive.opinion != every.opinion
+
+
+def test_an_answer_in_part_does_not_count():
+    part = Answer({"correctness": (1, None, 3)}, {"correctness": 0})
+    results = compute_results(make_snapshot([{0: part}], n_checks=0, scales=ONE))
+    assert results.n_answers == 0
+    assert results.note == "No answers yet."
+    assert results.opinion == results.best == {}
+
+
+@pytest.mark.parametrize(("n_raters", "n_items"), [(2, 8), (8, 4)])
+def test_too_few_answers_give_means_in_words_and_no_chart(n_raters, n_items):
+    results = compute_results(random_study(n_raters, n_items=n_items))
+    assert results.note.startswith("Too few answers to conclude anything")
+    assert f"there are {n_raters} and {n_items}." in results.note
+    assert results.opinion["detail"][SYSTEMS[0]].low is None
+    assert draw_charts(results) == {}
+
+
+def test_few_raters_are_said_to_be_few():
+    assert "3 raters only" in compute_results(random_study(3)).note
+    assert compute_results(random_study(10)).note == ""
+
+
+def test_an_interval_holds_the_mean_and_is_the_same_each_time():
+    study = random_study(12, n_items=12)
+    results = compute_results(study)
+    for figures in (results.opinion, results.best):
+        for scale in results.scales:
+            for estimate in figures[scale].values():
+                assert estimate.low < estimate.value < estimate.high
+    assert results == compute_results(study)
+    assert results != compute_results(study, seed=1)
+
+
+def test_resamples_are_of_raters_and_items_both():
+    # Two raters who always disagree, on one item: only raters vary; and the other way round.
+    table = np.array([[1.0], [5.0]])
+    for raters, items in (([0, 1], [0, 0]), ([0, 0], [0, 1])):
+        means = resample_means(table, np.array(raters), np.array(items), n_resamples=4000, seed=0)
+        found, counts = np.unique(means, return_counts=True)
+        assert found.tolist() == [1, 3, 5]
+        assert counts / 4000 == pytest.approx([0.25, 0.5, 0.25], abs=0.03)
+
+
+def test_many_answers_of_one_rater_are_not_many_raters():
+    """The interval is as wide as few raters make it, however many items each rates."""
+    generous = np.repeat([1.0, 5.0, 1.0, 5.0], 200)[:, None]
+    raters, items = np.repeat(np.arange(4), 200), np.tile(np.arange(200), 4)
+    means = resample_means(generous, raters, items, n_resamples=1000, seed=0)
+    assert np.std(means) == pytest.approx(2 / math.sqrt(4), rel=0.1)
+
+
+def test_resamples_are_drawn_in_parts_when_there_are_many_answers(monkeypatch):
+    from wassemble.web.study import resampling
+
+    monkeypatch.setattr(resampling, "_N_TOGETHER", 50)
+    table = np.arange(20.0)[:, None]
+    raters, items = np.repeat(np.arange(4), 5), np.tile(np.arange(5), 4)
+    means = resample_means(table, raters, items, n_resamples=99, seed=0)
+    assert means.shape == (99, 1)
+    assert 0 < means.min() < means.max() < 19
+
+
+def test_a_resample_without_an_answer_is_left_out():
+    table = np.array([[1.0], [5.0]])  # rater 0 saw item 0, rater 1 saw item 1
+    means = resample_means(table, np.array([0, 1]), np.array([0, 1]), n_resamples=1000, seed=0)
+    assert 0 < len(means) < 1000
+    assert np.isfinite(means).all()
+
+
+def test_intervals_cover_the_truth_about_as_often_as_they_say():
+    """Scores made of rater, item and noise: the truth is in at least 90 % of the intervals."""
+    rng = np.random.default_rng(0)
+    n_raters, n_items, n_studies = 12, 20, 200
+    raters, items = np.repeat(np.arange(n_raters), n_items), np.tile(np.arange(n_items), n_raters)
+    n_covered = 0
+    for study in range(n_studies):
+        scores = rng.normal(size=n_raters)[raters] + rng.normal(size=n_items)[items]
+        scores = (scores + rng.normal(size=len(raters)))[:, None]
+        means = resample_means(scores, raters, items, n_resamples=200, seed=study)
+        low, high = np.percentile(means, [2.5, 97.5])
+        n_covered += low <= 0 <= high
+    assert 0.9 <= n_covered / n_studies <= 1
+
+
+# Krippendorff (2011), "Computing Krippendorff's Alpha-Reliability", section E: four observers,
+# twelve units, some values missing.
+PUBLISHED = """
+    1 2 3 3 2 1 4 1 2 . . .
+    1 2 3 3 2 2 4 1 2 5 . 3
+    . 3 3 3 2 3 4 2 2 5 1 .
+    1 2 3 3 2 4 4 1 2 5 1 .
+"""
+
+
+@pytest.mark.parametrize(("level", "wanted"), [("nominal", 0.743), ("ordinal", 0.815)])
+def test_alpha_is_that_of_the_published_example(level, wanted):
+    units = zip(*(line.split() for line in PUBLISHED.strip().split("\n")), strict=True)
+    counts = [np.array([unit.count(str(value)) for value in range(1, 6)]) for unit in units]
+    assert alpha(counts, level=level) == pytest.approx(wanted, abs=5e-4)
+
+
+def test_agreement_of_a_study_is_that_of_its_captions_and_choices():
+    """The same example, as scores for twelve captions of as many items."""
+    observers = [line.split() for line in PUBLISHED.strip().split("\n")]
+    shown = make_items(12, n_checks=0)
+    answers = [
+        {
+            place: said([int(value), *[3] * (len(shown[place].choices) - 1)], 0)
+            for place, value in enumerate(values)
+            if value != "."
+        }
+        for values in observers
+    ]
+    results = compute_results(make_snapshot(answers, n_items=12, n_checks=0, scales=ONE))
+    units = zip(*observers, strict=True)
+    counts = [np.array([unit.count(str(value)) for value in range(1, 6)]) for unit in units]
+    for place, item in enumerate(shown):  # the other captions all got 3
+        n_given = counts[place].sum()
+        counts += [np.array([0, 0, n_given, 0, 0])] * (len(item.choices) - 1)
+    found = results.agreement["correctness"]
+    assert found.scores == pytest.approx(alpha(counts, level="ordinal"))
+    assert found.best is None  # all chose the first system's
+
+
+def test_full_agreement_is_one_and_none_can_be_measured_without_a_second_rater():
+    one = {
+        place: said(range(1, 1 + len(i.choices)), place % len(i.choices))
+        for place, i in enumerate(make_items(6, n_checks=0))
+    }
+    twice = compute_results(make_snapshot([one, one], n_checks=0, scales=ONE))
+    assert twice.agreement["correctness"].scores == pytest.approx(1)
+    assert twice.agreement["correctness"].best == pytest.approx(1)
+    alone = compute_results(make_snapshot([one], n_checks=0, scales=ONE))
+    assert alone.agreement["correctness"].scores is None
+    assert alone.agreement["correctness"].best is None
+
+
+def test_charts_show_the_figures_with_their_intervals():
+    results = compute_results(random_study(5))
+    charts = draw_charts(results)
+    json.dumps(charts, allow_nan=False)
+    best, opinion = charts["best"], charts["opinion"]
+    assert [trace["name"] for trace in best["data"]] == list(SYSTEMS)
+    assert [trace["name"] for trace in opinion["data"]] == ["correctness", "detail"]
+    for place, system in enumerate(SYSTEMS):
+        share = results.best["detail"][system]
+        assert best["data"][place]["y"][1] == pytest.approx(100 * share.value)
+        assert best["data"][place]["error_y"]["array"][1] == pytest.approx(
+            100 * (share.high - share.value)
+        )
+        score = results.opinion["detail"][system]
+        assert opinion["data"][1]["y"][place] == pytest.approx(score.value)
+        assert opinion["data"][1]["error_y"]["arrayminus"][place] == pytest.approx(
+            score.value - score.low
+        )
+
+
+def test_names_in_charts_are_shown_letter_by_letter():
+    study = random_study(5)
+    names = dict(zip(SYSTEMS, ("<b>bold</b>", "a & b", "plain"), strict=True))
+    items = tuple(
+        type(item)(
+            item.id,
+            {names.get(system, system): text for system, text in item.captions.items()},
+            text=item.text,
+            check=item.check,
+        )
+        for item in study.items
+    )
+    charts = draw_charts(compute_results(Snapshot(**{**vars(study), "items": items})))
+    assert charts["best"]["data"][0]["name"] == "&lt;b&gt;bold&lt;/b&gt;"
+    assert charts["opinion"]["data"][0]["x"][1] == "a &amp; b"
+
+
+def test_results_are_plain_json():
+    json.dumps(asdict(compute_results(random_study(5))), allow_nan=False)

@@ -1,0 +1,176 @@
+"""`wassemble serve` as a person runs it: its address, its errors, its end."""
+
+import builtins
+import os
+import pty
+import signal
+import socket
+import subprocess
+import sys
+import threading
+
+import httpx
+import pytest
+
+from wassemble.cli import main
+
+TOKEN = "correct horse battery"
+
+
+def run(*arguments, **environment):
+    done = subprocess.run(
+        [sys.executable, "-m", "wassemble", "serve", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        timeout=20,
+        check=False,
+        env=os.environ | environment,
+    )
+    return done.returncode, done.stderr
+
+
+def test_it_serves_and_ends_cleanly_when_interrupted(serve, tmp_path):
+    with serve(tmp_path) as server:
+        assert server.url.startswith("http://127.0.0.1:")
+        assert "wassemble" in httpx.get(server.url).text
+        server.process.send_signal(signal.SIGINT)
+        _, said = server.process.communicate(timeout=20)
+        assert server.process.returncode == 0
+        assert said == "stopped\n"
+
+
+def test_the_name_of_another_site_is_refused(server):
+    assert httpx.get(server.url, headers={"host": "evil.example"}).status_code == 400
+
+
+def test_an_upload_above_the_limit_is_answered_though_its_length_was_not_told(serve, tmp_path):
+    with serve(tmp_path, "--max-upload-bytes", "100000") as server:
+
+        def pieces():
+            for _ in range(400):
+                yield b"x" * 10_000
+
+        answer = httpx.post(
+            f"{server.url}/logout",
+            content=pieces(),
+            headers={"content-type": "application/x-www-form-urlencoded"},
+        )
+    assert answer.status_code == 413
+    assert "at most 100,000 bytes" in answer.json()["detail"]
+
+
+def test_a_taken_port_is_one_clear_error(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        code, said = run(tmp_path, "--port", port)
+    assert code == 2
+    assert said == f"error: port {port} is in use.\nhint: --port 0 takes a free one\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["nowhere"], "'nowhere' does not exist"),
+        (["--host", "0.0.0.0"], "`token` is needed where others can reach the server"),
+        (["--host", "0.0.0.0", "--token", "short"], "at least 16 characters"),
+        (["--allowed-host", "a.org"], "`token` is needed"),
+        (["--host", "198.51.100.7", "--token", TOKEN], "cannot listen at '198.51.100.7'"),
+        (["--database", "sqlite:////nowhere/at/all.db"], "database"),
+        (["--database", "no url"], "database"),
+    ],
+)
+def test_what_cannot_be_served_is_one_clear_error(tmp_path, arguments, words):
+    folder = [] if arguments[0] == "nowhere" else [tmp_path]
+    code, said = run(*folder, *arguments, "--port", "0")
+    assert code == 2
+    assert said.startswith("error: ")
+    assert words in said
+    assert "Traceback" not in said
+    assert said.count("\n") <= 2
+
+
+def test_the_token_is_never_written_into_a_log(serve, tmp_path, monkeypatch):
+    monkeypatch.setenv("WASSEMBLE_TOKEN", TOKEN)
+    with serve(tmp_path) as server:
+        assert server.process.stderr.readline() == f"log in: {server.url}/login\n"
+        assert httpx.get(server.url).status_code == 401
+        headers = {"authorization": f"Bearer {TOKEN}"}
+        assert httpx.get(server.url, headers=headers).status_code == 200
+        httpx.get(f"{server.url}/login", params={"token": TOKEN})
+        server.process.send_signal(signal.SIGINT)
+        _, said = server.process.communicate(timeout=20)
+    assert said == "stopped\n"
+
+
+def test_a_terminal_shows_the_link_that_logs_in(tmp_path):
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "wassemble", "serve", str(tmp_path), "--port", "0"]
+    with subprocess.Popen([*command, "--token", TOKEN], stderr=theirs) as process:
+        os.close(theirs)
+        said = b""
+        while b"log in:" not in said or not said.endswith(b"\n"):
+            said += os.read(ours, 1000)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(20) == 0
+    os.close(ours)
+    assert f"/login#{TOKEN.replace(' ', '%20')}".encode() in said
+
+
+def test_the_browser_is_opened_when_asked_for(tmp_path, monkeypatch):
+    import uvicorn
+
+    opened, served = [], []
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    monkeypatch.setattr(uvicorn.Server, "run", lambda _, sockets: served.append(sockets))
+    assert main(["serve", str(tmp_path), "--port", "0", "--open"]) == 0
+    assert main(["serve", str(tmp_path), "--port", "0"]) == 0
+    assert len(served) == 2
+    [address] = opened
+    assert address.startswith("http://127.0.0.1:")
+
+
+@pytest.mark.parametrize("missing", ["fastapi", "uvicorn", "sqlalchemy", "krippendorff"])
+def test_without_the_extra_the_command_says_what_to_install(missing, capsys, monkeypatch, tmp_path):
+    real = builtins.__import__
+
+    def without(name, *rest):
+        if name.split(".")[0] == missing:
+            raise ModuleNotFoundError(f"No module named {missing!r}", name=missing)
+        return real(name, *rest)
+
+    for name in [name for name in sys.modules if name.split(".")[0] == missing]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, missing, None)
+    monkeypatch.setattr(builtins, "__import__", without)
+    assert main(["serve", str(tmp_path)]) == 1
+    assert capsys.readouterr().err == (
+        f"error: the web app needs {missing}, which is not installed.\n"
+        "hint: pip install 'wassemble[web]'\n"
+    )
+
+
+def test_the_help_loads_nothing_heavy():
+    script = (
+        "import sys; from wassemble.cli import main; main(['serve', '--help']);"
+        " print(sorted({'fastapi', 'uvicorn', 'sqlalchemy', 'numpy'} & set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert "wassemble serve --open" in done.stdout
+    assert done.stdout.endswith("[]\n")
+
+
+def test_many_answers_at_once_are_all_right(server):
+    found = []
+
+    def ask():
+        with httpx.Client(base_url=server.url) as client:
+            found.extend(client.get("/").status_code for _ in range(20))
+
+    threads = [threading.Thread(target=ask) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [200] * 160
