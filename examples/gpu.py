@@ -10,9 +10,9 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -25,14 +25,13 @@ N_MODELS = 5
 LARGEST_GAP = 2e-4
 
 
-@dataclass(frozen=True)
-class Problem:
+class Problem(NamedTuple):
     """Arguments of `solve_barycenter`, in NumPy and float64."""
 
     name: str
     predictions: np.ndarray
     kernel: ws.Kernel
-    mass: Any = ws.Balanced()
+    mass: Any
     debias: bool = False
 
     @property
@@ -64,14 +63,14 @@ def problems(n_labels: int = 60) -> list[Problem]:
     sparse = ws.SparseKernel(sp.csr_array(np.where(cost < 1, np.exp(-cost), 0)))
     low_rank = ws.LowRankKernel(*rng.uniform(0.1, 1, size=(2, n_labels, 5)))
     diagonal = ws.DiagonalKernel(rng.uniform(0.1, 1, size=(4, n_labels)))
-    unbalanced = ws.Unbalanced(2.0, epsilon=0.3)
+    balanced, unbalanced = ws.Balanced(), ws.Unbalanced(2.0, epsilon=0.3)
     return [
-        Problem("dense", scores, dense),
+        Problem("dense", scores, dense, balanced),
         Problem("dense, unbalanced", scores, dense, unbalanced),
-        Problem("dense, debiased", scores, dense, debias=True),
+        Problem("dense, debiased", scores, dense, balanced, debias=True),
         Problem("dense, beyond float32, unbalanced", scores, sharp, unbalanced),
         Problem("sparse, unbalanced", scores, sparse, unbalanced),
-        Problem("low rank", scores, low_rank),
+        Problem("low rank", scores, low_rank, balanced),
         Problem("diagonal per sample, unbalanced", scores, diagonal, unbalanced),
     ]
 
@@ -96,7 +95,7 @@ def check(device: torch.device) -> int:
             good = gap <= LARGEST_GAP and found.barycenter.device.type == device.type
             n_failures += not good
             print(
-                f"{problem.name:36}{precision:>10}{gap:>10.1e}{found.n_iterations.max():>8}"
+                f"{problem.name:36}{precision:>10}{gap:>10.1e}{np.max(found.n_iterations):>8}"
                 f"{found.n_half_sweeps:>9}{'' if good else '  FAILED'}"
             )
     return n_failures
@@ -107,25 +106,22 @@ def time_device(device: torch.device, n_labels: int, batches: list[int]) -> None
     generator = torch.Generator().manual_seed(0)
     vectors = torch.randn((n_labels, 50), generator=generator)
     matrix = torch.exp(-embedding_cost(vectors.to(device)) / 0.2)
-    kernels = {"device": ws.DenseKernel(matrix), "numpy": ws.DenseKernel(matrix.cpu().numpy())}
+    kernel, there = ws.DenseKernel(matrix.cpu().numpy()), ws.DenseKernel(matrix)
+    solve = partial(ws.solve_barycenter, normalize=True, tolerance=1e-4)
     print(f"\n{n_labels} labels, {N_MODELS} models: milliseconds (sweeps; of these in half)")
     print(f"{'samples':>8}{'NumPy float32':>20}{device.type + ' float32':>20}{'mixed':>20}")
     for n_samples in batches:
-        scores = torch.randn((N_MODELS, n_samples, n_labels), generator=generator)
-        scores = (2 * scores[:1] + 0.6 * scores).softmax(-1)
-        given, there = scores.numpy(), scores.to(device)
-        options: dict[str, Any] = {"normalize": True, "tolerance": 1e-4}
-        runs: list[Callable[[], ws.BarycenterResult]] = [
-            lambda given=given: ws.solve_barycenter(given, kernels["numpy"], **options),
-            lambda there=there: ws.solve_barycenter(there, kernels["device"], **options),
-            lambda there=there: ws.solve_barycenter(
-                there, kernels["device"], mixed_precision=True, **options
-            ),
+        logits = torch.randn((N_MODELS + 1, n_samples, n_labels), generator=generator)
+        scores = (2 * logits[0] + 0.6 * logits[1:]).softmax(-1)
+        runs = [
+            partial(solve, scores.numpy(), kernel),
+            partial(solve, scores.to(device), there),
+            partial(solve, scores.to(device), there, mixed_precision=True),
         ]
         print(f"{n_samples:>8}" + "".join(f"{cell:>20}" for cell in timed(runs, device)))
 
 
-def timed(runs: list[Callable[[], ws.BarycenterResult]], device: torch.device) -> Iterator[str]:
+def timed(runs: Sequence[Callable[[], ws.BarycenterResult]], device: torch.device) -> Iterator[str]:
     """Best time of three of each run, after one to warm up, and its sweeps."""
     for run in runs:
         run()
@@ -135,7 +131,7 @@ def timed(runs: list[Callable[[], ws.BarycenterResult]], device: torch.device) -
             result = run()
             getattr(torch, device.type).synchronize()
             seconds.append(time.perf_counter() - started)
-        sweeps = f"({result.n_iterations.max()}; {result.n_half_sweeps})"
+        sweeps = f"({np.max(result.n_iterations)}; {result.n_half_sweeps})"
         yield f"{1000 * min(seconds):.1f} {sweeps:>8}"
 
 

@@ -3,6 +3,8 @@
 import importlib.util
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -20,3 +22,35 @@ def test_imagenet_top5_prints_a_table_of_rules(capsys):
     best = next(found for rule, found in accuracy.items() if rule.startswith("best network"))
     assert accuracy["barycenter, WordNet tree"] > best - 0.05
     assert len(accuracy) == 4
+
+
+def test_gpu_says_that_there_is_none_and_checks_the_processor(capsys, monkeypatch):
+    script = load("gpu")
+    monkeypatch.setattr(script, "find_gpu", lambda: None)
+    assert script.main([]) == 0
+    first, heading, *rows = capsys.readouterr().out.splitlines()
+    assert first.startswith("no GPU")
+    assert heading.split() == ["problem", "precision", "gap", "sweeps", "in", "half"]
+    assert len(rows) == 11
+
+
+@pytest.fixture
+def gpu(monkeypatch):
+    script = load("gpu")
+    one = script.problems()[:1]
+    monkeypatch.setattr(script, "problems", lambda: one)
+    return script
+
+
+def test_gpu_fails_when_answers_are_off(gpu, capsys, monkeypatch):
+    monkeypatch.setattr(gpu, "LARGEST_GAP", 1e-12)
+    assert gpu.main(["--device", "cpu"]) == 1
+    assert "FAILED" in capsys.readouterr().out
+
+
+def test_gpu_times_the_device_it_is_given(gpu, capsys):
+    assert gpu.main(["--device", "cpu", "--n-labels", "40", "--samples", "3"]) == 0
+    *_, title, heading, row = capsys.readouterr().out.splitlines()
+    assert title.startswith("40 labels, 5 models: milliseconds")
+    assert heading.split() == ["samples", "NumPy", "float32", "cpu", "float32", "mixed"]
+    assert row.split()[0] == "3"

@@ -165,7 +165,8 @@ def test_ngrams_suffer_only_below_the_mean():
 
 
 @pytest.mark.parametrize(
-    ("cider", "similarity", "held"), [(0.9, 0.495, True), (0.9, 0.48, False), (1.1, 0.5, False)]
+    ("cider", "similarity", "held"),
+    [(0.9, 0.495, True), (0.9, 0.48, False), (1.1, 0.5, False), (0.995, 0.495, False)],
 )
 def test_meaning_stays_within_bounds_while_ngrams_fall(cider, similarity, held):
     rules = {"geometric mean": said(1.0), "far": said(cider, similarity=similarity)}

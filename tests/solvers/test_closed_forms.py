@@ -200,3 +200,12 @@ def test_debiasing_serves_a_kernel_that_differs_per_sample(rng):
     result = ws.solve_barycenter(histograms, kernel, debias=True, tolerance=1e-10)
     assert len(set(result.n_iterations)) > 1  # rows left at different times
     np.testing.assert_allclose(result.barycenter, ws.geometric_mean(histograms), rtol=1e-6)
+
+
+def test_mass_that_is_too_small_to_be_seen_at_first_arrives():
+    # After the first sweep the consensus has a mass of exp(-1100), 0 in floating point.
+    distance = np.abs(np.arange(12.0)[:, None] - np.arange(12))
+    kernel = ws.DenseKernel.from_log(-200 * distance)
+    result = ws.solve_barycenter([np.eye(12)[0], np.eye(12)[11]], kernel)
+    assert result.converged
+    np.testing.assert_allclose(result.barycenter, 1 / 12, rtol=1e-6)

@@ -17,12 +17,16 @@ from wassemble._checks import as_float_array
 
 RNG = np.random.default_rng(0)
 BAND = np.eye(6) + 0.4 * np.eye(6, k=1) + 0.4 * np.eye(6, k=-1)
+# A source label would have nowhere to go if these entries vanished.
+FAINT = np.array([1, 1, 1, 1, 1, 1e-60])[:, None]
 KERNELS = {
     "dense": np.exp(-3 * RNG.uniform(size=(6, 6))),
     "dense with zeros": BAND,
     # Too small for the product of any type: log arithmetic falls back on a true log-sum-exp.
     "dense in logs": ws.DenseKernel.from_log(-2000.0 * (1 - np.eye(6)) - RNG.uniform(size=(6, 6))),
+    "dense beyond float32": FAINT * np.exp(-3 * RNG.uniform(size=(6, 6))),
     "sparse": sp.csr_array(BAND),
+    "sparse beyond float32": sp.csr_array(FAINT * BAND),
     "low rank": ws.LowRankKernel(*RNG.uniform(0.2, 1, size=(2, 6, 3))),
     "diagonal": ws.DiagonalKernel(RNG.uniform(0.5, 1, size=6)),
     "diagonal per sample": ws.DiagonalKernel(RNG.uniform(0.5, 1, size=(4, 6))),
@@ -130,3 +134,9 @@ def test_whole_numbers_and_debiasing_on_a_device_without_float64(monkeypatch):
         counted = ws.fuse([torch.tensor([1, 3]), torch.tensor([2, 2])], normalize=True)
     np.testing.assert_allclose(result.barycenter, case.solve(**options).barycenter, rtol=1e-3)
     np.testing.assert_allclose(counted, [0.125**0.5, 0.375**0.5], rtol=1e-6)
+
+
+def test_a_diagonal_that_float32_cannot_hold_is_refused_without_float64(monkeypatch):
+    monkeypatch.setattr(_arrays, "_SINGLE_DEVICES", {"cpu"})
+    with pytest.raises(ValueError, match="must fit float32 on a device that has no float64"):
+        ws.fuse(torch.full((2, 2), 0.5), kernel=ws.DiagonalKernel([1.0, 1e-60]))

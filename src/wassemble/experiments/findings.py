@@ -127,9 +127,8 @@ def to_markdown(record: Mapping[str, Any], *, level: int = 1, folder: str = "") 
             [c["statement"], c["source"], "held" if c["held"] else "**not held**", c["found"]]
             for c in found["claims"]
         ]
-        parts.append(
-            markdown_table(["claim of the paper", "where", "on our data", "what we saw"], rows)
-        )
+        header = ["claim of the paper", "where", "on our data", "what we saw"]
+        parts.append(markdown_table(header, rows, range(len(header))))
     if found["difference"]:
         parts.append(f"Why our figures are not the paper's: {found['difference'].strip()}")
     parts.append(f"Made by `{record['command']}` in {record['seconds']:.0f} s.")

@@ -26,8 +26,7 @@ _STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 68rem; margin: 0 auto; padding: 1rem; }
 .wide { overflow-x: auto; }
 table { border-collapse: collapse; font-size: 0.9rem; margin: 0.5rem 0; }
-th, td { padding: 0.25rem 0.6rem; border-bottom: 1px solid #8884; text-align: right; }
-th:first-child, td:first-child { text-align: left; }
+th, td { padding: 0.25rem 0.6rem; border-bottom: 1px solid #8884; text-align: left; }
 img { max-width: 100%; background: white; border-radius: 6px; }
 code { background: #8882; padding: 0 0.2em; border-radius: 3px; }
 """
@@ -47,7 +46,7 @@ def to_page(records: Sequence[Mapping[str, Any]], *, folder: str = "") -> str:
     ]
     header = ["experiment", "in the paper", "claims held"]
     chapters = [to_markdown(record, level=2, folder=folder) for record in records]
-    return "\n\n".join(["# Results", _INTRO, markdown_table(header, rows), *chapters])
+    return "\n\n".join(["# Results", _INTRO, markdown_table(header, rows, (0, 1)), *chapters])
 
 
 def _held(record: Mapping[str, Any]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
@@ -42,11 +42,14 @@ class PartReader:
     @contextmanager
     def open(self, file: str) -> Iterator[PredictionFile]:
         """An open part; errors name the model."""
-        try:
-            with self.folder.fetch(file) as path, self._open(path) as opened:
-                yield opened
-        except InvalidInputError as error:
-            raise InvalidInputError(f"model {self.model}: {error}") from None
+        with ExitStack() as stack:
+            try:
+                path = stack.enter_context(self.folder.fetch(file))
+                opened = stack.enter_context(self._open(path))
+            except InvalidInputError as error:
+                raise InvalidInputError(f"model {self.model}: {error}") from None
+            opened.name = f"model {self.model}: {opened.name}"
+            yield opened
 
     def _open(self, path: os.PathLike[str]) -> PredictionFile:
         return open_predictions(

@@ -154,11 +154,16 @@ def _as_narwhals(frame: Any) -> Any:
     try:
         return nw.from_native(frame, eager_only=True)
     except TypeError:
-        lazy = hasattr(frame, "collect")
+        library = type(frame).__module__.split(".")[0]
+        hint = "`Predictions` takes arrays with names"
+        if hasattr(frame, "collect"):
+            hint = "`.collect()` makes one"
+        elif library == "dask":
+            hint = "`fuse_lazily` takes Dask data frames"
         fail(
             f"the table must be a data frame in memory; got an object of type"
-            f" {type(frame).__module__.split('.')[0]}.{type(frame).__name__}.",
-            hint="`.collect()` makes one" if lazy else "`Predictions` takes arrays with names",
+            f" {library}.{type(frame).__name__}.",
+            hint=hint,
         )
     except nw.exceptions.DuplicateError as error:
         got = ", ".join(line.removeprefix("- ") for line in str(error).splitlines()[1:])

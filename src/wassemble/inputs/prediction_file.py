@@ -41,6 +41,7 @@ class PredictionFile:
 
     def __init__(self, path: Path, source: Source, model: str, kind: Kind | None) -> None:
         self.path = path
+        self.name = path.name  # as errors call it
         self.model = model
         self.labels = source.labels
         self.samples = source.samples
@@ -73,7 +74,7 @@ class PredictionFile:
         """
         n_rows = check_count(n_rows, "n_rows")
         if not self._is_open:
-            fail(f"{self.path.name}: the file must be open; it has been closed.")
+            fail(f"{self.name}: the file must be open; it has been closed.")
         chunks = self._chunks(n_rows)
         self._running.add(chunks)
         return chunks
@@ -85,7 +86,7 @@ class PredictionFile:
             chunks.close()
 
     def _chunks(self, n_rows: int) -> Iterator[Predictions]:
-        with blame(self.path.name, "a whole file"):
+        with blame(self.name, "a whole file"):
             start = 0
             evidence = self._evidence
             groups = _regroup(self._source.blocks(n_rows), n_rows)
@@ -114,7 +115,7 @@ class PredictionFile:
 
     def __repr__(self) -> str:
         return (
-            f"PredictionFile({self.path.name!r}: {self.n_samples:,} samples x"
+            f"PredictionFile({self.name!r}: {self.n_samples:,} samples x"
             f" {len(self.labels):,} labels, {self.kind})"
         )
 

@@ -17,6 +17,7 @@ from wassemble._arrays import (
     log_of,
     namespace,
     widen_half,
+    widest_float,
     without_gradient,
 )
 from wassemble._checks import as_float_array, check_flag, check_nonnegative, fail
@@ -158,6 +159,8 @@ class DenseKernel(Kernel):
         if matrix is self._matrix:
             return self
         log_matrix = self._log_matrix
+        if not fits and widest_float(like) == dtype:  # entries vanish, their logs do not
+            log_matrix = log_of(self._matrix)
         if log_matrix is not None:  # logs keep their precision: they are large where K is small
             log_matrix = convert_like(log_matrix, like)
         return DenseKernel._trusted(matrix, log_matrix, symmetric=self.is_symmetric)

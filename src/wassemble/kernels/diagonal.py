@@ -17,6 +17,7 @@ from wassemble._arrays import (
     log_of,
     namespace,
     widen_half,
+    widest_float,
 )
 from wassemble._checks import as_float_array, check_count, check_nonnegative, fail
 from wassemble.kernels.base import EntryRange, Kernel
@@ -174,6 +175,11 @@ class DiagonalKernel(Kernel):
         diagonal = convert_like(self.diagonal, like)
         if self.entries.fit(namespace(diagonal).finfo(dtype)):
             diagonal = convert_like(diagonal, like, dtype)
+        elif widest_float(like) == dtype:
+            fail(
+                "a diagonal kernel must fit float32 on a device that has no float64; got entries"
+                f" from {self.entries.smallest:g} to {self.entries.largest:g}."
+            )
         return self if diagonal is self.diagonal else DiagonalKernel._trusted(diagonal)
 
     def scaled(self, log_u: Array, log_v: Array) -> DiagonalKernel:

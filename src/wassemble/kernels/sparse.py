@@ -147,12 +147,12 @@ class SparseKernel(Kernel):
         return blocks
 
     def _apply_torch(self, v: Array) -> Array:
-        rows, columns, data = self._coordinates(v)
+        rows, columns, log_data = self._coordinates(v)
         image = v.new_zeros((*v.shape[:-1], self.shape[0]))
-        return image.index_add(-1, rows, (v[..., columns] * data).to(v.dtype))
+        return image.index_add(-1, rows, (v[..., columns] * log_data.exp()).to(v.dtype))
 
     def _coordinates(self, like: Array) -> tuple[Array, Array, Array]:
-        """Rows, columns and values of the entries on the device of ``like``."""
+        """Rows, columns and logs of the entries on the device of ``like``."""
         if self._placed is None or not _can_meet(self._placed[0], like):
             rows = np.repeat(np.arange(self.shape[0]), np.diff(self._csr.indptr))
             columns = self._csr.indices.astype(np.int64)
@@ -160,7 +160,8 @@ class SparseKernel(Kernel):
             self._placed = (
                 convert_like(rows, like),
                 convert_like(columns, like),
-                convert_like(self._csr.data, like),
+                # An entry may be too small for the types of the device, its log is not.
+                convert_like(log_of(self._csr.data), like),
             )
         return self._placed
 
@@ -200,9 +201,8 @@ class SparseKernel(Kernel):
         return image
 
     def _log_apply_torch(self, log_v: Array) -> Array:
-        rows, columns, data = self._coordinates(log_v)
-        # Log first: an entry may be too small for the type of the logs, its log is not.
-        logs = log_v[..., columns] + data.log().to(log_v.dtype)
+        rows, columns, log_data = self._coordinates(log_v)
+        logs = log_v[..., columns] + log_data.to(log_v.dtype)
         top = log_v.new_full((*log_v.shape[:-1], self.shape[0]), -float("inf"))
         index = rows.expand(logs.shape)
         top = top.scatter_reduce(-1, index, logs.detach(), "amax")

@@ -228,7 +228,7 @@ def _digest_arrays(arrays: Mapping[str, Any]) -> str:
 
 
 def _name(rule: Any) -> str:
-    return str(getattr(rule, "__qualname__", repr(rule)))
+    return str(getattr(rule, "__qualname__", type(rule).__qualname__))
 
 
 def _short(value: Any) -> str:

@@ -134,13 +134,12 @@ def _check(job: Job, files: list[PredictionFile]) -> None:
                 both = ("besides", strange), ("without", missing)
                 got = " and ".join(f"{word} {enumerate_names(n)}" for word, n in both if n)
             fail(
-                f"model {member.model}: {file.path.name}: every part must have the labels of the"
-                f" first one; got {got}.",
+                f"{file.name}: every part must have the labels of the first one; got {got}.",
                 hint="`labels` (--labels) says which labels to read, or which a long table has",
             )
         if job.kind_is_detected and file.n_samples and file.kind != job.plan.kind:
             fail(
-                f"model {member.model}: {file.path.name}: the kind that the first part has,"
+                f"{file.name}: the kind that the first part has,"
                 f" {job.plan.kind}, must hold for all; got {file.kind}.",
                 hint="`kind` (--kind) says which it is",
             )

@@ -5,7 +5,10 @@ from __future__ import annotations
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 
+from wassemble.web.explorer.examples import list_examples
+from wassemble.web.explorer.library import PREDICTION_ENDS
 from wassemble.web.pages import render
+from wassemble.web.paths import list_files
 from wassemble.web.settings import Settings
 
 __all__ = ["make_router"]
@@ -18,6 +21,12 @@ def make_router(settings: Settings) -> APIRouter:
     @router.get("/", response_class=HTMLResponse, tags=["pages"])
     def front(request: Request) -> HTMLResponse:
         """The front page: the way to the explorer and to the studies."""
-        return render(request, "front.html", folder=settings.folder.name)
+        return render(
+            request,
+            "front.html",
+            examples=list_examples(),
+            folder=settings.folder.name,
+            n_files=len(list_files(settings.folder, PREDICTION_ENDS)),
+        )
 
     return router

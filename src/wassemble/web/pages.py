@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from functools import cache
 from importlib.metadata import version
@@ -13,12 +14,12 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse
 from markupsafe import Markup
 
-from wassemble import __version__
 from wassemble.web.security import csrf_token, is_operator, keep_csrf_token
 
 __all__ = ["render"]
 
 _TEMPLATES = Path(__file__).parent / "templates"
+_STATIC = Path(__file__).parent / "static"
 
 
 def render(
@@ -32,7 +33,8 @@ def render(
     """The page of the template ``name``, a path below ``templates/``.
 
     Templates extend ``base.html`` (blocks ``title``, ``head``, ``main``). They also know
-    ``csrf`` (for a hidden field of that name in every form), ``request``, ``is_operator`` and
+    ``csrf`` (for a hidden field of that name in every form), ``request``, ``is_operator``,
+    ``version`` and ``plotly_version`` (for addresses: ``/static/style.css?v={{ version }}``) and
     the filter ``json_script``, for data inside ``<script type="application/json">``.
     """
     settings = request.app.state.settings
@@ -62,9 +64,16 @@ def _environment() -> jinja2.Environment:
         undefined=jinja2.StrictUndefined,
     )
     environment.filters["json_script"] = _json_script
-    # Addresses of scripts and styles carry the version: they may be kept for long.
-    environment.globals.update(version=__version__, plotly_version=version("plotly"))
+    # Addresses of scripts and styles say what is in them: browsers may keep them for long.
+    environment.globals.update(version=_digest(_STATIC), plotly_version=version("plotly"))
     return environment
+
+
+def _digest(folder: Path) -> str:
+    found = hashlib.sha256()
+    for path in sorted(folder.iterdir()):
+        found.update(path.read_bytes())
+    return found.hexdigest()[:12]
 
 
 def _json_script(value: Any) -> Markup:

@@ -30,13 +30,13 @@ def inside(folder: Path, name: str) -> Path:
     return path
 
 
-def list_files(folder: Path, suffixes: tuple[str, ...], *, at_most: int = 200) -> list[str]:
-    """Names of the files that `inside` would open, by their path in ``folder``, sorted."""
+def list_files(folder: Path, ends: tuple[str, ...], *, at_most: int = 200) -> list[str]:
+    """Files with one of these ``ends`` that `inside` would open: paths in ``folder``, sorted."""
     found: list[str] = []
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
         hidden = any(part.startswith(".") for part in PurePath(name).parts)
-        if hidden or path.suffix.lower() not in suffixes or not path.is_file():
+        if hidden or not name.lower().endswith(ends) or not path.is_file():
             continue
         if path.resolve().is_relative_to(folder.resolve()):
             found.append(name)

@@ -8,21 +8,19 @@ from typing import Any
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
-from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
 from wassemble.errors import InvalidInputError
 from wassemble.web.pages import render
 
-__all__ = ["ANSWERS", "Problem", "answer_problem", "install_handlers"]
+__all__ = ["ANSWERS", "answer_problem", "install_handlers"]
 
 
-class Problem(BaseModel):
-    """What went wrong, in words."""
-
-    detail: str
-
-
+_PROBLEM = {
+    "type": "object",
+    "properties": {"detail": {"type": "string", "description": "What went wrong, in words."}},
+    "required": ["detail"],
+}
 _REASONS = {
     400: "The body cannot be read.",
     401: "The operator's token is needed.",
@@ -34,8 +32,11 @@ _REASONS = {
     503: "The answer took too long.",
 }
 # Of every operation in the OpenAPI description.
-ANSWERS: dict[int | str, dict[str, Any]] = {
-    status: {"model": Problem, "description": reason, "content": {"text/html": {}}}
+ANSWERS: dict[int | str, dict[str, Any]] = {303: {"description": "Go on at another address."}} | {
+    status: {
+        "description": reason,
+        "content": {"application/json": {"schema": _PROBLEM}, "text/html": {}},
+    }
     for status, reason in _REASONS.items()
 }
 

@@ -98,10 +98,10 @@ class Person:
     def begin(self) -> Any:
         """Agree, and come to the next item."""
         page = self._keep(self.client.get(self.link))
-        csrf = {"csrf": Page(page.text).hidden.get("csrf", "")}
-        if "/items/" in page.url.path:
+        if "I agree" not in page.text:
             return page
-        return self._keep(self.client.post(f"{self.link}/consent", data={"agrees": "true", **csrf}))
+        data = {"agrees": "true", "csrf": Page(page.text).hidden["csrf"]}
+        return self._keep(self.client.post(f"{self.link}/consent", data=data))
 
     def fill(self, page: Any) -> dict[str, str]:
         """Choices for every field of a page; the same ones every time."""

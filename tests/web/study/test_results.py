@@ -12,7 +12,7 @@ from wassemble.web.study.answers import Answer
 from wassemble.web.study.assignment import assign
 from wassemble.web.study.charts import draw_charts
 from wassemble.web.study.design import Design
-from wassemble.web.study.resampling import resample_means
+from wassemble.web.study.resampling import interval, resample_means
 from wassemble.web.study.results import compute_results, failed_checks
 from wassemble.web.study.snapshot import Given, Participant, Snapshot
 
@@ -168,19 +168,27 @@ def test_a_resample_without_an_answer_is_left_out():
     assert np.isfinite(means).all()
 
 
-def test_intervals_cover_the_truth_about_as_often_as_they_say():
-    """Scores made of rater, item and noise: the truth is in at least 90 % of the intervals."""
+@pytest.mark.parametrize("n_raters", [4, 12])
+def test_intervals_cover_the_truth_as_often_as_they_say(n_raters):
+    """Scores made of rater, item and noise; 95 % of 200 intervals, give or take 3 errors."""
     rng = np.random.default_rng(0)
-    n_raters, n_items, n_studies = 12, 20, 200
+    n_items, n_studies = 20, 200
     raters, items = np.repeat(np.arange(n_raters), n_items), np.tile(np.arange(n_items), n_raters)
     n_covered = 0
     for study in range(n_studies):
         scores = rng.normal(size=n_raters)[raters] + rng.normal(size=n_items)[items]
         scores = (scores + rng.normal(size=len(raters)))[:, None]
         means = resample_means(scores, raters, items, n_resamples=200, seed=study)
-        low, high = np.percentile(means, [2.5, 97.5])
+        low, high = interval(float(scores.mean()), means, n_groups=n_raters)
         n_covered += low <= 0 <= high
-    assert 0.9 <= n_covered / n_studies <= 1
+    assert n_covered / n_studies > 0.95 - 3 * math.sqrt(0.95 * 0.05 / n_studies)
+
+
+def test_an_interval_ends_where_the_scale_does():
+    draws = np.array([1.0, 5.0])
+    assert interval(3, draws, n_groups=3, limits=(1, 5)) == (1, 5)
+    low, high = interval(3, draws, n_groups=3)
+    assert (low, high) == pytest.approx((3 - 4.303 * 2, 3 + 4.303 * 2), abs=0.01)
 
 
 # Krippendorff (2011), "Computing Krippendorff's Alpha-Reliability", section E: four observers,

@@ -110,12 +110,12 @@ def _load_words() -> tuple[Table, dict[str, Similarity]]:
     captions = [[text.split() for text in some] for some in load_captions("train").captions]
     # Each has read other captions of the same pictures.
     trained = {
-        f"{order}-gram, captions {first + 1} and {first + 2}": NGramModel.fit(
+        name: NGramModel.fit(
             [text for some in captions for text in some[first : first + 2]],
             order=order,
             vocabulary=vocabulary,
         )
-        for order, first in ((2, 0), (3, 1), (3, 3))
+        for name, order, first in (("bigrams", 2, 0), ("trigrams", 3, 1), ("other trigrams", 3, 3))
     }
     begun = _beginnings()
     samples = [" ".join(some) + " …" for some in begun]

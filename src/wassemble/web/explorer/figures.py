@@ -29,7 +29,7 @@ _COLOURS = {
 }
 _PALETTE = (BLUE, GREEN, TEAL, RED, PURPLE, GREY)
 _N_LETTERS = 16
-_BAR, _TITLE = 20, 46  # pixels
+_BAR, _TITLE = 20, 52  # pixels
 _FONT = 12
 _PURPOSE = "the explorer"
 
@@ -120,7 +120,7 @@ def _grid(n_panels: int, n_columns: int) -> Figure:
         rows=n_rows,
         cols=n_columns,
         subplot_titles=["-"] * n_panels,
-        vertical_spacing=min(_TITLE / height, 1 / max(n_rows - 1, 1)),
+        vertical_spacing=min((_TITLE + 10) / height, 1 / max(n_rows - 1, 1)),
         horizontal_spacing=0.16 if n_columns > 1 else 0,
     )
     figure.update_layout(

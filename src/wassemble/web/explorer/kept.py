@@ -56,12 +56,12 @@ class Kept(Generic[Thing]):
                     return self._things[key]
             try:
                 thing = make()
+                with self._lock:
+                    self._things[key] = thing
+                    self._let_go()
             finally:
                 with self._lock:
                     self._making.pop(key, None)
-            with self._lock:
-                self._things[key] = thing
-                self._let_go()
         return thing
 
     def _let_go(self) -> None:

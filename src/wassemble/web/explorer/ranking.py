@@ -8,7 +8,6 @@ from functools import cached_property
 import numpy as np
 
 from wassemble.ensemble.explain import measure_disagreement
-from wassemble.errors import InvalidInputError
 from wassemble.inputs import Predictions
 from wassemble.metrics.arguments import divide_rows
 from wassemble.solvers import arithmetic_mean
@@ -24,8 +23,6 @@ _N_SWEEPS = 20
 # Samples and scores that are compared; what is beyond comes after, in the order of the file.
 _N_SAMPLES = 3_000
 _N_SCORES = 3_000_000
-# Samples that are compared one by one, because their labels are cut.
-_N_CUT = 60
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,11 +34,14 @@ class Ranking:
     order : array of shape (n_samples,)
     disagreement : array of shape (n_samples,)
         nan for samples that were not compared.
+    measure : str
+        What it is, in words.
     """
 
     samples: list[str]
     order: np.ndarray
     disagreement: np.ndarray
+    measure: str
 
     @property
     def n_compared(self) -> int:
@@ -59,33 +59,33 @@ class Ranking:
 
 
 def rank_samples(case: Case) -> Ranking:
-    """The samples of a case, by the transport cost from each model to the consensus."""
+    """The samples of a case, by the transport cost from each model to the consensus.
+
+    Where names alone join labels, or label sets are so large that they are cut, it is the total
+    variation between each model and the plain mean.
+    """
     knobs = Knobs.of(case, View())
     n_samples = len(case.table.samples)
     found = np.full(n_samples, np.nan)
-    options = {"max_iterations": _N_SWEEPS, "tolerance": 1e-3}
     n_labels = sum(len(model.labels) for model in case.table.models)
     n_compared = min(n_samples, _N_SAMPLES, max(1, _N_SCORES // n_labels))
     members = [model.take(slice(0, n_compared)) for model in case.table.models]
-    if case.similarity is NAMES:
+    measure = "transport cost from each model to the consensus, in units of epsilon"
+    if case.similarity is NAMES or case.is_cut:
+        measure = "total variation between each model and the plain mean"
         found[:n_compared] = _variation(case, members, knobs)
-    elif case.is_cut:
-        for row in range(min(n_samples, _N_CUT)):
-            try:
-                cut = case.cut(row)
-            except InvalidInputError:  # nobody answered
-                continue
-            plan = make_plan(case, cut, knobs, **options)
-            found[row] = measure_disagreement(plan, cut.members).score[0]
     else:
+        options = {"max_iterations": _N_SWEEPS, "tolerance": 1e-3}
         plan = make_plan(case, Cut(members, case.target, case.costs, 0.0), knobs, **options)
         found[:n_compared] = measure_disagreement(plan, members).score
     order = np.argsort(-np.nan_to_num(found, nan=-1.0), kind="stable")
-    return Ranking(case.table.samples, order, found)
+    return Ranking(case.table.samples, order, found, measure)
 
 
 def _variation(case: Case, members: list[Predictions], knobs: Knobs) -> np.ndarray:
-    """Mean total variation between the models and their plain mean: names alone move no mass."""
+    """Mean total variation between each model and the plain mean, label by label."""
+    if not case.means_by_name:
+        return np.full(members[0].n_samples, np.nan)
     plan = case.mean_plan(arithmetic_mean, knobs.weights)
     mean = divide_rows(np.nan_to_num(plan.fuse(members).scores).astype(np.float64))
     ready = plan.prepare(members)

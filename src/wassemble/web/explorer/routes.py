@@ -235,9 +235,9 @@ def _list_samples(case: Case, ranking: Ranking, view: View, row: int) -> _Listed
     rank = order.index(row)
     sides = [order[at] if 0 <= at < len(order) else None for at in (rank - 1, rank + 1)]
     before, after = ("" if i is None else fresh.address(sample=samples[i]) for i in sides)
-    note = ""
+    note = f"Disagreement: {ranking.measure}."
     if ranking.n_compared < len(samples):
-        note = f"{ranking.n_compared:,} of {len(samples):,} samples were compared."
+        note += f" {ranking.n_compared:,} of {len(samples):,} samples were compared."
     return _Listed(rows, len(found), n_pages, page, rank + 1, before, after, note)
 
 

@@ -255,7 +255,10 @@
   }
   byId("apply").hidden = true;
   byId("choose").hidden = true;
-  window.addEventListener("popstate", () => location.reload());
+  window.addEventListener("popstate", () => {
+    // A link within the page changes the part behind "#" only.
+    if (`${new URLSearchParams(location.search)}` !== `${params}`) location.reload();
+  });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
   let width = byId("plot-answer").clientWidth;
   new ResizeObserver(() => {

@@ -4,8 +4,8 @@ A mean opinion score is the mean of all scores that a system's captions got on a
 several systems said the same, their one caption's score counts for each of them, and its
 being chosen as best is shared equally between them.
 
-Intervals are bootstrap intervals over raters and items both (`resampling`). So they say what
-other raters and other items would have given; they are rather too wide than too narrow.
+Intervals are bootstrap intervals over raters and items both (`resampling`): they say what
+other raters and other items would have given.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 
 from wassemble.web.study.agreement import Agreement, measure_agreement
 from wassemble.web.study.answers import Answer, fails_check
 from wassemble.web.study.items import Item, system_names
-from wassemble.web.study.resampling import resample_means
+from wassemble.web.study.resampling import interval, resample_means
 from wassemble.web.study.snapshot import Snapshot
 
 __all__ = [
@@ -129,7 +130,7 @@ def compute_results(
     draws = None
     if is_enough:
         draws = resample_means(table, raters, items, n_resamples=n_resamples, seed=seed)
-    columns = _Columns(table, draws, systems)
+    columns = _Columns(table, draws, min(len(numbers), len(places)), systems)
     is_some = bool(kept)
     return Results(
         systems,
@@ -137,8 +138,8 @@ def compute_results(
         len(numbers),
         len(places),
         len(kept),
-        {s: columns.estimates(2 * k) for k, s in enumerate(scales) if is_some},
-        {s: columns.estimates(2 * k + 1) for k, s in enumerate(scales) if is_some},
+        {s: columns.estimates(2 * k, (1, 5)) for k, s in enumerate(scales) if is_some},
+        {s: columns.estimates(2 * k + 1, (0, 1)) for k, s in enumerate(scales) if is_some},
         tuple(
             Difference(scale, first, second, columns.difference(2 * k, first, second))
             for k, scale in enumerate(scales)
@@ -176,13 +177,21 @@ class _Columns:
     """Means of a table's columns: for each scale a block of scores, then one of best shares."""
 
     def __init__(
-        self, table: np.ndarray, draws: np.ndarray | None, systems: tuple[str, ...]
+        self,
+        table: np.ndarray,
+        draws: np.ndarray | None,
+        n_groups: int,
+        systems: tuple[str, ...],
     ) -> None:
-        self._table, self._draws, self._systems = table, draws, systems
+        self._table, self._draws, self._n_groups = table, draws, n_groups
+        self._systems = systems
 
-    def estimates(self, block: int) -> dict[str, Estimate]:
+    def estimates(self, block: int, limits: tuple[float, float]) -> dict[str, Estimate]:
         """The mean of each system in a block."""
-        return {system: self._estimate({self._at(block, system): 1}) for system in self._systems}
+        return {
+            system: self._estimate({self._at(block, system): 1}, limits=limits)
+            for system in self._systems
+        }
 
     def difference(self, block: int, first: str, second: str) -> Estimate:
         """The mean of one system less that of another, on the same resamples."""
@@ -191,14 +200,13 @@ class _Columns:
     def _at(self, block: int, system: str) -> int:
         return block * len(self._systems) + self._systems.index(system)
 
-    def _estimate(self, signs: dict[int, int]) -> Estimate:
+    def _estimate(self, signs: dict[int, int], **options: Any) -> Estimate:
         """The sum of some columns' means, each with its sign."""
         value = sum(sign * float(self._table[:, at].mean()) for at, sign in signs.items())
         if self._draws is None:
             return Estimate(value)
         drawn = np.sum([sign * self._draws[:, at] for at, sign in signs.items()], axis=0)
-        low, high = np.percentile(drawn, [2.5, 97.5])
-        return Estimate(value, float(low), float(high))
+        return Estimate(value, *interval(value, drawn, n_groups=self._n_groups, **options))
 
 
 def _row(

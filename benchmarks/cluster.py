@@ -1,0 +1,164 @@
+"""A Dask cluster of 1, 2 and 4 worker processes on this machine: `make bench-cluster`.
+
+Measures throughput, memory of each worker and what starting costs, then works out from the
+rates how 1e9 samples would go on 100 workers, and where adding workers would stop to help.
+Writes results/cluster.json, from which `make docs` fills docs/guides/scale.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import distributed
+import numpy as np
+import psutil
+
+from benchmarks.cluster_sheet import work_out
+from benchmarks.measure import describe
+from wassemble import DenseKernel, LabelledKernel, Predictions, Unbalanced, write_predictions
+from wassemble._files import write_whole
+from wassemble.ensemble import Options
+from wassemble.scale import fuse_partitions
+
+N_MODELS, N_LABELS = 8, 80
+LABELS = [f"label {i}" for i in range(N_LABELS)]
+# The paper's setting (6.1): 5 sweeps of Algorithm 2.
+OPTIONS = Options(mass=Unbalanced(2.0, epsilon=0.3), tolerance=None, max_iterations=5)
+OUT = Path(__file__).parent / "results" / "cluster.json"
+
+
+def main() -> None:
+    """Measure, work out, write down."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.cluster", description=__doc__)
+    parser.add_argument("--n-samples", type=int, default=20_000, help="in a partition")
+    parser.add_argument("--n-partitions", type=int, default=16)
+    asked = parser.parse_args()
+    load = os.getloadavg()[0]
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        kernel = _write_inputs(folder, asked.n_samples, asked.n_partitions)
+        rows = [_measure(folder, asked, kernel, n_workers) for n_workers in (1, 2, 4)]
+        n_bytes = sum(p.stat().st_size for p in (folder / "many").glob("*/part-0000.parquet"))
+        n_out = next((folder / "fused-4-many").glob("part-*")).stat().st_size
+        record: dict[str, Any] = {
+            "n_models": N_MODELS,
+            "n_labels": N_LABELS,
+            "n_samples": asked.n_samples,
+            "n_partitions": asked.n_partitions,
+            "n_bytes_in": n_bytes,
+            "n_bytes_out": n_out,
+            "workers": rows,
+            "load": load,
+            "machine": describe(),
+        }
+    record["sheet"] = work_out(record)
+    write_whole(OUT, json.dumps(record, indent=2) + "\n")
+    for row in rows:
+        print({name: round(value, 4) for name, value in row.items()})
+    for what, value, why in record["sheet"]:
+        print(f"{what}: {value} ({why})")
+
+
+def _write_inputs(folder: Path, n_samples: int, n_partitions: int) -> LabelledKernel:
+    """``many`` parts of real size, which share their bytes, and parts of one sample: ``tiny``."""
+    rng = np.random.default_rng(0)
+    for model in range(N_MODELS):
+        scores = rng.random((n_samples, N_LABELS), dtype=np.float32)
+        for size, name, n_parts in ((n_samples, "many", n_partitions), (1, "tiny", 100)):
+            given = Predictions(f"m{model}", range(size), LABELS, scores[:size])
+            first = folder / name / f"m{model}" / "part-0000.parquet"
+            write_predictions(first, given)
+            for part in range(1, n_parts):
+                first.with_name(f"part-{part:04}.parquet").hardlink_to(first)
+    vectors = rng.normal(size=(N_LABELS, 20))
+    costs = ((vectors[:, None] - vectors) ** 2).sum(axis=-1) / 40
+    matrix = np.exp(-costs / 0.3).astype(np.float32)
+    return LabelledKernel(DenseKernel(matrix, symmetric=True), LABELS, LABELS, "random vectors")
+
+
+def _measure(
+    folder: Path, asked: argparse.Namespace, kernel: LabelledKernel, n_workers: int
+) -> dict[str, float]:
+    def fuse(name: str) -> float:
+        models = {f"m{model}": folder / name / f"m{model}" for model in range(N_MODELS)}
+        started = time.perf_counter()
+        out = folder / f"fused-{n_workers}-{name}"
+        options: dict[str, Any] = {"kernel": kernel, "kind": "multilabel", "options": OPTIONS}
+        fuse_partitions(models, out, **options, scheduler=client)
+        return time.perf_counter() - started
+
+    started = time.perf_counter()
+    with _cluster(folder, n_workers) as (scheduler, client):
+        start_up = time.perf_counter() - started
+        first_tiny = fuse("tiny")  # workers import, too
+        cpu = scheduler.cpu_times()
+        busy_before = cpu.user + cpu.system
+        n_tasks = 1000
+        client.gather(client.map(_nothing, range(n_tasks), pure=False))
+        cpu = scheduler.cpu_times()
+        per_task = (cpu.user + cpu.system - busy_before) / n_tasks
+        (folder / f"fused-{n_workers}-tiny").rename(folder / f"was-{n_workers}-tiny")
+        tiny = fuse("tiny")
+        memory_few = max(client.run(_memory).values())
+        many = fuse("many")
+        memory_many = max(client.run(_memory).values())
+    return {
+        "n_workers": n_workers,
+        "start_up_seconds": start_up,
+        "first_use_seconds": max(0.0, first_tiny - tiny),
+        "seconds_per_tiny_partition": tiny / 100,
+        "scheduler_seconds_per_task": per_task,
+        "samples_per_second": asked.n_samples * asked.n_partitions / many,
+        "megabytes_after_tiny": memory_few / 2**20,
+        "megabytes_at_most": memory_many / 2**20,
+    }
+
+
+def _nothing(number: int) -> int:
+    return number
+
+
+def _memory() -> int:
+    import resource
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+@contextmanager
+def _cluster(folder: Path, n_workers: int) -> Iterator[tuple[psutil.Process, Any]]:
+    """A scheduler's process, and a client that knows all of its workers."""
+    dask = [sys.executable, "-m", "dask"]
+    file = folder / f"scheduler-{n_workers}.json"
+    here = ["--host", "127.0.0.1", "--no-dashboard"]
+    start: Callable[..., Any] = lambda *words: subprocess.Popen(  # noqa: E731
+        [*dask, *words, *here], stderr=subprocess.DEVNULL
+    )
+    processes = [start("scheduler", "--port", "0", "--scheduler-file", str(file))]
+    try:
+        while not file.exists():
+            time.sleep(0.02)
+        address = json.loads(file.read_text())["address"]
+        alone = ["--nthreads", "1", "--no-nanny", "--local-directory", str(folder / "scratch")]
+        processes += [start("worker", address, *alone) for _ in range(n_workers)]
+        with distributed.Client(address, set_as_default=False) as client:
+            client.wait_for_workers(n_workers)
+            yield psutil.Process(processes[0].pid), client
+    finally:
+        for process in processes:
+            process.terminate()
+        for process in processes:
+            process.wait()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,170 @@
+"""Dask arrays, Dask data frames and folders: the same consensus, block by block, when asked for."""
+
+import numpy as np
+import pytest
+
+import wassemble as ws
+from wassemble import InvalidInputError, Predictions
+
+da = pytest.importorskip("dask.array")
+dd = pytest.importorskip("dask.dataframe")
+pd = pytest.importorskip("pandas")
+
+KERNEL = np.random.default_rng(1).uniform(0.1, 1, (5, 4))
+LABELS = {"a": ["cat", "dog"], "b": ["dog", "cat", "lynx"]}
+
+
+@pytest.fixture
+def arrays(rng):
+    return [rng.dirichlet(np.ones(5), 20) for _ in range(2)]
+
+
+@pytest.mark.parametrize("chunks", [(20, 5), (6, 2), (1, 5)])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_blocks_of_arrays_are_fused_each_for_itself(arrays, chunks, dtype):
+    arrays = [array.astype(dtype) for array in arrays]
+    lazy = [da.from_array(arrays[0], chunks=chunks), da.from_array(arrays[1], chunks=(7, 5))]
+    found = ws.fuse(lazy, kernel=KERNEL, normalize=True)
+    assert isinstance(found, da.Array)
+    assert found.chunks == (lazy[0].chunks[0], (4,))
+    assert found.dtype == dtype
+    expected = ws.fuse(arrays, kernel=KERNEL, normalize=True)
+    computed = found.compute()
+    assert computed.dtype == dtype
+    np.testing.assert_allclose(computed, expected, rtol=1e-5 if dtype == "float32" else 1e-10)
+
+
+def test_one_array_of_all_models_will_do_and_so_will_means(arrays):
+    stacked = da.from_array(np.stack(arrays), chunks=(1, 6, 5))
+    np.testing.assert_allclose(ws.fuse(stacked), ws.fuse(arrays), rtol=1e-10)
+    found = ws.fuse(stacked, rule=ws.arithmetic_mean)
+    np.testing.assert_allclose(found, np.mean(arrays, axis=0))
+
+
+def test_nothing_is_computed_before_it_is_asked_for(arrays):
+    n_calls = 0
+
+    def counted(block):
+        nonlocal n_calls
+        n_calls += 1
+        return block
+
+    lazy = [da.from_array(a, chunks=(5, 5)).map_blocks(counted, dtype=a.dtype) for a in arrays]
+    n_calls = 0
+    found = ws.fuse(lazy, kernel=KERNEL)
+    assert n_calls == 0
+    found[:5].compute()
+    assert n_calls == 2
+
+
+def test_the_kernel_is_in_the_graph_once(arrays):
+    found = ws.fuse([da.from_array(array, chunks=(1, 5)) for array in arrays], kernel=KERNEL)
+    graph = found.__dask_graph__()
+    holders = [key for key, task in graph.items() if "partial" in str(key)]
+    assert len(holders) == 1
+    assert len(graph) > 20
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda a, b: ws.fuse([a, b[:9]]), "the same samples; got 9, 20"),
+        (lambda a, b: ws.fuse([a[0], b[0]]), r"must have shape \(n_samples, n_labels\)"),
+        (lambda a, b: ws.fuse([a, b], kernel=KERNEL.T), "one row per source label"),
+        (lambda a, b: ws.fuse([a, b], weights=[0.5, 0.6]), "`weights` must sum to 1"),
+        (lambda a, b: ws.fuse([a, b], out=np.empty((20, 5))), "`out` must go with arrays in mem"),
+        (lambda a, b: ws.fuse([a, b], progress=print), "`progress` must go with arrays in mem"),
+    ],
+)
+def test_arrays_that_do_not_fit_are_refused_at_once(arrays, call, message):
+    with pytest.raises(InvalidInputError, match=message):
+        call(*(da.from_array(array, chunks=(6, 5)) for array in arrays))
+
+
+def make(rng, model, samples):
+    return Predictions(
+        model, samples, LABELS[model], rng.dirichlet(np.ones(len(LABELS[model])), 12)
+    )
+
+
+@pytest.fixture
+def models(rng):
+    return {model: make(rng, model, [f"s{i}" for i in range(12)]) for model in LABELS}
+
+
+def to_pandas(given, **columns):
+    frame = pd.DataFrame(given.scores, columns=list(given.labels))
+    return frame.assign(sample=given.samples.astype(str), **columns)
+
+
+@pytest.mark.parametrize("options", [{}, {"kind": "multilabel", "target": ["cat", "lynx"]}])
+def test_frames_give_a_frame_of_the_same_partitions(models, options):
+    frames = {m: dd.from_pandas(to_pandas(given), npartitions=3) for m, given in models.items()}
+    found = ws.fuse_lazily(frames, **options)
+    assert found.npartitions == 3
+    expected = ws.fuse_tables(models, **options).to_frame(like=to_pandas(models["a"]))
+    computed = found.compute().reset_index(drop=True)
+    pd.testing.assert_frame_equal(computed, expected, rtol=1e-9)
+    # What it says of itself without being computed is true.
+    pd.testing.assert_series_equal(found.dtypes, computed.dtypes)
+    assert found.partitions[1].compute()["sample"].tolist() == ["s4", "s5", "s6", "s7"]
+
+
+def test_ids_may_be_an_index_of_numbers(models):
+    frames, whole = {}, {}
+    for name, given in models.items():
+        whole[name] = to_pandas(given).drop(columns="sample").set_axis(list(range(7, 19)))
+        whole[name].index.name = "id"
+        frames[name] = dd.from_pandas(whole[name], npartitions=2)
+    found = ws.fuse(frames)
+    computed = found.compute()
+    pd.testing.assert_frame_equal(computed, ws.fuse(whole), rtol=1e-9)
+    assert found._meta.index.name == computed.index.name == "id"
+
+
+def write(folder, models, n_parts=3):
+    for name, given in models.items():
+        for part, rows in enumerate(np.array_split(np.arange(given.n_samples), n_parts)):
+            ws.write_predictions(folder / name / f"{part}.parquet", given.take(rows))
+    return {name: folder / name for name in models}
+
+
+def test_folders_give_a_frame_of_their_parts(models, tmp_path):
+    found = ws.fuse(write(tmp_path, models))
+    assert found.npartitions == 3
+    expected = ws.fuse_tables(models).to_frame(like=to_pandas(models["a"]))
+    computed = found.compute().reset_index(drop=True)
+    pd.testing.assert_frame_equal(computed, expected, rtol=1e-9)
+    pd.testing.assert_series_equal(found.dtypes, computed.dtypes)
+
+
+def test_paths_of_files_are_read(models, tmp_path):
+    paths = {name: str(folder / "0.parquet") for name, folder in write(tmp_path, models).items()}
+    first = ws.fuse([given.take(slice(0, 4)) for given in models.values()])
+    np.testing.assert_allclose(ws.fuse(paths).scores, first.scores, rtol=1e-9)
+
+
+def test_frames_that_do_not_fit_are_refused(models, tmp_path):
+    frames = {m: dd.from_pandas(to_pandas(given), npartitions=3) for m, given in models.items()}
+    with pytest.raises(InvalidInputError, match="same number of partitions; got 3 of a, 2 of b"):
+        ws.fuse(frames | {"b": dd.from_pandas(to_pandas(models["b"]), npartitions=2)})
+    with pytest.raises(InvalidInputError, match="all Dask data frames or all folders"):
+        ws.fuse(frames | {"b": to_pandas(models["b"])})
+    with pytest.raises(InvalidInputError, match="`fuse_lazily` takes Dask data frames"):
+        ws.fuse_tables(frames)
+    with pytest.raises(InvalidInputError, match="at least one model"):
+        ws.fuse_lazily({})
+    long = pd.DataFrame({"sample": ["x"], "label": ["cat"], "score": [1.0]})
+    with pytest.raises(InvalidInputError, match="must be wide"):
+        ws.fuse_lazily({"a": dd.from_pandas(long, npartitions=1)})
+
+
+def test_a_partition_of_another_kind_is_refused(models):
+    odd = to_pandas(models["a"])
+    odd.loc[9:, ["cat", "dog"]] *= 3
+    found = ws.fuse({"a": dd.from_pandas(odd, npartitions=3)})
+    found.partitions[0].compute()
+    with pytest.raises(
+        InvalidInputError, match="the kind that the first partition has, multiclass"
+    ):
+        found.compute()

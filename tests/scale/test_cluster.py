@@ -1,0 +1,148 @@
+"""Partitions on a Dask cluster of real processes: the same bits, one kernel each, few tasks."""
+
+import pickle
+from contextlib import closing
+from types import SimpleNamespace
+
+import psutil
+import pytest
+from scale import counted
+from scale.clusters import (
+    LABELS,
+    Cluster,
+    cluster,
+    contents,
+    fuse_command,
+    parts_of,
+    run,
+    started,
+    write_parts,
+)
+
+import wassemble as ws
+from wassemble.ensemble import Options
+from wassemble.scale import ClusterError, PartitionError, cluster as module, fuse_partitions
+from wassemble.scale.partition import PartFile, Partition
+
+distributed = pytest.importorskip("distributed")
+
+N_WORKERS = 2
+
+
+@pytest.fixture(scope="module")
+def dask(tmp_path_factory):
+    with cluster(tmp_path_factory.mktemp("dask"), N_WORKERS) as found:
+        yield found
+
+
+@pytest.fixture
+def client(dask):
+    with closing(distributed.Client(dask.address, set_as_default=False)) as found:
+        found.wait_for_workers(N_WORKERS)
+        yield found
+
+
+def fuse_them(folder, out="fused", **options):
+    return fuse_partitions({model: folder / model for model in LABELS}, folder / out, **options)
+
+
+def test_a_cluster_writes_the_bits_of_one_process(dask, tmp_path):
+    write_parts(tmp_path, 6)
+    assert run(fuse_command(tmp_path, tmp_path / "here")).returncode == 0
+    done = run(fuse_command(tmp_path, tmp_path / "there", "--scheduler", dask.address))
+    assert done.returncode == 0, done.stderr
+    assert "120 samples x 5 labels from 2 models" in done.stderr
+    assert contents(tmp_path / "there") == contents(tmp_path / "here")
+    # Nothing is left to do: nobody is asked.
+    assert fuse_them(tmp_path, "there", scheduler="tcp://127.0.0.1:1").n_kept == 6
+
+
+def test_each_worker_gets_the_plan_once_and_tasks_stay_small(client, tmp_path):
+    write_parts(tmp_path, 16, 2)
+
+    def count():
+        return counted.n_arrived
+
+    before = client.run(count)
+    fuse_them(tmp_path, options=Options(rule=counted.CountedMean()), scheduler=client)
+    assert len(parts_of(tmp_path / "fused")) == 16
+    after = client.run(count)
+    assert [after[worker] - before[worker] for worker in after] == [1] * N_WORKERS
+    files = tuple(PartFile("part-000.parquet", "1701 1794809133445426095") for _ in range(8))
+    assert len(pickle.dumps(Partition("part-000", files))) < 1000
+
+
+def test_few_tasks_are_under_way_at_a_time(client, tmp_path, monkeypatch):
+    write_parts(tmp_path, 24, 2)
+    known = []
+    submit = client.submit
+
+    def counted(*arguments, **options):
+        known.append(len(client.futures))
+        return submit(*arguments, **options)
+
+    monkeypatch.setattr(client, "submit", counted)
+    fuse_them(tmp_path, scheduler=client)
+    assert len(known) == 24 + 1
+    # Two for each thread, the one that has just ended, and the plan.
+    assert max(known) <= 2 * N_WORKERS + 2
+
+
+def test_memory_of_a_worker_stays_flat(client, tmp_path):
+    write_parts(tmp_path, 30, 20_000)
+    (tmp_path / "few").mkdir()
+    for model in LABELS:
+        (tmp_path / "few" / model).mkdir()
+        for path in sorted((tmp_path / model).iterdir())[:6]:
+            (tmp_path / "few" / model / path.name).symlink_to(path)
+
+    def memory():
+        return psutil.Process().memory_info().rss
+
+    options = {"options": Options(rule=ws.arithmetic_mean), "scheduler": client}
+    fuse_them(tmp_path / "few", **options)
+    after_few = client.run(memory)
+    fuse_them(tmp_path, **options)
+    after_many = client.run(memory)
+    # Thirty partitions have 40 MB of scores, and as much again of ids.
+    assert all(after_many[worker] - after_few[worker] < 25e6 for worker in after_few)
+
+
+def test_bad_parts_are_told_and_the_rest_is_kept(client, tmp_path):
+    write_parts(tmp_path, 5)
+    (tmp_path / "b" / "part-003.parquet").write_bytes(b"nothing")
+    with pytest.raises(PartitionError, match=r"1 of 5 .*\npart-003: model b: part-003.parquet"):
+        fuse_them(tmp_path, scheduler=client)
+    assert len(parts_of(tmp_path / "fused")) == 4
+
+
+def test_a_partition_that_ends_its_workers_is_told(client, tmp_path, monkeypatch):
+    write_parts(tmp_path, 2)
+
+    def fail_on_the_way(*_):
+        raise distributed.KilledWorker("some task", SimpleNamespace(address="tcp://x:1"), 4)
+
+    monkeypatch.setattr(module, "fuse_partition", fail_on_the_way)
+    with pytest.raises(PartitionError, match=r"part-000: KilledWorker: .* 5 different workers"):
+        fuse_them(tmp_path, scheduler=client)
+
+
+def test_without_a_scheduler_or_workers_there_is_one_clear_error(tmp_path, monkeypatch):
+    write_parts(tmp_path, 2)
+    monkeypatch.setattr(module, "_TO_CONNECT", 1)
+    monkeypatch.setattr(module, "_WITHOUT_WORKERS", 1)
+    with pytest.raises(ClusterError, match="no Dask scheduler answers at tcp"):
+        fuse_them(tmp_path, scheduler="tcp://127.0.0.1:1")
+    with cluster(tmp_path, 0) as empty, pytest.raises(ClusterError, match="no worker for 1 sec"):
+        fuse_them(tmp_path, scheduler=empty.address)
+
+
+def test_workers_may_come_later(tmp_path):
+    write_parts(tmp_path, 4)
+    with cluster(tmp_path, 0) as empty:
+        command = fuse_command(tmp_path, tmp_path / "fused", "--scheduler", empty.address)
+        with started(command) as process:
+            assert isinstance(empty, Cluster)
+            empty.add_worker()
+            assert process.wait(120) == 0
+    assert len(parts_of(tmp_path / "fused")) == 4

@@ -1,0 +1,206 @@
+"""Files are opened inside the folder, within limits, and read anew when they change."""
+
+import gzip
+import io
+import os
+import threading
+import zipfile
+
+import numpy as np
+import pytest
+from web.explorer.small import histograms, scores
+
+from wassemble import InvalidInputError, kernel_from_names, write_predictions
+from wassemble.web.explorer.kept import Kept
+from wassemble.web.explorer.library import Library
+from wassemble.web.explorer.uploads import Uploads
+from wassemble.web.explorer.view import View
+from wassemble.web.settings import Settings
+
+
+@pytest.fixture
+def library(tmp_path):
+    (tmp_path / "served").mkdir()
+    for model, end in zip(histograms(), ("csv", "parquet", "npz"), strict=True):
+        write_predictions(tmp_path / "served" / f"{model.model[-1]}.{end}", model)
+    return Library(Settings(folder=tmp_path / "served", max_labels=50, max_upload_bytes=100_000))
+
+
+def test_files_become_models_under_their_own_names(library):
+    case = library.case(View(file=("0.csv", "1.parquet", "2.npz")))
+    assert [m.model for m in case.table.models] == ["0", "1", "model 2"]
+    assert case.table.kind == "multiclass"
+    assert library.case(View(file=("0.csv", "1.parquet", "2.npz"))) is case
+    assert library.files() == ["0.csv", "1.parquet", "2.npz"]
+
+
+def test_a_file_that_changes_is_read_anew(library, tmp_path):
+    before = library.case(View(file=("0.csv",)))
+    path = tmp_path / "served" / "0.csv"
+    path.write_text("sample,cat,dog\nx,0.5,0.5\n")
+    os.utime(path, ns=(1, 1))
+    assert library.case(View(file=("0.csv",))).table.samples == ["x"]
+    assert before.table.samples != ["x"]
+
+
+@pytest.mark.parametrize("name", ["../secret.csv", "/etc/passwd", ".hidden.csv", "link.csv"])
+def test_nothing_outside_the_folder_is_opened(library, tmp_path, name):
+    (tmp_path / "secret.csv").write_text("sample,cat\nx,1\n")
+    (tmp_path / "served" / "link.csv").symlink_to(tmp_path / "secret.csv")
+    for view in (View(file=(name,)), View(file=("0.csv",), kernel="kernel", kernel_file=name)):
+        with pytest.raises(InvalidInputError, match="inside the served folder"):
+            library.case(view)
+
+
+def test_labels_beside_an_array_stay_inside_the_folder(library, tmp_path):
+    (tmp_path / "secret.txt").write_text("root\nuser\n")
+    np.save(tmp_path / "served" / "a.npy", np.array([[0.5, 0.5]]))
+    (tmp_path / "served" / "a.labels.txt").symlink_to(tmp_path / "secret.txt")
+    with pytest.raises(InvalidInputError, match="inside the served folder"):
+        library.case(View(file=("a.npy",)))
+
+
+@pytest.mark.parametrize(
+    ("view", "words"),
+    [
+        (View(), "at least one file"),
+        (View(file=("missing.csv",)), "missing.csv: there must be such a file"),
+        (View(file=("0.csv", "0.csv")), "named once"),
+        (View(example="nothing"), "one of animals, languages"),
+        (View(example="animals", kernel="magic"), "one of attributes; got 'magic'"),
+        (View(file=("0.csv",), kernel="tree"), "needs a file"),
+        (View(file=("0.csv",), kernel="tree", kernel_file="none.txt"), "none.txt: there must be"),
+        (View(file=("0.csv",), kernel="kernel", kernel_file="1.parquet"), "1.parquet"),
+    ],
+)
+def test_what_cannot_be_opened_is_named(library, view, words):
+    with pytest.raises(InvalidInputError, match=words):
+        library.case(view)
+
+
+def test_too_many_labels_are_refused(library, tmp_path):
+    wide = histograms(1, 1, [f"w{i}" for i in range(51)])[0]
+    write_predictions(tmp_path / "served" / "wide.csv", wide)
+    with pytest.raises(InvalidInputError, match=r"wide\.csv: this server takes at most 50 labels"):
+        library.case(View(file=("wide.csv",)))
+
+
+def test_a_packed_file_may_not_unpack_to_too_much(library, tmp_path):
+    with gzip.open(tmp_path / "served" / "big.csv.gz", "wb") as file:
+        file.write(b"sample,cat\n" + b"x,1\n" * 300_000)
+    with zipfile.ZipFile(tmp_path / "served" / "big.npz", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("scores.npy", b"0" * 1_000_000)
+    for name in ("big.csv.gz", "big.npz"):
+        with pytest.raises(InvalidInputError, match=f"{name}: unpacked"):
+            library.case(View(file=(name,)))
+
+
+def test_kinds_that_do_not_fit_are_named(library, tmp_path):
+    write_predictions(tmp_path / "served" / "many.npz", scores(1)[0])
+    with pytest.raises(InvalidInputError, match="0 multiclass, model 0 multilabel"):
+        library.case(View(file=("0.csv", "many.npz")))
+
+
+def test_kernels_come_from_files(library, tmp_path):
+    served = tmp_path / "served"
+    labels = histograms()[0].labels
+    kernel_from_names(labels, labels).save(served / "saved.npz")
+    (served / "synonyms.csv").write_text("word,synonym\ncat,dog\n")
+    (served / "vectors.txt").write_text("cat 1 0\ndog 0.9 0.1\ncar 0 1\nbus 0.1 0.9\n")
+    for kernel, name in (
+        ("kernel", "saved.npz"),
+        ("synonyms", "synonyms.csv"),
+        ("embeddings", "vectors.txt"),
+    ):
+        case = library.case(View(file=("0.csv", "2.npz"), kernel=kernel, kernel_file=name))
+        assert len(case.costs) == 2
+        assert case.similarity.has_cost == (kernel == "embeddings")
+    spelt = library.case(View(file=("0.csv",), kernel="spelling"))
+    assert spelt.costs[0].shape == (5, 5)
+
+
+# -- uploads ---------------------------------------------------------------------------------
+
+
+def keep(uploads, name, content=b"sample,cat,dog\nx,0.5,0.5\n"):
+    return uploads.keep(name, io.BytesIO(content))
+
+
+def test_an_upload_is_opened_by_its_reference(library):
+    reference = keep(library.uploads, "../../my model.csv")
+    case = library.case(View(file=(reference,)))
+    assert [m.model for m in case.table.models] == ["my model"]
+    assert case.table.title == "../../my model.csv"
+    (path,) = library.uploads.folder.iterdir()
+    assert "model" not in path.name
+    library.uploads.close()
+    assert not library.uploads.folder.exists()
+
+
+def test_errors_name_an_upload_as_its_owner_does(library):
+    reference = keep(library.uploads, "mine.csv", b"nothing\n")
+    with pytest.raises(InvalidInputError, match=r"mine\.csv") as caught:
+        library.case(View(file=(reference,)))
+    assert str(library.uploads.folder) not in str(caught.value)
+    assert reference.removeprefix("upload:") not in str(caught.value)
+
+
+def test_uploads_are_few_and_small_together():
+    uploads = Uploads(100)
+    first = keep(uploads, "a.csv", b"x" * 60)
+    second = keep(uploads, "b.csv", b"x" * 60)
+    with pytest.raises(InvalidInputError, match="no longer kept"):
+        uploads.find(first)
+    assert uploads.find(second).n_bytes == 60
+    many = [keep(uploads, f"{i}.csv", b"") for i in range(80)]
+    assert len(list(uploads.folder.iterdir())) == 64
+    assert uploads.find(many[-1]).stem == "79"
+    uploads.close()
+
+
+@pytest.mark.parametrize("name", ["a.exe", "", ".csv", "a.npy", "a.pkl", "a"])
+def test_uploads_of_other_kinds_are_refused(name):
+    uploads = Uploads(100)
+    with pytest.raises(InvalidInputError, match="must end in"):
+        keep(uploads, name)
+    uploads.close()
+
+
+# -- what is kept ----------------------------------------------------------------------------
+
+
+def test_the_oldest_goes_first():
+    kept = Kept(2)
+    made = [kept.get(key, lambda key=key: [key]) for key in "abac"]
+    assert kept.get("a", list) is made[0]
+    assert kept.get("b", list) == []
+    heavy = Kept(9, n_bytes=5, size=len)
+    for key in ("aaa", "bbb"):
+        heavy.get(key, lambda key=key: key)
+    assert len(heavy) == 1
+
+
+def test_a_thing_is_made_once_however_many_ask():
+    kept, count, gate = Kept(2), [], threading.Barrier(4)
+
+    def make():
+        count.append(1)
+        return len(count)
+
+    def ask():
+        gate.wait()
+        kept.get("a", make)
+
+    threads = [threading.Thread(target=ask) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(count) == 1
+
+
+def test_what_fails_is_tried_again():
+    kept = Kept(2)
+    with pytest.raises(ZeroDivisionError):
+        kept.get("a", lambda: 1 / 0)
+    assert kept.get("a", lambda: 5) == 5
