@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: help demo test browser lint docs results evidence bench bench-quick clean
+.PHONY: help demo test browser postgres lint docs results evidence bench bench-quick clean
 
 help:
 	@echo "make demo   two cases on real predictions, tables here and in reports/: animals from"
@@ -23,7 +23,7 @@ demo: .venv/core.stamp
 	$(BIN)/wassemble reproduce attributes languages --out reports
 	$(BIN)/wassemble evidence animals languages --time-budget 30 --out reports
 
-test: .venv/develop.stamp browser
+test: .venv/develop.stamp browser postgres
 	$(BIN)/python -m pytest --numprocesses 2 --cov --cov-report=term:skip-covered
 	$(BIN)/python -m coverage report --include='*/kernels/*,*/solvers/*' --fail-under=95 > /dev/null
 
@@ -33,6 +33,13 @@ browser:
 		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq \
 			--no-install-recommends chromium chromium-driver fonts-dejavu-core; \
 	fi > /dev/null || echo "no browser and none to install: tests of pages are skipped"
+
+# Debian's PostgreSQL server, for the tests of studies; they start one of their own with it.
+postgres:
+	@if ! ls /usr/lib/postgresql/*/bin/postgres; then \
+		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq \
+			--no-install-recommends postgresql; \
+	fi > /dev/null 2>&1 || echo "no PostgreSQL and none to install: its tests are skipped"
 
 lint: .venv/develop.stamp
 	$(BIN)/ruff check .

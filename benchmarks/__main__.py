@@ -16,6 +16,7 @@ from benchmarks import (
     case_import,
     case_latency,
     case_multilabel,
+    case_web,
     page,
 )
 from benchmarks.measure import describe
@@ -29,6 +30,7 @@ CASES = {
     "generation": case_generation,
     "growth": case_growth,
     "convergence": case_convergence,
+    "web": case_web,
 }
 FOLDER = Path(__file__).parent / "results"
 

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -140,9 +140,10 @@ def _cluster(folder: Path, n_workers: int) -> Iterator[tuple[psutil.Process, Any
     dask = [sys.executable, "-m", "dask"]
     file = folder / f"scheduler-{n_workers}.json"
     here = ["--host", "127.0.0.1", "--no-dashboard"]
-    start: Callable[..., Any] = lambda *words: subprocess.Popen(  # noqa: E731
-        [*dask, *words, *here], stderr=subprocess.DEVNULL
-    )
+
+    def start(*words: str) -> subprocess.Popen:
+        return subprocess.Popen([*dask, *words, *here], stderr=subprocess.DEVNULL)
+
     processes = [start("scheduler", "--port", "0", "--scheduler-file", str(file))]
     try:
         while not file.exists():
@@ -154,9 +155,8 @@ def _cluster(folder: Path, n_workers: int) -> Iterator[tuple[psutil.Process, Any
             client.wait_for_workers(n_workers)
             yield psutil.Process(processes[0].pid), client
     finally:
-        for process in processes:
-            process.terminate()
-        for process in processes:
+        for process in processes:  # workers that lose their scheduler take their time
+            process.kill()
             process.wait()
 
 

@@ -58,6 +58,7 @@ def _page(records: dict[str, Any]) -> str:
         *_latency(records["latency"]),
         *_growth(records["growth"]),
         *_convergence(records["convergence"]),
+        *_web(records["web"]),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -186,6 +187,26 @@ def _convergence(record: dict[str, Any]) -> list[str]:
         " sweeps.",
         table([*header, "gap"], rows),
         "![Sweeps and seconds against epsilon](benchmarks/convergence.svg)",
+    ]
+
+
+def _web(record: dict[str, Any]) -> list[str]:
+    kinds = record["kinds"] | {"all": record["all"], "slider alone": record["slider_alone"]}
+    rows = [
+        [kind, f"{each['n']:,}", *(f"{each[key]:.0f}" for key in ("median", "p95", "max"))]
+        for kind, each in kinds.items()
+    ]
+    errors = ", ".join(f"{n} of status {status}" for status, n in record["errors"].items())
+    return [
+        "## The web app",
+        f"`wassemble serve` and a load generator in a process of its own, both on this machine:"
+        f" {record['rate']} requests a second for {record['seconds']} seconds at random times,"
+        " sent whether or not earlier ones were answered; a latency counts from the planned"
+        f" time. {record['n_raters']} raters took part; what they sent was all in the export"
+        f" afterwards. Errors: {errors or 'none'}. The load of the machine was"
+        f" {record['load']:.1f} as it began. Slider moves are each to a new place: epsilon,"
+        " weights or mass_penalty of three models over 10,000 words.",
+        table(["request", "number", "median ms", "95th percentile", "longest"], rows),
     ]
 
 

@@ -114,6 +114,12 @@ FILES = {
         )
         for name, what in CAPTIONERS.items()
     },
+    "study/captions.jsonl": (
+        "example study: captions of four rules for the first 20 test images, reference captions in"
+        " place of pictures, two attention checks",
+        f"written by `python datasets/write_study.py` with captioners/; {CAPTIONS}",
+        f"CC-BY 4.0 (references); Apache-2.0 (generated captions); {NON_COMMERCIAL}",
+    ),
     "words/glove_100d_10k.npz": ("vectors of the 10,000 most frequent words", GLOVE, "PDDL 1.0"),
     "words/oewn_synsets.tsv.gz": (
         "synsets of Open English WordNet: id, interlingual index, members, hypernyms, similar",

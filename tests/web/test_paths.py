@@ -65,3 +65,12 @@ def test_only_what_may_be_opened_is_listed(folder):
     assert list_files(folder, (".csv",)) == ["alias.csv", "in/a.csv"]
     assert list_files(folder, (".csv",), at_most=1) == ["alias.csv"]
     assert list_files(folder, (".npz",)) == []
+
+
+def test_a_large_folder_is_not_searched_to_its_end(tmp_path, monkeypatch):
+    for i in range(20):
+        (tmp_path / f"{i:02}.txt").touch()
+    (tmp_path / "last.csv").touch()
+    assert list_files(tmp_path, (".csv",)) == ["last.csv"]
+    monkeypatch.setattr("wassemble.web.paths._MAX_LOOKED_AT", 20)
+    assert list_files(tmp_path, (".csv",)) == []

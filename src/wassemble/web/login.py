@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-import hmac
 from typing import Annotated
 
 from fastapi import APIRouter, Form, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from wassemble.web.pages import render
-from wassemble.web.security import grant_operator, is_operator, local_path, revoke_operator
+from wassemble.web.security import (
+    grant_operator,
+    is_operator,
+    knows_token,
+    local_path,
+    revoke_operator,
+)
 from wassemble.web.settings import Settings
 
 __all__ = ["make_router"]
@@ -43,7 +48,7 @@ def make_router(settings: Settings) -> APIRouter:
         path = local_path(next_path)
         if settings.token is None:
             return RedirectResponse(path, 303)
-        if not hmac.compare_digest(token.encode(), settings.token.encode()):
+        if not knows_token(token, settings):
             return render(request, "login.html", status_code=401, next_path=path, is_wrong=True)
         response = RedirectResponse(path, 303)
         grant_operator(request, response, settings)

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path, PurePath
 
 from wassemble._checks import fail
+from wassemble.errors import InvalidInputError
 
 __all__ = ["inside", "list_files"]
+
+_MAX_LOOKED_AT = 20_000
 
 
 def inside(folder: Path, name: str) -> Path:
@@ -31,15 +37,25 @@ def inside(folder: Path, name: str) -> Path:
 
 
 def list_files(folder: Path, ends: tuple[str, ...], *, at_most: int = 200) -> list[str]:
-    """Files with one of these ``ends`` that `inside` would open: paths in ``folder``, sorted."""
-    found: list[str] = []
-    for path in sorted(folder.rglob("*")):
-        name = path.relative_to(folder).as_posix()
-        hidden = any(part.startswith(".") for part in PurePath(name).parts)
-        if hidden or not name.lower().endswith(ends) or not path.is_file():
-            continue
-        if path.resolve().is_relative_to(folder.resolve()):
-            found.append(name)
-        if len(found) == at_most:
-            break
-    return found
+    """Files with one of these ``ends`` that `inside` would open: paths in ``folder``, sorted.
+
+    A folder may be somebody's whole home: no more than its first entries are looked at.
+    """
+    found = (name for name in islice(_walk(folder), _MAX_LOOKED_AT) if name.lower().endswith(ends))
+    return sorted(islice((name for name in found if _may_open(folder, name)), at_most))
+
+
+def _walk(folder: Path) -> Iterator[str]:
+    """Names of all files that are not hidden; folders behind links are left out."""
+    for place, folders, files in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in sorted(files):
+            if not name.startswith("."):
+                yield (Path(place) / name).relative_to(folder).as_posix()
+
+
+def _may_open(folder: Path, name: str) -> bool:
+    try:
+        return inside(folder, name).is_file()
+    except InvalidInputError:
+        return False

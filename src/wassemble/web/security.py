@@ -24,6 +24,7 @@ __all__ = [
     "grant_operator",
     "is_operator",
     "keep_csrf_token",
+    "knows_token",
     "local_path",
     "revoke_operator",
 ]
@@ -39,9 +40,14 @@ def is_operator(request: HTTPConnection, settings: Settings) -> bool:
     """Whether the request knows the operator's token, or none is needed."""
     if settings.token is None:
         return True
-    if _bearer(request) is not None:
-        return _same(_bearer(request), settings.token)
-    return _same(request.cookies.get(_OPERATOR_COOKIE), _proof(settings.token))
+    if (sent := _bearer(request)) is not None:
+        return knows_token(sent, settings)
+    return _same(request.cookies.get(_OPERATOR_COOKIE, ""), _proof(settings.token))
+
+
+def knows_token(sent: str, settings: Settings) -> bool:
+    """Whether ``sent`` is the operator's token."""
+    return settings.token is not None and _same(sent, settings.token)
 
 
 def grant_operator(request: Request, response: Response, settings: Settings) -> None:
@@ -106,9 +112,10 @@ def _proof(token: str) -> str:
     return hmac.new(token.encode(), b"wassemble operator", hashlib.sha256).hexdigest()
 
 
-def _same(sent: str | None, known: str) -> bool:
+def _same(sent: str, known: str) -> bool:
     """Whether two texts are equal, in a time that does not tell where they differ."""
-    return sent is not None and hmac.compare_digest(sent.encode(), known.encode())
+    # A form in a strange encoding may hold half a character, which UTF-8 has no bytes for.
+    return hmac.compare_digest(*(each.encode("utf-8", "surrogatepass") for each in (sent, known)))
 
 
 def _set_cookie(request: Request, response: Response, name: str, value: str) -> None:

@@ -5,7 +5,16 @@ import warnings
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
-from web.explorer.small import LABELS, TAG, VECTORS, ask, from_vectors, histograms, make_case, scores
+from web.explorer.small import (
+    LABELS,
+    TAG,
+    VECTORS,
+    ask,
+    from_vectors,
+    histograms,
+    make_case,
+    scores,
+)
 
 import wassemble as ws
 from wassemble.metrics import entropy
@@ -19,9 +28,7 @@ def test_the_consensus_is_the_barycenter_of_the_views_knobs(epsilon, weights):
     models = histograms()
     answer = ask(make_case(models, from_vectors()), 2, epsilon=epsilon, weight=tuple(weights))
     share = np.array(weights) / sum(weights)
-    kernel = ws.kernel_from_word_vectors(
-        LABELS, embeddings=VECTORS, epsilon=epsilon
-    )
+    kernel = ws.kernel_from_word_vectors(LABELS, embeddings=VECTORS, epsilon=epsilon)
     wanted = ws.solve_barycenter(
         [m.scores[2] for m in models], kernel.kernel, weights=share, normalize=True
     ).barycenter
@@ -104,9 +111,7 @@ def test_a_model_without_weight_sends_nothing():
 def test_neighbours_are_the_kernels_column_and_row():
     case = make_case(similarity=from_vectors())
     answer = ask(case, epsilon=0.4)
-    kernel = ws.kernel_from_word_vectors(
-        LABELS, embeddings=VECTORS, epsilon=0.4
-    ).to_dense()
+    kernel = ws.kernel_from_word_vectors(LABELS, embeddings=VECTORS, epsilon=0.4).to_dense()
     for model in ("", "model 1"):
         found = {each.label: each.similarity for each in find_neighbors(case, answer, "dog", model)}
         wanted = dict(zip(LABELS, kernel[:, 1].tolist(), strict=True))

@@ -102,7 +102,9 @@ def test_what_plotly_shows_has_no_tags(case, answer):
     assert any("&lt;script&gt;" in text for text in texts)
     # Of customdata, Plotly shows the third entry of flows.
     for part in ("node", "link"):
-        assert all("<" not in c[2] for c in shown["figures"]["flows"]["data"][0][part]["customdata"])
+        assert all(
+            "<" not in c[2] for c in shown["figures"]["flows"]["data"][0][part]["customdata"]
+        )
 
 
 def test_what_is_shown_is_json(case, answer):

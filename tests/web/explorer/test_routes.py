@@ -258,4 +258,3 @@ def test_every_example_opens(client, example):
         body = found.json()
         assert body["summary"].startswith("Consensus: ")
         assert body["flows"]["rows"]
-

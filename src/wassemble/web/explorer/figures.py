@@ -160,11 +160,11 @@ def draw_flows(flows: Flows, models: Sequence[str]) -> Figure:
     else:
         end = drawing.node(flows.label, "", colour=CHOSEN)
         sources = [flow for flow in flows.flows if flow.label]
-        for model in dict.fromkeys(flow.model for flow in sources):
-            drawing.add_model(model, [f for f in sources if f.model == model], end, models)
-        for rest in (flow for flow in flows.flows if not flow.label):
+        for rest in (flow for flow in flows.flows if not flow.label):  # below the others
             start = drawing.node("all other labels", "")
             drawing.link(start, end, rest.mass, GREY, _NOWHERE)
+        for model in dict.fromkeys(flow.model for flow in sources):
+            drawing.add_model(model, [f for f in sources if f.model == model], end, models)
     return drawing.figure()
 
 
@@ -215,7 +215,7 @@ class _Sankey:
                 "color": [node["color"] for node in self._nodes],
                 "customdata": [node["custom"] for node in self._nodes],
                 "hovertemplate": "%{customdata[2]}: %{value:.4g}<extra></extra>",
-                "pad": 12,
+                "pad": 16,
                 "thickness": 16,
                 "line": {"width": 0},
             },
@@ -230,7 +230,7 @@ class _Sankey:
             arrangement="fixed",
         )
         layout = {
-            "height": max(180, 30 * n_ends + 40),
+            "height": max(180, 34 * n_ends + 40),
             "margin": {"l": 8, "r": 8, "t": 12, "b": 12},
             "font": {"size": _FONT},
             "paper_bgcolor": "rgba(0,0,0,0)",

@@ -14,7 +14,7 @@ from wassemble.errors import InvalidInputError
 from wassemble.labels import enumerate_names
 from wassemble.web.explorer.answers import Answer, Knobs, fuse_sample
 from wassemble.web.explorer.cases import Case
-from wassemble.web.explorer.examples import list_examples
+from wassemble.web.explorer.examples import find_example, list_examples
 from wassemble.web.explorer.exports import as_csv, as_json, file_name
 from wassemble.web.explorer.library import Library
 from wassemble.web.explorer.present import Shown, present
@@ -91,9 +91,9 @@ def make_router(settings: Settings) -> APIRouter:
     library = Library(settings)
 
     @router.get("", response_class=HTMLResponse)
-    def start(request: Request) -> HTMLResponse:
+    def start(request: Request, view: _View) -> HTMLResponse:
         """What can be opened: examples, files of the folder, and files that are sent here."""
-        return _open_page(request, library, settings, View())
+        return _open_page(request, library, settings, view)
 
     @router.get("/view", response_class=HTMLResponse, dependencies=[_Turn])
     def view_page(request: Request, view: _View) -> HTMLResponse:
@@ -121,6 +121,7 @@ def make_router(settings: Settings) -> APIRouter:
             data=None if shown is None else shown.model_dump(),
             problem=problem,
             models=[model.model for model in case.table.models],
+            kernels=_kernels(view),
             text=case.table.texts.get(view.sample, ""),
             listed=_list_samples(case, ranking, view, row),
         )
@@ -165,6 +166,12 @@ def make_router(settings: Settings) -> APIRouter:
         return RedirectResponse(view.address(), status_code=303)
 
     return router
+
+
+def _kernels(view: View) -> tuple[str, ...]:
+    """Kernels to choose from, where an example has more than one."""
+    example = find_example(view.example)
+    return () if example is None or len(example.kernels) < 2 else example.kernels
 
 
 class _Csv(Response):

@@ -140,6 +140,7 @@
 
   function moved(event) {
     const field = event.target;
+    if (field.id === "kernel") return;
     const slider = field.dataset.slider;
     const name = slider || field.id;
     if (slider) {
@@ -234,6 +235,13 @@
     const wanted = new URL(link.href).searchParams;
     lookInto(wanted.get("label") || "", wanted.get("model") || "");
     byId("label-heading").scrollIntoView({block: "nearest"});
+  });
+  byId("kernel")?.addEventListener("change", (event) => {
+    // Another kernel has another scale of epsilon, and perhaps other labels.
+    const wanted = new URLSearchParams(params);
+    for (const name of ["epsilon", "label", "model"]) wanted.delete(name);
+    wanted.set("kernel", event.target.value);
+    location.assign(`/explorer/view?${wanted}`);
   });
   byId("search-form").addEventListener("submit", (event) => {
     event.preventDefault();
