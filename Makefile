@@ -4,19 +4,21 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: help demo test browser postgres lint docs results evidence bench bench-quick clean
+.PHONY: help demo test test-long browser postgres lint docs results evidence bench bench-quick bench-cluster clean
 
 help:
 	@echo "make demo   two cases on real predictions, tables here and in reports/: animals from"
 	@echo "            attributes, and nine language detectors with nine label sets; then a rule"
 	@echo "            is learned for each, with a page of evidence (about two minutes)"
 	@echo "make test   all tests, with coverage"
+	@echo "make test-long  more kills of clusters at random moments (about ten minutes)"
 	@echo "make lint   formatting, lint and types"
 	@echo "make docs   write generated figures into the pages"
 	@echo "make results every experiment of the paper on real data; writes docs/results.md"
 	@echo "make evidence  learn and judge an ensemble on five real tasks; writes docs/evidence.md"
 	@echo "make bench  benchmarks beside POT, OTT-JAX and torch; writes docs/benchmarks.md"
 	@echo "            (make bench-quick: smaller sizes, under two minutes, writes no page)"
+	@echo "make bench-cluster  a Dask cluster of 1, 2 and 4 workers; writes docs/guides/scale.md"
 	@echo "make clean  remove the environment and everything generated"
 
 demo: .venv/core.stamp
@@ -26,6 +28,9 @@ demo: .venv/core.stamp
 test: .venv/develop.stamp browser postgres
 	$(BIN)/python -m pytest --numprocesses 2 --cov --cov-report=term:skip-covered
 	$(BIN)/python -m coverage report --include='*/kernels/*,*/solvers/*' --fail-under=95 > /dev/null
+
+test-long: .venv/develop.stamp
+	WASSEMBLE_LONG=1 $(BIN)/python -m pytest tests/scale/test_kills.py
 
 # Debian's Chromium, for the tests of the report's pages; without it they are skipped.
 browser:
@@ -66,6 +71,10 @@ bench: .venv-bench/stamp
 
 bench-quick: .venv-bench/stamp
 	.venv-bench/bin/python -m benchmarks --quick
+
+bench-cluster: .venv/develop.stamp
+	$(BIN)/python -m benchmarks.cluster
+	$(BIN)/python docs/generate.py
 
 clean:
 	rm -rf .venv .venv-bench reports .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache

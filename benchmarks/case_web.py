@@ -31,16 +31,20 @@ WORDS = "/explorer/api/answer?example=words"
 def run(*, quick: bool) -> dict:
     """Latencies by kind of request, errors, and a slider alone."""
     import httpx
+    import psutil
 
     seconds = 6 if quick else 60
     load = os.getloadavg()[0]
-    with _server() as url, httpx.Client(base_url=url, timeout=60) as client:
+    with _server() as (url, process), httpx.Client(base_url=url, timeout=60) as client:
         raters = _make_study(client)
         sliders = _time_sliders(client, n_moves=10 if quick else 60)
         plan = _make_plan(client, raters, seconds)
         plan |= {"url": url, "cookies": dict(client.cookies)}
         plan["headers"] = {"X-CSRF-Token": client.cookies["wassemble_csrf"]}
+        server = psutil.Process(process)
+        before = server.cpu_times()
         answers = _send(plan)
+        used = [sum(times[:2]) for times in (before, server.cpu_times())]
         n_kept = _count_answers(client)
     asked = plan["requests"]
     wrong = [a["status"] for a in answers if not 200 <= a["status"] < 400]
@@ -52,6 +56,7 @@ def run(*, quick: bool) -> dict:
     }
     return {
         "load": load,
+        "n_cores": os.cpu_count(),
         "rate": RATE,
         "seconds": seconds,
         "n_requests": len(answers),
@@ -61,13 +66,14 @@ def run(*, quick: bool) -> dict:
         "all": _summary(answers),
         "kinds": {kind: _summary(each) for kind, each in kinds.items()},
         "generator_late": float(np.percentile([a["late"] for a in answers], 95)),
+        "server_cores": (used[1] - used[0]) / seconds,
         "slider_alone": _summary(sliders),
     }
 
 
 @contextmanager
-def _server() -> Iterator[str]:
-    """The real command; all load comes from one address, so that limit is out of the way."""
+def _server() -> Iterator[tuple[str, int]]:
+    """Address and process of the real command, without its limit on requests of one address."""
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "wassemble", "serve", folder, "--port", "0"]
         command += ["--max-requests-per-second", "1000000"]
@@ -78,7 +84,7 @@ def _server() -> Iterator[str]:
                 found = re.search(r"http://[\d.:]+", said)
                 if found is None:
                     raise RuntimeError(f"the server did not start: {said}")
-                yield found[0]
+                yield found[0], process.pid
             finally:
                 process.terminate()
                 process.communicate()

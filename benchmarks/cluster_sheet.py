@@ -47,7 +47,7 @@ def work_out(record: dict[str, Any]) -> list[list[str]]:
         ],
         [
             "memory of a worker",
-            f"{one['megabytes_at_most']:,.0f} MB",
+            f"{one['megabytes_after_all']:,.0f} MB",
             "does not grow with the number of partitions",
         ],
         [

@@ -203,9 +203,11 @@ def _web(record: dict[str, Any]) -> list[str]:
         f" {record['rate']} requests a second for {record['seconds']} seconds at random times,"
         " sent whether or not earlier ones were answered; a latency counts from the planned"
         f" time. {record['n_raters']} raters took part; what they sent was all in the export"
-        f" afterwards. Errors: {errors or 'none'}. The load of the machine was"
-        f" {record['load']:.1f} as it began. Slider moves are each to a new place: epsilon,"
-        " weights or mass_penalty of three models over 10,000 words.",
+        f" afterwards. Errors: {errors or 'none'}. The server used {record['server_cores']:.1f} of"
+        f" {record['n_cores']} cores; the load of the machine was {record['load']:.1f} as it began."
+        " Slider moves are each to a new place: epsilon, weights or mass_penalty of three models"
+        " over 10,000 words, of which the explorer fuses the 500 that some model finds likeliest,"
+        " as its page says.",
         table(["request", "number", "median ms", "95th percentile", "longest"], rows),
     ]
 

@@ -20,7 +20,7 @@ from wassemble.experiments.page import read_records, to_page
 
 ROOT = Path(__file__).resolve().parent.parent
 RECORDS = ROOT / "docs" / "results"
-PAGES = ("README.md", "docs/evidence.md")
+PAGES = ("README.md", "docs/evidence.md", "docs/guides/scale.md")
 
 
 def animals() -> str:
@@ -64,6 +64,39 @@ def _over_best_mean(record: dict[str, Any]) -> str:
     return f"{gain:+.4f} +- {error:.4f} ({record['best_mean']})"
 
 
+def cluster() -> str:
+    """What `make bench-cluster` measured, and the plan that it worked out."""
+    path = ROOT / "benchmarks" / "results" / "cluster.json"
+    record = json.loads(path.read_text(encoding="utf-8"))
+    measured = [
+        [
+            f"{row['n_workers']}",
+            f"{row['samples_per_second']:,.0f}",
+            f"{row['megabytes_after_few']:,.0f}",
+            f"{row['megabytes_after_all']:,.0f}",
+            f"{row['start_up_seconds']:.1f}",
+            f"{row['first_use_seconds']:.1f}",
+        ]
+        for row in record["workers"]
+    ]
+    header = ["workers", "samples a second", "MB a worker, after 3 partitions", "after all"]
+    header += ["seconds to start", "seconds of first use"]
+    machine = record["machine"]
+    return "\n\n".join(
+        [
+            f"Measured on one machine of {machine['n_cores']} cores ({machine['cpu']}), whose load"
+            f" was {record['load']:.1f} as it began: {record['n_partitions']} partitions of"
+            f" {record['n_samples']:,} samples, {record['n_models']} models,"
+            f" {record['n_labels']} labels, dense kernel, 5 sweeps of Algorithm 2, float32 Parquet"
+            " that the system has in memory. More workers than cores gain nothing.",
+            markdown_table(header, measured),
+            "What follows from the rates of one worker for 1,000,000,000 samples on 100 workers;"
+            " this is arithmetic, and nobody has run it:",
+            markdown_table(["", "", "from"], record["sheet"]),
+        ]
+    )
+
+
 def _first_table(name: str) -> str:
     record = json.loads((RECORDS / f"{name}.json").read_text(encoding="utf-8"))
     first = record["findings"]["tables"][0]
@@ -74,6 +107,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "animals": animals,
     "languages": detectors,
     "evidence": evidence,
+    "cluster": cluster,
 }
 
 

@@ -145,6 +145,7 @@ def test_a_bar_a_flow_and_a_neighbour_are_followed(pages):
     wanted = cell.text
     cell.send_keys(Keys.ENTER)
     wait(browser, lambda: text_of(browser, "heading") == wanted)
+    wait(browser, lambda: browser.switch_to.active_element.get_attribute("id") == "label-heading")
 
     # And back, step by step.
     browser.back()

@@ -113,6 +113,16 @@ def test_a_burst_above_the_rate_is_told_to_wait_and_accepted_afterwards(tmp_path
         assert call(limited).status == 200
 
 
+def test_the_app_itself_tells_a_client_to_wait(settings):
+    app = create_app(replace(settings, max_requests_per_second=3))
+    answers = [call(app, path="/static/style.css") for _ in range(4)]
+    assert [answer.status for answer in answers] == [200, 200, 200, 429]
+    assert answers[-1].headers["retry-after"] == "1"
+    page = call(app, headers={"accept": "text/html"})
+    assert page.status == 429
+    assert b"Wait a moment and try again." in page.body
+
+
 @given(
     rate=st.floats(0.01, 1000),
     pauses=st.lists(st.floats(0, 2), min_size=1, max_size=100),

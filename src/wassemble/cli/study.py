@@ -79,8 +79,8 @@ def items(
         fail("--checks are made of references; got no --references.")
     found = join_captions(runs, references=known if image is None else None, image=image)
     if checks and known is not None:
-        # An image that is rated is no check: its text would be seen twice.
-        found += make_checks({n: c for n, c in known.items() if n not in set(runs[system])}, checks)
+        rated = {item.id for item in found}  # their texts would be seen twice
+        found += make_checks({n: c for n, c in known.items() if n not in rated}, checks)
     text = "".join(json.dumps(item.record(), ensure_ascii=False) + "\n" for item in found)
     read_items(text, name="the joined file")  # what is wrong is said now, not by the server
     if out is None:

@@ -6,6 +6,7 @@ A plan is made once from label sets; it fuses any number of chunks of samples.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -163,6 +164,13 @@ class FusionPlan:
             weights = [weights[name] for name in names]
         found = check_weights(weights, len(names), len(self.target), like=np.empty(0))
         return np.asarray(detached(found))
+
+    def with_weights(self, weights: Any) -> FusionPlan:
+        """The same plan with other weights; labels are not matched again."""
+        other = copy(self)
+        other.weights = other._read_weights(weights)
+        other.label_weights = other._label_weights()
+        return other
 
     @property
     def is_label_aware(self) -> bool:

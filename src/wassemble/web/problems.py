@@ -32,13 +32,14 @@ _REASONS = {
     503: "The answer took too long.",
 }
 # Of every operation in the OpenAPI description.
-ANSWERS: dict[int | str, dict[str, Any]] = {303: {"description": "Go on at another address."}} | {
+ANSWERS: dict[int | str, dict[str, Any]] = {
     status: {
         "description": reason,
         "content": {"application/json": {"schema": _PROBLEM}, "text/html": {}},
     }
     for status, reason in _REASONS.items()
 }
+ANSWERS[303] = {"description": "Go on at another address."}
 
 
 def answer_problem(

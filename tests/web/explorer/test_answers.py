@@ -17,6 +17,7 @@ from web.explorer.small import (
 )
 
 import wassemble as ws
+from wassemble.ensemble import FusionPlan
 from wassemble.metrics import entropy
 from wassemble.web.explorer.flows import find_flows, find_neighbors
 from wassemble.web.explorer.ranking import rank_samples
@@ -48,6 +49,18 @@ def test_the_means_are_the_means():
     assert answer.lines[2].mass == pytest.approx(geometric.sum())
     assert [line.name for line in answer.lines[3:]] == [m.model for m in models]
     np.testing.assert_array_equal(answer.lines[3].scores, models[0].scores[1])
+
+
+def test_a_plan_with_other_weights_is_the_plan_made_with_them():
+    first = ws.Predictions("a", ["x"], ["cat", "lynx"], [[0.3, 0.7]])
+    second = ws.Predictions("b", ["x"], ["cat", "dog"], [[0.55, 0.45]])
+    models = [(each.model, each.labels) for each in (first, second)]
+    made = FusionPlan(models, "multiclass", weights=[0.8, 0.2])
+    moved = FusionPlan(models, "multiclass").with_weights([0.8, 0.2])
+    np.testing.assert_array_equal(moved.label_weights, made.label_weights)
+    np.testing.assert_array_equal(
+        moved.fuse([first, second]).scores, made.fuse([first, second]).scores
+    )
 
 
 def test_entropies_are_in_nats_and_tops_fall():

@@ -115,6 +115,15 @@ def test_the_most_disputed_sample_is_opened_first_and_all_are_listed(client):
     assert re.findall(r'<span class="id">(s\d)</span>', some) == ["s3"]
 
 
+@pytest.mark.parametrize("start", [{}, {"label": "dog", "model": "model 1"}])
+def test_every_link_of_the_tables_leads_somewhere(client, start):
+    body = answer(client, kernel="spelling", sample="s1", **start).json()
+    links = [row[0]["href"] for name in ("flows", "neighbors") for row in body[name]["rows"]]
+    assert links
+    for link in filter(None, links):
+        assert client.get(link).status_code == 200, link
+
+
 @pytest.mark.parametrize(
     ("query", "status", "words"),
     [
@@ -123,6 +132,8 @@ def test_the_most_disputed_sample_is_opened_first_and_all_are_listed(client):
         ({"label": "cat", "model": "nobody"}, 422, "one of model 0, model 1, model 2"),
         ({"weight": [1, 2]}, 422, "one weight for each of 'model 0'"),
         ({"weight": [0, 0, 0]}, 422, "above 0"),
+        ({"weight": [-1, 1, 1]}, 422, "`weight.0`"),
+        ({"weight": ["inf", 1, 1]}, 422, "`weight.0`"),
         ({"epsilon": 0}, 422, "`epsilon`"),
         ({"epsilon": "nan"}, 422, "`epsilon`"),
         ({"mass_penalty": -1}, 422, "`mass_penalty`"),
@@ -258,3 +269,5 @@ def test_every_example_opens(client, example):
         body = found.json()
         assert body["summary"].startswith("Consensus: ")
         assert body["flows"]["rows"]
+        followed = client.get(body["neighbors"]["rows"][-1][0]["href"])
+        assert followed.status_code == 200

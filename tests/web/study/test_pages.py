@@ -358,6 +358,7 @@ def test_names_are_shown_as_text(client, operator):
     pages += [client.get(each).text for each in ("/studies", path, f"{path}/results")]
     assert all("&lt;script&gt;alert" in page for page in pages)
     assert not any("<script>" in page for page in pages)
+    assert "u003cscript" not in pages[-1]  # Plotly reads tags: names are escaped before
 
 
 def test_no_page_has_a_script_or_a_style_of_its_own(client, study):

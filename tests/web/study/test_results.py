@@ -204,7 +204,7 @@ PUBLISHED = """
 @pytest.mark.parametrize(("level", "wanted"), [("nominal", 0.743), ("ordinal", 0.815)])
 def test_alpha_is_that_of_the_published_example(level, wanted):
     units = zip(*(line.split() for line in PUBLISHED.strip().split("\n")), strict=True)
-    counts = [np.array([unit.count(str(value)) for value in range(1, 6)]) for unit in units]
+    counts = [[unit.count(str(value)) for value in range(1, 6)] for unit in units]
     assert alpha(counts, level=level) == pytest.approx(wanted, abs=5e-4)
 
 
@@ -222,10 +222,10 @@ def test_agreement_of_a_study_is_that_of_its_captions_and_choices():
     ]
     results = compute_results(make_snapshot(answers, n_items=12, n_checks=0, scales=ONE))
     units = zip(*observers, strict=True)
-    counts = [np.array([unit.count(str(value)) for value in range(1, 6)]) for unit in units]
+    counts = [[unit.count(str(value)) for value in range(1, 6)] for unit in units]
     for place, item in enumerate(shown):  # the other captions all got 3
-        n_given = counts[place].sum()
-        counts += [np.array([0, 0, n_given, 0, 0])] * (len(item.choices) - 1)
+        n_given = sum(counts[place])
+        counts += [[0, 0, n_given, 0, 0]] * (len(item.choices) - 1)
     found = results.agreement["correctness"]
     assert found.scores == pytest.approx(alpha(counts, level="ordinal"))
     assert found.best is None  # all chose the first system's

@@ -31,8 +31,8 @@ MASS_PENALTY = 2.0
 _N_WHOLE = 800
 _N_CUT = 500
 # Cuts that are kept for when a slider moves: some megabytes each.
-_N_CUTS = 16
-_N_SINGLE = 64
+_N_CUTS = 32
+_N_SINGLE = 256
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,11 +145,9 @@ class Case:
 
         def make() -> FusionPlan:
             options = Options(rule=rule)
-            return FusionPlan(
-                models, self.table.kind, target=self.target, weights=list(weights), options=options
-            )
+            return FusionPlan(models, self.table.kind, target=self.target, options=options)
 
-        return self._plans.get((rule, weights), make)
+        return self._plans.get(rule, make).with_weights(list(weights))
 
     def cut(self, row: int) -> Cut:
         """The sample at ``row``, over the labels that take part."""

@@ -98,7 +98,7 @@ def present(case: Case, answer: Answer, view: View) -> Shown:
         flows_text=_flows_text(answer, flows),
         flows=_flows_table(flows, view),
         neighbors_text=_neighbors_text(case, answer.knobs, bool(neighbors)),
-        neighbors=_neighbors_table(neighbors, view),
+        neighbors=_neighbors_table(case, neighbors, view),
         figures={
             "answer": draw_answer(answer, label, view.model),
             "flows": draw_flows(flows, models),
@@ -235,13 +235,15 @@ def _neighbors_text(case: Case, knobs: Knobs, has_any: bool) -> str:
     return f"The labels that the kernel makes most similar, at epsilon {knobs.epsilon:.3g}."
 
 
-def _neighbors_table(neighbors: list[Neighbor], view: View) -> TableBody:
-    is_source = not view.model  # neighbours of a target label are labels of models
-    has_model = any(each.model for each in neighbors) and is_source
+def _neighbors_table(case: Case, neighbors: list[Neighbor], view: View) -> TableBody:
+    has_model = any(each.model for each in neighbors) and not view.model
     rows = []
     for each in neighbors:
-        href = "" if is_source else view.address(label=each.label, model="")
-        cells = [Cell(text=each.label, href=href)]
+        # Neighbours of a label of the consensus are labels of models, and the other way round.
+        whose = "" if view.model else each.model
+        if not view.model and not whose and each.label not in case.target:
+            whose = case.table.models[0].model
+        cells = [Cell(text=each.label, href=view.address(label=each.label, model=whose))]
         if has_model:
             cells.append(Cell(text=each.model))
         rows.append([*cells, Cell(text=f"{each.similarity:.3g}")])

@@ -16,6 +16,7 @@ from wassemble.web.explorer.answers import Answer, Knobs, fuse_sample
 from wassemble.web.explorer.cases import Case
 from wassemble.web.explorer.examples import find_example, list_examples
 from wassemble.web.explorer.exports import as_csv, as_json, file_name
+from wassemble.web.explorer.kept import Kept
 from wassemble.web.explorer.library import Library
 from wassemble.web.explorer.present import Shown, present
 from wassemble.web.explorer.ranking import Ranking
@@ -28,7 +29,8 @@ __all__ = ["make_router"]
 
 _N_PER_PAGE = 20
 _N_FILES = 20
-_Name = Annotated[str, StringConstraints(max_length=300)]
+_N_SEEN = 64
+_Name = Annotated[str, StringConstraints(max_length=2000)]
 _Number = Annotated[float, Query(ge=LIMITS["epsilon"][0], le=LIMITS["epsilon"][1])]
 _Weight = Annotated[float, Query(ge=LIMITS["weight"][0], le=LIMITS["weight"][1])]
 
@@ -89,6 +91,15 @@ def make_router(settings: Settings) -> APIRouter:
     """Everything below ``/explorer``."""
     router = APIRouter(prefix="/explorer", tags=["explorer"])
     library = Library(settings)
+    seen: Kept[Shown] = Kept(_N_SEEN)
+
+    def show(case: Case, row: int, view: View) -> Shown:
+        """What a view shows; kept for a while, since links are opened again."""
+
+        def make() -> Shown:
+            return present(case, fuse_sample(case, row, Knobs.of(case, view)), view)
+
+        return seen.get((case, view), make)
 
     @router.get("", response_class=HTMLResponse)
     def start(request: Request, view: _View) -> HTMLResponse:
@@ -108,7 +119,7 @@ def make_router(settings: Settings) -> APIRouter:
         row, view = _settle(case, ranking, view)
         shown, problem = None, ""
         try:
-            shown = present(case, fuse_sample(case, row, Knobs.of(case, view)), view)
+            shown = show(case, row, view)
         except InvalidInputError as error:
             problem = str(error)
         return render(
@@ -129,8 +140,7 @@ def make_router(settings: Settings) -> APIRouter:
     @router.get("/api/answer", dependencies=[_Turn])
     def answer(view: _View) -> Shown:
         """One sample, fused as the sliders stand: words, tables, figures and flows."""
-        case, found, view = _answer(library, view)
-        return present(case, found, view)
+        return show(*_find(library, view))
 
     @router.get("/data.csv", dependencies=[_Turn], response_class=_Csv)
     def data_csv(view: _View) -> Response:
@@ -188,10 +198,15 @@ def _keep(library: Library, files: list[UploadFile]) -> Iterator[str]:
             yield library.uploads.keep(file.filename, file.file)
 
 
-def _answer(library: Library, view: View) -> tuple[Case, Answer, View]:
+def _find(library: Library, view: View) -> tuple[Case, int, View]:
+    """What a view opens, the row of its sample, and the view with the sample's id."""
     case = library.case(view)
     ranking = None if view.sample else library.ranking(case)
-    row, view = _settle(case, ranking, view)
+    return case, *_settle(case, ranking, view)
+
+
+def _answer(library: Library, view: View) -> tuple[Case, Answer, View]:
+    case, row, view = _find(library, view)
     return case, fuse_sample(case, row, Knobs.of(case, view)), view
 
 

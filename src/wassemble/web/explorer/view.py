@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 from urllib.parse import parse_qs, urlencode
 
@@ -59,8 +59,11 @@ class View:
 
     def to_query(self) -> str:
         """The view as the query of an address; what is left as it was is left out."""
-        usual = asdict(View())
-        chosen = {name: value for name, value in asdict(self).items() if value != usual[name]}
+        chosen = {
+            name: getattr(self, name)
+            for name, field in self.__dataclass_fields__.items()
+            if getattr(self, name) != field.default
+        }
         return urlencode(chosen, doseq=True)
 
     @classmethod

@@ -55,7 +55,7 @@
     params.set("label", label);
     if (model) params.set("model", model);
     else params.delete("model");
-    ask("push");
+    return ask("push");
   }
 
   // -- tables and words --------------------------------------------------------------------
@@ -228,13 +228,13 @@
     ask();
   });
   byId("label").addEventListener("change", (event) => lookInto(event.target.value, ""));
-  document.addEventListener("click", (event) => {
+  document.addEventListener("click", async (event) => {
     const link = event.target.closest && event.target.closest("a[data-view]");
     if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();
     const wanted = new URL(link.href).searchParams;
-    lookInto(wanted.get("label") || "", wanted.get("model") || "");
-    byId("label-heading").scrollIntoView({block: "nearest"});
+    await lookInto(wanted.get("label") || "", wanted.get("model") || "");
+    byId("label-heading").focus(); // the link itself is gone
   });
   byId("kernel")?.addEventListener("change", (event) => {
     // Another kernel has another scale of epsilon, and perhaps other labels.

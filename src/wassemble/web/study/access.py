@@ -8,7 +8,8 @@ from typing import Annotated, Any
 
 from fastapi import Depends, HTTPException, Path, Request
 
-from wassemble.web.study.store import Rater, Store, Study
+from wassemble.web.study.rows import Rater, Study
+from wassemble.web.study.store import Store
 
 __all__ = ["FoundRater", "FoundStudy", "OpenStore", "RowId", "close_store"]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -35,24 +36,23 @@ def measure_agreement(
     choice is named by the first system that said the caption.
     """
     systems = system_names(items)
-    scores: dict[tuple[int, int], np.ndarray] = {}
-    best: dict[int, np.ndarray] = {}
+    scores: defaultdict[tuple[int, int], list[int]] = defaultdict(lambda: [0] * len(SCORES))
+    best: defaultdict[int, list[int]] = defaultdict(lambda: [0] * len(systems))
     for _, place, answer in answers:
         for choice, score in enumerate(answer.scores[scale]):
             if score is not None:
-                counts = scores.setdefault((place, choice), np.zeros(len(SCORES), dtype=int))
-                counts[score - 1] += 1
+                scores[place, choice][score - 1] += 1
         chosen = answer.best[scale]
         first = next(i for i, s in enumerate(systems) if items[place].choice_of(s) == chosen)
-        best.setdefault(place, np.zeros(len(systems), dtype=int))[first] += 1
+        best[place][first] += 1
     return Agreement(
         alpha(list(scores.values()), level="ordinal"), alpha(list(best.values()), level="nominal")
     )
 
 
-def alpha(value_counts: Sequence[np.ndarray], *, level: str) -> float | None:
+def alpha(value_counts: Sequence[Sequence[int]], *, level: str) -> float | None:
     """Krippendorff's alpha of units, each with how often it was given each value."""
-    pairable = [counts for counts in value_counts if counts.sum() >= 2]
+    pairable = [counts for counts in value_counts if sum(counts) >= 2]
     if not pairable or np.count_nonzero(np.sum(pairable, axis=0)) < 2:
         return None
     krippendorff = load_extra("krippendorff", "web", purpose="agreement between raters")

@@ -61,9 +61,14 @@ class Item:
         """Captions that differ: systems that say the same are shown, and rated, once."""
         return tuple(dict.fromkeys(self.captions.values()))
 
+    @cached_property
+    def _choice_by_system(self) -> dict[str, int]:
+        places = {caption: place for place, caption in enumerate(self.choices)}
+        return {system: places[caption] for system, caption in self.captions.items()}
+
     def choice_of(self, system: str) -> int:
         """Which of the choices is the system's."""
-        return self.choices.index(self.captions[system])
+        return self._choice_by_system[system]
 
     def record(self) -> dict[str, Any]:
         """The item as a line of the file has it."""

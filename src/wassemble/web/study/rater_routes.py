@@ -19,7 +19,7 @@ from wassemble.web.study.answers import Answer, field_name, letter, read_answer
 from wassemble.web.study.assignment import Shown
 from wassemble.web.study.items import SCORES, Item
 from wassemble.web.study.pictures import find_picture
-from wassemble.web.study.store import Rater
+from wassemble.web.study.rows import Rater
 
 __all__ = ["router"]
 

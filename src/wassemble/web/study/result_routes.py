@@ -35,11 +35,13 @@ def show_results(
 ) -> HTMLResponse:
     """Mean opinion scores, best choices, agreement and attention checks."""
     snapshot = store.take_snapshot(found.id)
+    results = compute_results(snapshot, only_attentive=raters == "attentive")
     return render(
         request,
         "study/results.html",
         study=found,
-        results=compute_results(snapshot, only_attentive=raters == "attentive"),
+        results=results,
+        charts=draw_charts(results),
         raters=raters,
         n_checks=sum(item.check is not None for item in snapshot.items),
         paper=paper_figures("human-study"),

@@ -131,25 +131,24 @@ def compute_results(
     if is_enough:
         draws = resample_means(table, raters, items, n_resamples=n_resamples, seed=seed)
     columns = _Columns(table, draws, min(len(numbers), len(places)), systems)
-    is_some = bool(kept)
+    asked = list(enumerate(scales)) if kept else []
     return Results(
-        systems,
-        scales,
-        len(numbers),
-        len(places),
-        len(kept),
-        {s: columns.estimates(2 * k, (1, 5)) for k, s in enumerate(scales) if is_some},
-        {s: columns.estimates(2 * k + 1, (0, 1)) for k, s in enumerate(scales) if is_some},
-        tuple(
+        systems=systems,
+        scales=scales,
+        n_raters=len(numbers),
+        n_items=len(places),
+        n_answers=len(kept),
+        opinion={scale: columns.estimates(2 * k, (1, 5)) for k, scale in asked},
+        best={scale: columns.estimates(2 * k + 1, (0, 1)) for k, scale in asked},
+        differences=tuple(
             Difference(scale, first, second, columns.difference(2 * k, first, second))
-            for k, scale in enumerate(scales)
+            for k, scale in asked
             for first, second in combinations(systems, 2)
-            if is_some
         ),
-        {scale: measure_agreement(kept, snapshot.items, scale) for scale in scales},
-        dict(sorted(Counter(failed.values()).items())),
-        _note(len(numbers), len(places)),
-        is_enough,
+        agreement={scale: measure_agreement(kept, snapshot.items, scale) for scale in scales},
+        n_failed=dict(sorted(Counter(failed.values()).items())),
+        note=_note(len(numbers), len(places)),
+        has_intervals=is_enough,
     )
 
 
