@@ -44,7 +44,7 @@ def experiment(monkeypatch):
                 )
             ],
             plots=[Plot("curve", "A curve", "x", "y", {"a": [(1, config.epsilon), (2, 3)]})],
-            claims=[Claim("it grows", "section 4", np.bool_(False), "it does not")],
+            claims=[Claim("||K|| grows", "section 4", np.bool_(False), "it does not")],
             difference="other data.",
         )
 
@@ -114,6 +114,7 @@ def test_all_records_are_one_page(experiment, tmp_path):
     html = write_html(found, tmp_path).read_text()
     assert '<h2 id="animals-from-attributes">' in html
     assert "other &lt;b&gt;" in html
+    assert "<td>||K|| grows</td>" in html
     assert html.count("data:image/svg+xml;base64,") == 2
     assert "http" not in html
 

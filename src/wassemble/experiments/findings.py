@@ -142,7 +142,8 @@ def plot_file(experiment: str, plot: str) -> str:
 
 def markdown_table(header: list[str], rows: list[list[str]], texts: Collection[int] = (0,)) -> str:
     """Markdown table with aligned columns: ``texts`` to the left, the rest to the right."""
-    cells = [header, *rows]
+    # A bar inside a cell would end it.
+    cells = [[cell.replace("|", r"\|") for cell in row] for row in (header, *rows)]
     widths = [max(len(row[i]) for row in cells) for i in range(len(header))]
 
     def line(row: list[str]) -> str:
@@ -156,7 +157,8 @@ def markdown_table(header: list[str], rows: list[list[str]], texts: Collection[i
         "-" * (width + 2) if place in texts else "-" * (width + 1) + ":"
         for place, width in enumerate(widths)
     ]
-    return "\n".join([line(header), f"|{'|'.join(rule)}|", *(line(row) for row in rows)])
+    first, *others = (line(row) for row in cells)
+    return "\n".join([first, f"|{'|'.join(rule)}|", *others])
 
 
 def table_of(found: Mapping[str, Any]) -> str:
