@@ -1,6 +1,6 @@
 """A run that is killed at any moment is finished by the same command, bit for bit.
 
-Four kills by default; `WASSEMBLE_LONG=1` (`make test-long`) makes it 24.
+Five kills by default; `WASSEMBLE_LONG=1` (`make test-long`) makes it 30.
 """
 
 import os
@@ -85,6 +85,21 @@ def test_a_run_goes_on_when_a_worker_is_killed(seed, folder, undisturbed, tmp_pa
             assert client.wait(SECONDS) == 0
     assert contents(out) == undisturbed
     assert not list(out.glob(".*"))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_run_waits_for_another_worker_when_the_only_one_is_killed(
+    seed, folder, undisturbed, tmp_path
+):
+    out = tmp_path / "fused"
+    with cluster(tmp_path, 1) as dask:
+        command = fuse_command(folder, out, *SLOW, "--scheduler", dask.address)
+        with started(command) as client:
+            wait_for_a_moment(out, seed, client)
+            dask.workers[0].kill()
+            dask.add_worker()
+            assert client.wait(SECONDS) == 0
+    assert contents(out) == undisturbed
 
 
 @pytest.mark.parametrize("seed", SEEDS)

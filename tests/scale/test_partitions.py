@@ -245,7 +245,7 @@ def test_two_runs_into_one_folder(folder, capsys):
     [
         (["--max-iterations", "7"], r"other options \(max_iterations\); it has 1000, and 7 was"),
         (["--rule", "geometric"], r"other options \(rule\)"),
-        (["--mass-penalty", "3"], r"other options \(mass\)"),
+        (["--mass-penalty", "3"], r"other options \(mass\); it has Unbal"),
         (["--weights", "a=.4,b=.6"], "other weights"),
         (["--samples", "common"], "other samples; it has all, and common was"),
         (["--tree", "tree.txt"], r"other kernels \(a\)"),
@@ -367,6 +367,18 @@ def test_kernels_from_mistakes_see_every_part(folder, capsys):
     assert main(["fuse", "a.parquet", "b.parquet", "--out", "whole.parquet", *learned]) == 0
     expected = read_predictions("whole.parquet")
     np.testing.assert_allclose(read_all(folder / "fused").scores, expected.scores, rtol=1e-9)
+
+
+def test_long_parts_need_to_know_their_labels(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "top").mkdir()
+    for part, label in enumerate(["cat", "dog"]):
+        (tmp_path / "top" / f"{part}.csv").write_text(f"sample,label,score\n{part},{label},0.9\n")
+    assert main(["fuse", "top", "--out", "fused"]) == 1
+    assert "1: model top: 1.csv: every part must have the labels" in capsys.readouterr().err
+    (tmp_path / "labels.txt").write_text("cat\ndog\neel\n")
+    assert main(["fuse", "top", "--out", "other", "--labels", "labels.txt"]) == 0
+    assert read_predictions("other/1.csv").labels.names == ("cat", "dog", "eel")
 
 
 def test_parts_are_counted_on_the_way(folder):

@@ -23,9 +23,7 @@ anything = hypothesis_settings(suppress_health_check=[HealthCheck.function_scope
 def app(tmp_path_factory):
     folder = tmp_path_factory.mktemp("limits")
     made = create_app(
-        Settings(
-            folder=folder, max_upload_bytes=LIMIT, max_requests_per_second=1e9, max_seconds=0.3
-        )
+        Settings(folder=folder, max_upload_bytes=LIMIT, max_requests_per_second=1e9, max_seconds=1)
     )
 
     @made.post("/echo")
@@ -114,10 +112,11 @@ def test_a_burst_above_the_rate_is_told_to_wait_and_accepted_afterwards(tmp_path
 
 
 def test_the_app_itself_tells_a_client_to_wait(settings):
-    app = create_app(replace(settings, max_requests_per_second=3))
-    answers = [call(app, path="/static/style.css") for _ in range(4)]
-    assert [answer.status for answer in answers] == [200, 200, 200, 429]
-    assert answers[-1].headers["retry-after"] == "1"
+    app = create_app(replace(settings, max_requests_per_second=0.001))
+    assert call(app, path="/static/style.css").status == 200
+    answer = call(app, path="/static/style.css")
+    assert answer.status == 429
+    assert 900 < int(answer.headers["retry-after"]) <= 1000
     page = call(app, headers={"accept": "text/html"})
     assert page.status == 429
     assert b"Wait a moment and try again." in page.body
@@ -171,29 +170,22 @@ def test_the_addresses_of_one_ipv6_network_are_one_client(tmp_path):
 # Seconds
 
 
-def test_an_answer_that_takes_too_long_is_given_up(app):
-    started = time.monotonic()
-    answer = call(app, "GET", "/sleep/0.6")
-    assert answer.status == 503
-    assert b"longer than 0.3 seconds" in answer.body
-    assert time.monotonic() - started < 5
-    assert call(app, "GET", "/sleep/0.01").status == 200
-
-
-def test_a_slow_answer_is_given_up_before_it_ends(app):
+def test_an_answer_that_takes_too_long_is_given_up_before_it_ends(app):
     async def measure():
         started = time.monotonic()
-        answer = await call_async(app, "GET", "/sleep/1")
-        return answer.status, time.monotonic() - started
+        answer = await call_async(app, "GET", "/sleep/4")
+        return answer, time.monotonic() - started
 
-    status, seconds = asyncio.run(measure())
-    assert status == 503
-    assert 0.25 < seconds < 0.8
+    answer, seconds = asyncio.run(measure())
+    assert answer.status == 503
+    assert b"longer than 1 seconds" in answer.body
+    assert 0.9 < seconds < 3.5
+    assert call(app, "GET", "/sleep/0.01").status == 200
 
 
 def test_a_body_that_keeps_coming_may_take_longer(app):
     async def slowly(left):
-        await asyncio.sleep(0.2)
+        await asyncio.sleep(0.4)
         return {"type": "http.request", "body": b"x", "more_body": left > 0}
 
     status = asyncio.run(_post_slowly(app, slowly, 4))
@@ -259,7 +251,7 @@ def test_few_compute_at_once_and_pages_are_served_meanwhile(settings):
 
     status, seconds, answers = asyncio.run(run())
     assert status == 200
-    assert seconds < 1
+    assert seconds < 2
     assert {answer.status for answer in answers} == {200}
     assert most == 2
 

@@ -62,6 +62,14 @@ def test_without_the_token_a_program_is_refused(guarded, method, path):
     assert answer.headers["www-authenticate"] == "Bearer"
 
 
+def test_raters_and_styles_need_no_token(guarded):
+    answer = guarded.get(f"/rate/{'x' * 32}", headers=HTML)
+    assert answer.status_code == 404
+    assert "There is no such link." in answer.text
+    assert "/studies" not in answer.text  # nothing of the operator's is offered
+    assert guarded.get("/static/style.css").status_code == 200
+
+
 def test_a_path_is_judged_as_it_is_routed(guarded):
     for path in ("/static/../api/openapi.json", "/rate/..%2f..%2fstudies", "/static/%2e%2e/"):
         assert guarded.get(path).status_code in (401, 404)

@@ -43,6 +43,15 @@ def test_the_name_of_another_site_is_refused(server):
     assert httpx.get(server.url, headers={"host": "evil.example"}).status_code == 400
 
 
+def test_only_a_server_with_another_name_believes_a_proxy(server, serve, tmp_path):
+    forwarded = {"x-forwarded-proto": "https", "x-forwarded-for": "192.0.2.1"}
+    assert "Secure" not in httpx.get(server.url, headers=forwarded).headers["set-cookie"]
+    with serve(tmp_path, "--allowed-host", "study.example.org", "--token", TOKEN) as public:
+        address, name = f"{public.url}/login", {"host": "study.example.org"}
+        assert "Secure" not in httpx.get(address, headers=name).headers["set-cookie"]
+        assert "Secure" in httpx.get(address, headers=name | forwarded).headers["set-cookie"]
+
+
 def test_an_upload_above_the_limit_is_answered_though_its_length_was_not_told(serve, tmp_path):
     with serve(tmp_path, "--max-upload-bytes", "100000") as server:
 

@@ -17,7 +17,7 @@ from wassemble.inputs.json_lines import append_json_lines, open_json_lines
 from wassemble.inputs.predictions import Predictions
 from wassemble.inputs.sources import Source
 
-__all__ = ["Append", "Format", "recognise"]
+__all__ = ["ENDS", "Append", "Format", "recognise"]
 
 Append = Callable[[Predictions], None]
 
@@ -52,6 +52,7 @@ _FORMATS = {
     ".jsonl": _JSON,
     ".ndjson": _JSON,
 }
+ENDS: tuple[str, ...] = tuple(_FORMATS)
 
 
 def recognise(path: str | os.PathLike[str]) -> tuple[Path, Format, str]:

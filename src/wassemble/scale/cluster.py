@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
-from itertools import islice
 from typing import Any
 
 from wassemble._extras import load_extra
@@ -38,16 +38,15 @@ def run_on_cluster(scheduler: Any, job: Job, partitions: Sequence[Partition]) ->
     distributed = load_extra("distributed", "scale", purpose="running on a Dask cluster")
     with _client(distributed, scheduler) as client:
         workers = _Workers(client)
-        shared = _share(distributed, client, job)
-        waiting = iter(partitions)
+        shared = _share(distributed, client, job, workers)
+        waiting = deque(partitions)
         running: dict[Any, Partition] = {}
-        while True:
+        while waiting or running:
             n_free = _PER_THREAD * workers.count_threads() - len(running)
-            for partition in islice(waiting, max(0, n_free)):
+            for _ in range(min(n_free, len(waiting))):
+                partition = waiting.popleft()
                 future = client.submit(fuse_partition, shared, partition, pure=False)
                 running[future] = partition
-            if not running:
-                return
             for future in _ended(distributed, client, list(running)):
                 yield _outcome(future, running.pop(future))
 
@@ -77,7 +76,7 @@ def _client(distributed: Any, scheduler: Any) -> Iterator[Any]:
             client.close()
 
 
-def _share(distributed: Any, client: Any, job: Job) -> Any:
+def _share(distributed: Any, client: Any, job: Job, workers: _Workers) -> Any:
     """The job on every worker, as a future.
 
     It is a task and not scattered data: if the workers that hold it die, another makes it
@@ -86,8 +85,8 @@ def _share(distributed: Any, client: Any, job: Job) -> Any:
     dask = load_extra("dask", "scale", purpose="running on a Dask cluster")
     with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}):
         shared = client.submit(_keep, job, pure=False)
-    with client.as_current():
-        distributed.wait(shared)
+    while not _ended(distributed, client, [shared]):
+        workers.count_threads()  # complains if there are none
     if shared.status == "error":
         raise ClusterError(
             f"a worker cannot take on the work ({in_words(shared.exception())}).\n"
@@ -135,6 +134,8 @@ class _Workers:
 
 def _ended(distributed: Any, client: Any, running: list[Any]) -> list[Any]:
     """The futures that have ended, after a while perhaps none."""
+    if not running:  # no worker to give anything to
+        time.sleep(_BETWEEN_LOOKS)
     with suppress(TimeoutError), client.as_current():
         distributed.wait(running, timeout=_BETWEEN_LOOKS, return_when="FIRST_COMPLETED")
     # One is lost for a while when its worker dies; the scheduler has it done again.

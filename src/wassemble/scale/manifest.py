@@ -41,6 +41,8 @@ MANIFEST = f"{_FOLDER}/manifest.json"
 RECORDS = f"{_FOLDER}/partitions"
 LOCK = f"{_FOLDER}/lock"
 
+# What a person can make something of when it differs; the rest are digests.
+_TOLD = ("version", "models", "kind", "samples", "options")
 # Counts of each model that partitions add up.
 _SUMS = ("n_answered", "n_partial", "unobserved_mass", "lost_mass")
 
@@ -103,7 +105,9 @@ class Manifest:
             if isinstance(was, dict) and isinstance(now, dict):
                 keys = [k for k in {**was, **now} if was.get(k) != now.get(k)]
                 first, was, now = f"{first} ({keys[0]})", was.get(keys[0]), now.get(keys[0])
-            said = f"; it has {_short(was)}, and {_short(now)} was asked for" if was or now else ""
+            said = ""
+            if differing[0] in _TOLD:
+                said = f"; it has {_short(was)}, and {_short(now)} was asked for"
             fail(
                 f"{self._out}: an earlier run made this folder with other {first}{said}.",
                 hint="choose another folder, or remove this one",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 
+from wassemble.inputs.formats import ENDS
 from wassemble.web.explorer.examples import list_examples
-from wassemble.web.explorer.library import PREDICTION_ENDS
 from wassemble.web.pages import render
 from wassemble.web.paths import list_files
 from wassemble.web.settings import Settings
@@ -26,7 +26,7 @@ def make_router(settings: Settings) -> APIRouter:
             "front.html",
             examples=list_examples(),
             folder=settings.folder.name,
-            n_files=len(list_files(settings.folder, PREDICTION_ENDS)),
+            n_files=len(list_files(settings.folder, ENDS)),
         )
 
     return router

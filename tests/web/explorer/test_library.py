@@ -85,6 +85,19 @@ def test_too_many_labels_are_refused(library, tmp_path):
         library.case(View(file=("wide.csv",)))
 
 
+def test_too_many_scores_are_refused_before_they_are_read(library, tmp_path, monkeypatch):
+    monkeypatch.setattr("wassemble.web.explorer.library._MAX_SCORES", 30)
+    assert library.case(View(file=("0.csv",))).table.n_bytes == 4 * 5 * 8
+    with pytest.raises(InvalidInputError, match=r"1\.parquet: .* after 20 scores"):
+        library.case(View(file=("0.csv", "1.parquet")))
+    # Samples that only one model has count for all.
+    for name, sample in (("x", "one"), ("y", "two")):
+        rows = "".join(f"{sample}{i},0.5,0.5\n" for i in range(6))
+        (tmp_path / "served" / f"{name}.csv").write_text("sample,cat,dog\n" + rows)
+    with pytest.raises(InvalidInputError, match="12 samples x 4 labels"):
+        library.case(View(file=("x.csv", "y.csv")))
+
+
 def test_a_packed_file_may_not_unpack_to_too_much(library, tmp_path):
     with gzip.open(tmp_path / "served" / "big.csv.gz", "wb") as file:
         file.write(b"sample,cat\n" + b"x,1\n" * 300_000)

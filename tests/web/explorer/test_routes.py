@@ -5,6 +5,7 @@ import html
 import io
 import re
 
+import httpx
 import pytest
 from fastapi.testclient import TestClient
 from threadpoolctl import threadpool_limits
@@ -271,3 +272,15 @@ def test_every_example_opens(client, example):
         assert body["flows"]["rows"]
         followed = client.get(body["neighbors"]["rows"][-1][0]["href"])
         assert followed.status_code == 200
+
+
+def test_uploads_go_with_the_server(serve, tmp_path, monkeypatch):
+    (tmp_path / "served").mkdir()
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
+    with serve(tmp_path / "served") as server:
+        with httpx.Client(base_url=server.url) as client:
+            sent = send(client, [("files", ("one.csv", b"sample,cat,dog\nx,0.2,0.8\n"))])
+        assert sent.status_code == 303
+        assert len(list((tmp_path / "temporary").glob("wassemble-*/*.csv"))) == 1
+    assert list((tmp_path / "temporary").glob("wassemble-*")) == []

@@ -12,7 +12,7 @@ from wassemble.ensemble import FusionPlan, Options
 from wassemble.ensemble.plan import Solved
 from wassemble.labels import LabelSpace, enumerate_names
 from wassemble.metrics import entropy
-from wassemble.solvers import Status, arithmetic_mean, geometric_mean
+from wassemble.solvers import Balanced, Status, Unbalanced, arithmetic_mean, geometric_mean
 from wassemble.web.explorer.cases import MASS_PENALTY, Case, Cut
 from wassemble.web.explorer.view import View
 
@@ -62,7 +62,7 @@ class Line:
     Attributes
     ----------
     scores : array of shape (n_labels,)
-        Histograms are divided by their mass.
+        The consensus and the means of histograms are divided by their mass.
     mass : float
         Before that.
     weight : float, optional
@@ -150,7 +150,8 @@ def fuse_sample(case: Case, row: int, knobs: Knobs) -> Answer:
 
 def make_plan(case: Case, cut: Cut, knobs: Knobs, **options: Any) -> FusionPlan:
     """How the labels that take part are fused."""
-    mass = case.mass(knobs.balanced, knobs.mass_penalty, knobs.epsilon)
+    unbalanced = Unbalanced(knobs.mass_penalty, epsilon=knobs.epsilon)
+    mass = Balanced() if knobs.balanced else unbalanced
     return FusionPlan(
         [(member.model, member.labels) for member in cut.members],
         case.table.kind,

@@ -19,7 +19,6 @@ from wassemble.ensemble import FusionPlan, Options
 from wassemble.ensemble.completion import complete_scores
 from wassemble.inputs import Kind, Predictions
 from wassemble.labels import LabelSpace
-from wassemble.solvers import Balanced, MassRule, Unbalanced
 from wassemble.web.explorer.kept import Kept
 from wassemble.web.explorer.similarity import NAMES, Similarity, kernel_at
 
@@ -30,9 +29,10 @@ MASS_PENALTY = 2.0
 # Labels above which a label set is cut, and labels that are kept.
 _N_WHOLE = 800
 _N_CUT = 500
-# Cuts that are kept for when a slider moves: some megabytes each.
+# What is kept for when a slider moves: cuts (a megabyte each), costs of one label, answers.
 _N_CUTS = 32
 _N_SINGLE = 256
+_N_ANSWERS = 32
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,6 +117,9 @@ class Case:
         self._cuts: Kept[Cut] = Kept(_N_CUTS)
         self._plans: Kept[FusionPlan] = Kept(_N_CUTS)
         self._single: Kept[np.ndarray] = Kept(_N_SINGLE)
+        # What others make of a case goes when the case goes.
+        self.answers: Kept[Any] = Kept(_N_ANSWERS)
+        self.rankings: Kept[Any] = Kept(1)
 
     @cached_property
     def means_by_name(self) -> bool:
@@ -134,10 +137,6 @@ class Case:
         """Whether mass is kept unless something else is asked for."""
         names = set(self.target)
         return self.may_be_balanced and all(set(m.labels) == names for m in self.table.models)
-
-    def mass(self, balanced: bool, mass_penalty: float, epsilon: float) -> MassRule:
-        """The mass rule of these knobs."""
-        return Balanced() if balanced else Unbalanced(mass_penalty, epsilon=epsilon)
 
     def mean_plan(self, rule: Callable[..., Any], weights: tuple[float, ...]) -> FusionPlan:
         """How a plain mean is taken, label by label of the same name."""

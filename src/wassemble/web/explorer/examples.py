@@ -67,15 +67,15 @@ def _load_task(name: str) -> Callable[[], tuple[Table, dict[str, Similarity]]]:
 
 
 def _texts(task: Task) -> dict[str, str]:
-    """What is true of each sample, where it is one label."""
-    samples = [str(sample) for sample in task.models[0].samples.tolist()]
-    if isinstance(task.truth, np.ndarray):
+    """What is true of each sample."""
+    names = task.truth
+    if isinstance(names, np.ndarray):
         names = [
-            ", ".join(task.target[i] for i in np.flatnonzero(row == 1).tolist())
-            for row in task.truth
+            ", ".join(task.target[i] for i in np.flatnonzero(row == 1).tolist()) or "none"
+            for row in names
         ]
-        return {sample: f"truth: {name}" for sample, name in zip(samples, names, strict=True)}
-    return {sample: f"truth: {name}" for sample, name in zip(samples, task.truth, strict=True)}
+    samples = task.models[0].samples.tolist()
+    return {str(s): f"truth: {name}" for s, name in zip(samples, names, strict=True)}
 
 
 def _load_languages() -> tuple[Table, dict[str, Similarity]]:

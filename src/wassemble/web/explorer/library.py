@@ -14,25 +14,21 @@ from wassemble._checks import fail
 from wassemble.ensemble.tables import align_samples, common_kind
 from wassemble.errors import InvalidInputError
 from wassemble.inputs import PredictionFile, Predictions, open_predictions
+from wassemble.inputs.formats import ENDS
 from wassemble.scale.files import read_whole
 from wassemble.web.explorer.cases import Case, Table
 from wassemble.web.explorer.examples import find_example, list_examples
 from wassemble.web.explorer.kept import Kept
 from wassemble.web.explorer.ranking import Ranking, rank_samples
 from wassemble.web.explorer.similarity import Similarity, read_similarity
-from wassemble.web.explorer.uploads import PREFIX, Uploads
+from wassemble.web.explorer.uploads import KERNEL_ENDS, PREFIX, Uploads
 from wassemble.web.explorer.view import View
 from wassemble.web.limits import check_label_count
 from wassemble.web.paths import inside, list_files
 from wassemble.web.settings import Settings
 
-__all__ = ["PREDICTION_ENDS", "Library"]
+__all__ = ["Library"]
 
-PREDICTION_ENDS = (
-    *(".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet", ".arrow", ".feather", ".ipc"),
-    *(".npz", ".npy", ".jsonl", ".ndjson"),
-)
-_KERNEL_ENDS = (*PREDICTION_ENDS, ".txt", ".txt.gz", ".vec", ".bin")
 # Scores in memory: of one table, and of all that are kept.
 _MAX_SCORES = 50_000_000
 _MAX_KEPT_BYTES = 1_000_000_000
@@ -55,15 +51,14 @@ class Library:
         )
         self._examples: Kept[tuple[Table, dict[str, Similarity]]] = Kept(4)
         self._similarities: Kept[Similarity] = Kept(4)
-        self._rankings: Kept[Ranking] = Kept(8)
 
     def files(self) -> list[str]:
         """Prediction files of the folder."""
-        return self._list(PREDICTION_ENDS)
+        return self._list(ENDS)
 
     def kernel_files(self) -> list[str]:
         """Files of the folder from which a kernel may be made."""
-        return self._list(_KERNEL_ENDS)
+        return self._list(KERNEL_ENDS)
 
     def _list(self, ends: tuple[str, ...]) -> list[str]:
         suffixes = tuple({end[end.rindex(".") :] for end in ends})
@@ -101,7 +96,8 @@ class Library:
 
     def ranking(self, case: Case) -> Ranking:
         """The samples of a case, most disputed first."""
-        return self._rankings.get(case, lambda: rank_samples(case))
+        found: Ranking = case.rankings.get("ranking", lambda: rank_samples(case))
+        return found
 
     def _make_case(self, table: Table, similarity: Similarity) -> Case:
         case = Case(table, similarity)
@@ -129,30 +125,30 @@ class Library:
 
     def _read_table(self, key: str, found: list[tuple[Path, str]]) -> Table:
         models: list[Predictions] = []
+        n_scores = 0
         for path, name in found:
             with _Named(path, name):
                 self._check_unpacked(path)
                 with open_predictions(path) as file:
-                    self._check_size(file)
+                    n_scores += self._check_size(file, n_scores)
                     own = read_whole(file)
             if file.model == path.name.split(".")[0]:
                 own = own._with(model=_stem(name))
             models.append(own)
         kind, _ = common_kind(models, None)
+        n_samples = len({str(sample) for model in models for sample in model.samples.tolist()})
+        _check_scores(n_samples, sum(len(model.labels) for model in models))
         models = align_samples(_renamed(models))
         names = [name for _, name in found]
         return Table(key, ", ".join(names), models, kind)
 
-    def _check_size(self, file: PredictionFile) -> None:
+    def _check_size(self, file: PredictionFile, n_before: int) -> int:
+        """Scores of a file, if they fit beside those of the files before."""
         check_label_count(len(file.labels), self._settings)
         if not file.n_samples:
             fail("there must be at least one sample; got none.")
-        if file.n_samples * len(file.labels) > _MAX_SCORES:
-            fail(
-                f"a table must have at most {_MAX_SCORES:,} scores; got {file.n_samples:,} samples"
-                f" x {len(file.labels):,} labels.",
-                hint="open a part of the samples",
-            )
+        _check_scores(file.n_samples, len(file.labels), n_before)
+        return file.n_samples * len(file.labels)
 
     def _check_unpacked(self, path: Path) -> None:
         """Refuse a packed file that would fill the memory."""
@@ -172,6 +168,15 @@ class Library:
             for end in (".labels.txt", ".samples.txt"):
                 inside(self._settings.folder, str(Path(reference).with_suffix(end)))
         return path, reference
+
+
+def _check_scores(n_samples: int, n_labels: int, n_before: int = 0) -> None:
+    if n_samples * n_labels + n_before > _MAX_SCORES:
+        fail(
+            f"files must have at most {_MAX_SCORES:,} scores together; got {n_samples:,} samples"
+            f" x {n_labels:,} labels" + (f" after {n_before:,} scores." if n_before else "."),
+            hint="open a part of the samples",
+        )
 
 
 class _Named:
@@ -205,7 +210,7 @@ def _renamed(models: list[Predictions]) -> list[Predictions]:
 
 def _stem(name: str) -> str:
     base = name.rsplit("/", 1)[-1]
-    end = max((end for end in PREDICTION_ENDS if base.lower().endswith(end)), key=len, default="")
+    end = max((end for end in ENDS if base.lower().endswith(end)), key=len, default="")
     return base[: len(base) - len(end)] or base
 
 
@@ -215,7 +220,7 @@ def _stamp(path: Path) -> str:
 
 
 def _unpacked_size(path: Path, limit: int) -> int:
-    """Bytes of a file once unpacked; of a .gz only as many as pass the limit."""
+    """Bytes of a packed file once unpacked, of a .gz no more than pass the limit; else 0."""
     try:
         if path.suffix.lower() == ".npz":
             with zipfile.ZipFile(path) as archive:
@@ -228,4 +233,4 @@ def _unpacked_size(path: Path, limit: int) -> int:
             return total
     except (OSError, EOFError, zlib.error, zipfile.BadZipFile):
         return 0  # reading it will say what is wrong
-    return path.stat().st_size
+    return 0

@@ -13,7 +13,7 @@ from wassemble.web.explorer.answers import Answer, Knobs, Line
 from wassemble.web.explorer.cases import Case
 from wassemble.web.explorer.figures import draw_answer, draw_flows, draw_neighbors
 from wassemble.web.explorer.flows import Flows, Neighbor, find_flows, find_neighbors
-from wassemble.web.explorer.similarity import NAMES
+from wassemble.web.explorer.similarity import NAMES, OWN_EPSILON
 from wassemble.web.explorer.view import View
 
 __all__ = ["Cell", "Controls", "Shown", "Slider", "TableBody", "present"]
@@ -143,6 +143,11 @@ def _facts(case: Case, answer: Answer) -> list[str]:
     """What a reader should know beside the figures."""
     table, consensus = case.table, answer.consensus
     facts = [f"Labels are joined by {case.similarity.origin}."]
+    if case.similarity is not NAMES and not case.similarity.has_cost:
+        facts.append(
+            f"At epsilon {OWN_EPSILON:g} the kernel is as it was given; elsewhere it is raised to"
+            " a power."
+        )
     if case.is_cut:
         facts.append(
             f"Computed over the {len(answer.plan.target):,} of {len(case.target):,} labels that"

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, File, Form, HTTPException, Query, Request, UploadFile
+from fastapi import (
+    APIRouter,
+    Depends,
+    FastAPI,
+    File,
+    Form,
+    HTTPException,
+    Query,
+    Request,
+    UploadFile,
+)
 from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from pydantic import StringConstraints
 
@@ -16,7 +27,6 @@ from wassemble.web.explorer.answers import Answer, Knobs, fuse_sample
 from wassemble.web.explorer.cases import Case
 from wassemble.web.explorer.examples import find_example, list_examples
 from wassemble.web.explorer.exports import as_csv, as_json, file_name
-from wassemble.web.explorer.kept import Kept
 from wassemble.web.explorer.library import Library
 from wassemble.web.explorer.present import Shown, present
 from wassemble.web.explorer.ranking import Ranking
@@ -29,7 +39,6 @@ __all__ = ["make_router"]
 
 _N_PER_PAGE = 20
 _N_FILES = 20
-_N_SEEN = 64
 _Name = Annotated[str, StringConstraints(max_length=2000)]
 _Number = Annotated[float, Query(ge=LIMITS["epsilon"][0], le=LIMITS["epsilon"][1])]
 _Weight = Annotated[float, Query(ge=LIMITS["weight"][0], le=LIMITS["weight"][1])]
@@ -89,17 +98,14 @@ _Turn = Depends(compute_slot, scope="function")
 
 def make_router(settings: Settings) -> APIRouter:
     """Everything below ``/explorer``."""
-    router = APIRouter(prefix="/explorer", tags=["explorer"])
     library = Library(settings)
-    seen: Kept[Shown] = Kept(_N_SEEN)
 
-    def show(case: Case, row: int, view: View) -> Shown:
-        """What a view shows; kept for a while, since links are opened again."""
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        yield
+        library.uploads.close()  # a server that is told to end may not get to its last lines
 
-        def make() -> Shown:
-            return present(case, fuse_sample(case, row, Knobs.of(case, view)), view)
-
-        return seen.get((case, view), make)
+    router = APIRouter(prefix="/explorer", tags=["explorer"], lifespan=lifespan)
 
     @router.get("", response_class=HTMLResponse)
     def start(request: Request, view: _View) -> HTMLResponse:
@@ -119,7 +125,7 @@ def make_router(settings: Settings) -> APIRouter:
         row, view = _settle(case, ranking, view)
         shown, problem = None, ""
         try:
-            shown = show(case, row, view)
+            shown = _show(case, row, view)
         except InvalidInputError as error:
             problem = str(error)
         return render(
@@ -140,7 +146,7 @@ def make_router(settings: Settings) -> APIRouter:
     @router.get("/api/answer", dependencies=[_Turn])
     def answer(view: _View) -> Shown:
         """One sample, fused as the sliders stand: words, tables, figures and flows."""
-        return show(*_find(library, view))
+        return _show(*_find(library, view))
 
     @router.get("/data.csv", dependencies=[_Turn], response_class=_Csv)
     def data_csv(view: _View) -> Response:
@@ -203,6 +209,16 @@ def _find(library: Library, view: View) -> tuple[Case, int, View]:
     case = library.case(view)
     ranking = None if view.sample else library.ranking(case)
     return case, *_settle(case, ranking, view)
+
+
+def _show(case: Case, row: int, view: View) -> Shown:
+    """What a view shows; kept for a while, since links are opened again."""
+
+    def make() -> Shown:
+        return present(case, fuse_sample(case, row, Knobs.of(case, view)), view)
+
+    shown: Shown = case.answers.get(view, make)
+    return shown
 
 
 def _answer(library: Library, view: View) -> tuple[Case, Answer, View]:

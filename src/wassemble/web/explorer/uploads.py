@@ -8,23 +8,24 @@ import tempfile
 import weakref
 from collections import OrderedDict
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from threading import Lock
 from typing import BinaryIO
 
 from wassemble._checks import fail
+from wassemble.inputs.formats import ENDS
 
-__all__ = ["PREFIX", "Upload", "Uploads"]
+__all__ = ["KERNEL_ENDS", "PREFIX", "Upload", "Uploads"]
 
 PREFIX = "upload:"
 _N_FILES = 64
 _PIECE = 1 << 20
 _N_LETTERS = 120
+# Files from which a kernel may be made: tables, and lists of words.
+KERNEL_ENDS = (*ENDS, ".txt", ".txt.gz", ".vec", ".bin")
 # A .npy has its labels in a file beside it.
-_ENDS = (
-    *(".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet", ".arrow", ".feather", ".ipc"),
-    *(".npz", ".jsonl", ".ndjson", ".txt", ".txt.gz", ".vec", ".bin"),
-)
+_ENDS = tuple(end for end in KERNEL_ENDS if end != ".npy")
 
 
 @dataclass(frozen=True)
@@ -48,8 +49,14 @@ class Uploads:
         self._max_bytes = max_bytes
         self._files: OrderedDict[str, Upload] = OrderedDict()
         self._lock = Lock()
-        self.folder = Path(tempfile.mkdtemp(prefix="wassemble-"))
-        self._finalizer = weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
+        self._finalizer: weakref.finalize | None = None
+
+    @cached_property
+    def folder(self) -> Path:
+        """Made when the first file comes."""
+        found = Path(tempfile.mkdtemp(prefix="wassemble-"))
+        self._finalizer = weakref.finalize(self, shutil.rmtree, found, ignore_errors=True)
+        return found
 
     def keep(self, name: str, content: BinaryIO) -> str:
         """Store a file; the answer names it in a view."""
@@ -58,7 +65,8 @@ class Uploads:
         if not end:
             fail(f"{name}: a file must end in {', '.join(_ENDS)}; this one does not.")
         ident = secrets.token_urlsafe(12)
-        path = self.folder / f"{ident}{end}"
+        with self._lock:  # two first files must come into one folder
+            path = self.folder / f"{ident}{end}"
         with path.open("xb") as file:
             shutil.copyfileobj(content, file, _PIECE)
         with self._lock:
@@ -81,7 +89,8 @@ class Uploads:
 
     def close(self) -> None:
         """Remove everything now."""
-        self._finalizer()
+        if self._finalizer is not None:
+            self._finalizer()
 
 
 def _end(name: str) -> str:
