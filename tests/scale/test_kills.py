@@ -4,6 +4,7 @@ Five kills by default; `WASSEMBLE_LONG=1` (`make test-long`) makes it 30.
 """
 
 import os
+import re
 import subprocess
 import time
 
@@ -58,7 +59,9 @@ def finish(folder, out, undisturbed, *options):
     before = parts_of(out)
     done = run(fuse_command(folder, out, *SLOW, *options))
     assert done.returncode == 0, done.stderr
-    assert f"{N_PARTS} partitions, {len(before)} of an earlier run" in done.stderr
+    told = re.search(rf"{N_PARTS} partitions, (\d+) of an earlier run", done.stderr)
+    # Workers of a client that was killed may finish what they have begun.
+    assert int(told[1]) >= len(before)
     after = parts_of(out)
     assert {name: after[name] for name in before} == before
     assert contents(out) == undisturbed
@@ -116,7 +119,7 @@ def test_a_run_whose_client_is_killed_is_finished(seed, folder, undisturbed, tmp
 
 
 def wait_until_idle(out):
-    """Until tasks of a client that is gone have ended: else they count as of an earlier run."""
+    """Until tasks of a client that is gone have ended."""
     time.sleep(1)
     wait_until(lambda: not list(out.glob(".unfinished-*")))
 

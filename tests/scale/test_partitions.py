@@ -297,6 +297,7 @@ def test_a_folder_with_other_files_is_refused(folder):
     (folder / "fused" / "mine.txt").touch()
     with pytest.raises(InvalidInputError, match="must be an empty folder"):
         fuse_them(folder)
+    assert os.listdir(folder / "fused") == ["mine.txt"]
     (folder / "fused" / "mine.txt").unlink()
     fuse_them(folder)
     (folder / "fused" / "_wassemble" / "manifest.json").write_text("[]")

@@ -6,7 +6,13 @@ from dataclasses import replace
 
 import pytest
 from fastapi import Depends, Request
-from hypothesis import HealthCheck, given, settings as hypothesis_settings, strategies as st
+from hypothesis import (
+    HealthCheck,
+    example,
+    given,
+    settings as hypothesis_settings,
+    strategies as st,
+)
 from web.asgi import call, call_async
 
 from wassemble.errors import InvalidInputError
@@ -60,6 +66,7 @@ def test_a_body_is_refused_exactly_when_it_is_above_the_limit(app, sizes, is_ann
 
 
 @given(length=st.text(st.characters(codec="ascii"), max_size=30))
+@example(length="9" * 5000)
 def test_an_announced_length_is_not_trusted(app, length):
     answer = call(
         app,

@@ -33,6 +33,7 @@ __all__ = [
     "describe_request",
     "find_finished",
     "fingerprint_in",
+    "refuse_foreign",
 ]
 
 _FORMAT = "wassemble partitions 1"
@@ -68,6 +69,16 @@ def describe_request(
     }
 
 
+def refuse_foreign(out: Folder) -> None:
+    """Refuse a folder with files that no run has put there."""
+    if out.read(MANIFEST) is None and out.find():
+        fail(
+            f"{out}: must be an empty folder, or one that the same request began; it holds other"
+            " files.",
+            hint="choose another folder",
+        )
+
+
 class Manifest:
     """The manifest of a folder, held against a request.
 
@@ -75,7 +86,7 @@ class Manifest:
     ----------
     out : Folder
     request : dict
-        From `describe_request`; the folder must be empty or answer the same.
+        From `describe_request`; if the folder has a manifest, it must answer the same.
     """
 
     def __init__(self, out: Folder, request: dict[str, Any]) -> None:
@@ -85,12 +96,6 @@ class Manifest:
         text = out.read(MANIFEST)
         if text is None:
             self._finished: dict[str, Any] = {}
-            if out.find():
-                fail(
-                    f"{out}: must be an empty folder, or one that the same request began; it holds"
-                    " other files.",
-                    hint="choose another folder",
-                )
             self._write({})
             return
         found = _parse(text, out)

@@ -16,7 +16,7 @@ from wassemble.inputs.data_sets import DataSet, common_parts, open_data_set
 from wassemble.inputs.folders import open_folder
 from wassemble.labels import LabelSpace
 from wassemble.scale.cluster import run_on_cluster
-from wassemble.scale.manifest import LOCK, Manifest, add_counts, describe_request
+from wassemble.scale.manifest import LOCK, Manifest, add_counts, describe_request, refuse_foreign
 from wassemble.scale.partition import Job, Outcome, Partition, fuse_partition
 
 __all__ = ["PartitionError", "PartitionedFusion", "fuse_partitions"]
@@ -134,9 +134,10 @@ def fuse_partitions(
     partitions = {name: Partition(name, tuple(each.parts[name] for each in sets)) for name in names}
     request = describe_request(sets, names, plan, samples)
     readers = tuple(each.reader for each in sets)
+    refuse_foreign(folder)
     with folder.lock(LOCK):
-        folder.sweep()
         manifest = Manifest(folder, request)
+        folder.sweep()
         records = manifest.find_done({name: part.stamps for name, part in partitions.items()})
         n_kept = len(records)
         job = Job(plan, detected, samples, readers, folder, manifest.fingerprint)

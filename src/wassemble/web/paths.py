@@ -26,12 +26,14 @@ def inside(folder: Path, name: str) -> Path:
     root = folder.resolve()
     try:
         path = (root / name).resolve()
-        path.stat()
+        is_inside = path != root and path.is_relative_to(root)
+        if is_inside:
+            path.stat()
     except FileNotFoundError:  # yet to be written, or a 422 of who wanted to read it
         pass
     except (OSError, ValueError, RuntimeError):  # too long, a zero byte, links in a circle
         fail(f"a file must have a name that can exist; got {name[:100]!r}.")
-    if path == root or not path.is_relative_to(root):
+    if not is_inside:
         fail(f"a file must lie inside the served folder; got {name!r}.")
     return path
 
