@@ -198,10 +198,12 @@ def test_loopback_needs_no_token(tmp_path, host):
 
 
 def test_settings_that_make_no_sense_are_refused(tmp_path):
+    (tmp_path / "what?").mkdir()
     for options, words in (
         ({"folder": tmp_path / "nowhere"}, "folder that exists"),
         ({"token": "short"}, "at least 16 characters; got 5"),
         ({"max_labels": 0}, "max_labels"),
+        ({"folder": tmp_path / "what?"}, r"must have no \? in its path"),
         ({"max_seconds": -1}, "max_seconds"),
     ):
         with pytest.raises(InvalidInputError, match=words):

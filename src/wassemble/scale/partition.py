@@ -94,7 +94,8 @@ def in_words(error: BaseException) -> str:
 def _fuse(job: Job, partition: Partition) -> dict[str, Any]:
     record_file = f"{RECORDS}/{partition.name}.json"
     # Dask may do a task again whose worker died after it.
-    if (before := find_finished(job.out, record_file)) is not None:
+    before = find_finished(job.out, record_file)
+    if before is not None and before["inputs"] == partition.stamps:
         return before
     account = FusionAccount.of(job.plan, kind_is_detected=job.kind_is_detected)
     with ExitStack() as stack:

@@ -56,6 +56,8 @@ class Settings:
             fail(f"`folder` must be a folder that exists; got {str(folder)!r}.")
         object.__setattr__(self, "folder", folder.resolve())
         if not self.database:
+            if "?" in str(self.folder):  # would begin the options of the URL
+                fail(f"without `database`, `folder` must have no ? in its path; got {folder}.")
             object.__setattr__(self, "database", f"sqlite:///{self.folder / 'wassemble.db'}")
         for name in ("max_upload_bytes", "max_labels", "max_computing"):
             check_count(getattr(self, name), name)
