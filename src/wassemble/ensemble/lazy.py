@@ -107,8 +107,8 @@ def fuse_lazily(
     dask = load_extra("dask", "scale", purpose="fusing lazily")
     dd = load_extra("dask.dataframe", "scale", purpose="fusing lazily")
     # One node of the graph for all partitions: a worker gets the kernel once.
-    fuse_part = dask.delayed(_FusePart(plan, detected, samples), traverse=False)
-    parts = [fuse_part(part, source.like(plan)) for part in source.parts(dask)]
+    fuse = dask.delayed(_FusePart(plan, detected, samples, source.like(plan)), traverse=False)
+    parts = [dask.delayed(_fuse_part)(fuse, part) for part in source.parts(dask)]
     return dd.from_delayed(parts, meta=_meta(plan, source), verify_meta=False)
 
 
@@ -178,7 +178,7 @@ class _Folders:
         self.heads = [_read_first(each) for each in sets]
 
     def parts(self, dask: Any) -> list[Any]:
-        readers = [each.reader for each in self._sets]
+        readers = dask.delayed([each.reader for each in self._sets], traverse=False)
         return [
             dask.delayed(_read_files)(readers, [each.parts[name].file for each in self._sets])
             for name in common_parts(self._sets)
@@ -191,7 +191,8 @@ class _Folders:
 
 def _read_first(given: DataSet) -> Predictions:
     """A few rows, which are like all others."""
-    some = next(given.chunks(_N_FIRST))
+    with given.reader.open(given.typical.file) as file:
+        some = next(file.chunks(_N_FIRST))
     some.kind, some.kind_is_detected = given.kind, given.kind_is_detected
     return some
 
@@ -212,8 +213,9 @@ class _FusePart:
     plan: FusionPlan
     kind_is_detected: bool
     samples: Literal["all", "common"]
+    like: Any  # a frame of the kind to give
 
-    def __call__(self, predictions: list[Predictions], like: Any) -> Any:
+    def __call__(self, predictions: list[Predictions]) -> Any:
         for given in predictions:
             if self.kind_is_detected and given.n_samples and given.kind != self.plan.kind:
                 fail(
@@ -229,7 +231,11 @@ class _FusePart:
         consensus = Predictions(
             "consensus", members[0].samples, self.plan.target, chunk.scores, kind=self.plan.kind
         )
-        return frame_from_predictions(consensus, like)
+        return frame_from_predictions(consensus, self.like)
+
+
+def _fuse_part(fuse: _FusePart, predictions: list[Predictions]) -> Any:
+    return fuse(predictions)
 
 
 def _meta(plan: FusionPlan, source: _Frames | _Folders) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -17,6 +18,9 @@ from wassemble.inputs.predictions import Kind, Predictions
 from wassemble.labels import LabelSpace, enumerate_names
 
 __all__ = ["DataSet", "PartFile", "PartReader", "common_parts", "is_data_set", "open_data_set"]
+
+# Parts whose labels and kind are compared, so that no single strange one decides for all.
+_N_COMPARED = 5
 
 
 @dataclass(frozen=True)
@@ -70,10 +74,12 @@ class DataSet:
     ----------
     model : str
     labels : LabelSpace
-        Of the first part that can be read; every other must have the same.
+        That most of the first parts have; every other must have the same.
     kind : {"multiclass", "multilabel"}
-        Of the same part.
+        Of the same parts.
     kind_is_detected : bool
+    typical : PartFile
+        The first part with these labels and this kind.
     parts : dict of str to PartFile
         By their names without the end that says the format, sorted.
     """
@@ -95,19 +101,27 @@ class DataSet:
         self._look()
 
     def _look(self) -> None:
-        """Labels and kind, from the first part that can be read."""
+        """Labels and kind: what most of the first parts that can be read and have rows have."""
+        filled: dict[PartFile, tuple[LabelSpace, Kind, bool]] = {}
+        empty: dict[PartFile, tuple[LabelSpace, Kind, bool]] = {}
         first_error = None
         for part in self.parts.values():
             try:
                 with self.reader.open(part.file) as opened:
-                    self.labels = opened.labels
-                    self.kind = opened.kind
-                    self.kind_is_detected = opened.kind_is_detected
-                    return
+                    found = opened.labels, opened.kind, opened.kind_is_detected
+                    (filled if opened.n_samples else empty)[part] = found
             except (InvalidInputError, OSError) as error:
                 first_error = first_error or error
-        assert first_error is not None
-        raise first_error
+            n_most = max(Counter(filled.values()).values(), default=0)
+            if n_most > _N_COMPARED // 2 or len(filled) == _N_COMPARED:
+                break
+        seen = filled or empty
+        if not seen:
+            assert first_error is not None
+            raise first_error
+        most, _ = Counter(seen.values()).most_common(1)[0]  # the first of them in a tie
+        self.labels, self.kind, self.kind_is_detected = most
+        self.typical = next(part for part, found in seen.items() if found == most)
 
     def chunks(self, n_rows: int) -> Iterator[Predictions]:
         """Every sample, part after part, at most ``n_rows`` at a time."""

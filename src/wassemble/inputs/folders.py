@@ -7,6 +7,7 @@ not know where they are.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -61,7 +62,10 @@ def store_file(place: str | os.PathLike[str]) -> AbstractContextManager[Path]:
     if not is_remote(place):
         return nullcontext(_path(place))
     if os.fspath(place).endswith(".npy"):
-        fail(f"{place}: .npy has its names in other files.", hint=".npz and .parquet hold them")
+        fail(
+            f"{_without_password(os.fspath(place))}: .npy has its names in other files.",
+            hint=".npz and .parquet hold them",
+        )
     return RemoteFolder(os.fspath(place)).store()
 
 
@@ -69,28 +73,24 @@ class LocalFolder:
     """A folder of this machine, or of a file system that its workers share."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path.absolute()  # workers may have started elsewhere
+        self.name = path.absolute().name  # not that of what a link leads to
+        self.path = path.resolve()  # workers may have started elsewhere
 
     def __str__(self) -> str:
         return str(self.path)
-
-    @property
-    def name(self) -> str:
-        """The last part of the path."""
-        return self.path.name
 
     def find(self, under: str = "") -> dict[str, Found]:
         """Every file below ``under`` by its name there, sorted; not those that . or _ hides."""
         found = {}
         root = self.path / under
-        for folder, folders, files in os.walk(root):
+        for folder, folders, files in os.walk(root, onerror=_refuse_unreadable, followlinks=True):
             folders[:] = [name for name in folders if not _is_hidden(name)]
+            for name in folders:
+                _refuse_circle(Path(folder, name))
             for file in files:
                 if not _is_hidden(file):
                     path = Path(folder, file)
-                    status = path.stat()
-                    stamp = f"{status.st_size} {status.st_mtime_ns}"
-                    found[path.relative_to(root).as_posix()] = Found(status.st_size, stamp)
+                    found[path.relative_to(root).as_posix()] = _look_at(path)
         return dict(sorted(found.items()))
 
     def fetch(self, name: str) -> AbstractContextManager[Path]:
@@ -147,6 +147,11 @@ class LocalFolder:
                     f"{self}: one run at a time may write here; another one is at work.",
                     hint="wait for it, or choose another folder",
                 )
+            except OSError as error:
+                fail(
+                    f"{self}: must be on a file system that has locks; {error.strerror}.",
+                    hint="choose another folder, or mount it with locks",
+                )
             yield
 
 
@@ -159,16 +164,16 @@ class RemoteFolder:
     """
 
     def __init__(self, url: str) -> None:
-        fsspec = load_extra("fsspec.core", "scale", purpose=f"reaching {url}")
-        self.url = url.rstrip("/")
+        self._shown = _without_password(url.rstrip("/"))
+        fsspec = load_extra("fsspec.core", "scale", purpose=f"reaching {self}")
         try:
-            self._files, root = fsspec.url_to_fs(self.url)
+            self._files, root = fsspec.url_to_fs(url.rstrip("/"))
         except (ImportError, ValueError) as error:
-            fail(f"{url}: must be a place that fsspec can reach; {error}.")
+            fail(f"{self}: must be a place that fsspec can reach; {error}.")
         self._root = str(root).rstrip("/")
 
     def __str__(self) -> str:
-        return self.url
+        return self._shown
 
     @property
     def name(self) -> str:
@@ -246,6 +251,29 @@ Folder: TypeAlias = LocalFolder | RemoteFolder
 def _path(place: str | os.PathLike[str]) -> Path:
     text = os.fspath(place)
     return Path(text.partition("://")[2] or text)
+
+
+def _without_password(url: str) -> str:
+    return re.sub(r"://[^/]*@", "://", url)
+
+
+def _look_at(path: Path) -> Found:
+    try:
+        status = path.stat()
+    except FileNotFoundError:  # a link to nothing: an error when it is read, of this part alone
+        return Found(0, "missing")
+    return Found(status.st_size, f"{status.st_size} {status.st_mtime_ns}")
+
+
+def _refuse_unreadable(error: OSError) -> None:
+    """What is not there has no files; a folder that cannot be read may have some."""
+    if not isinstance(error, FileNotFoundError):
+        fail(f"{error.filename}: must be a folder that can be read; {error.strerror}.")
+
+
+def _refuse_circle(folder: Path) -> None:
+    if folder.is_symlink() and folder.parent.resolve().is_relative_to(folder.resolve()):
+        fail(f"{folder}: a link must not lead to a folder that it is in.")
 
 
 def _is_hidden(name: str) -> bool:

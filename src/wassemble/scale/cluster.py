@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -27,7 +27,9 @@ class ClusterError(WassembleError):
     """The cluster cannot be reached, or was lost on the way."""
 
 
-def run_on_cluster(scheduler: Any, job: Job, partitions: Sequence[Partition]) -> Iterator[Outcome]:
+def run_on_cluster(
+    scheduler: Any, job: Job, partitions: Sequence[Partition]
+) -> Generator[Outcome]:
     """Outcomes of the partitions in the order in which they end.
 
     Never more tasks than the workers' threads can take on soon: what is not under way costs
@@ -41,14 +43,19 @@ def run_on_cluster(scheduler: Any, job: Job, partitions: Sequence[Partition]) ->
         shared = _share(distributed, client, job, workers)
         waiting = deque(partitions)
         running: dict[Any, Partition] = {}
-        while waiting or running:
-            n_free = _PER_THREAD * workers.count_threads() - len(running)
-            for _ in range(min(n_free, len(waiting))):
-                partition = waiting.popleft()
-                future = client.submit(fuse_partition, shared, partition, pure=False)
-                running[future] = partition
-            for future in _ended(distributed, client, list(running)):
-                yield _outcome(future, running.pop(future))
+        try:
+            while waiting or running:
+                n_free = _PER_THREAD * workers.count_threads() - len(running)
+                for _ in range(min(n_free, len(waiting))):
+                    partition = waiting.popleft()
+                    future = client.submit(fuse_partition, shared, partition, pure=False)
+                    running[future] = partition
+                for future in _ended(distributed, client, list(running)):
+                    yield _outcome(future, running.pop(future))
+        finally:
+            # Whoever gave the client goes on with it, perhaps after an error.
+            if client.status == "running":
+                client.cancel([*running, shared])
 
 
 @contextmanager
@@ -92,7 +99,6 @@ def _share(distributed: Any, client: Any, job: Job, workers: _Workers) -> Any:
             f"a worker cannot take on the work ({in_words(shared.exception())}).\n"
             "hint: workers need the wassemble and the Python of this machine"
         )
-    client.replicate(shared)
     return shared
 
 

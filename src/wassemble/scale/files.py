@@ -166,7 +166,9 @@ class _Forward:
         self._places = places
         self._chunks = file.chunks(step)
         self._n_read = 0  # rows of the file handed out
-        self._rest: Predictions | None = None
+        self._rest = next(self._chunks)
+        # All chunks have one type, whether there are rows or not.
+        self._dtype = self._rest.scores.dtype if file.n_samples else np.float32
         self._file = file
 
     def read(self, names: np.ndarray, start: int) -> Predictions:
@@ -174,21 +176,16 @@ class _Forward:
         stop = start + len(names)
         n_rows = int(np.searchsorted(self._places, stop)) - self._n_read
         where = self._places[self._n_read : self._n_read + n_rows] - start
-        scores = None
+        scores = np.full((len(names), len(self._file.labels)), np.nan, dtype=self._dtype)
         filled = 0
         while filled < n_rows:
-            if self._rest is None or self._rest.n_samples == 0:
+            if self._rest.n_samples == 0:
                 self._rest = next(self._chunks)
             part = self._rest.take(slice(0, n_rows - filled))
             self._rest = self._rest.take(slice(part.n_samples, None))
-            if scores is None:
-                shape = (len(names), len(self._file.labels))
-                scores = np.full(shape, np.nan, dtype=part.scores.dtype)
             scores[where[filled : filled + part.n_samples]] = part.scores
             filled += part.n_samples
         self._n_read += n_rows
-        if scores is None:
-            scores = np.full((len(names), len(self._file.labels)), np.nan, dtype=np.float32)
         return Predictions(
             self._file.model,
             names,

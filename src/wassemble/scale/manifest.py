@@ -9,15 +9,20 @@ from __future__ import annotations
 
 import hashlib
 import json
+import secrets
+import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
 
 from wassemble import __version__
 from wassemble._checks import fail
+from wassemble._extras import load_extra
 from wassemble.ensemble import FusionAccount, FusionPlan
+from wassemble.errors import WassembleError
 from wassemble.inputs.data_sets import DataSet
 from wassemble.inputs.folders import Folder
 from wassemble.kernels import Kernel
@@ -27,12 +32,12 @@ __all__ = [
     "LOCK",
     "MANIFEST",
     "RECORDS",
+    "RUN",
     "Manifest",
     "add_counts",
     "counts_of",
     "describe_request",
     "find_finished",
-    "fingerprint_in",
     "refuse_foreign",
 ]
 
@@ -41,11 +46,14 @@ _FOLDER = "_wassemble"
 MANIFEST = f"{_FOLDER}/manifest.json"
 RECORDS = f"{_FOLDER}/partitions"
 LOCK = f"{_FOLDER}/lock"
+RUN = f"{_FOLDER}/run"
 
 # What a person can make something of when it differs; the rest are digests.
 _TOLD = ("version", "models", "kind", "samples", "options")
 # Counts of each model that partitions add up.
 _SUMS = ("n_answered", "n_partial", "unobserved_mass", "lost_mass")
+# What a record has.
+_RECORD = {"file", "n_bytes", "sha256", "inputs", "counts"}
 
 
 def describe_request(
@@ -54,6 +62,7 @@ def describe_request(
     """All that the consensus depends on, but for the versions of files, which records hold."""
     options = vars(plan.options) | {"mass": str(plan.mass), "rule": _name(plan.options.rule)}
     options.pop("n_threads")  # changes no bit
+    options = {k: v.item() if isinstance(v, np.generic) else v for k, v in options.items()}
     return {
         "version": __version__,
         "models": {each.model: str(each.reader.folder) for each in sets},
@@ -71,7 +80,7 @@ def describe_request(
 
 def refuse_foreign(out: Folder) -> None:
     """Refuse a folder with files that no run has put there."""
-    if out.read(MANIFEST) is None and out.find():
+    if out.find() and out.read(MANIFEST) is None:
         fail(
             f"{out}: must be an empty folder, or one that the same request began; it holds other"
             " files.",
@@ -86,15 +95,15 @@ class Manifest:
     ----------
     out : Folder
     request : dict
-        From `describe_request`; if the folder has a manifest, it must answer the same.
+        From `describe_request`; if the folder has a part, it must be one of the same request.
     """
 
     def __init__(self, out: Folder, request: dict[str, Any]) -> None:
         self._out = out
         self._request = json.loads(json.dumps(request))
-        self.fingerprint = _fingerprint(self._request)
-        text = out.read(MANIFEST)
-        if text is None:
+        text = out.read(MANIFEST) if out.find() else None
+        if text is None:  # a folder without parts is free, whatever was asked for before
+            out.remove(RECORDS)
             self._finished: dict[str, Any] = {}
             self._write({})
             return
@@ -118,55 +127,67 @@ class Manifest:
                 hint="choose another folder, or remove this one",
             )
 
-    def find_done(self, stamps: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-        """Records of the partitions that are finished; ``stamps`` are those of the inputs now."""
+    def start_run(self) -> str:
+        """A name for a run, in the folder until the run is over or another begins."""
+        run = secrets.token_hex(8)
+        self._store(RUN, run)
+        return run
+
+    def find_done(self, stamps: Mapping[str, Sequence[str]]) -> tuple[dict[str, Any], list[str]]:
+        """Records of the finished partitions, and the names of those whose inputs have changed.
+
+        ``stamps`` are those of the inputs now. Parts made from others are removed: a new record
+        must never meet an old file.
+        """
         files = self._out.find()
-        done = {
-            name: record
-            for name, record in self._finished.items()
-            if record["file"] in files and files[record["file"]].n_bytes == record["n_bytes"]
-        }
+        records = dict(self._finished)
         for name in self._out.find(RECORDS):
-            record = find_finished(self._out, f"{RECORDS}/{name}")
+            record = _read_record(self._out, f"{RECORDS}/{name}")
             if record is not None:
-                done[name.removesuffix(".json")] = record
-        for name, record in done.items():
-            if record["inputs"] != list(stamps[name]):
-                fail(
-                    f"{self._out}: an earlier run made {record['file']} from files that have"
-                    f" changed since: those of partition {name}.",
-                    hint="choose another folder, or remove this one",
-                )
-        return done
+                records[name.removesuffix(".json")] = record
+        done, changed = {}, []
+        for name, now in stamps.items():
+            record = records.get(name)
+            if record is None or record["file"] not in files:
+                continue
+            if record["inputs"] != list(now):
+                self._out.remove(record["file"])
+                changed.append(name)
+            elif record["n_bytes"] == files[record["file"]].n_bytes:
+                done[name] = record
+        return done, changed
 
     def finish(self, records: Mapping[str, Any]) -> None:
         """Move the records into the manifest: every partition is there."""
         self._write({name: records[name] for name in self._request["partitions"]})
         self._out.remove(RECORDS)
+        self._out.remove(RUN)
 
     def _write(self, partitions: dict[str, Any]) -> None:
         whole = {
             "format": _FORMAT,
-            "fingerprint": self.fingerprint,
             "request": self._request,
             "partitions": partitions,
         }
-        with self._out.store(MANIFEST) as path:
-            path.write_text(json.dumps(whole, indent=1) + "\n", encoding="utf-8")
+        self._store(MANIFEST, json.dumps(whole, indent=1) + "\n")
+
+    def _store(self, name: str, text: str) -> None:
+        try:
+            with self._out.store(name) as path:
+                path.write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise WassembleError(
+                f"{self._out}: {name} cannot be written; {error.strerror or error}. What is"
+                " finished is kept.\nhint: put it right; the same call does only what is missing"
+            ) from error
 
 
 def find_finished(out: Folder, record_file: str) -> dict[str, Any] | None:
     """A partition's record, if its file is there too and has the size that it says."""
-    text = out.read(record_file)
-    if text is None:
+    record = _read_record(out, record_file)
+    if record is None or out.n_bytes(record["file"]) != record["n_bytes"]:
         return None
-    record: dict[str, Any] = json.loads(text)
-    return record if out.n_bytes(record["file"]) == record["n_bytes"] else None
-
-
-def fingerprint_in(text: str | None) -> str | None:
-    """The fingerprint of the request that a manifest answers; None if there is no manifest."""
-    return None if text is None else json.loads(text).get("fingerprint")
+    return record
 
 
 def counts_of(account: FusionAccount) -> dict[str, Any]:
@@ -208,8 +229,14 @@ def _parse(text: str, out: Folder) -> dict[str, Any]:
     return found
 
 
-def _fingerprint(request: dict[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(request, sort_keys=True).encode()).hexdigest()
+def _read_record(out: Folder, record_file: str) -> dict[str, Any] | None:
+    """A partition's record; None if there is none, or only half of one."""
+    try:
+        record = json.loads(out.read(record_file) or "")
+    except ValueError:
+        return None
+    is_whole = isinstance(record, dict) and _RECORD <= record.keys()
+    return record if is_whole else None
 
 
 def _reading(given: DataSet) -> dict[str, Any]:
@@ -237,7 +264,19 @@ def _digest_arrays(arrays: Mapping[str, Any]) -> str:
 
 
 def _name(rule: Any) -> str:
-    return str(getattr(rule, "__qualname__", type(rule).__qualname__))
+    """Where a rule can be imported from; of any other, what it is made of."""
+    module, name = getattr(rule, "__module__", None), getattr(rule, "__qualname__", None)
+    try:
+        if module != "__main__" and attrgetter(name)(sys.modules[module]) is rule:
+            return f"{module}.{name}"
+    except (AttributeError, KeyError, TypeError):
+        pass
+    cloudpickle = load_extra("cloudpickle", "scale", purpose="a rule that cannot be imported")
+    try:
+        made_of = cloudpickle.dumps(rule)
+    except Exception as error:
+        fail(f"`rule` must be a function that can be imported, or be pickled; {error}.")
+    return hashlib.sha256(made_of).hexdigest()[:16]
 
 
 def _short(value: Any) -> str:

@@ -20,13 +20,7 @@ from wassemble.inputs.data_sets import PartFile, PartReader
 from wassemble.inputs.folders import Folder
 from wassemble.labels import enumerate_names
 from wassemble.scale.files import fuse_by_plan
-from wassemble.scale.manifest import (
-    MANIFEST,
-    RECORDS,
-    counts_of,
-    find_finished,
-    fingerprint_in,
-)
+from wassemble.scale.manifest import RECORDS, RUN, counts_of, find_finished
 
 __all__ = ["Job", "Outcome", "Partition", "fuse_partition"]
 
@@ -40,7 +34,7 @@ class Job:
     samples: Literal["all", "common"]
     readers: tuple[PartReader, ...]
     out: Folder
-    fingerprint: str
+    run: str
 
 
 @dataclass(frozen=True)
@@ -116,8 +110,8 @@ def _fuse(job: Job, partition: Partition) -> dict[str, Any]:
             "counts": counts_of(account),
         }
         # A task that outlives its run must not write into what has replaced it.
-        if fingerprint_in(job.out.read(MANIFEST)) != job.fingerprint:
-            fail(f"{job.out}: the folder must stay as the run began it; its manifest has changed.")
+        if job.out.read(RUN) != job.run:
+            fail(f"{job.out}: one run at a time may write here; another has begun since.")
         # The record goes first: a file that has its name has its record.
         with job.out.store(record_file) as path:
             path.write_text(json.dumps(record), encoding="utf-8")
@@ -135,12 +129,13 @@ def _check(job: Job, files: list[PredictionFile]) -> None:
                 both = ("besides", strange), ("without", missing)
                 got = " and ".join(f"{word} {enumerate_names(n)}" for word, n in both if n)
             fail(
-                f"{file.name}: every part must have the labels of the first one; got {got}.",
+                f"{file.name}: every part must have the labels that most of the first have; got"
+                f" {got}.",
                 hint="`labels` (--labels) says which labels to read, or which a long table has",
             )
         if job.kind_is_detected and file.n_samples and file.kind != job.plan.kind:
             fail(
-                f"{file.name}: the kind that the first part has,"
+                f"{file.name}: the kind that most of the first parts have,"
                 f" {job.plan.kind}, must hold for all; got {file.kind}.",
                 hint="`kind` (--kind) says which it is",
             )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -13,7 +14,7 @@ from wassemble.ensemble.tables import common_kind
 from wassemble.errors import WassembleError
 from wassemble.inputs import Kind
 from wassemble.inputs.data_sets import DataSet, common_parts, open_data_set
-from wassemble.inputs.folders import open_folder
+from wassemble.inputs.folders import Folder, open_folder
 from wassemble.labels import LabelSpace
 from wassemble.scale.cluster import run_on_cluster
 from wassemble.scale.manifest import LOCK, Manifest, add_counts, describe_request, refuse_foreign
@@ -41,11 +42,15 @@ class PartitionedFusion:
         How many there are.
     n_kept : int
         How many of them an earlier run had finished.
+    n_changed : int
+        How many of them it had finished from files that have changed since; they were made
+        again.
     """
 
     account: FusionAccount
     n_partitions: int
     n_kept: int
+    n_changed: int
 
 
 def fuse_partitions(
@@ -68,8 +73,9 @@ def fuse_partitions(
     Parts belong together by their names, samples within them by their ids. Each part of the
     consensus has the name of the first model's and appears whole. A run that was cut off,
     whatever was killed, is continued by the same call: parts that are there are kept, and the
-    folder is in the end what it would have been. A folder that another request made is
-    refused, and so is one that another run is writing to.
+    folder is in the end what it would have been; so are parts whose files have changed made
+    again. A folder with parts of another request is refused, and so is one that another run
+    is writing to.
 
     Parameters
     ----------
@@ -115,8 +121,8 @@ def fuse_partitions(
     if samples not in ("all", "common"):
         fail(f'`samples` must be "all" or "common"; got {samples!r}.')
     folder = open_folder(out)
-    if any(str(each.reader.folder) == str(folder) for each in sets):
-        fail(f"{folder}: the consensus must go to a folder of its own; got that of a model.")
+    for each in sets:
+        _refuse_nested(folder, each)
     names = common_parts(sets)
     found, detected = common_kind(sets, kind)
     plan = FusionPlan(
@@ -138,9 +144,10 @@ def fuse_partitions(
     with folder.lock(LOCK):
         manifest = Manifest(folder, request)
         folder.sweep()
-        records = manifest.find_done({name: part.stamps for name, part in partitions.items()})
+        job = Job(plan, detected, samples, readers, folder, manifest.start_run())
+        stamps = {name: part.stamps for name, part in partitions.items()}
+        records, changed = manifest.find_done(stamps)
         n_kept = len(records)
-        job = Job(plan, detected, samples, readers, folder, manifest.fingerprint)
         missing = [partitions[name] for name in names if name not in records]
         run = (
             _run_here(job, missing)
@@ -148,13 +155,14 @@ def fuse_partitions(
             else run_on_cluster(scheduler, job, missing)
         )
         errors = {}
-        for n_ended, outcome in enumerate(run, start=n_kept + 1):
-            if outcome.record is None:
-                errors[outcome.name] = outcome.error
-            else:
-                records[outcome.name] = outcome.record
-            if progress is not None:
-                progress(n_ended, len(names))
+        with closing(run):  # nothing may go on when the lock is gone
+            for n_ended, outcome in enumerate(run, start=n_kept + 1):
+                if outcome.record is None:
+                    errors[outcome.name] = outcome.error or ""
+                else:
+                    records[outcome.name] = outcome.record
+                if progress is not None:
+                    progress(n_ended, len(names))
         if errors:
             raise PartitionError(_tell(errors, len(records), str(folder)))
         manifest.finish(records)
@@ -162,7 +170,7 @@ def fuse_partitions(
     account = FusionAccount.of(plan, kind_is_detected=detected)
     for name in names:  # in their order: sums are the same whoever came first
         add_counts(account, records[name]["counts"])
-    return PartitionedFusion(account, len(names), n_kept)
+    return PartitionedFusion(account, len(names), n_kept, len(changed))
 
 
 def _open(
@@ -175,13 +183,28 @@ def _open(
     return list(models)
 
 
-def _run_here(job: Job, partitions: Iterable[Partition]) -> Iterator[Outcome]:
+def _refuse_nested(out: Folder, given: DataSet) -> None:
+    """Refuse to write where a model is read, or above or below."""
+    places = sorted([f"{out}/", f"{given.reader.folder}/"], key=len)
+    if places[1].startswith(places[0]):
+        fail(
+            f"{out}: the consensus must go to a folder of its own, neither above nor below that of"
+            f" a model; {given.model} is in {given.reader.folder}."
+        )
+
+
+def _run_here(job: Job, partitions: Iterable[Partition]) -> Generator[Outcome]:
     for partition in partitions:
         yield fuse_partition(job, partition)
 
 
-def _tell(errors: Mapping[str, str | None], n_finished: int, out: str) -> str:
-    told = [f"{name}: {error}" for name, error in sorted(errors.items())]
+def _tell(errors: Mapping[str, str], n_finished: int, out: str) -> str:
+    told, hints = [], {}
+    for name, error in sorted(errors.items()):
+        what, sign, hint = error.partition("\nhint: ")
+        told.append(f"{name}: {what}")
+        if sign:
+            hints[f"hint: {hint}"] = None  # what many have in common is said once
     if len(told) > _N_TOLD:
         told[_N_TOLD:] = [f"... and {len(told) - _N_TOLD:,} more"]
     return "\n".join(
@@ -189,6 +212,7 @@ def _tell(errors: Mapping[str, str | None], n_finished: int, out: str) -> str:
             f"{len(errors):,} of {len(errors) + n_finished:,} partitions could not be fused; the"
             f" others are in {out}.",
             *told,
+            *hints,
             "hint: the same call again does only what is missing",
         ]
     )

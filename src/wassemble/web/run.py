@@ -52,7 +52,10 @@ def _listen(settings: Settings) -> socket.socket:
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     host = settings.host.strip("[]")
     try:
-        return socket.create_server((host, settings.port), family=family, backlog=2048)
+        listener = socket.create_server((host, settings.port), family=family, backlog=2048)
+        # Else the second piece of an answer waits until the first is acknowledged: 40 ms.
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return listener
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
             fail(f"port {settings.port} is in use.", hint="--port 0 takes a free one")

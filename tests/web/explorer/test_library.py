@@ -7,6 +7,9 @@ import threading
 import zipfile
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.feather as feather
+import pyarrow.parquet as pq
 import pytest
 from web.explorer.small import histograms, scores
 
@@ -60,6 +63,17 @@ def test_labels_beside_an_array_stay_inside_the_folder(library, tmp_path):
         library.case(View(file=("a.npy",)))
 
 
+def test_labels_beside_an_array_behind_a_link_stay_inside_the_folder(library, tmp_path):
+    served = tmp_path / "served"
+    (tmp_path / "secret.txt").write_text("root\nuser\n")
+    (served / "deep").mkdir()
+    np.save(served / "deep" / "a.npy", np.array([[0.5, 0.5]]))
+    (served / "deep" / "a.labels.txt").symlink_to(tmp_path / "secret.txt")
+    (served / "b.npy").symlink_to(served / "deep" / "a.npy")
+    with pytest.raises(InvalidInputError, match="inside the served folder"):
+        library.case(View(file=("b.npy",)))
+
+
 @pytest.mark.parametrize(
     ("view", "words"),
     [
@@ -106,6 +120,67 @@ def test_a_packed_file_may_not_unpack_to_too_much(library, tmp_path):
     for name in ("big.csv.gz", "big.npz"):
         with pytest.raises(InvalidInputError, match=f"{name}: unpacked"):
             library.case(View(file=(name,)))
+
+
+def _dictionary(text, n_rows):
+    places = pa.array(np.zeros(n_rows, dtype=np.int32))
+    return pa.DictionaryArray.from_arrays(places, pa.array([text]))
+
+
+@pytest.mark.parametrize("end", ["parquet", "feather", "arrow"])
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"sample": _dictionary("x" * 10_000, 100), "cat": np.ones(100)},
+        {"sample": ["x"] * 6_000, "label": _dictionary("cat", 6_000), "score": np.ones(6_000)},
+        {"sample": np.arange(60_000), "cat": np.ones(60_000)},
+    ],
+    ids=["long text", "many texts", "many rows"],
+)
+def test_a_table_of_little_that_repeats_is_refused_before_it_is_read(
+    library, tmp_path, monkeypatch, end, columns
+):
+    path, table = tmp_path / "served" / f"big.{end}", pa.table(columns)
+    if end == "parquet":
+        pq.write_table(table, path, compression="zstd")
+    elif end == "feather":
+        feather.write_feather(table, path, compression="zstd")
+    else:
+        with pa.ipc.new_stream(path, table.schema) as file:
+            file.write_table(table)
+    monkeypatch.setattr("wassemble.web.explorer.library.open_predictions", pytest.fail)
+    with pytest.raises(InvalidInputError, match=f"big.{end}: unpacked, .* at most 800,000 bytes"):
+        library.case(View(file=(path.name,)))
+    monkeypatch.undo()
+    with pytest.raises(InvalidInputError, match=f"big.{end}: unpacked"):
+        library.case(View(file=("0.csv",), kernel="costs", kernel_file=path.name))
+
+
+@pytest.mark.parametrize("end", ["parquet", "feather"])
+def test_tables_within_the_limits_are_opened(library, tmp_path, end):
+    table = pa.table({"sample": _dictionary("x", 1), "cat": [0.4], "dog": [0.6]})
+    write = pq.write_table if end == "parquet" else feather.write_feather
+    write(table, tmp_path / "served" / f"small.{end}")
+    assert library.case(View(file=(f"small.{end}",))).table.samples == ["x"]
+
+
+@pytest.mark.parametrize("end", ["parquet", "arrow", "csv.gz", "npz"])
+def test_a_file_that_is_not_whole_is_named(library, tmp_path, end):
+    (tmp_path / "served" / f"broken.{end}").write_bytes(b"ARROW1 and no more")
+    with pytest.raises(InvalidInputError, match=rf"broken\.{end}: must be a whole file"):
+        library.case(View(file=(f"broken.{end}",)))
+
+
+@pytest.mark.parametrize(
+    ("lines", "what"), [("sample,{}\nx,1\n", "label"), ("sample,cat\n{},1\n", "sample")]
+)
+def test_names_that_no_link_can_hold_are_refused(library, tmp_path, lines, what):
+    path = tmp_path / "served" / "long.csv"
+    path.write_text(lines.format("y" * 1000))
+    assert library.case(View(file=("long.csv",)))
+    path.write_text(lines.format("y" * 1001))
+    with pytest.raises(InvalidInputError, match=f"a {what} must have at most 1,000 letters"):
+        library.case(View(file=("long.csv",)))
 
 
 def test_kinds_that_do_not_fit_are_named(library, tmp_path):

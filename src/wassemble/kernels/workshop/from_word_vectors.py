@@ -120,22 +120,22 @@ class _Found:
 
 
 def _look_up(space: LabelSpace, embeddings: Embeddings) -> _Found:
-    places, vectors = [], []
-    ways: dict[str, list[str]] = {way: [] for way in _WAYS}
-    for place, label in enumerate(space):
-        rows, way = _find_rows(label, embeddings)
-        vector = embeddings.vectors[rows].mean(axis=0) if rows else None
-        # A vector of zeros has no direction: it says as little as none.
-        if vector is None or not vector.any():
-            way = "without a word vector"
-        else:
-            places.append(place)
-            vectors.append(vector)
-        if way:
-            ways[way].append(label)
-    notes = tuple(count_names(labels, way) for way, labels in ways.items() if labels)
-    table = np.array(vectors, dtype=np.float32).reshape(len(places), embeddings.n_dimensions)
-    return _Found(np.array(places, dtype=np.int64), table, notes)
+    rows, ways = zip(*(_find_rows(label, embeddings) for label in space), strict=True)
+    first = np.array([each[0] if each else 0 for each in rows])
+    vectors = embeddings.vectors[first].astype(np.float32)
+    for place, each in enumerate(rows):
+        if len(each) > 1:
+            vectors[place] = embeddings.vectors[each].mean(axis=0)
+    # A vector of zeros has no direction: it says as little as none.
+    known = np.array([bool(each) for each in rows]) & vectors.any(axis=1)
+    by_way: dict[str, list[str]] = {way: [] for way in _WAYS}
+    for label, way, is_known in zip(space, ways, known.tolist(), strict=True):
+        if not is_known:
+            by_way[_WAYS[-1]].append(label)
+        elif way:
+            by_way[way].append(label)
+    notes = tuple(count_names(labels, way) for way, labels in by_way.items() if labels)
+    return _Found(np.flatnonzero(known), vectors[known], notes)
 
 
 _WAYS = (

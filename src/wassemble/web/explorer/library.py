@@ -5,9 +5,7 @@ Everything opened is kept in memory while there is room; a file that changes is 
 
 from __future__ import annotations
 
-import gzip
-import zipfile
-import zlib
+from collections.abc import Iterable
 from pathlib import Path
 
 from wassemble._checks import fail
@@ -21,6 +19,7 @@ from wassemble.web.explorer.examples import find_example, list_examples
 from wassemble.web.explorer.kept import Kept
 from wassemble.web.explorer.ranking import Ranking, rank_samples
 from wassemble.web.explorer.similarity import Similarity, read_similarity
+from wassemble.web.explorer.unpacked import check_unpacked
 from wassemble.web.explorer.uploads import KERNEL_ENDS, PREFIX, Uploads
 from wassemble.web.explorer.view import View
 from wassemble.web.limits import check_label_count
@@ -34,7 +33,7 @@ _MAX_SCORES = 50_000_000
 _MAX_KEPT_BYTES = 1_000_000_000
 # A packed file may hold this many times the bytes that may be sent.
 _MAX_UNPACKED = 8
-_PIECE = 1 << 20
+_MAX_LETTERS = 1000
 
 
 class Library:
@@ -102,6 +101,7 @@ class Library:
     def _make_case(self, table: Table, similarity: Similarity) -> Case:
         case = Case(table, similarity)
         check_label_count(len(case.target), self._settings)
+        _check_lengths("label", case.target)
         return case
 
     def _example(self, view: View) -> Case:
@@ -148,13 +148,13 @@ class Library:
         if not file.n_samples:
             fail("there must be at least one sample; got none.")
         _check_scores(file.n_samples, len(file.labels), n_before)
+        _check_lengths("label", file.labels)
+        _check_lengths("sample", map(str, file.samples.tolist()))
         return file.n_samples * len(file.labels)
 
     def _check_unpacked(self, path: Path) -> None:
         """Refuse a packed file that would fill the memory."""
-        limit = _MAX_UNPACKED * self._settings.max_upload_bytes
-        if _unpacked_size(path, limit) > limit:
-            fail(f"unpacked, a file must have at most {limit:,} bytes; got more.")
+        check_unpacked(path, _MAX_UNPACKED * self._settings.max_upload_bytes)
 
     def _path(self, reference: str) -> tuple[Path, str]:
         """Where a file is, and what it is called."""
@@ -165,8 +165,9 @@ class Library:
         if not path.is_file():
             fail(f"{reference}: there must be such a file in the served folder; there is none.")
         if path.suffix.lower() == ".npy":  # what is read beside it must be inside as well
+            beside = path.relative_to(self._settings.folder)
             for end in (".labels.txt", ".samples.txt"):
-                inside(self._settings.folder, str(Path(reference).with_suffix(end)))
+                inside(self._settings.folder, str(beside.with_suffix(end)))
         return path, reference
 
 
@@ -177,6 +178,13 @@ def _check_scores(n_samples: int, n_labels: int, n_before: int = 0) -> None:
             f" x {n_labels:,} labels" + (f" after {n_before:,} scores." if n_before else "."),
             hint="open a part of the samples",
         )
+
+
+def _check_lengths(what: str, names: Iterable[str]) -> None:
+    """Refuse names that fit into no link, and whose spelling takes seconds to compare."""
+    longest = max(map(len, names))
+    if longest > _MAX_LETTERS:
+        fail(f"a {what} must have at most {_MAX_LETTERS:,} letters; got {longest:,}.")
 
 
 class _Named:
@@ -217,20 +225,3 @@ def _stem(name: str) -> str:
 def _stamp(path: Path) -> str:
     about = path.stat()
     return f"{path} {about.st_mtime_ns} {about.st_size}"
-
-
-def _unpacked_size(path: Path, limit: int) -> int:
-    """Bytes of a packed file once unpacked, of a .gz no more than pass the limit; else 0."""
-    try:
-        if path.suffix.lower() == ".npz":
-            with zipfile.ZipFile(path) as archive:
-                return sum(member.file_size for member in archive.infolist())
-        if path.suffix.lower() == ".gz":
-            total = 0
-            with gzip.open(path) as file:
-                while total <= limit and (piece := file.read(_PIECE)):
-                    total += len(piece)
-            return total
-    except (OSError, EOFError, zlib.error, zipfile.BadZipFile):
-        return 0  # reading it will say what is wrong
-    return 0

@@ -32,8 +32,8 @@ def measure_agreement(
 ) -> Agreement:
     """Agreement of answers, given as (rater, item's place, answer).
 
-    A unit of the scores is a caption of an item, one of the best choices an item. A best
-    choice is named by the first system that said the caption.
+    A unit of the scores is a caption of an item, one of the best choices an item with
+    captions that differ. A best choice is named by the first system that said the caption.
     """
     systems = system_names(items)
     scores: defaultdict[tuple[int, int], list[int]] = defaultdict(lambda: [0] * len(SCORES))
@@ -42,9 +42,10 @@ def measure_agreement(
         for choice, score in enumerate(answer.scores[scale]):
             if score is not None:
                 scores[place, choice][score - 1] += 1
-        chosen = answer.best[scale]
-        first = next(i for i, s in enumerate(systems) if items[place].choice_of(s) == chosen)
-        best[place][first] += 1
+        if len(items[place].choices) > 1:  # else nobody was asked
+            chosen = answer.best[scale]
+            first = next(i for i, s in enumerate(systems) if items[place].choice_of(s) == chosen)
+            best[place][first] += 1
     return Agreement(
         alpha(list(scores.values()), level="ordinal"), alpha(list(best.values()), level="nominal")
     )

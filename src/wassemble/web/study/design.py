@@ -7,7 +7,7 @@ from typing import Any
 
 from wassemble._checks import check_count
 from wassemble.errors import fail
-from wassemble.web.study.items import SCALES, Item
+from wassemble.web.study.items import SCALES, Item, is_readable
 
 __all__ = ["CONSENT", "Design"]
 
@@ -50,8 +50,10 @@ class Design:
 
     def __post_init__(self) -> None:
         for name, text, longest in (("title", self.title, 200), ("consent", self.consent, 20_000)):
-            if not text.strip() or len(text) > longest or "\0" in text:
+            if not text.strip() or len(text) > longest:
                 fail(f"`{name}` must be a text of 1 to {longest} letters; got {len(text)} letters.")
+            if not is_readable(text):
+                fail(f"`{name}` must be readable text; got {ascii(text)[:60]}.")
         if not self.scales or tuple(s for s in SCALES if s in self.scales) != self.scales:
             fail(f"`scales` must be some of {', '.join(SCALES)}; got {self.scales}.")
         if self.items_per_rater is not None:

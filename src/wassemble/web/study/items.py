@@ -20,7 +20,16 @@ from typing import Any
 
 from wassemble.errors import fail
 
-__all__ = ["SCALES", "Check", "Item", "picture_type", "read_item", "read_items", "system_names"]
+__all__ = [
+    "SCALES",
+    "Check",
+    "Item",
+    "is_readable",
+    "picture_type",
+    "read_item",
+    "read_items",
+    "system_names",
+]
 
 SCALES = ("correctness", "detail")
 SCORES = (1, 2, 3, 4, 5)
@@ -223,9 +232,20 @@ def _text(value: Any, key: str, where: str) -> str:
         fail(f"{where}: `{key}` must be a text that is not empty; got {_short(value)}.")
     if len(value) > _MAX_LETTERS:
         fail(f"{where}: `{key}` must have at most {_MAX_LETTERS} letters; got {len(value)}.")
-    if "\0" in value or any("\ud800" <= letter <= "\udfff" for letter in value):
+    if not is_readable(value):
         fail(f"{where}: `{key}` must be readable text; got {_short(value)}.")
     return value.strip()
+
+
+def is_readable(text: str) -> bool:
+    """Whether every page and database can hold a text: no zero bytes, no half characters.
+
+    Examples
+    --------
+    >>> is_readable("ü"), is_readable("\\ud800")
+    (True, False)
+    """
+    return "\0" not in text and not any("\ud800" <= letter <= "\udfff" for letter in text)
 
 
 def _short(value: Any) -> str:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import PurePath
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, File, Form, HTTPException, Request, UploadFile
+from fastapi import APIRouter, Depends, File, Form, HTTPException, Request, UploadFile
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from wassemble.errors import InvalidInputError, fail
 from wassemble.inputs.datasets import data_folder
+from wassemble.web.limits import compute_slot
 from wassemble.web.pages import render
 from wassemble.web.study.access import FoundStudy, OpenStore, RowId
 from wassemble.web.study.design import CONSENT, Design
@@ -32,6 +33,7 @@ _DEFAULTS = {
     "seed": 0,
 }
 _POST: Any = {"response_class": RedirectResponse, "status_code": 303}
+_Turn = Depends(compute_slot, scope="function")
 
 router = APIRouter(prefix="/studies", tags=["studies"])
 
@@ -42,7 +44,7 @@ def list_studies(request: Request, store: OpenStore) -> HTMLResponse:
     return _render_studies(request, store, _DEFAULTS)
 
 
-@router.post("", **_POST)
+@router.post("", dependencies=[_Turn], **_POST)
 def create(
     request: Request,
     store: OpenStore,
@@ -100,7 +102,7 @@ def show(request: Request, found: FoundStudy, store: OpenStore) -> HTMLResponse:
     )
 
 
-@router.post("/{study}/raters", **_POST)
+@router.post("/{study}/raters", dependencies=[_Turn], **_POST)
 def add_raters(found: FoundStudy, store: OpenStore, n_raters: _NRaters) -> Response:
     """Make links for more raters."""
     store.add_raters(found.id, n_raters)

@@ -34,7 +34,7 @@ def show_results(
     request: Request, found: FoundStudy, store: OpenStore, raters: _Raters = "all"
 ) -> HTMLResponse:
     """Mean opinion scores, best choices, agreement and attention checks."""
-    snapshot = store.take_snapshot(found.id)
+    snapshot = store.take_snapshot(found.id, only_answered=True)
     results = compute_results(snapshot, only_attentive=raters == "attentive")
     return render(
         request,
@@ -51,7 +51,7 @@ def show_results(
 @router.get("/results.json")
 def get_results(found: FoundStudy, store: OpenStore, raters: _Raters = "all") -> JSONResponse:
     """The same figures, and the two charts as Plotly takes them."""
-    snapshot = store.take_snapshot(found.id)
+    snapshot = store.take_snapshot(found.id, only_answered=True)
     results = compute_results(snapshot, only_attentive=raters == "attentive")
     return JSONResponse({"results": asdict(results), "charts": draw_charts(results)})
 
@@ -63,7 +63,7 @@ def _file(media_type: str) -> Any:
 @router.get("/answers.csv", **_file("text/csv"))
 def export_csv(found: FoundStudy, store: OpenStore) -> Response:
     """Answers as a table: one row for each rater, item and system."""
-    text = to_csv(store.take_snapshot(found.id))
+    text = to_csv(store.take_snapshot(found.id, only_answered=True))
     return _download(text, f"study-{found.id}.csv", "text/csv")
 
 

@@ -25,6 +25,7 @@ from wassemble.web.study.snapshot import Given, Participant, Snapshot
 __all__ = ["MAX_RATERS", "Store"]
 
 MAX_RATERS = 10_000
+_MAX_SHOWN = 500_000
 
 
 class Store:
@@ -41,31 +42,37 @@ class Store:
     def create_study(self, design: Design, items: list[Item], n_raters: int) -> int:
         """The number of a new study, with links for so many raters."""
         design.check_items(items)
+        # Made before the database is locked: raters' answers wait for who has the lock.
+        raters = _make_raters(design, items, 0, n_raters)
+        records = [{"place": place, "record": item.record()} for place, item in enumerate(items)]
         with self._writer.begin() as connection:
             row = {"design": design.record(), "created_at": _now()}
             study: int = connection.execute(
                 tables.studies.insert().values(row).returning(tables.studies.c.id)
             ).scalar_one()
-            records = [
-                {"study": study, "place": place, "record": item.record()}
-                for place, item in enumerate(items)
-            ]
-            connection.execute(tables.items.insert(), records)
-            _add_raters(connection, study, design, items, 0, n_raters)
+            for table, rows in ((tables.items, records), (tables.raters, raters)):
+                connection.execute(table.insert(), [each | {"study": study} for each in rows])
         return study
 
     def add_raters(self, study: int, n_raters: int) -> None:
         """Links for so many raters more."""
-        with self._writer.begin() as connection:
-            # PostgreSQL: the study's row is the lock under which numbers are given.
+        with self._engine.begin() as connection:
             query = sa.select(tables.studies.c.design).where(tables.studies.c.id == study)
-            record = connection.scalar(query.with_for_update()) or _fail_deleted()
-            first = connection.scalar(
-                sa.select(sa.func.count()).where(tables.raters.c.study == study)
-            )
-            items = _read_items(connection, study)
-            design = Design.from_record(record)
-            _add_raters(connection, study, design, items, first or 0, n_raters)
+            design = Design.from_record(connection.scalar(query) or _fail_deleted())
+            items, first = _read_items(connection, study), _count_raters(connection, study)
+        while True:
+            raters = _make_raters(design, items, first, n_raters)
+            with self._writer.begin() as connection:
+                # PostgreSQL: the study's row is the lock under which numbers are given.
+                lock = sa.select(tables.studies.c.id).where(tables.studies.c.id == study)
+                if connection.scalar(lock.with_for_update()) is None:
+                    _fail_deleted()
+                count = _count_raters(connection, study)
+                if count == first:
+                    rows = [each | {"study": study} for each in raters]
+                    connection.execute(tables.raters.insert(), rows)
+                    return
+            first = count  # others were faster
 
     def list_studies(self) -> list[Study]:
         """All studies, the newest first."""
@@ -96,7 +103,15 @@ class Store:
         )
         columns = tables.raters.c
         query = (
-            sa.select(tables.raters, sa.func.coalesce(done.c.n_done, 0).label("n_done"))
+            sa.select(
+                columns.id,
+                columns.number,
+                columns.secret,
+                columns.consented_at,
+                columns.is_closed,
+                sa.func.coalesce(done.c.n_done, 0).label("n_done"),
+                sa.func.json_array_length(columns.shown).label("n_shown"),
+            )
             .outerjoin(done, done.c.rater == columns.id)
             .where(columns.study == study)
             .order_by(columns.number)
@@ -109,7 +124,7 @@ class Store:
                 row.consented_at is not None,
                 row.is_closed,
                 row.n_done,
-                len(row.shown),
+                row.n_shown,
             )
             for row in self._read(query)
         ]
@@ -190,9 +205,12 @@ class Store:
         except sa.exc.IntegrityError:  # the rater went with the study
             _fail_deleted()
 
-    def take_snapshot(self, study: int) -> Snapshot:
-        """All of a study at this moment."""
+    def take_snapshot(self, study: int, *, only_answered: bool = False) -> Snapshot:
+        """All of a study at this moment, or without raters who gave no answer."""
         raters = tables.raters.c
+        which = raters.study == study
+        if only_answered:
+            which &= sa.exists().where(tables.answers.c.rater == raters.id)
         with self._engine.begin() as connection:
             if self._engine.dialect.name == "postgresql":  # all queries see the same moment
                 connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
@@ -200,7 +218,7 @@ class Store:
             head = connection.execute(query).one_or_none() or _fail_deleted()
             items = _read_items(connection, study)
             people = connection.execute(
-                sa.select(tables.raters).where(raters.study == study).order_by(raters.number)
+                sa.select(tables.raters).where(which).order_by(raters.number)
             ).all()
             said = connection.execute(
                 sa.select(tables.answers)
@@ -255,26 +273,32 @@ class Store:
             return connection.execute(statement).rowcount
 
 
-def _add_raters(
-    connection: sa.Connection,
-    study: int,
-    design: Design,
-    items: list[Item],
-    first: int,
-    n_raters: int,
-) -> None:
+def _make_raters(
+    design: Design, items: list[Item], first: int, n_raters: int
+) -> list[dict[str, Any]]:
+    """Rows of raters from number ``first``, counted from 0, on."""
     if n_raters < 1 or first + n_raters > MAX_RATERS:
         fail(f"`n_raters` must be from 1 to {MAX_RATERS - first}; got {n_raters}.")
-    rows = [
+    n_shown = len(assign(items, design, first))
+    if (first + n_raters) * n_shown > _MAX_SHOWN:
+        fail(
+            f"a study must show at most {_MAX_SHOWN:,} items to all raters together; got"
+            f" {first + n_raters:,} raters with {n_shown:,} items each.",
+            hint="give each rater fewer items",
+        )
+    return [
         {
-            "study": study,
             "number": number + 1,
             "secret": secrets.token_urlsafe(24),
             "shown": [[each.item, list(each.order)] for each in assign(items, design, number)],
         }
         for number in range(first, first + n_raters)
     ]
-    connection.execute(tables.raters.insert(), rows)
+
+
+def _count_raters(connection: sa.Connection, study: int) -> int:
+    query = sa.select(sa.func.count()).where(tables.raters.c.study == study)
+    return connection.scalar(query) or 0
 
 
 def _read_items(connection: sa.Connection, study: int) -> list[Item]:

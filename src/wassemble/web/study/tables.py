@@ -99,6 +99,7 @@ def open_engine(url: str) -> sa.Engine:
 
 
 def _make_engine(url: str) -> sa.Engine:
+    # Parameters, which may be secrets of links, are hidden: errors go into the log.
     try:
         parsed = sa.make_url(url)
         if parsed.drivername == "postgresql":
@@ -106,7 +107,7 @@ def _make_engine(url: str) -> sa.Engine:
         if parsed.get_backend_name() not in ("sqlite", "postgresql"):
             fail(f"`database` must be a sqlite or postgresql URL; got {parsed!r}.")
         if parsed.get_backend_name() == "postgresql":
-            return sa.create_engine(parsed, pool_pre_ping=True)
+            return sa.create_engine(parsed, pool_pre_ping=True, hide_parameters=True)
         if not parsed.database or parsed.database == ":memory:":
             fail(f"`database` must name a file, as sqlite:///study.db; got {url!r}.")
         path = Path(parsed.database)
@@ -114,7 +115,9 @@ def _make_engine(url: str) -> sa.Engine:
             os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
         except OSError as error:
             fail(f"`database` must be a file that can be written; got {path}: {error.strerror}.")
-        engine = sa.create_engine(parsed, connect_args={"timeout": _WAIT_SECONDS})
+        engine = sa.create_engine(
+            parsed, hide_parameters=True, connect_args={"timeout": _WAIT_SECONDS}
+        )
     except sa.exc.ArgumentError:
         fail("`database` must be a URL, as sqlite:///study.db or postgresql://user@host/name.")
     except ModuleNotFoundError as error:
