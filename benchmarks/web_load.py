@@ -14,34 +14,42 @@ import sys
 import time
 from typing import Any
 
-import httpx
+import aiohttp
 
-_TIMEOUT = 30.0
+_TIMEOUT = aiohttp.ClientTimeout(total=30)
 
 
 async def run(plan: dict[str, Any]) -> list[dict[str, Any]]:
     """Send everything; for each request its status (0: no answer) and its milliseconds."""
-    client = httpx.AsyncClient(
-        base_url=plan["url"],
+    client = aiohttp.ClientSession(
+        plan["url"],
         headers=plan["headers"],
+        # As they are: a jar would keep none for an address without a name.
+        cookie_jar=aiohttp.CookieJar(unsafe=True),
         cookies=plan["cookies"],
         timeout=_TIMEOUT,
-        limits=httpx.Limits(max_connections=None, max_keepalive_connections=200),
+        connector=aiohttp.TCPConnector(limit=0),
     )
     async with client:
         start = time.perf_counter() + 0.5
         return await asyncio.gather(*[_send(client, start, each) for each in plan["requests"]])
 
 
-async def _send(client: httpx.AsyncClient, start: float, asked: dict[str, Any]) -> dict[str, Any]:
+async def _send(
+    client: aiohttp.ClientSession, start: float, asked: dict[str, Any]
+) -> dict[str, Any]:
     planned = start + asked["at"]
     await asyncio.sleep(planned - time.perf_counter())
     late = time.perf_counter() - planned
     method = "POST" if "form" in asked else "GET"
     try:
-        answer = await client.request(method, asked["path"], data=asked.get("form"))
-        status = answer.status_code
-    except httpx.HTTPError:
+        request = client.request(
+            method, asked["path"], data=asked.get("form"), allow_redirects=False
+        )
+        async with request as answer:
+            await answer.read()
+            status = answer.status
+    except (aiohttp.ClientError, TimeoutError):
         status = 0
     taken = time.perf_counter() - planned
     return {"status": status, "milliseconds": 1e3 * taken, "late": 1e3 * late}

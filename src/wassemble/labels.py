@@ -16,7 +16,7 @@ import numpy as np
 
 from wassemble._checks import fail
 
-__all__ = ["LabelSpace", "Matching", "enumerate_names", "fold_name"]
+__all__ = ["LabelSpace", "Matching", "check_readable", "enumerate_names", "fold_name"]
 
 
 class LabelSpace(Sequence[str]):
@@ -43,6 +43,7 @@ class LabelSpace(Sequence[str]):
         for place, name in enumerate(self.names):
             if not isinstance(name, str) or not name:
                 fail(f"a label name must be a text that is not empty; got {name!r} at {place}.")
+        check_readable(self.names, "a label name")
         self._positions = {name: place for place, name in enumerate(self.names)}
         if len(self._positions) < len(self.names):
             seen: set[str] = set()
@@ -190,6 +191,17 @@ def fold_name(name: str) -> str:
     text = unicodedata.normalize("NFKC", name).casefold()
     # A name of nothing but hyphens stays what it is.
     return " ".join(text.replace("_", " ").replace("-", " ").split()) or text
+
+
+def check_readable(names: Sequence[str], what: str) -> None:
+    """Refuse half characters, as JSON may escape them: no file and no page can hold them."""
+    try:
+        "".join(names).encode()
+    except UnicodeEncodeError:
+        if len(names) == 1:
+            fail(f"{what} must be readable text; got {names[0]!r}.")
+        for name in names:
+            check_readable([name], what)
 
 
 def enumerate_names(names: Iterable[str], *, at_most: int = 6) -> str:

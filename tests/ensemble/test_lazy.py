@@ -9,6 +9,7 @@ from wassemble import InvalidInputError, Predictions
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
 pd = pytest.importorskip("pandas")
+cloudpickle = pytest.importorskip("cloudpickle")
 
 KERNEL = np.random.default_rng(1).uniform(0.1, 1, (5, 4))
 LABELS = {"a": ["cat", "dog"], "b": ["dog", "cat", "lynx"]}
@@ -136,6 +137,29 @@ def test_folders_give_a_frame_of_their_parts(models, tmp_path):
     computed = found.compute().reset_index(drop=True)
     pd.testing.assert_frame_equal(computed, expected, rtol=1e-9)
     pd.testing.assert_series_equal(found.dtypes, computed.dtypes)
+
+
+def test_folders_may_begin_with_a_bad_part(models, tmp_path):
+    folders = write(tmp_path, models)
+    (tmp_path / "a" / "0.parquet").write_bytes(b"nothing")
+    assert ws.fuse(folders).partitions[1].compute()["sample"].tolist() == ["s4", "s5", "s6", "s7"]
+
+
+@pytest.mark.parametrize("from_folders", [False, True])
+def test_tasks_of_partitions_are_small(rng, tmp_path, from_folders):
+    labels = [f"label {i}" for i in range(400)]
+    scores = rng.dirichlet(np.ones(400), 6)
+    models = {name: Predictions(name, [f"s{i}" for i in range(6)], labels, scores) for name in "ab"}
+    kernel = rng.uniform(0.1, 1, (400, 400))
+    if from_folders:
+        given = write(tmp_path, models, 6)
+    else:
+        given = {m: dd.from_pandas(to_pandas(each), npartitions=6) for m, each in models.items()}
+    graph = dict(ws.fuse_lazily(given, kernel=kernel).optimize().dask)
+    sizes = sorted(len(cloudpickle.dumps(task)) for task in graph.values())
+    assert sizes[-1] > 1_000_000  # the kernel, once
+    assert sum(size > 50_000 for size in sizes) <= 2  # and the labels
+    assert len(sizes) > 12
 
 
 def test_paths_of_files_are_read(models, tmp_path):

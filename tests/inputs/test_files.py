@@ -979,8 +979,29 @@ def test_names_that_a_format_cannot_keep_are_refused(tmp_path):
             written("x.npy", sample=odd)
     with pytest.raises(InvalidInputError, match=r"x.npz: a label .* must not end in a zero byte"):
         written("x.npz", label="a\0")
-    for suffix in SUFFIXES:
-        if suffix != ".npz":
-            with pytest.raises(InvalidInputError, match="surrogates not allowed"):
-                written(f"x{suffix}", label="\ud800")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "what"),
+    [
+        (r'{"sample": "a", "scores": {"\ud800": 1}}', "label name"),
+        (r'{"sample": "\ud800", "scores": {"cat": 1}}', "sample id"),
+        (r'{"sample": "a", "label": "\ud800", "score": 1}', "label name"),
+    ],
+)
+def test_half_characters_in_names_are_refused(tmp_path, line, what):
+    path = tmp_path / "x.jsonl"
+    path.write_text(line)
+    with pytest.raises(InvalidInputError, match=rf"x\.jsonl: a {what} must be readable text"):
+        read_predictions(path)
+    path.write_text(line.replace(r"\ud800", r"\ud83d\ude00"))
+    assert "\U0001f600" in [*read_predictions(path).labels, *read_predictions(path).samples]
+
+
+def test_half_characters_in_arrays_are_refused(tmp_path):
+    arrays = {"scores": np.ones((1, 1)), "labels": np.array(["cat"]), "model": np.array("tiny")}
+    for name in ("labels", "model"):
+        np.savez(tmp_path / "x.npz", **arrays | {name: np.array(["\ud800"])})
+        with pytest.raises(InvalidInputError, match=rf"array '{name}' must be readable text"):
+            read_predictions(tmp_path / "x.npz")

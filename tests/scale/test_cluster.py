@@ -115,6 +115,19 @@ def test_bad_parts_are_told_and_the_rest_is_kept(client, tmp_path):
     assert len(parts_of(tmp_path / "fused")) == 4
 
 
+def test_nothing_goes_on_after_an_error(client, tmp_path):
+    write_parts(tmp_path, 12)
+
+    def stop(*_):
+        raise RuntimeError("stop")
+
+    # The error's traceback holds what is local to the run: nothing is let go of by itself.
+    with pytest.raises(RuntimeError, match="stop") as caught:
+        fuse_them(tmp_path, scheduler=client, progress=stop)
+    assert client.futures == {}
+    assert caught.tb is not None
+
+
 def test_a_partition_that_ends_its_workers_is_told(client, tmp_path, monkeypatch):
     write_parts(tmp_path, 2)
 

@@ -48,6 +48,15 @@ def test_chunks_give_what_the_whole_gives(tmp_path, members, suffix, n_scores, m
     assert account.lines()[1:] == whole.account.lines()[1:]
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_chunks_that_a_model_lacks_keep_the_type(tmp_path, members, dtype, monkeypatch):
+    monkeypatch.setattr(module, "_CHUNK_SCORES", 7 * 5)
+    narrow = members[0]._with(scores=members[0].scores.astype(np.float32))
+    last = members[2]._with(scores=members[2].scores.astype(dtype))  # nothing at first
+    found, _ = fuse_them(tmp_path, [narrow, last], "parquet")
+    assert found.scores.dtype == dtype
+
+
 def test_files_in_another_order_are_matched_too(tmp_path, members):
     turned = [members[0], members[1].take(slice(None, None, -1)), members[2]]
     straight, _ = fuse_them(tmp_path, members, "csv")

@@ -1,5 +1,7 @@
 """Folders of part files in, a folder out: what is written, kept, refused and told."""
 
+import errno
+import functools
 import json
 import os
 import resource
@@ -22,9 +24,10 @@ import wassemble as ws
 from wassemble import InvalidInputError, Predictions, read_predictions, write_predictions
 from wassemble.cli import main
 from wassemble.ensemble import Options
-from wassemble.inputs.folders import LocalFolder
+from wassemble.errors import WassembleError
+from wassemble.inputs.folders import LocalFolder, open_folder
 from wassemble.scale import PartitionError, fuse_partitions
-from wassemble.scale.manifest import LOCK
+from wassemble.scale.manifest import LOCK, MANIFEST
 
 pytest.importorskip("pyarrow")
 
@@ -38,6 +41,10 @@ def folder(tmp_path, monkeypatch):
 
 def fuse_them(folder, out="fused", **options):
     return fuse_partitions({model: folder / model for model in LABELS}, folder / out, **options)
+
+
+def interrupted(*_, **__):
+    raise KeyboardInterrupt
 
 
 def read_all(folder, suffix="parquet"):
@@ -105,6 +112,8 @@ def test_stores_of_fsspec_hold_the_same(folder):
         assert stored == (folder / "fused" / "part-000.parquet").read_bytes()
         with pytest.raises(InvalidInputError, match="part files; there are none"):
             fuse_partitions({"a": "memory://store/nothing"}, "memory://store/fused")
+        with pytest.raises(InvalidInputError, match="must go to a folder of its own"):
+            fuse_partitions(urls, "memory://store/a/fused")
         with pytest.raises(InvalidInputError, match="must be a place that fsspec can reach"):
             fuse_partitions({"a": "nosuch://store/a"}, "memory://store/fused")
     finally:
@@ -159,8 +168,8 @@ def test_bad_parts_are_named_the_rest_is_kept_and_once_repaired_all_is_well(fold
         assert said[0].startswith("error: 2 of 4 partitions could not be fused; the others are in")
         assert said[1].startswith("part-001: model b: part-001.parquet: must be a whole Parquet")
         assert said[2] == (
-            "part-002: model a: part-002.parquet: every part must have the labels of the first one;"
-            " got besides 'yak' and without 'eel'."
+            "part-002: model a: part-002.parquet: every part must have the labels that most of the"
+            " first have; got besides 'yak' and without 'eel'."
         )
         assert sorted(parts_of(folder / "fused")) == ["part-000.parquet", "part-003.parquet"]
     kept = parts_of(folder / "fused")
@@ -181,6 +190,59 @@ def test_the_first_part_may_be_the_bad_one(folder):
     with pytest.raises(PartitionError, match=r"1 of 4 partitions .*\npart-000: model a"):
         fuse_them(folder)
     assert len(parts_of(folder / "fused")) == 3
+
+
+def test_a_strange_first_part_does_not_decide_for_all(folder):
+    strange = folder / "a" / "part-000.parquet"
+    before, given = strange.read_bytes(), read_predictions(strange)
+    write_predictions(strange, Predictions("a", given.samples, ["cat", "dog", "yak"], given.scores))
+    with pytest.raises(PartitionError, match=r"1 of 4 partitions .*\npart-000: .* besides 'yak'"):
+        fuse_them(folder)
+    strange.write_bytes(before)
+    assert fuse_them(folder).n_kept == 3
+
+
+def test_a_first_part_without_rows_says_nothing_of_the_kind(folder):
+    for model in LABELS:
+        for part in range(4):
+            path = folder / model / f"part-00{part}.parquet"
+            given = read_predictions(path)
+            scores = Predictions(model, given.samples, given.labels, 3 * given.scores)
+            write_predictions(path, scores.take(slice(0, None if part else 0)))
+    fusion = fuse_them(folder)
+    assert fusion.account.plan.kind == "multilabel"
+    assert fusion.account.n_samples == 60
+
+
+def test_what_many_bad_parts_have_in_common_is_said_once(folder):
+    for path in sorted((folder / "a").iterdir())[2:]:
+        given = read_predictions(path)
+        write_predictions(path, Predictions("a", given.samples, ["x", "y", "z"], given.scores))
+    with pytest.raises(PartitionError, match="2 of 4") as caught:
+        fuse_them(folder)
+    assert str(caught.value).count("hint: `labels`") == 1
+
+
+def test_a_link_to_nothing_is_a_bad_part_and_one_to_a_folder_a_folder(folder):
+    (folder / "a" / "part-003.parquet").unlink()
+    (folder / "a" / "part-003.parquet").symlink_to("nothing")
+    with pytest.raises(PartitionError, match=r"1 of 4 partitions .*\npart-003: .*there is none"):
+        fuse_them(folder)
+    (folder / "days").mkdir()
+    (folder / "days" / "1").symlink_to(folder / "b")
+    assert fuse_partitions({"b": folder / "days"}, folder / "other").n_partitions == 4
+    (folder / "b" / "round").symlink_to(folder / "b")
+    with pytest.raises(InvalidInputError, match="must not lead to a folder that it is in"):
+        fuse_them(folder)
+
+
+def test_a_folder_that_cannot_be_read_is_an_error(folder, monkeypatch):
+    def refused(path):
+        raise PermissionError(errno.EACCES, "Permission denied", path)
+
+    monkeypatch.setattr(os, "scandir", refused)
+    with pytest.raises(InvalidInputError, match="a folder that can be read; Permission denied"):
+        LocalFolder(folder / "a").find()
 
 
 def test_many_bad_parts_are_counted(tmp_path):
@@ -287,9 +349,109 @@ def test_a_folder_of_other_inputs_is_refused(folder):
         fuse_them(folder)
     for model in LABELS:
         (folder / model / "part-009.parquet").unlink()
+    assert fuse_them(folder).n_kept == 4
+
+
+def test_a_part_whose_file_has_changed_is_made_again(folder, capsys):
+    fuse_them(folder)
+    path = folder / "b" / "part-002.parquet"
+    given = read_predictions(path)
+    turned = Predictions("b", given.samples, given.labels, given.scores[::-1])
+    write_predictions(path, turned)
+    before = parts_of(folder / "fused")
+    assert main(["fuse", "a", "b", "--out", "fused"]) == 0
+    told = "4 partitions, 3 of an earlier run, 1 made again from files that have changed"
+    assert told in capsys.readouterr().err
+    after = parts_of(folder / "fused")
+    assert [name for name in after if after[name] != before[name]] == ["part-002.parquet"]
+    fuse_them(folder, "other")
+    name = "part-002.parquet"
+    assert after[name][0] == parts_of(folder / "other")[name][0] != before[name][0]
+
+
+def test_a_part_made_from_other_files_is_gone_before_it_is_made_again(folder, monkeypatch):
+    fuse_them(folder)
     os.utime(folder / "b" / "part-002.parquet")
-    with pytest.raises(InvalidInputError, match=r"part-002.parquet from files that have\s+changed"):
+    monkeypatch.setattr("wassemble.scale.partition.fuse_by_plan", interrupted)
+    with pytest.raises(KeyboardInterrupt):
         fuse_them(folder)
+    assert "part-002.parquet" not in parts_of(folder / "fused")
+
+
+def test_a_folder_without_parts_is_free(folder, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr("wassemble.scale.partition.fuse_by_plan", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            fuse_them(folder)
+    assert fuse_them(folder, kind="multilabel").n_kept == 0
+    with pytest.raises(InvalidInputError, match=r"other reading \(a\)"):
+        fuse_them(folder)
+
+
+def test_other_ways_to_write_a_path_are_the_same_folder(folder):
+    fuse_them(folder)
+    (folder / "link").symlink_to(folder)
+    for base in (folder / "link", folder / "a" / ".."):
+        again = fuse_partitions({model: base / model for model in LABELS}, base / "fused")
+        assert again.n_kept == 4
+    (folder / "latest").symlink_to(folder / "a")
+    assert ws.open_data_set(folder / "latest").model == "latest"
+
+
+def test_rules_that_look_alike_are_told_apart(folder):
+    pytest.importorskip("cloudpickle")
+
+    def fuse_by(rule):
+        return fuse_them(folder, options=Options(rule=rule, n_top=np.int64(2))).n_kept
+
+    assert fuse_by(functools.partial(ws.arithmetic_mean)) == 0
+    assert fuse_by(functools.partial(ws.arithmetic_mean)) == 4
+    with pytest.raises(InvalidInputError, match=r"other options \(rule\)"):
+        fuse_by(functools.partial(ws.geometric_mean))
+    with pytest.raises(InvalidInputError, match=r"other options \(rule\)"):
+        fuse_by(lambda predictions, *, weights=None: predictions[0])
+
+
+def test_half_a_record_is_none(folder):
+    (folder / "b" / "part-001.parquet").write_bytes(b"nothing")
+    for text in ('{"file": "part-0', '{"file": "part-000.parquet"}', "[]"):
+        with pytest.raises(PartitionError, match="1 of 4"):
+            fuse_them(folder)
+        (folder / "fused" / "_wassemble" / "partitions" / "part-000.json").write_text(text)
+    write_parts(folder, 4)
+    fuse_them(folder)
+    fuse_them(folder, "other")
+    assert contents(folder / "other") == contents(folder / "fused")
+
+
+def test_a_manifest_that_cannot_be_written_is_one_clear_error(folder, monkeypatch):
+    store = LocalFolder.store
+
+    def full(self, name):
+        if name == MANIFEST and parts_of(folder / "fused"):
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return store(self, name)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(LocalFolder, "store", full)
+        with pytest.raises(WassembleError, match=r"No space left on device. What is finished is"):
+            fuse_them(folder)
+    assert fuse_them(folder).n_kept == 4
+
+
+def test_a_file_system_without_locks_is_one_clear_error(folder, monkeypatch):
+    def without(*_):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr("fcntl.flock", without)
+    with pytest.raises(InvalidInputError, match="that has locks; No locks available"):
+        fuse_them(folder)
+
+
+def test_passwords_in_urls_are_not_shown():
+    pytest.importorskip("fsspec")
+    assert str(open_folder("memory://user:se@cret@host/x/")) == "memory://host/x"
+    assert str(open_folder("memory://host/x@y")) == "memory://host/x@y"
 
 
 def test_a_folder_with_other_files_is_refused(folder):
@@ -314,11 +476,10 @@ def test_a_task_that_outlives_its_run_writes_nothing(folder, monkeypatch):
 
         def __call__(self, *arguments, **options):
             self.fuse(*arguments, **options)
-            path = folder / "fused" / "_wassemble" / "manifest.json"
-            path.write_text('{"fingerprint": "of another run"}')
+            (folder / "fused" / "_wassemble" / "run").write_text("another")
 
     monkeypatch.setattr(partition, "fuse_by_plan", Replaced(partition.fuse_by_plan))
-    with pytest.raises(PartitionError, match="its manifest has changed"):
+    with pytest.raises(PartitionError, match="another has begun since"):
         fuse_them(folder)
     assert parts_of(folder / "fused") == {}
 
@@ -331,6 +492,9 @@ def test_a_task_that_outlives_its_run_writes_nothing(folder, monkeypatch):
         (["a", "c", "--out", "f"], "got 'part-003' of a and none of c"),
         (["c", "a", "--out", "f"], "got 'part-003' of a and none of c"),
         (["a", "b", "--out", "a"], "a folder of its own"),
+        (["a", "b", "--out", "b/fused"], "a folder of its own"),
+        (["a", "b", "--out", "."], "a folder of its own"),
+        (["a", "b", "--out", "one.csv"], "one.csv: must be a folder"),
         (["empty", "--out", "f"], "must be a folder of part files; there are none"),
         (["odd", "--out", "f"], "part.txt: a file of predictions must end in"),
         (["twice", "--out", "f"], "a part must be one file; got p.csv and p.parquet"),
@@ -389,9 +553,6 @@ def test_parts_are_counted_on_the_way(folder):
 
 
 def test_an_interrupted_run_says_what_is_kept(folder, capsys, monkeypatch):
-    def interrupted(*_, **__):
-        raise KeyboardInterrupt
-
     monkeypatch.setattr("wassemble.scale.partition.fuse_by_plan", interrupted)
     assert main(["fuse", "a", "b", "--out", "fused"]) == 1
     assert "interrupted; what is finished is kept" in capsys.readouterr().err

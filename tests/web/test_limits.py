@@ -283,6 +283,27 @@ def test_who_is_answered_503_while_waiting_is_not_computed_for(settings):
     assert n_computed == 1
 
 
+def test_who_is_answered_503_waits_no_longer(settings):
+    app = create_app(replace(settings, max_computing=1, max_seconds=0.2))
+
+    @app.get("/compute", dependencies=[Depends(compute_slot, scope="function")])
+    def compute() -> int:
+        time.sleep(1)
+        return 0
+
+    async def run():
+        await asyncio.gather(*[call_async(app, path="/compute") for _ in range(4)])
+        await asyncio.sleep(0.1)
+        n_tasks = len(asyncio.all_tasks())
+        await asyncio.sleep(1)
+        return n_tasks, (await call_async(app, path="/compute")).status, app.state.compute_slots
+
+    n_tasks, status, slots = asyncio.run(run())
+    assert n_tasks == 2  # this one, and who computes
+    assert status == 503
+    assert not slots._waiters
+
+
 # Labels
 
 

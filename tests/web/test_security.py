@@ -98,6 +98,13 @@ def test_logging_in_and_out(guarded):
     assert guarded.get("/", headers=HTML).status_code == 303
 
 
+def test_a_server_that_starts_anew_knows_nobody(guarded, monkeypatch):
+    log_in(guarded)
+    assert guarded.get("/", headers=HTML).status_code == 200
+    monkeypatch.setattr("wassemble.web.security._START", b"another")
+    assert guarded.get("/", headers=HTML).status_code == 303
+
+
 def test_a_wrong_token_is_told_so(guarded):
     answer = log_in(guarded, token="guess")
     assert answer.status_code == 401

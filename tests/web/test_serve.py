@@ -98,6 +98,30 @@ def test_what_cannot_be_served_is_one_clear_error(tmp_path, arguments, words):
     assert said.count("\n") <= 2
 
 
+def test_a_default_database_that_is_none_is_told_when_the_server_starts(tmp_path):
+    (tmp_path / "wassemble.db").write_text("not a database\n" * 100)
+    code, said = run(tmp_path, "--port", "0")
+    assert code == 2
+    assert "must be one that can be opened; got: file is not a database" in said
+
+
+def test_no_database_is_made_for_who_only_explores(serve, tmp_path):
+    with serve(tmp_path) as server:
+        assert httpx.get(f"{server.url}/explorer").status_code == 200
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_connection_that_sends_no_whole_request_is_closed(serve, tmp_path):
+    with serve(tmp_path, "--max-seconds", "0.5") as server:
+        port = int(server.url.rpartition(":")[2])
+        for sent in (b"", b"GET / HTTP/1.1\r\nHost: localhost\r\n"):
+            with socket.create_connection(("127.0.0.1", port), timeout=10) as silent:
+                silent.sendall(sent)
+                assert silent.recv(100) == b""
+        with httpx.Client(base_url=server.url) as client:
+            assert [client.get("/").status_code for _ in range(3)] == [200] * 3
+
+
 def test_the_token_is_never_written_into_a_log(serve, tmp_path, monkeypatch):
     monkeypatch.setenv("WASSEMBLE_TOKEN", TOKEN)
     with serve(tmp_path) as server:

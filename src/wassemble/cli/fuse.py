@@ -88,9 +88,10 @@ def fuse(
     for line in account.lines():
         talk(line, quiet=quiet)
     if extra:
-        talk(
-            "{n_partitions:,} partitions, {n_kept:,} of an earlier run".format(**extra), quiet=quiet
-        )
+        told = "{n_partitions:,} partitions, {n_kept:,} of an earlier run"
+        if extra["n_changed"]:
+            told += ", {n_changed:,} made again from files that have changed"
+        talk(told.format(**extra), quiet=quiet)
     seconds = time.perf_counter() - started
     where = "" if out is None else f"{out}: "
     talk(
@@ -133,7 +134,8 @@ def _fuse_folders(
         raise WassembleError(
             "interrupted; what is finished is kept, and the same command goes on from there."
         ) from None
-    return fusion.account, {"n_partitions": fusion.n_partitions, "n_kept": fusion.n_kept}
+    names = ("n_partitions", "n_kept", "n_changed")
+    return fusion.account, {name: getattr(fusion, name) for name in names}
 
 
 def _by_accuracy(accuracy: dict[str, float] | None) -> dict[str, float]:

@@ -68,6 +68,7 @@ def serve(open_browser: bool, **options: Any) -> None:
     from wassemble.web.study.tables import open_engine
 
     settings = Settings(**options)
-    if options["database"]:  # a wrong one is told now, not to the first rater
+    # A wrong one is told now, not to the first rater; one that is not there yet may never be.
+    if options["database"] or (settings.folder / "wassemble.db").exists():
         open_engine(settings.database).dispose()
     run(settings, talk, open_browser=open_browser)

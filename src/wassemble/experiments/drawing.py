@@ -27,11 +27,12 @@ def draw(plot: Plot, path: Path) -> None:
         figure, axes = plt.subplots(figsize=_SIZE, layout="constrained")
         is_bars = any(isinstance(x, str) for line in plot.series.values() for x, _ in line)
         (_bars if is_bars else _curves)(axes, plot)
-        axes.set(title=plot.title, xlabel=plot.x_label, ylabel=plot.y_label)
+        axes.set(xlabel=plot.x_label, ylabel=plot.y_label)
+        figure.suptitle(plot.title)  # of the figure: a long one has room beside the curves
         if plot.log_x:
             axes.set_xscale("log")
         if len(plot.series) > 1:
-            figure.legend(loc="outside right upper", frameon=False)  # never on a curve
+            figure.legend(loc="outside right center", frameon=False)  # never on a curve
         with whole_file(path) as temporary:
             figure.savefig(temporary, metadata={"Date": None})
         plt.close(figure)

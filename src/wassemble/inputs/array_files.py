@@ -22,7 +22,7 @@ from wassemble._files import whole_file
 from wassemble.inputs.layout import ColumnChoice
 from wassemble.inputs.predictions import Kind, Predictions, read_samples
 from wassemble.inputs.sources import Source, as_scores, check_kind, ids_from_text, pick_labels
-from wassemble.labels import LabelSpace, enumerate_names
+from wassemble.labels import LabelSpace, check_readable, enumerate_names
 
 __all__ = ["append_npy", "append_npz", "open_npy", "open_npz"]
 
@@ -253,7 +253,9 @@ def _texts(array: np.ndarray, name: str) -> list[str]:
             f"array {name!r} must hold text; got {array.size:,} entries of dtype {array.dtype}.",
             hint="`.astype(str)` makes text of it",
         )
-    return [str(text) for text in array.ravel()]
+    texts = [str(text) for text in array.ravel()]
+    check_readable(texts, f"text of array {name!r}")
+    return texts
 
 
 def _kind(arrays: dict[str, np.ndarray]) -> Kind | None:

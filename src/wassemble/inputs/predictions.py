@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from wassemble._checks import as_float_array, fail
-from wassemble.labels import LabelSpace, enumerate_names
+from wassemble.labels import LabelSpace, check_readable, enumerate_names
 
 __all__ = ["Kind", "Predictions", "detect_kind"]
 
@@ -164,6 +164,7 @@ def read_samples(samples: Iterable[Any], model: str) -> np.ndarray:
                 )
         ids = np.empty(len(found), dtype=object)
         ids[:] = [str(sample) for sample in found]
+        check_readable(ids.tolist(), "a sample id")
     if len(set(ids.tolist())) < len(ids):
         names, counts = np.unique(ids.astype(str), return_counts=True)
         twice = names[counts > 1].tolist()

@@ -27,9 +27,7 @@ class ClusterError(WassembleError):
     """The cluster cannot be reached, or was lost on the way."""
 
 
-def run_on_cluster(
-    scheduler: Any, job: Job, partitions: Sequence[Partition]
-) -> Generator[Outcome]:
+def run_on_cluster(scheduler: Any, job: Job, partitions: Sequence[Partition]) -> Generator[Outcome]:
     """Outcomes of the partitions in the order in which they end.
 
     Never more tasks than the workers' threads can take on soon: what is not under way costs

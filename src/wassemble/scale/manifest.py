@@ -96,20 +96,28 @@ class Manifest:
     out : Folder
     request : dict
         From `describe_request`; if the folder has a part, it must be one of the same request.
+
+    Attributes
+    ----------
+    run : str
+        A name for this run, in the folder until it is over or another begins.
     """
 
     def __init__(self, out: Folder, request: dict[str, Any]) -> None:
         self._out = out
         self._request = json.loads(json.dumps(request))
+        self._finished: dict[str, Any] = {}
+        # A folder without parts is free, whatever was asked for before.
         text = out.read(MANIFEST) if out.find() else None
-        if text is None:  # a folder without parts is free, whatever was asked for before
+        if text is not None:
+            found = _parse(text, out)
+            self._finished = found["partitions"]
+            self._refuse_another(found["request"])
+        self.run = secrets.token_hex(8)
+        self._store(RUN, self.run)  # from here on, tasks of earlier runs write nothing
+        if text is None:
             out.remove(RECORDS)
-            self._finished: dict[str, Any] = {}
             self._write({})
-            return
-        found = _parse(text, out)
-        self._finished = found["partitions"]
-        self._refuse_another(found["request"])
 
     def _refuse_another(self, before: dict[str, Any]) -> None:
         differing = [key for key, asked in self._request.items() if before.get(key) != asked]
@@ -126,12 +134,6 @@ class Manifest:
                 f"{self._out}: an earlier run made this folder with other {first}{said}.",
                 hint="choose another folder, or remove this one",
             )
-
-    def start_run(self) -> str:
-        """A name for a run, in the folder until the run is over or another begins."""
-        run = secrets.token_hex(8)
-        self._store(RUN, run)
-        return run
 
     def find_done(self, stamps: Mapping[str, Sequence[str]]) -> tuple[dict[str, Any], list[str]]:
         """Records of the finished partitions, and the names of those whose inputs have changed.
@@ -235,7 +237,7 @@ def _read_record(out: Folder, record_file: str) -> dict[str, Any] | None:
         record = json.loads(out.read(record_file) or "")
     except ValueError:
         return None
-    is_whole = isinstance(record, dict) and _RECORD <= record.keys()
+    is_whole = isinstance(record, dict) and record.keys() >= _RECORD
     return record if is_whole else None
 
 
@@ -265,11 +267,11 @@ def _digest_arrays(arrays: Mapping[str, Any]) -> str:
 
 def _name(rule: Any) -> str:
     """Where a rule can be imported from; of any other, what it is made of."""
-    module, name = getattr(rule, "__module__", None), getattr(rule, "__qualname__", None)
+    module, name = getattr(rule, "__module__", ""), getattr(rule, "__qualname__", "")
     try:
         if module != "__main__" and attrgetter(name)(sys.modules[module]) is rule:
             return f"{module}.{name}"
-    except (AttributeError, KeyError, TypeError):
+    except (AttributeError, KeyError):
         pass
     cloudpickle = load_extra("cloudpickle", "scale", purpose="a rule that cannot be imported")
     try:

@@ -144,7 +144,7 @@ def fuse_partitions(
     with folder.lock(LOCK):
         manifest = Manifest(folder, request)
         folder.sweep()
-        job = Job(plan, detected, samples, readers, folder, manifest.start_run())
+        job = Job(plan, detected, samples, readers, folder, manifest.run)
         stamps = {name: part.stamps for name, part in partitions.items()}
         records, changed = manifest.find_done(stamps)
         n_kept = len(records)
@@ -199,12 +199,13 @@ def _run_here(job: Job, partitions: Iterable[Partition]) -> Generator[Outcome]:
 
 
 def _tell(errors: Mapping[str, str], n_finished: int, out: str) -> str:
-    told, hints = [], {}
+    told = []
+    hints: dict[str, None] = {}  # what many have in common is said once
     for name, error in sorted(errors.items()):
         what, sign, hint = error.partition("\nhint: ")
         told.append(f"{name}: {what}")
         if sign:
-            hints[f"hint: {hint}"] = None  # what many have in common is said once
+            hints[f"hint: {hint}"] = None
     if len(told) > _N_TOLD:
         told[_N_TOLD:] = [f"... and {len(told) - _N_TOLD:,} more"]
     return "\n".join(

@@ -217,11 +217,19 @@ async def compute_slot(request: Request) -> AsyncIterator[None]:
     """A turn to compute; at most ``max_computing`` requests have one (a dependency).
 
     Use it as ``Depends(compute_slot, scope="function")`` on endpoints that compute: those that
-    wait hold no thread, so pages are still served. Who has gone meanwhile is not computed for.
+    wait hold no thread, so pages are still served. Who has gone meanwhile is not computed for,
+    and whose time is over waits no longer.
     """
     slots: asyncio.Semaphore = request.app.state.compute_slots
-    async with slots:
-        call: _Call | None = request.scope.get("wassemble.call")
+    call: _Call | None = request.scope.get("wassemble.call")
+    try:
+        async with asyncio.timeout(None if call is None else call.remaining):
+            await slots.acquire()
+    except TimeoutError:
+        raise HTTPException(503, "Others are computing. Try again later.") from None
+    try:
         if (call is not None and call.is_over) or await request.is_disconnected():
             raise HTTPException(503, "The client did not wait for the answer.")
         yield
+    finally:
+        slots.release()

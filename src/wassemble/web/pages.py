@@ -49,7 +49,10 @@ def render(
             **context,
         )
     )
-    response = HTMLResponse(page, status_code=status_code, headers=headers)
+    # What was sent may hold half a character, which UTF-8 has no bytes for.
+    response = HTMLResponse(
+        page.encode("utf-8", "backslashreplace"), status_code=status_code, headers=headers
+    )
     keep_csrf_token(request, response)
     return response
 

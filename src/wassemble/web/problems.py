@@ -46,6 +46,7 @@ def answer_problem(
     request: Request, status: int, detail: str, headers: dict[str, str] | None = None
 ) -> Response:
     """A page, or ``{"detail": ...}`` where none is asked for."""
+    detail = detail.encode("utf-8", "backslashreplace").decode()  # no half characters
     if "text/html" not in request.headers.get("accept", ""):
         return JSONResponse({"detail": detail}, status_code=status, headers=headers)
     title = HTTPStatus(status).phrase

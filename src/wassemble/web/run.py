@@ -15,6 +15,7 @@ from threadpoolctl import threadpool_limits
 
 from wassemble._checks import fail
 from wassemble.web.app import create_app
+from wassemble.web.connections import impatient_protocol
 from wassemble.web.settings import Settings
 
 __all__ = ["run"]
@@ -29,6 +30,7 @@ def run(settings: Settings, talk: Callable[[str], None], *, open_browser: bool =
         access_log=False,  # addresses hold raters' secrets
         server_header=False,
         ws="none",
+        http=impatient_protocol(settings.max_seconds),
         # Only a proxy in front of us may say whom it speaks for.
         proxy_headers=bool(settings.allowed_hosts),
         timeout_graceful_shutdown=5,

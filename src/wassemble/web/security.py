@@ -33,6 +33,7 @@ _CSRF_COOKIE = "wassemble_csrf"
 _OPERATOR_COOKIE = "wassemble_operator"
 _SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 _FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
+_START = secrets.token_bytes(32)  # of this server: when it starts anew, nobody is logged in
 _CSRF_SHAPE = re.compile(r"[\w-]{43}", re.ASCII)
 
 
@@ -109,7 +110,7 @@ def _bearer(request: HTTPConnection) -> str | None:
 
 def _proof(token: str) -> str:
     """What the cookie holds: shows that its owner knew the token, without holding it."""
-    return hmac.new(token.encode(), b"wassemble operator", hashlib.sha256).hexdigest()
+    return hmac.new(token.encode(), b"wassemble operator" + _START, hashlib.sha256).hexdigest()
 
 
 def _same(sent: str, known: str) -> bool:

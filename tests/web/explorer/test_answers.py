@@ -19,7 +19,6 @@ from web.explorer.small import (
 import wassemble as ws
 from wassemble.ensemble import FusionPlan
 from wassemble.metrics import entropy
-from wassemble.web.explorer.answers import largest
 from wassemble.web.explorer.flows import find_flows, find_neighbors
 from wassemble.web.explorer.ranking import rank_samples
 from wassemble.web.explorer.similarity import given_kernel
@@ -226,10 +225,3 @@ def test_no_warning_is_raised_by_a_row_that_does_not_converge():
         warnings.simplefilter("error")
         answer = ask(make_case(similarity=from_vectors()), epsilon=1e-5)
     assert answer.status in (ws.Status.MAX_ITERATIONS, ws.Status.CONVERGED)
-
-
-@given(st.lists(st.integers(0, 4), min_size=1, max_size=12), st.integers(1, 14))
-def test_the_largest_are_those_of_a_stable_sort(scores, n_places):
-    values = np.array(scores, dtype=float)
-    expected = np.argsort(-values, kind="stable")[:n_places]
-    np.testing.assert_array_equal(largest(values, n_places), expected)

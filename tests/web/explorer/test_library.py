@@ -3,6 +3,8 @@
 import gzip
 import io
 import os
+import subprocess
+import sys
 import threading
 import zipfile
 
@@ -207,6 +209,21 @@ def test_kernels_come_from_files(library, tmp_path):
     assert spelt.costs[0].shape == (5, 5)
 
 
+def test_what_kernels_hold_counts(library, tmp_path, monkeypatch):
+    served = tmp_path / "served"
+    for name in "ab":
+        (served / f"{name}.txt").write_text("cat 1 0\ndog 0.9 0.1\ncar 0 1\nbus 0.1 0.9\n")
+    views = [View(file=("0.csv",), kernel="embeddings", kernel_file=f"{name}.txt") for name in "ab"]
+    n_bytes = (served / "a.txt").stat().st_size
+    assert library.case(views[0]).n_bytes == 4 * 5 * 8 + n_bytes
+    kept = library._similarities
+    library.case(views[1])
+    assert len(kept) == 2
+    kept._n_bytes = n_bytes
+    kept.get("other", lambda: library.case(views[0]).similarity)
+    assert len(kept) == 1
+
+
 # -- uploads ---------------------------------------------------------------------------------
 
 
@@ -243,6 +260,27 @@ def test_uploads_are_few_and_small_together():
     many = [keep(uploads, f"{i}.csv", b"") for i in range(80)]
     assert len(list(uploads.folder.iterdir())) == 64
     assert uploads.find(many[-1]).stem == "79"
+    uploads.close()
+
+
+def test_folders_of_servers_that_were_killed_are_swept(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+    gone, alive = f"wassemble-uploads-{process.pid}-", f"wassemble-uploads-{os.getppid()}-"
+    (tmp_path / "other").mkdir()
+    for name in (gone + "old", gone + "new", alive + "old"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "a.csv").touch()
+    (tmp_path / f"{gone}link").symlink_to(tmp_path / "other")
+    for path in tmp_path.iterdir():
+        if not path.name.endswith("new"):
+            os.utime(path, (1, 1), follow_symlinks=False)
+    uploads = Uploads(100)
+    own = uploads.folder.name
+    assert {path.name for path in tmp_path.iterdir()} == {
+        *(own, "other", gone + "new", gone + "link", alive + "old")
+    }
     uploads.close()
 
 

@@ -181,6 +181,13 @@ def test_too_many_labels_are_422(folder):
 # -- files out -------------------------------------------------------------------------------
 
 
+def test_names_like_formulas_are_no_formulas_in_the_csv(client, folder):
+    (folder / "=f.csv").write_text("sample,=1+1,cat\nx,0.5,0.5\n")
+    text = client.get("/explorer/data.csv", params={"file": ["=f.csv"]}).text
+    assert "\n'=f,model,'=1+1,0.5\n" in text
+    assert "\n'=f,model,cat,0.5\n" in text
+
+
 def test_data_come_as_csv(client):
     found = client.get("/explorer/data.csv", params=FILES | {"sample": "s1"})
     assert found.headers["content-disposition"] == 'attachment; filename="wassemble-s1.csv"'

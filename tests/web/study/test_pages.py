@@ -114,6 +114,9 @@ def test_a_second_tab_and_a_second_click_do_no_harm(client, study):
         assert person.send(page, fields).url.path.endswith("/items/2")
     person.send(page, {}, go="back")  # an older tab, where nothing was entered
     assert Page(client.get(page.url.path).text).checked == fields
+    refused = person.send(page, {})
+    assert "earlier answer here was complete, and is kept" in refused.text
+    assert "What you have entered" not in refused.text
 
 
 def test_an_item_needs_consent_first(client, study):
@@ -245,6 +248,21 @@ def test_a_study_needs_a_file_of_text(operator):
     assert "mine.jsonl: must be UTF-8 text" in operator.post("/studies", {}, files=file).text
 
 
+def test_half_characters_in_a_files_name_do_no_harm(client):
+    """A form may be in an encoding that has them, and the file's name becomes the title."""
+    csrf = Page(client.get("/studies").text).hidden["csrf"]
+    begin = '--x\r\nContent-Disposition: form-data; name="'
+    done = client.post(
+        "/studies",
+        content=f'{begin}csrf"\r\n\r\n{csrf}\r\n'
+        f'{begin}file"; filename="\\ud800.jsonl"\r\n\r\n{make_lines()}\r\n--x--\r\n',
+        headers={"Content-Type": "multipart/form-data; boundary=x; charset=unicode_escape"},
+    )
+    assert done.status_code == 422
+    assert "`title` must be readable text" in done.text
+    assert client.get("/studies").status_code == 200
+
+
 def test_the_example_study_can_be_made_and_rated(client, operator):
     done = operator.post("/studies", {"is_example": "true", "n_raters": "1"})
     [link] = operator.links(done.url.path)
@@ -310,6 +328,7 @@ def make_picture_study(operator, settings):
 def test_a_picture_is_served_by_item_with_its_true_type(client, operator, make_picture_study):
     made = make_picture_study("name.jpg")  # a PNG, whatever it is called
     [link] = operator.links(made.url.path)
+    assert client.get(f"{link}/items/1/image").status_code == 403  # nobody has agreed yet
     page = Person(client, link).begin()
     [address] = re.findall(r'src="([^"]+/image)"', page.text)
     assert "pictures" not in page.text

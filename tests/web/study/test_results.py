@@ -1,7 +1,7 @@
 import json
 import math
 import random
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
@@ -231,6 +231,14 @@ def test_agreement_of_a_study_is_that_of_its_captions_and_choices():
     assert found.best is None  # all chose the first system's
 
 
+def test_an_item_with_nothing_to_choose_from_is_no_agreement():
+    """Items 0 and 1 divide the raters; in item 2 all systems say the same."""
+    divided = [{0: said((3, 3, 3), c), 1: said((3, 3), c), 2: said((3,), 0)} for c in (0, 1)]
+    results = compute_results(make_snapshot(divided, n_checks=0, scales=ONE))
+    wanted = alpha([[1, 1, 0], [1, 0, 1]], level="nominal")
+    assert results.agreement["correctness"].best == pytest.approx(wanted)
+
+
 def test_full_agreement_is_one_and_none_can_be_measured_without_a_second_rater():
     one = {
         place: said(range(1, 1 + len(i.choices)), place % len(i.choices))
@@ -278,7 +286,23 @@ def test_names_in_charts_are_shown_letter_by_letter():
     )
     charts = draw_charts(compute_results(Snapshot(**{**vars(study), "items": items})))
     assert charts["best"]["data"][0]["name"] == "&lt;b&gt;bold&lt;/b&gt;"
-    assert charts["opinion"]["data"][0]["x"][1] == "a &amp; b"
+    assert charts["opinion"]["layout"]["xaxis"]["ticktext"][1] == "a &amp; b"
+    assert charts["opinion"]["data"][0]["customdata"][1] == "a &amp; b"
+    assert charts["best"]["data"][1]["customdata"] == ["a &amp; b"] * 2
+
+
+def test_systems_whose_names_begin_alike_stand_apart():
+    study, begin = random_study(5), "a very long name of a system, "
+    names = {system: f"{begin}{place}" for place, system in enumerate(SYSTEMS)}
+    items = tuple(
+        replace(item, captions={names.get(s, s): text for s, text in item.captions.items()})
+        for item in study.items
+    )
+    opinion = draw_charts(compute_results(replace(study, items=items)))["opinion"]
+    axis = opinion["layout"]["xaxis"]
+    assert opinion["data"][0]["x"] == axis["tickvals"] == [0, 1, 2]
+    assert len(set(axis["ticktext"])) == 1
+    assert opinion["data"][0]["customdata"] == list(names.values())
 
 
 def test_results_are_plain_json():

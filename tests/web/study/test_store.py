@@ -93,8 +93,8 @@ def test_a_part_is_kept_but_never_replaces_a_whole_answer(store, study):
     store.save_answer(rater.id, 0, part)
     assert store.get_answer(rater.id, 0) == part
     assert raters(store, study)[0].done == frozenset()
-    store.save_answer(rater.id, 0, whole)
-    store.save_answer(rater.id, 0, part)
+    assert store.save_answer(rater.id, 0, whole)
+    assert not store.save_answer(rater.id, 0, part)
     assert store.get_answer(rater.id, 0) == whole
     assert raters(store, study)[0].done == {0}
 
@@ -152,6 +152,49 @@ def test_a_study_that_cannot_be_is_not_half_made(store):
     with pytest.raises(InvalidInputError, match="`n_raters` must be from 1 to 10000; got 0"):
         store.create_study(DESIGN, make_items(), 0)
     assert store.list_studies() == []
+
+
+def test_a_study_that_shows_too_much_is_refused(store, study, monkeypatch):
+    monkeypatch.setattr("wassemble.web.study.assignment._MAX_SHOWN", 28)
+    store.add_raters(study, 1)
+    for late in (
+        lambda: store.add_raters(study, 1),
+        lambda: store.create_study(DESIGN, make_items(), 5),
+    ):
+        with pytest.raises(InvalidInputError, match=r"at most 28 items .* 5 raters with 7 items"):
+            late()
+
+
+def test_nothing_is_assigned_while_the_database_is_locked(store, study, open_store, monkeypatch):
+    """Another writer gets through at any moment in which raters are given their items."""
+    other, real = open_store(), assign
+
+    def assign_and_write(*arguments):
+        other.set_study_closed(study, is_closed=False)
+        return real(*arguments)
+
+    monkeypatch.setattr("wassemble.web.study.store.assign", assign_and_write)
+    store.add_raters(study, 1)
+    store.create_study(DESIGN, make_items(), 1)
+    assert [link.n_shown for link in store.list_links(study)] == [7] * 4
+
+
+def test_results_leave_out_who_gave_no_answer(store, study):
+    rater = raters(store, study)[1]
+    store.save_answer(rater.id, 0, random_answer(make_items()[0], random.Random(0)))
+    whole, part = store.take_snapshot(study), store.take_snapshot(study, only_answered=True)
+    assert [each.number for each in part.raters] == [2]
+    assert part.raters[0] == whole.raters[1]
+
+
+def test_errors_do_not_tell_secrets(database):
+    engine = tables.open_engine(database)
+    with engine.connect() as connection, pytest.raises(sa.exc.DBAPIError) as caught:
+        connection.execute(
+            sa.text("SELECT missing FROM study_raters WHERE secret = :s"), {"s": "x7"}
+        )
+    engine.dispose()
+    assert "x7" not in str(caught.value)
 
 
 def test_a_snapshot_has_everything_but_the_secrets(store, study):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -16,7 +17,7 @@ from wassemble.solvers import Balanced, Status, Unbalanced, arithmetic_mean, geo
 from wassemble.web.explorer.cases import MASS_PENALTY, Case, Cut
 from wassemble.web.explorer.view import View
 
-__all__ = ["Answer", "Knobs", "Line", "fuse_sample", "largest", "make_plan"]
+__all__ = ["Answer", "Knobs", "Line", "fuse_sample", "make_plan"]
 
 # Sweeps until a slider has its answer: enough for most samples, and never a long wait.
 _TOLERANCE = 1e-5
@@ -88,8 +89,12 @@ class Line:
 
     def top(self, n_labels: int) -> list[tuple[str, float]]:
         """The largest scores with their labels."""
-        order = largest(self.scores, n_labels)
-        return [(self.labels[i], float(self.scores[i])) for i in order.tolist() if self.scores[i]]
+        order = self._order[:n_labels].tolist()
+        return [(self.labels[i], float(self.scores[i])) for i in order if self.scores[i]]
+
+    @cached_property
+    def _order(self) -> np.ndarray:
+        return np.argsort(-self.scores, kind="stable")
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,14 +134,6 @@ class Answer:
         """Whether a plain mean has the same first label."""
         consensus, mean = self.lines[0].top(1), self.lines[1].top(1)
         return [label for label, _ in consensus] == [label for label, _ in mean]
-
-
-def largest(scores: np.ndarray, n_places: int) -> np.ndarray:
-    """Places of the largest scores in their order, of equal ones the first."""
-    if n_places >= len(scores):
-        return np.argsort(-scores, kind="stable")
-    kept = np.flatnonzero(scores >= np.partition(scores, -n_places)[-n_places])
-    return kept[np.argsort(-scores[kept], kind="stable")[:n_places]]
 
 
 def fuse_sample(case: Case, row: int, knobs: Knobs) -> Answer:

@@ -31,6 +31,7 @@ _N_WHOLE = 800
 _N_CUT = 500
 # What is kept for when a slider moves: cuts (a megabyte each), costs of one label, answers.
 _N_CUTS = 32
+_CUT_BYTES = 100_000_000
 _N_SINGLE = 256
 _N_ANSWERS = 32
 
@@ -95,9 +96,15 @@ class Cut:
     costs: list[np.ndarray]
     dropped: float
 
+    @property
+    def n_bytes(self) -> int:
+        """Size of the costs in memory."""
+        return sum({id(costs): costs.nbytes for costs in self.costs}.values())
+
     def kernels(self, epsilon: float) -> list[object] | None:
         """One kernel per model, shared where costs are; None for equal names."""
-        made = {id(costs): kernel_at(costs, epsilon) for costs in self.costs}
+        different = {id(costs): costs for costs in self.costs}
+        made = {key: kernel_at(costs, epsilon) for key, costs in different.items()}
         return [made[id(costs)] for costs in self.costs] or None
 
 
@@ -114,12 +121,17 @@ class Case:
             table.models[spaces.index(widest)].model, widest, self.target
         )
         self.is_cut = max(len(self.target), len(widest)) > _N_WHOLE
-        self._cuts: Kept[Cut] = Kept(_N_CUTS)
+        self._cuts: Kept[Cut] = Kept(_N_CUTS, n_bytes=_CUT_BYTES, size=lambda cut: cut.n_bytes)
         self._plans: Kept[FusionPlan] = Kept(_N_CUTS)
         self._single: Kept[np.ndarray] = Kept(_N_SINGLE)
         # What others make of a case goes when the case goes.
         self.answers: Kept[Any] = Kept(_N_ANSWERS)
         self.rankings: Kept[Any] = Kept(1)
+
+    @property
+    def n_bytes(self) -> int:
+        """Size of what was read for it, in memory."""
+        return self.table.n_bytes + self.similarity.n_bytes
 
     @cached_property
     def means_by_name(self) -> bool:

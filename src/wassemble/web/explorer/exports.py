@@ -7,6 +7,7 @@ import io
 import re
 from typing import Any
 
+from wassemble.web.cells import safe_cell
 from wassemble.web.explorer.answers import Answer
 from wassemble.web.explorer.cases import Case
 from wassemble.web.explorer.flows import find_flows
@@ -15,13 +16,16 @@ __all__ = ["as_csv", "as_json", "file_name"]
 
 
 def as_csv(answer: Answer) -> str:
-    """A row for each label of each histogram: what, its role, label and score."""
+    """A row for each label of each histogram: what, its role, label and score.
+
+    Names that a spreadsheet would take for a formula get an apostrophe in front.
+    """
     out = io.StringIO()
     write = csv.writer(out, lineterminator="\n").writerow
     write(["histogram", "role", "label", "score"])
     for line in answer.lines:
         for label, score in zip(line.labels, line.scores.tolist(), strict=True):
-            write([line.name, line.role, label, repr(score)])
+            write([safe_cell(line.name), line.role, safe_cell(label), repr(score)])
     return out.getvalue()
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from wassemble.ensemble.explain import find_contributions
 from wassemble.errors import fail
 from wassemble.labels import LabelSpace
-from wassemble.web.explorer.answers import Answer, largest
+from wassemble.web.explorer.answers import Answer
 from wassemble.web.explorer.cases import Case
 
 __all__ = ["Flow", "Flows", "Neighbor", "find_flows", "find_neighbors"]
@@ -95,7 +95,7 @@ def _flows_from(answer: Answer, label: str, model: str) -> Flows:
         couplings[index][row], arrived, out=np.zeros(len(arrived)), where=arrived > 0
     )
     sent = shares * answer.consensus.scores
-    order = largest(sent, _N_FLOWS)
+    order = np.argsort(-sent, kind="stable")[:_N_FLOWS]
     flows = [Flow("", answer.plan.target[j], float(sent[j])) for j in order.tolist() if sent[j] > 0]
     return Flows(model, label, float(sent.sum()), _with_rest(flows, float(sent.sum())))
 
@@ -118,7 +118,7 @@ def find_neighbors(case: Case, answer: Answer, label: str, model: str = "") -> l
         costs = case.costs_of(each, label, is_target=not model)
         with np.errstate(under="ignore"):
             similarities = np.exp(costs.astype(np.float64) / -answer.knobs.epsilon)
-        best = largest(similarities, _N_NEIGHBORS)
+        best = np.argsort(-similarities, kind="stable")[:_N_NEIGHBORS]
         found += [
             Neighbor(each.model, names[i], float(similarities[i]))
             for i in best.tolist()

@@ -6,6 +6,7 @@ Everything opened is kept in memory while there is room; a file that changes is 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 from wassemble._checks import fail
@@ -18,7 +19,7 @@ from wassemble.web.explorer.cases import Case, Table
 from wassemble.web.explorer.examples import find_example, list_examples
 from wassemble.web.explorer.kept import Kept
 from wassemble.web.explorer.ranking import Ranking, rank_samples
-from wassemble.web.explorer.similarity import Similarity, read_similarity
+from wassemble.web.explorer.similarity import KERNEL_FILES, Similarity, read_similarity
 from wassemble.web.explorer.unpacked import check_unpacked
 from wassemble.web.explorer.uploads import KERNEL_ENDS, PREFIX, Uploads
 from wassemble.web.explorer.view import View
@@ -45,11 +46,11 @@ class Library:
         self._tables: Kept[Table] = Kept(
             8, n_bytes=_MAX_KEPT_BYTES, size=lambda table: table.n_bytes
         )
-        self._cases: Kept[Case] = Kept(
-            8, n_bytes=_MAX_KEPT_BYTES, size=lambda case: case.table.n_bytes
-        )
+        self._cases: Kept[Case] = Kept(8, n_bytes=_MAX_KEPT_BYTES, size=lambda case: case.n_bytes)
         self._examples: Kept[tuple[Table, dict[str, Similarity]]] = Kept(4)
-        self._similarities: Kept[Similarity] = Kept(4)
+        self._similarities: Kept[Similarity] = Kept(
+            4, n_bytes=_MAX_KEPT_BYTES, size=lambda similarity: similarity.n_bytes
+        )
 
     def files(self) -> list[str]:
         """Prediction files of the folder."""
@@ -77,7 +78,7 @@ class Library:
         if not view.file:
             fail("there must be at least one file of predictions; got none.")
         table = self._table(view.file)
-        if not view.kernel_file:
+        if not view.kernel_file or view.kernel not in KERNEL_FILES:
             similarity = read_similarity(view.kernel, None)
             return self._cases.get(
                 (table.key, view.kernel), lambda: self._make_case(table, similarity)
@@ -87,8 +88,8 @@ class Library:
 
         def read() -> Similarity:
             with _Named(path, name):
-                self._check_unpacked(path)
-                return read_similarity(view.kernel, path)
+                n_bytes = self._check_unpacked(path)
+                return replace(read_similarity(view.kernel, path), n_bytes=n_bytes)
 
         similarity = self._similarities.get(key, read)
         return self._cases.get((table.key, *key), lambda: self._make_case(table, similarity))
@@ -152,9 +153,9 @@ class Library:
         _check_lengths("sample", map(str, file.samples.tolist()))
         return file.n_samples * len(file.labels)
 
-    def _check_unpacked(self, path: Path) -> None:
-        """Refuse a packed file that would fill the memory."""
-        check_unpacked(path, _MAX_UNPACKED * self._settings.max_upload_bytes)
+    def _check_unpacked(self, path: Path) -> int:
+        """Size of a file once unpacked; one that would fill the memory is refused."""
+        return check_unpacked(path, _MAX_UNPACKED * self._settings.max_upload_bytes)
 
     def _path(self, reference: str) -> tuple[Path, str]:
         """Where a file is, and what it is called."""

@@ -58,11 +58,14 @@ class Similarity:
         for each model, or a function of two label spaces.
     has_cost : bool
         Whether its epsilon counts in units of a cost.
+    n_bytes : int
+        Size in memory, as far as it comes from a file.
     """
 
     origin: str
     at: Callable[[Any], Any]
     has_cost: bool = False
+    n_bytes: int = 0
 
     @cached_property
     def _base(self) -> Any:

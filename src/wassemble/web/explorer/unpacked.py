@@ -21,20 +21,21 @@ _TEXT_BYTES = 64
 _NUMBER_BYTES = 8
 
 
-def check_unpacked(path: Path, limit: int) -> None:
-    """Refuse a file that would take more than ``limit`` bytes once it is unpacked.
+def check_unpacked(path: Path, limit: int) -> int:
+    """Bytes that a file takes once it is unpacked; more than ``limit`` are refused.
 
     Tables are counted as they are once decoded: a text that a column repeats counts each time.
     """
     sizes = _SIZES.get(path.suffix.lower())
-    total = 0
     if sizes is None:
-        return
+        return path.stat().st_size
+    total = 0
     with blame(path.name, "a whole file of its kind"):
         for size in sizes(path):
             total += size
             if total > limit:
                 fail(f"unpacked, a file must have at most {limit:,} bytes; got more.")
+    return total
 
 
 def _npz(path: Path) -> Iterator[int]:
@@ -52,14 +53,14 @@ def _parquet(path: Path) -> Iterator[int]:
     pq = load_extra("pyarrow.parquet", "tables", purpose="reading Parquet files")
     with pq.ParquetFile(path) as file:
         about, texts = file.metadata, _find_texts(file.schema_arrow)
-        yield _NUMBER_BYTES * about.num_rows * about.num_columns
-        yield sum(about.row_group(i).total_byte_size for i in range(about.num_row_groups))
+        stored = sum(about.row_group(i).total_byte_size for i in range(about.num_row_groups))
+        yield max(stored, _NUMBER_BYTES * about.num_rows * about.num_columns)
     # As a dictionary, a text that is repeated is in memory once.
     options = {"read_dictionary": texts, "buffer_size": 1 << 14, "pre_buffer": False}
     for name in texts:
         with pq.ParquetFile(path, **options) as file:
             for batch in file.iter_batches(_N_ROWS, columns=[name]):
-                yield from map(_text_size, batch.columns)
+                yield _text_size(batch.column(name))
 
 
 def _arrow(path: Path) -> Iterator[int]:
@@ -77,18 +78,15 @@ def _arrow(path: Path) -> Iterator[int]:
 
 def _find_texts(schema: Any) -> list[str]:
     """Columns of text; all others must be of plain numbers, or the size is not told easily."""
-    pa = load_extra("pyarrow", "tables", purpose="reading tables")
-    types, texts = pa.types, []
+    types = load_extra("pyarrow", "tables", purpose="reading tables").types
+    is_text = (types.is_string, types.is_large_string, types.is_binary, types.is_large_binary)
+    is_number = (types.is_primitive, types.is_decimal, types.is_null)
+    texts = []
     for field in schema:
         kind = field.type.value_type if types.is_dictionary(field.type) else field.type
-        is_text = any(
-            test(kind)
-            for test in (types.is_string, types.is_large_string)
-            + (types.is_binary, types.is_large_binary, types.is_fixed_size_binary)
-        )
-        if is_text:
+        if any(test(kind) for test in is_text):
             texts.append(field.name)
-        elif not (types.is_primitive(kind) or types.is_decimal(kind) or types.is_null(kind)):
+        elif not any(test(kind) for test in is_number):
             fail(f"columns must hold numbers or text; got {field.type} in {field.name!r}.")
     return texts
 

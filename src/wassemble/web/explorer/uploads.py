@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import re
 import secrets
 import shutil
+import stat
 import tempfile
+import time
 import weakref
 from collections import OrderedDict
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -19,6 +24,8 @@ from wassemble.inputs.formats import ENDS
 __all__ = ["KERNEL_ENDS", "PREFIX", "Upload", "Uploads"]
 
 PREFIX = "upload:"
+_FOLDER = "wassemble-uploads-"
+_OLD_SECONDS = 24 * 3600
 _N_FILES = 64
 _PIECE = 1 << 20
 _N_LETTERS = 120
@@ -54,7 +61,8 @@ class Uploads:
     @cached_property
     def folder(self) -> Path:
         """Made when the first file comes."""
-        found = Path(tempfile.mkdtemp(prefix="wassemble-"))
+        _sweep(Path(tempfile.gettempdir()))
+        found = Path(tempfile.mkdtemp(prefix=f"{_FOLDER}{os.getpid()}-"))
         self._finalizer = weakref.finalize(self, shutil.rmtree, found, ignore_errors=True)
         return found
 
@@ -91,6 +99,28 @@ class Uploads:
         """Remove everything now."""
         if self._finalizer is not None:
             self._finalizer()
+
+
+def _sweep(place: Path) -> None:
+    """Remove old folders of servers that were killed."""
+    if os.name != "posix":  # elsewhere, asking for a process may end it
+        return
+    for folder in place.glob(f"{_FOLDER}*"):
+        number = folder.name.removeprefix(_FOLDER).split("-")[0]
+        with suppress(OSError):
+            about = folder.lstat()  # not what a link leads to: others may write here too
+            is_old = about.st_mtime < time.time() - _OLD_SECONDS
+            is_ours = stat.S_ISDIR(about.st_mode) and about.st_uid == os.getuid()
+            if is_old and is_ours and re.fullmatch("[0-9]{1,9}", number) and _is_gone(int(number)):
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+def _is_gone(process: int) -> bool:
+    try:
+        os.kill(process, 0)  # no signal: only asks
+    except ProcessLookupError:
+        return True
+    return False
 
 
 def _end(name: str) -> str:

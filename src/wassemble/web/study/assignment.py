@@ -13,7 +13,10 @@ from wassemble.errors import fail
 from wassemble.web.study.design import Design
 from wassemble.web.study.items import Item
 
-__all__ = ["Shown", "assign"]
+__all__ = ["Shown", "assign", "check_raters"]
+
+_MAX_RATERS = 10_000
+_MAX_SHOWN = 500_000
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,21 @@ class Shown:
 
     item: int
     order: tuple[int, ...]
+
+
+def check_raters(items: list[Item], design: Design, n_before: int, n_raters: int) -> None:
+    """Refuse so many raters more where a study would become too large."""
+    n_all = n_before + n_raters
+    if n_raters < 1 or n_all > _MAX_RATERS:
+        fail(f"`n_raters` must be from 1 to {_MAX_RATERS - n_before}; got {n_raters}.")
+    n_checks = sum(item.check is not None for item in items)
+    n_shown = n_checks + (design.items_per_rater or len(items) - n_checks)
+    if n_all * n_shown > _MAX_SHOWN:
+        fail(
+            f"a study must show at most {_MAX_SHOWN:,} items to all raters together; got"
+            f" {n_all:,} raters with {n_shown:,} items each.",
+            hint="give each rater fewer items",
+        )
 
 
 def assign(items: list[Item], design: Design, number: int) -> tuple[Shown, ...]:

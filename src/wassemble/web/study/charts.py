@@ -20,6 +20,7 @@ from wassemble.report.plots import (
     finish,
     new_figure,
     short,
+    shown,
 )
 from wassemble.web.study.results import Estimate, Results
 
@@ -47,26 +48,31 @@ def _best(results: Results) -> Plot:
             y=[100 * share.value for share in shares],
             error_y=_whiskers(shares, 100),
             marker_color=_COLORS[place % len(_COLORS)],
-            hovertemplate="%{y:.0f} %",
+            customdata=[shown(system)] * len(shares),
+            hovertemplate="%{y:.0f} %<extra>%{customdata}</extra>",
         )
-    return _finish(figure, {"title": {"text": "chosen as best, percent"}, "rangemode": "tozero"})
+    axis = {"title": {"text": "chosen as best, percent"}, "rangemode": "tozero"}
+    return _finish(figure, axis, {"type": "category"})
 
 
 def _opinion(results: Results) -> Plot:
     """Mean opinion scores: one group of bars for each system."""
     figure = new_figure()
+    places = list(range(len(results.systems)))  # the beginnings of names may be alike
     for scale in results.scales:
         scores = [results.opinion[scale][system] for system in results.systems]
         figure.add_bar(
             name=scale,
-            x=[short(system) for system in results.systems],
+            x=places,
             y=[score.value for score in scores],
             error_y=_whiskers(scores, 1),
             marker_color=_SCALE_COLORS[scale],
-            hovertemplate="%{y:.2f}",
+            customdata=[shown(system) for system in results.systems],
+            hovertemplate="%{customdata}: %{y:.2f}",
         )
+    names = {"tickvals": places, "ticktext": [short(system) for system in results.systems]}
     axis = {"title": {"text": "mean opinion score"}, "range": [1, 5], "dtick": 1}
-    return _finish(figure, axis)
+    return _finish(figure, axis, names)
 
 
 def _whiskers(estimates: list[Estimate], factor: float) -> dict[str, Any]:
@@ -82,5 +88,5 @@ def _whiskers(estimates: list[Estimate], factor: float) -> dict[str, Any]:
     }
 
 
-def _finish(figure: Any, yaxis: dict[str, Any]) -> Plot:
-    return finish(figure, 360, barmode="group", yaxis=yaxis, xaxis={"type": "category"})
+def _finish(figure: Any, yaxis: dict[str, Any], xaxis: dict[str, Any]) -> Plot:
+    return finish(figure, 360, barmode="group", yaxis=yaxis, xaxis=xaxis)

@@ -11,14 +11,12 @@ import json
 from dataclasses import asdict
 from typing import Any
 
+from wassemble.web.cells import safe_cell
 from wassemble.web.study.answers import fails_check, letter
 from wassemble.web.study.results import best_shares, compute_results
 from wassemble.web.study.snapshot import Participant, Snapshot
 
 __all__ = ["to_csv", "to_json"]
-
-# A spreadsheet takes cells that begin so for formulas.
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def to_csv(snapshot: Snapshot) -> str:
@@ -38,7 +36,7 @@ def to_csv(snapshot: Snapshot) -> str:
     )
     for rater in snapshot.raters:
         for row in _rows(snapshot, rater):
-            writer.writerow([_safe(cell) for cell in row])
+            writer.writerow([safe_cell(cell) for cell in row])
     return out.getvalue()
 
 
@@ -70,7 +68,3 @@ def _rows(snapshot: Snapshot, rater: Participant) -> list[list[Any]]:
                 + [check, rater.given[shown.item].answered_at]
             )
     return rows
-
-
-def _safe(cell: Any) -> Any:
-    return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell

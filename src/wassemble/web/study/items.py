@@ -238,13 +238,7 @@ def _text(value: Any, key: str, where: str) -> str:
 
 
 def is_readable(text: str) -> bool:
-    """Whether every page and database can hold a text: no zero bytes, no half characters.
-
-    Examples
-    --------
-    >>> is_readable("ü"), is_readable("\\ud800")
-    (True, False)
-    """
+    """Whether every page and database can hold a text: no zero bytes, no half characters."""
     return "\0" not in text and not any("\ud800" <= letter <= "\udfff" for letter in text)
 
 

@@ -106,25 +106,28 @@ def rate(
 ) -> Response:
     """Keep an answer, and go on; where something is missing, say what.
 
-    Whatever was entered is kept, and is on disk when this answers.
+    Whatever was entered is on disk when this answers, but for a part of an answer where the
+    whole was given before.
     """
     shown = _find_shown(rater, number)
     if not rater.has_consented:
         return RedirectResponse(f"/rate/{secret}", 303)
     answer = read_answer(form, shown, rater.design.scales)
-    store.save_answer(rater.id, shown.item, answer)
+    is_kept = store.save_answer(rater.id, shown.item, answer)
     if form.get("go") == "back":
         return RedirectResponse(f"/rate/{secret}/items/{max(1, number - 1)}", 303)
     if not answer.is_complete:
         item = store.get_item(rater.study, shown.item)
-        return _render_item(request, rater, number, item, answer, is_refused=True)
+        return _render_item(request, rater, number, item, answer, is_refused=True, is_kept=is_kept)
     after = "" if number == len(rater.shown) else f"/items/{number + 1}"
     return RedirectResponse(f"/rate/{secret}{after}", 303)
 
 
 @router.get("/items/{number}/image", response_class=FileResponse)
 def image(request: Request, rater: FoundRater, store: OpenStore, number: _Number) -> Response:
-    """The picture of an item."""
+    """The picture of an item, for who has agreed to take part."""
+    if not rater.has_consented:
+        raise HTTPException(403, "Pictures are shown to who has agreed to take part.")
     item = store.get_item(rater.study, _find_shown(rater, number).item)
     if item.image is None:
         raise HTTPException(404, "This item has no picture.")
@@ -149,6 +152,7 @@ def _render_item(
     answer: Answer,
     *,
     is_refused: bool = False,
+    is_kept: bool = True,
 ) -> HTMLResponse:
     """The page of an item; if it was refused, with what is missing."""
     shown, scales = rater.shown[number - 1], rater.design.scales
@@ -164,6 +168,7 @@ def _render_item(
         captions=_captions(item, shown, answer, scales),
         best=_best(shown, answer, scales),
         scores=SCORES,
+        is_kept=is_kept,
         missing=_missing(shown, answer, scales) if is_refused else {},
     )
 

@@ -16,16 +16,13 @@ from sqlalchemy.dialects import postgresql, sqlite
 from wassemble.errors import fail
 from wassemble.web.study import tables
 from wassemble.web.study.answers import Answer
-from wassemble.web.study.assignment import Shown, assign
+from wassemble.web.study.assignment import Shown, assign, check_raters
 from wassemble.web.study.design import Design
 from wassemble.web.study.items import Item, read_item
 from wassemble.web.study.rows import Link, Rater, Study
 from wassemble.web.study.snapshot import Given, Participant, Snapshot
 
-__all__ = ["MAX_RATERS", "Store"]
-
-MAX_RATERS = 10_000
-_MAX_SHOWN = 500_000
+__all__ = ["Store"]
 
 
 class Store:
@@ -179,11 +176,11 @@ class Store:
         rows = self._read(sa.select(tables.answers.c.record).where(which))
         return Answer.from_record(rows[0].record) if rows else None
 
-    def save_answer(self, rater: int, item: int, answer: Answer) -> None:
+    def save_answer(self, rater: int, item: int, answer: Answer) -> bool:
         """Keep an answer in place of an earlier one; a part never replaces a whole one.
 
         The same answer twice is the same as once. A part comes from a page that was left, or
-        from a second tab that knows less.
+        from a second tab that knows less. Returns whether the answer was kept.
         """
         is_sqlite = self._engine.dialect.name == "sqlite"
         insert: Any = (sqlite.insert if is_sqlite else postgresql.insert)(tables.answers)
@@ -201,7 +198,9 @@ class Store:
             where=new.is_complete | ~tables.answers.c.is_complete,
         )
         try:
-            self._write(statement)
+            with self._writer.begin() as connection:
+                written = connection.execute(statement.returning(tables.answers.c.item))
+                return written.one_or_none() is not None
         except sa.exc.IntegrityError:  # the rater went with the study
             _fail_deleted()
 
@@ -277,15 +276,7 @@ def _make_raters(
     design: Design, items: list[Item], first: int, n_raters: int
 ) -> list[dict[str, Any]]:
     """Rows of raters from number ``first``, counted from 0, on."""
-    if n_raters < 1 or first + n_raters > MAX_RATERS:
-        fail(f"`n_raters` must be from 1 to {MAX_RATERS - first}; got {n_raters}.")
-    n_shown = len(assign(items, design, first))
-    if (first + n_raters) * n_shown > _MAX_SHOWN:
-        fail(
-            f"a study must show at most {_MAX_SHOWN:,} items to all raters together; got"
-            f" {first + n_raters:,} raters with {n_shown:,} items each.",
-            hint="give each rater fewer items",
-        )
+    check_raters(items, design, first, n_raters)
     return [
         {
             "number": number + 1,
