@@ -16,6 +16,7 @@ import pytest
 from web.explorer.small import histograms, scores
 
 from wassemble import InvalidInputError, kernel_from_names, write_predictions
+from wassemble.web.explorer.cases import Cut
 from wassemble.web.explorer.kept import Kept
 from wassemble.web.explorer.library import Library
 from wassemble.web.explorer.uploads import Uploads
@@ -209,7 +210,12 @@ def test_kernels_come_from_files(library, tmp_path):
     assert spelt.costs[0].shape == (5, 5)
 
 
-def test_what_kernels_hold_counts(library, tmp_path, monkeypatch):
+def test_costs_that_models_share_count_once():
+    costs = np.zeros((2, 3), dtype=np.float32)
+    assert Cut([], histograms()[0].labels, [costs, costs, costs.copy()], 0.0).n_bytes == 2 * 24
+
+
+def test_what_kernels_hold_counts(library, tmp_path):
     served = tmp_path / "served"
     for name in "ab":
         (served / f"{name}.txt").write_text("cat 1 0\ndog 0.9 0.1\ncar 0 1\nbus 0.1 0.9\n")

@@ -120,7 +120,8 @@ def test_a_picture_is_known_by_its_first_bytes(beginning, wanted):
     [
         ({"title": " "}, "`title` must be a text of 1 to 200 letters"),
         ({"title": "x" * 201}, "`title` must be .*; got 201 letters"),
-        ({"consent": "a\0"}, "`consent` must be a text"),
+        ({"consent": "a\0"}, "`consent` must be readable text"),
+        ({"title": "a\ud800"}, r"`title` must be readable text; got 'a\\ud800'"),
         ({"scales": ()}, "`scales` must be some of correctness, detail"),
         ({"scales": ("taste",)}, "`scales` must be some of"),
         ({"items_per_rater": 0}, "`items_per_rater` must be at least 1; got 0"),
