@@ -46,6 +46,8 @@ def run(settings: Settings, talk: Callable[[str], None], *, open_browser: bool =
             webbrowser.open(address)
         # Requests run side by side already: threads of their own would only be in each other's way.
         with threadpool_limits(limits=1, user_api="blas"):
+            # A thread that comes back from a product waits this long for its turn; there are many.
+            sys.setswitchinterval(0.0005)
             uvicorn.Server(config).run(sockets=[listener])
     talk("stopped")
 
