@@ -178,6 +178,12 @@ TARGETS = (
         "under 500",
         lambda records: records["web"]["all"]["p95"],
         lambda r: r < 500,
+        lambda records: (
+            f"The server is one Python process and used {records['web']['server_cores']:.1f} cores:"
+            " its threads take turns. Sliders and samples, 40 of 100 requests, each compute or"
+            " draw for 10 to 40 ms and wait for a turn; pages and raters pass them by (see the"
+            " table). A second process for the explorer would help."
+        ),
     ),
     Target(
         "errors in that minute",
