@@ -205,8 +205,9 @@ def _web(record: dict[str, Any]) -> list[str]:
         f" time. {record['n_raters']} raters took part; every answer that was acknowledged was in"
         " the export afterwards. Pages are the front page, lists and styles; a sample is one of"
         f" the explorer; items and answers are raters'. Errors: {errors or 'none'}."
-        f" The server used {record['server_cores']:.1f} of {record['n_cores']} cores; the load of"
-        f" the machine was {record['load']:.1f} as it began."
+        f" The server's {record['n_processes']} processes had opened the examples before, and used"
+        f" {record['server_cores']:.1f} of {record['n_cores']} cores; the load of the machine was"
+        f" {record['load']:.1f} as it began."
         " Slider moves are each to a new place: epsilon, weights or mass_penalty of three models"
         " over 10,000 words, of which the explorer fuses the 500 that some model finds likeliest,"
         " as its page says.",

@@ -98,11 +98,13 @@ def test_logging_in_and_out(guarded):
     assert guarded.get("/", headers=HTML).status_code == 303
 
 
-def test_a_server_that_starts_anew_knows_nobody(guarded, monkeypatch):
+def test_a_server_that_starts_anew_knows_nobody(guarded):
     log_in(guarded)
     assert guarded.get("/", headers=HTML).status_code == 200
-    monkeypatch.setattr("wassemble.web.security._START", b"another")
-    assert guarded.get("/", headers=HTML).status_code == 303
+    anew = replace(guarded.app.state.settings, run_id="another")
+    with TestClient(create_app(anew), base_url=str(guarded.base_url)) as client:
+        client.cookies.update(guarded.cookies)
+        assert client.get("/", headers=HTML, follow_redirects=False).status_code == 303
 
 
 def test_a_wrong_token_is_told_so(guarded):

@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 
 import httpx
 import pytest
@@ -37,6 +38,34 @@ def test_it_serves_and_ends_cleanly_when_interrupted(serve, tmp_path):
         _, said = server.process.communicate(timeout=20)
         assert server.process.returncode == 0
         assert said == "stopped\n"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_several_processes_end_together(serve, tmp_path, number):
+    with serve(tmp_path, "--processes", "2") as server:
+        assert "wassemble" in httpx.get(server.url, timeout=30).text
+        server.process.send_signal(number)
+        _, said = server.process.communicate(timeout=30)
+        if number != signal.SIGKILL:
+            assert server.process.returncode == 0
+            assert said == "stopped\n"
+        with pytest.raises(httpx.TransportError):  # a killed one's take a moment to notice
+            for _ in range(100):
+                httpx.get(server.url, timeout=5)
+                time.sleep(0.1)
+
+
+def test_processes_have_logins_and_uploads_in_common(serve, tmp_path):
+    files = [("files", ("mine.csv", b"sample,cat,dog\nx,0.9,0.1\n"))]
+    with serve(tmp_path, "--processes", "2", "--token", TOKEN) as server:
+        headers = {"Authorization": f"Bearer {TOKEN}"}
+        url = f"{server.url}/explorer/upload"
+        sent = httpx.post(url, files=files, headers=headers, timeout=30)
+        assert sent.status_code == 303, sent.text
+        for _ in range(12):  # each by a connection of its own
+            page = httpx.get(server.url + sent.headers["location"], headers=headers, timeout=30)
+            assert page.status_code == 200
+            assert "mine" in page.text
 
 
 def test_the_name_of_another_site_is_refused(server):

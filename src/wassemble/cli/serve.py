@@ -47,6 +47,14 @@ __all__ = ["serve"]
 @click.option("--max-labels", type=int, default=20_000, show_default=True)
 @click.option("--max-requests-per-second", type=float, default=50, show_default=True)
 @click.option("--max-seconds", type=float, default=10, show_default=True, help="Of one answer.")
+@click.option(
+    "--processes",
+    "n_processes",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="How many answer; as many as cores for a busy server.",
+)
 @click.option("--open/--no-open", "open_browser", default=False, help="Open the browser.")
 def serve(open_browser: bool, **options: Any) -> None:
     """Explore the predictions in FOLDER and run studies with people, in the browser.

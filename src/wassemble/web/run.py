@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import errno
+import multiprocessing
+import os
+import signal
 import socket
 import sys
 import webbrowser
 from collections.abc import Callable
 from contextlib import suppress
+from multiprocessing.connection import wait
+from threading import Thread
+from typing import Any
 from urllib.parse import quote
 
 import uvicorn
@@ -16,6 +22,7 @@ from threadpoolctl import threadpool_limits
 from wassemble._checks import fail
 from wassemble.web.app import create_app
 from wassemble.web.connections import impatient_protocol
+from wassemble.web.explorer.uploads import remove_uploads
 from wassemble.web.settings import Settings
 
 __all__ = ["run"]
@@ -23,18 +30,6 @@ __all__ = ["run"]
 
 def run(settings: Settings, talk: Callable[[str], None], *, open_browser: bool = False) -> None:
     """Serve until interrupted; ``talk`` says where."""
-    app = create_app(settings)
-    config = uvicorn.Config(
-        app,
-        log_level="warning",
-        access_log=False,  # addresses hold raters' secrets
-        server_header=False,
-        ws="none",
-        http=impatient_protocol(settings.max_seconds),
-        # Only a proxy in front of us may say whom it speaks for.
-        proxy_headers=bool(settings.allowed_hosts),
-        timeout_graceful_shutdown=5,
-    )
     with _listen(settings) as listener, suppress(KeyboardInterrupt):
         address = _address(settings.host, listener.getsockname()[1])
         talk(f"serving {settings.folder.name}/ at {address}  (Ctrl-C stops it)")
@@ -44,12 +39,71 @@ def run(settings: Settings, talk: Callable[[str], None], *, open_browser: bool =
             talk(f"log in: {address}/login{secret}")
         if open_browser:  # without the token: other users of this machine see the command
             webbrowser.open(address)
-        # Requests run side by side already: threads of their own would only be in each other's way.
-        with threadpool_limits(limits=1, user_api="blas"):
-            # A thread that comes back from a product waits this long for its turn; there are many.
-            sys.setswitchinterval(0.0005)
-            uvicorn.Server(config).run(sockets=[listener])
+        if settings.n_processes == 1:
+            _serve(settings, listener)
+        else:
+            _serve_by_processes(settings, listener)
     talk("stopped")
+
+
+def _serve(settings: Settings, listener: socket.socket) -> None:
+    config = uvicorn.Config(
+        create_app(settings),
+        log_level="warning",
+        access_log=False,  # addresses hold raters' secrets
+        server_header=False,
+        ws="none",
+        http=impatient_protocol(settings.max_seconds),
+        # Only a proxy in front of us may say whom it speaks for.
+        proxy_headers=bool(settings.allowed_hosts),
+        timeout_graceful_shutdown=5,
+    )
+    # A thread that comes back from a product waits this long for its turn; there are many.
+    sys.setswitchinterval(0.0005)
+    # Requests run side by side already: threads of their own would only be in each other's way.
+    with threadpool_limits(limits=1, user_api="blas"):
+        uvicorn.Server(config).run(sockets=[listener])
+
+
+def _serve_by_processes(settings: Settings, listener: socket.socket) -> None:
+    """Processes that take connections from one socket; when one ends, all do."""
+
+    def end(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, end)
+    context = multiprocessing.get_context("spawn")
+    children = [
+        context.Process(target=_serve_as_child, args=(settings, listener))
+        for _ in range(settings.n_processes)
+    ]
+    try:
+        for child in children:
+            child.start()
+        wait([child.sentinel for child in children])
+        fail("a process of the server ended by itself, so the server has.", hint="start it again")
+    finally:
+        for child in children:
+            if child.pid is not None:
+                child.terminate()
+        for child in children:
+            if child.pid is not None:
+                child.join()
+        remove_uploads(settings.run_id)
+        signal.signal(signal.SIGTERM, before)
+
+
+def _serve_as_child(settings: Settings, listener: socket.socket) -> None:
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+
+    def follow() -> None:
+        parent.join()  # a parent that was killed could not say so
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    Thread(target=follow, daemon=True).start()
+    with suppress(KeyboardInterrupt):
+        _serve(settings, listener)
 
 
 def _listen(settings: Settings) -> socket.socket:

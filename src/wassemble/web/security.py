@@ -33,7 +33,6 @@ _CSRF_COOKIE = "wassemble_csrf"
 _OPERATOR_COOKIE = "wassemble_operator"
 _SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 _FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
-_START = secrets.token_bytes(32)  # of this server: when it starts anew, nobody is logged in
 _CSRF_SHAPE = re.compile(r"[\w-]{43}", re.ASCII)
 
 
@@ -43,7 +42,7 @@ def is_operator(request: HTTPConnection, settings: Settings) -> bool:
         return True
     if (sent := _bearer(request)) is not None:
         return knows_token(sent, settings)
-    return _same(request.cookies.get(_OPERATOR_COOKIE, ""), _proof(settings.token))
+    return _same(request.cookies.get(_OPERATOR_COOKIE, ""), _proof(settings))
 
 
 def knows_token(sent: str, settings: Settings) -> bool:
@@ -53,8 +52,7 @@ def knows_token(sent: str, settings: Settings) -> bool:
 
 def grant_operator(request: Request, response: Response, settings: Settings) -> None:
     """Let the browser that gets ``response`` be an operator until it is closed."""
-    assert settings.token is not None
-    _set_cookie(request, response, _OPERATOR_COOKIE, _proof(settings.token))
+    _set_cookie(request, response, _OPERATOR_COOKIE, _proof(settings))
 
 
 def revoke_operator(response: Response) -> None:
@@ -108,9 +106,14 @@ def _bearer(request: HTTPConnection) -> str | None:
     return token if kind.lower() == "bearer" else None
 
 
-def _proof(token: str) -> str:
-    """What the cookie holds: shows that its owner knew the token, without holding it."""
-    return hmac.new(token.encode(), b"wassemble operator" + _START, hashlib.sha256).hexdigest()
+def _proof(settings: Settings) -> str:
+    """What the cookie holds: shows that its owner knew the token, without holding it.
+
+    When the server starts anew, nobody is logged in.
+    """
+    assert settings.token is not None
+    key, text = settings.token.encode(), f"wassemble operator {settings.run_id}".encode()
+    return hmac.new(key, text, hashlib.sha256).hexdigest()
 
 
 def _same(sent: str, known: str) -> bool:

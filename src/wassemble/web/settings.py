@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ipaddress
+import os
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from wassemble._checks import check_count, check_positive_number, fail
@@ -36,6 +37,10 @@ class Settings:
         that one answer takes.
     max_computing : int
         How many requests compute at once; others wait, while pages are still served.
+    n_processes : int
+        How many processes answer, each with limits of its own.
+    run_id : str
+        Secret of this run of the server, common to its processes.
     """
 
     folder: Path
@@ -49,6 +54,8 @@ class Settings:
     max_requests_per_second: float = 50
     max_seconds: float = 10
     max_computing: int = 2
+    n_processes: int = 1
+    run_id: str = field(default_factory=lambda: f"{os.getpid()}-{secrets.token_hex(16)}")
 
     def __post_init__(self) -> None:
         folder = Path(self.folder)
@@ -59,7 +66,7 @@ class Settings:
             if "?" in str(self.folder):  # would begin the options of the URL
                 fail(f"without `database`, `folder` must have no ? in its path; got {folder}.")
             object.__setattr__(self, "database", f"sqlite:///{self.folder / 'wassemble.db'}")
-        for name in ("max_upload_bytes", "max_labels", "max_computing"):
+        for name in ("max_upload_bytes", "max_labels", "max_computing", "n_processes"):
             check_count(getattr(self, name), name)
         for name in ("max_requests_per_second", "max_seconds"):
             check_positive_number(getattr(self, name), name)

@@ -3,6 +3,7 @@
 import gzip
 import io
 import os
+import secrets
 import subprocess
 import sys
 import threading
@@ -233,6 +234,10 @@ def test_what_kernels_hold_counts(library, tmp_path):
 # -- uploads ---------------------------------------------------------------------------------
 
 
+def new_run():
+    return f"{os.getpid()}-{secrets.token_hex(16)}"
+
+
 def keep(uploads, name, content=b"sample,cat,dog\nx,0.5,0.5\n"):
     return uploads.keep(name, io.BytesIO(content))
 
@@ -257,7 +262,7 @@ def test_errors_name_an_upload_as_its_owner_does(library):
 
 
 def test_uploads_are_few_and_small_together():
-    uploads = Uploads(100)
+    uploads = Uploads(100, new_run())
     first = keep(uploads, "a.csv", b"x" * 60)
     second = keep(uploads, "b.csv", b"x" * 60)
     with pytest.raises(InvalidInputError, match="no longer kept"):
@@ -267,6 +272,26 @@ def test_uploads_are_few_and_small_together():
     assert len(list(uploads.folder.iterdir())) == 64
     assert uploads.find(many[-1]).stem == "79"
     uploads.close()
+
+
+def test_processes_of_a_server_share_uploads_and_limits():
+    run = new_run()
+    one, other = Uploads(100, run), Uploads(100, run)
+    first = keep(one, "a.csv", b"x" * 60)
+    assert other.find(first).path.read_bytes() == b"x" * 60
+    keep(other, "b.csv", b"x" * 60)
+    with pytest.raises(InvalidInputError, match="no longer kept"):
+        one.find(first)
+    one.close()
+    assert not other.folder.exists()
+
+
+@pytest.mark.parametrize(
+    "reference", ["upload:..", "upload:../../../etc/pwd", "upload:", "upload:a"]
+)
+def test_a_reference_is_never_a_path(reference):
+    with pytest.raises(InvalidInputError, match="no longer kept"):
+        Uploads(100, new_run()).find(reference)
 
 
 def test_folders_of_servers_that_were_killed_are_swept(tmp_path, monkeypatch):
@@ -282,7 +307,8 @@ def test_folders_of_servers_that_were_killed_are_swept(tmp_path, monkeypatch):
     for path in tmp_path.iterdir():
         if not path.name.endswith("new"):
             os.utime(path, (1, 1), follow_symlinks=False)
-    uploads = Uploads(100)
+    uploads = Uploads(100, new_run())
+    keep(uploads, "a.csv")
     own = uploads.folder.name
     assert {path.name for path in tmp_path.iterdir()} == {
         *(own, "other", gone + "new", gone + "link", alive + "old")
@@ -292,7 +318,7 @@ def test_folders_of_servers_that_were_killed_are_swept(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("name", ["a.exe", "", ".csv", "a.npy", "a.pkl", "a"])
 def test_uploads_of_other_kinds_are_refused(name):
-    uploads = Uploads(100)
+    uploads = Uploads(100, new_run())
     with pytest.raises(InvalidInputError, match="must end in"):
         keep(uploads, name)
     uploads.close()

@@ -42,7 +42,7 @@ class Library:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self.uploads = Uploads(4 * settings.max_upload_bytes)
+        self.uploads = Uploads(4 * settings.max_upload_bytes, settings.run_id)
         self._tables: Kept[Table] = Kept(
             8, n_bytes=_MAX_KEPT_BYTES, size=lambda table: table.n_bytes
         )

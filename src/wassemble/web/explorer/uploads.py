@@ -10,18 +10,15 @@ import stat
 import tempfile
 import time
 import weakref
-from collections import OrderedDict
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
-from threading import Lock
 from typing import BinaryIO
 
 from wassemble._checks import fail
 from wassemble.inputs.formats import ENDS
 
-__all__ = ["KERNEL_ENDS", "PREFIX", "Upload", "Uploads"]
+__all__ = ["KERNEL_ENDS", "PREFIX", "Upload", "Uploads", "remove_uploads"]
 
 PREFIX = "upload:"
 _FOLDER = "wassemble-uploads-"
@@ -50,21 +47,16 @@ class Upload:
 
 
 class Uploads:
-    """At most 64 files and ``max_bytes`` in all; the oldest go first, all when the server ends."""
+    """At most 64 files and ``max_bytes`` in all; the oldest go first, all when the server ends.
 
-    def __init__(self, max_bytes: int) -> None:
+    They are in a folder that belongs to ``run_id``, so that every process of a server has them:
+    ``IDENT/file.csv`` beside ``IDENT/name``.
+    """
+
+    def __init__(self, max_bytes: int, run_id: str) -> None:
         self._max_bytes = max_bytes
-        self._files: OrderedDict[str, Upload] = OrderedDict()
-        self._lock = Lock()
-        self._finalizer: weakref.finalize | None = None
-
-    @cached_property
-    def folder(self) -> Path:
-        """Made when the first file comes."""
-        _sweep(Path(tempfile.gettempdir()))
-        found = Path(tempfile.mkdtemp(prefix=f"{_FOLDER}{os.getpid()}-"))
-        self._finalizer = weakref.finalize(self, shutil.rmtree, found, ignore_errors=True)
-        return found
+        self.folder = Path(tempfile.gettempdir(), f"{_FOLDER}{run_id}")
+        self._finalizer = weakref.finalize(self, remove_uploads, run_id)
 
     def keep(self, name: str, content: BinaryIO) -> str:
         """Store a file; the answer names it in a view."""
@@ -72,33 +64,65 @@ class Uploads:
         end = _end(name)
         if not end:
             fail(f"{name}: a file must end in {', '.join(_ENDS)}; this one does not.")
+        if not self.folder.exists():
+            _sweep(self.folder.parent)
+        self.folder.mkdir(mode=0o700, exist_ok=True)
         ident = secrets.token_urlsafe(12)
-        with self._lock:  # two first files must come into one folder
-            path = self.folder / f"{ident}{end}"
-        with path.open("xb") as file:
-            shutil.copyfileobj(content, file, _PIECE)
-        with self._lock:
-            self._files[ident] = Upload(path, name, path.stat().st_size)
-            while len(self._files) > 1 and (
-                len(self._files) > _N_FILES
-                or sum(each.n_bytes for each in self._files.values()) > self._max_bytes
-            ):
-                _, old = self._files.popitem(last=False)
-                old.path.unlink(missing_ok=True)
+        # Under a name that nothing asks for until it is whole.
+        unfinished, final = self.folder / f".{ident}", self.folder / ident
+        unfinished.mkdir(mode=0o700)
+        try:
+            with (unfinished / f"file{end}").open("xb") as file:
+                shutil.copyfileobj(content, file, _PIECE)
+            (unfinished / "name").write_text(name, encoding="utf-8")
+            unfinished.rename(final)
+        except BaseException:
+            shutil.rmtree(unfinished, ignore_errors=True)
+            raise
+        self._let_go(ident)
         return PREFIX + ident
 
     def find(self, reference: str) -> Upload:
         """The file that `keep` named so."""
-        with self._lock:
-            found = self._files.get(reference.removeprefix(PREFIX))
+        found = self._look(reference.removeprefix(PREFIX))
         if found is None:
             fail("this upload is no longer kept.", hint="send the file again")
         return found
 
     def close(self) -> None:
         """Remove everything now."""
-        if self._finalizer is not None:
-            self._finalizer()
+        self._finalizer()
+
+    def _look(self, ident: str) -> Upload | None:
+        if not re.fullmatch(r"[\w-]{16}", ident, re.ASCII):
+            return None
+        try:
+            name = (self.folder / ident / "name").read_text(encoding="utf-8")
+            path = self.folder / ident / f"file{_end(name)}"
+            return Upload(path, name, path.stat().st_size)
+        except FileNotFoundError:
+            return None
+
+    def _let_go(self, newest: str) -> None:
+        """Remove the oldest while there are too many, or too large ones, but never the newest."""
+        found = []
+        for place in self.folder.glob("[!.]*"):
+            upload = self._look(place.name)
+            if upload is not None:  # another process may have let it go
+                found.append((upload.path.stat().st_mtime_ns, place.name, upload.n_bytes))
+        found.sort()
+        n_files, n_bytes = len(found), sum(size for *_, size in found)
+        for _, ident, size in found:
+            if n_files <= _N_FILES and n_bytes <= self._max_bytes:
+                break
+            if ident != newest:
+                shutil.rmtree(self.folder / ident, ignore_errors=True)
+                n_files, n_bytes = n_files - 1, n_bytes - size
+
+
+def remove_uploads(run_id: str) -> None:
+    """Remove every file that was sent to a run of the server."""
+    shutil.rmtree(Path(tempfile.gettempdir(), f"{_FOLDER}{run_id}"), ignore_errors=True)
 
 
 def _sweep(place: Path) -> None:
