@@ -58,10 +58,7 @@ def write_parquet(labelled: LabelledKernel, path: Path) -> None:
     name = pa.dictionary(pa.int32(), pa.string())
     fields = zip(_COLUMNS, (name, name, similarity), strict=True)
     schema = pa.schema(list(fields), metadata={"wassemble kernel": json.dumps(about)})
-    try:
-        names = [pa.array(space.names) for space in (labelled.source, labelled.target)]
-    except UnicodeEncodeError as error:
-        fail(f"label names must be valid Unicode to be saved as .parquet ({error}).")
+    names = [pa.array(space.names) for space in (labelled.source, labelled.target)]
     with parquet.ParquetWriter(path, schema, write_page_checksum=True) as writer:
         for start, rows in row_blocks(kernel):
             coo = sp.coo_array(rows)
