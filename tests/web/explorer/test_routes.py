@@ -289,5 +289,5 @@ def test_uploads_go_with_the_server(serve, tmp_path, monkeypatch):
         with httpx.Client(base_url=server.url) as client:
             sent = send(client, [("files", ("one.csv", b"sample,cat,dog\nx,0.2,0.8\n"))])
         assert sent.status_code == 303
-        assert len(list((tmp_path / "temporary").glob("wassemble-*/*.csv"))) == 1
+        assert len(list((tmp_path / "temporary").glob("wassemble-*/*/*.csv"))) == 1
     assert list((tmp_path / "temporary").glob("wassemble-*")) == []
