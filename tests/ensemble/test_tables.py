@@ -98,6 +98,19 @@ def test_models_that_did_not_answer_have_no_vote():
     assert "b: no answer for 2 of 3 samples" in fusion.report
 
 
+@pytest.mark.parametrize("ids", [np.array([7, 9]), np.array(["x", "y"], dtype=object)])
+def test_a_model_without_samples_has_no_vote(ids):
+    scores = np.array([[0.9, 0.1], [0.2, 0.8]])
+    a, b = (make(name, ["cat", "dog"], scores, ids) for name in "ab")
+    nothing = make("b", ["cat", "dog"], np.empty((0, 2)), [])
+    for models in ([a, nothing], [nothing, b], [nothing, b.take(slice(0, 0)), a]):
+        models = [model._with(model=str(place)) for place, model in enumerate(models)]
+        consensus = fuse_tables(models).consensus
+        np.testing.assert_allclose(consensus.scores, scores, rtol=1e-6)
+        assert consensus.samples.dtype == ids.dtype
+        assert consensus.samples.tolist() == ids.tolist()
+
+
 def test_a_sample_that_nobody_answered_is_left_empty_and_said():
     a = make("a", ["cat", "dog"], [[nan, nan], [0.5, 0.5]])
     with pytest.warns(ws.ConvergenceWarning, match="1 of 2 samples: no model answered"):

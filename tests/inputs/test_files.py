@@ -122,6 +122,26 @@ def test_no_samples_at_all(tmp_path, suffix):
         same(chunk, predictions)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("id_type", [np.int64, object])
+@pytest.mark.parametrize("suffix", [".parquet", ".arrow", ".npz"])
+def test_a_file_without_samples_keeps_its_types(tmp_path, suffix, id_type, dtype):
+    nothing = Predictions("tiny", np.empty(0, id_type), ["cat", "dog"], np.empty((0, 2), dtype))
+    path = tmp_path / f"none{suffix}"
+    write_predictions(path, nothing)
+    found = read_predictions(path)
+    assert found.samples.dtype == id_type
+    assert found.scores.dtype == dtype
+
+
+def test_a_long_table_without_rows_keeps_its_types(tmp_path):
+    schema = pa.schema({"sample": pa.int32(), "label": pa.string(), "score": pa.float32()})
+    pq.write_table(schema.empty_table(), tmp_path / "none.parquet")
+    found = read_predictions(tmp_path / "none.parquet", labels=["cat"])
+    assert found.samples.dtype == np.int64
+    assert found.scores.dtype == np.float32
+
+
 @every_format
 def test_no_score_at_all(tmp_path, suffix):
     predictions = Predictions("tiny", ["a", "b"], ["cat", "dog"], np.full((2, 2), nan))

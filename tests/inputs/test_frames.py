@@ -117,6 +117,17 @@ def test_frames_without_rows_have_no_samples(make):
     assert predictions_from_frame(frame, "tiny").scores.shape == (0, 2)
 
 
+@pytest.mark.parametrize("ids", [[1, 2], ["a", "b"]])
+def test_frames_without_rows_keep_their_types(make, ids):
+    some = make({"sample": ids, "cat": [0.5, 1.0], "dog": [0.5, 0.0]})
+    predictions = predictions_from_frame(some[:0], "tiny")
+    assert predictions.samples.dtype == (np.int64 if ids == [1, 2] else object)
+    found = nw.from_native(frame_from_predictions(predictions, some))
+    full = nw.from_native(frame_from_predictions(predictions_from_frame(some, "tiny"), some))
+    assert len(found) == 0
+    assert found.schema == full.schema
+
+
 def test_ten_thousand_columns(make, rng):
     scores = rng.random((3, 10_000))
     names = [f"label {place}" for place in range(10_000)]

@@ -214,6 +214,26 @@ def test_a_first_part_without_rows_says_nothing_of_the_kind(folder):
     assert fusion.account.n_samples == 60
 
 
+@pytest.mark.parametrize("suffix", ["parquet", "arrow", "npz"])
+def test_parts_without_rows_have_the_types_of_the_others(tmp_path, suffix):
+    rng = np.random.default_rng(0)
+    n_rows = {"a": [3, 0, 0, 2], "b": [3, 0, 2, 0]}
+    for model, labels in LABELS.items():
+        for part, n in enumerate(n_rows[model]):
+            scores = rng.dirichlet(np.ones(len(labels)), n).astype(np.float32)
+            given = Predictions(model, 10 * part + np.arange(n), labels, scores)
+            write_predictions(tmp_path / model / f"part-{part}.{suffix}", given)
+    models = {model: tmp_path / model for model in LABELS}
+    fuse_partitions(models, tmp_path / "fused")
+    parts = [read_predictions(tmp_path / f"fused/part-{part}.{suffix}") for part in range(4)]
+    assert [part.samples.tolist() for part in parts] == [[0, 1, 2], [], [20, 21], [30, 31]]
+    assert {part.samples.dtype for part in parts} == {np.dtype(np.int64)}
+    assert {part.scores.dtype for part in parts} == {np.dtype(np.float32)}
+    lazy = ws.fuse({model: str(folder) for model, folder in models.items()})
+    types = [part.compute().dtypes.tolist() for part in lazy.partitions]
+    assert types == [lazy.dtypes.tolist()] * 4
+
+
 def test_what_many_bad_parts_have_in_common_is_said_once(folder):
     for path in sorted((folder / "a").iterdir())[2:]:
         given = read_predictions(path)

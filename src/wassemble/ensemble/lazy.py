@@ -27,6 +27,7 @@ from wassemble.inputs import (
 from wassemble.inputs.data_sets import PartReader, common_parts, is_data_set
 from wassemble.inputs.folders import fetch_file
 from wassemble.inputs.layout import free_id_name
+from wassemble.inputs.predictions import have_numbers
 from wassemble.labels import LabelSpace
 
 __all__ = ["fuse_lazily", "is_lazy", "read_places"]
@@ -241,7 +242,6 @@ def _fuse_part(fuse: _FusePart, predictions: list[Predictions]) -> Any:
 def _meta(plan: FusionPlan, source: _Frames | _Folders) -> Any:
     """An empty frame that is like every partition."""
     dtype = np.result_type(np.float32, *(head.scores.dtype for head in source.heads))
-    numbers = all(head.samples.dtype.kind == "i" for head in source.heads)
-    scores = np.ones((1, len(plan.target)), dtype)
-    one = Predictions("consensus", [0] if numbers else ["some sample"], plan.target, scores)
-    return frame_from_predictions(one, source.like(plan)).iloc[:0]
+    ids = np.empty(0, dtype=np.int64 if have_numbers(source.heads) else object)
+    nothing = Predictions("consensus", ids, plan.target, np.empty((0, len(plan.target)), dtype))
+    return frame_from_predictions(nothing, source.like(plan))

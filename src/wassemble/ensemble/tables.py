@@ -14,6 +14,7 @@ from wassemble.ensemble.account import FusionAccount
 from wassemble.ensemble.plan import NO_ANSWER, FusionPlan, Options
 from wassemble.errors import ConvergenceWarning
 from wassemble.inputs import Kind, Predictions, frame_from_predictions, predictions_from_frame
+from wassemble.inputs.predictions import have_numbers
 from wassemble.labels import LabelSpace, enumerate_names
 from wassemble.solvers import Status
 
@@ -233,23 +234,21 @@ def align_samples(
                 "models must have samples in common; got none.",
                 hint=f"ids look like {', '.join(repr(each[0]) for each in ids if each)}",
             )
-    names = np.empty(len(wanted), dtype=object)
+    names = np.empty(len(wanted), dtype=np.int64 if have_numbers(predictions) else object)
     names[:] = wanted
-    if all(isinstance(sample, int) for sample in wanted):
-        names = np.array(wanted, dtype=np.int64)
     aligned = []
     for given, each in zip(predictions, ids, strict=True):
         place = {sample: row for row, sample in enumerate(each)}
         rows = np.array([place.get(sample, -1) for sample in wanted], dtype=np.int64)
-        scores = given.scores[rows]
-        scores[rows < 0] = np.nan
+        scores = np.full((len(wanted), len(given.labels)), np.nan, dtype=given.scores.dtype)
+        scores[rows >= 0] = given.scores[rows[rows >= 0]]
         aligned.append(given._with(samples=names, scores=scores))
     return aligned
 
 
 def _comparable(samples: np.ndarray, predictions: Sequence[Predictions]) -> list[Any]:
     """Ids as a list: whole numbers if all models have such, else texts."""
-    if all(p.samples.dtype.kind == "i" for p in predictions):
+    if have_numbers(predictions):
         return samples.tolist()
     return [str(sample) for sample in samples.tolist()]
 

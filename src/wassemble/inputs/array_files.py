@@ -58,7 +58,7 @@ def open_npz(path: Path, choice: ColumnChoice, model: str) -> Source:
     ids: Any = range(len(scores))
     if "samples" in arrays:
         ids = arrays["samples"]
-        ids = _texts(ids, "samples") if ids.dtype.kind not in "iu" else ids.ravel().tolist()
+        ids = _texts(ids, "samples") if ids.dtype.kind not in "iu" else ids.ravel()
         _check_count(len(ids), len(scores), "sample ids", "rows")
     return Source(
         labels,
@@ -242,7 +242,7 @@ def _name_columns(
 
 
 def _slices(scores: np.ndarray, columns: Any, n_rows: int) -> Iterator[np.ndarray]:
-    for start in range(0, len(scores), n_rows):
+    for start in range(0, max(1, len(scores)), n_rows):
         yield as_scores(scores[start : start + n_rows, columns])
 
 

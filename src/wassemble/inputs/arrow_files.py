@@ -125,6 +125,8 @@ def _open_table(schema: Any, batches: Batches, choice: ColumnChoice, model: str)
         samples = read_samples(read_ids(read([id_column]).get_column(id_column)), model)
 
         def blocks(n_rows: int) -> Iterator[np.ndarray]:
+            if len(samples) == 0:  # still tells of which type scores are
+                yield read_scores(read(labels.names), labels.names)
             n_rows = min(n_rows, max(1, 4 * _GROUP_CELLS // len(labels)))
             for batch in batches(labels.names, n_rows):
                 yield read_scores(nw.from_native(pa.Table.from_batches([batch])), labels.names)
@@ -165,12 +167,14 @@ class _RowGroups:
         self.writer: Any = None
         self._open_writer = open_writer
         self._schema: Any = None
+        self._empty_schema: Any = None  # of a chunk without rows, for a file without any
         self._pending: list[Any] = []
 
     def append(self, chunk: Predictions) -> None:
-        if chunk.n_samples == 0:
-            return
         batch = self._as_batch(chunk)
+        if chunk.n_samples == 0:
+            self._empty_schema = batch.schema
+            return
         self._start(batch.schema)
         if batch.schema != self._schema:
             got, must = batch.schema.types, self._schema.types
@@ -183,9 +187,10 @@ class _RowGroups:
             self._flush()
 
     def finish(self) -> None:
-        if self._schema is None:
+        if self._empty_schema is None:
             nothing = Predictions("none", [], self.labels, np.empty((0, len(self.labels))))
-            self._start(self._as_batch(nothing).schema)
+            self._empty_schema = self._as_batch(nothing).schema
+        self._start(self._empty_schema)
         if self._pending:
             self._flush()
 

@@ -52,14 +52,19 @@ def column_type(series: Any) -> ColumnType:
     return "other"
 
 
-def read_ids(series: Any) -> list[Any]:
-    """Sample ids of each row; whole numbers that are stored as floats become integers."""
+def read_ids(series: Any) -> Sequence[Any] | np.ndarray:
+    """Sample ids of each row; whole numbers that are stored as floats become integers.
+
+    An empty array of integers says that ids would be such, if there were any.
+    """
     nw = load_narwhals()
     if series.dtype == nw.Boolean:
         fail("sample ids must be text or whole numbers; got a column of True and False.")
     empty = np.flatnonzero(np.asarray(series.is_null().to_numpy(), dtype=bool))
     if empty.size:
         fail(f"every row must have a sample id; got none at row {int(empty[0])}.")
+    if len(series) == 0 and (series.dtype.is_integer() or series.dtype.is_float()):
+        return np.empty(0, dtype=np.int64)
     if not series.dtype.is_float():
         return list(series.to_list())
     values = series.cast(nw.Float64).to_numpy()
@@ -103,7 +108,11 @@ def read_scores(frame: Any, names: Sequence[str]) -> np.ndarray:
 
 
 def read_long_table(
-    ids: Sequence[Any], frame: Any, layout: LongLayout, declared: LabelSpace | None, **options: Any
+    ids: Sequence[Any] | np.ndarray,
+    frame: Any,
+    layout: LongLayout,
+    declared: LabelSpace | None,
+    **options: Any,
 ) -> LongTable:
     """The rows of a long table, whose ``ids`` have been read."""
     names = read_label_names(frame.get_column(layout.label_column), layout.label_column)

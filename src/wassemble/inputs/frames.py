@@ -132,6 +132,13 @@ def frame_from_predictions(
             f"the column of sample ids must not be called like a label; got {id_column!r}.",
             hint="`id_column` gives it another name",
         )
+    if predictions.n_samples == 0:  # libraries tell types from rows
+        example = 0 if predictions.samples.dtype.kind == "i" else "some sample"
+        one = predictions._with(
+            samples=np.array([example]),
+            scores=np.ones_like(predictions.scores, shape=(1, len(predictions.labels))),
+        )
+        return frame_from_predictions(one, like, id_column=id_column)[:0]
     ids = predictions.samples.tolist()
     columns: dict[str, Any] = {} if id_column is None else {id_column: ids}
     scores = np.asfortranarray(predictions.scores)  # each column contiguous

@@ -18,7 +18,7 @@ class LongTable:
 
     Parameters
     ----------
-    ids : sequence of str or int
+    ids : sequence of str or int, or array
         Sample of each row.
     names : sequence of str or None
         Label of each row; None or empty where the model abstained on the sample.
@@ -31,7 +31,7 @@ class LongTable:
 
     Attributes
     ----------
-    ids : list
+    ids : list, or an array without samples
         Samples, each once, in the order of first appearance.
     labels : LabelSpace
         As declared, or in the order of first appearance.
@@ -40,7 +40,7 @@ class LongTable:
 
     def __init__(
         self,
-        ids: Sequence[Any],
+        ids: Sequence[Any] | np.ndarray,
         names: Sequence[str | None],
         scores: np.ndarray | None,
         declared: LabelSpace | None,
@@ -49,7 +49,7 @@ class LongTable:
         n_rows = len(ids)
         row_of: dict[Any, int] = {}
         rows = np.fromiter((row_of.setdefault(i, len(row_of)) for i in ids), np.int64, n_rows)
-        self.ids = list(row_of)
+        self.ids = list(row_of) if row_of else ids  # whose type is kept
         self.labels = _find_labels(names, declared)
         column_of: dict[str | None, int] = {name: i for i, name in enumerate(self.labels)}
         columns = np.fromiter((column_of[n] if n else -1 for n in names), np.int64, n_rows)
@@ -65,7 +65,7 @@ class LongTable:
 
     def blocks(self, n_rows: int) -> Iterator[np.ndarray]:
         """Scores of ``n_rows`` samples at a time, nan where nothing is listed."""
-        for start in range(0, len(self.ids), n_rows):
+        for start in range(0, max(1, len(self.ids)), n_rows):
             stop = min(start + n_rows, len(self.ids))
             first, last = np.searchsorted(self._rows, [start, stop])
             block = np.full((stop - start, len(self.labels)), np.nan, self._values.dtype)

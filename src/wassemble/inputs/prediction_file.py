@@ -51,9 +51,9 @@ class PredictionFile:
         self._source = source
         self._is_open = True
         self._running: WeakSet[Any] = WeakSet()
-        self._evidence = self._nothing()
+        self._evidence = np.empty((0, len(self.labels)))
         if kind is None:
-            first = next(source.blocks(_N_FIRST), self._nothing())
+            first = next(source.blocks(_N_FIRST), self._evidence)
             ids = self.samples[: len(first)]
             kind = Predictions(model, ids, self.labels, first).kind
             self._evidence = _find_evidence(first)
@@ -90,7 +90,8 @@ class PredictionFile:
             start = 0
             evidence = self._evidence
             groups = _regroup(self._source.blocks(n_rows), n_rows)
-            for scores in groups if self.n_samples else [self._nothing()]:
+            nothing = np.empty((0, len(self.labels)))  # where a format has no types
+            for scores in groups if self.n_samples else [next(self._source.blocks(1), nothing)]:
                 ids = self.samples[start : start + len(scores)]
                 check_unchanged(len(ids), len(scores))
                 start += len(scores)
@@ -103,9 +104,6 @@ class PredictionFile:
                     _check_kind(chunk, evidence)
                 yield chunk
             check_unchanged(self.n_samples, start)
-
-    def _nothing(self) -> np.ndarray:
-        return np.empty((0, len(self.labels)))
 
     def __enter__(self) -> Self:
         return self

@@ -11,7 +11,7 @@ import numpy as np
 from wassemble._checks import as_float_array, fail
 from wassemble.labels import LabelSpace, check_readable, enumerate_names
 
-__all__ = ["Kind", "Predictions", "detect_kind"]
+__all__ = ["Kind", "Predictions", "detect_kind", "have_numbers", "read_samples"]
 
 Kind = Literal["multiclass", "multilabel"]
 
@@ -146,11 +146,21 @@ def detect_kind(scores: np.ndarray) -> Kind:
     return "multiclass" if fits.all() else "multilabel"
 
 
+def have_numbers(many: Iterable[Any]) -> bool:
+    """Whether sample ids are whole numbers: those of every one of ``many`` that has samples."""
+    ids = [each.samples for each in many]
+    return all(some.dtype.kind == "i" for some in [some for some in ids if len(some)] or ids)
+
+
 def read_samples(samples: Iterable[Any], model: str) -> np.ndarray:
     """Sample ids as an array of int64 or of text, each once."""
     if isinstance(samples, str):
         fail(f"the samples of {model!r} must come as a list; got one text, {samples!r}.")
-    found = list(samples.tolist() if isinstance(samples, np.ndarray) else samples)
+    if isinstance(samples, np.ndarray):
+        if samples.size == 0 and samples.dtype.kind in "iu":
+            return np.empty(0, dtype=np.int64)
+        samples = samples.tolist()
+    found = list(samples)
     if found and all(isinstance(s, int | np.integer) and not isinstance(s, bool) for s in found):
         ids = np.array(found)
         if ids.dtype.kind != "i":  # beyond int64: as text

@@ -12,12 +12,8 @@ import numpy as np
 from wassemble._checks import fail
 from wassemble.ensemble import FusionAccount, FusionPlan, Options
 from wassemble.ensemble.tables import align_samples, common_kind
-from wassemble.inputs import (
-    Kind,
-    PredictionFile,
-    Predictions,
-    PredictionWriter,
-)
+from wassemble.inputs import Kind, PredictionFile, Predictions, PredictionWriter
+from wassemble.inputs.predictions import have_numbers
 from wassemble.labels import LabelSpace
 
 __all__ = ["fuse_by_plan", "fuse_files", "read_whole"]
@@ -117,7 +113,7 @@ def _chunks(
     files: Sequence[PredictionFile], samples: Literal["all", "common"]
 ) -> tuple[int, Iterator[list[Predictions]]]:
     """Number of samples, and the models' predictions on some of them at a time."""
-    by_text = any(file.samples.dtype.kind != "i" for file in files)
+    by_text = not have_numbers(files)
     ids = [[str(s) for s in f.samples] if by_text else f.samples.tolist() for f in files]
     order = {s: i for i, s in enumerate(dict.fromkeys(s for each in ids for s in each))}
     places = [np.array([order[s] for s in each], dtype=np.int64) for each in ids]
@@ -144,7 +140,7 @@ def read_whole(file: PredictionFile) -> Predictions:
 
 def _sliced(whole: list[Predictions]) -> Iterator[list[Predictions]]:
     step = _rows_per_chunk(sum(len(p.labels) for p in whole))
-    for start in range(0, whole[0].n_samples, step):
+    for start in range(0, max(1, whole[0].n_samples), step):
         yield [p.take(slice(start, start + step)) for p in whole]
 
 
@@ -154,7 +150,7 @@ def _streamed(
     """Chunks of the common order; every file is read forwards, once."""
     step = _rows_per_chunk(sum(len(file.labels) for file in files))
     readers = [_Forward(file, where, step) for file, where in zip(files, places, strict=True)]
-    for start in range(0, len(names), step):
+    for start in range(0, max(1, len(names)), step):  # nothing has types too
         stop = min(start + step, len(names))
         yield [reader.read(names[start:stop], start) for reader in readers]
 
@@ -167,8 +163,7 @@ class _Forward:
         self._chunks = file.chunks(step)
         self._n_read = 0  # rows of the file handed out
         self._rest = next(self._chunks)
-        # All chunks have one type, whether there are rows or not.
-        self._dtype = self._rest.scores.dtype if file.n_samples else np.float32
+        self._dtype = self._rest.scores.dtype
         self._file = file
 
     def read(self, names: np.ndarray, start: int) -> Predictions:
