@@ -104,8 +104,8 @@ def test_a_model_without_samples_has_no_vote(ids):
     a, b = (make(name, ["cat", "dog"], scores, ids) for name in "ab")
     nothing = make("b", ["cat", "dog"], np.empty((0, 2)), [])
     for models in ([a, nothing], [nothing, b], [nothing, b.take(slice(0, 0)), a]):
-        models = [model._with(model=str(place)) for place, model in enumerate(models)]
-        consensus = fuse_tables(models).consensus
+        named = [model._with(model=str(place)) for place, model in enumerate(models)]
+        consensus = fuse_tables(named).consensus
         np.testing.assert_allclose(consensus.scores, scores, rtol=1e-6)
         assert consensus.samples.dtype == ids.dtype
         assert consensus.samples.tolist() == ids.tolist()

@@ -1,5 +1,8 @@
 """torch modules and tiny transformers, built here, against the models themselves."""
 
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
 import numpy as np
 import pytest
 
@@ -44,12 +47,31 @@ def tiny_t5():
     return transformers.T5ForConditionalGeneration(config).eval()
 
 
+def tiny_bart(kind="BartForConditionalGeneration"):
+    config = transformers.BartConfig(
+        vocab_size=N_LOGITS, d_model=16, encoder_layers=2, decoder_layers=2,
+        encoder_attention_heads=2, decoder_attention_heads=2, encoder_ffn_dim=16,
+        decoder_ffn_dim=16, max_position_embeddings=32, decoder_start_token_id=0,
+        pad_token_id=2, bos_token_id=0, eos_token_id=1, forced_eos_token_id=None,
+        init_std=0.5,
+    )  # fmt: skip
+    return getattr(transformers, kind)(config).eval()
+
+
+def tiny_bloom():
+    config = transformers.BloomConfig(
+        vocab_size=N_LOGITS, hidden_size=16, n_layer=2, n_head=2, bos_token_id=0, eos_token_id=1
+    )
+    return transformers.BloomForCausalLM(config).eval()
+
+
 def logs_of(logits):
     return logits[0, -1, :N_WORDS].log_softmax(-1).detach().numpy()
 
 
-def test_a_causal_model_gives_what_it_gives_without_a_cache(tmp_path):
-    model = tiny_gpt()
+@pytest.mark.parametrize("build", [tiny_gpt, tiny_bloom])
+def test_a_causal_model_gives_what_it_gives_without_a_cache(build, tmp_path):
+    model = build()
     model.save_pretrained(tmp_path)
     adapter = CausalNextWord.load(tmp_path, WORDS)
     prompts = [["a"], [], ["a", "cat", "runs"]]
@@ -72,6 +94,15 @@ def check_rows(model, logs, texts):
         np.testing.assert_allclose(row, expected, atol=1e-5)
 
 
+def test_a_causal_model_that_takes_no_positions_needs_items_of_one_length():
+    model = tiny_bart("BartForCausalLM")
+    adapter = CausalNextWord(model, WORDS)
+    logs, _ = adapter.step(adapter.start([["a"], ["cat"]]), np.zeros(2, dtype=np.int64))
+    check_rows(model, logs, [[0, 3], [0, 4]])
+    with pytest.raises(InvalidInputError, match="must have one length; got lengths 0, 2"):
+        adapter.start([["a", "cat"], [], []])
+
+
 def test_a_step_leaves_the_state_that_it_was_given_alone():
     adapter = CausalNextWord(tiny_gpt(), WORDS)
     _, state = adapter.step(adapter.start([["a"], []]), np.zeros(2, dtype=np.int64))
@@ -81,8 +112,9 @@ def test_a_step_leaves_the_state_that_it_was_given_alone():
     np.testing.assert_array_equal(first, again)
 
 
-def test_an_encoder_and_decoder_gives_what_it_gives_without_a_cache(tmp_path):
-    model = tiny_t5()
+@pytest.mark.parametrize("build", [tiny_t5, tiny_bart])
+def test_an_encoder_and_decoder_gives_what_it_gives_without_a_cache(build, tmp_path):
+    model = build()
     model.save_pretrained(tmp_path)
     adapter = EncoderDecoderNextWord.load(tmp_path, WORDS)
     sources = [["a"], ["a", "cat", "runs"]]
@@ -97,6 +129,30 @@ def test_an_encoder_and_decoder_gives_what_it_gives_without_a_cache(tmp_path):
             decoder_input_ids=torch.tensor([text]),
         )
         np.testing.assert_allclose(row, logs_of(output.logits), atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("adapter", "build"), [(CausalNextWord, tiny_gpt), (EncoderDecoderNextWord, tiny_t5)]
+)
+def test_a_transformer_gets_all_that_it_reads_on_its_device(adapter, build):
+    model = build().to("meta")  # refuses tensors of other devices, and has no numbers
+    masks = []
+
+    def hide_mask(_, args, kwargs):  # models look into its numbers
+        masks.append(kwargs.pop("attention_mask").device.type)
+        return args, kwargs
+
+    def answer(_, __, output):
+        output.logits = torch.zeros(output.logits.shape)
+        return output
+
+    for part in {model, model.get_encoder()}:
+        part.register_forward_pre_hook(hide_mask, with_kwargs=True)
+    model.register_forward_hook(answer)
+    adapted = adapter(model, WORDS)
+    _, state = adapted.step(adapted.start([["a"], ["cat", "dog"]]), np.array([0, 0]))
+    adapted.step(adapted.reorder(state, np.array([1, 0])), np.array([3, 4]))
+    assert set(masks) == {"meta"}
 
 
 def test_without_a_vocabulary_the_tokenizer_has_the_words(tmp_path):
@@ -158,6 +214,42 @@ def test_a_torch_module_gives_what_it_gives_row_by_row():
         expected, _ = module(torch.tensor([word]), alone)
         expected = expected.log_softmax(-1)[0].detach().numpy()
         np.testing.assert_allclose(logs[row], expected, atol=1e-6)
+
+
+class Pair(NamedTuple):
+    hidden: Any
+    cell: Any
+
+
+@dataclass
+class Record:
+    hidden: Any
+    cell: Any = None
+
+
+@pytest.mark.parametrize("kind", [Pair, Record])
+def test_states_keep_their_kind_when_rows_are_selected(kind):
+    model = TorchNextWord(TinyLstm(), WORDS, start_lstm)
+    state = model.reorder(kind(torch.arange(3), [torch.arange(3) * 2, None]), np.array([2, 0]))
+    assert isinstance(state, kind)
+    assert state.hidden.tolist() == [2, 0]
+    assert state.cell[0].tolist() == [4, 0]
+    assert state.cell[1] is None
+
+
+class Devices(torch.nn.Module):
+    """Answers with numbers, and with the device of the words as its state."""
+
+    def forward(self, words, state):
+        return torch.zeros(len(words), N_WORDS), words.device.type
+
+
+def test_words_are_on_the_device_of_the_module():
+    module = Devices()
+    model = TorchNextWord(module, WORDS, lambda context: None)
+    assert model.step(None, np.array([3]))[1] == "cpu"
+    module.weight = torch.nn.Parameter(torch.empty(1, device="meta"))
+    assert model.step(None, np.array([3]))[1] == "meta"
 
 
 def test_all_kinds_are_fused_and_searched_together():

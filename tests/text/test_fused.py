@@ -7,7 +7,7 @@ from text.tables import TableModel
 
 import wassemble as ws
 from wassemble.solvers.barycenter import solve
-from wassemble.text import FusedNextWord, beam_search, explain_sentence, word_fusion
+from wassemble.text import FusedNextWord, NGramModel, beam_search, explain_sentence, word_fusion
 
 WORDS = ["<start>", "<end>", "<unk>", "a", "cat", "kitten", "dog", "2"]
 MOVING = [3, 4, 5, 6]
@@ -220,7 +220,7 @@ def test_top_words_are_the_likeliest_of_any_model_and_the_rest_is_reported():
     dropped = []
     for row in range(3):
         best = np.max([h[row] for h in every], axis=0)
-        top = np.sort(np.argsort(-best)[:4])
+        top = np.union1d(np.argsort(-best)[:4], 0)  # the end always takes part
         np.testing.assert_array_equal(np.flatnonzero(logs[row] > -np.inf), top + 1)
         dropped.append(max(1 - h[row, top].sum() for h in every))
     assert fused.account.most_dropped == pytest.approx(max(dropped), abs=1e-6)
@@ -239,6 +239,18 @@ def test_truncation_changes_no_word_that_keeps_to_itself(rule):
     is_said = cut > -np.inf
     assert (is_said.sum(axis=1) == 5).all()
     np.testing.assert_allclose(cut[is_said], whole[is_said], rtol=1e-5)
+
+
+@pytest.mark.parametrize("options", [{}, {"debias": True}, {"rule": ws.arithmetic_mean}])
+def test_truncation_never_keeps_a_sentence_from_ending(options):
+    class Unlikely(TableModel):
+        def log_histogram(self, read):
+            return np.log(np.r_[0.04, np.full(12, 0.08)])  # the end is the least likely word
+
+    kernel = ws.DenseKernel(np.full((13, 13), 0.3) + 0.7 * np.eye(13), symmetric=True)
+    fused = FusedNextWord([Unlikely(MANY), Unlikely(MANY)], kernel=kernel, n_top=5, **options)
+    logs, _ = first_step(fused)
+    assert (logs[:, 0] > np.log(0.03)).all()
 
 
 @pytest.mark.parametrize("is_sparse", [False, True])
@@ -301,6 +313,49 @@ def test_on_words_that_a_model_does_not_know_the_others_decide(rule):
     mean = ws.arithmetic_mean if rule is ws.arithmetic_mean else ws.geometric_mean
     dog = mean([first[:, 6:7], second[:, 0:1]])[:, 0]
     np.testing.assert_allclose(p[:, 6] / p[:, 4], dog / first[:, 4], rtol=1e-3)
+
+
+@pytest.mark.parametrize("rule", [ws.geometric_mean, ws.solve_barycenter])
+def test_on_words_that_one_models_kernel_does_not_reach_the_others_decide(rule):
+    words = ["<end>", "cat", "dog"]
+    parts = [TableModel(words, seed=seed) for seed in range(2)]
+    to_cats = np.array([[1, 0, 0], [0, 1, 0], [0, 1, 0]], dtype=float)
+    fused = FusedNextWord(parts, kernel=[np.eye(3), to_cats], rule=rule)
+    logs, _ = first_step(fused)
+    assert (logs[:, 2] > -6).all()
+
+
+@pytest.mark.parametrize("kernel_type", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("rule", [ws.arithmetic_mean, ws.solve_barycenter])
+def test_a_word_that_leads_nowhere_is_dropped_and_said(rule, kernel_type):
+    parts = models(2, ["<start>", "<end>", "cat", "dog", "lynx", "wolf", "thing"])
+    kernel = np.zeros((7, 7))
+    kernel[2:6, 2:6] = np.kron(np.eye(2), [[1, 0.5], [0.5, 1]])  # two components
+    fused = FusedNextWord(parts, kernel=kernel_type(kernel), rule=rule)
+    logs, _ = first_step(fused)
+    assert (logs[:, 6] == -np.inf).all()
+    assert (logs[:, 1:6] > -np.inf).all()
+    np.testing.assert_allclose(np.exp(logs).sum(axis=1), 1, rtol=1e-5)
+    lost = max(histogram[:, -1].max() for histogram in histograms(parts))
+    assert fused.account.most_dropped == pytest.approx(lost, rel=1e-4)
+
+
+def test_every_model_starts_with_its_own_start_whoever_is_first():
+    texts = [["a", "bone"], ["a", "bone"], ["the", "bone"]]
+    starts = NGramModel.fit(texts, order=2)
+
+    class WithoutStart(TableModel):
+        def log_histogram(self, read):
+            return np.log(np.array([0.2, 0.4, 0.2, 0.1, 0.1]))
+
+    plain = WithoutStart(["<end>", "a", "the", "bone", "<unk>"])
+    first_words = []
+    for both in ([starts, plain], [plain, starts]):
+        fused = FusedNextWord(both)
+        logs, _ = fused.step(fused.start([0]), np.array([fused.vocabulary.start_index]))
+        names = fused.vocabulary.words
+        first_words.append([logs[0, names.position(word)] for word in ("a", "the", "bone")])
+    np.testing.assert_allclose(*first_words, rtol=1e-5)
 
 
 @pytest.mark.parametrize("n_sweeps", [1, 5])
@@ -368,7 +423,7 @@ def test_top_words_of_different_vocabularies_are_found_through_the_kernels():
     parts = [models(1)[0], OtherModel(5)]
     fused = FusedNextWord(parts, n_top=4, rule=ws.arithmetic_mean)
     logs, _ = first_step(fused)
-    assert ((logs > -np.inf).sum(axis=1) == 4).all()
+    assert set((logs > -np.inf).sum(axis=1)) <= {4, 5}  # with the end
     assert 0 < fused.account.most_dropped < 1
 
 

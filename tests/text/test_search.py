@@ -148,3 +148,42 @@ def test_no_items_give_no_sentences():
 def test_bad_options_are_refused(options, message):
     with pytest.raises(InvalidInputError, match=message):
         beam_search(TableModel(WORDS), [1], **options)
+
+
+def test_each_item_may_have_a_seed_of_its_own():
+    model = TableModel(WORDS, seed=3)
+    same = beam_search(model, [1] * 6, n_samples=1, width=1, seed=4)
+    assert len({sentences[0].words for sentences in same}) == 1
+    seeds = [[4, number] for number in range(6)]
+    found = texts(beam_search(model, [1] * 6, n_samples=1, width=1, seed=seeds))
+    assert len({words for [words] in found}) > 1
+    assert texts(beam_search(model, [1], n_samples=1, width=1, seed=seeds[5:])) == found[5:]
+    with pytest.raises(InvalidInputError, match="one for each of 6 items; got 2"):
+        beam_search(model, [1] * 6, n_samples=1, seed=[0, 1])
+    with pytest.raises(InvalidInputError, match="`seed` must be at least 0; got -1"):
+        beam_search(model, [1], n_samples=1, seed=[[0, -1]])
+
+
+class Strange(TableModel):
+    """Says the same whatever it has read."""
+
+    def __init__(self, histogram):
+        super().__init__(WORDS)
+        self._histogram = np.array(histogram)
+
+    def log_histogram(self, read):
+        with np.errstate(divide="ignore"):
+            return np.log(self._histogram)
+
+
+def test_a_model_that_says_nothing_possible_is_an_error():
+    with pytest.raises(InvalidInputError, match="some word must be possible; none is after the st"):
+        beam_search(Strange([0, 0, 1, 0, 0, 0]), [1])
+    assert beam_search(Strange([0, 0, 1, 0, 0, 0]), [1], allow_unknown=True, max_words=2)
+    with pytest.raises(InvalidInputError, match="must be numbers or -inf; the model gave nan"):
+        beam_search(Strange([0, 0.5, np.nan, 0.5, 0, 0]), [1])
+
+
+def test_there_are_fewer_sentences_where_words_run_out():
+    [found] = beam_search(Strange([0, 1, 0, 0, 0, 0]), [1], n_best=3)
+    assert [sentence.words for sentence in found] == [()]

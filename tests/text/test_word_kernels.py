@@ -13,7 +13,7 @@ from wassemble import (
     SparseKernel,
 )
 from wassemble.text import Vocabulary, keep_apart
-from wassemble.text.word_kernels import matched_words, word_kernel, words_to_read
+from wassemble.text.word_kernels import has_letters, matched_words, word_kernel, words_to_read
 
 WORDS = Vocabulary(["<start>", "<end>", "<unk>", "cat", "dog", "2", "...", "okapi"])
 APART = [0, 1, 2, 5, 6]
@@ -96,3 +96,23 @@ def test_a_word_that_a_model_cannot_read_is_an_error():
     target = Vocabulary(["<end>", "cat", "quark"], unknown=None)
     with pytest.raises(InvalidInputError, match="one has none for 'quark'"):
         words_to_read(word_kernel(None, source, target), source, target)
+
+
+@pytest.mark.parametrize("marked", ["Ġ{}", "▁{}", "##{}", "{}@@", "{}</w>", "Ċ{}", "čĊ{}", "{}"])
+def test_marks_of_tokenizers_are_no_letters(marked):
+    pieces = ["cat", "été", "кот", "2", ",", ""]
+    found = [has_letters(marked.format(piece)) for piece in pieces]
+    assert found == [True, True, True, False, False, False]
+
+
+def test_bytes_of_tokenizers_are_the_characters_that_they_spell():
+    assert not any(map(has_letters, ["âĢĵ", "ĠâĢľ", "Â½", "<0x0A>"]))  # dash, quote, half, line end
+    assert all(map(has_letters, ["Ã©", "ĠÐ¿", "à", "čaj"]))  # é п, and words as they are
+
+
+def test_pieces_of_digits_and_punctuation_keep_to_themselves():
+    pieces = Vocabulary(["<end>", "Ġcat", "Ġdog", "Ġ2", "Ġ,", "Ċ"], unknown=None)
+    apart = word_kernel(np.full((6, 6), 0.5), pieces, pieces).to_dense()
+    expected = np.eye(6)
+    expected[1:3, 1:3] = 0.5
+    np.testing.assert_array_equal(apart, expected)

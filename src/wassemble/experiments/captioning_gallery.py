@@ -89,16 +89,20 @@ class Gallery:
         self._search = search
         _, self._vectors = load_caption_words()
 
-    def caption(self, model: NextWordModel, **search: Any) -> Captioned:
-        """The best sentence for each picture; ``search`` is added to the gallery's."""
+    def caption(self, model: NextWordModel, *, seed: int = 0, **search: Any) -> Captioned:
+        """The best sentence for each picture; ``search`` is added to the gallery's.
+
+        What is sampled for a picture depends on ``seed`` and its number.
+        """
         watched = _Watched(model)
         options = self._search | search
 
         def caption_some(first: int) -> list[str]:
             # Products are small: threads inside them cost more than they bring.
             with threadpool_limits(1, user_api="openmp"):
-                some = self.features[first : first + _N_TOGETHER]
-                found = beam_search(watched, some, **options)
+                some = slice(first, first + _N_TOGETHER)
+                seeds = [[seed, int(number)] for number in self.image_ids[some]]
+                found = beam_search(watched, self.features[some], seed=seeds, **options)
             return [sentences[0].text for sentences in found]
 
         with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(count_threads(None)) as pool:

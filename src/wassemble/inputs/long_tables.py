@@ -89,7 +89,9 @@ def _find_labels(names: Sequence[str | None], declared: LabelSpace | None) -> La
     return declared
 
 
-def _check_abstentions(ids: Sequence[Any], wrong: np.ndarray, place: Callable[[int], str]) -> None:
+def _check_abstentions(
+    ids: Sequence[Any] | np.ndarray, wrong: np.ndarray, place: Callable[[int], str]
+) -> None:
     if wrong.size:
         row = int(wrong[0])
         fail(
@@ -98,7 +100,7 @@ def _check_abstentions(ids: Sequence[Any], wrong: np.ndarray, place: Callable[[i
 
 
 def _unique_order(
-    ids: Sequence[Any],
+    ids: Sequence[Any] | np.ndarray,
     names: Sequence[str | None],
     rows: np.ndarray,
     columns: np.ndarray,

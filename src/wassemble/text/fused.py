@@ -92,8 +92,8 @@ class FusedNextWord:
         As in `solve_barycenter`. A word is chosen by its rank: less than there will do.
     n_top : int, optional
         Only this many words take part in a step: those that some model finds most likely
-        for some unfinished sentence of an item; all others count as one. Best with a dense
-        kernel. `account` says how much mass the others had.
+        for some unfinished sentence of an item, and the end; all others count as one.
+        Best with a dense kernel. `account` says how much mass the others had.
     warm_start : bool
         Start each step from the scalings of the last. It changes no converged answer and
         needs a tolerance. The next word has little in common with the last: measure whether

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from wassemble._checks import check_count, check_nonnegative_number, fail
+from wassemble.labels import enumerate_names
 from wassemble.text.candidates import Candidates, likeliest_words, sampled_words
 from wassemble.text.models import NextWordModel
 from wassemble.text.vocabulary import Vocabulary
@@ -58,7 +59,6 @@ class _Beam:
     n_groups: int
     diversity: float
     n_samples: int | None
-    seed: int
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ def beam_search(
     n_groups: int = 1,
     diversity: float = 0.0,
     n_samples: int | None = None,
-    seed: int = 0,
+    seed: int | Sequence[Any] = 0,
     allow_unknown: bool = False,
 ) -> list[list[Sentence]]:
     """The best sentences for each item of the context, best first.
@@ -97,9 +97,11 @@ def beam_search(
     width : int
         Unfinished sentences kept for each item.
     n_best : int
-        Sentences returned for each item; at most ``width``.
+        Sentences returned for each item; at most ``width``. There are fewer where the search
+        finds fewer.
     max_words : int
-        Words at most, the end included.
+        Words at most, the end included. Sentences that are cut off here are ranked among
+        the others.
     length_power : float
         Scores are log probabilities over the number of words to this power: 0 ranks by
         probability alone, which favours short sentences; 1 by the mean over words.
@@ -112,9 +114,11 @@ def beam_search(
         Randomised beam search (Shao et al. 2017, the paper's): each sentence is continued
         by this many different words, sampled from its histogram, instead of the most
         likely ones.
-    seed : int
+    seed : int, or a list with one for each item
         Of the sampling. Every item draws from a generator of its own, so that its
-        sentences do not depend on the rest of the batch.
+        sentences do not depend on the rest of the batch; with one seed for all, equal items
+        get equal sentences. A seed is a number or a list of numbers, such as
+        ``[seed, image_id]``.
     allow_unknown : bool
         Whether the unknown word may be generated.
 
@@ -137,15 +141,15 @@ def beam_search(
         check_count(n_groups, "n_groups"),
         check_nonnegative_number(diversity, "diversity"),
         None if n_samples is None else check_count(n_samples, "n_samples"),
-        check_count(seed, "seed", at_least=0),
     )
+    seeds = _read_seeds(seed, len(context))
     if beam.n_best > beam.width:
         fail(f"`n_best` must be at most `width`, {beam.width}; got {beam.n_best}.")
     if beam.width % beam.n_groups:
         fail(f"`width` must be a multiple of `n_groups`, {beam.n_groups}; got {beam.width}.")
     vocabulary = model.vocabulary
     banned = _banned(vocabulary, allow_unknown=allow_unknown)
-    searches = [_ItemSearch(beam, vocabulary) for _ in range(len(context))]
+    searches = [_ItemSearch(beam, vocabulary, own) for own in seeds]
     state = model.start(context)
     words = np.full(len(context), vocabulary.start_index)
     for _ in range(beam.max_words):
@@ -153,6 +157,8 @@ def beam_search(
             break
         log_probabilities, state = model.step(state, words)
         logs = np.array(log_probabilities, dtype=np.float64)
+        if np.isnan(logs).any():
+            fail("log probabilities of next words must be numbers or -inf; the model gave nan.")
         logs[:, banned] = -np.inf
         parents, chosen, first = [], [], 0
         for search in searches:
@@ -169,11 +175,11 @@ def beam_search(
 class _ItemSearch:
     """The search for one item of the context."""
 
-    def __init__(self, beam: _Beam, vocabulary: Vocabulary) -> None:
+    def __init__(self, beam: _Beam, vocabulary: Vocabulary, seed: Any) -> None:
         self.paths = [_Path((), 0.0, -1)]  # the first step belongs to every group
         self._beam = beam
         self._vocabulary = vocabulary
-        self._rng = np.random.default_rng(beam.seed)
+        self._rng = np.random.default_rng(seed)
         self._finished: dict[tuple[int, ...], Sentence] = {}  # groups may find the same one
 
     def advance(self, logs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -201,6 +207,12 @@ class _ItemSearch:
                 else:
                     parents.append(row)
                     going_on.append(path)
+        if not (going_on or self._finished):
+            fail(
+                "after every unfinished sentence some word must be possible; none is after"
+                f" {enumerate_names(self._vocabulary.decode(self.paths[0].words)) or 'the start'}.",
+                hint="`allow_unknown` lets the unknown word be generated",
+            )
         self.paths = going_on
         if self._is_decided():
             self.paths, parents = [], []
@@ -238,6 +250,19 @@ class _ItemSearch:
         self.paths = []
         ranked = sorted(self._finished.values(), key=lambda sentence: -sentence.score)
         return ranked[: self._beam.n_best]
+
+
+def _read_seeds(seed: int | Sequence[Any], n_items: int) -> list[Any]:
+    """The seed of each item."""
+    if isinstance(seed, int | np.integer):
+        return [check_count(seed, "seed", at_least=0)] * n_items
+    seeds = list(seed)
+    if len(seeds) != n_items:
+        fail(f"`seed` must be one number, or one for each of {n_items} items; got {len(seeds)}.")
+    for own in seeds:
+        for part in own if isinstance(own, list | tuple) else [own]:
+            check_count(part, "seed", at_least=0)
+    return seeds
 
 
 def _banned(vocabulary: Vocabulary, *, allow_unknown: bool) -> list[int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,12 +20,13 @@ class TorchNextWord:
     Parameters
     ----------
     module : torch.nn.Module
-        Called as ``module(words, state)`` with an integer tensor of shape (n_rows,);
-        returns logits of shape (n_rows, n_words) and the next state. It is put into
-        evaluation mode.
+        Called as ``module(words, state)`` with an integer tensor of shape (n_rows,) on
+        the device of its parameters; returns logits of shape (n_rows, n_words) and the
+        next state. It is put into evaluation mode.
     vocabulary : Vocabulary
     start : callable
-        From the context to the first state: tensors, or tuples, lists and dicts of them.
+        From the context to the first state: tensors, or tuples, lists, dicts and
+        dataclasses of them.
     row_axis : int
         The axis of the state's tensors that runs over rows; 1 for the states of
         ``torch.nn.LSTM``.
@@ -51,8 +53,10 @@ class TorchNextWord:
 
     def step(self, state: Any, words: np.ndarray) -> tuple[np.ndarray, Any]:
         """Log probabilities of the next word, and the module's next state."""
+        first = next(self._module.parameters(), None)
+        device = None if first is None else first.device
         with self._torch.inference_mode():
-            logits, state = self._module(self._torch.as_tensor(words), state)
+            logits, state = self._module(self._torch.as_tensor(words, device=device), state)
             return log_softmax(logits), state
 
     def reorder(self, state: Any, rows: np.ndarray) -> Any:
@@ -68,8 +72,12 @@ def log_softmax(logits: Any) -> np.ndarray:
 
 def select_rows(state: Any, rows: Any, axis: int) -> Any:
     """The same structure of tensors, with ``rows`` of their axis ``axis``."""
+    if is_dataclass(state) and not isinstance(state, type):
+        names = [field.name for field in fields(state) if field.init]
+        return replace(state, **{n: select_rows(getattr(state, n), rows, axis) for n in names})
     if isinstance(state, dict):
         return {name: select_rows(part, rows, axis) for name, part in state.items()}
     if isinstance(state, list | tuple):
-        return type(state)(select_rows(part, rows, axis) for part in state)
+        parts = [select_rows(part, rows, axis) for part in state]
+        return type(state)(*parts) if hasattr(state, "_fields") else type(state)(parts)
     return None if state is None else state.index_select(axis, rows.to(state.device))

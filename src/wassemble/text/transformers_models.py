@@ -5,6 +5,7 @@ Nothing is ever downloaded, and weights are read from safetensors files alone.
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
@@ -20,6 +21,7 @@ from wassemble.text.vocabulary import Vocabulary
 __all__ = ["CausalNextWord", "EncoderDecoderNextWord"]
 
 _PURPOSE = "A model of Hugging Face transformers"
+_RELATIVE = ("bloom", "mpt", "roformer")  # take no positions, and see distances alone
 
 
 @dataclass(frozen=True)
@@ -49,20 +51,23 @@ class _Transformer:
 
     def reorder(self, state: _State, rows: np.ndarray) -> _State:
         """State with the rows ``rows``."""
-        index = self._torch.as_tensor(rows)
-        parts = (state.cache, state.mask, state.encoded, state.prompts)
-        return _State(*(select_rows(part, index, 0) for part in parts))
+        selected: _State = select_rows(state, self._torch.as_tensor(rows), 0)
+        return selected
 
-    def _encode(self, texts: Any) -> tuple[Any, Any]:
-        """Numbers of the words of each text, padded on the left, and where words are."""
+    def _tensor(self, numbers: np.ndarray) -> Any:
+        return self._torch.as_tensor(numbers, device=self._model.device)
+
+    def _encode(self, texts: Any, *, pad_left: bool) -> tuple[Any, Any]:
+        """Numbers of the words of each text, padded on one side, and where words are."""
         numbers = [self.vocabulary.encode(text) for text in texts]
         width = max((len(row) for row in numbers), default=0)
         padded = np.zeros((len(numbers), width), dtype=np.int64)
         mask = np.zeros_like(padded)
         for row, text in enumerate(numbers):
-            padded[row, width - len(text) :] = text
-            mask[row, width - len(text) :] = 1
-        return self._torch.as_tensor(padded), self._torch.as_tensor(mask)
+            first = width - len(text) if pad_left else 0
+            padded[row, first : first + len(text)] = text
+            mask[row, first : first + len(text)] = 1
+        return self._tensor(padded), self._tensor(mask)
 
     def _read(self, output: Any) -> tuple[np.ndarray, tuple[Any, ...]]:
         """Log probabilities of the next word, and the cache as plain tensors.
@@ -77,7 +82,8 @@ class CausalNextWord(_Transformer):
     """A causal language model as a `NextWordModel`.
 
     Each item of the context is a list of words that the sentence goes on from, read after
-    the vocabulary's start word; an empty list starts anew.
+    the vocabulary's start word; an empty list starts anew. A model with absolute positions
+    that takes no ``position_ids`` needs items of one length.
 
     Parameters
     ----------
@@ -85,6 +91,10 @@ class CausalNextWord(_Transformer):
     vocabulary : Vocabulary
         Its words, by number.
     """
+
+    def __init__(self, model: Any, vocabulary: Vocabulary) -> None:
+        super().__init__(model, vocabulary)
+        self._takes_positions = "position_ids" in inspect.signature(model.forward).parameters
 
     @classmethod
     def load(
@@ -95,24 +105,34 @@ class CausalNextWord(_Transformer):
 
     def start(self, context: Any) -> _State:
         """State before the first word of each item."""
-        prompts, mask = self._encode(context)
+        prompts, mask = self._encode(context, pad_left=True)  # the next word comes last
+        kind = self._model.config.model_type
+        if not (self._takes_positions or kind in _RELATIVE or mask.all()):
+            lengths = ", ".join(str(length) for length in mask.sum(dim=1).unique().tolist())
+            fail(
+                f"items for a {kind} model, which takes no position_ids, must have one length;"
+                f" got lengths {lengths}.",
+                hint="give items of different lengths one by one",
+            )
         return _State((), mask, prompts=prompts)
 
     def step(self, state: _State, words: np.ndarray) -> tuple[np.ndarray, _State]:
         """Log probabilities of the next word, and the state after ``words``."""
         torch = self._torch
         with torch.inference_mode():
-            column = torch.as_tensor(words)[:, None]
+            column = self._tensor(words)[:, None]
             mask = torch.cat([state.mask, torch.ones_like(column)], dim=1)
             read = column
             if state.prompts is not None:
                 read, mask = self._with_start(state.prompts, state.mask, column)
+            # Padding has no position: a row's words count from 0 wherever they begin.
+            positions = (mask.cumsum(dim=1) - 1).clamp(min=0)[:, -read.shape[1] :]
             output = self._model(
                 input_ids=read,
                 attention_mask=mask,
-                position_ids=(mask.cumsum(dim=1) - 1).clamp(min=0)[:, -read.shape[1] :],
                 past_key_values=self._library.DynamicCache(state.cache or None),
                 use_cache=True,
+                **({"position_ids": positions} if self._takes_positions else {}),
             )
             logs, cache = self._read(output)
         return logs, _State(cache, mask)
@@ -147,7 +167,7 @@ class EncoderDecoderNextWord(_Transformer):
 
     def start(self, context: Any) -> _State:
         """What the encoder makes of each item."""
-        numbers, mask = self._encode(context)
+        numbers, mask = self._encode(context, pad_left=False)  # encoders count from the left
         with self._torch.inference_mode():
             encoded = self._model.get_encoder()(input_ids=numbers, attention_mask=mask)
         return _State((), mask, encoded.last_hidden_state)
@@ -161,7 +181,7 @@ class EncoderDecoderNextWord(_Transformer):
             output = self._model(
                 encoder_outputs=outputs,
                 attention_mask=state.mask,
-                decoder_input_ids=self._torch.as_tensor(words)[:, None],
+                decoder_input_ids=self._tensor(words)[:, None],
                 past_key_values=cache,
                 use_cache=True,
             )

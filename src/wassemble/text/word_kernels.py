@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -33,14 +35,26 @@ __all__ = [
 ]
 
 
+# Byte-level BPE writes bytes that cannot be printed as letters: a space is "Ġ".
+_BYTES = {256 + n: byte for n, byte in enumerate([*range(33), *range(127, 161), 173])}
+_MARKS = re.compile(r"</w>|<0x[0-9A-F]{2}>")  # of the end of a word, of a byte in SentencePiece
+
+
 def has_letters(word: str) -> bool:
     """Whether ``word`` has a letter: digits and punctuation have none.
+
+    What tokenizers put into their pieces for spaces and other bytes does not count.
 
     Examples
     --------
     >>> [has_letters(word) for word in ("cat", "42", "...", "3d")]
     [True, False, False, True]
+    >>> [has_letters(piece) for piece in ("Ġcat", "Ġ42", "▁42", "##42")]
+    [True, False, False, False]
     """
+    word = _MARKS.sub("", word).translate(_BYTES)
+    with suppress(UnicodeError):  # a word that is no UTF-8, such as café, stays as it is
+        word = word.encode("latin-1").decode()
     return any(character.isalpha() for character in word)
 
 
@@ -171,15 +185,27 @@ def word_kernel(kernel: Any, source: Vocabulary, target: Vocabulary) -> Kernel:
     return keep_apart(kernel, source, target)
 
 
-def nearest_words(kernel: Kernel) -> np.ndarray:
-    """The target label most similar to each source label, -1 for a row of zeros."""
+def nearest_words(kernel: Kernel, first: np.ndarray | None = None) -> np.ndarray:
+    """The target label most similar to each source label, -1 for a row of zeros.
+
+    Where a source label is similar to its label in ``first`` at all, it is that one; -1 there
+    is none.
+    """
     nearest = np.empty(kernel.shape[0], dtype=np.int64)
     for start, rows in row_blocks(kernel):
         best = np.asarray(rows.argmax(axis=1)).ravel()
-        top = rows.max(axis=1)
-        top = np.asarray(top.todense() if sp.issparse(top) else top).ravel()
-        nearest[start : start + len(best)] = np.where(top > 0, best, -1)
+        own = slice(start, start + len(best))
+        nearest[own] = np.where(_entries(rows, best) > 0, best, -1)
+        if first is not None:
+            is_similar = (first[own] >= 0) & (_entries(rows, first[own]) > 0)
+            nearest[own] = np.where(is_similar, first[own], nearest[own])
     return nearest
+
+
+def _entries(rows: Any, columns: np.ndarray) -> np.ndarray:
+    """One entry of each row."""
+    found = rows[np.arange(len(columns)), columns]
+    return np.asarray(found.todense() if sp.issparse(found) else found).ravel()
 
 
 def lone_words(kernel: Kernel) -> tuple[np.ndarray, np.ndarray]:
@@ -213,9 +239,9 @@ def words_to_read(kernel: Kernel, source: Vocabulary, target: Vocabulary) -> np.
         reads[missing] = nearest_words(kernel.T)[missing]
         if source.unknown_index is not None:
             reads[reads < 0] = source.unknown_index
-    # What is never generated is never read, but for the first word.
-    if target.start in target:
-        reads[target.start_index] = source.start_index
+    # The first word alone is read without being generated. Where the consensus starts with
+    # its end, that is read at the start alone.
+    reads[target.start_index] = source.start_index
     if (reads < 0).any():
         strange = target.decode(np.flatnonzero(reads < 0))
         fail(

@@ -41,7 +41,7 @@ class WordPart:
         for kernel in self.kernels:
             if id(kernel) not in by_kernel:
                 links = kernel.links()
-                parts = np.empty(kernel.shape[0], dtype=np.int64)
+                parts = np.zeros(kernel.shape[0], dtype=np.int64)
                 parts[links.row] = self._target_components[links.col]
                 by_kernel[id(kernel)] = parts
         return [by_kernel[id(kernel)] for kernel in self.kernels]

@@ -58,13 +58,16 @@ class WordSets:
             _homes(kernel, vocabulary, target)
             for kernel, vocabulary in zip(self.kernels, self.vocabularies, strict=True)
         ]
-        self._same_words = all(vocabulary == target for vocabulary in self.vocabularies)
-        self._read_alone()
         self.generated = _generated(target)
+        self._same_words = all(
+            vocabulary == target and np.array_equal(home[self.generated], self.generated)
+            for vocabulary, home in zip(self.vocabularies, self._homes, strict=True)
+        )
+        self._read_alone()
         self.whole = self._cut(self.generated)
 
     def top(self, histograms: Sequence[np.ndarray], n_top: int, *, gather: bool) -> WordSet:
-        """The words that some model finds most likely in some row, ``n_top`` of them.
+        """The words that some model finds most likely in some row, ``n_top`` of them, and the end.
 
         A model's word counts for the word of the consensus that it comes to first. With
         ``gather`` all others are one word more where mass may move; else they are left out.
@@ -78,7 +81,7 @@ class WordSets:
                 arrives = home >= 0
                 np.maximum.at(best, home[arrives], likely[arrives])
         top = np.argpartition(best[self.generated], -n_top)[-n_top:]
-        target = self.generated[np.sort(top)]
+        target = np.union1d(self.generated[top], self.target.end_index)
         return self._gather(target) if gather else self._cut(target)
 
     def _gather(self, target: np.ndarray) -> WordSet:
@@ -138,8 +141,7 @@ class WordSets:
                 cut[id(kernel)] = select_labels(kernel, own[model], target)
         kernels = [cut[id(self.kernels[model])] for model in models]
         weights = self._weights if self._weights.ndim == 1 else self._weights[:, target]
-        if not self._same_words:
-            weights = _say(weights[models], kernels)
+        weights = _say(weights[models], kernels)
         return WordPart(
             models, [own[model] for model in models], target, kernels, weights, is_alone
         )
@@ -170,10 +172,11 @@ def _generated(vocabulary: Vocabulary) -> np.ndarray:
 
 
 def _homes(kernel: Kernel, source: Vocabulary, target: Vocabulary) -> np.ndarray:
-    """The consensus' word that each word of a model comes to first, -1 for nowhere."""
-    homes = matched_words(source, target)
-    if (homes < 0).any():
-        homes = np.where(homes < 0, nearest_words(kernel), homes)
+    """The consensus' word that each word of a model comes to first, -1 for nowhere.
+
+    The word itself if the kernel leads there, else the most similar one.
+    """
+    homes = nearest_words(kernel, matched_words(source, target))
     if source.start_index != source.end_index:
         homes[source.start_index] = -1
     return homes
@@ -185,9 +188,9 @@ def _say(weights: np.ndarray, kernels: list[Kernel]) -> np.ndarray:
     A model that does not know a word has no say on it: its silence is not a "no".
     """
     reached = np.stack([np.asarray(kernel.T.row_sums) > 0 for kernel in kernels])
-    if reached.all() and weights.ndim == 1 and weights.sum() > 0:
+    # A word that nobody can reach gets no mass, whatever the weights.
+    if (reached == reached[0]).all() and weights.ndim == 1 and weights.sum() > 0:
         return weights / weights.sum()
     each = np.where(reached, weights[:, None] if weights.ndim == 1 else weights, 0)
-    # A word that no model with a weight can reach gets no mass, whatever the weights.
     each = np.where(each.sum(axis=0) > 0, each, 1 / len(kernels))
     return each / each.sum(axis=0)
