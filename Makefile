@@ -11,14 +11,15 @@ help:
 	@echo "            attributes, and nine language detectors with nine label sets; then a rule"
 	@echo "            is learned for each, with a page of evidence (about two minutes)"
 	@echo "make test   all tests, with coverage"
-	@echo "make test-long  more kills of clusters at random moments (about ten minutes)"
+	@echo "make test-long  more kills of clusters and ranks at random moments (ten minutes or more)"
 	@echo "make lint   formatting, lint and types"
 	@echo "make docs   write generated figures into the pages"
 	@echo "make results every experiment of the paper on real data; writes docs/results.md"
 	@echo "make evidence  learn and judge an ensemble on five real tasks; writes docs/evidence.md"
 	@echo "make bench  benchmarks beside POT, OTT-JAX and torch; writes docs/benchmarks.md"
 	@echo "            (make bench-quick: smaller sizes, under two minutes, writes no page)"
-	@echo "make bench-cluster  a Dask cluster of 1, 2 and 4 workers; writes docs/guides/scale.md"
+	@echo "make bench-cluster  a Dask cluster of 1, 2 and 4 workers, and kernels split over"
+	@echo "            ranks; writes docs/guides/scale.md"
 	@echo "make clean  remove the environment and everything generated"
 
 demo: .venv/core.stamp
@@ -26,11 +27,12 @@ demo: .venv/core.stamp
 	$(BIN)/wassemble evidence animals languages --time-budget 30 --out reports
 
 test: .venv/develop.stamp browser postgres
-	$(BIN)/python -m pytest --numprocesses 2 --cov --cov-report=term:skip-covered
+	$(BIN)/python -m pytest --numprocesses 2 --durations 30 --cov --cov-report=term:skip-covered
 	$(BIN)/python -m coverage report --include='*/kernels/*,*/solvers/*' --fail-under=95 > /dev/null
 
 test-long: .venv/develop.stamp
-	WASSEMBLE_LONG=1 $(BIN)/python -m pytest tests/scale/test_kills.py
+	WASSEMBLE_LONG=1 $(BIN)/python -m pytest tests/scale/test_kills.py \
+		tests/scale/test_rank_command.py
 
 # Debian's Chromium, for the tests of the report's pages; without it they are skipped.
 browser:
@@ -74,6 +76,7 @@ bench-quick: .venv-bench/stamp
 
 bench-cluster: .venv/develop.stamp
 	$(BIN)/python -m benchmarks.cluster
+	$(BIN)/torchrun --standalone --nproc-per-node 2 -m benchmarks.split_kernel
 	$(BIN)/python docs/generate.py
 
 clean:

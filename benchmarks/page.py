@@ -115,11 +115,13 @@ def _generation(record: dict[str, Any]) -> list[str]:
         " beam 5, one image: one step of the models, and with fusing, 5 sweeps of Algorithm 1"
         f" (50 neighbours: {record['entries_per_word']:.0f} entries a word). Processor"
         " time of one thread, for models and fusing; the load of the machine was"
-        f" {record['load']:.1f} as it began.",
+        f" {record['load']:.1f} as it began. Ratios differ by some percent from run to run: a"
+        " bound that is met by less may be missed by the next.",
         _timings(record["timings"], "the models alone", 1e3, "milliseconds"),
         f"{len(truncation['models'])} trained captioners ({', '.join(truncation['models'])}),"
         f" {truncation['n_words']:,} words, dense GloVe kernel, beam 5, {truncation['n_images']}"
-        " test images: captions with only the likeliest words beside those with all.",
+        " test images: captions with only the likeliest words beside those with all. No captioner"
+        " of 10,000 words is trained here.",
         table(["words that take part", "same caption", "mass dropped, mean"], same),
     ]
 

@@ -20,7 +20,7 @@ from wassemble.experiments.page import read_records, to_page
 
 ROOT = Path(__file__).resolve().parent.parent
 RECORDS = ROOT / "docs" / "results"
-PAGES = ("README.md", "docs/evidence.md", "docs/guides/scale.md")
+PAGES = ("README.md", "docs/evidence.md", "docs/guides/generate.md", "docs/guides/scale.md")
 
 
 def animals() -> str:
@@ -97,6 +97,33 @@ def cluster() -> str:
     )
 
 
+def two_language_models() -> str:
+    """What examples/two_language_models.py found, from its record."""
+    path = ROOT / "docs" / "two_language_models.json"
+    record = json.loads(path.read_text(encoding="utf-8"))
+    return f"{markdown_table(record['header'], record['rows'])}\n\n{record['told']}."
+
+
+def split_kernel() -> str:
+    """What `make bench-cluster` measured of kernels that are split over ranks."""
+    path = ROOT / "benchmarks" / "results" / "split_kernel.json"
+    record = json.loads(path.read_text(encoding="utf-8"))
+    machine, ranks = record["machine"], record["ranks"]
+    seconds = max(rank["seconds_per_sweep"] for rank in ranks)
+    memory = max(rank["gibibytes"] for rank in ranks)
+    return (
+        f"Measured on one machine of {machine['n_cores']} cores ({machine['cpu']}), whose load was"
+        f" {record['load']:.1f} as it began: {record['n_models']} models with sparse kernels of"
+        f" {record['n_labels']:,} x {record['n_labels']:,} labels and"
+        f" {record['n_neighbors']} entries per row, {record['n_samples']} samples,"
+        f" {record['n_sweeps']} sweeps of Algorithm 2 on {len(ranks)} ranks of one thread:"
+        f" {seconds:.2f} s per sweep, with all that comes before the first, and at most"
+        f" {memory:.2f} GiB in a rank. One process that holds everything takes"
+        f" {record['alone']['seconds_per_sweep']:.2f} s per sweep on one thread; the answers differ"
+        f" by at most {record['gap']:.0e} of the largest entry."
+    )
+
+
 def _first_table(name: str) -> str:
     record = json.loads((RECORDS / f"{name}.json").read_text(encoding="utf-8"))
     first = record["findings"]["tables"][0]
@@ -108,6 +135,8 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "languages": detectors,
     "evidence": evidence,
     "cluster": cluster,
+    "split_kernel": split_kernel,
+    "two_language_models": two_language_models,
 }
 
 

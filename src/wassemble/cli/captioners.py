@@ -25,13 +25,13 @@ def train_captioners(names: tuple[str, ...], out: Path, as_json: bool, quiet: bo
     """Train the captioners NAME (all if none is given) into --out, one file for each.
 
     What is there already is not trained again; a training that was killed goes on after its
-    last whole epoch. Takes minutes for each captioner on two cores.
+    last whole epoch. Takes 4 to 40 minutes for each captioner on two cores.
 
     \b
     wassemble train-captioners cross-entropy self-critical
     """
     load_extra("torch", "captions", purpose="training captioners")
-    from wassemble.errors import fail
+    from wassemble.errors import WassembleError, fail
     from wassemble.text.recipes import RECIPES
     from wassemble.text.training import load_training_data, train_captioner
 
@@ -49,8 +49,13 @@ def train_captioners(names: tuple[str, ...], out: Path, as_json: bool, quiet: bo
                 quiet=quiet,
             )
 
-        with progress_bar(name, quiet=quiet) as progress:
-            captioner = train_captioner(RECIPES[name], data, out, progress=progress, tell=tell)
+        try:
+            with progress_bar(name, quiet=quiet) as progress:
+                captioner = train_captioner(RECIPES[name], data, out, progress=progress, tell=tell)
+        except KeyboardInterrupt:
+            raise WassembleError(
+                "interrupted; whole epochs are kept, and the same command goes on from there."
+            ) from None
         best = max(captioner.account["epochs"], key=lambda epoch: epoch["validation_cider"])
         records[name] = {
             "words": len(captioner.vocabulary),

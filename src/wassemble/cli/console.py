@@ -63,7 +63,13 @@ def progress_bar(title: str, *, quiet: bool) -> Iterator[Callable[[int, int], No
     )
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), Remaining())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    with Progress(
+        *columns,
+        console=Console(stderr=True),
+        transient=True,
+        # What goes to a file or a pipe must get there, and not onto the bar's terminal.
+        redirect_stdout=sys.stdout.isatty(),
+    ) as bar:
         task = bar.add_task(title, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)
 

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from zlib import crc32
 
 import click
+from click.core import ParameterSource
 
 from wassemble.cli.config import config_option
 from wassemble.cli.console import progress_bar, talk
@@ -29,6 +33,8 @@ _MEANS = ("arithmetic", "geometric")
 _EPSILON = {"glove": 0.15, "synonyms": 1.0}
 _STRENGTH = 0.5  # of synonyms
 _N_TOGETHER = 16  # images that are captioned in one batch
+_ABOVE_ZERO = click.FloatRange(min=0, min_open=True)
+_AT_LEAST_ONE = click.IntRange(min=1)
 _SHOWN: Any = {"show_default": True}
 
 
@@ -41,7 +47,7 @@ _SHOWN: Any = {"show_default": True}
     help="Shipped pictures, or an .npz file of image_ids and features.",
     **_SHOWN,
 )
-@click.option("--first", type=click.IntRange(min=1), help="Only so many pictures.")
+@click.option("--first", type=_AT_LEAST_ONE, help="Only so many pictures.")
 @click.option(
     "--rule",
     type=click.Choice(["barycenter", "unbalanced", "debiased", *_MEANS]),
@@ -56,11 +62,18 @@ _SHOWN: Any = {"show_default": True}
     " glove; none for a mean]",
 )
 @click.option(
-    "--epsilon", type=float, help="How far mass travels.  [default: glove 0.15, synonyms 1]"
+    "--epsilon",
+    type=_ABOVE_ZERO,
+    help="How far mass travels. Beside a kernel file for --rule unbalanced alone: what it was"
+    " made with.  [default: glove 0.15, synonyms 1]",
 )
-@click.option("--mass-penalty", type=float, default=1.0, help="Of --rule unbalanced.", **_SHOWN)
-@click.option("--max-iterations", type=int, default=5, help="Sweeps at each word.", **_SHOWN)
-@click.option("--tolerance", type=float, help="Stop sweeping here; none if not given.")
+@click.option(
+    "--mass-penalty", type=_ABOVE_ZERO, default=1.0, help="Of --rule unbalanced.", **_SHOWN
+)
+@click.option(
+    "--max-iterations", type=_AT_LEAST_ONE, default=5, help="Sweeps at each word.", **_SHOWN
+)
+@click.option("--tolerance", type=_ABOVE_ZERO, help="Stop sweeping here; none if not given.")
 @click.option(
     "--n-top",
     type=click.IntRange(min=0),
@@ -68,12 +81,26 @@ _SHOWN: Any = {"show_default": True}
     help="Only so many likely words take part, all others as one; 0: all.",
     **_SHOWN,
 )
-@click.option("--beam", type=int, default=5, help="Unfinished captions kept.", **_SHOWN)
-@click.option("--randomised", type=int, metavar="N", help="Sample N words in each beam.")
-@click.option("--seed", type=int, default=0, help="Of --randomised.", **_SHOWN)
-@click.option("--max-words", type=int, default=20, help="In a caption.", **_SHOWN)
+@click.option("--beam", type=_AT_LEAST_ONE, default=5, help="Unfinished captions kept.", **_SHOWN)
+@click.option(
+    "--length-power",
+    type=click.FloatRange(min=0),
+    default=1.0,
+    help="Captions are ranked by log probability over the number of words to this power. 1: by"
+    " the mean over words; 0: by probability alone, which favours short captions.",
+    **_SHOWN,
+)
+@click.option("--randomised", type=_AT_LEAST_ONE, metavar="N", help="Sample N words in each beam.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, help="Of --randomised.", **_SHOWN)
+@click.option(
+    "--max-words", type=_AT_LEAST_ONE, default=20, help="In a caption, its end included.", **_SHOWN
+)
 @click.option("--explain", is_flag=True, help="Which model's words each word came from.")
-@click.option("--out", type=click.Path(path_type=Path), help="JSON lines; else standard output.")
+@click.option(
+    "--out",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="JSON lines; else standard output.",
+)
 @click.option("--quiet", is_flag=True, help="No messages but errors.")
 @config_option
 def generate(captioners: tuple[str, ...], out: Path | None, quiet: bool, **values: Any) -> None:
@@ -81,7 +108,8 @@ def generate(captioners: tuple[str, ...], out: Path | None, quiet: bool, **value
 
     A CAPTIONER is a file that `wassemble train-captioners` wrote, or the name of a shipped
     one; the five that the experiments fuse if none is given. The line has image_id, caption
-    and log_probability, and with --explain for each word the models' words that it came from.
+    and log_probability, "finished": false if --max-words cut the caption off, and with --explain
+    for each word the models' words that it came from.
 
     \b
     wassemble generate --first 5
@@ -89,32 +117,61 @@ def generate(captioners: tuple[str, ...], out: Path | None, quiet: bool, **value
     wassemble generate smoothed mine/special.npz --images mine.npz --out captions.jsonl
     wassemble generate --rule arithmetic --randomised 5 --seed 1
     """
-    from wassemble._files import write_whole
     from wassemble.text import FusedNextWord
 
-    if values["explain"] and values["rule"] in _MEANS:
-        fail(f"--explain shows where mass came from; --rule {values['rule']} moves none.")
+    _refuse_unused(values)
     image_ids, features = _read_images(values["images"], values["first"])
     models = _read_captioners(captioners)
     fused = FusedNextWord(list(models.values()), **_options(values, models))
-    lines = []
-    with progress_bar("pictures", quiet=quiet) as progress:
-        for record in _caption(fused, list(models), image_ids, features, values):
-            line = json.dumps(record, ensure_ascii=False)
-            if out is None:
-                click.echo(line)
-            lines.append(line)
+    # Captions on a terminal show how far it is; a bar would be in their way.
+    no_bar = quiet or (out is None and sys.stdout.isatty())
+    with _printer(out) as show, progress_bar("pictures", quiet=no_bar) as progress:
+        found = _caption(fused, list(models), image_ids, features, values)
+        for n_done, record in enumerate(found, start=1):
+            show(json.dumps(record, ensure_ascii=False))
             if progress is not None:
-                progress(len(lines), len(image_ids))
-    if out is not None:
-        write_whole(out, "\n".join(lines) + "\n")
+                progress(n_done, len(image_ids))
     account = fused.account
-    told = f"{len(lines)} pictures captioned by {', '.join(models)}; {account.n_rows} words fused"
+    told = f"{len(image_ids)} pictures captioned by {', '.join(models)}"
+    told += f"; {account.n_rows} words fused"
     if values["n_top"]:
-        told += f", {account.mean_dropped:.1%} of mass on words beyond the top {values['n_top']}"
+        told += f"; on average {account.mean_dropped:z.1%} of the mass of the model hit hardest"
+        told += f" was on words beyond the top {values['n_top']}"
     if values["tolerance"] is not None:
-        told += f", {account.n_converged / max(account.n_rows, 1):.1%} converged"
+        told += f"; {account.n_converged / max(account.n_rows, 1):.1%} converged"
     talk(told, quiet=quiet)
+
+
+def _refuse_unused(values: dict[str, Any]) -> None:
+    """Refuse what would have no effect, whether a flag says it or --config."""
+    context = click.get_current_context()
+    rule = values["rule"]
+    is_mean = rule in _MEANS
+    if values["explain"] and is_mean:
+        fail(f"--explain shows where mass came from; --rule {rule} moves none.")
+    needs = {
+        "max_iterations": ("a barycenter", not is_mean),
+        "tolerance": ("a barycenter", not is_mean),
+        "mass_penalty": ("--rule unbalanced", rule == "unbalanced"),
+        "epsilon": ("--kernel", not is_mean or values["kernel"] is not None),
+        "seed": ("--randomised", values["randomised"] is not None),
+    }
+    for name, (what, is_there) in needs.items():
+        if not is_there and context.get_parameter_source(name) is not ParameterSource.DEFAULT:
+            got = "none" if name == "seed" else f"--rule {rule}"
+            fail(f"--{name.replace('_', '-')} must go with {what}; got {got}.")
+
+
+@contextmanager
+def _printer(out: Path | None) -> Iterator[Callable[[str], None]]:
+    """A function that takes lines to standard output, or to a file that appears whole."""
+    from wassemble._files import whole_file
+
+    if out is None:
+        yield click.echo
+        return
+    with whole_file(out) as temporary, temporary.open("w", encoding="utf-8") as file:
+        yield lambda line: click.echo(line, file=file)
 
 
 def _caption(
@@ -123,14 +180,16 @@ def _caption(
     from wassemble.text import beam_search, explain_sentence
 
     for start in range(0, len(image_ids), _N_TOGETHER):
-        some = features[start : start + _N_TOGETHER]
+        stop = start + _N_TOGETHER
+        some = features[start:stop]
         found = beam_search(
             fused,
             some,
             width=values["beam"],
             max_words=values["max_words"],
+            length_power=values["length_power"],
             n_samples=values["randomised"],
-            seed=values["seed"],
+            seed=[[values["seed"], crc32(name.encode())] for name in image_ids[start:stop]],
         )
         for place, [best] in enumerate(found):
             record: dict[str, Any] = {
@@ -138,8 +197,12 @@ def _caption(
                 "caption": best.text,
                 "log_probability": round(best.log_probability, 4),
             }
+            if not best.is_finished:
+                record["finished"] = False
             if values["explain"]:
                 told = explain_sentence(fused, some[place : place + 1], best.words, names=names)
+                if not best.is_finished:
+                    told.pop()  # the end, which was not said
                 record["words"] = [_explanation(each) for each in told]
             yield record
 
@@ -166,7 +229,7 @@ def _read_images(images: str, first: int | None) -> tuple[list[str], np.ndarray]
     if images in _SPLITS:
         data = load_captions(images)
         image_ids, features = [str(number) for number in data.image_ids], data.features
-    elif Path(images).is_file():
+    elif _is_file(images, "--images"):
         image_ids, features = read_grid_features(images)
     else:
         fail(f"--images must be {', '.join(_SPLITS)} or an .npz file; got {images!r}.")
@@ -183,59 +246,71 @@ def _read_captioners(names: tuple[str, ...]) -> dict[str, Captioner]:
     for given in names or _FIVE:
         path = Path(given)
         name = path.stem if path.suffix == ".npz" else given
-        if not path.is_file():
-            if given not in RECIPES:
-                fail(
-                    f"a captioner must be a file or one of {', '.join(RECIPES)}; got {given!r}.",
-                    hint="`wassemble train-captioners` writes captioner files",
-                )
+        if given in RECIPES:
             path = find_data(f"captioners/{given}.npz")
+        elif not _is_file(given, "captioner"):
+            fail(
+                f"a captioner must be a file or one of {', '.join(RECIPES)}; got {given!r}.",
+                hint="`wassemble train-captioners` writes captioner files",
+            )
         if name in found:
             fail(f"captioners must have different names; got {name!r} twice.")
         found[name] = read_captioner(path)
     return found
 
 
+def _is_file(given: str, what: str) -> bool:
+    """Whether a file of this name is there; it must be if it can be nothing but a path."""
+    path = Path(given)
+    if not path.is_file() and (path.suffix or path.name != given):
+        fail(f"{what} {given}: must be a file; there is none.")
+    return path.is_file()
+
+
 def _options(values: dict[str, Any], models: dict[str, Captioner]) -> dict[str, Any]:
     """How the captioners are fused, as `FusedNextWord` takes it."""
     import wassemble as ws
 
-    rule, n_top = values["rule"], values["n_top"] or None
+    rule, n_top, epsilon = values["rule"], values["n_top"] or None, values["epsilon"]
     words = ws.LabelSpace.union(*(model.vocabulary.words for model in models.values()))
     name = values["kernel"] or (None if rule in _MEANS else "glove")
-    kernel = None if name is None else _kernel(name, words, values["epsilon"])
+    if name is not None and epsilon is None:
+        epsilon = _EPSILON.get(name)
+    kernel = None if name is None else _kernel(name, words, epsilon, rule)
     if rule in _MEANS:
         mean = ws.arithmetic_mean if rule == "arithmetic" else ws.geometric_mean
         return {"kernel": kernel, "rule": mean, "n_top": n_top}
     sweeps = {"max_iterations": values["max_iterations"], "tolerance": values["tolerance"]}
     options = {"kernel": kernel, "n_top": n_top, "debias": rule == "debiased"} | sweeps
     if rule == "unbalanced":
-        epsilon = values["epsilon"] or _EPSILON.get(str(name), 0.3)
         options["mass"] = ws.Unbalanced(values["mass_penalty"], epsilon=epsilon)
     return options
 
 
-def _kernel(name: str, words: LabelSpace, epsilon: float | None) -> LabelledKernel:
+def _kernel(name: str, words: LabelSpace, epsilon: Any, rule: str) -> LabelledKernel:
     import wassemble as ws
     from wassemble.experiments.next_words import count_votes
     from wassemble.inputs.captions_data import load_caption_words
 
-    if Path(name).is_file():
-        if epsilon is not None:
-            fail(f"--epsilon is part of the kernel in {name}; got it beside --kernel.")
-        return ws.load_kernel(name)
-    if name not in _EPSILON:
-        fail(f"--kernel must be glove, synonyms or a kernel file; got {name!r}.")
-    epsilon = _EPSILON[name] if epsilon is None else epsilon
     if name == "synonyms":
         return ws.kernel_from_synonyms(
             words, synonyms=count_votes(words), strength=_STRENGTH, epsilon=epsilon, symmetric=True
         )
-    # The paper's kernel: Euclidean distances between unit vectors.
-    return ws.kernel_from_word_vectors(
-        words,
-        embeddings=load_caption_words()[1],
-        epsilon=epsilon,
-        metric="euclidean",
-        unit_norm=True,
-    )
+    if name == "glove":  # the paper's kernel: Euclidean distances between unit vectors
+        return ws.kernel_from_word_vectors(
+            words,
+            embeddings=load_caption_words()[1],
+            epsilon=epsilon,
+            metric="euclidean",
+            unit_norm=True,
+        )
+    if not _is_file(name, "--kernel"):
+        fail(f"--kernel must be glove, synonyms or a kernel file; got {name!r}.")
+    if rule == "unbalanced" and epsilon is None:
+        fail(
+            f"--epsilon must say what the kernel in {name} was made with, for --rule unbalanced;"
+            " got none."
+        )
+    if rule != "unbalanced" and epsilon is not None:
+        fail(f"--epsilon is part of the kernel in {name}; got it beside --kernel.")
+    return ws.load_kernel(name)

@@ -253,6 +253,7 @@ def open_files(files: tuple[str, ...], reading: Reading) -> Iterator[list[Predic
 def open_data_sets(files: tuple[str, ...], reading: Reading) -> list[DataSet] | None:
     """The folders of part files, in the order given; None if none of them is a folder."""
     from wassemble.inputs.data_sets import is_data_set, open_data_set
+    from wassemble.inputs.folders import open_folder
 
     arguments = _read_arguments(files, reading)
     places = [place for _, place, _ in arguments]
@@ -261,6 +262,9 @@ def open_data_sets(files: tuple[str, ...], reading: Reading) -> list[DataSet] | 
         return None
     if len(folders) < len(places):
         others = [place for place in places if place not in folders]
+        for place in others:
+            if open_folder(place).look("") is None:
+                fail(f"{place}: must be a folder, as {folders[0]} is; there is nothing.")
         fail(f"models must be all files or all folders; got {folders[0]} and {others[0]}.")
     return [open_data_set(place, model=model, **how) for model, place, how in arguments]
 

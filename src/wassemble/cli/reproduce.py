@@ -9,6 +9,7 @@ import click
 
 from wassemble.cli.console import print_json, print_table, progress_bar, talk
 from wassemble.cli.options import output_options
+from wassemble.errors import WassembleError
 
 __all__ = ["data", "reproduce"]
 
@@ -59,8 +60,14 @@ def reproduce(
     records = []
     for number, experiment in enumerate(chosen, start=1):
         title = f"{number}/{len(chosen)} {experiment.name}"
-        with progress_bar(title, quiet=quiet) as progress:
-            record = run(experiment, out, settings=changes, again=again, progress=progress)
+        try:
+            with progress_bar(title, quiet=quiet) as progress:
+                record = run(experiment, out, settings=changes, again=again, progress=progress)
+        except KeyboardInterrupt:
+            raise WassembleError(
+                f"interrupted; {number - 1} of {len(chosen)} records are there, and the same"
+                " command goes on from there."
+            ) from None
         note = f"{record['seconds']:.1f} s" if record.pop("is_new") else "made before"
         talk(f"{title}: {note}", quiet=quiet)
         records.append(record)

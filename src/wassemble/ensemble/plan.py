@@ -194,7 +194,14 @@ class FusionPlan:
         return Balanced() if is_plain else _UNBALANCED
 
     def _check_options(self) -> None:
-        if self.options.rule is not solve_barycenter or not isinstance(self.mass, Balanced):
+        if self.options.rule is not solve_barycenter:
+            options = self.options
+            given = {"mass": options.mass, "debias": options.debias or None, "n_top": options.n_top}
+            for name, value in given.items():
+                if value is not None:
+                    fail(f"`{name}` must go with the barycenter; got it with a mean.")
+            return
+        if not isinstance(self.mass, Balanced):
             return
         if self.kind == "multilabel":
             fail(
@@ -248,8 +255,8 @@ class FusionPlan:
         for member, given in zip(self.members, predictions, strict=True):
             if given.labels != member.labels:
                 fail(
-                    f"the labels of {member.model!r} must be those of the plan; got"
-                    f" {enumerate_names(given.labels)}."
+                    f"the labels of {member.model!r} must be those of the plan,"
+                    f" {enumerate_names(member.labels)}; got {enumerate_names(given.labels)}."
                 )
             told = given._with(kind=self.kind)
             rows = complete_scores(

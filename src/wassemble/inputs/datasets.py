@@ -12,6 +12,8 @@ from wassemble._checks import fail
 
 __all__ = ["DataFile", "check_data", "data_folder", "find_data", "list_data"]
 
+_MANIFEST = "manifest.json"
+
 
 @dataclass(frozen=True)
 class DataFile:
@@ -26,11 +28,19 @@ class DataFile:
 
 
 def data_folder() -> Path:
-    """Where data sets are: $WASSEMBLE_DATA, or ``datasets/`` of the repository."""
+    """Where data sets are.
+
+    $WASSEMBLE_DATA; else ``datasets/`` of the repository that this package is in; or, if it
+    was installed elsewhere, of the repository that is the current folder.
+    """
     given = os.environ.get("WASSEMBLE_DATA")
     if given:
         return Path(given)
-    return Path(__file__).resolve().parents[3] / "datasets"
+    own = Path(__file__).resolve().parents[3] / "datasets"
+    if (own / _MANIFEST).is_file():
+        return own
+    here = Path.cwd() / "datasets"
+    return here if (here / _MANIFEST).is_file() else own
 
 
 def find_data(name: str) -> Path:
@@ -47,7 +57,7 @@ def find_data(name: str) -> Path:
 
 def list_data() -> list[DataFile]:
     """Every file that the manifest names, whether it is there or not."""
-    manifest = json.loads(find_data("manifest.json").read_text(encoding="utf-8"))
+    manifest = json.loads(find_data(_MANIFEST).read_text(encoding="utf-8"))
     return [DataFile(**entry) for entry in manifest["files"]]
 
 
