@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import distributed
 import numpy as np
@@ -28,13 +29,17 @@ from benchmarks.measure import describe
 from wassemble import DenseKernel, LabelledKernel, Predictions, Unbalanced, write_predictions
 from wassemble._files import write_whole
 from wassemble.ensemble import Options
-from wassemble.scale import fuse_partitions
+from wassemble.inputs.data_sets import PartFile
+from wassemble.scale import cluster, fuse_partitions
+from wassemble.scale.partition import Outcome, Partition
 
 N_MODELS, N_LABELS = 8, 80
 LABELS = [f"label {i}" for i in range(N_LABELS)]
 # The paper's setting (6.1): 5 sweeps of Algorithm 2.
 OPTIONS = Options(mass=Unbalanced(2.0, epsilon=0.3), tolerance=None, max_iterations=5)
 N_TINY = 50
+# Partitions that do nothing, and threads of the worker that does it.
+N_EMPTY, N_THREADS = 2000, 100
 OUT = Path(__file__).parent / "results" / "cluster.json"
 
 
@@ -59,6 +64,7 @@ def main() -> None:
             "n_bytes_in": n_bytes,
             "n_bytes_out": n_out,
             "workers": rows,
+            "telling": _measure_telling(folder),
             "load": load,
             "machine": describe(),
         }
@@ -100,15 +106,9 @@ def _measure(
         return time.perf_counter() - started
 
     started = time.perf_counter()
-    with _cluster(folder, n_workers) as (scheduler, client):
+    with _cluster(folder, n_workers) as (_, client):
         start_up = time.perf_counter() - started
         first_tiny = fuse("tiny")  # workers import, too
-        cpu = scheduler.cpu_times()
-        busy_before = cpu.user + cpu.system
-        n_tasks = 1000
-        client.gather(client.map(_nothing, range(n_tasks), pure=False))
-        cpu = scheduler.cpu_times()
-        per_task = (cpu.user + cpu.system - busy_before) / n_tasks
         (folder / f"fused-{n_workers}-tiny").rename(folder / f"was-{n_workers}-tiny")
         tiny = fuse("tiny")
         fuse("few")
@@ -120,15 +120,42 @@ def _measure(
         "start_up_seconds": start_up,
         "first_use_seconds": max(0.0, first_tiny - tiny),
         "seconds_per_tiny_partition": tiny / N_TINY,
-        "scheduler_seconds_per_task": per_task,
         "samples_per_second": asked.n_samples * asked.n_partitions / many,
         "megabytes_after_few": memory_few / 2**20,
         "megabytes_after_all": memory_many / 2**20,
     }
 
 
-def _nothing(number: int) -> int:
-    return number
+def _measure_telling(folder: Path) -> dict[str, float]:
+    """What sending a partition and hearing of it costs, whoever does it and however fast.
+
+    Client, scheduler and worker share the cores of this machine.
+    """
+    files = tuple(
+        PartFile("part-0000.parquet", "520000 1794809133445426095") for _ in range(N_MODELS)
+    )
+    empty = [Partition(f"part-{number:04}", files) for number in range(N_EMPTY)]
+    with (
+        _cluster(folder, 1, N_THREADS) as (scheduler, client),
+        mock.patch.object(cluster, "fuse_partition", _nothing),
+    ):
+        list(cluster.run_on_cluster(client, None, empty[:N_THREADS]))
+        busy, started = _busy(scheduler), time.perf_counter()
+        n_ended = sum(1 for _ in cluster.run_on_cluster(client, None, empty))
+        seconds = time.perf_counter() - started
+        return {
+            "client_seconds_per_partition": seconds / n_ended,
+            "scheduler_seconds_per_partition": (_busy(scheduler) - busy) / n_ended,
+        }
+
+
+def _nothing(_: None, partition: Partition) -> Outcome:
+    return Outcome(partition.name, {})
+
+
+def _busy(process: psutil.Process) -> float:
+    cpu = process.cpu_times()
+    return cpu.user + cpu.system
 
 
 def _memory() -> int:
@@ -138,10 +165,12 @@ def _memory() -> int:
 
 
 @contextmanager
-def _cluster(folder: Path, n_workers: int) -> Iterator[tuple[psutil.Process, Any]]:
+def _cluster(
+    folder: Path, n_workers: int, n_threads: int = 1
+) -> Iterator[tuple[psutil.Process, Any]]:
     """A scheduler's process, and a client that knows all of its workers."""
     dask = [sys.executable, "-m", "dask"]
-    file = folder / f"scheduler-{n_workers}.json"
+    file = folder / f"scheduler-{n_workers}-{n_threads}.json"
     here = ["--host", "127.0.0.1", "--no-dashboard"]
 
     def start(*words: str) -> subprocess.Popen:
@@ -149,10 +178,16 @@ def _cluster(folder: Path, n_workers: int) -> Iterator[tuple[psutil.Process, Any
 
     processes = [start("scheduler", "--port", "0", "--scheduler-file", str(file))]
     try:
-        while not file.exists():
+        while not (file.exists() and "}" in file.read_text()):
             time.sleep(0.02)
         address = json.loads(file.read_text())["address"]
-        alone = ["--nthreads", "1", "--no-nanny", "--local-directory", str(folder / "scratch")]
+        alone = [
+            "--nthreads",
+            str(n_threads),
+            "--no-nanny",
+            "--local-directory",
+            str(folder / "scratch"),
+        ]
         processes += [start("worker", address, *alone) for _ in range(n_workers)]
         with distributed.Client(address, set_as_default=False) as client:
             client.wait_for_workers(n_workers)

@@ -22,7 +22,8 @@ def work_out(record: dict[str, Any]) -> list[list[str]]:
     per_partition = size / rate
     n_partitions = N_SAMPLES / size
     seconds = N_SAMPLES / rate / N_WORKERS
-    scheduler = one["scheduler_seconds_per_task"]
+    scheduler = record["telling"]["scheduler_seconds_per_partition"]
+    client = record["telling"]["client_seconds_per_partition"]
     overhead = one["seconds_per_tiny_partition"]
     needed = N_SAMPLES * bytes_in / seconds
     smallest = 20 * overhead * rate  # of which the overhead is 5 %
@@ -60,6 +61,12 @@ def work_out(record: dict[str, Any]) -> list[list[str]]:
             "limit: scheduler",
             f"{per_partition / scheduler:,.0f} workers",
             "it is busy all the time; larger partitions move the limit",
+        ],
+        [
+            "limit: client",
+            f"{per_partition / client:,.0f} workers",
+            f"{1 / client:,.0f} partitions a second from the command to workers and back, all on"
+            " this machine; larger partitions move the limit",
         ],
         [
             "limit: reading",

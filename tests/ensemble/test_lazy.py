@@ -192,3 +192,23 @@ def test_a_partition_of_another_kind_is_refused(models):
         InvalidInputError, match="the kind that the first partition has, multiclass"
     ):
         found.compute()
+
+
+def test_a_part_with_other_labels_is_named(models, tmp_path):
+    folders = write(tmp_path, models)
+    strange = models["b"].take(slice(8, None))._with(labels=ws.LabelSpace(["dog", "cat", "yak"]))
+    ws.write_predictions(tmp_path / "b" / "2.parquet", strange)
+    with pytest.raises(InvalidInputError, match=r"^2: the labels of 'b' must be .* got .*'yak'"):
+        ws.fuse(folders).compute()
+    odd = to_pandas(models["a"])
+    odd.loc[9:, ["cat", "dog"]] *= 3
+    with pytest.raises(InvalidInputError, match=r"^partition 2: a: the kind"):
+        ws.fuse({"a": dd.from_pandas(odd, npartitions=3)}).compute()
+
+
+@pytest.mark.parametrize("gather", [list, tuple, lambda paths: next(iter(paths))])
+def test_paths_need_names(models, tmp_path, gather):
+    folders = write(tmp_path, models)
+    for given in (folders.values(), map(str, folders.values())):
+        with pytest.raises(InvalidInputError, match="paths must come in a dict, each with"):
+            ws.fuse(gather(given))

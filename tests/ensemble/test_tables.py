@@ -276,5 +276,7 @@ def test_models_of_two_kinds_or_one_name_are_refused():
 @pytest.mark.parametrize("options", [{"mass": ws.Balanced()}, {"debias": True}, {"n_top": 1}])
 def test_what_a_mean_cannot_use_is_refused(options):
     a = make("a", ["cat", "dog"], [[0.5, 0.5]])
-    with pytest.raises(ws.InvalidInputError, match=rf"`{next(iter(options))}` must go with the bar"):
+    with pytest.raises(
+        ws.InvalidInputError, match=rf"`{next(iter(options))}` must go with the bar"
+    ):
         fuse_tables([a], rule=ws.arithmetic_mean, **options)

@@ -535,6 +535,50 @@ def test_files_of_other_libraries(tmp_path):
     assert read_predictions(tmp_path / "numbers.parquet").samples.tolist() == [7, 8]
 
 
+@pytest.mark.parametrize("suffix", [".parquet", ".feather"])
+def test_an_index_of_pandas_beside_ids_is_no_label(tmp_path, suffix):
+    path = tmp_path / f"x{suffix}"
+
+    def write(frame):
+        table = pa.Table.from_pandas(frame)
+        (pq.write_table if suffix == ".parquet" else pa.feather.write_feather)(table, path)
+
+    wide = pd.DataFrame({"sample": ["a", "b", "c"], "cat": [0.5, 0.1, 1], "dog": [0.5, 0.9, 0]})
+    for index in (None, "fold", "__null_dask_index__"):
+        write(wide[wide["dog"] > 0].rename_axis(index))
+        found = read_predictions(path)
+        assert found.samples.tolist() == ["a", "b"]
+        assert found.labels.names == ("cat", "dog")
+    write(wide.set_index([[0.1, 0.2, 0.3]]).rename_axis("eel"))
+    assert read_predictions(path).labels.names == ("cat", "dog")
+    assert read_predictions(path, labels=["eel", "cat"]).scores[:, 0].tolist() == [0.1, 0.2, 0.3]
+    write(wide.rename(columns={"sample": "image"}).set_axis([7, 8, 9]))
+    assert read_predictions(path, id_column="image").labels.names == ("cat", "dog")
+    # Of several levels, the one that holds ids is known by its name or its type.
+    for name in ("id", "image"):
+        write(wide.rename(columns={"sample": name}).assign(fold=1).set_index([name, "fold"]))
+        assert read_predictions(path).samples.tolist() == ["a", "b", "c"]
+        assert read_predictions(path).labels.names == ("cat", "dog")
+    # A long table stays one.
+    long = pd.DataFrame({"sample": ["a", "b"], "label": ["cat", "dog"], "score": [0.9, 0.8]})
+    write(long[long["score"] > 0.85].set_axis([3]))
+    assert read_predictions(path).scores.tolist() == [[0.9]]
+
+
+@pytest.mark.parametrize(
+    "noted",
+    [b"{", b"\xff", b"[" * 99_999, b"[1]", b'{"index_columns": "cat"}', b'{"index_columns": [1]}'],
+)
+def test_what_pandas_noted_must_be_readable(tmp_path, noted):
+    path = tmp_path / "x.parquet"
+    table = pa.table({"sample": ["a"], "cat": [1.0]})
+    pq.write_table(table.replace_schema_metadata({"pandas": noted}), path)
+    refused("what pandas noted in the table about its index must be readable", path)
+    for fine in (b"{}", b'{"index_columns": ["gone", {"kind": "range"}]}'):
+        pq.write_table(table.replace_schema_metadata({"pandas": fine}), path)
+        assert read_predictions(path).labels.names == ("cat",)
+
+
 def test_names_with_dots_are_names_in_parquet(tmp_path):
     predictions = Predictions("tiny", ["x"], ["sample.a", "a", "a.b"], [[0.1, 0.2, 0.3]])
     write_predictions(tmp_path / "x.parquet", predictions)

@@ -170,6 +170,18 @@ def test_a_chosen_column_of_ids(make):
     refused("`id_column` must be the name of a column", frame, id_column=3)
 
 
+def test_an_index_of_pandas_in_another_library_is_no_label():
+    frame = pd.DataFrame({"sample": ["a", "b"], "cat": [0.5, 1.0]}).set_axis([4, 5])
+    table = pa.Table.from_pandas(frame)
+    named = pa.Table.from_pandas(frame.rename_axis("fold"))
+    for given in (table, named, pl.from_arrow(table)):
+        found = predictions_from_frame(given, "tiny")
+        assert found.labels.names == ("cat",)
+        assert found.samples.tolist() == ["a", "b"]
+    found = predictions_from_frame(pa.Table.from_pandas(frame[["cat"]]), "tiny")
+    assert found.samples.tolist() == [4, 5]
+
+
 def test_an_index_of_pandas_holds_the_ids_unless_it_counts():
     scores = {"cat": [0.9, 0.2], "dog": [0.1, 0.8]}
     same(

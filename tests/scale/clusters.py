@@ -79,7 +79,8 @@ class Cluster:
                 ]
             )
         )
-        wait_until(file.exists, self.scheduler)
+        # It is there before there is anything in it.
+        wait_until(lambda: file.exists() and "}" in file.read_text(), self.scheduler)
         self.address = json.loads(file.read_text())["address"]
         self._stack, self._folder = stack, folder
         self.workers = [self.add_worker() for _ in range(n_workers)]
@@ -121,6 +122,9 @@ def parts_of(folder):
 
 
 def contents(folder):
-    """Every part, and the manifest, byte by byte."""
-    files = [*folder.glob("*.*"), folder / "_wassemble" / "manifest.json"]
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
+    """Every part, byte by byte, and the manifest but for when the parts were written."""
+    found = {path.name: path.read_bytes() for path in folder.glob("*.*")}
+    found["manifest"] = json.loads((folder / "_wassemble" / "manifest.json").read_text())
+    for record in found["manifest"]["partitions"].values():
+        assert record.pop("stamp")
+    return found

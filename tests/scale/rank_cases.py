@@ -140,6 +140,13 @@ def _cases() -> dict[str, Callable[[], RankCase]]:
         options = {"max_iterations": n_iterations, "tolerance": None}
         return lambda: RankCase(*make(**how), mass=mass, options=options)
 
+    def nearly_one() -> RankCase:
+        """Sums that are near enough to 1 for so many labels, and not for a part of them."""
+        histograms, kernels = large_sparse(n_samples=4)
+        histograms = [(h * (1 + 4.5e-5)).astype(np.float32) for h in histograms]
+        options = {"max_iterations": 20}
+        return RankCase(histograms, kernels, split=(0, 1, 2), options=options, places=5)
+
     def split(which: tuple[int, ...], **changes: Any) -> Callable[[], RankCase]:
         return lambda: RankCase(*make(), split=which, **changes)
 
@@ -149,6 +156,7 @@ def _cases() -> dict[str, Callable[[], RankCase]]:
         "balanced": lambda: RankCase(*make()),
         "unbalanced": lambda: RankCase(*make(), uneven, DEAR),
         "float32": lambda: RankCase(*make(dtype=np.float32), mass=DEAR, places=5),
+        "weights in float32": lambda: RankCase(*make(), uneven.astype(np.float32), DEAR),
         "balanced in logs": lambda: RankCase(*make(**sharp), uneven, places=9),
         "unbalanced in logs": lambda: RankCase(*make(**sharp), uneven, DEAR),
         "order near 0 in logs": lambda: RankCase(
@@ -190,6 +198,7 @@ def _cases() -> dict[str, Callable[[], RankCase]]:
         "split in logs": lambda: RankCase(*make(**sharp), split=every, mass=DEAR),
         "split and whole": split((1, 2), weights=uneven),
         "split with walls": lambda: RankCase(*walls(), split=every, places=9),
+        "split, sums of nearly 1": nearly_one,
         "split 2,000 x 2,000": lambda: RankCase(
             *large_sparse(), split=(0, 1, 2), mass=DEAR, options={"max_iterations": 20}
         ),

@@ -10,19 +10,22 @@ from __future__ import annotations
 import json
 import os
 import sys
+from datetime import timedelta
 from pathlib import Path
 
 import numpy as np
 import torch.distributed as dist
 
 sys.path.insert(0, str(Path(__file__).parent))
-from rank_cases import CASES, RankCase, make
+from rank_cases import CASES, DEAR, RankCase, make
 
 from wassemble import WassembleError
 from wassemble._arrays import detached
 from wassemble.scale import RowBlockKernel, solve_barycenter_distributed
 from wassemble.scale.command import main
 from wassemble.scale.ranks import Ranks
+
+SECONDS = 170  # to wait for a silent rank
 
 
 def deal(case: RankCase):
@@ -91,6 +94,7 @@ def make_mistakes() -> dict[str, str]:
     flat = [histograms[0]], [kernels[0]]
     negative = -histograms[0] if rank == 1 else histograms[0]
     wide = histograms[0].astype(np.float32 if rank else np.float64)
+    not_first = dist.new_group(list(range(1, dist.get_world_size())))
     mistakes = {
         "samples": lambda: solve_barycenter_distributed([histograms[0][rank:]], flat[1]),
         "negative": lambda: solve_barycenter_distributed([negative], flat[1]),
@@ -102,6 +106,8 @@ def make_mistakes() -> dict[str, str]:
         ),
         "some votes": lambda: solve_barycenter_distributed(*flat, weights=[0.6 * (rank == 1)]),
         "no votes": lambda: solve_barycenter_distributed(*flat, weights=[0.0]),
+        "negative, split": lambda: solve_split(negative, kernels[0], mass=DEAR),
+        "sums, split over some": lambda: solve_split(histograms[0] * 2, kernels[0], not_first),
         "order": lambda: solve_in_another_order(histograms, kernels),
         "sweeps": lambda: solve_barycenter_distributed(*flat, max_iterations=5 + rank),
     }
@@ -112,7 +118,21 @@ def make_mistakes() -> dict[str, str]:
             heard[name] = "nothing"
         except WassembleError as error:
             heard[name] = f"{type(error).__name__}: {error}"
+        # What is exchanged next is not mixed up with what was left unfinished.
+        ranks = Ranks()
+        np.testing.assert_array_equal(ranks.gather(np.array(rank)), np.arange(ranks.n_ranks))
     return heard
+
+
+def solve_split(histogram, kernel, group=None, **options) -> None:
+    """One model, whose kernel is split over a group; other ranks have a whole one."""
+    place, n_parts = dist.get_rank(group), dist.get_world_size(group)
+    if place < 0:
+        solve_barycenter_distributed([histogram / 2], [kernel], **options)
+    else:
+        labels = np.array_split(np.arange(len(kernel)), n_parts)[place]
+        block = RowBlockKernel(kernel[labels], group)
+        solve_barycenter_distributed([histogram[:, labels]], [block], **options)
 
 
 def solve_in_another_order(histograms, kernels) -> None:
@@ -144,8 +164,10 @@ if __name__ == "__main__":
     if task == "command":
         announce(folder)
         sys.exit(main(sys.argv[3:]))
-    dist.init_process_group("gloo")
+    dist.init_process_group("gloo", timeout=timedelta(seconds=SECONDS))
     solve_cases(folder)
     heard = make_mistakes()
     (folder / f"mistakes.{dist.get_rank()}.json").write_text(json.dumps(heard))
+    some = Ranks().subset([0])
+    assert some is None or some.timeout.total_seconds() == SECONDS
     dist.destroy_process_group()

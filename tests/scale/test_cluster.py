@@ -1,6 +1,10 @@
 """Partitions on a Dask cluster of real processes: the same bits, one kernel each, few tasks."""
 
+import functools
+import logging
 import pickle
+import sys
+import time
 from contextlib import closing
 from types import SimpleNamespace
 
@@ -22,7 +26,7 @@ from scale.clusters import (
 import wassemble as ws
 from wassemble.ensemble import Options
 from wassemble.scale import ClusterError, PartitionError, cluster as module, fuse_partitions
-from wassemble.scale.partition import PartFile, Partition
+from wassemble.scale.partition import Job, PartFile, Partition
 
 distributed = pytest.importorskip("distributed")
 
@@ -74,17 +78,19 @@ def test_each_worker_gets_the_plan_once_and_tasks_stay_small(client, tmp_path):
 
 def test_few_tasks_are_under_way_at_a_time(client, tmp_path, monkeypatch):
     write_parts(tmp_path, 24, 2)
-    known = []
-    submit = client.submit
+    known, sent = [], []
+    send = client.map
 
-    def counted(*arguments, **options):
+    def counted(function, jobs, batch, **options):
         known.append(sum(each.status == "pending" for each in list(client.futures.values())))
-        return submit(*arguments, **options)
+        sent.append(len(batch))
+        return send(function, jobs, batch, **options)
 
-    monkeypatch.setattr(client, "submit", counted)
+    monkeypatch.setattr(client, "map", counted)
     fuse_them(tmp_path, scheduler=client)
-    assert len(known) == 24 + 1
-    assert max(known) < 2 * N_WORKERS  # two for each thread, with the next one
+    assert sum(sent) == 24
+    assert sent[0] == 2 * N_WORKERS  # together, two for each thread
+    assert max(map(sum, zip(known, sent, strict=True))) <= 2 * N_WORKERS
 
 
 def test_memory_of_a_worker_stays_flat(client, tmp_path):
@@ -147,6 +153,32 @@ def test_without_a_scheduler_or_workers_there_is_one_clear_error(tmp_path, monke
         fuse_them(tmp_path, scheduler="tcp://127.0.0.1:1")
     with cluster(tmp_path, 0) as empty, pytest.raises(ClusterError, match="no worker for 1 sec"):
         fuse_them(tmp_path, scheduler=empty.address)
+
+
+def test_an_address_that_is_none_is_an_error_at_once(tmp_path):
+    write_parts(tmp_path, 1)
+    addresses = ("localhost", "nonsense", "tcp://", "http://x:1", "tls://127.0.0.1:1")
+    command = fuse_command(tmp_path, tmp_path / "fused", "--scheduler")[3:]
+    calls = "\n".join(f"assert main({[*command, address]}) == 1" for address in addresses)
+    started_at = time.monotonic()
+    done = run([sys.executable, "-c", f"from wassemble.cli import main\n{calls}"])
+    assert time.monotonic() - started_at < 20  # for all of them; one was as long
+    assert done.returncode == 0, done.stderr
+    said = done.stderr.splitlines()
+    assert len(said) == 2 * len(addresses)
+    for address, line in zip(addresses, said[::2], strict=True):
+        assert line.startswith(f"error: no Dask scheduler answers at {address} (")
+    assert set(said[1::2]) == {"hint: an address is like tcp://10.0.0.1:8786"}
+
+
+def test_a_worker_of_another_version_is_refused(client, tmp_path, monkeypatch):
+    write_parts(tmp_path, 4)
+    other = functools.partial(Job, version="0.0.0")
+    monkeypatch.setattr("wassemble.scale.partitions.Job", other)
+    with pytest.raises(ClusterError, match=r"must have wassemble 0\.0\.0; process \d+ of .* has"):
+        fuse_them(tmp_path, scheduler=client)
+    assert parts_of(tmp_path / "fused") == {}
+    assert logging.getLogger("distributed.client").isEnabledFor(logging.ERROR)
 
 
 def test_workers_may_come_later(tmp_path):

@@ -126,3 +126,26 @@ def test_memory_stays_flat(tmp_path, rng, monkeypatch):
         tracemalloc.stop()
     scores_in_bytes = 40_000 * 50 * 8
     assert peaks[1] - peaks[0] < 0.6 * scores_in_bytes
+
+
+@pytest.mark.parametrize("samples", ["all", "common"])
+def test_ids_that_all_files_have_are_not_copied(tmp_path, monkeypatch, samples):
+    import tracemalloc
+
+    monkeypatch.setattr(module, "_CHUNK_SCORES", 2**12)
+    n_samples = 50_000
+    halves = np.full((n_samples, 2), 0.5, dtype=np.float32)
+    opened = []
+    for model in "ab":
+        path = tmp_path / f"{model}.npy"
+        ws.write_predictions(path, Predictions(model, range(n_samples), ["cat", "dog"], halves))
+        opened.append(open_predictions(path))
+    tracemalloc.start()
+    options = ws.ensemble.Options(rule=ws.arithmetic_mean)
+    account = fuse_files(opened, None, samples=samples, options=options)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    for file in opened:
+        file.close()
+    assert account.n_samples == n_samples
+    assert peak < 30 * n_samples + 2**20

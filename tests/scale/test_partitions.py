@@ -7,6 +7,7 @@ import os
 import resource
 import shutil
 import subprocess
+from contextlib import contextmanager, nullcontext
 
 import numpy as np
 import pytest
@@ -27,7 +28,7 @@ from wassemble.ensemble import Options
 from wassemble.errors import WassembleError
 from wassemble.inputs.folders import LocalFolder, open_folder
 from wassemble.scale import PartitionError, fuse_partitions
-from wassemble.scale.manifest import LOCK, MANIFEST
+from wassemble.scale.manifest import LOCK, MANIFEST, Manifest
 
 pytest.importorskip("pyarrow")
 
@@ -40,7 +41,8 @@ def folder(tmp_path, monkeypatch):
 
 
 def fuse_them(folder, out="fused", **options):
-    return fuse_partitions({model: folder / model for model in LABELS}, folder / out, **options)
+    place = out if "://" in str(out) else folder / out
+    return fuse_partitions({model: folder / model for model in LABELS}, place, **options)
 
 
 def interrupted(*_, **__):
@@ -285,34 +287,31 @@ def test_a_part_of_another_kind_is_refused_unless_the_kind_is_declared(folder):
     assert fuse_them(folder, "other", kind="multilabel").account.n_samples == 80
 
 
-def test_when_a_file_cannot_be_written_the_rest_is_kept(tmp_path):
+def test_when_a_file_cannot_be_written_the_rest_is_kept(tmp_path, capsys):
     write_parts(tmp_path, 3)
     for model, labels in LABELS.items():  # one part that is too large for the disk
         samples = [f"long name of sample {i}" for i in range(4000)]
         scores = np.random.default_rng(0).dirichlet(np.ones(len(labels)), len(samples))
         large = Predictions(model, samples, labels, scores)
         write_predictions(tmp_path / model / "part-001.parquet", large)
-    command = fuse_command(tmp_path, tmp_path / "fused")
-
-    def run(limit):
-        return subprocess.run(
-            command,
-            env=ENVIRONMENT,
-            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
-            capture_output=True,
-            text=True,
-            timeout=SECONDS,
-            check=False,
-        )
-
-    full = run(20_000)
+    command = fuse_command(tmp_path, tmp_path / "fused", "--rule", "arithmetic")
+    full = subprocess.run(
+        command,
+        env=ENVIRONMENT,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000)),
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
     assert full.returncode == 1
     assert "1 of 3 partitions could not be fused" in full.stderr
     assert "part-001: part-001.parquet: must be a file that can be written" in full.stderr
     assert "File too large" in full.stderr
     assert sorted(parts_of(tmp_path / "fused")) == ["part-000.parquet", "part-002.parquet"]
     assert not list((tmp_path / "fused").glob(".*"))
-    assert run(resource.RLIM_INFINITY).returncode == 0
+    assert main(command[command.index("fuse") :]) == 0
+    assert "3 partitions, 2 of an earlier run" in capsys.readouterr().err
 
 
 def test_two_runs_into_one_folder(folder, capsys):
@@ -422,7 +421,7 @@ def test_rules_that_look_alike_are_told_apart(folder):
     pytest.importorskip("cloudpickle")
 
     def fuse_by(rule):
-        return fuse_them(folder, options=Options(rule=rule, n_top=np.int64(2))).n_kept
+        return fuse_them(folder, options=Options(rule=rule, max_iterations=np.int64(7))).n_kept
 
     assert fuse_by(functools.partial(ws.arithmetic_mean)) == 0
     assert fuse_by(functools.partial(ws.arithmetic_mean)) == 4
@@ -447,10 +446,10 @@ def test_half_a_record_is_none(folder):
 def test_a_manifest_that_cannot_be_written_is_one_clear_error(folder, monkeypatch):
     store = LocalFolder.store
 
-    def full(self, name):
+    def full(self, name, **options):
         if name == MANIFEST and parts_of(folder / "fused"):
             raise OSError(errno.ENOSPC, "No space left on device")
-        return store(self, name)
+        return store(self, name, **options)
 
     with monkeypatch.context() as patch:
         patch.setattr(LocalFolder, "store", full)
@@ -485,6 +484,9 @@ def test_a_folder_with_other_files_is_refused(folder):
     (folder / "fused" / "_wassemble" / "manifest.json").write_text("[]")
     with pytest.raises(InvalidInputError, match="must be a manifest of this version"):
         fuse_them(folder)
+    (folder / "fused" / "_wassemble" / "manifest.json").write_text('{"format": "wassem')
+    with pytest.raises(InvalidInputError, match=r"is cut off or damaged .*\nhint: remove the fol"):
+        fuse_them(folder)
 
 
 def test_a_task_that_outlives_its_run_writes_nothing(folder, monkeypatch):
@@ -502,6 +504,159 @@ def test_a_task_that_outlives_its_run_writes_nothing(folder, monkeypatch):
     with pytest.raises(PartitionError, match="another has begun since"):
         fuse_them(folder)
     assert parts_of(folder / "fused") == {}
+
+
+def outlived(folder_class, monkeypatch, first, second):
+    """Call ``first``, which is frozen as it sends its first part until ``second`` has ended."""
+    store = folder_class.store
+    calls = [second]
+
+    @contextmanager
+    def frozen(self, name="", **options):
+        with store(self, name, **options) as path:
+            yield path
+            if name == "part-000.parquet" and calls:
+                calls.pop()()
+
+    with monkeypatch.context() as patch:
+        patch.setattr(folder_class, "store", frozen)
+        patch.setattr(folder_class, "lock", lambda *_: nullcontext())  # as when it is killed
+        patch.setattr(folder_class, "sweep", lambda _: None)
+        first()
+
+
+@pytest.mark.parametrize("store", ["memory://outlived", "local"])
+def test_a_task_that_is_sending_when_its_run_is_replaced_takes_its_part_back(
+    folder, store, monkeypatch
+):
+    pytest.importorskip("fsspec")
+    out = open_folder(store if "://" in store else folder / store)
+    place = str(out)
+
+    def fuse_by(rule, out=place):
+        return fuse_them(folder, out, options=Options(rule=rule))
+
+    def lose_by(rule):
+        with pytest.raises(PartitionError, match=r"part-000: .* another has begun since"):
+            fuse_by(rule)
+
+    try:
+        renew = functools.partial(fuse_by, ws.geometric_mean)
+        outlived(type(out), monkeypatch, lambda: lose_by(ws.arithmetic_mean), renew)
+        assert "part-000.parquet" not in out.find()
+        assert renew().n_kept == 3
+        fuse_by(ws.geometric_mean, folder / "expected")
+        for name in parts_of(folder / "expected"):
+            with out.fetch(name) as path:
+                assert path.read_bytes() == (folder / "expected" / name).read_bytes()
+        # Of the same request it would be the same part.
+        out.remove("part-000.parquet")
+        outlived(type(out), monkeypatch, lambda: lose_by(ws.geometric_mean), renew)
+        assert renew().n_kept == 4
+    finally:
+        for name in ("_wassemble", *out.find()):
+            out.remove(name)
+
+
+def test_a_part_that_others_have_written_since_is_told_and_made_again(folder):
+    fuse_them(folder, "expected")
+
+    def overwrite(n_done, _):
+        if n_done == 3:
+            path = folder / "fused" / "part-001.parquet"
+            path.write_bytes(bytes(path.stat().st_size))
+
+    with pytest.raises(WassembleError, match=r"not what it has written: .part-001\.parquet"):
+        fuse_them(folder, progress=overwrite)
+    assert fuse_them(folder).n_kept == 3
+    assert contents(folder / "fused") == contents(folder / "expected")
+
+
+def test_records_of_another_request_count_for_nothing(folder):
+    def fuse_by(rule, **options):
+        return fuse_them(folder, options=Options(rule=rule), **options)
+
+    records = folder / "fused" / "_wassemble" / "partitions"
+
+    def save(n_done, _):
+        if n_done == 4:
+            shutil.copytree(records, folder / "saved")
+
+    fuse_by(ws.arithmetic_mean, progress=save)
+    parts = {path.name: path.read_bytes() for path in (folder / "fused").glob("*.*")}
+    shutil.rmtree(folder / "fused")
+    fuse_by(ws.geometric_mean)
+    before = contents(folder / "fused")
+    # Of a task that was frozen: first its part is there, and then its record.
+    shutil.copytree(folder / "saved", records)
+    for name, content in parts.items():
+        (folder / "fused" / name).write_bytes(content)
+    assert fuse_by(ws.geometric_mean).n_kept == 0
+    assert contents(folder / "fused") == before
+
+
+def test_a_part_with_other_bytes_is_made_again_and_one_with_another_time_is_kept(folder):
+    fuse_them(folder)
+    before = contents(folder / "fused")
+    os.utime(folder / "fused" / "part-001.parquet")
+    other = folder / "fused" / "part-002.parquet"
+    other.write_bytes(bytes(other.stat().st_size))
+    assert fuse_them(folder).n_kept == 3
+    assert contents(folder / "fused") == before
+
+
+def test_parts_and_manifest_are_forced_onto_the_disk(folder, monkeypatch):
+    forced = set()
+
+    def note(descriptor):
+        forced.add(os.fstat(descriptor).st_ino)
+
+    monkeypatch.setattr(os, "fsync", note)
+    fuse_them(folder)
+    out = folder / "fused"
+    names = [out, *out.glob("*.*"), out / "_wassemble", out / "_wassemble" / "manifest.json"]
+    assert len(names) == 7
+    assert {path.stat().st_ino for path in names} <= forced
+
+
+def test_a_disk_that_does_not_take_a_part_is_an_error(folder, monkeypatch):
+    def broken(descriptor):
+        raise OSError(errno.EIO, "Input/output error")
+
+    with monkeypatch.context() as patch:
+        store = LocalFolder.store
+        patch.setattr(os, "fsync", broken)
+        # All but the manifest.
+        patch.setattr(
+            LocalFolder,
+            "store",
+            lambda self, name, durable=False: store(
+                self, name, durable=durable and name != MANIFEST
+            ),
+        )
+        with pytest.raises(PartitionError, match=r"4 of 4 .*\npart-000: input/output error"):
+            fuse_them(folder)
+    assert parts_of(folder / "fused") == {}
+
+
+@pytest.mark.parametrize("moment", ["before", "after"])
+def test_a_run_that_is_cut_off_at_its_very_end_is_finished(folder, moment, monkeypatch):
+    fuse_them(folder, "expected")
+    write = Manifest._write
+
+    def cut_off(self, partitions):
+        if not partitions or moment == "after":
+            write(self, partitions)
+        if partitions:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Manifest, "_write", cut_off)
+        with pytest.raises(KeyboardInterrupt):
+            fuse_them(folder)
+    assert fuse_them(folder).n_kept == 4
+    assert contents(folder / "fused") == contents(folder / "expected")
+    assert sorted(os.listdir(folder / "fused" / "_wassemble")) == ["lock", "manifest.json"]
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,9 @@ from wassemble.solvers import Balanced, Status, solve_barycenter
 
 __all__ = ["FusionAccount", "ModelAccount"]
 
+# Share of the samples that makes one doubt whether models are cut into the same parts.
+_MANY_MISSING = 0.1
+
 
 @dataclass
 class ModelAccount:
@@ -46,6 +49,7 @@ class FusionAccount:
     ends: Counter[int] = field(default_factory=Counter)
     least_mass: float = np.inf
     most_mass: float = 0.0
+    is_by_part: bool = False  # all samples of each part, matched within it alone
 
     @classmethod
     def of(cls, plan: FusionPlan, *, kind_is_detected: bool) -> FusionAccount:
@@ -131,6 +135,13 @@ class FusionAccount:
             said += [f"{model.model}: {note}" for note in self._notes(model)]
         if any(m.n_partial for m in self.models):
             said.append(f"unobserved scores: {describe_rule(options.unobserved, plan.kind)}")
+        many = _MANY_MISSING * self.n_samples
+        lacking = [m.model for m in self.models if self._n_missing(m) > many]
+        if self.is_by_part and len(lacking) > 1:
+            said.append(
+                f"{enumerate_names(lacking)} lack many samples: are they cut into the same parts?"
+                " Samples are matched within parts of the same name"
+            )
         silent = self.ends.get(NO_ANSWER, 0)
         if silent:
             said.append(f"no model answered {silent:,} of {self.n_samples:,} samples: left empty")
@@ -159,7 +170,7 @@ class FusionAccount:
                 f"{len(model.lost_labels)} labels lead nowhere and were left out, {share:.2g} of"
                 " mass a sample"
             )
-        missing = self.n_samples - model.n_answered
+        missing = self._n_missing(model)
         if missing:
             notes.append(f"no answer for {missing:,} of {self.n_samples:,} samples")
         if model.is_hard:
@@ -173,6 +184,9 @@ class FusionAccount:
                 + (f", {share:.1%} of their mass unobserved" if share else "")
             )
         return notes
+
+    def _n_missing(self, model: ModelAccount) -> int:
+        return self.n_samples - model.n_answered
 
     def _endings(self) -> list[str]:
         return [

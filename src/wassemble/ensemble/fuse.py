@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
@@ -117,6 +118,7 @@ def fuse(
             partial(fuse, **options),
             try_out=partial(fuse, **options | few),
         )
+    _refuse_paths(predictions)
     if isinstance(predictions, Mapping) or _are_named(predictions):
         refused = {
             "normalize": normalize,
@@ -168,6 +170,17 @@ def fuse(
     result = solve(problem, n_threads=n_threads, progress=progress, keep_scalings=False, out=out)
     _warn(result)
     return result.barycenter
+
+
+def _refuse_paths(predictions: Any) -> None:
+    """Refuse paths that no name goes with."""
+    some = predictions if isinstance(predictions, list | tuple) else [predictions]
+    if any(isinstance(each, str | os.PathLike) for each in some):
+        fail(
+            "paths must come in a dict, each with the name of its model; got"
+            f" {type(predictions).__name__}.",
+            hint='{"my model": path, ...} names them',
+        )
 
 
 def _are_named(predictions: Any) -> bool:

@@ -15,6 +15,7 @@ from wassemble._extras import load_extra
 from wassemble.ensemble.account import FusionAccount
 from wassemble.ensemble.plan import FusionPlan
 from wassemble.ensemble.tables import align_samples, common_kind, read_options, warn_of
+from wassemble.errors import InvalidInputError
 from wassemble.inputs import (
     DataSet,
     Kind,
@@ -109,7 +110,9 @@ def fuse_lazily(
     dd = load_extra("dask.dataframe", "scale", purpose="fusing lazily")
     # One node of the graph for all partitions: a worker gets the kernel once.
     fuse = dask.delayed(_FusePart(plan, detected, samples, source.like(plan)), traverse=False)
-    parts = [dask.delayed(_fuse_part)(fuse, part) for part in source.parts(dask)]
+    parts = [
+        dask.delayed(_fuse_part)(fuse, name, part) for name, part in source.parts(dask).items()
+    ]
     return dd.from_delayed(parts, meta=_meta(plan, source), verify_meta=False)
 
 
@@ -153,10 +156,13 @@ class _Frames:
             for name, frame in frames.items()
         ]
 
-    def parts(self, dask: Any) -> list[Any]:
+    def parts(self, dask: Any) -> dict[str, Any]:
         names = list(self._frames)
         each = [frame.to_delayed() for frame in self._frames.values()]
-        return [dask.delayed(_read_frames)(names, list(part)) for part in zip(*each, strict=True)]
+        return {
+            f"partition {place}": dask.delayed(_read_frames)(names, list(part))
+            for place, part in enumerate(zip(*each, strict=True))
+        }
 
     def like(self, plan: FusionPlan) -> Any:
         return next(iter(self._frames.values()))._meta
@@ -178,12 +184,12 @@ class _Folders:
         self._sets = sets
         self.heads = [_read_first(each) for each in sets]
 
-    def parts(self, dask: Any) -> list[Any]:
+    def parts(self, dask: Any) -> dict[str, Any]:
         readers = dask.delayed([each.reader for each in self._sets], traverse=False)
-        return [
-            dask.delayed(_read_files)(readers, [each.parts[name].file for each in self._sets])
+        return {
+            name: dask.delayed(_read_files)(readers, [each.parts[name].file for each in self._sets])
             for name in common_parts(self._sets)
-        ]
+        }
 
     def like(self, plan: FusionPlan) -> Any:
         pd = load_extra("pandas", "scale", purpose="fusing lazily")
@@ -235,8 +241,11 @@ class _FusePart:
         return frame_from_predictions(consensus, self.like)
 
 
-def _fuse_part(fuse: _FusePart, predictions: list[Predictions]) -> Any:
-    return fuse(predictions)
+def _fuse_part(fuse: _FusePart, name: str, predictions: list[Predictions]) -> Any:
+    try:
+        return fuse(predictions)
+    except InvalidInputError as error:
+        raise InvalidInputError(f"{name}: {error}") from None
 
 
 def _meta(plan: FusionPlan, source: _Frames | _Folders) -> Any:

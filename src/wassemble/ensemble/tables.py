@@ -18,7 +18,15 @@ from wassemble.inputs.predictions import have_numbers
 from wassemble.labels import LabelSpace, enumerate_names
 from wassemble.solvers import Status
 
-__all__ = ["TableFusion", "align_samples", "common_kind", "fuse_tables", "read_options", "warn_of"]
+__all__ = [
+    "TableFusion",
+    "align_samples",
+    "check_overlap",
+    "common_kind",
+    "fuse_tables",
+    "read_options",
+    "warn_of",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,6 +161,7 @@ def fuse_tables(
         options=read_options(options),
     )
     members = align_samples(predictions, samples)
+    check_overlap(predictions, members[0].n_samples)
     chunk = plan.fuse(members)
     account = FusionAccount.of(plan, kind_is_detected=detected)
     account.add(members, chunk)
@@ -229,11 +238,6 @@ def align_samples(
     else:
         common = set(ids[0]).intersection(*ids[1:])
         wanted = [sample for sample in ids[0] if sample in common]
-        if not wanted:
-            fail(
-                "models must have samples in common; got none.",
-                hint=f"ids look like {', '.join(repr(each[0]) for each in ids if each)}",
-            )
     names = np.empty(len(wanted), dtype=np.int64 if have_numbers(predictions) else object)
     names[:] = wanted
     aligned = []
@@ -244,6 +248,16 @@ def align_samples(
         scores[rows >= 0] = given.scores[rows[rows >= 0]]
         aligned.append(given._with(samples=names, scores=scores))
     return aligned
+
+
+def check_overlap(models: Sequence[Any], n_fused: int) -> None:
+    """Refuse models with samples if none was left to fuse; predictions or open files."""
+    firsts = [repr(model.samples[:1].tolist()[0]) for model in models if len(model.samples)]
+    if firsts and n_fused == 0:
+        fail(
+            "models must have samples in common; got none.",
+            hint=f"ids look like {', '.join(firsts)}",
+        )
 
 
 def _comparable(samples: np.ndarray, predictions: Sequence[Predictions]) -> list[Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -18,14 +17,9 @@ from wassemble.inputs.columns import (
     read_ids,
     read_long_table,
     read_scores,
+    read_stored_index,
 )
-from wassemble.inputs.layout import (
-    ID_NAMES,
-    ColumnChoice,
-    WideLayout,
-    find_layout,
-    free_id_name,
-)
+from wassemble.inputs.layout import ColumnChoice, WideLayout, find_layout, free_id_name
 from wassemble.inputs.predictions import Predictions, read_samples
 from wassemble.inputs.sources import Source
 from wassemble.labels import LabelSpace
@@ -100,9 +94,6 @@ def append_arrow(path: Path, labels: LabelSpace, *, final: Path) -> Iterator[App
 def _open_table(schema: Any, batches: Batches, choice: ColumnChoice, model: str) -> Source:
     pa = load_extra("pyarrow", "tables", purpose="reading Arrow files")
     nw = load_narwhals()
-    names = list(schema.names)
-    if choice.id_column is None and not set(ID_NAMES).intersection(names):
-        choice = replace(choice, id_column=_stored_index(schema))
     # Types are told from the schema; twice the same name is for `find_layout` to refuse.
     types = {
         field.name: lambda field=field: column_type(
@@ -110,7 +101,12 @@ def _open_table(schema: Any, batches: Batches, choice: ColumnChoice, model: str)
         )
         for field in schema
     }
-    layout = find_layout(names, lambda name: types[name](), choice)
+    layout = find_layout(
+        schema.names,
+        lambda name: types[name](),
+        choice,
+        stored_index=read_stored_index(schema),
+    )
 
     def read(wanted: Sequence[str]) -> Any:
         parts = list(batches(wanted, _GROUP_CELLS))
@@ -139,12 +135,6 @@ def _open_table(schema: Any, batches: Batches, choice: ColumnChoice, model: str)
     listed = read_long_table(ids, frame, layout, choice.labels)
     samples = read_samples(listed.ids, model)
     return Source(listed.labels, samples, listed.blocks, streams=False, is_hard=listed.is_hard)
-
-
-def _stored_index(schema: Any) -> str | None:
-    """The column that was the index of a pandas frame, if it was one column."""
-    columns = (schema.pandas_metadata or {}).get("index_columns", [])
-    return columns[0] if len(columns) == 1 and isinstance(columns[0], str) else None
 
 
 @contextmanager

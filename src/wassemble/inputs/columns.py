@@ -23,6 +23,7 @@ __all__ = [
     "read_label_names",
     "read_long_table",
     "read_scores",
+    "read_stored_index",
 ]
 
 # Above this, a float64 no longer holds every whole number.
@@ -120,6 +121,22 @@ def read_long_table(
     if layout.score_column is not None:
         scores = read_scores(frame, [layout.score_column])[:, 0]
     return LongTable(ids, names, scores, declared, **options)
+
+
+def read_stored_index(schema: Any) -> list[str]:
+    """The columns of an Arrow schema that were the index of a pandas frame."""
+    try:
+        about = schema.pandas_metadata or {}
+    except (ValueError, RecursionError):  # not JSON
+        about = None
+    columns = about.get("index_columns", []) if isinstance(about, dict) else None
+    # An index that counts the rows is described by a dict and has no column.
+    if not isinstance(columns, list) or not all(isinstance(c, str | dict) for c in columns):
+        fail(
+            "what pandas noted in the table about its index must be readable; it is not.",
+            hint="PyArrow's `table.replace_schema_metadata()` forgets it",
+        )
+    return [column for column in columns if isinstance(column, str)]
 
 
 def _read_numbers(series: Any, name: str) -> np.ndarray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -21,6 +22,11 @@ __all__ = ["DataSet", "PartFile", "PartReader", "common_parts", "is_data_set", "
 
 # Parts whose labels and kind are compared, so that no single strange one decides for all.
 _N_COMPARED = 5
+
+# In names of files: each time that Spark or PyArrow writes a folder, it has another.
+_WRITE_ID = re.compile(
+    r"(^|-)[0-9a-f]{8}(-?)([0-9a-f]{4}\2){3}[0-9a-f]{12}(?=[-_.]|$)", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True)
@@ -81,21 +87,14 @@ class DataSet:
     typical : PartFile
         The first part with these labels and this kind.
     parts : dict of str to PartFile
-        By their names without the end that says the format, sorted.
+        By their names without the end that says the format, sorted. A UUID in a name is left
+        out if names differ without it too: Spark makes another for each write.
     """
 
     def __init__(self, reader: PartReader) -> None:
         self.reader = reader
         self.model = reader.model
-        self.parts: dict[str, PartFile] = {}
-        for file, found in reader.folder.find().items():
-            part = _part_name(file)
-            if part in self.parts:
-                fail(
-                    f"{reader.folder}: a part must be one file; got {self.parts[part].file} and"
-                    f" {file}."
-                )
-            self.parts[part] = PartFile(file, found.stamp)
+        self.parts = _name_parts(reader.folder)
         if not self.parts:
             fail(f"{reader.folder}: must be a folder of part files; there are none.")
         self._look()
@@ -195,6 +194,24 @@ def common_parts(sets: Iterable[DataSet]) -> list[str]:
                     f" {enumerate_names(lonely)} of {has.model} and none of {lacks.model}."
                 )
     return list(first.parts)
+
+
+def _name_parts(folder: Folder) -> dict[str, PartFile]:
+    """The files of a folder by the names of their parts."""
+    parts: dict[str, PartFile] = {}
+    for file, found in folder.find().items():
+        part = _part_name(file)
+        if part in parts:
+            fail(f"{folder}: a part must be one file; got {parts[part].file} and {file}.")
+        parts[part] = PartFile(file, found.stamp)
+    shorter = {_without_write_id(part): file for part, file in parts.items()}
+    return shorter if len(shorter) == len(parts) else parts
+
+
+def _without_write_id(part: str) -> str:
+    path = PurePosixPath(part)
+    rest = _WRITE_ID.sub("", path.name).lstrip("-_.")  # hidden names are not read
+    return str(path.with_name(rest)) if rest else part
 
 
 def _part_name(file: str) -> str:

@@ -10,10 +10,10 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path, PurePosixPath
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from wassemble._checks import fail
 from wassemble._extras import load_extra
@@ -98,14 +98,23 @@ class LocalFolder:
         return nullcontext(self.path / name)
 
     @contextmanager
-    def store(self, name: str) -> Iterator[Path]:
-        """A path to write to; at the end the file appears under its name, whole."""
+    def store(self, name: str, *, durable: bool = False) -> Iterator[Path]:
+        """A path to write to; at the end the file appears under its name, whole.
+
+        One that is ``durable`` is whole even if the power fails just then; this takes the
+        time that the disk takes.
+        """
         final = self.path / name
         final.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=_UNFINISHED, dir=self.path) as temporary:
             path = Path(temporary, final.name)
             yield path
+            if durable:
+                _force_to_disk(path)
             path.replace(final)
+            if durable:
+                with suppress(OSError):  # not every file system does this for folders
+                    _force_to_disk(final.parent)
 
     def read(self, name: str) -> str | None:
         """The text of a file; None if there is none."""
@@ -114,10 +123,10 @@ class LocalFolder:
         except FileNotFoundError:
             return None
 
-    def n_bytes(self, name: str) -> int | None:
-        """The size of a file; None if there is none."""
+    def look(self, name: str) -> Found | None:
+        """A file as `find` has it; None if there is none."""
         path = self.path / name
-        return path.stat().st_size if path.is_file() else None
+        return _look_at(path) if path.is_file() else None
 
     def remove(self, name: str) -> None:
         """Remove a file, or a folder with all that is in it."""
@@ -189,8 +198,7 @@ class RemoteFolder:
             name = path.removeprefix(root).lstrip("/")
             # A path that is itself a file is found under the empty name: no folder.
             if name and not any(map(_is_hidden, name.split("/"))):
-                version = next((str(about[key]) for key in _VERSIONS if about.get(key)), "")
-                found[name] = Found(int(about["size"]), f"{about['size']} {version}")
+                found[name] = _found(about)
         return dict(sorted(found.items()))
 
     @contextmanager
@@ -205,8 +213,11 @@ class RemoteFolder:
             yield path
 
     @contextmanager
-    def store(self, name: str = "") -> Iterator[Path]:
-        """A path to write to; at the end the file appears under its name."""
+    def store(self, name: str = "", *, durable: bool = False) -> Iterator[Path]:
+        """A path to write to; at the end the file appears under its name.
+
+        How durable it is, is the store's to say.
+        """
         final = self._path(name)
         with tempfile.TemporaryDirectory() as temporary:
             path = Path(temporary, PurePosixPath(final).name)
@@ -221,11 +232,11 @@ class RemoteFolder:
         except FileNotFoundError:
             return None
 
-    def n_bytes(self, name: str) -> int | None:
-        """The size of a file; None if there is none."""
+    def look(self, name: str) -> Found | None:
+        """A file as `find` has it; None if there is none."""
         self._files.invalidate_cache()
         try:
-            return int(self._files.size(self._path(name)))
+            return _found(self._files.info(self._path(name)))
         except FileNotFoundError:
             return None
 
@@ -263,6 +274,22 @@ def _look_at(path: Path) -> Found:
     except FileNotFoundError:  # a link to nothing: an error when it is read, of this part alone
         return Found(0, "missing")
     return Found(status.st_size, f"{status.st_size} {status.st_mtime_ns}")
+
+
+def _found(about: Mapping[str, Any]) -> Found:
+    """A file of a store, from what fsspec says about it."""
+    version = next((str(about[key]) for key in _VERSIONS if about.get(key)), "")
+    # Lists and single files have the same tag, but for its quotes.
+    stripped = version.strip('"')
+    return Found(int(about["size"]), f"{about['size']} {stripped}")
+
+
+def _force_to_disk(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _refuse_unreadable(error: OSError) -> None:

@@ -14,8 +14,16 @@ from wassemble.inputs.columns import (
     read_ids,
     read_long_table,
     read_scores,
+    read_stored_index,
 )
-from wassemble.inputs.layout import ColumnChoice, Index, WideLayout, choose_columns, find_layout
+from wassemble.inputs.layout import (
+    ColumnChoice,
+    Index,
+    LongLayout,
+    WideLayout,
+    choose_columns,
+    find_layout,
+)
 from wassemble.inputs.predictions import Kind, Predictions
 from wassemble.inputs.sources import blame
 
@@ -77,8 +85,7 @@ def predictions_from_frame(
     choice = choose_columns(id_column, label_column, score_column, labels)
     with blame(f"the table of {model!r}", "a data frame that can be read"):
         table = _as_narwhals(frame)
-        index = _index_of(table)
-        layout = find_layout(table.columns, _typed(table), choice, index=index)
+        layout = _find_layout(table, choice)
         ids = read_ids(_id_series(table, layout.id_column))
         is_hard = False
         if isinstance(layout, WideLayout):
@@ -120,13 +127,12 @@ def frame_from_predictions(
     nw = load_narwhals()
     with blame("`like`", "a data frame that can be read"):
         table = _as_narwhals(like)
-        index = _index_of(table)
         if id_column is None:
-            id_column = find_layout(
-                table.columns, _typed(table), ColumnChoice(), index=index
-            ).id_column
-        elif index is not None and index.name == id_column and id_column not in table.columns:
-            id_column = None
+            id_column = _find_layout(table, ColumnChoice()).id_column
+        elif id_column not in table.columns:
+            index = _index_of(table)
+            if index is not None and index.name == id_column:
+                id_column = None
     if id_column in predictions.labels:
         fail(
             f"the column of sample ids must not be called like a label; got {id_column!r}.",
@@ -198,5 +204,12 @@ def _id_series(table: Any, id_column: str | None) -> Any:
     return nw.from_native(nw.maybe_get_index(table).to_series(), series_only=True)
 
 
-def _typed(table: Any) -> Any:
-    return lambda name: column_type(table.get_column(name))
+def _find_layout(table: Any, choice: ColumnChoice) -> WideLayout | LongLayout:
+    is_arrow = table.implementation.is_pyarrow()
+    return find_layout(
+        table.columns,
+        lambda name: column_type(table.get_column(name)),
+        choice,
+        index=_index_of(table),
+        stored_index=read_stored_index(table.to_native().schema) if is_arrow else (),
+    )

@@ -6,6 +6,7 @@ cannot be told is an error; nothing is guessed beyond the rules of `find_layout`
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -27,6 +28,9 @@ __all__ = [
 
 # Names by which a column of sample ids is recognised; the first one is written.
 ID_NAMES = ("sample", "sample_id", "id")
+
+# What pandas and Dask call the column of an index that has no name.
+_NAMELESS_INDEX = re.compile(r"__index_level_\d+__|__null_dask_index__")
 
 ColumnType = Literal["text", "number", "empty", "other"]
 
@@ -95,6 +99,7 @@ def find_layout(
     choice: ColumnChoice,
     *,
     index: Index | None = None,
+    stored_index: Sequence[str] = (),
 ) -> WideLayout | LongLayout:
     """What each column is for.
 
@@ -102,13 +107,19 @@ def find_layout(
     or "id"; else in the index; else in the only column of text. The table is long if a
     label or score column was chosen, or if next to the ids there is a column "label" of
     text and nothing else but, perhaps, "score".
+
+    ``stored_index`` names columns that were the index of a pandas frame before it was
+    stored. They hold ids or nothing of use: labels only if they were chosen as such.
     """
     _check_names(names)
+    stored_index = [n for n in names if n in stored_index or _NAMELESS_INDEX.fullmatch(n)]
     for name in (choice.label_column, choice.score_column):
         if name is not None and name not in names:
             fail(f"the table must have a column {name!r}; got {enumerate_names(names)}.")
-    id_column = _find_id_column(names, type_of, choice, index)
-    rest = [name for name in names if name != id_column]
+    id_column = _find_id_column(names, type_of, choice, index, stored_index)
+    chosen = {choice.label_column, choice.score_column, *(choice.labels or ())}
+    ignored = {id_column, *(set(stored_index) - chosen)}
+    rest = [name for name in names if name not in ignored]
     if choice.label_column is not None or choice.score_column is not None:
         return _chosen_long(id_column, rest, choice)
     may_be_label = choice.labels is None or "label" not in choice.labels
@@ -164,6 +175,7 @@ def _find_id_column(
     type_of: Callable[[str], ColumnType],
     choice: ColumnChoice,
     index: Index | None,
+    stored_index: Sequence[str],
 ) -> str | None:
     if choice.id_column is not None:
         if choice.id_column in names:
@@ -184,6 +196,8 @@ def _find_id_column(
         return found[0]
     if index is not None:
         return None
+    if len(stored_index) == 1 and stored_index[0] not in taken:
+        return stored_index[0]
     # A column "label" holds answers, never samples.
     taken.add("label")
     texts = [name for name in names if name not in taken and type_of(name) == "text"]

@@ -175,7 +175,9 @@ def read_samples(samples: Iterable[Any], model: str) -> np.ndarray:
         ids = np.empty(len(found), dtype=object)
         ids[:] = [str(sample) for sample in found]
         check_readable(ids.tolist(), "a sample id")
-    if len(set(ids.tolist())) < len(ids):
+    # Numbers are compared as an array: as objects, millions of them would fill the memory.
+    n_different = len(np.unique(ids) if ids.dtype.kind == "i" else set(ids.tolist()))
+    if n_different < len(ids):
         names, counts = np.unique(ids.astype(str), return_counts=True)
         twice = names[counts > 1].tolist()
         fail(

@@ -78,6 +78,11 @@ class Kernel(ABC):
         """Number of source labels and of target labels."""
 
     @property
+    def n_source(self) -> int:
+        """Number of source labels; of a kernel that is split, those of all parts."""
+        return self.shape[0]
+
+    @property
     @abstractmethod
     def dtype(self) -> Any:
         """Floating type of the entries, None for a kernel without stored entries."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections import deque
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
+from queue import Empty, SimpleQueue
 from typing import Any
 
 from wassemble._extras import load_extra
@@ -38,50 +40,65 @@ def run_on_cluster(scheduler: Any, job: Job, partitions: Sequence[Partition]) ->
     distributed = load_extra("distributed", "scale", purpose="running on a Dask cluster")
     with _client(distributed, scheduler) as client:
         workers = _Workers(client)
-        shared = _share(distributed, client, job, workers)
+        shared = _share(client, job, workers)
         waiting = deque(partitions)
         running: dict[Any, Partition] = {}
+        done: dict[Any, Partition] = {}
+        ended: SimpleQueue[Any] = SimpleQueue()
         try:
             while waiting or running:
-                n_free = _PER_THREAD * workers.count_threads() - len(running)
-                for _ in range(min(n_free, len(waiting))):
-                    partition = waiting.popleft()
-                    future = client.submit(fuse_partition, shared, partition, pure=False)
-                    running[future] = partition
-                for future in _ended(distributed, client, list(running)):
-                    yield _outcome(future, running.pop(future))
+                n_free = max(0, _PER_THREAD * workers.count_threads() - len(running))
+                batch = [waiting.popleft() for _ in range(min(n_free, len(waiting)))]
+                running.update(_submit(client, shared, batch, ended))
+                yield from _outcomes(client, done)  # while the next ones are under way
+                done = {future: running.pop(future) for future in _take(ended)}
+            yield from _outcomes(client, done)
         finally:
             # Whoever gave the client goes on with it, perhaps after an error.
             if client.status == "running":
-                client.cancel([*running, shared])
+                client.cancel([*running, *done, shared])
 
 
 @contextmanager
 def _client(distributed: Any, scheduler: Any) -> Iterator[Any]:
     """A client of the scheduler; a connection that breaks is one clear error."""
-    if isinstance(scheduler, distributed.Client):
-        client, own = scheduler, False
-    else:
-        try:
-            client = distributed.Client(scheduler, timeout=_TO_CONNECT, set_as_default=False)
-        except (OSError, ValueError) as error:
-            raise ClusterError(f"no Dask scheduler answers at {scheduler} ({error}).") from error
-        own = True
-    address = client.scheduler.address
+    own = not isinstance(scheduler, distributed.Client)
+    # What Dask says of a lost connection, at length, is said here in a sentence.
+    logger = logging.getLogger("distributed.client")
+    was_disabled, logger.disabled = logger.disabled, True
     try:
-        yield client
-    # A failed call, and futures whose scheduler has gone.
-    except (OSError, CancelledError) as error:
-        raise ClusterError(
-            f"the Dask scheduler at {address} was lost; what is finished is kept.\n"
-            "hint: start the cluster and the same call again"
-        ) from error
+        client = _connect(distributed, scheduler) if own else scheduler
+        address = client.scheduler.address
+        try:
+            yield client
+        # A failed call, and futures whose scheduler has gone.
+        except (OSError, CancelledError) as error:
+            raise ClusterError(
+                f"the Dask scheduler at {address} was lost; what is finished is kept.\n"
+                "hint: start the cluster and the same call again"
+            ) from error
+        finally:
+            if own:
+                client.close()
     finally:
-        if own:
-            client.close()
+        logger.disabled = was_disabled
 
 
-def _share(distributed: Any, client: Any, job: Job, workers: _Workers) -> Any:
+def _connect(distributed: Any, scheduler: Any) -> Any:
+    # In two steps, for a client that cannot connect has threads that only `close` ends.
+    client = distributed.Client.__new__(distributed.Client)
+    try:
+        client.__init__(scheduler, timeout=_TO_CONNECT, set_as_default=False)
+    except (OSError, ValueError, TypeError, ImportError) as error:
+        client.close()
+        raise ClusterError(
+            f"no Dask scheduler answers at {scheduler} ({error}).\n"
+            "hint: an address is like tcp://10.0.0.1:8786"
+        ) from error
+    return client
+
+
+def _share(client: Any, job: Job, workers: _Workers) -> Any:
     """The job on every worker, as a future.
 
     It is a task and not scattered data: if the workers that hold it die, another makes it
@@ -90,7 +107,9 @@ def _share(distributed: Any, client: Any, job: Job, workers: _Workers) -> Any:
     dask = load_extra("dask", "scale", purpose="running on a Dask cluster")
     with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}):
         shared = client.submit(_keep, job, pure=False)
-    while not _ended(distributed, client, [shared]):
+    ended: SimpleQueue[Any] = SimpleQueue()
+    shared.add_done_callback(ended.put)
+    while not _take(ended):
         workers.count_threads()  # complains if there are none
     if shared.status == "error":
         raise ClusterError(
@@ -136,19 +155,49 @@ class _Workers:
         )
 
 
-def _ended(distributed: Any, client: Any, running: list[Any]) -> list[Any]:
-    """The futures that have ended, after a while perhaps none."""
-    if not running:  # no worker to give anything to
-        time.sleep(_BETWEEN_LOOKS)
-    with suppress(TimeoutError), client.as_current():
-        distributed.wait(running, timeout=_BETWEEN_LOOKS, return_when="FIRST_COMPLETED")
-    # One is lost for a while when its worker dies; the scheduler has it done again.
-    return [future for future in running if future.status in ("finished", "error")]
+def _submit(
+    client: Any, shared: Any, batch: list[Partition], ended: SimpleQueue[Any]
+) -> dict[Any, Partition]:
+    """Futures of a batch, sent together; each goes to ``ended`` by itself."""
+    if not batch:
+        return {}
+    futures = client.map(fuse_partition, [shared] * len(batch), batch, pure=False)
+    for future in futures:
+        future.add_done_callback(ended.put)
+    return dict(zip(futures, batch, strict=True))
 
 
-def _outcome(future: Any, partition: Partition) -> Outcome:
-    error = future.exception()
-    if error is not None:  # of Dask: whatever fusing raises is an outcome
-        return Outcome(partition.name, None, in_words(error))
-    outcome: Outcome = future.result()
-    return outcome
+def _take(ended: SimpleQueue[Any]) -> list[Any]:
+    """All futures that have ended, after a while perhaps none."""
+    taken = []
+    with suppress(Empty):
+        taken.append(ended.get(timeout=_BETWEEN_LOOKS))
+        while True:
+            taken.append(ended.get_nowait())
+    if any(future.cancelled() for future in taken):  # by Dask, when the scheduler has gone
+        raise CancelledError
+    done = []
+    for future in taken:
+        if future.done():
+            done.append(future)
+        else:  # the worker that held the result has died; the scheduler has it done again
+            ended.put(future)
+    if taken and not done:
+        time.sleep(0.1)
+    return done
+
+
+def _outcomes(client: Any, done: Mapping[Any, Partition]) -> Iterator[Outcome]:
+    """What came of futures that have ended; the results come together."""
+    if not done:
+        return
+    results = client.gather({part.name: future for future, part in done.items()}, errors="skip")
+    for future, partition in done.items():
+        if results[partition.name] is not None:
+            yield results[partition.name]
+            continue
+        error = future.exception()
+        if isinstance(error, WassembleError):  # the worker refuses, whatever the partition
+            raise ClusterError(str(error))
+        # Of Dask: whatever fusing raises is an outcome.
+        yield Outcome(partition.name, None, in_words(error))

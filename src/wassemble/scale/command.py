@@ -23,6 +23,7 @@ from wassemble.labels import LabelSpace, enumerate_names
 from wassemble.scale.distributed import SharedBarycenter, solve_barycenter_distributed
 from wassemble.scale.ranks import RankError, Ranks
 from wassemble.solvers import Balanced, MassRule, Status, Unbalanced
+from wassemble.solvers.means import check_weights
 
 __all__ = ["main"]
 
@@ -102,7 +103,7 @@ def _start(asked: argparse.Namespace) -> None:
             hint="torchrun --nproc-per-node 2 -m wassemble.scale ...",
         )
     if asked.device == "cuda":
-        torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+        _take_gpu(torch, int(os.environ["LOCAL_RANK"]))
     backend = "nccl" if asked.device == "cuda" else "gloo"
     try:
         dist.init_process_group(backend, timeout=timedelta(seconds=asked.timeout))
@@ -110,17 +111,35 @@ def _start(asked: argparse.Namespace) -> None:
         raise RankError(f"the ranks did not find each other ({error}).") from error
 
 
+def _take_gpu(torch: Any, local_rank: int) -> None:
+    n_gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    if local_rank >= n_gpus:
+        fail(
+            f"--device cuda must have a GPU for each rank of a machine; got {n_gpus} that torch"
+            f" can use and rank {local_rank} of this machine, counted from 0.",
+            hint="--device cpu, or --nproc-per-node no larger than the number of GPUs",
+        )
+    torch.cuda.set_device(local_rank)
+
+
 class _Files:
-    """The share of one rank: every ``n_ranks``-th model, with its kernel."""
+    """The share of one rank: every ``n_ranks``-th model of weight above 0, with its kernel."""
 
     def __init__(self, asked: argparse.Namespace, rank: int, n_ranks: int) -> None:
         self._asked = asked
         n_models = len(asked.models)
         if len(asked.kernels) not in (1, n_models):
             fail(f"--kernels must be one or one per model, {n_models}; got {len(asked.kernels)}.")
-        self._mine = list(range(rank, n_models, n_ranks))
         self._mass = _mass(asked)
         self._weights = _weights(asked.weights, n_models)
+        voters = np.flatnonzero(self._weights.reshape(n_models, -1).any(axis=1)).tolist()
+        if len(voters) < n_ranks:  # one without a model would wait for the whole solve
+            fail(
+                "--models must be at least one of weight above 0 for each rank; got"
+                f" {len(voters)} for {n_ranks} ranks.",
+                hint=f"--nproc-per-node {len(voters)} on one machine",
+            )
+        self._mine = voters[rank::n_ranks]
         with open_predictions(asked.models[0]) as first:
             self.samples = first.samples
         self._models = [self._read_model(asked.models[model]) for model in self._mine]
@@ -141,7 +160,25 @@ class _Files:
                 f" {len(order)} of {len(wanted)}.",
                 hint="`wassemble fuse` fuses files whose samples differ",
             )
+        self._check_scores(found, path)
         return found.take(np.array([order[sample] for sample in wanted], dtype=np.int64))
+
+    def _check_scores(self, found: Predictions, path: str) -> None:
+        missing = np.argwhere(np.isnan(found.scores))
+        if missing.size:
+            row, column = missing[0]
+            fail(
+                f"{path}: every sample must have a score for each label; got none for sample"
+                f" {str(found.samples[row])!r} and label {found.labels.names[column]!r}.",
+                hint="`wassemble fuse` spreads the mass of missing scores",
+            )
+        empty = np.flatnonzero(~found.scores.any(axis=1))
+        if empty.size and isinstance(self._mass, Balanced):
+            fail(
+                f"{path}: every sample must have some mass to be divided by its sum; got a row of"
+                f" zeros for sample {str(found.samples[empty[0]])!r}.",
+                hint="--mass-penalty and --epsilon take scores of any mass",
+            )
 
     def solve(self, ranks: Ranks) -> SharedBarycenter:
         """The consensus, on every rank."""
@@ -151,13 +188,12 @@ class _Files:
         with ranks.together():
             histograms: list[Any] = [model.scores.astype(f"f{n_bytes}") for model in self._models]
             kernels = self._align_kernels()
-            weights = None if self._weights is None else self._weights[self._mine]
         if self._asked.device == "cuda":
             histograms = [ranks.to_tensor(scores) for scores in histograms]
         return solve_barycenter_distributed(
             histograms,
             kernels,
-            weights=weights,
+            weights=self._weights[self._mine],
             mass=self._mass,
             max_iterations=self._asked.max_iterations,
             tolerance=self._asked.tolerance,
@@ -201,9 +237,9 @@ def _mass(asked: argparse.Namespace) -> MassRule:
     return Unbalanced(asked.mass_penalty, epsilon=asked.epsilon)
 
 
-def _weights(given: list[str] | None, n_models: int) -> np.ndarray | None:
+def _weights(given: list[str] | None, n_models: int) -> np.ndarray:
     if given is None:
-        return None
+        return np.full(n_models, 1 / n_models)
     if len(given) == 1 and given[0].endswith(".npy"):
         try:
             weights = np.load(given[0], allow_pickle=False)
@@ -216,4 +252,6 @@ def _weights(given: list[str] | None, n_models: int) -> np.ndarray | None:
             fail(f"--weights must be numbers or one .npy file; got {' '.join(given)}.")
     if weights.ndim not in (1, 2) or len(weights) != n_models:
         fail(f"--weights must be one per model, {n_models}; got shape {weights.shape}.")
-    return np.asarray(weights)
+    n_target = weights.shape[-1]  # kernels are compared with it later
+    found: np.ndarray = check_weights(weights, n_models, n_target, like=np.empty(0))
+    return found

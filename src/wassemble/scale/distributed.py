@@ -89,6 +89,8 @@ def solve_barycenter_distributed(
         As in `solve_barycenter`.
     group : torch.distributed.ProcessGroup, optional
         The default group if not given. In a group of your own each rank must have a vote.
+        In the default one, ranks without a vote wait for the whole solve in one exchange: the
+        ``timeout`` of `init_process_group` must be longer than that.
 
     Returns
     -------
@@ -141,12 +143,14 @@ class _Share:
             )
         self._n_blocks = np.array([getattr(k, "n_blocks", 1) for k in self.kernels])
         self.weights: np.ndarray | None = None
+        self.has_rounded_weights = False  # to a type of fewer digits than float64
         if weights is not None:
             n_target = self.kernels[0].shape[1] if self.kernels else 0
             found = check_weights(
                 detached(weights), self.n_models, n_target, like=np.empty(0), whole=False
             )
             self.weights = found.astype(np.float64)
+            self.has_rounded_weights = found.dtype != np.float64
         numbers = [k.number for k in self.kernels if isinstance(k, RowBlockKernel)]
         if sorted(numbers) != numbers:  # other ranks would add up other kernels' products
             fail("split kernels must stand in the order in which they were made; they do not.")
@@ -183,11 +187,17 @@ def _solve(
         problem = BarycenterProblem(
             share.histograms, share.kernels, weights=share.weights, exchange=ranks, **options
         )
-        split = [isinstance(kernel, RowBlockKernel) for kernel in problem.kernels]
-        problem.check_entries([m for m in problem.model_order if not split[m]], _N_CHECKED)
+        is_split = [isinstance(kernel, RowBlockKernel) for kernel in problem.kernels]
+        split = [m for m in problem.model_order if is_split[m]]
+        problem.check_entries([m for m in problem.model_order if not is_split[m]], _N_CHECKED)
+        problem.check_entries(split, _N_CHECKED, sums=False)
     _check_same(problem, ranks)
     totals = detached(problem.weights).astype(np.float64).sum(axis=0)
-    check_weights_sum(ranks.sum(np.broadcast_to(totals, problem.n_target))[None])
+    totals = ranks.sum(np.broadcast_to(totals, problem.n_target))
+    is_rounded = ranks.largest(np.array([float(share.has_rounded_weights)]))[0] > 0
+    check_weights_sum(totals[None].astype(np.float32 if is_rounded else np.float64))
+    with ranks.together():  # ranks that share a model exchange its sums, and refuse it alike
+        problem.check_entries(split, _N_CHECKED)
     return solve(problem, n_threads=n_threads)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from wassemble._checks import fail
 from wassemble.ensemble import FusionAccount, FusionPlan, Options
-from wassemble.ensemble.tables import align_samples, common_kind
+from wassemble.ensemble.tables import align_samples, check_overlap, common_kind
 from wassemble.inputs import Kind, PredictionFile, Predictions, PredictionWriter
 from wassemble.inputs.predictions import have_numbers
 from wassemble.labels import LabelSpace
@@ -40,8 +40,9 @@ def fuse_files(
     """Fuse open prediction files by name into the file ``out``.
 
     Samples are taken in the order of the first file, then what only later files have. Files
-    whose samples come in that order are read once, chunk by chunk; if one does not, all of
-    them are read into memory.
+    whose samples come in that order are read once, chunk by chunk; if one does not, or if
+    ``samples`` is "common" and they differ, all of them are read into memory. The ids of all
+    files are always in memory.
 
     Parameters
     ----------
@@ -73,7 +74,9 @@ def fuse_files(
         options=options,
     )
     account = FusionAccount.of(plan, kind_is_detected=detected)
-    fuse_by_plan(account, files, out, samples=samples, progress=progress, receive=receive)
+    n_samples, chunks = _chunks(files, samples)
+    check_overlap(files, n_samples)
+    _fuse_chunks(account, n_samples, chunks, out, progress=progress, receive=receive)
     return account
 
 
@@ -83,12 +86,24 @@ def fuse_by_plan(
     out: Path | str | None,
     *,
     samples: Literal["all", "common"] = "all",
+) -> None:
+    """Fuse the parts of each model as the account's plan says, and count them in the account.
+
+    If they have nothing in common, other parts may: the consensus has no rows.
+    """
+    _fuse_chunks(account, *_chunks(files, samples), out)
+
+
+def _fuse_chunks(
+    account: FusionAccount,
+    n_samples: int,
+    chunks: Iterator[list[Predictions]],
+    out: Path | str | None,
+    *,
     progress: Callable[[int, int], None] | None = None,
     receive: Callable[[Predictions], None] | None = None,
 ) -> None:
-    """Fuse open files as the account's plan says, and count them in the account."""
     plan = account.plan
-    n_samples, chunks = _chunks(files, samples)
     n_done = 0
     with ExitStack() as stack:
         write = None
@@ -113,17 +128,26 @@ def _chunks(
     files: Sequence[PredictionFile], samples: Literal["all", "common"]
 ) -> tuple[int, Iterator[list[Predictions]]]:
     """Number of samples, and the models' predictions on some of them at a time."""
+    all_stream = all(file.streams for file in files)
+    first = files[0].samples
+    if all_stream and all(_are_same(file.samples, first) for file in files):
+        # Nothing is made of the ids: they take more room than all else.
+        return len(first), _streamed(files, [np.arange(len(first))] * len(files), first)
     by_text = not have_numbers(files)
     ids = [[str(s) for s in f.samples] if by_text else f.samples.tolist() for f in files]
     order = {s: i for i, s in enumerate(dict.fromkeys(s for each in ids for s in each))}
     places = [np.array([order[s] for s in each], dtype=np.int64) for each in ids]
     in_order = all((np.diff(p) > 0).all() for p in places)
-    if in_order and samples == "all" and all(file.streams for file in files):
+    if in_order and samples == "all" and all_stream:
         names = np.empty(len(order), dtype=object if by_text else np.int64)
         names[:] = list(order)
         return len(order), _streamed(files, places, names)
     whole = align_samples([read_whole(file) for file in files], samples)
     return whole[0].n_samples, _sliced(whole)
+
+
+def _are_same(ids: np.ndarray, others: np.ndarray) -> bool:
+    return ids.dtype == others.dtype and np.array_equal(ids, others)
 
 
 def _rows_per_chunk(n_labels: int) -> int:

@@ -1,8 +1,8 @@
 """What a run into a folder writes down, so that the next one knows what is done.
 
 The manifest names the request that the folder answers; it is there before any partition.
-Each finished partition has a record, written just before its file gets its name. When all
-are finished, the records move into the manifest.
+Each finished partition has a record, written when its file is in its place. When all are
+finished, the records move into the manifest.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import hashlib
 import json
 import secrets
 import sys
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from operator import attrgetter
 from typing import Any
@@ -21,39 +20,33 @@ import numpy as np
 from wassemble import __version__
 from wassemble._checks import fail
 from wassemble._extras import load_extra
-from wassemble.ensemble import FusionAccount, FusionPlan
+from wassemble.ensemble import FusionPlan
 from wassemble.errors import WassembleError
 from wassemble.inputs.data_sets import DataSet
 from wassemble.inputs.folders import Folder
 from wassemble.kernels import Kernel
 from wassemble.kernels.kernel_files import entries_to_arrays
+from wassemble.labels import enumerate_names
+from wassemble.scale.records import RECORDS, is_as_recorded, read_record
 
 __all__ = [
     "LOCK",
     "MANIFEST",
-    "RECORDS",
     "RUN",
     "Manifest",
-    "add_counts",
-    "counts_of",
     "describe_request",
-    "find_finished",
+    "find_record",
     "refuse_foreign",
 ]
 
-_FORMAT = "wassemble partitions 1"
+_FORMAT = "wassemble partitions 2"
 _FOLDER = "_wassemble"
 MANIFEST = f"{_FOLDER}/manifest.json"
-RECORDS = f"{_FOLDER}/partitions"
 LOCK = f"{_FOLDER}/lock"
 RUN = f"{_FOLDER}/run"
 
 # What a person can make something of when it differs; the rest are digests.
 _TOLD = ("version", "models", "kind", "samples", "options")
-# Counts of each model that partitions add up.
-_SUMS = ("n_answered", "n_partial", "unobserved_mass", "lost_mass")
-# What a record has.
-_RECORD = {"file", "n_bytes", "sha256", "inputs", "counts"}
 
 
 def describe_request(
@@ -99,6 +92,8 @@ class Manifest:
 
     Attributes
     ----------
+    digest : str
+        Of the request; each record has it.
     run : str
         A name for this run, in the folder until it is over or another begins.
     """
@@ -106,6 +101,7 @@ class Manifest:
     def __init__(self, out: Folder, request: dict[str, Any]) -> None:
         self._out = out
         self._request = json.loads(json.dumps(request))
+        self.digest = hashlib.sha256(json.dumps(request).encode()).hexdigest()[:16]
         self._finished: dict[str, Any] = {}
         # A folder without parts is free, whatever was asked for before.
         text = out.read(MANIFEST) if out.find() else None
@@ -144,9 +140,11 @@ class Manifest:
         files = self._out.find()
         records = dict(self._finished)
         for name in self._out.find(RECORDS):
-            record = _read_record(self._out, f"{RECORDS}/{name}")
-            if record is not None:
-                records[name.removesuffix(".json")] = record
+            partition = name.removesuffix(".json")
+            record = read_record(self._out, partition)
+            # Tasks of another request may have outlived it.
+            if record is not None and record["request"] == self.digest:
+                records[partition] = record
         done, changed = {}, []
         for name, now in stamps.items():
             record = records.get(name)
@@ -155,13 +153,26 @@ class Manifest:
             if record["inputs"] != list(now):
                 self._out.remove(record["file"])
                 changed.append(name)
-            elif record["n_bytes"] == files[record["file"]].n_bytes:
+            elif is_as_recorded(self._out, record, files[record["file"]]):
                 done[name] = record
         return done, changed
 
     def finish(self, records: Mapping[str, Any]) -> None:
         """Move the records into the manifest: every partition is there."""
-        self._write({name: records[name] for name in self._request["partitions"]})
+        files = self._out.find()
+        partitions = {name: records[name] for name in self._request["partitions"]}
+        others = [
+            record["file"]
+            for record in partitions.values()
+            if not is_as_recorded(self._out, record, files.get(record["file"]))
+        ]
+        if others:
+            raise WassembleError(
+                f"{self._out}: only this run may write here; gone or not what it has written:"
+                f" {enumerate_names(others)}.\nhint: wait for tasks of an earlier run, or restart"
+                " the workers; then the same call makes these parts again"
+            )
+        self._write(partitions)
         self._out.remove(RECORDS)
         self._out.remove(RUN)
 
@@ -175,7 +186,7 @@ class Manifest:
 
     def _store(self, name: str, text: str) -> None:
         try:
-            with self._out.store(name) as path:
+            with self._out.store(name, durable=name == MANIFEST) as path:
                 path.write_text(text, encoding="utf-8")
         except OSError as error:
             raise WassembleError(
@@ -184,61 +195,28 @@ class Manifest:
             ) from error
 
 
-def find_finished(out: Folder, record_file: str) -> dict[str, Any] | None:
-    """A partition's record, if its file is there too and has the size that it says."""
-    record = _read_record(out, record_file)
-    if record is None or out.n_bytes(record["file"]) != record["n_bytes"]:
-        return None
+def find_record(out: Folder, partition: str) -> dict[str, Any] | None:
+    """A partition's record, of whatever run was the last to write one."""
+    record = read_record(out, partition)
+    if record is None and (text := out.read(MANIFEST)) is not None:
+        record = _parse(text, out)["partitions"].get(partition)
     return record
-
-
-def counts_of(account: FusionAccount) -> dict[str, Any]:
-    """What an account has counted, ready for JSON."""
-    return {
-        "n_samples": account.n_samples,
-        "ends": {str(code): count for code, count in sorted(account.ends.items())},
-        # Without any answer there is no least.
-        "mass": [account.least_mass, account.most_mass] if account.most_mass else None,
-        "models": [
-            {name: getattr(model, name) for name in ("is_hard", *_SUMS)} for model in account.models
-        ],
-    }
-
-
-def add_counts(account: FusionAccount, counts: Mapping[str, Any]) -> None:
-    """Add the counts of a partition to an account of the same plan."""
-    account.n_samples += counts["n_samples"]
-    account.ends.update(Counter({int(code): n for code, n in counts["ends"].items()}))
-    if counts["mass"] is not None:
-        account.least_mass = min(account.least_mass, counts["mass"][0])
-        account.most_mass = max(account.most_mass, counts["mass"][1])
-    for model, added in zip(account.models, counts["models"], strict=True):
-        model.is_hard |= added["is_hard"]
-        for name in _SUMS:
-            setattr(model, name, getattr(model, name) + added[name])
 
 
 def _parse(text: str, out: Folder) -> dict[str, Any]:
     try:
         found = json.loads(text)
-    except ValueError:
-        found = None
+    except ValueError as error:
+        fail(
+            f"{out}: {MANIFEST} must be whole; it is cut off or damaged ({error}).",
+            hint="remove the folder: what its parts were made from is not known any more",
+        )
     if not isinstance(found, dict) or found.get("format") != _FORMAT:
         fail(
             f"{out}: {MANIFEST} must be a manifest of this version; it is not.",
             hint="choose another folder, or remove this one",
         )
     return found
-
-
-def _read_record(out: Folder, record_file: str) -> dict[str, Any] | None:
-    """A partition's record; None if there is none, or only half of one."""
-    try:
-        record = json.loads(out.read(record_file) or "")
-    except ValueError:
-        return None
-    is_whole = isinstance(record, dict) and record.keys() >= _RECORD
-    return record if is_whole else None
 
 
 def _reading(given: DataSet) -> dict[str, Any]:

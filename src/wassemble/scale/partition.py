@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
+import os
+import platform
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from threadpoolctl import ThreadpoolController
 
+from wassemble import __version__
 from wassemble._checks import fail
 from wassemble.ensemble import FusionAccount, FusionPlan
 from wassemble.errors import WassembleError
@@ -20,7 +21,14 @@ from wassemble.inputs.data_sets import PartFile, PartReader
 from wassemble.inputs.folders import Folder
 from wassemble.labels import enumerate_names
 from wassemble.scale.files import fuse_by_plan
-from wassemble.scale.manifest import RECORDS, RUN, counts_of, find_finished
+from wassemble.scale.manifest import RUN, find_record
+from wassemble.scale.records import (
+    counts_of,
+    digest_file,
+    is_as_recorded,
+    read_record,
+    write_record,
+)
 
 __all__ = ["Job", "Outcome", "Partition", "fuse_partition"]
 
@@ -34,7 +42,9 @@ class Job:
     samples: Literal["all", "common"]
     readers: tuple[PartReader, ...]
     out: Folder
+    request: str
     run: str
+    version: str = __version__
 
 
 @dataclass(frozen=True)
@@ -65,7 +75,18 @@ class Outcome:
 
 
 def fuse_partition(job: Job, partition: Partition) -> Outcome:
-    """Fuse a partition and write it; what goes wrong is told and does not stop others."""
+    """Fuse a partition and write it; what goes wrong is told and does not stop others.
+
+    Raises
+    ------
+    WassembleError
+        If this process has another version: none of its answers would be right.
+    """
+    if job.version != __version__:
+        raise WassembleError(
+            f"every worker must have wassemble {job.version}; process {os.getpid()} of"
+            f" {platform.node()} has {__version__}.\nhint: install it there, or stop that worker"
+        )
     try:
         with _one_blas_thread():
             return Outcome(partition.name, _fuse(job, partition))
@@ -86,10 +107,18 @@ def in_words(error: BaseException) -> str:
 
 
 def _fuse(job: Job, partition: Partition) -> dict[str, Any]:
-    record_file = f"{RECORDS}/{partition.name}.json"
+    asked = {
+        "request": job.request,
+        "file": partition.out_file,
+        "inputs": partition.stamps,
+    }
     # Dask may do a task again whose worker died after it.
-    before = find_finished(job.out, record_file)
-    if before is not None and before["inputs"] == partition.stamps:
+    before = read_record(job.out, partition.name)
+    if (
+        before is not None
+        and asked.items() <= before.items()
+        and is_as_recorded(job.out, before, job.out.look(partition.out_file))
+    ):
         return before
     account = FusionAccount.of(job.plan, kind_is_detected=job.kind_is_detected)
     with ExitStack() as stack:
@@ -98,24 +127,34 @@ def _fuse(job: Job, partition: Partition) -> dict[str, Any]:
             for reader, part in zip(job.readers, partition.files, strict=True)
         ]
         _check(job, files)
-        out = stack.enter_context(job.out.store(partition.out_file))
+        out = stack.enter_context(job.out.store(partition.out_file, durable=True))
         fuse_by_plan(account, files, out, samples=job.samples)
-        with out.open("rb") as written:
-            digest = hashlib.file_digest(written, "sha256").hexdigest()
-        record = {
-            "file": partition.out_file,
-            "n_bytes": out.stat().st_size,
-            "sha256": digest,
-            "inputs": partition.stamps,
-            "counts": counts_of(account),
-        }
+        n_bytes, digest = out.stat().st_size, digest_file(out)
         # A task that outlives its run must not write into what has replaced it.
-        if job.out.read(RUN) != job.run:
-            fail(f"{job.out}: one run at a time may write here; another has begun since.")
-        # The record goes first: a file that has its name has its record.
-        with job.out.store(record_file) as path:
-            path.write_text(json.dumps(record), encoding="utf-8")
+        _refuse_replaced(job)
+    try:
+        _refuse_replaced(job)  # sending to a store takes a while
+    except WassembleError:
+        record = find_record(job.out, partition.name)
+        if record is None or record["sha256"] != digest:
+            job.out.remove(partition.out_file)
+        raise
+    found = job.out.look(partition.out_file)
+    if found is None:
+        fail(f"{partition.out_file}: was removed as soon as it was written.")
+    record = asked | {
+        "n_bytes": n_bytes,
+        "stamp": found.stamp,
+        "sha256": digest,
+        "counts": counts_of(account),
+    }
+    write_record(job.out, partition.name, record)
     return record
+
+
+def _refuse_replaced(job: Job) -> None:
+    if job.out.read(RUN) != job.run:
+        fail(f"{job.out}: one run at a time may write here; another has begun since.")
 
 
 def _check(job: Job, files: list[PredictionFile]) -> None:

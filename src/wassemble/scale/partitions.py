@@ -17,8 +17,9 @@ from wassemble.inputs.data_sets import DataSet, common_parts, open_data_set
 from wassemble.inputs.folders import Folder, open_folder
 from wassemble.labels import LabelSpace
 from wassemble.scale.cluster import run_on_cluster
-from wassemble.scale.manifest import LOCK, Manifest, add_counts, describe_request, refuse_foreign
+from wassemble.scale.manifest import LOCK, Manifest, describe_request, refuse_foreign
 from wassemble.scale.partition import Job, Outcome, Partition, fuse_partition
+from wassemble.scale.records import add_counts
 
 __all__ = ["PartitionError", "PartitionedFusion", "fuse_partitions"]
 
@@ -144,7 +145,7 @@ def fuse_partitions(
     with folder.lock(LOCK):
         manifest = Manifest(folder, request)
         folder.sweep()
-        job = Job(plan, detected, samples, readers, folder, manifest.run)
+        job = Job(plan, detected, samples, readers, folder, manifest.digest, manifest.run)
         stamps = {name: part.stamps for name, part in partitions.items()}
         records, changed = manifest.find_done(stamps)
         n_kept = len(records)
@@ -168,8 +169,11 @@ def fuse_partitions(
         manifest.finish(records)
         folder.sweep()  # what killed workers left
     account = FusionAccount.of(plan, kind_is_detected=detected)
+    account.is_by_part = samples == "all"
     for name in names:  # in their order: sums are the same whoever came first
         add_counts(account, records[name]["counts"])
+    if samples == "common" and account.n_samples == 0:
+        fail("models must have samples in common, in parts of the same name; got none.")
     return PartitionedFusion(account, len(names), n_kept, len(changed))
 
 

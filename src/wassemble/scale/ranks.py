@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import timedelta
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -97,8 +98,15 @@ class Ranks:
             )
         known = _subsets.setdefault(self._group, {})
         if tuple(members) not in known:
-            known[tuple(members)] = self._dist.new_group(list(members))
+            known[tuple(members)] = self._dist.new_group(list(members), timeout=self.timeout)
         return Ranks(known[tuple(members)]) if self.rank in members else None
+
+    @property
+    def timeout(self) -> timedelta:
+        """How long an exchange waits for a silent rank."""
+        # torch has no public way to ask.
+        found: timedelta = self._group._get_backend(self._device).options._timeout
+        return found
 
     def to_tensor(self, values: np.ndarray) -> Array:
         """A tensor on the device of the group."""

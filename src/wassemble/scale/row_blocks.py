@@ -49,14 +49,15 @@ class RowBlockKernel(Kernel):
             block = as_kernel(block)
             if block.n_samples is not None or block.is_diagonal:
                 fail(f"a block of rows must be a dense, sparse or low-rank kernel; got {block}.")
-        sizes = ranks.gather(np.array([block.shape[1], block.dtype.itemsize]))
-        if (sizes != sizes[0]).any():
+        n_rows, *sizes = ranks.gather(np.array([*block.shape, block.dtype.itemsize])).T
+        if any((size != size[0]).any() for size in sizes):
             fail(
                 "the blocks of a kernel must have the same target labels (columns) and one"
-                f" floating type; got {sizes[:, 0].tolist()} columns of {sizes[:, 1].tolist()}"
+                f" floating type; got {sizes[0].tolist()} columns of {sizes[1].tolist()}"
                 " bytes per entry."
             )
         self._hold(block, ranks, _entries(block, ranks), is_transpose=False)
+        self._n_source = int(n_rows.sum())
         self._has_empty_labels = self.entries.has_zeros and _has_empty_labels(block, ranks)
         #: Ranks that share the kernel.
         self.n_blocks = ranks.n_ranks
@@ -74,13 +75,17 @@ class RowBlockKernel(Kernel):
     def _with(self, block: Kernel, *, is_transpose: bool) -> RowBlockKernel:
         other = RowBlockKernel.__new__(RowBlockKernel)
         other._hold(block, self._ranks, self._entries, is_transpose=is_transpose)
-        other._has_empty_labels = self._has_empty_labels
+        other._n_source, other._has_empty_labels = self._n_source, self._has_empty_labels
         other.n_blocks, other.number = self.n_blocks, self.number
         return other
 
     @property
     def shape(self) -> tuple[int, int]:
         return self._block.shape
+
+    @property
+    def n_source(self) -> int:
+        return self.shape[0] if self._is_transpose else self._n_source
 
     @property
     def dtype(self) -> Any:

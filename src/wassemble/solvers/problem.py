@@ -306,11 +306,12 @@ class BarycenterProblem:
         row = self._read_entries([model], sample, sample + 1)[0][0, 0]
         return log_of(namespace(row).astype(row, widest_float(row)))
 
-    def check_entries(self, models: Sequence[int], n_rows: int) -> None:
-        """Check every entry of ``models`` now, ``n_rows`` samples at a time."""
+    def check_entries(self, models: Sequence[int], n_rows: int, *, sums: bool = True) -> None:
+        """Check every entry of ``models`` now, and the sums, ``n_rows`` samples at a time."""
+        read = self._read_entries if sums else self._histograms.read
         for model in models:
             for start in range(0, self.n_samples, n_rows):
-                self._read_entries([model], start, min(start + n_rows, self.n_samples))
+                read([model], start, min(start + n_rows, self.n_samples))
 
     @cached_property
     def _tile_weights(self) -> Array:
@@ -345,9 +346,9 @@ class BarycenterProblem:
 
     def _check_sums(self, sums: np.ndarray, members: list[int], start: int) -> None:
         for model, row in zip(members, sums, strict=True):
-            eps, n_labels = self._histograms.eps[model], self._histograms.n_labels[model]
+            eps, n_source = self._histograms.eps[model], self.kernels[model].n_source
             # Entries in half precision are each off by less than that, and so is their sum.
-            wrong = np.abs(row - 1) > min(10 * eps * n_labels**0.5, 0.01)
+            wrong = np.abs(row - 1) > min(10 * eps * n_source**0.5, 0.01)
             if wrong.any():
                 sample = int(np.argmax(wrong))
                 fail(
