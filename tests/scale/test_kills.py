@@ -149,7 +149,8 @@ def test_a_run_whose_scheduler_is_killed_says_so_and_is_finished(
             dask.scheduler.kill()
             _, talk = client.communicate(timeout=60)
         if client.returncode == 1:
-            assert talk.startswith("error: the Dask scheduler at")
+            # Lost on the way, or before the command had reached it.
+            assert re.match(r"error: (the Dask scheduler at|no Dask scheduler answers at)", talk)
             assert "was lost; what is finished is kept." in talk
             assert len(talk.splitlines()) == 2
         else:  # all was done by then
