@@ -180,24 +180,27 @@ class SparseKernel(Kernel):
         # The same certificate as in `log_product`: too small means maybe underflowed.
         info = np.finfo(np.float64)
         floor = self.shape[1] * info.smallest_normal / info.eps
-        unsure = ~((image >= floor) & (image < np.inf)).all(axis=1)
+        sure = (image >= floor) & (image < np.inf)
+        unsure = np.flatnonzero(~sure[:, np.diff(self._csr.indptr) > 0].all(axis=1))
         log_image = log_of(image) + top
-        for row in np.flatnonzero(unsure):
-            log_image[row] = self._exact_log_row(rows[row])
+        n_together = max(1, _CACHED // max(1, self.n_stored))
+        for start in range(0, len(unsure), n_together):
+            some = unsure[start : start + n_together]
+            log_image[some] = self._exact_log_rows(rows[some])
         return log_image.reshape(*log_v.shape[:-1], self.shape[0]).astype(log_v.dtype, copy=False)
 
-    def _exact_log_row(self, log_v: np.ndarray) -> np.ndarray:
-        """log(K exp(log_v)) of one vector by a log-sum-exp over the stored entries."""
+    def _exact_log_rows(self, log_v: np.ndarray) -> np.ndarray:
+        """log(K exp(log_v)) of some vectors by a log-sum-exp over the stored entries."""
         csr = self._double
         used = np.flatnonzero(np.diff(csr.indptr))  # reduceat cannot see an empty row
         starts = csr.indptr[used]
-        logs = log_v[csr.indices] + log_of(csr.data)
-        image = np.full(self.shape[0], -np.inf)
+        logs = log_v[:, csr.indices] + log_of(csr.data)
+        image = np.full((len(log_v), self.shape[0]), -np.inf)
         if len(used):
-            top = np.maximum.reduceat(logs, starts)
+            top = np.maximum.reduceat(logs, starts, axis=1)
             top[~np.isfinite(top)] = 0
-            spread = np.exp(logs - np.repeat(top, np.diff(csr.indptr)[used]))
-            image[used] = log_of(np.add.reduceat(spread, starts)) + top
+            spread = np.exp(logs - np.repeat(top, np.diff(csr.indptr)[used], axis=1))
+            image[:, used] = log_of(np.add.reduceat(spread, starts, axis=1)) + top
         return image
 
     def _log_apply_torch(self, log_v: Array) -> Array:

@@ -36,6 +36,12 @@ def test_the_consensus_is_the_barycenter_of_the_views_knobs(epsilon, weights):
     np.testing.assert_allclose(answer.consensus.scores, wanted / wanted.sum(), atol=2e-4)
 
 
+@pytest.mark.parametrize("penalty", [0.3, 8.0])
+def test_mass_penalty_and_epsilon_are_those_of_the_view(penalty):
+    answer = ask(make_case(histograms(), from_vectors()), mass="unbalanced", mass_penalty=penalty)
+    assert answer.plan.mass == ws.Unbalanced(penalty, epsilon=answer.knobs.epsilon)
+
+
 def test_the_means_are_the_means():
     models = histograms()
     answer = ask(make_case(models, from_vectors()), 1, weight=(3.0, 1.0, 0.0))

@@ -154,16 +154,17 @@ def fuse_sample(case: Case, row: int, knobs: Knobs) -> Answer:
 
 
 def make_plan(case: Case, cut: Cut, knobs: Knobs, **options: Any) -> FusionPlan:
-    """How the labels that take part are fused."""
-    unbalanced = Unbalanced(knobs.mass_penalty, epsilon=knobs.epsilon)
-    mass = Balanced() if knobs.balanced else unbalanced
+    """How the labels that take part are fused; by a barycenter if ``options`` name no rule."""
+    if "rule" not in options:
+        unbalanced = Unbalanced(knobs.mass_penalty, epsilon=knobs.epsilon)
+        options["mass"] = Balanced() if knobs.balanced else unbalanced
     return FusionPlan(
         [(member.model, member.labels) for member in cut.members],
         case.table.kind,
         target=cut.target,
         kernel=cut.kernels(knobs.epsilon),
         weights=list(knobs.weights),
-        options=Options(mass=mass, **options),
+        options=Options(**options),
     )
 
 
