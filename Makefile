@@ -11,7 +11,7 @@ help:
 	@echo "            attributes, and nine language detectors with nine label sets; then a rule"
 	@echo "            is learned for each, with a page of evidence (about two minutes)"
 	@echo "make test   all tests, with coverage"
-	@echo "make test-long  more kills of clusters and ranks at random moments (ten minutes or more)"
+	@echo "make test-long  more kills of clusters and ranks at random moments (about five minutes)"
 	@echo "make lint   formatting, lint and types"
 	@echo "make docs   write generated figures into the pages"
 	@echo "make results every experiment of the paper on real data; writes docs/results.md"

@@ -71,7 +71,7 @@ def _steps(*, quick: bool) -> dict:
     }
     calls |= {name: partial(model.step, state, words) for name, model in fused.items()}
     slow = {"dense": calls.pop("dense")}
-    timings = race(calls, n_rounds=5 if quick else 60, clock=time.process_time)
+    timings = race(calls, n_rounds=5 if quick else 200, clock=time.process_time)
     timings |= race(slow, n_rounds=1 if quick else 3, clock=time.process_time)
     return {
         "n_words": len(vocabulary),

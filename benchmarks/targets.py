@@ -121,8 +121,8 @@ TARGETS = (
         _added("50 neighbours"),
         lambda r: r <= 100,
         lambda _: (
-            "Most of it is nine products of the sparse kernel with 25 vectors. Runs on a busy"
-            " machine lie on both sides of the bound."
+            "Most of it is nine products of the sparse kernel with 25 vectors, which do not fit a"
+            " core's cache. Runs lie on both sides of the bound."
         ),
     ),
     Target(
