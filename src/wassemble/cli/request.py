@@ -41,6 +41,11 @@ class FusionRequest:
         epsilon = values["epsilon"] if values["epsilon"] != "auto" else 0.3
         if values["balanced"] and values["mass_penalty"] is not None:
             fail("--balanced and --mass-penalty are two algorithms; got both.")
+        if values["rule"] != "barycenter":
+            for name in ("balanced", "mass_penalty", "n_top"):
+                if values[name]:
+                    option = f"--{name.replace('_', '-')}"
+                    fail(f"{option} must go with the barycenter; got --rule {values['rule']}.")
         mass: Any = None
         if values["balanced"]:
             mass = ws.Balanced()
