@@ -120,10 +120,6 @@ TARGETS = (
         "at most 100",
         _added("50 neighbours"),
         lambda r: r <= 100,
-        lambda _: (
-            "Most of it is nine products of the sparse kernel with 25 vectors, which do not fit a"
-            " core's cache. Runs lie on both sides of the bound."
-        ),
     ),
     Target(
         "the same, dense kernel, 500 likely words (percent added)",

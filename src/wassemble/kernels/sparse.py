@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cached_property, partial
 from itertools import pairwise
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -76,7 +76,7 @@ class SparseKernel(Kernel):
         self._hold(csr, symmetric=symmetric)
 
     @classmethod
-    def _trusted(cls, csr: sp.csr_array, *, symmetric: bool = False) -> SparseKernel:
+    def _trusted(cls, csr: sp.csr_array, *, symmetric: bool = False) -> Self:
         kernel = cls.__new__(cls)
         kernel._hold(csr, symmetric=symmetric)
         return kernel
@@ -111,7 +111,7 @@ class SparseKernel(Kernel):
     @cached_property
     def T(self) -> SparseKernel:
         csr = self._csr if self.is_symmetric else self._csr.T.tocsr()
-        transpose = SparseKernel._trusted(csr, symmetric=self.is_symmetric)
+        transpose = self._trusted(csr, symmetric=self.is_symmetric)
         transpose.__dict__["T"] = self
         return transpose
 

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from wassemble.kernels import DenseKernel, Kernel, LowRankKernel, SparseKernel
+from wassemble.kernels.bags import with_bags
 from wassemble.kernels.base import connect
 from wassemble.kernels.parts import factors, stored_entries
 
@@ -74,7 +75,7 @@ class WordPart:
 def _with_rest(kernel: Kernel) -> Kernel:
     stored = stored_entries(kernel)
     if stored is not None:
-        return SparseKernel(sp.block_diag([stored, np.ones((1, 1), kernel.dtype)]))
+        return with_bags(SparseKernel(sp.block_diag([stored, np.ones((1, 1), kernel.dtype)])))
     if isinstance(kernel, LowRankKernel):
         return LowRankKernel(*(_with_corner(factor) for factor in factors(kernel)))
     return DenseKernel(_with_corner(np.asarray(kernel.to_dense())))
