@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
+import torch
 from hypothesis import given, strategies as st
 from problems import make_case, solve_in
 
@@ -52,6 +54,54 @@ def test_diagonal_formula_is_the_fixed_point_of_algorithm_2(
     np.testing.assert_allclose(
         formula.log_scalings(), iterated.log_scalings(), rtol=100 * slack, atol=1000 * slack
     )
+
+
+def _one_to_one(rng, n_target, dtype):
+    """A kernel by which some labels, in any order, are similar to one label each."""
+    n_source = int(rng.integers(1, 7))
+    n_joined = int(rng.integers(0, min(n_source, n_target) + 1))
+    source, target = (rng.permutation(n)[:n_joined] for n in (n_source, n_target))
+    entries = rng.uniform(0.1, 2, n_joined).astype(dtype)
+    return sp.csr_array((entries, (source, target)), shape=(n_source, n_target))
+
+
+@given(
+    st.integers(0, 10_000),
+    st.sampled_from(
+        [ws.Balanced(), ws.Unbalanced(2.0, epsilon=0.3), ws.Unbalanced(0.5, epsilon=1.0)]
+    ),
+    st.sampled_from(DTYPES),
+    st.booleans(),
+)
+def test_one_to_one_kernels_have_the_fixed_point_of_the_sweeps(seed, mass, dtype, per_label):
+    rng = np.random.default_rng(seed)
+    case = make_case(seed, n_target=5, mass=mass, dtype=dtype, per_label=per_label)
+    kernels = [_one_to_one(rng, 5, dtype), _one_to_one(rng, 5, dtype), ws.IdentityKernel(5)]
+    histograms = [rng.dirichlet(np.ones(k.shape[0]), 4).astype(dtype) for k in kernels]
+    case = case.but(histograms=histograms, kernels=kernels)
+    formula = case.solve(normalize=True)
+    assert formula.solver.name == "closed form"
+    iterated = solve_in("log", case, max_iterations=20_000, tolerance=1e-12, normalize=True)
+    slack = 1e-4 if dtype == np.float32 else 1e-8
+    np.testing.assert_allclose(formula.barycenter, iterated.barycenter, rtol=slack, atol=1e-30)
+    unreachable = ws.Status.UNREACHABLE_MASS
+    assert ((formula.status == unreachable) == (iterated.status == unreachable)).all()
+    for model in range(3):
+        ours, theirs = (result.coupling(model, 1) for result in (formula, iterated))
+        if not isinstance(mass, ws.Balanced):
+            np.testing.assert_allclose(ours, theirs, rtol=100 * slack, atol=1e-6)
+        assert ((ours > 0) <= (kernels[model].toarray() > 0 if model < 2 else np.eye(5) > 0)).all()
+
+
+def test_a_gradient_goes_through_one_to_one_kernels():
+    kernels = [ws.SparseKernel(sp.csr_array([[0.0, 2.0, 0.0], [1.0, 0.0, 0.0]]))] * 2
+    scores = torch.tensor([[[0.3, 0.7]], [[0.6, 0.4]]], dtype=torch.float64, requires_grad=True)
+
+    def consensus(values):
+        mass = ws.Unbalanced(2.0, epsilon=0.3)
+        return ws.solve_barycenter(list(values), kernels, mass=mass).barycenter[:, :2]
+
+    assert torch.autograd.gradcheck(consensus, (scores,))
 
 
 def test_a_shared_diagonal_is_a_gated_power_mean():

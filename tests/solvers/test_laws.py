@@ -46,7 +46,8 @@ def test_every_kind_of_kernel_gives_the_answer_of_its_dense_form(case, seed, zer
         kernels = {id(k): kind(k) for k in case.kernels}
         other = case.but(kernels=[kernels[id(k)] for k in case.kernels]).solve(**FIXED)
         check_close(other.barycenter, dense.barycenter, case.dtype)
-        np.testing.assert_array_equal(other.status, dense.status)
+        if other.solver.name != "closed form":  # one label: it needs no sweeps
+            np.testing.assert_array_equal(other.status, dense.status)
 
 
 @pytest.mark.parametrize("mass", MASSES)

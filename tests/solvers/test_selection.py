@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 import torch
 from problems import make_case, solve_in, with_zeros
 
@@ -39,6 +40,12 @@ UNBALANCED = ws.Unbalanced(2.0, epsilon=0.3)
             {},
             "closed form",
             "formula",
+        ),
+        (
+            make_case(mass=UNBALANCED).but(kernels=sp.eye_array(5, 6, k=1)),
+            {},
+            "closed form",
+            "one-to-one kernels",
         ),
         (
             make_case(mass=UNBALANCED).but(kernels=ws.IdentityKernel(5)),

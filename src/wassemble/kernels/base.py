@@ -73,6 +73,11 @@ class Kernel(ABC):
     n_samples: int | None = None
 
     @property
+    def is_one_to_one(self) -> bool:
+        """Whether no label, source or target, is similar to more than one."""
+        return self.is_diagonal
+
+    @property
     @abstractmethod
     def shape(self) -> tuple[int, int]:
         """Number of source labels and of target labels."""

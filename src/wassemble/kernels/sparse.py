@@ -109,6 +109,15 @@ class SparseKernel(Kernel):
         return EntryRange(float(data.min()), float(data.max()), not full)
 
     @cached_property
+    def is_one_to_one(self) -> bool:
+        csr = self._csr
+        return (
+            csr.nnz <= min(csr.shape)
+            and int(np.diff(csr.indptr).max()) <= 1
+            and len(np.unique(csr.indices)) == csr.nnz
+        )
+
+    @cached_property
     def T(self) -> SparseKernel:
         csr = self._csr if self.is_symmetric else self._csr.T.tocsr()
         transpose = self._trusted(csr, symmetric=self.is_symmetric)

@@ -9,7 +9,7 @@ import numpy as np
 
 from wassemble._arrays import Array, detached, namespace, new_zeros
 from wassemble._checks import check_count
-from wassemble.solvers.closed_form import solve_diagonal
+from wassemble.solvers.closed_form import solve_one_to_one
 from wassemble.solvers.components import Components
 from wassemble.solvers.debias import Correction, Debiasing, NoCorrection
 from wassemble.solvers.exchange import agree_on_any
@@ -191,7 +191,7 @@ class _Run:
                 self._solve_by_sweeps(tile, start)
 
     def _solve_in_closed_form(self, tile: Tile, start: int) -> None:
-        rows = solve_diagonal(tile, self.problem.mass, keep_scalings=self.log_v is not None)
+        rows = solve_one_to_one(tile, self.problem.mass, keep_scalings=self.log_v is not None)
         status = np.full(tile.n_rows, Status.CONVERGED, dtype=np.int8)
         status[rows.unreachable] = Status.UNREACHABLE_MASS
         self._finish(Ending(slice(None), rows, status, 0.0, 0), _places(tile, start))

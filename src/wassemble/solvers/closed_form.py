@@ -1,21 +1,58 @@
-"""Fixed points that need no iterations: every kernel diagonal."""
+"""Fixed points that need no iterations: every kernel one-to-one."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
-from wassemble._arrays import Array, detached, is_torch_array, log_of, namespace
-from wassemble.kernels import DiagonalKernel, Kernel
+from wassemble._arrays import Array, convert_like, detached, is_torch_array, log_of, namespace
+from wassemble.kernels import DiagonalKernel, Kernel, SparseKernel
 from wassemble.solvers.exchange import agree_on_any
 from wassemble.solvers.mass import Balanced, MassRule
 from wassemble.solvers.power_means import log_power_mean, weighted_sum
-from wassemble.solvers.problem import Tile
+from wassemble.solvers.problem import Group, Tile
 from wassemble.solvers.sweeps import Rows
 
-__all__ = ["solve_diagonal"]
+__all__ = ["solve_one_to_one"]
 
 
-def solve_diagonal(tile: Tile, mass: MassRule, *, keep_scalings: bool) -> Rows:
+def solve_one_to_one(tile: Tile, mass: MassRule, *, keep_scalings: bool) -> Rows:
+    """Fixed point for kernels that join no label to more than one.
+
+    With the source labels in the order of the target's, they are diagonal.
+    """
+    lost = np.zeros(tile.n_rows, dtype=bool)
+    groups = []
+    for group in tile.groups:
+        if isinstance(group.kernel, SparseKernel):
+            matched, leads_nowhere = _match(group, group.kernel)
+            lost |= detached(group.histograms[..., leads_nowhere] > 0).any(axis=(0, 2))
+            groups.append(matched)
+        else:
+            groups.append(group)
+    rows = _solve_diagonal(replace(tile, groups=groups), mass, keep_scalings=keep_scalings)
+    return replace(rows, unreachable=rows.unreachable | agree_on_any(tile.exchange, lost))
+
+
+def _match(group: Group, kernel: SparseKernel) -> tuple[Group, np.ndarray]:
+    """The group over the target labels; its source labels that none of those is similar to."""
+    histograms, entries = group.histograms, kernel.to_sparse()
+    n_source, n_target = kernel.shape
+    n_entries = np.diff(entries.indptr)
+    # A target label that has no source label gets one more, without mass, from the end.
+    source = np.full(n_target, n_source)
+    source[entries.indices] = np.flatnonzero(n_entries)
+    diagonal = np.zeros(n_target, entries.dtype)
+    diagonal[entries.indices] = entries.data
+    xp = namespace(histograms)
+    wide = xp.concat([histograms, xp.zeros_like(histograms[..., :1])], axis=-1)
+    matched = DiagonalKernel(convert_like(diagonal, histograms))
+    leads_nowhere = np.flatnonzero(n_entries == 0)
+    return replace(group, kernel=matched, histograms=wide[..., source]), leads_nowhere
+
+
+def _solve_diagonal(tile: Tile, mass: MassRule, *, keep_scalings: bool) -> Rows:
     """Fixed point of Algorithm 1 or 2 for diagonal kernels k_l.
 
     Balanced: the weighted geometric mean, at every sweep (the paper's lemma on K = I,

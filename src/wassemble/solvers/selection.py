@@ -45,15 +45,15 @@ def select_solver(problem: BarycenterProblem) -> SolverChoice:
     if problem.debias:
         return SolverChoice("log", "the debiased barycenter is computed in logarithms")
     exchange = problem.exchange  # ranks must come to the same choice
-    moves = not all(kernel.is_diagonal for kernel in kernels)
+    moves = not all(kernel.is_one_to_one for kernel in kernels)
     if not agree_on_any(exchange, np.array([moves]))[0]:
         if balanced:
             return SolverChoice(
-                "closed form", "diagonal kernels: Algorithm 1 gives the geometric mean at once"
+                "closed form", "one-to-one kernels: Algorithm 1 gives the geometric mean at once"
             )
         if problem.tolerance is not None:
             return SolverChoice(
-                "closed form", "diagonal kernels: the fixed point of Algorithm 2 has a formula"
+                "closed form", "one-to-one kernels: the fixed point of Algorithm 2 has a formula"
             )
     if problem.like is not None:
         half = "; the first products in half precision" if problem.mixed_precision else ""
