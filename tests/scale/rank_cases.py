@@ -190,6 +190,9 @@ def _cases() -> dict[str, Callable[[], RankCase]]:
         "diagonal on one rank": lambda: RankCase(
             list(same), [ws.IdentityKernel(6), np.exp(-3 * diagonal[:1].T * diagonal[:1])]
         ),
+        "one-to-one on one rank": lambda: RankCase(
+            list(same), [ws.IdentityKernel(6), sp.eye_array(6, k=1, format="csr")], mass=DEAR
+        ),
         "slow rows": lambda: RankCase(*slow(), options=tight, places=8),
         "tensors": as_tensors,
         "one sample": one_sample,
