@@ -211,6 +211,7 @@ def test_nine_language_detectors_as_files(tmp_path, monkeypatch, capsys):
         (["fuse", "a.csv", "--balanced", "--mass-penalty", "2"], "two algorithms"),
         (["fuse", "a.csv", "--rule", "geometric", "--mass-penalty", "2"], "--mass-penalty must go"),
         (["fuse", "a.csv", "--rule", "geometric", "--balanced"], "got --rule geometric"),
+        (["fuse", "a.csv", "--rule", "geometric", "--tolerance", "1"], "--tolerance must go with"),
         (["fuse", "a.csv", "--out", "f.xyz"], "must end in .csv"),
         (["fuse", "a.csv", "--json"], "got no --out"),
         (["fuse", "a.csv", "--tree", "t", "--spelling"], "one origin"),

@@ -273,7 +273,16 @@ def test_models_of_two_kinds_or_one_name_are_refused():
         fuse_tables([3])
 
 
-@pytest.mark.parametrize("options", [{"mass": ws.Balanced()}, {"debias": True}, {"n_top": 1}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"mass": ws.Balanced()},
+        {"debias": True},
+        {"n_top": 1},
+        {"max_iterations": 5},
+        {"tolerance": None},
+    ],
+)
 def test_what_a_mean_cannot_use_is_refused(options):
     a = make("a", ["cat", "dog"], [[0.5, 0.5]])
     with pytest.raises(

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 import click
-from click.core import ParameterSource
 
 from wassemble.cli.config import config_option
 from wassemble.cli.console import progress_bar, talk
+from wassemble.cli.options import is_given
 from wassemble.errors import fail
 
 if TYPE_CHECKING:
@@ -143,8 +143,7 @@ def generate(captioners: tuple[str, ...], out: Path | None, quiet: bool, **value
 
 
 def _refuse_unused(values: dict[str, Any]) -> None:
-    """Refuse what would have no effect, whether a flag says it or --config."""
-    context = click.get_current_context()
+    """Refuse what would have no effect."""
     rule = values["rule"]
     is_mean = rule in _MEANS
     if values["explain"] and is_mean:
@@ -157,7 +156,7 @@ def _refuse_unused(values: dict[str, Any]) -> None:
         "seed": ("--randomised", values["randomised"] is not None),
     }
     for name, (what, is_there) in needs.items():
-        if not is_there and context.get_parameter_source(name) is not ParameterSource.DEFAULT:
+        if is_given(name) and not is_there:
             got = "none" if name == "seed" else f"--rule {rule}"
             fail(f"--{name.replace('_', '-')} must go with {what}; got {got}.")
 

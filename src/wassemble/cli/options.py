@@ -10,6 +10,7 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
+from click.core import ParameterSource
 
 from wassemble.cli.config import config_option
 from wassemble.errors import fail
@@ -22,6 +23,7 @@ __all__ = [
     "Reading",
     "file_arguments",
     "fusion_options",
+    "is_given",
     "kernel_options",
     "open_data_sets",
     "open_files",
@@ -198,6 +200,12 @@ output_options = _stack(
     click.option("--quiet", is_flag=True, help="No messages but errors."),
     config_option,
 )
+
+
+def is_given(name: str) -> bool:
+    """Whether a flag or --config says something about an option of this command."""
+    source = click.get_current_context().get_parameter_source(name)
+    return source is not ParameterSource.DEFAULT
 
 
 def split_names(values: tuple[str, ...], what: str) -> tuple[dict[str, Path], Path | None]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from wassemble.cli.options import read_labels
+from wassemble.cli.options import is_given, read_labels
 from wassemble.errors import fail
 
 if TYPE_CHECKING:
@@ -42,8 +42,8 @@ class FusionRequest:
         if values["balanced"] and values["mass_penalty"] is not None:
             fail("--balanced and --mass-penalty are two algorithms; got both.")
         if values["rule"] != "barycenter":
-            for name in ("balanced", "mass_penalty", "n_top"):
-                if values[name]:
+            for name in ("balanced", "mass_penalty", "n_top", "max_iterations", "tolerance"):
+                if is_given(name):
                     option = f"--{name.replace('_', '-')}"
                     fail(f"{option} must go with the barycenter; got --rule {values['rule']}.")
         mass: Any = None

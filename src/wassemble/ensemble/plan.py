@@ -195,10 +195,8 @@ class FusionPlan:
 
     def _check_options(self) -> None:
         if self.options.rule is not solve_barycenter:
-            options = self.options
-            given = {"mass": options.mass, "debias": options.debias or None, "n_top": options.n_top}
-            for name, value in given.items():
-                if value is not None:
+            for name in ("mass", "max_iterations", "tolerance", "debias", "n_top"):
+                if getattr(self.options, name) != getattr(Options, name):
                     fail(f"`{name}` must go with the barycenter; got it with a mean.")
             return
         if not isinstance(self.mass, Balanced):

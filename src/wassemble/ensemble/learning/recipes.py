@@ -186,13 +186,14 @@ class FittedRecipe:
         kernel = None
         if self.kernels is not None:
             kernel = {name: self.kernels[name] for name, _ in members}
+        sweeps = recipe.sweeps if recipe.rule == "barycenter" else None
         options = Options(
             mass=_mass(recipe, self.kind),
             rule=_rule(recipe),
             leftover=recipe.leftover,
             unobserved="spread" if self.kind == "multilabel" else "drop",
-            max_iterations=recipe.sweeps or 1000,
-            tolerance=None if recipe.sweeps else 1e-6,
+            max_iterations=sweeps or 1000,
+            tolerance=None if sweeps else 1e-6,
             debias=recipe.debias,
         )
         if isinstance(options.mass, Balanced):
