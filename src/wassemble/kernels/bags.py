@@ -21,9 +21,9 @@ _N_VECTORS = 32
 class BagKernel(SparseKernel):
     """Sparse kernel that multiplies NumPy vectors of float32 with torch, on torch's threads.
 
-    Each entry of a product is a weighted sum of some rows of a table: a bag of embeddings, as
-    torch calls it, and sums with all that the processor has. SciPy's product takes two to three
-    times as long. The sums are the same to rounding, and do not depend on how many vectors
+    With the vectors side by side, each row of a product is a weighted sum of some rows of a
+    table. Torch calls that a bag of embeddings, and sums it with all that the processor has,
+    faster than SciPy. The sums are the same to rounding, and do not depend on how many vectors
     are multiplied at once.
     """
 
