@@ -1,11 +1,12 @@
-"""Learned kernels on three tasks: figures and words; the run itself takes minutes."""
+"""Learned kernels: figures and words, and a run of one task that learns little."""
 
 import numpy as np
 import pytest
 
+from wassemble.experiments import learned_kernels
 from wassemble.experiments.findings import Figure
 from wassemble.experiments.kernel_figures import Row, Rows, average_rows
-from wassemble.experiments.kernel_runs import say_effect
+from wassemble.experiments.kernel_runs import Config, say_effect
 from wassemble.experiments.kernel_tasks import KERNEL_TASKS
 
 
@@ -42,3 +43,12 @@ def test_samples_to_learn_on_are_not_for_test(name):
     models, truth = task.take(task.learns)
     assert len(models[0].samples) == len(truth) == task.learns.sum() > 200
     assert set(truth) <= set(task.task.target)
+
+
+def test_every_rule_has_a_row():
+    config = Config(tasks=("animals",), exponents=(0.5,), max_epochs=1)
+    findings = learned_kernels.run(config)
+    table = findings.tables[0]
+    rules = [row[0] for row in table.rows]
+    assert rules[0] == "arithmetic mean"
+    assert {"learned kernel", "learned kernel, labels shuffled"} <= set(rules)

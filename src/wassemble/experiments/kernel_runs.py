@@ -202,7 +202,8 @@ class Runner:
     def _mean(self) -> Row:
         """Over the models that declare a label, or through the carrier."""
         task = self.task
-        options = self._options(self.exponent) | {"rule": arithmetic_mean, "leftover": 0.0}
+        options = self._options(self.exponent)
+        options |= {"rule": arithmetic_mean, "mass": None, "leftover": 0.0}
         options["kernel"] = None if task.carrier is None else self.final[task.carrier]
         models, names = task.take(task.learns)
         seen = np.nan_to_num(fuse_tables(models, **options).consensus.scores)
