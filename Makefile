@@ -28,7 +28,7 @@ demo: .venv/core.stamp
 	$(BIN)/wassemble evidence animals languages --time-budget 30 --out reports
 
 test: .venv/develop.stamp browser postgres
-	$(BIN)/python -m pytest --numprocesses 2 --durations 30
+	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal --durations 30
 
 # Apart from the tests: watching every line slows them all down.
 coverage: .venv/develop.stamp

@@ -421,7 +421,7 @@ def test_rules_that_look_alike_are_told_apart(folder):
     pytest.importorskip("cloudpickle")
 
     def fuse_by(rule):
-        return fuse_them(folder, options=Options(rule=rule, max_iterations=np.int64(7))).n_kept
+        return fuse_them(folder, options=Options(rule=rule)).n_kept
 
     assert fuse_by(functools.partial(ws.arithmetic_mean)) == 0
     assert fuse_by(functools.partial(ws.arithmetic_mean)) == 4
@@ -429,6 +429,12 @@ def test_rules_that_look_alike_are_told_apart(folder):
         fuse_by(functools.partial(ws.geometric_mean))
     with pytest.raises(InvalidInputError, match=r"other options \(rule\)"):
         fuse_by(lambda predictions, *, weights=None: predictions[0])
+
+
+def test_numbers_of_numpy_are_numbers(folder):
+    for n_kept in (0, 4):
+        options = Options(max_iterations=np.int64(7))
+        assert fuse_them(folder, options=options).n_kept == n_kept
 
 
 def test_half_a_record_is_none(folder):
