@@ -2,7 +2,9 @@
 # machine with only Python (3.11 or later) and make.
 PYTHON ?= python3
 BIN := .venv/bin
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+# Modules are compiled when they are first imported: most never are.
+INSTALL := -m pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt
+PIP := $(BIN)/python $(INSTALL)
 
 .PHONY: help demo test coverage test-long browser postgres lint docs results evidence bench bench-quick bench-cluster clean
 
@@ -28,7 +30,7 @@ demo: .venv/core.stamp
 	$(BIN)/wassemble evidence animals languages --time-budget 30 --out reports
 
 test: .venv/develop.stamp browser postgres
-	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal --durations 30
+	$(BIN)/python -m pytest --numprocesses 2 --durations 30
 
 # Apart from the tests: watching every line slows them all down.
 coverage: .venv/develop.stamp
@@ -94,8 +96,7 @@ clean:
 
 .venv-bench/stamp: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv-bench
-	.venv-bench/bin/python -m pip install --quiet --disable-pip-version-check \
-		-c constraints.txt -e '.[bench]'
+	.venv-bench/bin/python $(INSTALL) -e '.[bench]'
 	touch $@
 
 .venv/develop.stamp: .venv/core.stamp
