@@ -2,9 +2,7 @@
 # machine with only Python (3.11 or later) and make.
 PYTHON ?= python3
 BIN := .venv/bin
-# Modules are compiled when they are first imported: most never are.
-INSTALL := -m pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt
-PIP := $(BIN)/python $(INSTALL)
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
 .PHONY: help demo test coverage test-long browser postgres lint docs results evidence bench bench-quick bench-cluster clean
 
@@ -96,7 +94,8 @@ clean:
 
 .venv-bench/stamp: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv-bench
-	.venv-bench/bin/python $(INSTALL) -e '.[bench]'
+	.venv-bench/bin/python -m pip install --quiet --disable-pip-version-check \
+		-c constraints.txt -e '.[bench]'
 	touch $@
 
 .venv/develop.stamp: .venv/core.stamp
