@@ -32,6 +32,7 @@ from .errors import (
     WassembleError as WassembleError,
 )
 from .inputs import (
+    Aliases as Aliases,
     Embeddings as Embeddings,
     Predictions as Predictions,
     describe_predictions as describe_predictions,
@@ -39,6 +40,7 @@ from .inputs import (
     load_languages as load_languages,
     open_data_set as open_data_set,
     open_predictions as open_predictions,
+    read_aliases as read_aliases,
     read_edges as read_edges,
     read_embeddings as read_embeddings,
     read_predictions as read_predictions,

@@ -9,14 +9,25 @@ from __future__ import annotations
 import difflib
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import overload
 
 import numpy as np
+import scipy.sparse as sp
 
 from wassemble._checks import fail
 
-__all__ = ["LabelSpace", "Matching", "check_readable", "enumerate_names", "fold_name"]
+__all__ = [
+    "LabelSpace",
+    "Matching",
+    "Meanings",
+    "check_readable",
+    "enumerate_names",
+    "fold_name",
+]
+
+Meanings = Mapping[str, str | Mapping[str, float]]
+"""What label names stand for: one target label, or several with the share of each."""
 
 
 class LabelSpace(Sequence[str]):
@@ -77,7 +88,7 @@ class LabelSpace(Sequence[str]):
         self,
         target: LabelSpace,
         *,
-        aliases: Mapping[str, str] | None = None,
+        aliases: Meanings | None = None,
         fold: bool = False,
     ) -> Matching:
         """Where each label is found in ``target``.
@@ -85,9 +96,10 @@ class LabelSpace(Sequence[str]):
         Parameters
         ----------
         target : LabelSpace
-        aliases : mapping of str to str, optional
-            For names that ``target`` does not have: the name they go by there. Aliases of
-            names that do not occur are ignored, so that one table serves several models.
+        aliases : mapping of str to str, or of str to {str: share}, optional
+            The target label that a name stands for, whatever its spelling, or several of
+            them. Aliases of names that do not occur are ignored, so that one table serves
+            several models.
         fold : bool
             Match what is left by names without regard to case, underscores, hyphens and
             repeated spaces.
@@ -95,19 +107,29 @@ class LabelSpace(Sequence[str]):
         aliases = {} if aliases is None else aliases
         by_folded = target._folded() if fold else {}
         positions = np.full(len(self), -1, dtype=np.int64)
-        aliased, folded = [], []
+        aliased: list[tuple[str, str]] = []
+        folded: list[tuple[str, str]] = []
+        shared: dict[int, dict[int, float]] = {}
         for place, name in enumerate(self.names):
-            if name in target:
+            if name in aliases:
+                meaning = aliases[name]
+                goals = {meaning: 1.0} if isinstance(meaning, str) else meaning
+                for goal in goals:
+                    if goal not in target:
+                        near = difflib.get_close_matches(goal, target.names, n=3)
+                        fail(
+                            f"an alias must name a target label; got {name!r} -> {goal!r}, which"
+                            " is none.",
+                            hint=f"near it: {enumerate_names(near)}" if near else None,
+                        )
+                    aliased.append((name, goal))
+                if len(goals) == 1:
+                    positions[place] = target._positions[next(iter(goals))]
+                else:
+                    total = sum(goals.values())
+                    shared[place] = {target._positions[g]: s / total for g, s in goals.items()}
+            elif name in target:
                 positions[place] = target._positions[name]
-            elif name in aliases:
-                alias = aliases[name]
-                if alias not in target:
-                    fail(
-                        f"an alias must name a target label; got {name!r} -> {alias!r}, which is"
-                        " none."
-                    )
-                positions[place] = target._positions[alias]
-                aliased.append((name, alias))
             elif fold and fold_name(name) in by_folded:
                 found = by_folded[fold_name(name)]
                 if len(found) > 1:
@@ -118,7 +140,7 @@ class LabelSpace(Sequence[str]):
                     )
                 positions[place] = target._positions[found[0]]
                 folded.append((name, found[0]))
-        return Matching(self, target, positions, tuple(aliased), tuple(folded))
+        return Matching(self, target, positions, tuple(aliased), tuple(folded), shared)
 
     def _folded(self) -> dict[str, list[str]]:
         by_folded: dict[str, list[str]] = {}
@@ -156,9 +178,12 @@ class Matching:
     Attributes
     ----------
     positions : array of shape (n_source,)
-        Place in ``target`` of each label of ``source``, -1 where there is none.
+        Place in ``target`` of each label of ``source`` that stands for one target label,
+        -1 elsewhere.
     aliased, folded : tuples of (source name, target name)
         What was not matched letter by letter.
+    shared : dict of place in ``source`` to {place in ``target``: share}
+        Labels that stand for several target labels; shares sum to 1.
     """
 
     source: LabelSpace
@@ -166,18 +191,63 @@ class Matching:
     positions: np.ndarray
     aliased: tuple[tuple[str, str], ...]
     folded: tuple[tuple[str, str], ...]
+    shared: Mapping[int, Mapping[int, float]] = field(default_factory=dict)
 
     @property
     def unmatched(self) -> tuple[str, ...]:
         """Names of ``source`` that were not found."""
-        return tuple(self.source.names[i] for i in np.flatnonzero(self.positions < 0))
+        places = np.flatnonzero(self.positions < 0).tolist()
+        return tuple(self.source.names[i] for i in places if i not in self.shared)
 
     @property
     def declared(self) -> np.ndarray:
         """Which labels of ``target`` were found in ``source``, as a mask."""
         mask = np.zeros(len(self.target), dtype=bool)
         mask[self.positions[self.positions >= 0]] = True
+        for shares in self.shared.values():
+            mask[list(shares)] = True
         return mask
+
+    def with_complement(self, name: str) -> Matching:
+        """The same with ``name`` standing for every target label that no other one stands for.
+
+        Where there is none it leads nowhere.
+        """
+        place = self.source.position(name)
+        others = self.without(place)
+        left = np.flatnonzero(~others.declared).tolist()
+        if not left:
+            return others
+        shares = {goal: 1 / len(left) for goal in left}
+        return Matching(
+            self.source,
+            self.target,
+            others.positions,
+            others.aliased,
+            others.folded,
+            {**others.shared, place: shares},
+        )
+
+    def without(self, place: int) -> Matching:
+        """The same with the label at ``place`` of ``source`` matched to nothing."""
+        name = self.source[place]
+        positions = self.positions.copy()
+        positions[place] = -1
+        aliased, folded = (
+            tuple(pair for pair in pairs if pair[0] != name)
+            for pairs in (self.aliased, self.folded)
+        )
+        shared = {at: shares for at, shares in self.shared.items() if at != place}
+        return Matching(self.source, self.target, positions, aliased, folded, shared)
+
+    def to_sparse(self) -> sp.csr_array:
+        """Shares of target labels, ``(n_source, n_target)``: each row sums to 1, or to 0."""
+        rows = np.flatnonzero(self.positions >= 0)
+        entries = [(i, j, 1.0) for i, j in zip(rows, self.positions[rows], strict=True)]
+        entries += [(i, j, s) for i, shares in self.shared.items() for j, s in shares.items()]
+        i, j, shares = zip(*entries, strict=True) if entries else ((), (), ())
+        size = (len(self.source), len(self.target))
+        return sp.csr_array((np.array(shares, dtype=np.float64), (i, j)), shape=size)
 
 
 def fold_name(name: str) -> str:

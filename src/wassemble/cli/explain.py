@@ -51,8 +51,8 @@ def explain(
     import wassemble as ws
     from wassemble.scale.files import read_whole
 
-    request = FusionRequest.of(values)
     with open_files(files, reading) as opened:
+        request = FusionRequest.of(values, opened)
         chosen = choose_kernel(values, opened, request.target, request.matching)
         fusion = ws.fuse_tables(
             [read_whole(file) for file in opened],

@@ -70,13 +70,13 @@ def fuse(
         fail("--json answers on standard output; got no --out for the consensus.")
     started = time.perf_counter()
     by_accuracy = values["weights"] == "accuracy"
-    request = FusionRequest.of(values | ({"weights": None} if by_accuracy else {}))
     extra: dict[str, int] = {}
     sets = open_data_sets(files, reading)
-    common: dict[str, Any] = {"kind": reading.kind, **request.matching}
-    common |= {"samples": values["samples"], "options": request.options}
     with ExitStack() as stack:
         models: Sequence[Any] = sets or stack.enter_context(open_files(files, reading))
+        request = FusionRequest.of(values | ({"weights": None} if by_accuracy else {}), models)
+        common: dict[str, Any] = {"kind": reading.kind, **request.matching}
+        common |= {"samples": values["samples"], "options": request.options}
         chosen = choose_kernel(values, models, request.target, request.matching)
         common |= {"kernel": chosen.kernel, "target": chosen.target}
         common["weights"] = _by_accuracy(chosen.accuracy) if by_accuracy else request.weights

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from wassemble.cli.console import print_json, talk
 from wassemble.cli.kernels import build_kernel
-from wassemble.cli.options import kernel_options, output_options, read_labels
+from wassemble.cli.options import aliases_option, kernel_options, output_options, read_labels
 from wassemble.errors import fail
+
+if TYPE_CHECKING:
+    from wassemble.kernels import LabelledKernel
 
 __all__ = ["kernel"]
 
@@ -21,12 +24,14 @@ __all__ = ["kernel"]
 )
 @click.option("--target", type=click.Path(path_type=Path), help="The same; else the source labels.")
 @click.option("--out", type=click.Path(path_type=Path), help="Save as .npz or .parquet.")
+@aliases_option
 @kernel_options
 @output_options
 def kernel(
     source: Path | None,
     target: Path | None,
     out: Path | None,
+    aliases: Path | None,
     as_json: bool,
     quiet: bool,
     **values: Any,
@@ -36,6 +41,7 @@ def kernel(
     \b
     wassemble kernel --source a.csv --embeddings glove.txt --epsilon auto --out k.npz
     wassemble kernel --source french.txt --target english.txt --kernel translations.csv
+    wassemble kernel --source a.csv --target wanted.txt --aliases aliases.csv
     wassemble kernel --kernel k.npz
     """
     from wassemble.kernels import LabelledKernel, load_kernel
@@ -51,6 +57,8 @@ def kernel(
         made: Any = load_kernel(values["kernels"][0])
     else:
         made = build_kernel(values)
+    if aliases is not None:
+        made = _by_aliases(aliases, source, target, made)
     if made is None:
         fail("a kernel must have an origin; got none.", hint="--embeddings, --tree, --kernel ...")
     if not isinstance(made, LabelledKernel):
@@ -58,7 +66,7 @@ def kernel(
             fail("this kernel must know its source labels; got no --source.")
         labels = read_labels(source)
         made = made(labels, labels if target is None else read_labels(target))
-    elif source is not None or target is not None:
+    elif aliases is None and (source is not None or target is not None):
         first = made.source if source is None else read_labels(source)
         second = made.target if target is None else read_labels(target)
         made = LabelledKernel(made.align(first, second), first, second, made.origin, made.notes)
@@ -69,3 +77,27 @@ def kernel(
     if out is not None:
         made.save(out)
         talk(f"saved {out}", quiet=quiet)
+
+
+def _by_aliases(path: Path, source: Path | None, target: Path | None, given: Any) -> LabelledKernel:
+    """The kernel of one model whose labels stand for others; ``given`` is for the rest."""
+    from wassemble.ensemble.plan import FusionPlan
+    from wassemble.inputs import read_aliases
+    from wassemble.kernels import LabelledKernel
+
+    if source is None:
+        fail("aliases must be of labels that are known; got no --source.")
+    model = source.name.split(".")[0]
+    rows = [row for row in read_aliases(path).rows if row[0] in (None, model)]
+    plan = FusionPlan(
+        [(model, read_labels(source))],
+        "multiclass",
+        target=None if target is None else read_labels(target),
+        kernel=given,
+        aliases=rows,
+    )
+    (member,) = plan.members
+    origin = f"aliases in {path.name}" + (
+        f", and {given.origin}" if isinstance(given, LabelledKernel) else ""
+    )
+    return LabelledKernel(member.kernel, member.fused, plan.target, origin)

@@ -49,7 +49,7 @@ def choose_kernel(
     target: LabelSpace | None,
     matching: dict[str, Any],
 ) -> KernelChoice:
-    """The kernel of a fusion; ``matching`` has aliases and fold, for the names of labels."""
+    """The kernel of a fusion; ``matching`` says what labels stand for."""
     origins = _given(values)
     if values["kernels"]:
         if origins:
@@ -139,19 +139,30 @@ def _from_confusion(
     """One kernel per model, from what it answered where the truth is known."""
     import numpy as np
 
+    from wassemble.ensemble.plan import merge_labels
+    from wassemble.inputs import Aliases
     from wassemble.kernels import kernel_from_confusion
-    from wassemble.labels import LabelSpace
 
     truth = _read_truth(values["confusion"])
+    aliases, others = Aliases.of(matching["aliases"]), matching["other"] or {}
     if target is None:
-        target = LabelSpace.union(*(file.labels for file in files), truth.values())
+        models = [(file.model, file.labels) for file in files]
+        target = merge_labels(
+            models, aliases, others, fold=matching["fold"], further=truth.values()
+        )
     kernels, accuracy = {}, {}
     for file in files:
         seen = _known_samples(file, truth)
         if seen is None:
             fail(f"{values['confusion']}: names no sample of {file.model}.")
         kernels[file.model] = kernel_from_confusion(
-            seen, truth, target=target, prior=values["prior"], **matching
+            seen,
+            truth,
+            target=target,
+            prior=values["prior"],
+            fold=matching["fold"],
+            aliases=aliases.of_model(file.model),
+            other=others.get(file.model),
         )
         best = np.nan_to_num(seen.scores).argmax(axis=1)
         right = [truth[str(s)] == seen.labels[i] for s, i in zip(seen.samples, best, strict=True)]

@@ -11,11 +11,14 @@ from wassemble.cli.console import csv_printer, print_json, print_table, progress
 from wassemble.cli.kernels import load_or_build
 from wassemble.cli.options import (
     Reading,
+    aliases_option,
     file_arguments,
     kernel_options,
     open_files,
+    other_option,
     output_options,
     read_labels,
+    read_meanings,
 )
 from wassemble.errors import fail
 
@@ -58,6 +61,8 @@ def _read_truth(path: Path) -> Predictions:
 @click.option("--n-folds", type=int, help="Of cross-validation; 5, or fewer for rare labels.")
 @click.option("--seed", type=int, default=0, show_default=True)
 @click.option("--log", type=_PATH, help="File of what was tried; the same call goes on from it.")
+@aliases_option
+@other_option
 @kernel_options
 @output_options
 def fit(
@@ -70,6 +75,8 @@ def fit(
     n_folds: int | None,
     seed: int,
     log: Path | None,
+    aliases: Path | None,
+    others: tuple[str, ...],
     as_json: bool,
     quiet: bool,
     reading: Reading,
@@ -103,6 +110,7 @@ def fit(
             kernels=None if kernel is None else {"given kernel": kernel},
             target=goal,
             kind=reading.kind,
+            **read_meanings(aliases, others, models),
             n_folds=n_folds,
             time_budget=time_budget,
             seed=seed,

@@ -21,14 +21,17 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Reading",
+    "aliases_option",
     "file_arguments",
     "fusion_options",
     "is_given",
     "kernel_options",
     "open_data_sets",
     "open_files",
+    "other_option",
     "output_options",
     "read_labels",
+    "read_meanings",
     "split_names",
 ]
 
@@ -145,13 +148,26 @@ kernel_options = _stack(
     click.option("--prior", type=float, default=0.2, help="Confusion: trust in names.", **_SHOWN),
 )
 
+aliases_option = click.option(
+    "--aliases",
+    type=_PATH,
+    help="Table of what labels stand for: source, target, and if need be model and weight."
+    " Labels that it does not list go by their names.",
+)
+
+other_option = click.option(
+    "--other",
+    "others",
+    multiple=True,
+    metavar="[MODEL=]LABEL",
+    help='The label by which a model says "none of my labels": its mass may go to every target'
+    " label that the model does not declare.",
+)
+
 fusion_options = _stack(
     click.option("--target", type=_PATH, help="Labels of the consensus, one a line; else all."),
-    click.option(
-        "--aliases",
-        type=_PATH,
-        help="Two columns: a name, and the target label that it stands for.",
-    ),
+    aliases_option,
+    other_option,
     click.option("--fold", is_flag=True, help="Match names without case, _ and -."),
     click.option(
         "--samples",
@@ -221,6 +237,30 @@ def split_names(values: tuple[str, ...], what: str) -> tuple[dict[str, Path], Pa
         else:
             fail(f"{what} for all models must be one; got {shared} and {value}.")
     return named, shared
+
+
+def read_meanings(aliases: Path | None, others: tuple[str, ...], models: Any) -> dict[str, Any]:
+    """What labels of the ``models`` stand for, as Python takes it: ``aliases`` and ``other``."""
+    from wassemble.inputs import read_aliases
+
+    names = [each.model for each in models]
+    found: dict[str, str] = {}
+    for value in others:
+        model, sign, label = value.partition("=")
+        if sign and model in names:
+            found[model] = label
+            continue
+        having = [each.model for each in models if value in each.labels]
+        if not having:
+            fail(
+                f"--other must be a label of some model; none has {value!r}.",
+                hint=f"--other MODEL=LABEL names one of {', '.join(names)}",
+            )
+        found |= dict.fromkeys(having, value)
+    return {
+        "aliases": None if aliases is None else read_aliases(aliases),
+        "other": found or None,
+    }
 
 
 def read_labels(path: Path) -> LabelSpace:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from wassemble.cli.options import is_given, read_labels
+from wassemble.cli.options import is_given, read_labels, read_meanings
 from wassemble.errors import fail
 
 if TYPE_CHECKING:
@@ -22,19 +22,13 @@ class FusionRequest:
     """The fusion options of a command, as Python takes them."""
 
     target: LabelSpace | None
-    aliases: dict[str, str] | None
-    fold: bool
+    matching: dict[str, Any]  # how labels are matched: aliases, other and fold
     weights: dict[str, float] | None
     options: Options
 
-    @property
-    def matching(self) -> dict[str, Any]:
-        """How names are matched."""
-        return {"aliases": self.aliases, "fold": self.fold}
-
     @classmethod
-    def of(cls, values: dict[str, Any]) -> FusionRequest:
-        """Read what the options name."""
+    def of(cls, values: dict[str, Any], models: Sequence[Any]) -> FusionRequest:
+        """Read what the options name, about ``models``, open files or folders."""
         import wassemble as ws
         from wassemble.ensemble import Options
 
@@ -76,8 +70,8 @@ class FusionRequest:
         )
         return cls(
             target=None if values["target"] is None else read_labels(values["target"]),
-            aliases=None if values["aliases"] is None else _read_aliases(values["aliases"]),
-            fold=values["fold"],
+            matching=read_meanings(values["aliases"], values["others"], models)
+            | {"fold": values["fold"]},
             weights=None if values["weights"] is None else _read_weights(values["weights"]),
             options=options,
         )
@@ -94,18 +88,4 @@ def _read_weights(text: str) -> dict[str, float]:
         if not sign or not math.isfinite(weight):
             fail(f"--weights must read MODEL=NUMBER,MODEL=NUMBER; got {part!r}.")
         found[model.strip()] = weight
-    return found
-
-
-def _read_aliases(path: Path) -> dict[str, str]:
-    """A table of two columns: a name, and the target label that it stands for."""
-    from wassemble.inputs.word_files import read_columns
-
-    what = "a name and the target label that it stands for"
-    found: dict[str, str] = {}
-    for number, fields in read_columns(path, what):
-        if len(fields) != 2:
-            fail(f"{path}, line {number}: must hold {what}; got {len(fields)} columns.")
-        if found.setdefault(fields[0], fields[1]) != fields[1]:
-            fail(f"{path}, line {number}: {fields[0]!r} must stand for one label; got two.")
     return found

@@ -11,13 +11,31 @@ import numpy as np
 from wassemble.ensemble.completion import describe_rule
 from wassemble.ensemble.plan import NO_ANSWER, Chunk, FusionPlan
 from wassemble.inputs import Predictions
-from wassemble.labels import enumerate_names
+from wassemble.labels import enumerate_names, fold_name
 from wassemble.solvers import Balanced, Status, solve_barycenter
 
 __all__ = ["FusionAccount", "ModelAccount"]
 
 # Share of the samples that makes one doubt whether models are cut into the same parts.
 _MANY_MISSING = 0.1
+
+# Labels by which models usually say that none of the others fits.
+_OTHER_NAMES = {
+    "background",
+    "else",
+    "misc",
+    "miscellaneous",
+    "n/a",
+    "na",
+    "none",
+    "none of the above",
+    "none of these",
+    "other",
+    "others",
+    "rest",
+    "unk",
+    "unknown",
+}
 
 
 @dataclass
@@ -29,13 +47,15 @@ class ModelAccount:
     n_matched: int
     aliased: list[tuple[str, str]]
     folded: list[tuple[str, str]]
+    merged: list[tuple[list[str], str]]  # labels that are fused as one, and its name
     unmatched: list[str]
     lost_labels: list[str]  # their mass can go nowhere
+    other: str | None  # its label for everything that it does not declare
     is_hard: bool = False
     n_answered: int = 0
     n_partial: int = 0  # answers with scores that were not reported
     unobserved_mass: float = 0.0  # summed over samples
-    lost_mass: float = 0.0  # summed over samples
+    lost_mass: float = 0.0  # summed over samples: "none of these", on labels that go nowhere
 
 
 @dataclass
@@ -58,11 +78,13 @@ class FusionAccount:
             ModelAccount(
                 member.model,
                 len(member.labels),
-                int((member.matching.positions >= 0).sum()),
+                len(member.labels) - len(member.matching.unmatched),
                 list(member.matching.aliased),
                 list(member.matching.folded),
+                member.merged,
                 list(member.matching.unmatched),
-                [member.labels[i] for i in np.flatnonzero(member.lost).tolist()],
+                [member.describe(i) for i in np.flatnonzero(member.lost).tolist()],
+                member.other,
             )
             for member in plan.members
         ]
@@ -123,14 +145,16 @@ class FusionAccount:
         """What a person should know, one thing a line; the expected is not said."""
         plan, options = self.plan, self.plan.options
         how = "detected from the row sums" if self.kind_is_detected else "as declared"
-        said = [f"{plan.kind}, {how}"]
+        said = [_describe_rule(plan), f"{plan.kind}, {how}"]
         if plan.is_label_aware:
             said.append(
-                "models declare different labels: one that does not declare a label keeps"
-                f" {options.leftover:.0%} of its weight there"
+                "models declare different labels: one that does not declare a label has no say"
+                " on it"
+                + (f", or {options.leftover:.0%} where its kernel reaches it" * _partly(plan))
             )
-        if options.rule is solve_barycenter:
-            said.append(f"barycenter, mass={plan.mass}")
+        unused = plan.aliases.unused(member.labels for member in plan.members)
+        if unused:
+            said.append(f"aliases of labels that no model has: {enumerate_names(unused)}")
         for model in self.models:
             said += [f"{model.model}: {note}" for note in self._notes(model)]
         if any(m.n_partial for m in self.models):
@@ -155,21 +179,28 @@ class FusionAccount:
 
     def _notes(self, model: ModelAccount) -> list[str]:
         notes = []
-        if model.aliased:
-            notes.append(f"by alias {_pairs(model.aliased)}")
-        if model.folded:
-            notes.append(f"by folded name {_pairs(model.folded)}")
+        merged = {name for names, _ in model.merged for name in names}
+        aliased = [pair for pair in model.aliased if pair[0] not in merged]
+        folded = [pair for pair in model.folded if pair[0] not in merged]
+        if aliased:
+            notes.append(f"by alias {_pairs(aliased)}")
+        if folded:
+            notes.append(f"by folded name {_pairs(folded)}")
+        how = "added up" if self.plan.kind == "multiclass" else "the largest of their scores"
+        notes += [
+            f"{enumerate_names(names)} are one label, {name!r}: {how}"
+            for names, name in model.merged
+        ]
+        if model.other is not None:
+            notes.append(f"{model.other!r} stands for every label that it does not declare")
         if model.unmatched:
             notes.append(
                 f"{len(model.unmatched)} of {model.n_labels} labels are not target labels by"
                 f" name: {enumerate_names(model.unmatched)}"
             )
         if model.lost_labels:
-            share = model.lost_mass / max(model.n_answered, 1)
-            notes.append(
-                f"{len(model.lost_labels)} labels lead nowhere and were left out, {share:.2g} of"
-                " mass a sample"
-            )
+            notes.append(self._tell_lost(model))
+        notes += self._suggest_other(model)
         missing = self._n_missing(model)
         if missing:
             notes.append(f"no answer for {missing:,} of {self.n_samples:,} samples")
@@ -185,6 +216,34 @@ class FusionAccount:
             )
         return notes
 
+    def _tell_lost(self, model: ModelAccount) -> str:
+        """What became of labels that lead nowhere."""
+        many = f"{len(model.lost_labels)} of {model.n_labels} labels lead to no target label"
+        if self.plan.kind == "multilabel":
+            return f"{many} and were left out"
+        share = model.lost_mass / max(model.n_answered, 1)
+        return (
+            f"{many}; {share:.1%} of its mass is there, and its say on a sample is less by that"
+            " sample's share"
+        )
+
+    def _suggest_other(self, model: ModelAccount) -> list[str]:
+        """Labels that look like "none of these", and the way to say so."""
+        if model.other is not None or self.plan.kind == "multilabel":
+            return []
+        members = {member.model: member for member in self.plan.members}
+        found = [
+            name
+            for name in members[model.model].labels
+            if fold_name(name) in _OTHER_NAMES
+            and not all(name in member.labels for member in members.values())
+        ]
+        return [
+            f"if {name!r} means that none of its other labels fits, say so: --other"
+            f' {model.model}={name}, or other={{"{model.model}": "{name}"}} in Python'
+            for name in found
+        ]
+
     def _n_missing(self, model: ModelAccount) -> int:
         return self.n_samples - model.n_answered
 
@@ -198,6 +257,21 @@ class FusionAccount:
 
 def _pairs(pairs: list[tuple[str, str]]) -> str:
     return enumerate_names([f"{a} -> {b}" for a, b in pairs], at_most=4)
+
+
+def _describe_rule(plan: FusionPlan) -> str:
+    """How models are fused, and what a score of 0 does."""
+    if plan.options.rule is not solve_barycenter:
+        return f"rule: {_rule_name(plan).replace('_', ' ')}"
+    if isinstance(plan.mass, Balanced):
+        return f"rule: barycenter, {plan.mass}: a label that one model rules out may be lost"
+    usual = " (the default)" if plan.options.mass is None else ""
+    return f"rule: barycenter, {plan.mass}{usual}: no model rules out a label by itself"
+
+
+def _partly(plan: FusionPlan) -> bool:
+    """Whether some model keeps a leftover of its weight somewhere."""
+    return any((member.reached & ~member.declared).any() for member in plan.members)
 
 
 def _rule_name(plan: FusionPlan) -> str:

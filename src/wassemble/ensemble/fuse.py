@@ -6,17 +6,18 @@ import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
-from wassemble._arrays import Array
+from wassemble._arrays import Array, namespace
 from wassemble._checks import fail
 from wassemble.ensemble.dask_arrays import are_dask_arrays, fuse_dask_arrays
 from wassemble.ensemble.lazy import fuse_lazily, is_lazy, read_places
+from wassemble.ensemble.plan import USUAL_MASS
 from wassemble.ensemble.tables import fuse_tables
 from wassemble.errors import ConvergenceWarning
-from wassemble.inputs import Predictions
+from wassemble.inputs import Kind, Predictions
 from wassemble.kernels import IdentityKernel
 from wassemble.solvers import (
     Balanced,
@@ -24,6 +25,7 @@ from wassemble.solvers import (
     BarycenterResult,
     MassRule,
     Status,
+    Unbalanced,
     solve_barycenter,
 )
 from wassemble.solvers.barycenter import solve
@@ -40,6 +42,7 @@ def fuse(
     kernel: Any = None,
     weights: Any = None,
     mass: MassRule | None = None,
+    kind: Kind | None = None,
     rule: Callable[..., Any] = solve_barycenter,
     max_iterations: int = 1000,
     tolerance: float | None = 1e-6,
@@ -56,7 +59,8 @@ def fuse(
     Parameters
     ----------
     predictions : array of shape (n_models, n_samples, n_labels), or one array per model
-        Non-negative; histograms for balanced mass. A single sample may drop the sample axis.
+        Non-negative: histograms, whose consensus is a histogram, or scores of any mass (see
+        ``kind``). A single sample may drop the sample axis.
         Or predictions with names, which are matched by them: a dict of model names to data
         frames or paths, or a list of `Predictions`; `fuse_tables` has the details and more
         options. Dask arrays, Dask data frames and folders of part files are fused block by
@@ -67,7 +71,13 @@ def fuse(
     weights : array of shape (n_models,) or (n_models, n_target), optional
         On the simplex over models; uniform if not given.
     mass : Balanced or Unbalanced, optional
-        `Balanced` for arrays if not given; tables choose by what they hold.
+        The paper's ``Unbalanced(2, epsilon=0.3)`` if not given, in which no model can rule a
+        label out by itself; `Balanced` (Algorithm 1) with ``debias``.
+    kind : {"multiclass", "multilabel"}, optional
+        "multiclass": rows are histograms, and the consensus is divided by its mass, so that it
+        is one too (`solve_barycenter` keeps the raw numbers). "multilabel": scores of any
+        mass, left as they are. If not given, arrays without a ``mass`` must be histograms;
+        with `Unbalanced` they are taken as such if every row sums to 1.
     max_iterations, tolerance, debias, normalize, n_top, mixed_precision, n_threads, progress
         As in `solve_barycenter`.
     rule : callable
@@ -95,11 +105,14 @@ def fuse(
     >>> kernel = [[1.0, 0.5, 0.1], [0.5, 1.0, 0.5], [0.1, 0.5, 1.0]]
     >>> fuse([[0.8, 0.1, 0.1], [0.1, 0.1, 0.8]], kernel=kernel).round(3)
     array([0.298, 0.404, 0.298])
+    >>> fuse([[1.0, 0.0], [0.0, 1.0]])  # a geometric mean would leave nothing
+    array([0.5, 0.5])
     """
     options: dict[str, Any] = {
         "kernel": kernel,
         "weights": weights,
         "mass": mass,
+        "kind": kind,
         "rule": rule,
         "max_iterations": max_iterations,
         "tolerance": tolerance,
@@ -111,6 +124,12 @@ def fuse(
         for name, is_given in {"progress": progress is not None, "out": out is not None}.items():
             if is_given:
                 fail(f"`{name}` must go with arrays in memory; got Dask arrays.")
+        if kind is None and isinstance(mass, Unbalanced):
+            fail(
+                "`kind` must be given for Dask arrays with mass=Unbalanced(...): their blocks are"
+                " fused one by one; got none.",
+                hint='kind="multiclass" for histograms, "multilabel" for scores of any mass',
+            )
         options |= {"normalize": normalize, "mixed_precision": mixed_precision}
         few = {"max_iterations": 1, "tolerance": None} if rule is solve_barycenter else {}
         return fuse_dask_arrays(
@@ -153,11 +172,13 @@ def fuse(
         return rule(predictions, weights=weights)
     if isinstance(predictions, Iterator):
         predictions = list(predictions)
+    usual: MassRule = Balanced() if debias else USUAL_MASS
     problem = BarycenterProblem(
         predictions,
         _identity(predictions) if kernel is None else kernel,
         weights=weights,
-        mass=Balanced() if mass is None else mass,
+        mass=usual if mass is None else mass,
+        holds=_holds(kind, mass),
         max_iterations=max_iterations,
         tolerance=tolerance,
         debias=debias,
@@ -169,7 +190,24 @@ def fuse(
         _check_out(out, problem)
     result = solve(problem, n_threads=n_threads, progress=progress, keep_scalings=False, out=out)
     _warn(result)
-    return result.barycenter
+    return _divide_by_mass(result.barycenter, out) if problem.are_histograms else result.barycenter
+
+
+def _holds(kind: Kind | None, mass: MassRule | None) -> Literal["histograms", "scores", "either"]:
+    """What arrays must hold."""
+    if kind not in (None, "multiclass", "multilabel"):
+        fail(f'`kind` must be "multiclass" or "multilabel"; got {kind!r}.')
+    if kind is None:
+        return "either" if isinstance(mass, Unbalanced) else "histograms"
+    return "histograms" if kind == "multiclass" else "scores"
+
+
+def _divide_by_mass(consensus: Array, out: np.ndarray | None) -> Array:
+    """Histograms; rows without mass stay so."""
+    xp = namespace(consensus)
+    mass = xp.sum(consensus, axis=-1)
+    mass = xp.where(mass > 0, mass, 1.0)[..., None]
+    return consensus / mass if out is None else np.divide(out, mass, out=out)
 
 
 def _refuse_paths(predictions: Any) -> None:
@@ -238,7 +276,7 @@ def _warn(result: BarycenterResult) -> None:
     fine = Status.CONVERGED if result.problem.tolerance else Status.MAX_ITERATIONS
     if (result.statuses == fine).all():
         return
-    for status in (Status.MAX_ITERATIONS, Status.UNREACHABLE_MASS, Status.DIVERGED):
+    for status in Status:
         count = int((result.statuses == status).sum())
         if count and status is not fine:
             warnings.warn(

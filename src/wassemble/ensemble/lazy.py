@@ -44,8 +44,9 @@ def fuse_lazily(
     target: LabelSpace | Iterable[str] | None = None,
     weights: Any = None,
     kind: Kind | None = None,
-    aliases: Mapping[str, str] | None = None,
+    aliases: Any = None,
     fold: bool = False,
+    other: str | Mapping[str, str] | None = None,
     samples: Literal["all", "common"] = "all",
     **options: Any,
 ) -> Any:
@@ -104,6 +105,7 @@ def fuse_lazily(
         weights=weights,
         aliases=aliases,
         fold=fold,
+        other=other,
         options=read_options(options),
     )
     dask = load_extra("dask", "scale", purpose="fusing lazily")

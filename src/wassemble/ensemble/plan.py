@@ -5,18 +5,26 @@ A plan is made once from label sets; it fuses any number of chunks of samples.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from wassemble._arrays import detached
 from wassemble._checks import check_count, check_tolerance, fail
 from wassemble.ensemble.completion import RULES, Unobserved, complete_scores
-from wassemble.inputs import Kind, Predictions
-from wassemble.kernels import Kernel, LabelledKernel, as_kernel, kernel_from_names
+from wassemble.inputs import Aliases, Kind, Predictions
+from wassemble.kernels import (
+    DenseKernel,
+    Kernel,
+    LabelledKernel,
+    SparseKernel,
+    as_kernel,
+    kernel_from_matching,
+)
 from wassemble.labels import LabelSpace, Matching, enumerate_names, fold_name
 from wassemble.solvers import (
     Balanced,
@@ -30,13 +38,26 @@ from wassemble.solvers import (
 from wassemble.solvers.barycenter import solve
 from wassemble.solvers.means import check_weights
 
-__all__ = ["NO_ANSWER", "Chunk", "FusionPlan", "Member", "Options", "Ready", "Solved"]
+__all__ = [
+    "NO_ANSWER",
+    "USUAL_MASS",
+    "Chunk",
+    "FusionPlan",
+    "Member",
+    "Options",
+    "Ready",
+    "Solved",
+    "merge_labels",
+    "read_other",
+]
 
 # Status of a sample about which no model said anything.
 NO_ANSWER = -1
 
-# The paper's own setting (6.1).
-_UNBALANCED = Unbalanced(2.0, epsilon=0.3)
+# The paper's own setting (6.1). Algorithm 1 takes a geometric mean wherever labels do not mix: a
+# single 0 of one model rules a label out, and models that are sure of different labels leave
+# nothing. Algorithm 2 never does.
+USUAL_MASS = Unbalanced(2.0, epsilon=0.3)
 
 
 @dataclass(frozen=True)
@@ -69,23 +90,55 @@ class Options:
 
 @dataclass(frozen=True)
 class Member:
-    """A model of the plan."""
+    """A model of the plan.
+
+    Labels that stand for one target label are fused as one label, which has its name.
+    """
 
     model: str
     labels: LabelSpace
     matching: Matching  # its labels in the target's, by name
-    kernel: Kernel
+    fused: LabelSpace  # its labels as they are fused
+    groups: np.ndarray | None  # place in `fused` of each label; None where nothing changes
+    kernel: Kernel  # from `fused` to the target
+    declared: np.ndarray  # target labels that it can speak of, as a mask
+    other: str | None  # its label that stands for what it does not declare
 
     @property
     def lost(self) -> np.ndarray:
-        """Labels whose mass can go nowhere, as a mask."""
-        return np.asarray(self.kernel.row_sums).reshape(-1, len(self.labels)).max(axis=0) <= 0
+        """Labels as they are fused whose mass can go nowhere, as a mask."""
+        return np.asarray(self.kernel.row_sums).reshape(-1, len(self.fused)).max(axis=0) <= 0
 
     @property
     def reached(self) -> np.ndarray:
         """Target labels that the kernel can reach, as a mask."""
-        sums = np.asarray(self.kernel.T.row_sums)
-        return sums.reshape(-1, self.kernel.shape[1]).max(axis=0) > 0
+        return _reached(self.kernel)
+
+    def merge(self, scores: np.ndarray, kind: Kind) -> np.ndarray:
+        """Scores of the labels as they are fused: sums of histograms, maxima of scores."""
+        if self.groups is None:
+            return scores
+        order = np.argsort(self.groups, kind="stable")
+        starts = np.searchsorted(self.groups[order], np.arange(len(self.fused)))
+        merge = np.add if kind == "multiclass" else np.maximum
+        return np.asarray(merge.reduceat(scores[:, order], starts, axis=1))
+
+    def describe(self, place: int) -> str:
+        """A label as it is fused, by the model's own names for it."""
+        if self.groups is None:
+            return self.labels[place]
+        own = [self.labels[i] for i in np.flatnonzero(self.groups == place).tolist()]
+        return own[0] if len(own) == 1 else f"{self.fused[place]} ({' + '.join(own)})"
+
+    @property
+    def merged(self) -> list[tuple[list[str], str]]:
+        """Labels that are fused as one, with the name they have then."""
+        if self.groups is None:
+            return []
+        own: list[list[str]] = [[] for _ in self.fused]
+        for name, group in zip(self.labels, self.groups.tolist(), strict=True):
+            own[group].append(name)
+        return [(names, self.fused[g]) for g, names in enumerate(own) if len(names) > 1]
 
 
 @dataclass
@@ -96,7 +149,7 @@ class Chunk:
     statuses: np.ndarray  # (n_samples,), of Status, or NO_ANSWER
     answered: np.ndarray  # (n_models, n_samples)
     mass: np.ndarray  # (n_samples,), of the consensus before it was divided by it
-    lost_mass: np.ndarray  # (n_models,), summed over samples
+    lost_mass: np.ndarray  # (n_models,), summed over samples: mass without a target label
 
 
 class FusionPlan:
@@ -110,8 +163,8 @@ class FusionPlan:
         The union of the models' labels if not given.
     kernel : see `fuse_tables`
     weights : see `fuse_tables`
-    aliases, fold
-        How labels are matched by name; see `LabelSpace.match`.
+    aliases, fold, other
+        What labels stand for; see `fuse_tables`.
     options : Options
     """
 
@@ -123,8 +176,9 @@ class FusionPlan:
         target: LabelSpace | None = None,
         kernel: Any = None,
         weights: Any = None,
-        aliases: Mapping[str, str] | None = None,
+        aliases: Any = None,
         fold: bool = False,
+        other: str | Mapping[str, str] | None = None,
         options: Options = Options(),
     ) -> None:
         if not models:
@@ -138,14 +192,13 @@ class FusionPlan:
             )
         self.kind = kind
         self.options = options
-        spaces = [labels for _, labels in models]
-        self.target = target or _merge(spaces, aliases, fold=fold)
-        matchings = [space.match(self.target, aliases=aliases, fold=fold) for space in spaces]
-        kernels = _read_kernels(kernel, models, self.target, matchings)
-        self.members = [
-            Member(name, space, matching, found)
-            for (name, space), matching, found in zip(models, matchings, kernels, strict=True)
-        ]
+        self.aliases = Aliases.of(aliases)
+        self.aliases.check_models(dict(models))
+        others = read_other(other, models)
+        self.target = target or merge_labels(models, self.aliases, others, fold=fold)
+        self.members = _make_members(
+            models, self.target, kernel, aliases=self.aliases, others=others, fold=fold
+        )
         self.weights = self._read_weights(weights)
         self.label_weights = self._label_weights()
         self.mass: MassRule = options.mass if options.mass is not None else self._usual_mass()
@@ -181,7 +234,7 @@ class FusionPlan:
         """Weights with each model's share where it declares a label, less where it does not."""
         if self.weights.ndim == 2 or self.options.leftover == 1:
             return self.weights
-        declared = np.array([member.matching.declared for member in self.members])
+        declared = np.array([member.declared for member in self.members])
         reached = np.array([member.reached for member in self.members])
         share = np.where(declared, 1.0, np.where(reached, self.options.leftover, 0.0))
         if (share == share[0]).all():
@@ -189,9 +242,8 @@ class FusionPlan:
         return _normalized(self.weights[:, None] * share, self.weights)
 
     def _usual_mass(self) -> MassRule:
-        """Balanced for histograms over the same labels, else the paper's unbalanced setting."""
-        is_plain = self.kind == "multiclass" and not self.is_label_aware
-        return Balanced() if is_plain else _UNBALANCED
+        """The paper's unbalanced setting, in which no model rules a label out by itself."""
+        return Balanced() if self.options.debias else USUAL_MASS
 
     def _check_options(self) -> None:
         if self.options.rule is not solve_barycenter:
@@ -222,8 +274,8 @@ class FusionPlan:
         dtype = np.result_type(np.float32, *(scores.dtype for scores in ready.scores))
         found = np.full((n_samples, len(self.target)), np.nan, dtype=dtype)
         statuses = np.full(n_samples, NO_ANSWER, dtype=np.int8)
-        for voting, rows in _patterns(answered):
-            found[rows], statuses[rows] = self._fuse_rows(ready.scores, voting, rows)
+        for voting, rows in _patterns(ready.votes):
+            found[rows], statuses[rows] = self._fuse_rows(ready, voting, rows)
         mass = found.sum(axis=1, dtype=np.float64)
         if self.kind == "multiclass":
             found /= np.where(mass > 0, mass, 1)[:, None].astype(dtype)
@@ -232,24 +284,24 @@ class FusionPlan:
     def solve_sample(self, predictions: Sequence[Predictions], row: int) -> Solved:
         """The whole result for one sample, with its couplings."""
         ready = self.prepare([p.take(slice(row, row + 1)) for p in predictions])
-        voting = np.flatnonzero(ready.answered[:, 0])
+        voting = np.flatnonzero(ready.votes[:, 0])
         if not len(voting):
             fail(f"some model must have answered; got none at {predictions[0].samples[row]!r}.")
-        problem = self._problem(ready.scores, voting, np.array([0]))
+        problem = self._problem(ready, voting, np.array([0]))
         return Solved(solve(problem), voting)
 
     def solve_all(self, predictions: Sequence[Predictions]) -> list[tuple[Any, Solved]]:
         """Results with their scalings, for each group of samples that the same models answered."""
         ready = self.prepare(predictions)
         return [
-            (rows, Solved(solve(self._problem(ready.scores, voting, rows)), voting))
-            for voting, rows in _patterns(ready.answered)
+            (rows, Solved(solve(self._problem(ready, voting, rows)), voting))
+            for voting, rows in _patterns(ready.votes)
         ]
 
     def prepare(self, predictions: Sequence[Predictions]) -> Ready:
-        """Scores without gaps, and who answered which sample."""
+        """Scores without gaps, who answered which sample, and with how much of its say."""
         options = self.options
-        scores, answered, lost_mass = [], [], []
+        scores, answered, say, lost_mass = [], [], [], []
         for member, given in zip(self.members, predictions, strict=True):
             if given.labels != member.labels:
                 fail(
@@ -260,30 +312,38 @@ class FusionPlan:
             rows = complete_scores(
                 told, options.unobserved, hard_confidence=options.hard_confidence
             )
-            said = told.answered
+            rows = member.merge(rows, self.kind)
+            said, share = told.answered, np.ones(len(rows))
             lost = member.lost
-            lost_mass.append(float(rows[:, lost].sum()))
-            if lost.any():
+            gone = rows[:, lost].sum(axis=1, dtype=np.float64)
+            if gone.any():
+                total = rows.sum(axis=1, dtype=np.float64)
                 rows = np.where(lost, 0, rows)
-                if self.kind == "multiclass":  # what is left of a histogram is the whole of it
-                    sums = rows.sum(axis=1, keepdims=True)
-                    said &= sums[:, 0] > 0
-                    rows = rows / np.where(sums > 0, sums, 1)
+                if self.kind == "multiclass":
+                    # "None of these, or I do not know": as much less of a say, and no more mass
+                    # on the labels that are left than the model gave them.
+                    share -= np.divide(gone, total, out=np.zeros_like(gone), where=total > 0)
+                    share[~rows.any(axis=1)] = 0
             scores.append(rows)
             answered.append(said)
-        return Ready(scores, np.array(answered), np.array(lost_mass))
+            say.append(share)
+            lost_mass.append(float(gone[told.answered].sum()))
+        return Ready(scores, np.array(answered), np.array(say), np.array(lost_mass))
 
     def _fuse_rows(
-        self, scores: list[np.ndarray], voting: np.ndarray, rows: Any
+        self, ready: Ready, voting: np.ndarray, rows: Any
     ) -> tuple[np.ndarray, np.ndarray | int]:
         """Consensus of the samples ``rows``, which the models ``voting`` answered."""
         if self.options.rule is solve_barycenter:
-            problem = self._problem(scores, voting, rows)
+            problem = self._problem(ready, voting, rows)
             result = solve(problem, n_threads=self.options.n_threads, keep_scalings=False)
             return result.barycenters, result.statuses
-        images = [self.carry(self.members[model], scores[model][rows], rows) for model in voting]
-        mean = self.options.rule(images, weights=self._weights_of(voting))
-        return mean, int(Status.CONVERGED)
+        images = [self.carry(self.members[m], ready.scores[m][rows], rows) for m in voting]
+        mean = self.options.rule(images, weights=self.weights_of(voting, ready.say[:, rows]))
+        is_empty = ~mean.any(axis=1)
+        if is_empty.any():  # models that are sure of different labels, or that all say "none"
+            is_empty &= np.any([image.any(axis=1) for image in images], axis=0)
+        return mean, np.where(is_empty, Status.NO_MASS, Status.CONVERGED)
 
     def carry(self, member: Member, scores: np.ndarray, rows: Any = slice(None)) -> np.ndarray:
         """A model's scores carried to the target labels by its kernel alone."""
@@ -293,14 +353,12 @@ class FusionPlan:
             scores = np.divide(scores, sums, out=np.zeros_like(scores), where=sums > 0)
         return np.asarray(kernel.apply_transpose(scores))
 
-    def _problem(
-        self, scores: list[np.ndarray], voting: np.ndarray, rows: Any
-    ) -> BarycenterProblem:
+    def _problem(self, ready: Ready, voting: np.ndarray, rows: Any) -> BarycenterProblem:
         options = self.options
         return BarycenterProblem(
-            [scores[model][rows] for model in voting],
+            [ready.scores[model][rows] for model in voting],
             [self.members[model].kernel.take(rows) for model in voting],
-            weights=self._weights_of(voting),
+            weights=self.weights_of(voting, ready.say[:, rows]),
             mass=self.mass,
             max_iterations=options.max_iterations,
             tolerance=options.tolerance,
@@ -309,14 +367,22 @@ class FusionPlan:
             n_top=options.n_top,
         )
 
-    def _weights_of(self, voting: np.ndarray) -> np.ndarray:
+    def weights_of(self, voting: np.ndarray, say: np.ndarray | None = None) -> np.ndarray:
+        """Weights of the models ``voting``, on the simplex.
+
+        With ``say``, ``(n_models, n_samples)`` of all models: per sample where a model has less
+        than all of its say.
+        """
         weights = self.label_weights[voting]
         base = self.weights[voting] if self.weights.ndim == 1 else np.ones(len(voting))
         if not base.any():
             base = np.ones(len(voting))
-        if weights.ndim == 1:
-            return base / base.sum()
-        return _normalized(weights, base / base.sum())
+        base = base / base.sum()
+        if say is not None and (say[voting] < 1).any():
+            if weights.ndim == 1:
+                weights = base[:, None]
+            return _normalized(weights[:, None, :] * say[voting][:, :, None], base)
+        return base if weights.ndim == 1 else _normalized(weights, base)
 
 
 @dataclass(frozen=True)
@@ -331,16 +397,23 @@ class Solved:
 class Ready:
     """Predictions as they are fused: no gaps, and no mass on labels that lead nowhere."""
 
-    scores: list[np.ndarray]  # one per model, (n_samples, n_labels)
+    scores: list[np.ndarray]  # one per model, (n_samples, n_labels as they are fused)
     answered: np.ndarray  # (n_models, n_samples)
+    say: np.ndarray  # (n_models, n_samples): share of mass on labels that lead somewhere
     lost_mass: np.ndarray  # (n_models,)
+
+    @property
+    def votes(self) -> np.ndarray:
+        """Answers that say something about target labels, ``(n_models, n_samples)``."""
+        return self.answered & (self.say > 0)
 
 
 def _normalized(weights: np.ndarray, otherwise: np.ndarray) -> np.ndarray:
-    """Columns divided by their sums; ``otherwise`` where nobody has a say."""
+    """Weights over models, the first axis, divided by their sums; ``otherwise`` if nobody votes."""
     sums = weights.sum(axis=0)
     silent = sums <= 0
-    weights = np.where(silent, otherwise[:, None], weights)
+    otherwise = otherwise.reshape(-1, *[1] * (weights.ndim - 1))
+    weights = np.where(silent, otherwise, weights)
     return weights / np.where(silent, otherwise.sum(), sums)
 
 
@@ -359,30 +432,111 @@ def _patterns(answered: np.ndarray) -> list[tuple[np.ndarray, Any]]:
     ]
 
 
-def _merge(
-    spaces: Sequence[LabelSpace], aliases: Mapping[str, str] | None, *, fold: bool
+def read_other(
+    other: str | Mapping[str, str] | None, models: Sequence[tuple[str, LabelSpace]]
+) -> dict[str, str]:
+    """The label of each model that stands for what it does not declare, by model."""
+    if other is None:
+        return {}
+    spaces = dict(models)
+    if not isinstance(other, Mapping):
+        found = {model: str(other) for model, labels in models if str(other) in labels}
+        if not found:
+            fail(f"`other` must be a label of some model; none has {other!r}.")
+        return found
+    for model, name in other.items():
+        if model not in spaces:
+            fail(f"`other` must be of the models {enumerate_names(spaces)}; got {model!r}.")
+        if str(name) not in spaces[model]:
+            fail(
+                f"`other` must be a label of its model; {model!r} has no {name!r}, but"
+                f" {enumerate_names(spaces[model])}."
+            )
+    return {model: str(name) for model, name in other.items()}
+
+
+def merge_labels(
+    models: Sequence[tuple[str, LabelSpace]],
+    aliases: Aliases,
+    others: Mapping[str, str],
+    *,
+    fold: bool = False,
+    further: Iterable[str] = (),
 ) -> LabelSpace:
-    """Every label once: names that match a label seen before are that label."""
-    aliases = {} if aliases is None else aliases
-    # The names that aliases lead to are labels of their own, whoever comes first.
-    merged = LabelSpace.union(*([aliases.get(name, name) for name in space] for space in spaces))
+    """Every label once: what aliases lead to, names that fold to one seen before as that one.
+
+    Labels that stand for "none of the others" are no labels of the consensus.
+    """
+    names: dict[str, None] = {}
+    for model, space in models:
+        meanings = aliases.of_model(model)
+        for name in space:
+            if name != others.get(model):
+                names |= dict.fromkeys(meanings.get(name, [name]))
+    names |= dict.fromkeys(further)
+    if not names:
+        fail("models must have labels besides the one for others; got none.")
     if not fold:
-        return merged
+        return LabelSpace(names)
     first: dict[str, str] = {}
-    for name in merged:
+    for name in names:
         first.setdefault(fold_name(name), name)
     return LabelSpace(first.values())
 
 
-def _read_kernels(
-    kernel: Any,
+def _make_members(
     models: Sequence[tuple[str, LabelSpace]],
     target: LabelSpace,
-    matchings: Sequence[Matching],
-) -> list[Kernel]:
-    """One kernel per model; models with the same labels share one where they can."""
+    kernel: Any,
+    *,
+    aliases: Aliases,
+    others: Mapping[str, str],
+    fold: bool,
+) -> list[Member]:
+    """Each model with its kernel; models that can share one do."""
+    shared: dict[Any, tuple[Kernel, np.ndarray, bool]] = {}
+    members = []
+    for (model, labels), given in zip(models, _kernel_of_each(kernel, models), strict=True):
+        meanings = aliases.of_model(model)
+        matching = labels.match(target, aliases=meanings, fold=fold)
+        other = others.get(model)
+        if other is not None:
+            matching = matching.with_complement(other)
+        fused, groups = _merge_matched(matching)
+        # What aliases say of a label is said of no other model.
+        told = {name: tuple(m.items()) for name, m in meanings.items() if name in labels}
+        key = (id(given), labels, tuple(sorted(told.items())), other)
+        if key not in shared:
+            shared[key] = _read_kernel(given, model, matching, fused, groups)
+        found, declared, keeps_labels = shared[key]
+        if keeps_labels:
+            fused, groups = labels, None
+        members.append(Member(model, labels, matching, fused, groups, found, declared, other))
+    return members
+
+
+def _merge_matched(matching: Matching) -> tuple[LabelSpace, np.ndarray | None]:
+    """Labels with those that stand for one target label as one, and where each label went."""
+    labels, target = matching.source, matching.target
+    if not matching.aliased and not matching.folded:
+        return labels, None
+    names: dict[str, int] = {}
+    groups = np.empty(len(labels), dtype=np.int64)
+    for place, goal in enumerate(matching.positions.tolist()):
+        if goal >= 0:
+            groups[place] = names.setdefault(target[goal], len(names))
+    for place in np.flatnonzero(matching.positions < 0).tolist():
+        name = labels[place]
+        while name in names:  # it stands for several labels, one of which has its name
+            name = f"any {name}"
+        groups[place] = names.setdefault(name, len(names))
+    return LabelSpace(names), groups
+
+
+def _kernel_of_each(kernel: Any, models: Sequence[tuple[str, LabelSpace]]) -> list[Any]:
+    """What was given as the kernel of each model."""
+    names = [name for name, _ in models]
     if isinstance(kernel, Mapping):
-        names = [name for name, _ in models]
         if set(kernel) != set(names):
             strange = [name for name in kernel if name not in names]
             left_out = [name for name in names if name not in kernel]
@@ -391,35 +545,38 @@ def _read_kernels(
                 f" {enumerate_names(strange) + ' besides' if strange else ''}"
                 f"{'none for ' + enumerate_names(left_out) if left_out else ''}."
             )
-        each = [kernel[name] for name in names]
-    elif isinstance(kernel, list | tuple) and all(
+        return [kernel[name] for name in names]
+    if isinstance(kernel, list | tuple) and all(
         isinstance(k, Kernel | LabelledKernel) for k in kernel
     ):
-        each = list(kernel)
-        if len(each) != len(models):
-            fail(f"`kernel` must be one for all or one per model, {len(models)}; got {len(each)}.")
-    else:
-        each = [kernel] * len(models)
-    shared: dict[tuple[int, LabelSpace], Kernel] = {}
-    found = []
-    for (name, labels), given, matching in zip(models, each, matchings, strict=True):
-        key = (id(given), labels)
-        if key not in shared:
-            shared[key] = _read_kernel(given, name, labels, target, matching)
-        found.append(shared[key])
-    return found
+        if len(kernel) != len(models):
+            fail(
+                f"`kernel` must be one for all or one per model, {len(models)}; got {len(kernel)}."
+            )
+        return list(kernel)
+    return [kernel] * len(models)
 
 
 def _read_kernel(
-    given: Any, model: str, labels: LabelSpace, target: LabelSpace, matching: Matching
-) -> Kernel:
+    given: Any, model: str, matching: Matching, fused: LabelSpace, groups: np.ndarray | None
+) -> tuple[Kernel, np.ndarray, bool]:
+    """A model's kernel, the target labels it declares, and whether it is from its own labels.
+
+    Else it is from ``fused``.
+    """
+    labels, target = matching.source, matching.target
+    by_fused = matching if groups is None else _match_fused(matching, fused, groups)
     if given is None:
-        aliases = dict((*matching.aliased, *matching.folded))
-        return kernel_from_names(labels, target, aliases=aliases).kernel
-    if callable(given) and not isinstance(given, Kernel):
-        given = given(labels, target)
-    if isinstance(given, LabelledKernel):
-        return given.align(labels, target)
+        return kernel_from_matching(by_fused).kernel, matching.declared, False
+    if isinstance(given, LabelledKernel) and all(name in given.source for name in labels):
+        # A kernel that knows the model's own labels speaks of them.
+        found = given.align(labels, target)
+        if given.declared is None:
+            return found, _reached(found), True
+        return found, given.declared[given.target.positions(target)], True
+    if isinstance(given, LabelledKernel) or (callable(given) and not isinstance(given, Kernel)):
+        found = _add_shared_rows(given, by_fused)
+        return found, _reached(found), False
     found = as_kernel(given)
     if found.shape != (len(labels), len(target)):
         fail(
@@ -427,4 +584,35 @@ def _read_kernel(
             f" {len(target)} target labels; got shape {found.shape}.",
             hint="a LabelledKernel brings its names and is put in order by them",
         )
-    return found
+    return found, _reached(found), True
+
+
+def _match_fused(matching: Matching, fused: LabelSpace, groups: np.ndarray) -> Matching:
+    """The matching of the labels as they are fused."""
+    positions = np.full(len(fused), -1, dtype=np.int64)
+    positions[groups] = matching.positions
+    shared = {int(groups[place]): shares for place, shares in matching.shared.items()}
+    return Matching(fused, matching.target, positions, (), (), shared)
+
+
+def _add_shared_rows(given: Any, matching: Matching) -> Kernel:
+    """The kernel, with labels that stand for several where the matching says."""
+    fused, target, shared = matching.source, matching.target, matching.shared
+    rest = [name for place, name in enumerate(fused) if place not in shared]
+    if not rest:
+        return kernel_from_matching(matching).kernel
+    made = given if isinstance(given, LabelledKernel) else given(LabelSpace(rest), target)
+    found = made.align(rest, target)
+    if not shared:
+        return found
+    own = matching.to_sparse()[sorted(shared)]
+    order = np.argsort([*(i for i in range(len(fused)) if i not in shared), *sorted(shared)])
+    if isinstance(found, SparseKernel):
+        return SparseKernel(sp.vstack([found.to_sparse(), own], format="csr")[order])
+    return DenseKernel(np.vstack([np.asarray(found.to_dense()), own.toarray()])[order])
+
+
+def _reached(kernel: Kernel) -> np.ndarray:
+    """Target labels that some source label leads to, as a mask."""
+    sums = np.asarray(kernel.T.row_sums)
+    return sums.reshape(-1, kernel.shape[1]).max(axis=0) > 0

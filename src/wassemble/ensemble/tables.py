@@ -86,8 +86,9 @@ def fuse_tables(
     target: LabelSpace | Iterable[str] | None = None,
     weights: Any = None,
     kind: Kind | None = None,
-    aliases: Mapping[str, str] | None = None,
+    aliases: Any = None,
     fold: bool = False,
+    other: str | Mapping[str, str] | None = None,
     samples: Literal["all", "common"] = "all",
     **options: Any,
 ) -> TableFusion:
@@ -109,23 +110,32 @@ def fuse_tables(
         On the simplex; uniform if not given.
     kind : {"multiclass", "multilabel"}, optional
         Detected if not given: histograms if every row sums to 1.
-    aliases : dict of str to str, optional
-        Names that stand for target labels.
+    aliases : dict of str to str, or Aliases, optional
+        Target labels that names stand for, whatever their spelling; a list or a dict of
+        weights where a name stands for several. `Aliases` says it for each model. Several
+        labels of a model that stand for one are summed (histograms), or the largest is taken
+        (multi-label scores).
     fold : bool
         Match names without regard to case, underscores, hyphens and repeated spaces.
+    other : str, or dict of model name to str, optional
+        The label by which models say "none of the labels I declare": its mass may go to every
+        target label that the model does not declare. Mass on any other label that leads to no
+        target label weakens the model's say on that sample by as much.
     samples : {"all", "common"}
         Samples that any model has, or those that all have. A model that did not answer a
         sample has no vote on it.
     mass : Balanced or Unbalanced, optional
-        If not given, `Balanced` for histograms over the same labels, else the paper's
-        ``Unbalanced(2, epsilon=0.3)``.
+        The paper's ``Unbalanced(2, epsilon=0.3)`` if not given, in which no model can rule a
+        label out by itself; `Balanced` with ``debias``. A consensus of histograms is divided
+        by its mass.
     rule : callable
         `solve_barycenter`, or a mean such as `arithmetic_mean`, taken after each model was
         carried to the target labels by its kernel alone.
     leftover : float
-        Share of its weight that a model keeps on target labels that it does not declare
-        but that its kernel reaches (where it does not reach them it has no say); 1 turns
-        label-aware weights off.
+        Share of its weight that a model keeps on target labels that it cannot speak of. It can
+        speak of those that it has by name or by alias, and of those that an explicit kernel
+        reaches; a kernel from mistakes reaches more, and there the leftover counts. Where
+        nothing of a model can arrive, it has no say at all. 1 turns label-aware weights off.
     unobserved : {"spread", "renormalize", "drop"}
         What is made of the mass that a histogram does not report: spread over the labels
         not reported, reported scores divided by their sum, or left out.
@@ -158,6 +168,7 @@ def fuse_tables(
         weights=weights,
         aliases=aliases,
         fold=fold,
+        other=other,
         options=read_options(options),
     )
     members = align_samples(predictions, samples)

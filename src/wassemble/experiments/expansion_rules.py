@@ -184,6 +184,7 @@ class Rules:
                 model.labels,
                 self.task.target,
                 "similarity of labels",
+                declared=known,
             )
             for model, known, further in zip(
                 self.task.models, self.task.is_known, beyond, strict=True

@@ -1,5 +1,6 @@
 """Inputs: files in, names and arrays out."""
 
+from wassemble.inputs.aliases import Aliases, read_aliases
 from wassemble.inputs.animals_data import AnimalsData, load_animals
 from wassemble.inputs.data_sets import DataSet, open_data_set
 from wassemble.inputs.describe import describe_predictions
@@ -18,6 +19,7 @@ from wassemble.inputs.predictions import Kind, Predictions
 from wassemble.inputs.synonyms import read_synonyms
 
 __all__ = [
+    "Aliases",
     "AnimalsData",
     "DataSet",
     "Edges",
@@ -34,6 +36,7 @@ __all__ = [
     "open_data_set",
     "open_predictions",
     "predictions_from_frame",
+    "read_aliases",
     "read_edges",
     "read_embeddings",
     "read_predictions",

@@ -12,7 +12,7 @@ from typing import IO, Any
 
 from wassemble._checks import fail
 
-__all__ = ["open_bytes", "plain_suffix", "read_columns"]
+__all__ = ["open_bytes", "plain_suffix", "read_columns", "read_fields"]
 
 # First lines that are titles, not data.
 _TITLES = (
@@ -42,25 +42,13 @@ def plain_suffix(path: Path) -> str:
 def read_columns(path: Path, what: str) -> Iterator[tuple[int, list[str]]]:
     """Line number and fields of each line that holds data, two or three of them.
 
-    Columns are parted by commas in ``.csv`` files, by tabs where the first line has one,
-    else by spaces. Empty lines are passed over, in files parted by spaces also those that
-    start with ``#``, and a first line of titles everywhere. ``what`` words what a line
-    must hold.
+    A first line of titles is passed over. ``what`` words what a line must hold.
     """
-    separator: str | None = "," if plain_suffix(path) == ".csv" else None
     n_columns = 0
     is_first = True
-    for number, line in _read_lines(path):
-        if not line.strip() or (separator is None and line.startswith("#")):
-            continue
-        if is_first and separator is None and "\t" in line:
-            separator = "\t"
-        try:
-            fields = _split(line, separator)
-        except csv.Error as error:
-            fail(f"{path}, line {number}: must be a line of CSV ({error}).")
+    for number, fields in read_fields(path):
         if not 2 <= len(fields) <= 3 or not all(fields):
-            fail(f"{path}, line {number}: must hold {what}; got {_shorten(line)}.")
+            fail(f"{path}, line {number}: must hold {what}; got {_shorten(fields)}.")
         if is_first and all(
             field.casefold() in titles for field, titles in zip(fields, _TITLES, strict=False)
         ):
@@ -71,11 +59,31 @@ def read_columns(path: Path, what: str) -> Iterator[tuple[int, list[str]]]:
         if len(fields) != n_columns:
             fail(
                 f"{path}, line {number}: must have {n_columns} columns as the lines before;"
-                f" got {len(fields)}: {_shorten(line)}."
+                f" got {len(fields)}: {_shorten(fields)}."
             )
         yield number, fields
     if not n_columns:
         fail(f"{path}: must hold {what} in each line; got none.")
+
+
+def read_fields(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """Line number and fields of each line that is not empty.
+
+    Columns are parted by commas in ``.csv`` files, by tabs where the first line has one,
+    else by spaces; there, lines that start with ``#`` are passed over.
+    """
+    separator: str | None = "," if plain_suffix(path) == ".csv" else None
+    is_first = True
+    for number, line in _read_lines(path):
+        if not line.strip() or (separator is None and line.startswith("#")):
+            continue
+        if is_first and separator is None and "\t" in line:
+            separator = "\t"
+        is_first = False
+        try:
+            yield number, _split(line, separator)
+        except csv.Error as error:
+            fail(f"{path}, line {number}: must be a line of CSV ({error}).")
 
 
 def _read_lines(path: Path) -> Iterator[tuple[int, str]]:
@@ -98,5 +106,6 @@ def _split(line: str, separator: str | None) -> list[str]:
     return [field.strip() for field in fields]
 
 
-def _shorten(line: str) -> str:
+def _shorten(fields: list[str]) -> str:
+    line = ", ".join(fields)
     return repr(line if len(line) <= 60 else f"{line[:57]}...")

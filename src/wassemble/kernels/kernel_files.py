@@ -115,6 +115,8 @@ def _to_arrays(labelled: LabelledKernel) -> dict[str, Any]:
     ):
         if tuple(arrays[key].tolist()) != texts:
             fail(f"the texts of `{key}` must not end in a zero character to be saved as .npz.")
+    if labelled.declared is not None:
+        arrays["declared"] = labelled.declared
     return arrays | entries_to_arrays(kernel)
 
 
@@ -166,13 +168,21 @@ def _read_npz(path: Path) -> LabelledKernel:
     source, target = LabelSpace(arrays["source"].tolist()), LabelSpace(arrays["target"].tolist())
     with named_labels(source, target):
         kernel = _kernel_of(path, arrays, (len(source), len(target)))
-    return LabelledKernel(kernel, source, target, str(arrays["origin"]), arrays["notes"].tolist())
+    return LabelledKernel(
+        kernel,
+        source,
+        target,
+        str(arrays["origin"]),
+        arrays["notes"].tolist(),
+        declared=arrays.get("declared"),
+    )
 
 
 def _kernel_of(path: Path, arrays: Mapping[str, np.ndarray], shape: tuple[int, int]) -> Kernel:
     """The kernel itself; its class checks the entries, `LabelledKernel` its shape."""
     kind, symmetric = str(arrays["kind"]), bool(arrays["symmetric"])
-    parts = {name: array for name, array in arrays.items() if name not in _COMMON}
+    named = {*_COMMON, "declared"}
+    parts = {name: array for name, array in arrays.items() if name not in named}
     expected: dict[str, set[str]] = {
         "identity": set(),
         "diagonal": {"diagonal"},

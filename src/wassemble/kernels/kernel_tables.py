@@ -54,6 +54,9 @@ def write_parquet(labelled: LabelledKernel, path: Path) -> None:
         "origin": labelled.origin,
         "notes": labelled.notes,
     }
+    if labelled.declared is not None:
+        places = np.flatnonzero(labelled.declared).tolist()
+        about["declared"] = [labelled.target[place] for place in places]
     similarity = pa.float32() if kernel.dtype == np.float32 else pa.float64()
     name = pa.dictionary(pa.int32(), pa.string())
     fields = zip(_COLUMNS, (name, name, similarity), strict=True)
@@ -113,7 +116,13 @@ def read_parquet(path: Path) -> LabelledKernel:
     if about is None:
         return LabelledKernel(entries.sparse(symmetric=False), source, target, path.name)
     kernel = entries.of_kind(about["kind"], symmetric=about["symmetric"])
-    return LabelledKernel(kernel, source, target, about["origin"], about["notes"])
+    declared = None
+    if "declared" in about:
+        declared = np.zeros(len(target), dtype=bool)
+        declared[target.positions(about["declared"])] = True
+    return LabelledKernel(
+        kernel, source, target, about["origin"], about["notes"], declared=declared
+    )
 
 
 def _read_about(path: Path, text: bytes | None) -> dict[str, Any] | None:
@@ -125,6 +134,8 @@ def _read_about(path: Path, text: bytes | None) -> dict[str, Any] | None:
         about = json.loads(text)
     except ValueError as error:
         fail(f"{path}: the metadata of a kernel must be JSON; got an error ({error}).")
+    if isinstance(about, dict) and "declared" in about:
+        wanted["declared"] = list
     if not isinstance(about, dict) or set(about) != set(wanted):
         fail(f"{path}: the metadata of a kernel must be {', '.join(wanted)}; got other keys.")
     for key, kind in wanted.items():

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from os import PathLike
-from typing import final
+from typing import Any, final
 
 import numpy as np
 
@@ -34,6 +34,10 @@ class LabelledKernel:
         How it was made, in one line.
     notes : iterable of str
         What a reader should know, such as labels without a word vector.
+    declared : array of bool of shape (n_target,), optional
+        Target labels that a model with this kernel can speak of; those that the kernel
+        reaches if not given. On the others it keeps only its `leftover` weight: a kernel
+        from mistakes reaches everything, but its model has no word for everything.
 
     Examples
     --------
@@ -52,6 +56,8 @@ class LabelledKernel:
         target: LabelSpace | Iterable[str],
         origin: str,
         notes: Iterable[str] = (),
+        *,
+        declared: Any = None,
     ) -> None:
         check_storage(kernel)
         self.kernel = kernel
@@ -70,6 +76,26 @@ class LabelledKernel:
                 f"the kernel must have shape {expected}, one row for each source label and one"
                 f" column for each target label; got {kernel.shape}."
             )
+
+        self.declared = None if declared is None else np.asarray(declared)
+        if self.declared is not None and (
+            self.declared.dtype != bool or self.declared.shape != (len(self.target),)
+        ):
+            fail(
+                f"`declared` must be True or False for each of the {len(self.target):,} target"
+                f" labels; got {self.declared.dtype} of shape {self.declared.shape}."
+            )
+
+    def with_entries(self, kernel: Kernel, origin: str | None = None) -> LabelledKernel:
+        """The same labels with another kernel between them."""
+        return LabelledKernel(
+            kernel,
+            self.source,
+            self.target,
+            self.origin if origin is None else origin,
+            self.notes,
+            declared=self.declared,
+        )
 
     def align(
         self, source: LabelSpace | Iterable[str], target: LabelSpace | Iterable[str]

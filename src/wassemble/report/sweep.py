@@ -71,7 +71,7 @@ def _raise(kernel: LabelledKernel, power: float) -> LabelledKernel:
         raised: Any = SparseKernel(bare.to_sparse().power(power), symmetric=bare.is_symmetric)
     else:
         raised = DenseKernel(kernel.to_dense() ** power, symmetric=bare.is_symmetric)
-    return LabelledKernel(raised, kernel.source, kernel.target, kernel.origin, kernel.notes)
+    return kernel.with_entries(raised)
 
 
 def _distance(kernels: Mapping[str, LabelledKernel]) -> float | None:

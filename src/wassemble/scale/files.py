@@ -30,8 +30,9 @@ def fuse_files(
     target: LabelSpace | None = None,
     weights: Any = None,
     kind: Kind | None = None,
-    aliases: Mapping[str, str] | None = None,
+    aliases: Any = None,
     fold: bool = False,
+    other: str | Mapping[str, str] | None = None,
     samples: Literal["all", "common"] = "all",
     options: Options = Options(),
     progress: Callable[[int, int], None] | None = None,
@@ -71,6 +72,7 @@ def fuse_files(
         weights=weights,
         aliases=aliases,
         fold=fold,
+        other=other,
         options=options,
     )
     account = FusionAccount.of(plan, kind_is_detected=detected)

@@ -63,6 +63,7 @@ def describe_request(
         "partitions": list(parts),
         "kind": plan.kind,
         "labels": {each.model: _digest_texts(each.labels) for each in sets},
+        "fused as": {m.model: [m.describe(i) for i in range(len(m.fused))] for m in plan.members},
         "target": _digest_texts(plan.target),
         "kernels": {m.model: _digest_kernel(m.kernel) for m in plan.members},
         "weights": _digest_arrays({"weights": plan.label_weights}),

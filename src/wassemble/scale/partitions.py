@@ -62,8 +62,9 @@ def fuse_partitions(
     target: LabelSpace | None = None,
     weights: Any = None,
     kind: Kind | None = None,
-    aliases: Mapping[str, str] | None = None,
+    aliases: Any = None,
     fold: bool = False,
+    other: str | Mapping[str, str] | None = None,
     samples: Literal["all", "common"] = "all",
     options: Options = Options(),
     scheduler: Any = None,
@@ -134,6 +135,7 @@ def fuse_partitions(
         weights=weights,
         aliases=aliases,
         fold=fold,
+        other=other,
         options=options,
     )
     if any(member.kernel.n_samples is not None for member in plan.members):

@@ -69,8 +69,9 @@ class TorchFusion:
         self._places = [places[member.model] for member in plan.members]
         ready = plan.prepare(trial.models)
         self._scores = [torch.as_tensor(scores, dtype=torch.float64) for scores in ready.scores]
-        self.answered = ready.answered.any(axis=0)
-        self._voters, which = np.unique(ready.answered, axis=1, return_inverse=True)
+        self._say = ready.say
+        self.answered = ready.votes.any(axis=0)
+        self._voters, which = np.unique(ready.votes, axis=1, return_inverse=True)
         self._which = which.reshape(-1)
 
     def fuse(self, tables: list[Any], rows: np.ndarray) -> Any:
@@ -92,7 +93,7 @@ class TorchFusion:
         problem = BarycenterProblem(
             [self._scores[model][rows] for model in voting],
             [kernels[self._places[model]] for model in voting],
-            weights=self._torch.as_tensor(self._plan._weights_of(voting)),
+            weights=self._torch.as_tensor(self._plan.weights_of(voting, self._say[:, rows])),
             mass=mass,
             max_iterations=self._plan.options.max_iterations,
             tolerance=None,

@@ -139,6 +139,8 @@ def learn_ensemble(
     kernels: Mapping[str, Any] | None = None,
     target: LabelSpace | Sequence[str] | None = None,
     kind: Kind | None = None,
+    aliases: Any = None,
+    other: str | Mapping[str, str] | None = None,
     sample_weight: Any = None,
     n_folds: int | None = None,
     time_budget: float | None = None,
@@ -167,6 +169,8 @@ def learn_ensemble(
         ``(source, target)`` label spaces.
     target : list of str, optional
         Labels of the consensus; those of the models and the truth if not given.
+    aliases, other
+        What labels of models stand for; see `fuse_tables`. The ensemble remembers it.
     n_folds : int, optional
         5 if not given, or as many as a true label usually has samples, if those are fewer.
     seed : int
@@ -192,7 +196,15 @@ def learn_ensemble(
     started = time.perf_counter()
     given = list(models.values()) if isinstance(models, Mapping) else list(models)
     goal = target if target is None or isinstance(target, LabelSpace) else LabelSpace(target)
-    trial = read_trial(given, truth, target=goal, kind=kind, sample_weight=sample_weight)
+    trial = read_trial(
+        given,
+        truth,
+        target=goal,
+        kind=kind,
+        sample_weight=sample_weight,
+        aliases=aliases,
+        other=other,
+    )
     usual = "accuracy" if trial.task == "multiclass" else "mAP"
     measure = read_measure(usual if metric is None else metric, trial.task)
     offered = _read_kernels(kernels or {}, trial)

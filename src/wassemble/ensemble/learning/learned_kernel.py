@@ -160,10 +160,19 @@ class LearnedKernel:
 def label_tables(
     tables: Sequence[np.ndarray], candidates: Candidates, what: str
 ) -> dict[str, LabelledKernel]:
-    """Tables as kernels with names, one per model."""
+    """Tables as kernels with names, one per model.
+
+    What was learned reaches everything, as mistakes do: labels are declared by name.
+    """
     origin = f"{what} of {', '.join(candidates.names)}, learned"
     kernels = [
-        LabelledKernel(DenseKernel(table), source, candidates.target, origin)
-        for table, source in zip(tables, candidates.sources, strict=True)
+        LabelledKernel(
+            DenseKernel(table),
+            source,
+            candidates.target,
+            origin,
+            declared=own.any(axis=0) if own.any() else None,
+        )
+        for table, source, own in zip(tables, candidates.sources, candidates.own, strict=True)
     ]
     return {model: kernels[place] for model, place in candidates.places.items()}

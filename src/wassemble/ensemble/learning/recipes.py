@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any, Literal
 
@@ -14,7 +14,7 @@ from wassemble.ensemble.learning.measure import Measure
 from wassemble.ensemble.learning.trial import Trial
 from wassemble.ensemble.learning.weights import WeightRule, learn_weights
 from wassemble.ensemble.plan import FusionPlan, Options
-from wassemble.inputs import Kind, Predictions
+from wassemble.inputs import Aliases, Kind, Predictions
 from wassemble.kernels import (
     DenseKernel,
     LabelledKernel,
@@ -169,6 +169,8 @@ class FittedRecipe:
     weights : array of shape (n_models,)
     kernels : dict of model name to LabelledKernel, or None
         From each model's labels to the target's; None matches by name.
+    aliases, other
+        What labels stand for; see `Trial`.
     """
 
     recipe: Recipe
@@ -177,6 +179,8 @@ class FittedRecipe:
     models: tuple[tuple[str, LabelSpace], ...]
     weights: np.ndarray
     kernels: dict[str, LabelledKernel] | None
+    aliases: Aliases = field(default_factory=Aliases)
+    other: Mapping[str, str] = field(default_factory=dict)
 
     def plan(self) -> FusionPlan:
         """How the models come together."""
@@ -198,8 +202,16 @@ class FittedRecipe:
         )
         if isinstance(options.mass, Balanced):
             options = replace(options, unobserved="spread")
+        there = {name for name, _ in members}
         return FusionPlan(
-            members, self.kind, target=self.target, kernel=kernel, weights=weights, options=options
+            members,
+            self.kind,
+            target=self.target,
+            kernel=kernel,
+            weights=weights,
+            aliases=[row for row in self.aliases.rows if row[0] is None or row[0] in there],
+            other={model: name for model, name in self.other.items() if model in there},
+            options=options,
         )
 
     def fuse(self, models: Sequence[Predictions]) -> np.ndarray:
@@ -277,7 +289,16 @@ class Fitter:
             self._kernels[key] = _kernels(recipe, trial, self._offered)
         kernels = self._kernels[key]
         uniform = np.full(len(self._models), 1 / len(self._models))
-        fitted = FittedRecipe(recipe, trial.kind, trial.target, self._models, uniform, kernels)
+        fitted = FittedRecipe(
+            recipe,
+            trial.kind,
+            trial.target,
+            self._models,
+            uniform,
+            kernels,
+            trial.aliases,
+            trial.other,
+        )
         if recipe.weights == "uniform" or recipe.rule == "single":
             return fitted
         # Weights are for the mean of the models as they are, where they have the target labels:
@@ -291,8 +312,7 @@ class Fitter:
             self._weights[own] = learn_weights(
                 recipe.weights, trial, self._measure, plain.plan, order=order
             )
-        weights = self._weights[own]
-        return FittedRecipe(recipe, trial.kind, trial.target, self._models, weights, kernels)
+        return replace(fitted, weights=self._weights[own])
 
 
 def _kernels(recipe: Recipe, trial: Trial, offered: Kernels) -> dict[str, LabelledKernel] | None:
@@ -319,7 +339,14 @@ def _kernel_of_each(
             fail("kernels from mistakes need one true label for each sample; got multi-label.")
         truth = [trial.target[i] for i in trial.truth.tolist()]
         return {
-            m.model: kernel_from_confusion(m, truth, target=trial.target, prior=recipe.prior)
+            m.model: kernel_from_confusion(
+                m,
+                truth,
+                target=trial.target,
+                prior=recipe.prior,
+                aliases=trial.aliases.of_model(m.model),
+                other=trial.other.get(m.model),
+            )
             for m in trial.models
         }
     given = offered[name]
@@ -354,7 +381,7 @@ def _sharpened(kernel: LabelledKernel, sharpness: float) -> LabelledKernel:
     else:
         made = DenseKernel(np.asarray(bare.to_dense()) ** sharpness, symmetric=bare.is_symmetric)
     origin = f"{kernel.origin}, to the power {sharpness:g}"
-    return LabelledKernel(made, kernel.source, kernel.target, origin, kernel.notes)
+    return kernel.with_entries(made, origin)
 
 
 def shuffle_labels(kernel: LabelledKernel, seed: int) -> LabelledKernel:
@@ -375,4 +402,4 @@ def shuffle_labels(kernel: LabelledKernel, seed: int) -> LabelledKernel:
     # Where both are one place, there is nothing to give back.
     shuffled[rows, landed] = np.where(landed == home, dense[rows, home], stranger)
     origin = f"{kernel.origin}, labels shuffled"
-    return LabelledKernel(DenseKernel(shuffled), kernel.source, kernel.target, origin, ())
+    return kernel.with_entries(DenseKernel(shuffled), origin)

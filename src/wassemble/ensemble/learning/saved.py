@@ -16,7 +16,7 @@ from wassemble.ensemble.learning.choice import Choice, Comparison, Control, Stan
 from wassemble.ensemble.learning.learn import LearnedEnsemble
 from wassemble.ensemble.learning.recipes import FittedRecipe, Recipe
 from wassemble.ensemble.learning.stacking import Stacking
-from wassemble.inputs import Kind
+from wassemble.inputs import Aliases, Kind
 from wassemble.kernels import LabelledKernel, load_kernel
 from wassemble.labels import LabelSpace
 
@@ -55,6 +55,8 @@ def save_ensemble(learned: LearnedEnsemble, folder: str | Path) -> None:
         "metric": learned.metric,
         "target": list(learned.target),
         "models": {name: list(labels) for name, labels in learned.fitted.models},
+        "aliases": [list(row) for row in learned.fitted.aliases.rows],
+        "other": dict(learned.fitted.other),
         "chosen": _fitted_to_dict(learned.fitted, kernels),
         "rivals": [_fitted_to_dict(rival, kernels) for rival in learned.rivals],
         "choice": {
@@ -108,7 +110,14 @@ def _read(record: dict[str, Any], folder: Path) -> LearnedEnsemble:
             kernels = {model: loaded[name] for model, name in entry["kernels"].items()}
         weights = np.array(entry["weights"], dtype=np.float64)
         return FittedRecipe(
-            Recipe(**entry["recipe"]), record["kind"], target, models, weights, kernels
+            Recipe(**entry["recipe"]),
+            record["kind"],
+            target,
+            models,
+            weights,
+            kernels,
+            Aliases(record["aliases"]),
+            record["other"],
         )
 
     def read_comparison(entry: dict[str, Any] | None) -> Comparison | None:

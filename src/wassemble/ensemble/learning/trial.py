@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from wassemble._checks import as_float_array, check_count, fail
+from wassemble.ensemble.plan import merge_labels, read_other
 from wassemble.ensemble.tables import align_samples, common_kind
-from wassemble.inputs import Kind, Predictions
+from wassemble.inputs import Aliases, Kind, Predictions
 from wassemble.labels import LabelSpace, enumerate_names
 from wassemble.metrics.arguments import read_sample_weight
 
@@ -29,6 +30,10 @@ class Trial:
         Multi-class: place of the true label. Multi-label: 1 for present, 0 for absent, nan
         where nobody knows.
     sample_weight : array of shape (n_samples,), or None
+    aliases : Aliases
+        Target labels that labels of models stand for.
+    other : mapping of model name to label name
+        Labels that stand for every target label that a model does not declare.
     """
 
     models: list[Predictions]
@@ -36,6 +41,8 @@ class Trial:
     kind: Kind
     truth: np.ndarray
     sample_weight: np.ndarray | None = None
+    aliases: Aliases = field(default_factory=Aliases)
+    other: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def n_samples(self) -> int:
@@ -58,13 +65,17 @@ class Trial:
     @property
     def is_reached_by_name(self) -> np.ndarray:
         """Which target labels some model declares."""
-        return np.any([model.labels.match(self.target).declared for model in self.models], axis=0)
+        matchings = [
+            model.labels.match(self.target, aliases=self.aliases.of_model(model.model))
+            for model in self.models
+        ]
+        return np.any([matching.declared for matching in matchings], axis=0)
 
     def take(self, rows: np.ndarray) -> Trial:
         """The samples ``rows``."""
         weight = None if self.sample_weight is None else self.sample_weight[rows]
         models = [model.take(rows) for model in self.models]
-        return Trial(models, self.target, self.kind, self.truth[rows], weight)
+        return replace(self, models=models, truth=self.truth[rows], sample_weight=weight)
 
     @property
     def usual_n_folds(self) -> int:
@@ -109,6 +120,8 @@ def read_trial(
     target: LabelSpace | None = None,
     kind: Kind | None = None,
     sample_weight: Any = None,
+    aliases: Any = None,
+    other: str | Mapping[str, str] | None = None,
 ) -> Trial:
     """Models and truth, matched by sample id and label name.
 
@@ -121,13 +134,17 @@ def read_trial(
         samples of the first model and the target labels).
     target : LabelSpace, optional
         Labels of the consensus; those of the models and of the truth if not given.
+    aliases, other
+        What labels of models stand for; see `fuse_tables`.
     """
     found, _ = common_kind(list(models), kind)
     aligned = align_samples(models)
     samples = [str(sample) for sample in aligned[0].samples.tolist()]
+    spaces = [(model.model, model.labels) for model in models]
+    meanings, others = Aliases.of(aliases), read_other(other, spaces)
+    meanings.check_models(dict(spaces))
     if target is None:
-        named = _names_of(truth)
-        target = LabelSpace.union(*(model.labels for model in models), named)
+        target = merge_labels(spaces, meanings, others, further=_names_of(truth))
     if isinstance(truth, Predictions):
         table = {str(s): row for s, row in zip(truth.samples, truth.scores, strict=True)}
         places = truth.labels.match(target).positions
@@ -170,7 +187,8 @@ def read_trial(
     if sample_weight is not None:
         weight = read_sample_weight(sample_weight, len(samples))[rows]
     kept = np.array(rows, dtype=np.int64)
-    return Trial([model.take(kept) for model in aligned], target, found, values, weight)
+    models = [model.take(kept) for model in aligned]
+    return Trial(models, target, found, values, weight, meanings, others)
 
 
 def _names_of(truth: Any) -> list[str]:

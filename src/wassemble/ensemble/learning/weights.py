@@ -52,15 +52,15 @@ def learn_weights(
 
 @dataclass(frozen=True)
 class _Images:
-    """Models carried to the target labels; ``said`` marks what each has a say on."""
+    """Models carried to the target labels; ``said`` is how much of a say each has there."""
 
     scores: np.ndarray  # (n_models, n_samples, n_target), 0 where nothing is said
-    said: np.ndarray  # the same shape or broadcast to it
+    said: np.ndarray  # the same shape or broadcast to it, from 0 to 1
 
     def mean(self, weights: np.ndarray) -> np.ndarray:
         """Mean over the models that have a say."""
-        total = np.tensordot(weights, self.said.astype(np.float64), axes=1)
-        found = np.tensordot(weights, self.scores, axes=1)
+        total = np.tensordot(weights, self.said, axes=1)
+        found = np.tensordot(weights, self.scores * self.said, axes=1)
         return np.divide(found, total, out=np.zeros_like(found), where=total > 0)
 
 
@@ -71,8 +71,8 @@ def _images(trial: Trial, make_plan: Callable[[], FusionPlan]) -> _Images:
     for model, member in enumerate(plan.members):
         scores[model] = plan.carry(member, ready.scores[model])
     declared = np.array([member.reached for member in plan.members])
-    said = declared[:, None, :] & ready.answered[:, :, None]
-    return _Images(np.where(said, scores, 0), said)
+    said = declared[:, None, :] * np.where(ready.answered, ready.say, 0.0)[:, :, None]
+    return _Images(np.where(said > 0, scores, 0), said)
 
 
 def _by_metric(images: _Images, trial: Trial, measure: Measure) -> np.ndarray:
@@ -129,7 +129,7 @@ def _by_gradient(images: _Images, trial: Trial) -> np.ndarray:
         scores = np.minimum(images.scores[:, known], 1)
         said = np.broadcast_to(images.said, images.scores.shape)[:, known]
         truth, per = trial.truth[known], np.broadcast_to(sample[:, None], known.shape)[known]
-    said = said.astype(np.float64)
+    scores = scores * said
 
     def loss(parameters: np.ndarray) -> tuple[float, np.ndarray]:
         weights = np.exp(parameters - parameters.max())

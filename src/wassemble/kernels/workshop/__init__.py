@@ -5,7 +5,7 @@ from wassemble.kernels.workshop.from_attributes import kernel_from_attributes
 from wassemble.kernels.workshop.from_confusion import kernel_from_confusion
 from wassemble.kernels.workshop.from_cooccurrence import kernel_from_cooccurrence
 from wassemble.kernels.workshop.from_graph import kernel_from_graph
-from wassemble.kernels.workshop.from_names import kernel_from_names
+from wassemble.kernels.workshop.from_names import kernel_from_matching, kernel_from_names
 from wassemble.kernels.workshop.from_spelling import kernel_from_spelling
 from wassemble.kernels.workshop.from_synonyms import kernel_from_synonyms
 from wassemble.kernels.workshop.from_tables import kernel_from_cost_table, kernel_from_ratings
@@ -21,6 +21,7 @@ __all__ = [
     "kernel_from_cooccurrence",
     "kernel_from_cost_table",
     "kernel_from_graph",
+    "kernel_from_matching",
     "kernel_from_names",
     "kernel_from_ratings",
     "kernel_from_spelling",

@@ -12,7 +12,7 @@ from wassemble.inputs.predictions import Predictions
 from wassemble.kernels.dense import DenseKernel
 from wassemble.kernels.labelled import LabelledKernel
 from wassemble.kernels.workshop.spaces import Names, count_names, read_spaces
-from wassemble.labels import LabelSpace, enumerate_names
+from wassemble.labels import LabelSpace, Meanings, enumerate_names
 
 __all__ = ["kernel_from_confusion"]
 
@@ -24,8 +24,9 @@ def kernel_from_confusion(
     target: Names,
     prior: float = 0.2,
     floor: float = 1e-4,
-    aliases: Mapping[str, str] | None = None,
+    aliases: Meanings | None = None,
     fold: bool = False,
+    other: str | None = None,
 ) -> LabelledKernel:
     """K_ij = how much a model's label i turned out to mean target label j.
 
@@ -49,6 +50,12 @@ def kernel_from_confusion(
         At least 0: keeps labels reachable that were never met together.
     aliases, fold
         For the names that ``prior`` goes by, as in `kernel_from_names`.
+    other : str, optional
+        The source label that means "none of the others": ``prior`` goes to every target
+        label that no other source label stands for.
+
+    The kernel declares the target labels that the model has by name, not those that it
+    reaches through its mistakes alone: see `LabelledKernel`.
 
     Examples
     --------
@@ -72,9 +79,11 @@ def kernel_from_confusion(
     sums = np.zeros((len(goal), len(source)))
     np.add.at(sums, answers, scores)
     table = np.ascontiguousarray(sums.T)
-    own = source.match(goal, aliases=aliases, fold=check_flag(fold, "fold")).positions
-    named = np.flatnonzero(own >= 0)
-    table[named, own[named]] += prior
+    matching = source.match(goal, aliases=aliases, fold=check_flag(fold, "fold"))
+    if other is not None:
+        matching = matching.with_complement(other)
+    own = matching.to_sparse().tocoo()
+    table[own.coords] += prior * own.data
     totals = table.sum(axis=1, keepdims=True)
     table = table / np.where(totals > 0, totals, 1) + floor
     notes = []
@@ -90,7 +99,9 @@ def kernel_from_confusion(
         f"mistakes of {predictions.model!r} on {answered:,} samples, prior {prior:g},"
         f" floor {floor:g}"
     )
-    return LabelledKernel(DenseKernel(table), source, goal, origin, notes)
+    return LabelledKernel(
+        DenseKernel(table), source, goal, origin, notes, declared=matching.declared
+    )
 
 
 def _read_truth(

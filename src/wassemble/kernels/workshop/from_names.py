@@ -2,35 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-import numpy as np
-import scipy.sparse as sp
-
 from wassemble._checks import check_flag
 from wassemble.kernels.base import Kernel
 from wassemble.kernels.diagonal import IdentityKernel
 from wassemble.kernels.labelled import LabelledKernel
 from wassemble.kernels.sparse import SparseKernel
 from wassemble.kernels.workshop.spaces import Names, count_names, read_spaces
+from wassemble.labels import Matching, Meanings
 
-__all__ = ["kernel_from_names"]
+__all__ = ["kernel_from_matching", "kernel_from_names"]
 
 
 def kernel_from_names(
     source: Names,
     target: Names,
     *,
-    aliases: Mapping[str, str] | None = None,
+    aliases: Meanings | None = None,
     fold: bool = False,
 ) -> LabelledKernel:
     """K = 1 where a source label is a target label by name, else 0.
 
+    A label that stands for several target labels has its shares there.
+
     Parameters
     ----------
     source, target : LabelSpace or iterable of str
-    aliases : mapping of str to str, optional
-        For names that ``target`` does not have: the name they go by there.
+    aliases : mapping of str to str, or of str to {str: share}, optional
+        The target label that a name stands for, or several of them.
     fold : bool
         Match what is left by names without regard to case, underscores, hyphens and
         repeated spaces.
@@ -52,8 +50,14 @@ def kernel_from_names(
     """
     source, target = read_spaces(source, target)
     matching = source.match(target, aliases=aliases, fold=check_flag(fold, "fold"))
+    return kernel_from_matching(matching)
+
+
+def kernel_from_matching(matching: Matching) -> LabelledKernel:
+    """K = 1 where a source label was matched to a target label, its shares if to several."""
+    source, target = matching.source, matching.target
     notes = [
-        count_names(names, what)
+        count_names(list(dict.fromkeys(names)), what)
         for names, what in (
             ([name for name, _ in matching.aliased], "matched by aliases"),
             ([name for name, _ in matching.folded], "matched by folded names"),
@@ -61,13 +65,8 @@ def kernel_from_names(
         )
         if names
     ]
-    kernel: Kernel
-    if source == target:
-        kernel = IdentityKernel(len(source))
-    else:
-        rows = np.flatnonzero(matching.positions >= 0)
-        places = rows, matching.positions[rows]
-        kernel = SparseKernel(
-            sp.csr_array((np.ones(len(rows)), places), shape=(len(source), len(target)))
-        )
+    is_identity = source == target and (matching.positions == range(len(source))).all()
+    kernel: Kernel = (
+        IdentityKernel(len(source)) if is_identity else SparseKernel(matching.to_sparse())
+    )
     return LabelledKernel(kernel, source, target, "equal names", notes)

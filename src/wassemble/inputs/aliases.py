@@ -1,0 +1,197 @@
+"""Aliases: what the labels of models stand for, where names alone do not say it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from wassemble._checks import fail
+from wassemble.inputs.word_files import read_fields
+from wassemble.labels import LabelSpace, enumerate_names
+
+__all__ = ["Aliases", "read_aliases"]
+
+_COLUMNS = ("model", "source", "target", "weight")
+
+
+@dataclass(frozen=True)
+class Aliases:
+    """Which target labels the labels of models stand for.
+
+    Parameters
+    ----------
+    rows : iterable of (model, source, target) or (model, source, target, weight)
+        ``source``, a label of ``model`` (None: of every model that has it), stands for
+        ``target``. A source label may have several rows: its mass may then go to each of
+        those labels, in proportion to their weights (1 if not given). Several source labels
+        of a model may stand for one target label: histograms are summed, scores of labels
+        that do not exclude each other have their maximum taken.
+
+    Labels that are not listed go by their names.
+
+    Examples
+    --------
+    >>> aliases = Aliases([(None, "sedan", "car"), ("parity", "odd", "1"), ("parity", "odd", "3")])
+    >>> aliases.of_model("parity")
+    {'sedan': {'car': 1.0}, 'odd': {'1': 1.0, '3': 1.0}}
+    >>> aliases.of_model("wheels")
+    {'sedan': {'car': 1.0}}
+    """
+
+    rows: tuple[tuple[str | None, str, str, float], ...]
+
+    def __init__(self, rows: Iterable[Iterable[Any]] = ()) -> None:
+        read = tuple(_read_row(row) for row in rows)
+        seen: set[tuple[str | None, str, str]] = set()
+        for model, source, target, _ in read:
+            if (model, source, target) in seen:
+                where = "" if model is None else f" of {model!r}"
+                fail(f"an alias must be given once; got {source!r} -> {target!r}{where} twice.")
+            seen.add((model, source, target))
+        object.__setattr__(self, "rows", read)
+
+    @staticmethod
+    def of(given: Any) -> Aliases:
+        """Aliases from what a user may give: a dict ``{source: target}``, rows, or None.
+
+        In a dict a target may be a list, or a dict of targets and weights.
+        """
+        if given is None:
+            return Aliases()
+        if isinstance(given, Aliases):
+            return given
+        if isinstance(given, Mapping):
+            return Aliases(
+                (None, source, target, weight)
+                for source, goals in given.items()
+                for target, weight in _goals(goals)
+            )
+        if isinstance(given, str) or not isinstance(given, Iterable):
+            fail(
+                f"`aliases` must be a dict of names to target labels; got {given!r}.",
+                hint="Aliases([(model, source, target), ...]) says it for each model",
+            )
+        return Aliases(given)
+
+    def of_model(self, model: str) -> dict[str, dict[str, float]]:
+        """Target labels and weights of each source label; a model's own rows come first."""
+        own: dict[str, dict[str, float]] = {}
+        for wanted in (None, model):
+            found: dict[str, dict[str, float]] = {}
+            for named, source, target, weight in self.rows:
+                if named == wanted:
+                    found.setdefault(source, {})[target] = weight
+            own |= found
+        return own
+
+    def check_models(self, models: Mapping[str, LabelSpace]) -> None:
+        """Refuse rows about models that are not there, or about labels that they lack."""
+        for model, source, _, _ in self.rows:
+            if model is None:
+                continue
+            if model not in models:
+                fail(
+                    f"aliases must be of the models {enumerate_names(models)}; got {model!r}.",
+                    hint="an alias without a model holds for all of them",
+                )
+            if source not in models[model]:
+                fail(
+                    f"an alias must be of a label that its model has; {model!r} has no"
+                    f" {source!r}, but {enumerate_names(models[model])}."
+                )
+
+    def unused(self, spaces: Iterable[LabelSpace]) -> tuple[str, ...]:
+        """Source labels that no model has."""
+        there = {name for space in spaces for name in space}
+        return tuple(dict.fromkeys(s for _, s, _, _ in self.rows if s not in there))
+
+    def __bool__(self) -> bool:
+        return bool(self.rows)
+
+
+def read_aliases(path: str | Path) -> Aliases:
+    """Aliases from a table: ``source,target``, with ``model`` and ``weight`` if need be.
+
+    Parameters
+    ----------
+    path : str or path
+        A ``.csv`` file, or one whose columns are parted by tabs. The first line names the
+        columns, in any order; without it there are two, source and target. An empty model
+        means every model, an empty weight 1.
+    """
+    path = Path(path)
+    columns: list[str] | None = None
+    rows: list[tuple[str | None, str, str, float]] = []
+    first: dict[tuple[str | None, str, str], int] = {}
+    for number, fields in read_fields(path):
+        if columns is None:
+            names = [field.casefold() for field in fields]
+            if {"source", "target"} <= set(names):
+                strange = [name for name in names if name not in _COLUMNS]
+                if strange or len(set(names)) < len(names):
+                    fail(
+                        f"{path}, line {number}: columns must be {', '.join(_COLUMNS)}, each"
+                        f" once; got {', '.join(fields)}."
+                    )
+                columns = names
+                continue
+            columns = ["source", "target"]
+        if len(fields) != len(columns):
+            fail(
+                f"{path}, line {number}: must hold {', '.join(columns)}; got {len(fields)}"
+                f" columns, {', '.join(fields)!r}.",
+                hint="a first line `model,source,target,weight` names the columns",
+            )
+        row = dict(zip(columns, fields, strict=True))
+        try:
+            read = _read_row(
+                (row.get("model") or None, row["source"], row["target"], row.get("weight") or 1.0)
+            )
+        except ValueError as error:
+            fail(f"{path}, line {number}: {error}")
+        if (before := first.setdefault(read[:3], number)) != number:
+            fail(f"{path}, line {number}: says again what line {before} says.")
+        rows.append(read)
+    if not rows:
+        fail(f"{path}: must hold a label and the target label it stands for; got no row.")
+    return Aliases(rows)
+
+
+def _goals(goals: Any) -> list[tuple[Any, Any]]:
+    if isinstance(goals, Mapping):
+        return list(goals.items())
+    if isinstance(goals, list | tuple | set):
+        return [(goal, 1.0) for goal in goals]
+    return [(goals, 1.0)]
+
+
+def _read_row(row: Iterable[Any]) -> tuple[str | None, str, str, float]:
+    parts = [row] if isinstance(row, str) else list(row)
+    if len(parts) not in (3, 4):
+        fail(
+            "an alias must be (model, source, target) or (model, source, target, weight); got"
+            f" {row!r}."
+        )
+    model, source, target = parts[:3]
+    names = [_read_name(name) for name in (source, target)]
+    try:
+        weight = float(parts[3]) if len(parts) == 4 else 1.0
+    except (TypeError, ValueError):
+        weight = math.nan
+    if not (weight > 0 and math.isfinite(weight)):
+        fail(
+            f"the weight of an alias must be a number above 0; got {parts[3]!r} for"
+            f" {names[0]!r} -> {names[1]!r}."
+        )
+    return (None if model is None else str(model), names[0], names[1], weight)
+
+
+def _read_name(name: Any) -> str:
+    if isinstance(name, bool) or not (isinstance(name, str | int) or hasattr(name, "__index__")):
+        fail(f"an alias must join names of labels; got {name!r}.")
+    if name == "":
+        fail("an alias must join names of labels; got an empty one.")
+    return str(name)

@@ -1,0 +1,302 @@
+"""What labels stand for: none of these, several labels, one of several names."""
+
+import numpy as np
+import pytest
+
+from wassemble import (
+    Aliases,
+    Balanced,
+    InvalidInputError,
+    Predictions,
+    Status,
+    Unbalanced,
+    arithmetic_mean,
+    explain,
+    fuse_tables,
+    geometric_mean,
+    kernel_from_ratings,
+)
+from wassemble.errors import ConvergenceWarning
+
+DIGITS = [str(digit) for digit in range(4)]
+RULES = [{}, {"mass": Balanced()}, {"rule": arithmetic_mean}, {"rule": geometric_mean}]
+
+
+def one(model, labels, scores):
+    return Predictions(model, ["x"], labels, [scores])
+
+
+def scores_of(fusion):
+    return dict(zip(fusion.consensus.labels, fusion.consensus.scores[0], strict=True))
+
+
+# -- mass that leads nowhere ------------------------------------------------------------
+
+
+def test_none_of_these_is_no_confident_vote():
+    all_digits = one("all", DIGITS, [0.05, 0.05, 0.2, 0.7])
+    few = one("few", ["2", "other"], [0.02, 0.98])
+    found = scores_of(fuse_tables([all_digits, few], target=DIGITS))
+    assert max(found, key=found.get) == "3"
+    assert found["2"] < 0.2
+
+
+@pytest.mark.parametrize("options", RULES)
+@pytest.mark.parametrize("lost", [0.3, 0.9, 0.999])
+def test_mass_that_leads_nowhere_weakens_the_say_by_as_much(options, lost):
+    first = one("first", DIGITS[:2], [0.7, 0.3])
+    second = one("second", [*DIGITS[:2], "other"], [0.2 * (1 - lost), 0.8 * (1 - lost), lost])
+    if "rule" not in options and "mass" not in options:
+        # Less mass goes with less say, too: compare with the weight alone by the other rules.
+        pytest.skip("unbalanced: mass counts besides weight")
+    found = fuse_tables([first, second], target=DIGITS[:2], **options).consensus.scores
+    bare = one("second", DIGITS[:2], [0.2, 0.8])
+    weights = np.array([1, 1 - lost]) / (2 - lost)
+    if options.get("rule") is not None:
+        bare = one("second", DIGITS[:2], [0.2 * (1 - lost), 0.8 * (1 - lost)])
+        bare = bare._with(kind="multilabel")
+        first = first._with(kind="multilabel")
+    expected = fuse_tables([first, bare], weights=weights, **options).consensus.scores
+    expected = expected / expected.sum()
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+def test_the_more_a_model_says_none_of_these_the_less_it_moves_the_consensus():
+    sure = one("sure", DIGITS[:2], [0.9, 0.1])
+    found = []
+    for lost in (0.0, 0.5, 0.9, 0.99):
+        doubtful = one("doubtful", [*DIGITS[:2], "other"], [0, 1 - lost, lost])
+        found.append(scores_of(fuse_tables([sure, doubtful], target=DIGITS[:2]))["1"])
+    assert (np.diff(found) < 0).all()
+    assert found[-1] < 0.2
+
+
+def test_a_label_that_only_the_doubtful_model_has_gets_no_more_than_it_gave():
+    sure = one("sure", ["0", "1"], [0.9, 0.1])
+    doubtful = one("doubtful", ["2", "other"], [0.012, 0.988])
+    found = scores_of(fuse_tables([sure, doubtful], target=["0", "1", "2"]))
+    assert found["2"] < 0.1
+
+
+def test_a_model_that_only_says_none_of_these_has_no_vote():
+    sure = one("sure", DIGITS[:2], [0.9, 0.1])
+    silent = one("silent", [*DIGITS[:2], "other"], [0, 0, 1.0])
+    both = fuse_tables([sure, silent], target=DIGITS[:2])
+    alone = fuse_tables([sure], target=DIGITS[:2])
+    np.testing.assert_allclose(both.consensus.scores, alone.consensus.scores)
+
+
+def test_a_sample_that_all_call_none_of_these_is_left_empty_and_counted():
+    silent = [one(name, [*DIGITS[:2], "other"], [0, 0, 1.0]) for name in "ab"]
+    with pytest.warns(ConvergenceWarning, match="no model answered"):
+        fusion = fuse_tables(silent, target=DIGITS[:2])
+    assert np.isnan(fusion.consensus.scores).all()
+
+
+def test_scores_of_labels_that_do_not_exclude_each_other_are_not_weakened():
+    first = Predictions("a", ["x"], ["cat", "dog"], [[0.9, 0.2]], kind="multilabel")
+    second = Predictions("b", ["x"], ["cat", "dog", "cow"], [[0.5, 0.4, 0.9]], kind="multilabel")
+    with_cow = fuse_tables([first, second], target=["cat", "dog"])
+    without = Predictions("b", ["x"], ["cat", "dog"], [[0.5, 0.4]], kind="multilabel")
+    np.testing.assert_allclose(
+        with_cow.consensus.scores, fuse_tables([first, without]).consensus.scores
+    )
+
+
+def test_the_account_gives_the_share_that_leads_nowhere_and_the_remedy():
+    models = [one("all", DIGITS, [0.1, 0.2, 0.3, 0.4]), one("few", ["2", "other"], [0.25, 0.75])]
+    report = fuse_tables(models, target=DIGITS).report
+    assert "few: 1 of 2 labels lead to no target label; 75.0% of its mass is there" in report
+    assert "--other few=other" in report
+
+
+def test_what_is_asked_of_all_is_not_mistaken_for_doubt():
+    """If only some labels are wanted, every model is conditioned on them alike."""
+    models = [one(name, ["cat", "dog", "cow"], [0.06, 0.04, 0.9]) for name in "ab"]
+    found = fuse_tables(models, target=["cat", "dog"], mass=Balanced()).consensus.scores
+    np.testing.assert_allclose(found, [[0.6, 0.4]])
+
+
+# -- the complement ---------------------------------------------------------------------
+
+
+def test_other_stands_for_what_the_model_does_not_declare():
+    unsure = one("unsure", DIGITS, [0.3, 0.3, 0.3, 0.1])
+    few = one("few", ["2", "3", "other"], [0.01, 0.01, 0.98])
+    fusion = fuse_tables([unsure, few], other="other")
+    assert list(fusion.consensus.labels) == DIGITS
+    found = scores_of(fusion)
+    assert found["0"] == pytest.approx(found["1"])
+    assert found["0"] > 0.4
+    assert found["2"] < 0.1
+    assert "'other' stands for every label that it does not declare" in fusion.report
+
+
+def test_other_with_little_mass_speaks_for_the_declared_labels():
+    unsure = one("unsure", DIGITS, [0.25, 0.25, 0.25, 0.25])
+    few = one("few", ["2", "3", "other"], [0.9, 0.05, 0.05])
+    found = scores_of(fuse_tables([unsure, few], other={"few": "other"}))
+    assert max(found, key=found.get) == "2"
+
+
+def test_other_beside_a_model_that_declares_everything_leads_nowhere():
+    everything = one("few", [*DIGITS, "other"], [0.1, 0.1, 0.1, 0.2, 0.5])
+    fusion = fuse_tables([one("all", DIGITS, [0.1, 0.2, 0.3, 0.4]), everything], other="other")
+    assert "1 of 5 labels lead to no target label" in fusion.report
+
+
+@pytest.mark.parametrize(
+    ("other", "words"),
+    [
+        ("rest", "none has 'rest'"),
+        ({"nobody": "other"}, "must be of the models 'a'; got 'nobody'"),
+        ({"a": "rest"}, "'a' has no 'rest', but 'cat', 'other'"),
+    ],
+)
+def test_another_that_is_no_label_is_refused(other, words):
+    with pytest.raises(InvalidInputError, match=words):
+        fuse_tables([one("a", ["cat", "other"], [0.4, 0.6])], other=other)
+
+
+# -- labels by other names --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("options", RULES)
+def test_two_labels_of_one_name_are_summed(options):
+    cars = one("cars", ["sedan", "coupe", "bicycle"], [0.3, 0.3, 0.4])
+    bikes = one("bikes", ["car", "bicycle"], [0.5, 0.5])
+    aliases = {"sedan": "car", "coupe": "car"}
+    fusion = fuse_tables([cars, bikes], aliases=aliases, **options)
+    summed = one("cars", ["car", "bicycle"], [0.6, 0.4])
+    np.testing.assert_allclose(
+        fusion.consensus.scores, fuse_tables([summed, bikes], **options).consensus.scores
+    )
+    assert "cars: 'sedan', 'coupe' are one label, 'car': added up" in fusion.report
+
+
+def test_two_confidences_of_one_name_have_their_maximum_taken():
+    cars = Predictions(
+        "cars", ["x"], ["sedan", "coupe", "tram"], [[0.9, 0.8, 0.1]], kind="multilabel"
+    )
+    fusion = fuse_tables([cars], aliases={"sedan": "car", "coupe": "car"})
+    largest = Predictions("cars", ["x"], ["car", "tram"], [[0.9, 0.1]], kind="multilabel")
+    np.testing.assert_allclose(
+        fusion.consensus.scores, fuse_tables([largest]).consensus.scores, rtol=1e-12
+    )
+    assert "are one label, 'car': the largest of their scores" in fusion.report
+
+
+def test_names_that_fold_to_one_label_are_summed():
+    cars = one("cars", ["Car", "car", "Tram"], [0.2, 0.3, 0.5])
+    fusion = fuse_tables([cars], target=["car", "tram"], fold=True)
+    np.testing.assert_allclose(fusion.consensus.scores, [[0.5, 0.5]])
+
+
+def test_a_label_may_stand_for_several():
+    parity = one("parity", ["odd", "even"], [0.9, 0.1])
+    digits = one("digits", DIGITS, [0.05, 0.30, 0.35, 0.30])
+    aliases = Aliases(
+        [("parity", "odd", d) for d in "13"] + [("parity", "even", d) for d in "02"]
+    )
+    fusion = fuse_tables([parity, digits], aliases=aliases)
+    assert list(fusion.consensus.labels) == [*"13", *"02"]
+    found = scores_of(fusion)
+    assert found["1"] == pytest.approx(found["3"])
+    assert found["1"] > found["2"]
+
+
+def test_weights_share_a_label_out():
+    alone = one("alone", ["big", "small"], [0.6, 0.4])
+    fusion = fuse_tables(
+        [alone], aliases={"big": {"a": 3, "b": 1}, "small": "c"}, mass=Balanced()
+    )
+    assert scores_of(fusion) == pytest.approx({"a": 0.45, "b": 0.15, "c": 0.4})
+
+
+def test_models_that_are_not_listed_go_by_name():
+    first = one("first", ["1", "2"], [0.8, 0.2])
+    second = one("second", ["1", "2"], [0.8, 0.2])
+    swapped = Aliases([("second", "1", "2"), ("second", "2", "1")])
+    found = scores_of(fuse_tables([first, second], aliases=swapped))
+    assert found["1"] == pytest.approx(found["2"])
+
+
+def test_an_alias_counts_before_the_spelling():
+    model = one("model", ["1", "one"], [0.3, 0.7])
+    fusion = fuse_tables([model], aliases={"1": "one"}, target=["1", "one"])
+    assert scores_of(fusion)["one"] == pytest.approx(1)
+
+
+def test_labels_reached_by_alias_are_declared():
+    """Else the model would keep only its leftover there."""
+    cars = one("cars", ["sedan", "bicycle"], [0.8, 0.2])
+    bikes = one("bikes", ["car", "bicycle"], [0.2, 0.8])
+    plan = fuse_tables([cars, bikes], aliases={"sedan": "car"}).plan
+    assert not plan.is_label_aware
+
+
+def test_labels_reached_by_a_kernel_are_declared():
+    cars = one("cars", ["sedan", "bicycle"], [0.8, 0.2])
+    bikes = one("bikes", ["car", "bicycle"], [0.2, 0.8])
+    kernel = {
+        "cars": kernel_from_ratings([[1, 0], [0, 1]], ["sedan", "bicycle"], ["car", "bicycle"]),
+        "bikes": kernel_from_ratings([[1, 0], [0, 1]], ["car", "bicycle"], ["car", "bicycle"]),
+    }
+    plan = fuse_tables([cars, bikes], kernel=kernel, target=["car", "bicycle"]).plan
+    assert not plan.is_label_aware
+
+
+def test_explain_names_the_labels_that_were_summed():
+    cars = one("cars", ["sedan", "coupe", "tram"], [0.3, 0.3, 0.4])
+    fusion = fuse_tables([cars], aliases={"sedan": "car", "coupe": "car", "tram": "rail"})
+    found = explain(fusion, "x", "car")
+    assert [c.label for c in found.contributions] == ["car (sedan + coupe)"]
+    assert explain(fusion, "x", "rail").contributions[0].label == "tram"
+
+
+def test_aliases_that_nobody_uses_are_named():
+    fusion = fuse_tables([one("a", ["cat", "dog"], [0.5, 0.5])], aliases={"cow": "cat"})
+    assert "aliases of labels that no model has: 'cow'" in fusion.report
+
+
+def test_a_kernel_between_the_rest_leaves_shared_labels_where_they_were_put():
+    parity = one("parity", ["odd", "2"], [0.9, 0.1])
+
+    def similar(source, target):
+        table = [[1.0 if a == b else 0.1 for b in target] for a in source]
+        return kernel_from_ratings(table, source, target)
+
+    fusion = fuse_tables(
+        [parity], kernel=similar, target=["1", "2", "3"], aliases={"odd": ["1", "3"]}
+    )
+    kernel = fusion.plan.members[0].kernel.to_dense()
+    rows = dict(zip(fusion.plan.members[0].fused, kernel.tolist(), strict=True))
+    assert rows["odd"] == [0.5, 0, 0.5]
+    assert rows["2"] == pytest.approx([0.1, 1, 0.1])
+
+
+# -- rows without mass ------------------------------------------------------------------
+
+
+def test_models_that_are_sure_of_different_labels_leave_no_empty_answer():
+    models = [one("a", ["yes", "no"], [1, 0]), one("b", ["yes", "no"], [0, 1])]
+    fusion = fuse_tables(models)
+    np.testing.assert_allclose(fusion.consensus.scores, [[0.5, 0.5]])
+    assert fusion.report.splitlines()[0].startswith("rule: barycenter, Unbalanced(")
+    assert "no model rules out a label by itself" in fusion.report.splitlines()[0]
+
+
+@pytest.mark.parametrize("options", [{"mass": Balanced()}, {"rule": geometric_mean}])
+def test_a_row_without_mass_is_a_status_with_a_remedy(options):
+    models = [one("a", ["yes", "no"], [1, 0]), one("b", ["yes", "no"], [0, 1])]
+    with pytest.warns(ConvergenceWarning, match="1 of 1 samples"):
+        fusion = fuse_tables(models, **options)
+    assert fusion.statuses.tolist() == [Status.NO_MASS]
+    assert fusion.account.to_dict()["ends"] == {"no_mass": 1}
+    assert "Unbalanced" in fusion.report
+
+
+def test_leftover_does_not_change_the_mass_rule():
+    models = [one("a", ["yes", "no"], [0.9, 0.1]), one("b", ["yes", "maybe"], [0.5, 0.5])]
+    for leftover in (0.0, 0.05, 1.0):
+        assert fuse_tables(models, leftover=leftover).plan.mass == Unbalanced(2.0, epsilon=0.3)
