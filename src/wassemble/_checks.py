@@ -106,10 +106,11 @@ def check_weights_sum(weights: np.ndarray) -> None:
     slack = 8 * eps * math.sqrt(len(weights))
     wrong = np.abs(totals - 1) > slack
     if wrong.any():
-        label = int(np.argmax(wrong))
-        where = f" at target label {label}" if weights.ndim > 1 else ""
+        place = np.argwhere(wrong)[0]
+        words = {0: "", 1: " at target label {}", 2: " at sample {}, target label {}"}
+        where = words[weights.ndim - 1].format(*place)
         fail(
-            f"`weights` must sum to 1 over the models; got {totals[label]:.12g}{where}.",
+            f"`weights` must sum to 1 over the models; got {totals[tuple(place)]:.12g}{where}.",
             hint="divide by the sum if only the proportions matter",
         )
 

@@ -99,7 +99,7 @@ def changed(value):
         ({"weights": [1.0]}, r"`weights` must have shape \(2,\), one per model, or \(2, 4\)"),
         (
             {"weights": np.full((2, 3), 0.5)},
-            r"or \(2, 4\), one per model and target label; got \(2, 3\)",
+            r"or \(2, 4\), one per model and target label .*; got \(2, 3\)",
         ),
         ({"weights": [[0.5, 0.5, 0.5, 0.5], [0.5, 0.5, 0.4, 0.5]]}, "got 0.9 at target label 2"),
         ({"weights": "equal"}, "`weights` must hold real numbers"),

@@ -280,7 +280,12 @@ def test_zeros_give_zeros_and_a_status_never_nan(case, seed):
                 )
                 if vote
             )
-            if stuck:
+            has_mass = any(
+                h[sample].any() for h, v in zip(case.histograms, votes, strict=True) if v
+            )
+            if has_mass and not result.barycenter[sample].any():
+                assert result.status[sample] == ws.Status.NO_MASS
+            elif stuck:
                 assert result.status[sample] == ws.Status.UNREACHABLE_MASS
 
 
@@ -306,9 +311,9 @@ def test_a_target_label_that_no_model_reaches_gets_nothing():
 def test_models_that_cannot_meet_are_told_apart_from_models_that_do_not_converge(kernel):
     result = ws.solve_barycenter([[1.0, 0.0], [0.0, 1.0]], kernel)
     np.testing.assert_array_equal(result.barycenter, [0, 0])
-    assert result.status is ws.Status.UNREACHABLE_MASS
-    with pytest.warns(ws.ConvergenceWarning, match="no target label to go to"):
-        ws.fuse([[1.0, 0.0], [0.0, 1.0]], kernel=kernel)
+    assert result.status is ws.Status.NO_MASS
+    with pytest.warns(ws.ConvergenceWarning, match="meets at no target label"):
+        ws.fuse([[1.0, 0.0], [0.0, 1.0]], kernel=kernel, mass=ws.Balanced())
 
 
 def test_disconnected_labels_converge_to_the_geometric_mean_of_their_masses():

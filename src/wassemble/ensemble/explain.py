@@ -112,9 +112,8 @@ def find_contributions(
 ) -> tuple[Contribution, ...]:
     """What made the target label at ``place`` of one sample that is solved, largest first."""
     result = solved.result
-    weights = np.asarray(result.problem.weights)
-    per_label = weights.reshape(len(weights), -1)
-    own = per_label[:, place if per_label.shape[1] > 1 else 0]
+    weights = np.asarray(result.problem.weights_of(0))
+    own = weights if weights.ndim == 1 else weights[:, place]
     sent = [np.asarray(mass) for mass in result.mass_sent(place)]
     within = [np.asarray(share) for share in result.contributions(place)]
     total = sum(float(w * s.sum()) for w, s in zip(own, sent, strict=True)) or 1.0

@@ -34,6 +34,10 @@ __all__ = ["fuse"]
 
 # Share of a row's mass that `n_top` may drop without a word.
 _MUCH_DROPPED = 0.05
+_NO_MASS_HINT = (
+    "\nhint: mass=Unbalanced(mass_penalty, epsilon=...) lets no model rule out a label;"
+    " a kernel that joins more labels lets their mass meet"
+)
 
 
 def fuse(
@@ -278,9 +282,10 @@ def _warn(result: BarycenterResult) -> None:
         return
     for status in Status:
         count = int((result.statuses == status).sum())
-        if count and status is not fine:
+        if count and status not in (fine, Status.CONVERGED):
+            hint = _NO_MASS_HINT if status is Status.NO_MASS else ""
             warnings.warn(
-                f"{count} of {len(result.statuses)} rows: {status.message}.",
+                f"{count} of {len(result.statuses)} rows: {status.message}.{hint}",
                 ConvergenceWarning,
                 stacklevel=3,
             )

@@ -56,9 +56,12 @@ def solve_barycenter(
         non-negative. A single sample may drop the sample axis, and so does the result.
     kernels : Kernel, array or sparse matrix of shape (n_source, n_target), or one per model
         How similar each source label is to each target label.
-    weights : array of shape (n_models,) or (n_models, n_target), optional
-        On the simplex over models; uniform if not given. One weight per model and target
-        label lets a model keep silent about labels that it does not know.
+    weights : array, optional
+        On the simplex over models; uniform if not given. Of shape (n_models,), or
+        (n_models, n_target): one weight per model and target label lets a model keep silent
+        about labels that it does not know. With a sample axis in between,
+        (n_models, n_samples, 1) or (n_models, n_samples, n_target), they differ per sample; a
+        model of weight 0 takes no part in the sample.
     mass : Balanced or Unbalanced
         `Balanced` (Algorithm 1) takes histograms, the default; `Unbalanced` (Algorithm 2)
         takes scores.
@@ -176,7 +179,7 @@ class _Run:
             self.log_v = new_zeros((problem.n_models, *size), problem.like)
         self.in_log = np.zeros(problem.n_samples, dtype=bool)
         self.dropped = None if problem.n_top is None else np.zeros(problem.n_samples)
-        self.mixed_sweep: MixedSweep | None = None  # torch has one tile
+        self.mixed_sweeps: list[MixedSweep] = []
 
     def solve_tile(self, start: int, stop: int) -> None:
         """Solve the samples from ``start`` to ``stop``."""
@@ -185,18 +188,19 @@ class _Run:
             tile = self.problem.tile(start, stop)
             if self.dropped is not None:
                 self.dropped[start:stop] = tile.dropped_mass
-            if self.choice.name == "closed form":
-                self._solve_in_closed_form(tile, start)
-            else:
-                self._solve_by_sweeps(tile, start)
+            for part in tile.split_by_vote():
+                if self.choice.name == "closed form":
+                    self._solve_in_closed_form(part)
+                else:
+                    self._solve_by_sweeps(part)
 
-    def _solve_in_closed_form(self, tile: Tile, start: int) -> None:
+    def _solve_in_closed_form(self, tile: Tile) -> None:
         rows = solve_one_to_one(tile, self.problem.mass, keep_scalings=self.log_v is not None)
         status = np.full(tile.n_rows, Status.CONVERGED, dtype=np.int8)
         status[rows.unreachable] = Status.UNREACHABLE_MASS
-        self._finish(Ending(slice(None), rows, status, 0.0, 0), _places(tile, start))
+        self._finish(Ending(slice(None), rows, status, 0.0, 0), tile)
 
-    def _solve_by_sweeps(self, tile: Tile, start: int) -> None:
+    def _solve_by_sweeps(self, tile: Tile) -> None:
         rest = np.arange(tile.n_rows)
         if self.choice.name == "plain":
             unsafe = self._unsafe(tile)
@@ -204,27 +208,23 @@ class _Run:
             left = _NO_ROWS
             if len(index):
                 with np.errstate(all="ignore"):  # rows that leave the safe range are handed over
-                    left = self._run(tile, start, PlainSweep, index)
+                    left = self._run(tile, PlainSweep, index)
             rest = np.sort(np.concatenate([unsafe, left])) if len(unsafe) else left
         if len(rest):
-            self.in_log[start + rest] = True
-            self._run(tile, start, self._log_sweep, rest)
+            self.in_log[tile.places(rest)] = True
+            self._run(tile, self._log_sweep, rest)
 
-    def _run(
-        self, tile: Tile, start: int, make_sweep: Callable[..., Sweep], index: np.ndarray
-    ) -> np.ndarray:
+    def _run(self, tile: Tile, make_sweep: Callable[..., Sweep], index: np.ndarray) -> np.ndarray:
         """Sweep the rows ``index`` of a tile; return those that need another arithmetic."""
-        whole = len(index) == tile.n_rows
-        part = tile if whole else tile.take(index)
-        places = _places(tile, start) if whole else start + index
+        part = tile if len(index) == tile.n_rows else tile.take(index)
         is_watched = self.stopping.tolerance is not None or self.stopping.measured
-        components = self.problem.components if is_watched else None
+        components = self.problem.components(part.models) if is_watched else None
         sweep = make_sweep(part, self.problem.mass, components)
         left = run(
             sweep,
             part.n_rows,
             self.stopping,
-            lambda ending: self._finish(ending, places),
+            lambda ending: self._finish(ending, part),
             keep_scalings=self.log_v is not None,
             exchange=tile.exchange,
         )
@@ -251,10 +251,11 @@ class _Run:
     def _log_sweep(self, tile: Tile, mass: MassRule, components: Components | None) -> Sweep:
         tolerance, max_iterations = self.problem.tolerance, self.problem.max_iterations
         if self.problem.mixed_precision and tolerance is not None:
-            self.mixed_sweep = MixedSweep(
+            sweep = MixedSweep(
                 tile, mass, components, tolerance=tolerance, max_iterations=max_iterations
             )
-            return self.mixed_sweep
+            self.mixed_sweeps.append(sweep)
+            return sweep
         return LogSweep(tile, mass, components, self._correction(tile))
 
     def _correction(self, tile: Tile) -> Correction:
@@ -264,26 +265,40 @@ class _Run:
         log_d = new_zeros((tile.n_rows, kernel.shape[1]), self.problem.like)
         return Debiasing(kernel, log_d)
 
-    def _finish(self, ending: Ending, places: slice | np.ndarray) -> None:
-        """Write down rows that finished; ``places`` are those of the sweep's rows."""
-        samples = places
-        if not isinstance(ending.index, slice):
-            offset = places.start if isinstance(places, slice) else 0
-            samples = offset + ending.index if isinstance(places, slice) else places[ending.index]
+    def _finish(self, ending: Ending, tile: Tile) -> None:
+        """Write down rows of ``tile`` that finished."""
+        samples = tile.places(ending.index)
         xp = namespace(self.barycenter)
         p = xp.astype(ending.rows.barycenter, self.barycenter.dtype, copy=False)
         self.barycenter[samples] = p
-        self.status[samples] = ending.status
+        status = ending.status
         finite = xp.isfinite(p)
         if not finite.all():  # beyond the range of the type of the result
-            self.status[samples] = np.where(
-                detached(xp.all(finite, axis=-1)), ending.status, Status.DIVERGED
-            )
+            status = np.where(detached(xp.all(finite, axis=-1)), status, Status.DIVERGED)
+        some = detached(xp.any(p != 0, axis=-1))
+        if not some.all():
+            status = np.where(some, status, self._judge_empty(ending, tile, status))
+        self.status[samples] = status
         self.residual[samples] = ending.residual
         self.n_iterations[samples] = ending.n_iterations
         if self.log_v is not None and ending.rows.log_v is not None:
-            for model, log_v in zip(self.problem.model_order, ending.rows.log_v, strict=True):
+            for model, log_v in zip(tile.models, ending.rows.log_v, strict=True):
                 self.log_v[model, samples] = log_v
+
+    def _judge_empty(
+        self, ending: Ending, tile: Tile, status: np.ndarray | int
+    ) -> np.ndarray | int:
+        """Status of rows of zeros: no mass came in, none of it met, or too little to be seen."""
+        given = [group.histograms[:, ending.index] for group in tile.groups]
+        has_mass = agree_on_any(
+            tile.exchange,
+            np.logical_or.reduce([detached(h > 0).any(axis=(0, 2)) for h in given]),
+        )
+        hidden = ending.rows.hidden
+        lost = (
+            Status.NO_MASS if hidden is None else np.where(hidden, Status.DIVERGED, Status.NO_MASS)
+        )
+        return np.where(has_mass, lost, status)
 
     def result(self) -> BarycenterResult:
         """What was found."""
@@ -297,9 +312,5 @@ class _Run:
             n_log_rows=int(self.in_log.sum()),
             log_v=self.log_v,
             dropped=self.dropped,
-            n_half_sweeps=0 if self.mixed_sweep is None else self.mixed_sweep.n_half_sweeps,
+            n_half_sweeps=max((sweep.n_half_sweeps for sweep in self.mixed_sweeps), default=0),
         )
-
-
-def _places(tile: Tile, start: int) -> slice:
-    return slice(start, start + tile.n_rows)

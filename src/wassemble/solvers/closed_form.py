@@ -60,12 +60,21 @@ def _solve_diagonal(tile: Tile, mass: MassRule, *, keep_scalings: bool) -> Rows:
     and v: p = (sum_l w_l (k_l^(1 - f) mu_l^f)^(1 / (1 + f)))^(1 + f). A kernel that all
     models share comes out of the sum.
     """
+    if not _is_plain(tile) or keep_scalings:
+        return _solve_in_logs(tile, mass, keep_scalings=keep_scalings)
+    p = _plain_fixed_point(tile, mass)
+    unreachable = _gated(tile) | _vetoed(tile, p, mass)
+    hidden = None
+    if not (some := p.any(axis=-1)).all():  # only logs tell what is 0 from what is too small
+        found = _solve_in_logs(tile.take(np.flatnonzero(~some)), mass, keep_scalings=False)
+        hidden = np.zeros(tile.n_rows, dtype=bool)
+        hidden[~some] = found.hidden
+    return Rows(p, None, unreachable, hidden)
+
+
+def _solve_in_logs(tile: Tile, mass: MassRule, *, keep_scalings: bool) -> Rows:
     balanced = isinstance(mass, Balanced)
     order = 0.0 if balanced else 1 / (1 + mass.exponent)
-    gated = _gated(tile)
-    if _is_plain(tile) and not keep_scalings:
-        p = _plain_fixed_point(tile, mass)
-        return Rows(p, None, gated | _vetoed(tile, p, mass))
     exchange = tile.exchange
     log_sources = namespace(tile.weights).concat(
         [mass.exponent * log_of(g.histograms) + _log_gate(g.kernel, mass) for g in tile.groups]
@@ -79,7 +88,8 @@ def _solve_diagonal(tile: Tile, mass: MassRule, *, keep_scalings: bool) -> Rows:
     else:
         log_v = _log_scalings(log_p, log_sources, mass)
     p = xp.exp(log_p)
-    return Rows(p, log_v, agree_on_any(exchange, gated | _vetoed(tile, p, mass)))
+    unreachable = agree_on_any(exchange, _gated(tile) | _vetoed(tile, p, mass))
+    return Rows(p, log_v, unreachable, detached(xp.any(log_p > -xp.inf, axis=-1)))
 
 
 def _is_plain(tile: Tile) -> bool:

@@ -24,7 +24,7 @@ from wassemble.solvers.components import Components
 from wassemble.solvers.debias import Correction
 from wassemble.solvers.exchange import agree_on_any
 from wassemble.solvers.mass import MassRule
-from wassemble.solvers.power_means import log_power_mean
+from wassemble.solvers.power_means import log_power_mean, take_rows
 from wassemble.solvers.problem import Tile
 from wassemble.solvers.sweeps import Rows, residual
 
@@ -124,12 +124,14 @@ class LogSweep:
         if not self._exchange.is_alone:
             here = np.zeros(log_v.shape[1]) if unreachable is None else unreachable
             unreachable = agree_on_any(self._exchange, here)
-        p = xp.exp(self._log_p[rows])
-        return Rows(p, log_v if keep_scalings else None, unreachable)
+        log_p = self._log_p[rows]
+        hidden = detached(xp.any(log_p > -xp.inf, axis=-1))
+        return Rows(xp.exp(log_p), log_v if keep_scalings else None, unreachable, hidden)
 
     def keep(self, rows: np.ndarray) -> None:
         """Go on with ``rows`` alone."""
         self._groups = [group.take(rows) for group in self._groups]
+        self._weights = take_rows(self._weights, rows)
         self._log_histograms = [logs[:, rows] for logs in self._log_histograms]
         self._log_v = self._log_v[:, rows]
         self._log_p = None if self._log_p is None else self._log_p[rows]

@@ -11,7 +11,7 @@ import numpy as np
 from wassemble._arrays import Array, convert_like, detached, find_torch, new_zeros
 from wassemble._checks import as_float_array, check_nonnegative, check_weights_sum, fail
 from wassemble.solvers.histograms import Histograms, listed
-from wassemble.solvers.power_means import power_mean_of
+from wassemble.solvers.power_means import power_mean_of, take_rows, with_three_axes
 from wassemble.solvers.tiles import rows_per_tile, run_tiles
 
 __all__ = ["arithmetic_mean", "check_weights", "geometric_mean", "hellinger_mean", "power_mean"]
@@ -24,8 +24,9 @@ def arithmetic_mean(histograms: Sequence[Any] | Array, *, weights: Any = None) -
     ----------
     histograms : array of shape (n_models, n_samples, n_labels), or one array per model
         Non-negative. A single sample may drop the sample axis.
-    weights : array of shape (n_models,) or (n_models, n_labels), optional
-        On the simplex; uniform if not given.
+    weights : array, optional
+        On the simplex over models; uniform if not given. Of shape (n_models,),
+        (n_models, n_labels), (n_models, n_samples, 1) or (n_models, n_samples, n_labels).
 
     Returns
     -------
@@ -90,12 +91,14 @@ def power_mean(histograms: Sequence[Any] | Array, *, order: float, weights: Any 
         )
     n_labels = data.n_labels[0]
     mean = new_zeros((data.n_samples, n_labels), like, data.dtype)
-    per_model = check_weights(weights, data.n_models, n_labels, like=mean)
-    per_model = per_model.reshape(data.n_models, 1, -1)
+    found = check_weights(weights, data.n_models, n_labels, like=mean, n_samples=data.n_samples)
+    say = with_three_axes(found)
     models = range(data.n_models)
 
     def average(start: int, stop: int) -> None:
-        mean[start:stop] = power_mean_of(data.read(models, start, stop), per_model, order=order)
+        rows = data.read(models, start, stop)
+        own = take_rows(say, slice(start, stop))
+        mean[start:stop] = power_mean_of(rows, own, order=order)
 
     if like is None:
         n_rows = rows_per_tile(data.n_models, n_labels, one_pass=True)
@@ -106,23 +109,36 @@ def power_mean(histograms: Sequence[Any] | Array, *, order: float, weights: Any 
 
 
 def check_weights(
-    weights: Any, n_models: int, n_target: int, *, like: Array, whole: bool = True
+    weights: Any,
+    n_models: int,
+    n_target: int,
+    *,
+    like: Array,
+    whole: bool = True,
+    n_samples: int | None = None,
 ) -> Array:
-    """Weights on the simplex, per model or per model and target label, in ``like``'s library.
+    """Weights on the simplex over models, in ``like``'s library.
 
-    Only a ``whole`` set of models has weights that sum to 1.
+    One per model, per model and target label or, with ``n_samples``, per model and sample
+    or per model, sample and target label. Only a ``whole`` set of models has weights that
+    sum to 1.
     """
     if weights is None:
         return convert_like(np.full(n_models, 1 / n_models), like, like.dtype)
     weights = as_float_array(weights, "weights", like=like)
     shape = tuple(weights.shape)
-    if shape not in ((n_models,), (n_models, n_target)):
+    shapes = [(n_models,), (n_models, n_target)]
+    if n_samples is not None:
+        shapes += [(n_models, n_samples, 1), (n_models, n_samples, n_target)]
+    if shape not in shapes:
+        per_sample = f"({n_models}, {n_samples}, 1) or ({n_models}, {n_samples}, {n_target})"
+        also = "" if n_samples is None else f" (per sample: {per_sample})"
         fail(
             f"`weights` must have shape ({n_models},), one per model, or ({n_models}, {n_target}),"
-            f" one per model and target label; got {shape}."
+            f" one per model and target label{also}; got {shape}."
         )
-    place = "model {}" if weights.ndim == 1 else "model {}, target label {}"
-    check_nonnegative(weights, "weights", place.format)
+    place = ("model {}", "model {}, target label {}", "model {}, sample {}, target label {}")
+    check_nonnegative(weights, "weights", place[weights.ndim - 1].format)
     if whole:
         check_weights_sum(detached(weights))
     return weights

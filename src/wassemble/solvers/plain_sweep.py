@@ -10,7 +10,7 @@ import numpy as np
 
 from wassemble.solvers.components import Components
 from wassemble.solvers.mass import MassRule
-from wassemble.solvers.power_means import weighted_sum
+from wassemble.solvers.power_means import take_rows, weighted_sum
 from wassemble.solvers.problem import Tile
 from wassemble.solvers.sweeps import Rows, residual
 
@@ -161,6 +161,7 @@ class PlainSweep:
     def keep(self, rows: np.ndarray) -> None:
         """Go on with ``rows`` alone."""
         self._groups = [group.take(rows) for group in self._groups]
+        self._weights = take_rows(self._weights, rows)
         self._v = np.ascontiguousarray(self._v[:, rows])
         self._untrusted = self._untrusted[rows]
         if self._steps is not None:
@@ -189,6 +190,8 @@ def _harmless(weights: np.ndarray, mass: MassRule, limit: float) -> float:
     """
     least = float(weights.min())
     if mass.order == 0:
+        if least == 0:  # nothing is said of the v of a model that has no say
+            return 0.0
         return limit if least >= 0.5 else limit ** (least / (1 - least))
     bounded = least > 0 and math.log(least) * mass.exponent / mass.order >= -math.log(limit)
     return limit if bounded else 0.0

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from wassemble._arrays import Array, is_torch_array, log_of, namespace
 from wassemble.solvers.exchange import ALONE, Exchange
 
-__all__ = ["log_power_mean", "power_mean_of", "weighted_sum"]
+__all__ = ["log_power_mean", "power_mean_of", "take_rows", "weighted_sum", "with_three_axes"]
 
 # Below this order sum(w * x^order) is too close to 1 for its logarithm to be exact.
 _SMALL_ORDER = 1e-3
@@ -100,13 +102,25 @@ def power_mean_of(values: Array, weights: Array, *, order: float) -> Array:
 def weighted_sum(weights: np.ndarray, values: np.ndarray) -> np.ndarray:
     """Sum over models, ``(n_models, n_rows, n_labels)`` to ``(n_rows, n_labels)``.
 
-    ``weights`` have shape (n_models, 1, 1) or (n_models, 1, n_labels).
+    ``weights`` have three axes, of which those of rows and labels may have length 1.
     """
     weights = weights.astype(values.dtype, copy=False)
-    if weights.shape[-1] == 1:  # one pass through BLAS; a slice of samples is no copy
+    if weights.shape[1:] == (1, 1):  # one pass through BLAS; a slice of samples is no copy
         flat = values.reshape(len(values), -1)
         return np.dot(weights.ravel(), flat).reshape(values.shape[1:])
     total = weights[0] * values[0]
     for weight, value in zip(weights[1:], values[1:], strict=True):
         total += weight * value
     return total
+
+
+def with_three_axes(weights: Array) -> Array:
+    """Weights as they broadcast over (n_models, n_samples, n_labels)."""
+    if weights.ndim == 3:
+        return weights
+    return weights[:, None, None] if weights.ndim == 1 else weights[:, None, :]
+
+
+def take_rows(weights: Array, rows: Any) -> Array:
+    """Weights with three axes, of the samples ``rows`` where they differ per sample."""
+    return weights if weights.shape[1] == 1 else weights[:, rows]

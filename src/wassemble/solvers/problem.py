@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +26,7 @@ from wassemble.solvers.exchange import ALONE, Exchange
 from wassemble.solvers.histograms import Histograms, keep_top, listed
 from wassemble.solvers.mass import Balanced, MassRule, Unbalanced
 from wassemble.solvers.means import check_weights
+from wassemble.solvers.power_means import take_rows, with_three_axes
 
 if TYPE_CHECKING:
     from wassemble.solvers.result import BarycenterResult
@@ -51,8 +52,10 @@ class Tile:
     """Some samples of a problem, ready to be swept; models are ordered by kernel."""
 
     groups: list[Group]
+    models: list[int]  # their places in the problem
+    samples: slice | np.ndarray  # their places in the problem
     dropped_mass: np.ndarray | None  # (n_rows,), where labels were dropped
-    weights: Array  # (n_models, 1, 1) or (n_models, 1, n_target)
+    weights: Array  # (n_models, 1 or n_rows, 1 or n_target)
     log_v: Array | None  # where to start, (n_models, n_rows, n_target); None starts at v = 1
     exchange: Exchange = ALONE  # with ranks that hold other models of the same samples
 
@@ -68,9 +71,55 @@ class Tile:
 
     def take(self, rows: Any) -> Tile:
         """The tile of the samples ``rows``."""
-        log_v = None if self.log_v is None else self.log_v[:, rows]
-        groups = [group.take(rows) for group in self.groups]
-        return Tile(groups, None, self.weights, log_v, self.exchange)
+        return replace(
+            self,
+            groups=[group.take(rows) for group in self.groups],
+            samples=self.places(rows),
+            dropped_mass=None,
+            weights=take_rows(self.weights, rows),
+            log_v=None if self.log_v is None else self.log_v[:, rows],
+        )
+
+    def places(self, rows: slice | np.ndarray) -> slice | np.ndarray:
+        """Places in the problem of the samples ``rows`` of the tile."""
+        if isinstance(rows, slice):  # all of them
+            return self.samples
+        if isinstance(self.samples, slice):
+            return self.samples.start + rows
+        return np.asarray(self.samples[rows])
+
+    def split_by_vote(self) -> list[Tile]:
+        """Tiles whose models vote on every sample; this one, if that is what it is.
+
+        A model that has no say on a sample takes no part in it, not even in when it stops.
+        """
+        if self.weights.shape[1] == 1:
+            return [self]
+        votes = (detached(self.weights) > 0).any(axis=2)  # (n_models, n_rows)
+        if votes.all():
+            return [self]
+        patterns, pattern_of = np.unique(votes, axis=1, return_inverse=True)
+        return [
+            self.take(np.flatnonzero(pattern_of.ravel() == number))._of_models(voting)
+            for number, voting in enumerate(patterns.T)
+        ]
+
+    def _of_models(self, voting: np.ndarray) -> Tile:
+        """The tile of the models ``voting`` alone, by mask."""
+        groups, first = [], 0
+        for group in self.groups:
+            own = np.flatnonzero(voting[group.models])
+            if len(own):
+                models = slice(first, first + len(own))
+                groups.append(Group(group.kernel, group.histograms[own], models))
+                first = models.stop
+        return replace(
+            self,
+            groups=groups,
+            models=[model for model, votes in zip(self.models, voting, strict=True) if votes],
+            weights=self.weights[np.flatnonzero(voting)],
+            log_v=None if self.log_v is None else self.log_v[np.flatnonzero(voting)],
+        )
 
 
 class BarycenterProblem:
@@ -125,8 +174,18 @@ class BarycenterProblem:
         self.n_target = self.kernels[0].shape[1]
         reference = new_zeros((0,), self.like)
         self.weights = check_weights(
-            weights, self.n_models, self.n_target, like=reference, whole=exchange.is_alone
+            weights,
+            self.n_models,
+            self.n_target,
+            like=reference,
+            whole=exchange.is_alone,
+            # Ranks tell each other one sum of weights for all samples.
+            n_samples=self.n_samples if exchange.is_alone else None,
         )
+        votes = detached(with_three_axes(self.weights)) > 0
+        self._votes: np.ndarray = np.any(votes, axis=2)  # (n_models, 1 or n_samples)
+        if self.n_samples == 0:
+            self._votes = np.ones((self.n_models, 1), dtype=bool)
         self._group_models()
         self.tolerance = self._attainable(check_tolerance(tolerance))
         if debias:
@@ -194,12 +253,11 @@ class BarycenterProblem:
 
     def _group_models(self) -> None:
         """Order the models that vote by kernel; a model of weight 0 takes no part."""
-        votes = detached(self.weights).reshape(self.n_models, -1).max(axis=1) > 0
         by_kernel: dict[int, list[int]] = {}
-        for model, vote in enumerate(votes.tolist()):
-            if vote:
-                by_kernel.setdefault(id(self.kernels[model]), []).append(model)
+        for model in np.flatnonzero(np.any(self._votes, axis=1)).tolist():
+            by_kernel.setdefault(id(self.kernels[model]), []).append(model)
         self._members = list(by_kernel.values())
+        self._components: dict[tuple[int, ...], Components] = {}
         self.model_order = [model for members in self._members for model in members]
 
     def _attainable(self, tolerance: float | None) -> float | None:
@@ -261,12 +319,29 @@ class BarycenterProblem:
 
     # -- what solvers ask ------------------------------------------------------------
 
-    @cached_property
-    def components(self) -> Components | None:
-        """Components of the target labels; None where mass need not stay inside them."""
+    def components(self, models: Sequence[int]) -> Components | None:
+        """Components of the target labels under the kernels of ``models``.
+
+        None where mass need not stay inside them.
+        """
         if not isinstance(self.mass, Balanced):
             return None
-        return Components(self.voting_kernels, self.exchange)
+        kernels = {id(self.kernels[model]): self.kernels[model] for model in models}
+        key = tuple(kernels)
+        if key not in self._components:
+            self._components[key] = Components(list(kernels.values()), self.exchange)
+        return self._components[key]
+
+    def votes(self, model: int, sample: int) -> bool:
+        """Whether a model has a say on a sample."""
+        return bool(self._votes[model, sample if self._votes.shape[1] > 1 else 0])
+
+    def weights_of(self, sample: int) -> Array:
+        """Weights on one sample, ``(n_models,)`` or ``(n_models, n_target)``."""
+        if self.weights.ndim < 3:
+            return self.weights
+        own = self.weights[:, sample]
+        return own[:, 0] if own.shape[1] == 1 else own
 
     @property
     def has_empty_labels(self) -> bool:
@@ -299,7 +374,9 @@ class BarycenterProblem:
         if self.initial is not None:
             log_v = self.initial[self.model_order, start:stop]
         dropped_mass = None if self.n_top is None else worst
-        return Tile(groups, dropped_mass, self._tile_weights, log_v, self.exchange)
+        samples = slice(start, stop)
+        weights = take_rows(self._tile_weights, samples)
+        return Tile(groups, self.model_order, samples, dropped_mass, weights, log_v, self.exchange)
 
     def log_histogram(self, model: int, sample: int) -> Array:
         """Log of one histogram as it was solved, in the widest floating type."""
@@ -315,8 +392,7 @@ class BarycenterProblem:
 
     @cached_property
     def _tile_weights(self) -> Array:
-        weights = self.weights[self.model_order]
-        return weights[:, None, None] if weights.ndim == 1 else weights[:, None, :]
+        return with_three_axes(self.weights[self.model_order])
 
     def _read_entries(
         self, members: list[int], start: int, stop: int
@@ -326,6 +402,9 @@ class BarycenterProblem:
         if self.normalize or isinstance(self.mass, Balanced):
             sums = namespace(stack).sum(stack, axis=-1)
             sums = self.kernels[members[0]].add_parts(sums)
+            votes = self._votes[members]
+            if votes.shape[1] > 1 and not votes[:, start:stop].all():  # sums that nobody asks for
+                sums = namespace(sums).where(convert_like(votes[:, start:stop], sums), sums, 1.0)
             if self.normalize:
                 self._check_some_mass(detached(sums), members, start)
                 stack = stack / sums[..., None]
@@ -333,7 +412,10 @@ class BarycenterProblem:
                 self._check_sums(detached(sums), members, start)
         if self.n_top is None:
             return stack, None
-        return keep_top(stack, self.n_top, rescale=isinstance(self.mass, Balanced))
+        kept, dropped = keep_top(stack, self.n_top, rescale=isinstance(self.mass, Balanced))
+        return kept, dropped * take_rows(self._votes[members][..., None], slice(start, stop))[
+            ..., 0
+        ]
 
     def _check_some_mass(self, sums: np.ndarray, members: list[int], start: int) -> None:
         if not sums.all():

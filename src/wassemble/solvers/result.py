@@ -113,7 +113,8 @@ class BarycenterResult:
         return convert_like(self._coupling(model, sample).to_dense(), self.problem.like)
 
     def _coupling(self, model: int, sample: int) -> Any:
-        model, sample = self._check_model(model), self._check_sample(sample)
+        sample = self._check_sample(sample)
+        model = self._check_model(model, sample)
         log_u, log_v = self._log_scalings_of(model, sample)
         kernel = self.problem.kernels[model].take(slice(sample, sample + 1))
         return kernel.scaled(log_u, log_v)
@@ -130,7 +131,7 @@ class BarycenterResult:
         label = check_index(label, "label", self.problem.n_target)
         sent = []
         for model in range(self.problem.n_models):
-            if model not in self.problem.model_order:
+            if not self.problem.votes(model, sample):
                 n_source = self.problem.kernels[model].shape[0]
                 sent.append(new_zeros((n_source,), self.problem.like))
                 continue
@@ -148,7 +149,7 @@ class BarycenterResult:
         -------
         shares : list of arrays of shape (n_source,), one per model
             Percent of the label's mass in the model's own coupling that each source label
-            sent; all 0 for a model that sent nothing there or has weight 0 everywhere.
+            sent; all 0 for a model that sent nothing there or has weight 0.
         """
         shares = []
         for sent in self.mass_sent(label, sample):
@@ -181,7 +182,8 @@ class BarycenterResult:
         total = new_zeros((problem.n_models, problem.n_samples), problem.like)
         for model in problem.model_order:
             for sample in range(problem.n_samples):
-                total[model, sample] = self._coupling(model, sample).inner(each[model])
+                if problem.votes(model, sample):
+                    total[model, sample] = self._coupling(model, sample).inner(each[model])
         return total[:, 0] if problem.drops_sample_axis else total
 
     def _check_cost(self, cost: Any, model: int) -> Array:
@@ -212,10 +214,11 @@ class BarycenterResult:
         log_source = problem.log_histogram(model, sample)
         return problem.mass.exponent * log_quotient(log_source, log_kv), log_v
 
-    def _check_model(self, model: int) -> int:
+    def _check_model(self, model: int, sample: int) -> int:
         model = check_index(model, "model", self.problem.n_models)
-        if model not in self.problem.model_order:
-            fail(f"model {model} has weight 0: it took no part and has no coupling.")
+        if not self.problem.votes(model, sample):
+            where = f" on sample {sample}" if self.problem.weights.ndim == 3 else ""
+            fail(f"model {model} has weight 0{where}: it took no part and has no coupling.")
         return model
 
     def _check_sample(self, sample: int) -> int:

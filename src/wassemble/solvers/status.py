@@ -22,6 +22,7 @@ class Status(IntEnum):
     MAX_ITERATIONS = 1, "stopped after max_iterations sweeps"
     UNREACHABLE_MASS = 2, "some mass has no target label to go to"
     DIVERGED = 3, "left the range of the floating type"
+    NO_MASS = 4, "the models' mass meets at no target label, so the consensus is empty"
 
     def __new__(cls, value: int, message: str = "") -> Status:
         member = int.__new__(cls, value)

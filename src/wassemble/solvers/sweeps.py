@@ -31,6 +31,7 @@ class Rows:
     barycenter: Array  # (n_rows, n_target)
     log_v: Array | None  # (n_models, n_rows, n_target)
     unreachable: np.ndarray | None  # (n_rows,): some mass cannot arrive; None: nowhere
+    hidden: np.ndarray | None = None  # (n_rows,): zeros in it are too small to be seen; None: no
 
 
 class Sweep(Protocol):

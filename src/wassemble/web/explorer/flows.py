@@ -87,7 +87,7 @@ def _flows_from(answer: Answer, label: str, model: str) -> Flows:
     index = voting.index(names.index(model)) if names.index(model) in voting else None
     if index is None or index not in result.problem.model_order:
         return Flows(model, label, 0.0, ())  # it has no say here
-    own = np.asarray(result.problem.weights)
+    own = np.asarray(result.problem.weights_of(0))
     couplings = {at: own[at] * np.asarray(result.coupling(at)) for at in result.problem.model_order}
     # Shares of what arrived, as in `_flows_into`: before convergence the two differ.
     arrived = sum(coupling.sum(axis=0) for coupling in couplings.values())

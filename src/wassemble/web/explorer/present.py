@@ -134,6 +134,8 @@ def _status(answer: Answer) -> str:
             f"Not converged: stopped after {answer.n_sweeps} sweeps, {residual}; a larger epsilon"
             " needs fewer."
         )
+    if answer.status is Status.NO_MASS:
+        return f"No consensus: {answer.status.message}; the unbalanced rule gives one."
     if answer.status is Status.UNREACHABLE_MASS:
         return f"Not all mass arrived: {answer.status.message}, {residual}."
     return f"No answer to trust: it {answer.status.message}."
