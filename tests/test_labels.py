@@ -36,12 +36,28 @@ def test_without_aliases_only_equal_names_match(first, second):
     assert not matching.folded
 
 
-def test_aliases_come_after_equal_names():
+def test_aliases_come_before_equal_names():
     target = LabelSpace(["car", "bicycle"])
     aliases = {"sedan": "car", "bicycle": "car", "tram": "nowhere"}
     matching = LabelSpace(["sedan", "bicycle"]).match(target, aliases=aliases)
-    assert matching.positions.tolist() == [0, 1]
-    assert matching.aliased == (("sedan", "car"),)
+    assert matching.positions.tolist() == [0, 0]
+    assert matching.aliased == (("sedan", "car"), ("bicycle", "car"))
+
+
+def test_a_name_may_stand_for_several_labels():
+    target = LabelSpace(["1", "2", "3"])
+    matching = LabelSpace(["odd", "2", "x"]).match(target, aliases={"odd": {"1": 3, "3": 1}})
+    assert matching.to_sparse().toarray().tolist() == [[0.75, 0, 0.25], [0, 1, 0], [0, 0, 0]]
+    assert matching.unmatched == ("x",)
+    assert matching.declared.all()
+
+
+def test_the_complement_is_what_no_other_label_stands_for():
+    target = LabelSpace(["1", "2", "3"])
+    matching = LabelSpace(["2", "rest"]).match(target).with_complement("rest")
+    assert matching.to_sparse().toarray().tolist() == [[0, 1, 0], [0.5, 0, 0.5]]
+    whole = LabelSpace(["1", "2", "3", "rest"]).match(target).with_complement("rest")
+    assert whole.unmatched == ("rest",)
 
 
 def test_an_alias_must_lead_to_a_target_label():

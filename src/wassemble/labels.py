@@ -242,8 +242,7 @@ class Matching:
 
     def to_sparse(self) -> sp.csr_array:
         """Shares of target labels, ``(n_source, n_target)``: each row sums to 1, or to 0."""
-        rows = np.flatnonzero(self.positions >= 0)
-        entries = [(i, j, 1.0) for i, j in zip(rows, self.positions[rows], strict=True)]
+        entries = [(i, j, 1.0) for i, j in enumerate(self.positions.tolist()) if j >= 0]
         entries += [(i, j, s) for i, shares in self.shared.items() for j, s in shares.items()]
         i, j, shares = zip(*entries, strict=True) if entries else ((), (), ())
         size = (len(self.source), len(self.target))

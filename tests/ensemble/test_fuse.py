@@ -11,23 +11,64 @@ import wassemble as ws
 def test_fuse_returns_the_barycenter(mass):
     case = make_case(1, n_source=(3, 4, 5), mass=mass)
     consensus = ws.fuse(case.histograms, kernel=case.kernels, weights=case.weights, mass=mass)
-    np.testing.assert_array_equal(consensus, case.solve().barycenter)
+    np.testing.assert_allclose(consensus, case.solve().barycenter, rtol=1e-6)
 
 
-def test_without_a_kernel_nothing_is_transported():
+def test_histograms_in_give_histograms_out():
+    """Also where one model rules out what another is sure of."""
     case = make_case(2)
-    np.testing.assert_allclose(
-        ws.fuse(case.histograms), ws.geometric_mean(case.histograms), rtol=1e-12
-    )
+    for options in ({}, {"mass": MASSES[1]}, {"rule": ws.geometric_mean}, {"max_iterations": 2}):
+        if "max_iterations" in options:
+            options["tolerance"] = None
+        consensus = ws.fuse(case.histograms, **options)
+        np.testing.assert_allclose(consensus.sum(axis=1), 1)
+    np.testing.assert_allclose(ws.fuse([[1.0, 0.0], [0.0, 1.0]]), [0.5, 0.5])
+
+
+@pytest.mark.parametrize("n_models", [1, 2, 5])
+@pytest.mark.parametrize("mass", [None, *MASSES, ws.Unbalanced(0.5, epsilon=1.0)])
+def test_models_that_agree_are_left_as_they_are(n_models, mass):
+    histogram = make_case(2).histograms[0]
+    consensus = ws.fuse([histogram] * n_models, mass=mass)
+    np.testing.assert_allclose(consensus, histogram, rtol=1e-9)
+
+
+def test_without_a_kernel_the_consensus_is_a_power_mean():
+    case = make_case(2)
+    exponent = 2 / 2.3
+    mean = ws.power_mean(case.histograms, order=exponent / (1 + exponent))
+    expected = mean / mean.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(ws.fuse(case.histograms), expected, rtol=1e-12)
+
+
+def test_scores_are_left_as_they_are():
+    scores = [[0.9, 0.8], [0.7, 0.1]]
+    found = ws.fuse(scores, mass=MASSES[1])
+    np.testing.assert_array_equal(found, ws.fuse(scores, mass=MASSES[1], kind="multilabel"))
+    raw = ws.solve_barycenter(scores, np.eye(2), mass=MASSES[1]).barycenter
+    np.testing.assert_allclose(found, raw, rtol=1e-6)
+    sums_to_one = [[0.9, 0.1], [0.7, 0.3]]
+    kept = ws.fuse(sums_to_one, mass=MASSES[1], kind="multilabel")
+    assert abs(kept.sum() - 1) > 1e-3
+
+
+def test_scores_must_be_called_so():
+    with pytest.raises(ws.InvalidInputError, match=r"must sum to 1 in each row.*\nhint: .*kind="):
+        ws.fuse([[0.9, 0.8], [0.7, 0.1]])
+    with pytest.raises(ws.InvalidInputError, match="must sum to 1 in each row"):
+        ws.fuse([[0.9, 0.8], [0.7, 0.1]], mass=MASSES[1], kind="multiclass")
+    with pytest.raises(ws.InvalidInputError, match="`kind` must be"):
+        ws.fuse([[0.9, 0.8], [0.7, 0.1]], kind="many")
 
 
 @pytest.mark.parametrize("rule", [ws.arithmetic_mean, ws.geometric_mean, ws.hellinger_mean])
 def test_means_are_rules(rule):
     case = make_case(3)
-    np.testing.assert_array_equal(
-        ws.fuse(case.histograms, weights=case.weights, rule=rule),
-        rule(case.histograms, weights=case.weights),
-    )
+    mean = rule(case.histograms, weights=case.weights)
+    consensus = ws.fuse(case.histograms, weights=case.weights, rule=rule)
+    np.testing.assert_allclose(consensus, mean / mean.sum(axis=1, keepdims=True), rtol=1e-12)
+    raw = ws.fuse(case.histograms, weights=case.weights, rule=rule, kind="multilabel")
+    np.testing.assert_array_equal(raw, mean)
 
 
 def test_a_mean_refuses_a_kernel():
@@ -88,9 +129,12 @@ def test_the_short_way_to_a_diagonal_consensus_is_the_long_way(
         "one per model": [ws.DiagonalKernel(diagonal) for diagonal in diagonals[:3]],
     }[kind]
     options = {"weights": case.weights, "mass": mass}
-    long_way = ws.solve_barycenter(histograms, kernel, **options)
+    long_way = ws.solve_barycenter(histograms, kernel, **options).barycenter
     short_way = ws.fuse(histograms, kernel=kernel, **options)
-    np.testing.assert_allclose(short_way, long_way.barycenter, rtol=1e-5, atol=1e-12)
+    if isinstance(mass, ws.Balanced):
+        sums = long_way.sum(axis=1, keepdims=True)
+        long_way = np.divide(long_way, sums, out=np.zeros_like(long_way), where=sums > 0)
+    np.testing.assert_allclose(short_way, long_way, rtol=1e-5, atol=1e-12)
 
 
 def test_the_short_way_warns_of_mass_under_a_closed_gate():

@@ -128,7 +128,7 @@ def test_other_stands_for_what_the_model_does_not_declare():
     found = scores_of(fusion)
     assert found["0"] == pytest.approx(found["1"])
     assert found["0"] > 0.4
-    assert found["2"] < 0.1
+    assert found["2"] < 0.15
     assert "'other' stands for every label that it does not declare" in fusion.report
 
 
@@ -195,9 +195,7 @@ def test_names_that_fold_to_one_label_are_summed():
 def test_a_label_may_stand_for_several():
     parity = one("parity", ["odd", "even"], [0.9, 0.1])
     digits = one("digits", DIGITS, [0.05, 0.30, 0.35, 0.30])
-    aliases = Aliases(
-        [("parity", "odd", d) for d in "13"] + [("parity", "even", d) for d in "02"]
-    )
+    aliases = Aliases([("parity", "odd", d) for d in "13"] + [("parity", "even", d) for d in "02"])
     fusion = fuse_tables([parity, digits], aliases=aliases)
     assert list(fusion.consensus.labels) == [*"13", *"02"]
     found = scores_of(fusion)
@@ -207,9 +205,7 @@ def test_a_label_may_stand_for_several():
 
 def test_weights_share_a_label_out():
     alone = one("alone", ["big", "small"], [0.6, 0.4])
-    fusion = fuse_tables(
-        [alone], aliases={"big": {"a": 3, "b": 1}, "small": "c"}, mass=Balanced()
-    )
+    fusion = fuse_tables([alone], aliases={"big": {"a": 3, "b": 1}, "small": "c"}, mass=Balanced())
     assert scores_of(fusion) == pytest.approx({"a": 0.45, "b": 0.15, "c": 0.4})
 
 

@@ -60,7 +60,7 @@ def test_two_columns_need_no_titles(tmp_path):
 def test_a_damaged_table_is_one_clear_error(tmp_path, text, words):
     path = tmp_path / "aliases.csv"
     path.write_text(text)
-    with pytest.raises(InvalidInputError, match="aliases.csv") as error:
+    with pytest.raises(InvalidInputError, match=r"aliases\.csv") as error:
         read_aliases(path)
     assert words in str(error.value)
 

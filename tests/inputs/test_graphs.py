@@ -79,7 +79,7 @@ def test_packed_files_are_unpacked(tmp_path):
         (
             "g.txt",
             b"a b\na b c d\n",
-            ", line 2: must hold two names, and a weight if any; got 'a b",
+            ", line 2: must hold two names, and a weight if any; got 'a,b",
         ),
         ("g.txt", b"a b\nb c 2\n", ", line 2: must have 2 columns as the lines before; got 3"),
         ("g.txt", b"a b x\n", ", line 1: the third column must be a finite number; got 'x'"),

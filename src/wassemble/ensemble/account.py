@@ -14,10 +14,16 @@ from wassemble.inputs import Predictions
 from wassemble.labels import enumerate_names, fold_name
 from wassemble.solvers import Balanced, Status, solve_barycenter
 
-__all__ = ["FusionAccount", "ModelAccount"]
+__all__ = ["NO_MASS_REMEDY", "FusionAccount", "ModelAccount"]
 
 # Share of the samples that makes one doubt whether models are cut into the same parts.
 _MANY_MISSING = 0.1
+
+# What helps where models are sure of different labels.
+NO_MASS_REMEDY = (
+    "the default rule, mass=Unbalanced(2, epsilon=0.3), lets no model rule out a label, and a"
+    " kernel that joins more labels lets their mass meet"
+)
 
 # Labels by which models usually say that none of the others fits.
 _OTHER_NAMES = {
@@ -170,11 +176,18 @@ class FusionAccount:
         if silent:
             said.append(f"no model answered {silent:,} of {self.n_samples:,} samples: left empty")
         said += self._endings()
-        if plan.kind == "multiclass" and not isinstance(plan.mass, Balanced) and self.most_mass:
-            said.append(
-                f"each consensus was divided by its mass ({self.least_mass:.3g} to"
-                f" {self.most_mass:.3g})"
-            )
+        is_mean = options.rule is not solve_barycenter
+        if plan.kind == "multiclass" and self.most_mass:
+            if not is_mean and not isinstance(plan.mass, Balanced):
+                said.append(
+                    f"each consensus was raised to {1 / plan.mass.exponent:.3g}, which takes back"
+                    " the flattening of the rule, and divided by its mass"
+                )
+            elif self.least_mass < 0.99 or self.most_mass > 1.01:
+                said.append(
+                    f"each consensus was divided by its mass ({self.least_mass:.3g} to"
+                    f" {self.most_mass:.3g})"
+                )
         return said
 
     def _notes(self, model: ModelAccount) -> list[str]:
@@ -250,6 +263,7 @@ class FusionAccount:
     def _endings(self) -> list[str]:
         return [
             f"{count:,} of {self.n_samples:,} samples: {Status(code).message}"
+            + (f"; {NO_MASS_REMEDY}" if code == Status.NO_MASS else "")
             for code, count in sorted(self.ends.items())
             if code != NO_ANSWER and code not in self.fine_ends
         ]

@@ -88,9 +88,9 @@ def explain(
     ... )
     >>> fusion = fuse_tables([model], kernel=kernel, target=["car", "bicycle"])
     >>> print(explain(fusion, "x", "car"))
-    x: car 0.7
-       57.1 %  cars: coupe (scored 0.4)
-       42.9 %  cars: sedan (scored 0.3)
+    x: car 0.721
+       56.2 %  cars: coupe (scored 0.4)
+       43.8 %  cars: sedan (scored 0.3)
     """
     n_largest = check_count(n_largest, "n_largest")
     _need_barycenter(fusion.plan)

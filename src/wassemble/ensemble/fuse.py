@@ -10,9 +10,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from wassemble._arrays import Array, namespace
+from wassemble._arrays import Array
 from wassemble._checks import fail
+from wassemble.ensemble.account import NO_MASS_REMEDY
 from wassemble.ensemble.dask_arrays import are_dask_arrays, fuse_dask_arrays
+from wassemble.ensemble.histograms import to_histograms
 from wassemble.ensemble.lazy import fuse_lazily, is_lazy, read_places
 from wassemble.ensemble.plan import USUAL_MASS
 from wassemble.ensemble.tables import fuse_tables
@@ -32,12 +34,10 @@ from wassemble.solvers.barycenter import solve
 
 __all__ = ["fuse"]
 
+# Rows that are looked at together.
+_N_CHECKED = 4096
 # Share of a row's mass that `n_top` may drop without a word.
 _MUCH_DROPPED = 0.05
-_NO_MASS_HINT = (
-    "\nhint: mass=Unbalanced(mass_penalty, epsilon=...) lets no model rule out a label;"
-    " a kernel that joins more labels lets their mass meet"
-)
 
 
 def fuse(
@@ -78,8 +78,9 @@ def fuse(
         The paper's ``Unbalanced(2, epsilon=0.3)`` if not given, in which no model can rule a
         label out by itself; `Balanced` (Algorithm 1) with ``debias``.
     kind : {"multiclass", "multilabel"}, optional
-        "multiclass": rows are histograms, and the consensus is divided by its mass, so that it
-        is one too (`solve_barycenter` keeps the raw numbers). "multilabel": scores of any
+        "multiclass": rows are histograms, and so is the consensus: it is raised to the inverse
+        of the exponent by which Algorithm 2 flattens it, and divided by its mass
+        (`solve_barycenter` keeps the raw numbers). "multilabel": scores of any
         mass, left as they are. If not given, arrays without a ``mass`` must be histograms;
         with `Unbalanced` they are taken as such if every row sums to 1.
     max_iterations, tolerance, debias, normalize, n_top, mixed_precision, n_threads, progress
@@ -108,7 +109,7 @@ def fuse(
     --------
     >>> kernel = [[1.0, 0.5, 0.1], [0.5, 1.0, 0.5], [0.1, 0.5, 1.0]]
     >>> fuse([[0.8, 0.1, 0.1], [0.1, 0.1, 0.8]], kernel=kernel).round(3)
-    array([0.298, 0.404, 0.298])
+    array([0.305, 0.39 , 0.305])
     >>> fuse([[1.0, 0.0], [0.0, 1.0]])  # a geometric mean would leave nothing
     array([0.5, 0.5])
     """
@@ -125,22 +126,10 @@ def fuse(
         "n_threads": n_threads,
     }
     if are_dask_arrays(predictions):
-        for name, is_given in {"progress": progress is not None, "out": out is not None}.items():
-            if is_given:
-                fail(f"`{name}` must go with arrays in memory; got Dask arrays.")
-        if kind is None and isinstance(mass, Unbalanced):
-            fail(
-                "`kind` must be given for Dask arrays with mass=Unbalanced(...): their blocks are"
-                " fused one by one; got none.",
-                hint='kind="multiclass" for histograms, "multilabel" for scores of any mass',
-            )
         options |= {"normalize": normalize, "mixed_precision": mixed_precision}
-        few = {"max_iterations": 1, "tolerance": None} if rule is solve_barycenter else {}
-        return fuse_dask_arrays(
-            predictions,
-            partial(fuse, **options),
-            try_out=partial(fuse, **options | few),
-        )
+        return _fuse_dask(predictions, {"progress": progress, "out": out}, options)
+    if isinstance(predictions, Iterator):
+        predictions = list(predictions)
     _refuse_paths(predictions)
     if isinstance(predictions, Mapping) or _are_named(predictions):
         refused = {
@@ -173,9 +162,8 @@ def fuse(
             "out": out is not None,
         }
         _refuse([name for name, is_given in given.items() if is_given], rule)
-        return rule(predictions, weights=weights)
-    if isinstance(predictions, Iterator):
-        predictions = list(predictions)
+        mean = rule(predictions, weights=weights)
+        return to_histograms(mean, None) if _are_histograms(predictions, kind) else mean
     usual: MassRule = Balanced() if debias else USUAL_MASS
     problem = BarycenterProblem(
         predictions,
@@ -194,7 +182,26 @@ def fuse(
         _check_out(out, problem)
     result = solve(problem, n_threads=n_threads, progress=progress, keep_scalings=False, out=out)
     _warn(result)
-    return _divide_by_mass(result.barycenter, out) if problem.are_histograms else result.barycenter
+    if not problem.are_histograms:
+        return result.barycenter
+    return to_histograms(result.barycenter, problem.mass, out=out)
+
+
+def _fuse_dask(predictions: Any, refused: dict[str, Any], options: dict[str, Any]) -> Any:
+    """Dask arrays, block by block."""
+    for name, given in refused.items():
+        if given is not None:
+            fail(f"`{name}` must go with arrays in memory; got Dask arrays.")
+    if options["kind"] is None and isinstance(options["mass"], Unbalanced):
+        fail(
+            "`kind` must be given for Dask arrays with mass=Unbalanced(...): their blocks are"
+            " fused one by one; got none.",
+            hint='kind="multiclass" for histograms, "multilabel" for scores of any mass',
+        )
+    few = {"max_iterations": 1, "tolerance": None} if options["rule"] is solve_barycenter else {}
+    return fuse_dask_arrays(
+        predictions, partial(fuse, **options), try_out=partial(fuse, **options | few)
+    )
 
 
 def _holds(kind: Kind | None, mass: MassRule | None) -> Literal["histograms", "scores", "either"]:
@@ -206,12 +213,12 @@ def _holds(kind: Kind | None, mass: MassRule | None) -> Literal["histograms", "s
     return "histograms" if kind == "multiclass" else "scores"
 
 
-def _divide_by_mass(consensus: Array, out: np.ndarray | None) -> Array:
-    """Histograms; rows without mass stay so."""
-    xp = namespace(consensus)
-    mass = xp.sum(consensus, axis=-1)
-    mass = xp.where(mass > 0, mass, 1.0)[..., None]
-    return consensus / mass if out is None else np.divide(out, mass, out=out)
+def _are_histograms(predictions: Any, kind: Kind | None) -> bool:
+    """Whether a mean is of histograms."""
+    holds = _holds(kind, USUAL_MASS)
+    problem = BarycenterProblem(predictions, _identity(predictions), mass=USUAL_MASS, holds=holds)
+    problem.check_entries(range(problem.n_models), _N_CHECKED)
+    return problem.are_histograms
 
 
 def _refuse_paths(predictions: Any) -> None:
@@ -283,7 +290,7 @@ def _warn(result: BarycenterResult) -> None:
     for status in Status:
         count = int((result.statuses == status).sum())
         if count and status not in (fine, Status.CONVERGED):
-            hint = _NO_MASS_HINT if status is Status.NO_MASS else ""
+            hint = f"\nhint: {NO_MASS_REMEDY}" if status is Status.NO_MASS else ""
             warnings.warn(
                 f"{count} of {len(result.statuses)} rows: {status.message}.{hint}",
                 ConvergenceWarning,

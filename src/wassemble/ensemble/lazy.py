@@ -81,7 +81,7 @@ def fuse_lazily(
     >>> frames = {"a": dd.from_pandas(first), "b": dd.from_pandas(second)}
     >>> fuse_lazily(frames).compute().round(2)
       sample   cat   dog
-    0      x  0.79  0.21
+    0      x  0.77  0.23
     1      y  0.25  0.75
     """
     if not models:

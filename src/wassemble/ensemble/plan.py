@@ -16,6 +16,7 @@ import scipy.sparse as sp
 from wassemble._arrays import detached
 from wassemble._checks import check_count, check_tolerance, fail
 from wassemble.ensemble.completion import RULES, Unobserved, complete_scores
+from wassemble.ensemble.histograms import to_histograms
 from wassemble.inputs import Aliases, Kind, Predictions
 from wassemble.kernels import (
     DenseKernel,
@@ -278,7 +279,8 @@ class FusionPlan:
             found[rows], statuses[rows] = self._fuse_rows(ready, voting, rows)
         mass = found.sum(axis=1, dtype=np.float64)
         if self.kind == "multiclass":
-            found /= np.where(mass > 0, mass, 1)[:, None].astype(dtype)
+            is_mean = self.options.rule is not solve_barycenter
+            to_histograms(found, None if is_mean else self.mass, out=found)
         return Chunk(found, statuses, answered, mass, ready.lost_mass)
 
     def solve_sample(self, predictions: Sequence[Predictions], row: int) -> Solved:

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from wassemble._checks import fail
-from wassemble.ensemble.account import FusionAccount
+from wassemble.ensemble.account import NO_MASS_REMEDY, FusionAccount
 from wassemble.ensemble.plan import NO_ANSWER, FusionPlan, Options
 from wassemble.errors import ConvergenceWarning
 from wassemble.inputs import Kind, Predictions, frame_from_predictions, predictions_from_frame
@@ -126,8 +126,9 @@ def fuse_tables(
         sample has no vote on it.
     mass : Balanced or Unbalanced, optional
         The paper's ``Unbalanced(2, epsilon=0.3)`` if not given, in which no model can rule a
-        label out by itself; `Balanced` with ``debias``. A consensus of histograms is divided
-        by its mass.
+        label out by itself; `Balanced` with ``debias``. A consensus of histograms is a
+        histogram: raised to the inverse of the exponent by which Algorithm 2 flattens it, and
+        divided by its mass.
     rule : callable
         `solve_barycenter`, or a mean such as `arithmetic_mean`, taken after each model was
         carried to the target labels by its kernel alone.
@@ -156,7 +157,7 @@ def fuse_tables(
     >>> fusion.consensus.labels.names
     ('car', 'bicycle', 'tandem')
     >>> fusion.consensus.scores.round(2)
-    array([[0.5 , 0.38, 0.12]])
+    array([[0.52, 0.38, 0.1 ]])
     """
     predictions, frame = _read_models(models, kind)
     found, detected = common_kind(predictions, kind)
@@ -284,6 +285,8 @@ def warn_of(account: FusionAccount) -> None:
         if code in account.fine_ends:
             continue
         message = "no model answered" if code == NO_ANSWER else Status(code).message
+        if code == Status.NO_MASS:
+            message += f"; {NO_MASS_REMEDY}"
         warnings.warn(
             f"{count:,} of {account.n_samples:,} samples: {message}.",
             ConvergenceWarning,

@@ -107,5 +107,5 @@ def _split(line: str, separator: str | None) -> list[str]:
 
 
 def _shorten(fields: list[str]) -> str:
-    line = ", ".join(fields)
+    line = ",".join(fields)
     return repr(line if len(line) <= 60 else f"{line[:57]}...")

@@ -55,8 +55,8 @@ def write_parquet(labelled: LabelledKernel, path: Path) -> None:
         "notes": labelled.notes,
     }
     if labelled.declared is not None:
-        places = np.flatnonzero(labelled.declared).tolist()
-        about["declared"] = [labelled.target[place] for place in places]
+        declared = np.flatnonzero(labelled.declared).tolist()
+        about["declared"] = [labelled.target[place] for place in declared]
     similarity = pa.float32() if kernel.dtype == np.float32 else pa.float64()
     name = pa.dictionary(pa.int32(), pa.string())
     fields = zip(_COLUMNS, (name, name, similarity), strict=True)

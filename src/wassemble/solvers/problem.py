@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -128,6 +128,9 @@ class BarycenterProblem:
     With an ``exchange`` it is the share of one rank: its own models, with weights that sum
     to 1 only together with those of the other ranks. Whoever deals out shares checks that.
 
+    ``holds`` says what rows are: with `Balanced` always "histograms", which must sum to 1; else
+    "scores" of any mass, or "either": ``are_histograms`` then tells, once all rows were read.
+
     Ask `select_solver` about it to learn which arithmetic would run, and why.
 
     Examples
@@ -151,6 +154,7 @@ class BarycenterProblem:
         initial: BarycenterResult | None = None,
         n_top: int | None = None,
         mixed_precision: bool = False,
+        holds: Literal["histograms", "scores", "either"] = "scores",
         exchange: Exchange = ALONE,
     ) -> None:
         self.exchange = exchange
@@ -162,6 +166,8 @@ class BarycenterProblem:
         self.max_iterations = check_count(max_iterations, "max_iterations")
         self.debias = debias
         self.normalize = normalize
+        self._holds = "histograms" if isinstance(self.mass, Balanced) else holds
+        self.are_histograms = self._holds != "scores"
         tensors = [kernel.tensor for kernel in _as_list(kernels) if isinstance(kernel, Kernel)]
         self.like = find_torch(histograms, weights, kernels, tensors)
         self._histograms = Histograms(histograms, self.like)
@@ -399,7 +405,7 @@ class BarycenterProblem:
     ) -> tuple[Array, np.ndarray | None]:
         """Histograms of some models as they are solved, and the share of mass dropped."""
         stack = self._histograms.read(members, start, stop)
-        if self.normalize or isinstance(self.mass, Balanced):
+        if self.normalize or self.are_histograms:
             sums = namespace(stack).sum(stack, axis=-1)
             sums = self.kernels[members[0]].add_parts(sums)
             votes = self._votes[members]
@@ -408,6 +414,11 @@ class BarycenterProblem:
             if self.normalize:
                 self._check_some_mass(detached(sums), members, start)
                 stack = stack / sums[..., None]
+            elif self._holds == "either":
+                self.are_histograms &= all(
+                    not self._off(row, model).any()
+                    for model, row in zip(members, detached(sums), strict=True)
+                )
             else:
                 self._check_sums(detached(sums), members, start)
         if self.n_top is None:
@@ -426,18 +437,27 @@ class BarycenterProblem:
                 hint="leave such samples out, or give the model weight 0",
             )
 
+    def _off(self, sums: np.ndarray, model: int) -> np.ndarray:
+        """Which rows of a model do not sum to 1."""
+        eps, n_source = self._histograms.eps[model], self.kernels[model].n_source
+        # Entries in half precision are each off by less than that, and so is their sum.
+        return np.abs(sums - 1) > min(10 * eps * n_source**0.5, 0.01)
+
     def _check_sums(self, sums: np.ndarray, members: list[int], start: int) -> None:
         for model, row in zip(members, sums, strict=True):
-            eps, n_source = self._histograms.eps[model], self.kernels[model].n_source
-            # Entries in half precision are each off by less than that, and so is their sum.
-            wrong = np.abs(row - 1) > min(10 * eps * n_source**0.5, 0.01)
+            wrong = self._off(row, model)
             if wrong.any():
                 sample = int(np.argmax(wrong))
+                any_mass = (
+                    "mass=Unbalanced(mass_penalty, epsilon=...)"
+                    if isinstance(self.mass, Balanced)
+                    else 'kind="multilabel"'
+                )
                 fail(
-                    "`histograms` must sum to 1 in each row when mass is Balanced();"
-                    f" got {row[sample]:.8g} at model {model}, sample {start + sample}.",
+                    "`histograms` must sum to 1 in each row; got"
+                    f" {row[sample]:.8g} at model {model}, sample {start + sample}.",
                     hint="normalize=True divides each row by its sum;"
-                    " mass=Unbalanced(mass_penalty, epsilon=...) takes scores of any mass",
+                    f" {any_mass} takes scores of any mass",
                 )
 
     def __repr__(self) -> str:

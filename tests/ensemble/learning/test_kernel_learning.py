@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from wassemble.ensemble import fuse_tables
+from wassemble.ensemble.histograms import to_histograms
 from wassemble.ensemble.learning.kernel_candidates import read_candidates
 from wassemble.ensemble.learning.kernel_forms import LowRankForm, MixtureForm, mix_candidates
 from wassemble.ensemble.learning.kernel_learning import learn_kernel
@@ -142,7 +143,7 @@ def test_training_and_numpy_give_the_same_consensus(rng, mass):
     fusion = TorchFusion(torch, learned.plan, trial, dict.fromkeys(trial.names, 0))
     tables = [torch.as_tensor(learned.kernel.to_dense().copy())]
     consensus = fusion.fuse(tables, np.arange(40)).numpy()
-    consensus = consensus / consensus.sum(axis=1, keepdims=True)
+    consensus = to_histograms(consensus, mass)
     np.testing.assert_allclose(learned.plan.fuse(models).scores, consensus, rtol=1e-9)
     options = {"mass": mass, "max_iterations": 5, "tolerance": None}
     fused = fuse_tables(models, kernel=learned.kernel, **options).consensus
