@@ -15,6 +15,8 @@ from wassemble.solvers.power_means import log_power_mean
 
 pytest.importorskip("torch")
 
+BETWEEN_LOOKS = 8  # sweeps, at most, from one look at the residual to the next
+
 
 @pytest.fixture(scope="module", params=[2, 3], ids="{} ranks".format)
 def found(request, tmp_path_factory):
@@ -37,19 +39,23 @@ def found(request, tmp_path_factory):
 def test_ranks_give_the_answer_of_one_process(name, found):
     case, ranks = CASES[name](), found(name)
     one = case.solve()
-    expected = detached(one.barycenter)
-    tolerance = 10.0**-case.places
+    first, expected = ranks[0], detached(one.barycenter)
     for rank in ranks:
-        np.testing.assert_array_equal(rank["barycenter"], ranks[0]["barycenter"])
-        np.testing.assert_array_equal(rank["residual"], ranks[0]["residual"])
-        np.testing.assert_array_equal(rank["n_iterations"], one.n_iterations)
-        np.testing.assert_array_equal(rank["status"], one.status)
-    assert ranks[0]["barycenter"].dtype == expected.dtype
+        for what in ("barycenter", "residual", "n_iterations", "status"):
+            np.testing.assert_array_equal(rank[what], first[what])
+    np.testing.assert_array_equal(first["status"], one.status)
+    assert first["barycenter"].dtype == expected.dtype
     assert all(rank["is_tensor"] == (name == "tensors") for rank in ranks)
-    np.testing.assert_allclose(
-        ranks[0]["barycenter"], expected, rtol=tolerance, atol=tolerance * expected.max()
-    )
-    np.testing.assert_allclose(ranks[0]["residual"], one.residual, atol=max(tolerance, 1e-11))
+
+    # Ranks add in another order, and each processor rounds sums in its own way: a residual that
+    # is the tolerance but for the last bits may end a row at one look or at the next.
+    looks_apart = np.abs(first["n_iterations"] - one.n_iterations) / BETWEEN_LOOKS
+    assert (looks_apart <= (one.problem.tolerance is not None)).all()
+    slack = np.where(looks_apart == 0, 10.0**-case.places, 3 * (one.problem.tolerance or 0))
+    error = np.abs(first["barycenter"] - expected)
+    assert (error <= slack[..., None] * (expected + expected.max())).all()
+    apart = np.abs(first["residual"] - one.residual)
+    assert (apart <= np.maximum(slack, 1e-11)).all()
 
 
 @pytest.mark.parametrize("name", ["balanced", "unbalanced in logs", "split with walls"])
