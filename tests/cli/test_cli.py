@@ -9,6 +9,7 @@ import time
 
 import numpy as np
 import pytest
+from patience import SECONDS
 
 import wassemble as ws
 from wassemble import Predictions, read_predictions, write_predictions
@@ -272,7 +273,7 @@ def run(*arguments, **options):
         [sys.executable, "-m", "wassemble", *arguments],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=SECONDS,
         check=False,
         **options,
     )
@@ -290,12 +291,20 @@ def test_help_is_quick_and_imports_nothing_heavy():
     assert found.returncode == 0, found.stderr
     for command in ("fuse", "kernel", "explain", "describe", "example", "completion"):
         assert command in found.stdout
+    # Twice as long today; processors differ.
+    assert processor_seconds("-m", "wassemble", "fuse", "--help") < 6 * processor_seconds(
+        "-c", "import click"
+    )
+
+
+def processor_seconds(*arguments):
+    """Of a Python process at its quickest: what else the machine does is not ours."""
     times = []
-    for _ in range(3):  # time of the processor: what else the machine does is not ours
+    for _ in range(3):
         before = sum(os.times()[2:4])
-        assert run("fuse", "--help").returncode == 0
+        subprocess.run([sys.executable, *arguments], stdout=subprocess.DEVNULL, check=True)
         times.append(sum(os.times()[2:4]) - before)
-    assert min(times) < 0.3
+    return min(times)
 
 
 @pytest.mark.parametrize("command", ["fuse", "kernel", "explain", "describe", "example"])
@@ -332,14 +341,18 @@ def test_a_closed_pipe_is_no_error_to_speak_of(folder):
 def test_a_kill_in_the_middle_leaves_no_half_file(folder, kill):
     many = Predictions("m", range(200_000), ["cat", "dog"], np.full((200_000, 2), 0.5))
     write_predictions("m.csv", many)
-    process = subprocess.Popen(
-        [sys.executable, "-m", "wassemble", "fuse", "m.csv", "n=m.csv", "--out", "big.csv"],
-        stderr=subprocess.PIPE,
-        text=True,
+    # However late the kill comes, the file has not got its name by then.
+    script = (
+        "import pathlib, sys, time\n"
+        f"pathlib.Path.replace = lambda *_: time.sleep({SECONDS})\n"
+        "from wassemble.cli import main\n"
+        "sys.exit(main(['fuse', 'm.csv', 'n=m.csv', '--out', 'big.csv']))"
     )
-    deadline = time.monotonic() + 30
-    while not list(folder.glob(".unfinished-*")) and time.monotonic() < deadline:
+    process = subprocess.Popen([sys.executable, "-c", script], stderr=subprocess.PIPE, text=True)
+    give_up = time.monotonic() + SECONDS
+    while not list(folder.glob(".unfinished-*")):
         assert process.poll() is None
+        assert time.monotonic() < give_up
         time.sleep(0.005)
     process.send_signal(kill)
     said = process.communicate()[1]

@@ -5,6 +5,7 @@ from functools import cache
 from itertools import product
 
 import pytest
+from patience import SECONDS
 from report.browser import find_requests, open_browser, set_screen, show
 from report.trials import BREEDS, animals, breeds, choose_instead, tags
 
@@ -144,7 +145,7 @@ def look_at_plot(browser):
 def wait_until(browser, is_so):
     from selenium.webdriver.support.wait import WebDriverWait
 
-    WebDriverWait(browser, 10).until(lambda _: is_so())
+    WebDriverWait(browser, SECONDS).until(lambda _: is_so())
 
 
 def brightness(color):

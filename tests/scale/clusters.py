@@ -10,14 +10,17 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import numpy as np
+from patience import SECONDS
 
 from wassemble import Predictions, write_predictions
 
-SECONDS = 180  # for what should end; a machine may be busy
 ENVIRONMENT = {
     **os.environ,
     "OMP_NUM_THREADS": "1",
-    "PYTHONPATH": str(Path(__file__).parents[1]),  # workers import what tests send
+    # Workers import what tests send, and what these import.
+    "PYTHONPATH": os.pathsep.join(
+        [str(Path(__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])]
+    ),
 }
 WASSEMBLE = (sys.executable, "-m", "wassemble")
 DASK = (sys.executable, "-m", "dask")

@@ -4,12 +4,12 @@ import functools
 import logging
 import pickle
 import sys
-import time
 from contextlib import closing
 from types import SimpleNamespace
 
 import psutil
 import pytest
+from patience import SECONDS
 from scale import counted
 from scale.clusters import (
     LABELS,
@@ -71,7 +71,8 @@ def test_each_worker_gets_the_plan_once_and_tasks_stay_small(client, tmp_path):
     fuse_them(tmp_path, options=Options(rule=counted.CountedMean()), scheduler=client)
     assert len(parts_of(tmp_path / "fused")) == 16
     after = client.run(count)
-    assert [after[worker] - before[worker] for worker in after] == [1] * N_WORKERS
+    # One that was busy elsewhere may have had no task, and so no need of it.
+    assert max(after[worker] - before[worker] for worker in after) == 1
     files = tuple(PartFile("part-000.parquet", "1701 1794809133445426095") for _ in range(8))
     assert len(pickle.dumps(Partition("part-000", files))) < 1000
 
@@ -147,10 +148,11 @@ def test_a_partition_that_ends_its_workers_is_told(client, tmp_path, monkeypatch
 
 def test_without_a_scheduler_or_workers_there_is_one_clear_error(tmp_path, monkeypatch):
     write_parts(tmp_path, 2)
-    monkeypatch.setattr(module, "_TO_CONNECT", 1)
     monkeypatch.setattr(module, "_WITHOUT_WORKERS", 1)
-    with pytest.raises(ClusterError, match="no Dask scheduler answers at tcp"):
-        fuse_them(tmp_path, scheduler="tcp://127.0.0.1:1")
+    with monkeypatch.context() as hasty:
+        hasty.setattr(module, "_TO_CONNECT", 1)
+        with pytest.raises(ClusterError, match="no Dask scheduler answers at tcp"):
+            fuse_them(tmp_path, scheduler="tcp://127.0.0.1:1")
     with cluster(tmp_path, 0) as empty, pytest.raises(ClusterError, match="no worker for 1 sec"):
         fuse_them(tmp_path, scheduler=empty.address)
 
@@ -159,10 +161,11 @@ def test_an_address_that_is_none_is_an_error_at_once(tmp_path):
     write_parts(tmp_path, 1)
     addresses = ("localhost", "nonsense", "tcp://", "http://x:1", "tls://127.0.0.1:1")
     command = fuse_command(tmp_path, tmp_path / "fused", "--scheduler")[3:]
-    calls = "\n".join(f"assert main({[*command, address]}) == 1" for address in addresses)
-    started_at = time.monotonic()
-    done = run([sys.executable, "-c", f"from wassemble.cli import main\n{calls}"])
-    assert time.monotonic() - started_at < 20  # for all of them; one was as long
+    calls = [f"assert main({[*command, address]}) == 1" for address in addresses]
+    # Longer than `run` waits, lest anything waits for an answer that cannot come.
+    patient = ["from wassemble.scale import cluster", f"cluster._TO_CONNECT = {100 * SECONDS}"]
+    script = "\n".join(["from wassemble.cli import main", *patient, *calls])
+    done = run([sys.executable, "-c", script])
     assert done.returncode == 0, done.stderr
     said = done.stderr.splitlines()
     assert len(said) == 2 * len(addresses)
@@ -188,5 +191,5 @@ def test_workers_may_come_later(tmp_path):
         with started(command) as process:
             assert isinstance(empty, Cluster)
             empty.add_worker()
-            assert process.wait(120) == 0
+            assert process.wait(SECONDS) == 0
     assert len(parts_of(tmp_path / "fused")) == 4

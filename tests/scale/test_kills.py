@@ -12,9 +12,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from patience import SECONDS
 from scale.clusters import (
     ENVIRONMENT,
-    SECONDS,
     cluster,
     contents,
     fuse_command,
@@ -147,7 +147,7 @@ def test_a_run_whose_scheduler_is_killed_says_so_and_is_finished(
         ) as client:
             wait_for_a_moment(out, seed, 4, client)
             dask.scheduler.kill()
-            _, talk = client.communicate(timeout=60)
+            _, talk = client.communicate(timeout=SECONDS)
         if client.returncode == 1:
             # Lost on the way, or before the command had reached it.
             lost = r"error: the Dask scheduler at \S+ was lost; what is finished is kept\.\n"

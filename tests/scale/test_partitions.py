@@ -11,10 +11,10 @@ from contextlib import contextmanager, nullcontext
 
 import numpy as np
 import pytest
+from patience import SECONDS
 from scale.clusters import (
     ENVIRONMENT,
     LABELS,
-    SECONDS,
     contents,
     fuse_command,
     parts_of,

@@ -5,9 +5,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+from patience import SECONDS
+
 WORKER = str(Path(__file__).parent / "rank_worker.py")
 TORCHRUN = (sys.executable, "-m", "torch.distributed.run")
-SECONDS = 240  # for ranks that should end; a machine may be busy
 
 
 def start(*arguments, **options):

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
+from patience import SECONDS
 from report.browser import open_browser
 
 from wassemble.web.app import create_app
@@ -33,7 +34,7 @@ class Server:
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
     """Of an app on an empty folder; tests come from one address, faster than people do."""
-    return Settings(folder=tmp_path, max_requests_per_second=10_000)
+    return Settings(folder=tmp_path, max_requests_per_second=10_000, max_seconds=SECONDS)
 
 
 @pytest.fixture
@@ -68,20 +69,20 @@ def run_server(folder: Path, *options: str) -> Iterator[Server]:
     """Start the command, wait for the address that it prints, and stop it in the end."""
     command = [
         *(sys.executable, "-m", "wassemble", "serve", str(folder), "--port", "0"),
-        *("--max-requests-per-second", "10000", *options),
+        *("--max-requests-per-second", "10000", "--max-seconds", str(SECONDS), *options),
     ]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=dict(os.environ))
     try:
         yield Server(_read_address(process), process, folder)
     finally:
         process.terminate()
-        process.communicate(timeout=20)
+        process.communicate(timeout=SECONDS)
 
 
 def _read_address(process: subprocess.Popen) -> str:
     assert process.stderr is not None
     said = ""
-    while select.select([process.stderr], [], [], 60)[0]:
+    while select.select([process.stderr], [], [], SECONDS)[0]:
         line = process.stderr.readline()
         said += line
         if found := re.search(r"https?://[^\s#/]+", line):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from patience import SECONDS
 from report.browser import find_requests, set_screen
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
@@ -15,8 +16,6 @@ from web.explorer.small import LABELS, TAG, histograms
 from wassemble import write_predictions
 
 ANIMALS = "/explorer/view?example=animals"
-# Opening an example may take longer than the server gives one answer on a busy machine.
-PATIENCE = 60
 
 
 @pytest.fixture(scope="module")
@@ -30,12 +29,7 @@ def pages(server, browser):
         set_screen(browser, width, scheme)
         for kind in ("browser", "performance"):
             browser.get_log(kind)
-
-        def is_there(driver):
-            driver.get(server.url + path)
-            return "Service Unavailable" not in driver.title
-
-        WebDriverWait(browser, PATIENCE).until(is_there)
+        browser.get(server.url + path)
         wait(browser, lambda: n_drawn(browser) >= drawn)
         return browser
 
@@ -43,7 +37,7 @@ def pages(server, browser):
 
 
 def wait(browser, is_so):
-    return WebDriverWait(browser, 20).until(lambda _: is_so())
+    return WebDriverWait(browser, SECONDS).until(lambda _: is_so())
 
 
 def n_drawn(browser):

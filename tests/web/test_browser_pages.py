@@ -5,6 +5,7 @@ from itertools import product
 
 import httpx
 import pytest
+from patience import SECONDS
 from report.browser import find_requests, set_screen
 
 TOKEN = "correct horse battery"
@@ -26,7 +27,9 @@ def pages(serve, tmp_path_factory):
     )
     folder = tmp_path_factory.mktemp("pages")
     with serve(folder, "--token", TOKEN) as server:
-        with httpx.Client(base_url=server.url, headers=HEADERS, follow_redirects=True) as client:
+        with httpx.Client(
+            base_url=server.url, headers=HEADERS, follow_redirects=True, timeout=SECONDS
+        ) as client:
             file = {"file": ("items.jsonl", items.encode())}
             made = client.post("/studies", data={"n_raters": "3"}, files=file)
             assert made.status_code == 200, made.text
@@ -128,4 +131,4 @@ def open_page(browser, url):
 def wait_for(browser, script):
     from selenium.webdriver.support.wait import WebDriverWait
 
-    WebDriverWait(browser, 20).until(lambda _: browser.execute_script(script))
+    WebDriverWait(browser, SECONDS).until(lambda _: browser.execute_script(script))

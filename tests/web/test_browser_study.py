@@ -7,6 +7,7 @@ import time
 from itertools import product
 
 import pytest
+from patience import SECONDS
 from report.browser import set_screen
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
@@ -109,7 +110,9 @@ def keys(browser, *wanted):
 def wait(browser, is_so):
     from selenium.common.exceptions import WebDriverException
 
-    WebDriverWait(browser, 30, ignored_exceptions=[WebDriverException]).until(lambda _: is_so())
+    WebDriverWait(browser, SECONDS, ignored_exceptions=[WebDriverException]).until(
+        lambda _: is_so()
+    )
 
 
 def test_three_raters_finish_and_never_see_a_system(browser, study, pages):
@@ -144,7 +147,7 @@ def test_answers_are_downloaded_as_a_table(browser, study, pages, tmp_path):
     browser.execute_cdp_cmd("Browser.setDownloadBehavior", behavior)
     browser.get(study[0])
     browser.find_element(By.LINK_TEXT, "Answers as CSV").click()
-    end = time.monotonic() + 30
+    end = time.monotonic() + SECONDS
     while not list(tmp_path.glob("*.csv")):
         assert time.monotonic() < end
         time.sleep(0.05)

@@ -1,8 +1,9 @@
 """Limits hold for every input: bytes, requests, seconds, labels."""
 
 import asyncio
-import time
+import threading
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from fastapi import Depends, Request
@@ -16,11 +17,13 @@ from hypothesis import (
 from web.asgi import call, call_async
 
 from wassemble.errors import InvalidInputError
+from wassemble.web import limits
 from wassemble.web.app import create_app
 from wassemble.web.limits import Buckets, RateLimit, check_label_count, compute_slot
 from wassemble.web.settings import Settings
 
 LIMIT = 1000
+MAX_SECONDS = 1000  # of an answer; nobody waits so long: tests skip them
 BEARER = {"authorization": "Bearer any"}  # no cookie of a browser is at stake
 anything = hypothesis_settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
@@ -29,17 +32,17 @@ anything = hypothesis_settings(suppress_health_check=[HealthCheck.function_scope
 def app(tmp_path_factory):
     folder = tmp_path_factory.mktemp("limits")
     made = create_app(
-        Settings(folder=folder, max_upload_bytes=LIMIT, max_requests_per_second=1e9, max_seconds=1)
+        Settings(
+            folder=folder,
+            max_upload_bytes=LIMIT,
+            max_requests_per_second=1e9,
+            max_seconds=MAX_SECONDS,
+        )
     )
 
     @made.post("/echo")
     async def echo(request: Request) -> int:
         return len(await request.body())
-
-    @made.get("/sleep/{seconds}")
-    def sleep(seconds: float) -> str:
-        time.sleep(seconds)
-        return "done"
 
     @made.get("/fault")
     def fault() -> str:
@@ -177,35 +180,110 @@ def test_the_addresses_of_one_ipv6_network_are_one_client(tmp_path):
 # Seconds
 
 
-def test_an_answer_that_takes_too_long_is_given_up_before_it_ends(app):
-    async def measure():
-        started = time.monotonic()
-        answer = await call_async(app, "GET", "/sleep/4")
-        return answer, time.monotonic() - started
+class SkippingLoop(asyncio.SelectorEventLoop):
+    """An event loop with a clock that can be put forward."""
 
-    answer, seconds = asyncio.run(measure())
-    assert answer.status == 503
-    assert b"longer than 1 seconds" in answer.body
-    assert 0.9 < seconds < 3.5
-    assert call(app, "GET", "/sleep/0.01").status == 200
+    skipped = 0.0
+
+    def time(self):
+        return super().time() + self.skipped
 
 
-def test_a_body_that_keeps_coming_may_take_longer(app):
-    async def slowly(left):
-        await asyncio.sleep(0.4)
-        return {"type": "http.request", "body": b"x", "more_body": left > 0}
+@pytest.fixture
+def run(monkeypatch):
+    """`run(main)` runs ``main(skip)``, where ``skip(seconds)`` lets them pass for the app."""
+    with asyncio.Runner(loop_factory=SkippingLoop) as runner:
+        loop = runner.get_loop()
+        monkeypatch.setattr(limits, "time", SimpleNamespace(monotonic=loop.time))
 
-    status = asyncio.run(_post_slowly(app, slowly, 4))
-    assert status == 200
+        async def skip(seconds):
+            loop.skipped += seconds
+            await asyncio.sleep(0.01)  # who has waited for this moment has a turn
+
+        yield lambda main: runner.run(main(skip))
 
 
-def test_a_body_that_stops_coming_is_given_up(app):
-    async def never(_):
-        await asyncio.sleep(60)
+async def until(is_so):
+    """Wait for what other threads bring about."""
+    async with asyncio.timeout(MAX_SECONDS / 10):
+        while not is_so():
+            await asyncio.sleep(0.001)
 
-    started = time.monotonic()
-    assert asyncio.run(_post_slowly(app, never, 4)) == 503
-    assert time.monotonic() - started < 5
+
+class Work:
+    """What an endpoint does: it begins, and goes on until it is told to end."""
+
+    def __init__(self):
+        self.n_begun = self.n_now = self.most = 0
+        self._lock, self._end = threading.Lock(), threading.Event()
+
+    def __call__(self) -> int:
+        with self._lock:
+            self.n_begun += 1
+            self.n_now += 1
+            self.most = max(self.most, self.n_now)
+        assert self._end.wait(MAX_SECONDS / 10)
+        with self._lock:
+            self.n_now -= 1
+        return 0
+
+    def end(self):
+        self._end.set()
+
+
+def with_work(settings, work, **changes):
+    """The app, with an endpoint that computes."""
+    app = create_app(replace(settings, max_seconds=MAX_SECONDS, **changes))
+
+    @app.get("/compute", dependencies=[Depends(compute_slot, scope="function")])
+    def compute() -> int:
+        return work()
+
+    return app
+
+
+def test_an_answer_that_takes_too_long_is_given_up_before_it_ends(settings, run):
+    work = Work()
+    app = with_work(settings, work)
+
+    async def ask(skip):
+        asked = asyncio.create_task(call_async(app, path="/compute"))
+        await until(lambda: work.n_begun)
+        await skip(0.9 * MAX_SECONDS)
+        assert not asked.done()
+        await skip(0.1 * MAX_SECONDS)
+        given_up = await asked
+        assert work.n_now == 1
+        work.end()
+        return given_up, await call_async(app, path="/compute")
+
+    given_up, in_time = run(ask)
+    assert given_up.status == 503
+    assert b"longer than 1000 seconds" in given_up.body
+    assert in_time.status == 200
+
+
+@pytest.mark.parametrize(("n_pieces", "status"), [(4, 200), (20, 503)])
+def test_a_body_that_keeps_coming_may_take_longer_but_not_for_ever(app, run, n_pieces, status):
+    async def post(skip):
+        async def slowly(left):
+            await skip(0.9 * MAX_SECONDS)
+            return {"type": "http.request", "body": b"x", "more_body": left > 0}
+
+        return await _post_slowly(app, slowly, n_pieces)
+
+    assert run(post) == status
+
+
+def test_a_body_that_stops_coming_is_given_up(app, run):
+    async def post(skip):
+        async def never(_):
+            await skip(MAX_SECONDS)
+            await asyncio.Event().wait()
+
+        return await _post_slowly(app, never, 4)
+
+    assert run(post) == 503
 
 
 async def _post_slowly(app, produce, n_pieces):
@@ -236,72 +314,56 @@ async def _post_slowly(app, produce, n_pieces):
     return sent[0]["status"]
 
 
-def test_few_compute_at_once_and_pages_are_served_meanwhile(settings):
-    app = create_app(replace(settings, max_computing=2))
-    now, most = 0, 0
+def test_few_compute_at_once_and_pages_are_served_meanwhile(settings, run):
+    work = Work()
+    app = with_work(settings, work, max_computing=2)
 
-    @app.get("/compute", dependencies=[Depends(compute_slot, scope="function")])
-    def compute() -> int:
-        nonlocal now, most
-        now += 1
-        most = max(most, now)
-        time.sleep(0.1)
-        now -= 1
-        return 0
-
-    async def run():
+    async def ask(_):
+        # More than there are threads.
         computing = [asyncio.create_task(call_async(app, path="/compute")) for _ in range(50)]
-        await asyncio.sleep(0.05)  # all of them wait, more than there are threads
-        started = time.monotonic()
+        await until(lambda: work.n_now == 2)
         page = await call_async(app, path="/")
-        return page.status, time.monotonic() - started, await asyncio.gather(*computing)
+        assert work.n_now == 2
+        work.end()
+        return page.status, {answer.status for answer in await asyncio.gather(*computing)}
 
-    status, seconds, answers = asyncio.run(run())
-    assert status == 200
-    assert seconds < 2
-    assert {answer.status for answer in answers} == {200}
-    assert most == 2
-
-
-def test_who_is_answered_503_while_waiting_is_not_computed_for(settings):
-    app = create_app(replace(settings, max_computing=1, max_seconds=0.3))
-    n_computed = 0
-
-    @app.get("/compute", dependencies=[Depends(compute_slot, scope="function")])
-    def compute() -> int:
-        nonlocal n_computed
-        n_computed += 1
-        time.sleep(0.5)
-        return 0
-
-    async def run():
-        answers = await asyncio.gather(*[call_async(app, path="/compute") for _ in range(4)])
-        await asyncio.sleep(0.6)
-        return [answer.status for answer in answers]
-
-    assert asyncio.run(run()) == [503] * 4
-    assert n_computed == 1
+    assert run(ask) == (200, {200})
+    assert work.n_begun == 50
+    assert work.most == 2
 
 
-def test_who_is_answered_503_waits_no_longer(settings):
-    app = create_app(replace(settings, max_computing=1, max_seconds=0.2))
+def test_who_is_answered_503_while_waiting_is_not_computed_for(settings, run):
+    work = Work()
+    app = with_work(settings, work, max_computing=1)
 
-    @app.get("/compute", dependencies=[Depends(compute_slot, scope="function")])
-    def compute() -> int:
-        time.sleep(1)
-        return 0
+    async def ask(skip):
+        asked = [asyncio.create_task(call_async(app, path="/compute")) for _ in range(4)]
+        await until(lambda: work.n_now == 1)
+        await skip(MAX_SECONDS)
+        statuses = [(await each).status for each in asked]
+        work.end()
+        await until(lambda: not app.state.compute_slots.locked())
+        return statuses
 
-    async def run():
-        await asyncio.gather(*[call_async(app, path="/compute") for _ in range(4)])
-        await asyncio.sleep(0.1)
-        n_tasks = len(asyncio.all_tasks())
-        await asyncio.sleep(1)
-        return n_tasks, (await call_async(app, path="/compute")).status, app.state.compute_slots
+    assert run(ask) == [503] * 4
+    assert work.n_begun == 1
 
-    n_tasks, status, slots = asyncio.run(run())
-    assert n_tasks == 2  # this one, and who computes
-    assert status == 503
-    assert not slots._waiters
+
+def test_who_is_answered_503_waits_no_longer(settings, run):
+    work = Work()
+    app = with_work(settings, work, max_computing=1)
+
+    async def ask(skip):
+        asked = [asyncio.create_task(call_async(app, path="/compute")) for _ in range(4)]
+        await until(lambda: work.n_now == 1)
+        await skip(MAX_SECONDS)
+        await asyncio.gather(*asked)
+        await until(lambda: len(asyncio.all_tasks()) == 2)  # this one, and who computes
+        assert not app.state.compute_slots._waiters
+        work.end()
+        return (await call_async(app, path="/compute")).status
+
+    assert run(ask) == 200
 
 
 # Labels

@@ -6,6 +6,7 @@ import httpx
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings as hypothesis_settings, strategies as st
+from patience import SECONDS
 from schemathesis.checks import not_a_server_error
 from schemathesis.core.failures import FailureGroup
 from schemathesis.specs.openapi.checks import (
@@ -58,7 +59,9 @@ def described(serve, tmp_path_factory):
 @pytest.fixture(scope="module")
 def secrets(described):
     """Links of the raters of a study; the first has agreed to take part."""
-    with httpx.Client(base_url=described.url, headers=HEADERS, follow_redirects=True) as client:
+    with httpx.Client(
+        base_url=described.url, headers=HEADERS, follow_redirects=True, timeout=SECONDS
+    ) as client:
         for _ in range(2):  # the second may be deleted
             made = client.post("/studies", data={"is_example": "true", "n_raters": "3"})
             assert made.status_code == 200, made.text
@@ -103,7 +106,7 @@ def steer(case, data, secrets):
 
 
 def test_every_operation_is_described_in_words(described):
-    found = httpx.get(f"{described.url}/api/openapi.json", headers=HEADERS).json()
+    found = httpx.get(f"{described.url}/api/openapi.json", headers=HEADERS, timeout=SECONDS).json()
     for path, operations in found["paths"].items():
         for method, operation in operations.items():
             assert operation.get("description"), (method, path)

@@ -8,6 +8,7 @@ import re
 import httpx
 import pytest
 from fastapi.testclient import TestClient
+from patience import SECONDS
 from threadpoolctl import threadpool_limits
 from web.explorer.small import LABELS, TAG, histograms
 
@@ -286,7 +287,7 @@ def test_uploads_go_with_the_server(serve, tmp_path, monkeypatch):
     (tmp_path / "temporary").mkdir()
     monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
     with serve(tmp_path / "served") as server:
-        with httpx.Client(base_url=server.url) as client:
+        with httpx.Client(base_url=server.url, timeout=SECONDS) as client:
             sent = send(client, [("files", ("one.csv", b"sample,cat,dog\nx,0.2,0.8\n"))])
         assert sent.status_code == 303
         assert len(list((tmp_path / "temporary").glob("wassemble-*/*/*.csv"))) == 1

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from patience import SECONDS
 
 from wassemble.web.study.store import Store
 
@@ -43,17 +44,15 @@ def postgres() -> Iterator[str]:
     server = subprocess.Popen([*as_user, binaries / "postgres", *options], **quiet)
     try:
         is_ready = [binaries / "pg_isready", "-h", "127.0.0.1", "-p", str(port)]
-        for _ in range(150):
-            if subprocess.run(is_ready, check=False, **quiet).returncode == 0:
-                break
+        end = time.monotonic() + SECONDS
+        while subprocess.run(is_ready, check=False, **quiet).returncode != 0:
+            assert time.monotonic() < end, "PostgreSQL did not start"
             time.sleep(0.2)
-        else:
-            pytest.fail("PostgreSQL did not start")
         yield f"postgresql://tests@127.0.0.1:{port}/postgres"
     finally:
         stop = [binaries / "pg_ctl", "stop", "-D", data, "-m", "immediate", "-w"]
         subprocess.run([*as_user, *stop], check=False, **quiet)
-        server.wait(timeout=20)
+        server.wait(timeout=SECONDS)
         shutil.rmtree(folder)
 
 

@@ -2,12 +2,12 @@
 
 import random
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 
 import httpx
 import pytest
+from patience import SECONDS
 from web.study.people import Operator, Page, Person, make_lines
 
 from wassemble.web.study.answers import read_answer
@@ -19,7 +19,7 @@ SCALES = ("correctness", "detail")
 @contextmanager
 def browse(url):
     with httpx.Client(
-        base_url=url, follow_redirects=True, timeout=60, headers={"Accept": "text/html"}
+        base_url=url, follow_redirects=True, timeout=SECONDS, headers={"Accept": "text/html"}
     ) as client:
         yield client
 
@@ -59,7 +59,7 @@ def test_fifty_raters_at_once_lose_nothing(serve, database, tmp_path):
         def take_part(number):
             with browse(server.url) as client:
                 person = Person(client, links[number], seed=number)
-                start.wait(timeout=60)
+                start.wait(timeout=SECONDS)
                 assert "Thank you" in person.finish().text
                 return {
                     (links[number], int(path.rpartition("/")[2])): form
@@ -76,12 +76,11 @@ def test_fifty_raters_at_once_lose_nothing(serve, database, tmp_path):
 
 
 class _Busy(threading.Thread):
-    """A rater who answers until the server is gone, and notes each answer acknowledged."""
+    """A rater who answers until the server is gone, and tells of each answer acknowledged."""
 
-    def __init__(self, url, link, seed):
+    def __init__(self, url, link, seed, tell):
         super().__init__(daemon=True)
-        self.url, self.link, self.seed = url, link, seed
-        self.acknowledged = {}
+        self.url, self.link, self.seed, self.tell = url, link, seed, tell
 
     def run(self):
         with browse(self.url) as client, suppress(httpx.TransportError):
@@ -93,7 +92,7 @@ class _Busy(threading.Thread):
                 # The answer to the form itself, not to the page after it, is what counts.
                 done = client.post(page.url.path, data=data, follow_redirects=False)
                 if done.status_code == 303:
-                    self.acknowledged[self.link, number] = form
+                    self.tell((self.link, number), form)
                 page = client.get(done.headers["location"])
 
 
@@ -103,19 +102,19 @@ def test_a_killed_server_loses_no_acknowledged_answer(serve, tmp_path, seed):
     rng = random.Random(seed)
     with serve(tmp_path) as server:
         links = create(server.url, 12, 6)
-        raters = [_Busy(server.url, link, number) for number, link in enumerate(links)]
+        wanted, acknowledged = rng.randint(5, 60), {}  # of 84 answers
+
+        def tell(key, form):
+            acknowledged[key] = form
+            if len(acknowledged) >= wanted:
+                server.process.kill()  # the other raters are in the middle of something
+
+        raters = [_Busy(server.url, link, number, tell) for number, link in enumerate(links)]
         for rater in raters:
             rater.start()
-        wanted = rng.randint(5, 60)  # of 84 answers
-        end = time.monotonic() + 60
-        while sum(len(rater.acknowledged) for rater in raters) < wanted:
-            assert time.monotonic() < end, "raters did not come so far in a minute"
-            time.sleep(0.002)
-        time.sleep(rng.uniform(0, 0.02))
-        server.process.kill()
         for rater in raters:
-            rater.join(timeout=60)
-    acknowledged = {key: form for rater in raters for key, form in rater.acknowledged.items()}
+            rater.join(timeout=SECONDS)
+            assert not rater.is_alive()
     assert wanted <= len(acknowledged) < 84, "killed in the middle"
     with serve(tmp_path) as server:
         check_kept(database, links, acknowledged)

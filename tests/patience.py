@@ -1,0 +1,3 @@
+"""How long tests wait for other processes and threads: so long that only a hang is longer."""
+
+SECONDS = 240
