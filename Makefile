@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: help demo test coverage test-long browser postgres lint docs results evidence bench bench-quick bench-cluster clean
+.PHONY: help demo test coverage test-long test-portable browser postgres lint docs results evidence bench bench-quick bench-cluster clean
 
 help:
 	@echo "make demo   two cases on real predictions, tables here and in reports/: animals from"
@@ -13,6 +13,8 @@ help:
 	@echo "make test   all tests"
 	@echo "make coverage  how much of kernels and solvers their own tests reach; at least 95 %"
 	@echo "make test-long  more kills of clusters and ranks at random moments (about five minutes)"
+	@echo "make test-portable  all tests without AVX-512, on one thread, on a busy machine (half an"
+	@echo "            hour); make test-portable ARGS=tests/solvers runs some"
 	@echo "make lint   formatting, lint and types"
 	@echo "make docs   write generated figures into the pages"
 	@echo "make results every experiment of the paper on real data; writes docs/results.md"
@@ -38,6 +40,10 @@ coverage: .venv/develop.stamp
 test-long: .venv/develop.stamp
 	WASSEMBLE_LONG=1 $(BIN)/python -m pytest tests/scale/test_kills.py \
 		tests/scale/test_rank_command.py
+
+# As an older, smaller and busier machine would run them.
+test-portable: .venv/develop.stamp browser postgres
+	$(BIN)/python tests/older_processors.py --numprocesses 2 $(ARGS)
 
 # Debian's Chromium, for the tests of the report's pages; without it they are skipped.
 browser:

