@@ -1,5 +1,6 @@
 """Label spaces: ordered sets of names, matched and never guessed."""
 
+import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
@@ -88,14 +89,39 @@ def test_an_unknown_label_is_named_with_what_is_near_it():
     [
         ([], "at least one label"),
         ("cat", "must come as a list"),
-        (["cat", ""], "not empty; got '' at 1"),
-        (["cat", 3], "got 3 at 1"),
+        (["cat", ""], "not empty, or a whole number; got '' at 1"),
+        (["cat", 2.5], "got 2.5 at 1"),
+        ([float("nan")], "got nan at 0"),
+        ([None], "got None at 0"),
+        (3, "must come as a list; got one int, 3"),
+        ([2, "2"], "got '2' more than once"),
         (["a", "b", "a", "a"], "got 'a' more than once"),
     ],
 )
 def test_wrong_names_are_refused(wrong, message):
     with pytest.raises(InvalidInputError, match=message):
         LabelSpace(wrong)
+
+
+@pytest.mark.parametrize(
+    "names",
+    [[0, 1, 2], range(3), np.arange(3), np.arange(3, dtype="u1"), [0.0, 1.0, 2.0], ["0", 1, 2.0]],
+)
+def test_whole_numbers_are_names(names):
+    space = LabelSpace(names)
+    assert space.names == ("0", "1", "2")
+    assert all(type(name) is str for name in space)
+    for two in (2, "2", 2.0, np.int64(2), np.float32(2), np.str_("2")):
+        assert two in space
+        assert space.position(two) == 2
+    assert 3 not in space
+    assert 1.5 not in space
+    assert None not in space
+
+
+def test_flags_are_names_of_their_own():
+    assert LabelSpace([False, np.True_]).names == ("False", "True")
+    assert True not in LabelSpace([0, 1])
 
 
 def test_folding_forgets_case_underscores_hyphens_and_spaces():

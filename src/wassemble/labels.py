@@ -10,7 +10,7 @@ import difflib
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import overload
+from typing import Any, overload
 
 import numpy as np
 import scipy.sparse as sp
@@ -24,10 +24,14 @@ __all__ = [
     "check_readable",
     "enumerate_names",
     "fold_name",
+    "read_name",
 ]
 
 Meanings = Mapping[str, str | Mapping[str, float]]
 """What label names stand for: one target label, or several with the share of each."""
+
+# Above this, a float64 no longer holds every whole number.
+_LARGEST_WHOLE = 2**53
 
 
 class LabelSpace(Sequence[str]):
@@ -35,25 +39,28 @@ class LabelSpace(Sequence[str]):
 
     Parameters
     ----------
-    names : iterable of str
-        Each once, none empty.
+    names : iterable of str or int
+        Each once, none empty. Whole numbers are kept as text; see `read_name`.
 
     Examples
     --------
     >>> space = LabelSpace(["cat", "dog"])
     >>> space.position("dog"), "cow" in space
     (1, False)
+    >>> LabelSpace(range(3)).names
+    ('0', '1', '2')
     """
 
-    def __init__(self, names: Iterable[str]) -> None:
-        if isinstance(names, str):
-            fail(f"label names must come as a list; got one text, {names!r}.")
-        self.names: tuple[str, ...] = tuple(names)
+    def __init__(self, names: Iterable[Any]) -> None:
+        if isinstance(names, str) or not isinstance(names, Iterable):
+            kind = "text" if isinstance(names, str) else type(names).__name__
+            fail(f"label names must come as a list; got one {kind}, {names!r}.")
+        self.names: tuple[str, ...] = tuple(
+            name if type(name) is str and name else read_name(name, f" at {place}")
+            for place, name in enumerate(names)
+        )
         if not self.names:
             fail("a label space must have at least one label; got none.")
-        for place, name in enumerate(self.names):
-            if not isinstance(name, str) or not name:
-                fail(f"a label name must be a text that is not empty; got {name!r} at {place}.")
         check_readable(self.names, "a label name")
         self._positions = {name: place for place, name in enumerate(self.names)}
         if len(self._positions) < len(self.names):
@@ -69,9 +76,9 @@ class LabelSpace(Sequence[str]):
         """Every name of the spaces, in the order of first appearance."""
         return LabelSpace(dict.fromkeys(name for space in spaces for name in space))
 
-    def position(self, name: str) -> int:
+    def position(self, name: str | int) -> int:
         """Place of ``name``, counted from 0."""
-        place = self._positions.get(name)
+        place = self._positions.get(_text_of(name))
         if place is None:
             near = difflib.get_close_matches(str(name), self.names, n=3)
             hint = f"near it: {enumerate_names(near)}" if near else None
@@ -80,7 +87,7 @@ class LabelSpace(Sequence[str]):
             )
         return place
 
-    def positions(self, names: Iterable[str]) -> np.ndarray:
+    def positions(self, names: Iterable[str | int]) -> np.ndarray:
         """Places of ``names``."""
         return np.array([self.position(name) for name in names], dtype=np.int64)
 
@@ -159,7 +166,7 @@ class LabelSpace(Sequence[str]):
         return len(self.names)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._positions
+        return _text_of(name) in self._positions
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, LabelSpace) and self.names == other.names
@@ -247,6 +254,34 @@ class Matching:
         i, j, shares = zip(*entries, strict=True) if entries else ((), (), ())
         size = (len(self.source), len(self.target))
         return sp.csr_array((np.array(shares, dtype=np.float64), (i, j)), shape=size)
+
+
+def read_name(value: Any, where: str = "") -> str:
+    """A label name as text: whole numbers are named by their digits, True and False as such.
+
+    A whole number may be stored as a float, as pandas does in columns with gaps.
+
+    Examples
+    --------
+    >>> read_name("cat"), read_name(2), read_name(2.0), read_name(True)
+    ('cat', '2', '2', 'True')
+    """
+    text = _text_of(value)
+    if not isinstance(text, str) or not text:
+        fail(
+            "a label name must be a text that is not empty, or a whole number; got"
+            f" {value!r}{where}."
+        )
+    return text
+
+
+def _text_of(value: Any) -> Any:
+    """What `read_name` makes of a value; None of what is no name."""
+    if isinstance(value, str | bool | np.bool_ | int | np.integer):
+        return str(value)
+    if isinstance(value, float | np.floating) and abs(value) <= _LARGEST_WHOLE:
+        return str(int(value)) if value == int(value) else None
+    return None
 
 
 def fold_name(name: str) -> str:
