@@ -1,4 +1,4 @@
-"""The few array operations that NumPy and torch spell differently.
+"""What kind of array a value is, and the few operations that NumPy and torch spell differently.
 
 Everything else goes through the array API (`array_api_compat`), so that one text
 serves both libraries. Nothing here knows about kernels or labels.
@@ -17,6 +17,8 @@ __all__ = [
     "convert_like",
     "detached",
     "find_torch",
+    "is_frame",
+    "is_series",
     "is_torch_array",
     "log_of",
     "log_quotient",
@@ -43,6 +45,17 @@ def namespace(array: Array) -> Any:
 def is_torch_array(value: Any) -> bool:
     """Whether ``value`` is a torch tensor."""
     return not isinstance(value, np.ndarray) and array_api_compat.is_torch_array(value)
+
+
+def is_frame(value: Any) -> bool:
+    """Whether ``value`` is a data frame, of whatever library: its columns have names."""
+    return not isinstance(value, np.ndarray) and hasattr(type(value), "columns")
+
+
+def is_series(value: Any) -> bool:
+    """Whether ``value`` is a column with an index, as pandas has: its entries have names."""
+    kind = type(value)
+    return hasattr(kind, "iloc") and hasattr(kind, "index") and not is_frame(value)
 
 
 def find_torch(*values: Any) -> Array | None:

@@ -13,7 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from wassemble._arrays import Array, convert_like, detached, is_torch_array, widest_float
+from wassemble._arrays import (
+    Array,
+    convert_like,
+    detached,
+    is_frame,
+    is_series,
+    is_torch_array,
+    widest_float,
+)
 from wassemble.errors import fail
 
 __all__ = [
@@ -27,6 +35,7 @@ __all__ = [
     "check_tolerance",
     "check_weights_sum",
     "fail",
+    "refuse_names",
 ]
 
 
@@ -47,6 +56,7 @@ def as_float_array(value: Any, name: str, *, like: Array | None = None) -> Array
         if not value.is_floating_point():
             value = value.to(widest_float(value))
         return value if like is None else convert_like(value, like)
+    refuse_names(value, name)
     if isinstance(value, np.ma.MaskedArray):
         fail(
             f"`{name}` must hold a number everywhere; got a masked array.",
@@ -66,11 +76,36 @@ def as_float_array(value: Any, name: str, *, like: Array | None = None) -> Array
     if array.dtype.kind != "f":
         fail(
             f"`{name}` must hold real numbers; got {_describe(value, array)}.",
-            hint="tables with label names need their columns of scores as an array",
+            hint="tables with label names go into `fuse` in a dict, {name: table}",
         )
     if array.dtype.itemsize > 8:  # long double: nothing below computes in it
         array = array.astype(np.float64)
     return array if like is None else convert_like(array, like)
+
+
+def refuse_names(value: Any, name: str) -> None:
+    """Refuse data frames, and columns with an index, where there are no names to match theirs.
+
+    A pandas Series whose index only counts its entries has no names.
+    """
+    if isinstance(value, np.ndarray):
+        return
+    if isinstance(value, list | tuple):
+        if any(is_series(each) or is_frame(each) for each in {type(e): e for e in value}.values()):
+            for each in value:
+                refuse_names(each, name)
+        return
+    got = ""
+    if is_frame(value):
+        got = f"a data frame ({type(value).__module__.split('.')[0]} {type(value).__name__})"
+    elif is_series(value) and list(value.index) != list(range(len(value))):
+        got = f"a Series with an index ({', '.join(map(repr, value.index[:3].tolist()))} ...)"
+    if got:
+        fail(
+            f"`{name}` must be an array here, for there are no names to match its own with;"
+            f" got {got}.",
+            hint="`.to_numpy()` of it, if it is known to be in the right order",
+        )
 
 
 def _describe(value: Any, array: np.ndarray) -> str:

@@ -24,6 +24,7 @@ __all__ = [
     "check_readable",
     "enumerate_names",
     "fold_name",
+    "name_of",
     "read_name",
 ]
 
@@ -78,7 +79,7 @@ class LabelSpace(Sequence[str]):
 
     def position(self, name: str | int) -> int:
         """Place of ``name``, counted from 0."""
-        place = self._positions.get(_text_of(name))
+        place = self._positions.get(name_of(name) or "")
         if place is None:
             near = difflib.get_close_matches(str(name), self.names, n=3)
             hint = f"near it: {enumerate_names(near)}" if near else None
@@ -166,7 +167,7 @@ class LabelSpace(Sequence[str]):
         return len(self.names)
 
     def __contains__(self, name: object) -> bool:
-        return _text_of(name) in self._positions
+        return name_of(name) in self._positions
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, LabelSpace) and self.names == other.names
@@ -266,8 +267,8 @@ def read_name(value: Any, where: str = "") -> str:
     >>> read_name("cat"), read_name(2), read_name(2.0), read_name(True)
     ('cat', '2', '2', 'True')
     """
-    text = _text_of(value)
-    if not isinstance(text, str) or not text:
+    text = name_of(value)
+    if not text:
         fail(
             "a label name must be a text that is not empty, or a whole number; got"
             f" {value!r}{where}."
@@ -275,12 +276,14 @@ def read_name(value: Any, where: str = "") -> str:
     return text
 
 
-def _text_of(value: Any) -> Any:
+def name_of(value: object) -> str | None:
     """What `read_name` makes of a value; None of what is no name."""
     if isinstance(value, str | bool | np.bool_ | int | np.integer):
         return str(value)
-    if isinstance(value, float | np.floating) and abs(value) <= _LARGEST_WHOLE:
-        return str(int(value)) if value == int(value) else None
+    if isinstance(value, float | np.floating):
+        number = float(value)
+        is_whole = abs(number) <= _LARGEST_WHOLE and number.is_integer()
+        return str(int(number)) if is_whole else None
     return None
 
 

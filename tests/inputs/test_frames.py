@@ -160,7 +160,7 @@ def test_the_only_column_of_text_holds_the_ids(make):
     same(predictions_from_frame(frame, "tiny"), ["a.png"], ["cat"], [[0.5]])
     frame = make({"cat": [0.5], "image": ["a.png"], "split": ["val"]})
     refused("one column must hold the sample ids.*got 'cat', 'image', 'split'", frame)
-    refused("one column must hold the sample ids", make({"cat": [0.5], "dog": [1]}))
+    refused("one column must hold the sample ids", make({"cat": [0.5], "dog": [7]}))
 
 
 def test_a_chosen_column_of_ids(make):
@@ -193,13 +193,64 @@ def test_an_index_of_pandas_holds_the_ids_unless_it_counts():
     named = pd.DataFrame(scores, index=pd.Index([5, 3], name="image"))
     assert predictions_from_frame(named, "tiny").samples.tolist() == [5, 3]
     assert predictions_from_frame(named, "tiny", id_column="image").samples.tolist() == [5, 3]
-    refused("one column must hold the sample ids", pd.DataFrame(scores))
     # A column that is called "id" comes before an index without such a name.
     both = pd.DataFrame(scores | {"id": [7, 8]}, index=["a", "b"])
     assert predictions_from_frame(both, "tiny").samples.tolist() == [7, 8]
     refused("got 'sample' and 'the index'", named.rename_axis("id").assign(sample=["a", "b"]))
     levels = pd.MultiIndex.from_tuples([(1, 2), (3, 4)])
     refused("must have one level; got 2", pd.DataFrame(scores, index=levels))
+
+
+def test_an_index_that_counts_holds_the_ids_where_no_column_could():
+    scores = {"cat": [0.9, 0.2], "dog": [0.1, 0.8]}
+    frame = pd.DataFrame(scores)
+    same(predictions_from_frame(frame, "tiny"), [0, 1], ["cat", "dog"], [[0.9, 0.1], [0.2, 0.8]])
+    assert predictions_from_frame(frame[1:], "tiny").samples.tolist() == [1]
+    for name, ids in {"image": ["x", "y"], "sample": [5, 4], "id": ["u", "v"]}.items():
+        given = frame.assign(**{name: ids})
+        assert predictions_from_frame(given, "tiny").samples.tolist() == ids
+        assert predictions_from_frame(given[1:], "tiny").samples.tolist() == ids[1:]
+    # Whole numbers may be ids by another name: they are no scores, and no guess is made.
+    for ids in ([7, 8], [1.0, 2.0]):
+        refused("one column must hold the sample ids", frame.assign(image=ids))
+    refused("one column must hold the sample ids", pl.DataFrame(scores))
+    named = frame.rename_axis("picture")
+    assert predictions_from_frame(named, "tiny", id_column="picture").samples.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("columns", [[0, 1], np.array([0, 1]), pd.RangeIndex(2), [0.0, 1.0]])
+def test_columns_of_pandas_may_be_whole_numbers(columns):
+    frame = pd.DataFrame([[0.9, 0.1], [0.2, 0.8]], columns=columns, index=["a", "b"])
+    predictions = predictions_from_frame(frame, "tiny")
+    same(predictions, ["a", "b"], ["0", "1"], [[0.9, 0.1], [0.2, 0.8]])
+    assert list(frame.columns) == [0, 1]
+    chosen = predictions_from_frame(frame, "tiny", labels=[1, 0])
+    same(chosen, ["a", "b"], ["1", "0"], [[0.1, 0.9], [0.8, 0.2]])
+    with_ids = frame.assign(sample=[5, 6])
+    assert predictions_from_frame(with_ids, "tiny").samples.tolist() == [5, 6]
+
+
+def test_columns_that_are_no_names_or_one_name_twice_are_refused():
+    scores = [[0.9, 0.1]]
+    refused("got 0.5", pd.DataFrame(scores, columns=[0.5, 1], index=["a"]))
+    refused(r"got \('x', 'y'\)", pd.DataFrame(scores, columns=[("x", "y"), "z"], index=["a"]))
+    refused("must differ; got '1'", pd.DataFrame(scores, columns=[1, "1"], index=["a"]))
+
+
+def test_names_of_columns_keep_their_type():
+    numbers = pd.DataFrame([[0.9, 0.1]], columns=[3, 7])
+    found = frame_from_predictions(predictions_from_frame(numbers, "tiny"), numbers)
+    assert found.columns.tolist() == [3, 7]
+    mixed = pd.DataFrame({"sample": ["a"], 3: [0.9], 7: [0.1]})
+    found = frame_from_predictions(predictions_from_frame(mixed, "tiny"), mixed)
+    assert found.columns.tolist() == ["sample", 3, 7]
+    words = Predictions("tiny", ["a"], ["3", "cat"], [[0.9, 0.1]])
+    assert frame_from_predictions(words, numbers).columns.tolist() == ["3", "cat"]
+    padded = Predictions("tiny", ["a"], ["03", "7"], [[0.9, 0.1]])
+    assert frame_from_predictions(padded, numbers).columns.tolist() == ["03", "7"]
+    texts = numbers.rename(columns=str)
+    found = frame_from_predictions(predictions_from_frame(numbers, "tiny"), texts)
+    assert found.columns.tolist() == ["3", "7"]
 
 
 def test_whole_numbers_that_pandas_keeps_as_floats_are_integers():
@@ -294,13 +345,24 @@ def test_a_pair_that_comes_twice_is_refused(make):
     refused("score must have a label; got none at row 1, sample 2", frame)
 
 
-def test_a_column_label_of_numbers_is_not_guessed_at(make):
+def test_a_column_label_of_whole_numbers_holds_names(make):
     frame = make({"id": ["a", "b"], "label": [3, 7]})
-    assert 'label_column="label"' in refused("must hold the names of labels, as text", frame)
-    read = predictions_from_frame(frame, "tiny", label_column="label")
-    same(read, ["a", "b"], ["3", "7"], [[1, nan], [nan, 1]])
+    for options in ({}, {"label_column": "label"}):
+        read = predictions_from_frame(frame, "tiny", **options)
+        same(read, ["a", "b"], ["3", "7"], [[1, nan], [nan, 1]])
+        assert read.is_hard
     wide = predictions_from_frame(frame, "tiny", labels=["label"])
     same(wide, ["a", "b"], ["label"], [[3], [7]])
+    gaps = make({"id": ["a", "b", "c"], "label": [3.0, None, 7.0]})
+    read = predictions_from_frame(gaps, "tiny")
+    same(read, ["a", "b", "c"], ["3", "7"], [[1, nan], [nan, nan], [nan, 1]])
+    scored = make({"id": ["a", "b"], "label": [3, 7], "score": [0.5, 0.25]})
+    same(predictions_from_frame(scored, "tiny"), ["a", "b"], ["3", "7"], [[0.5, nan], [nan, 0.25]])
+
+
+def test_a_column_label_of_other_numbers_is_not_guessed_at(make):
+    frame = make({"id": ["a", "b"], "label": [0.25, 0.5]})
+    assert 'labels=["label"]' in refused("names of labels, as text or whole numbers", frame)
 
 
 def test_a_long_frame_without_ids_or_labels_is_refused(make):
@@ -308,7 +370,11 @@ def test_a_long_frame_without_ids_or_labels_is_refused(make):
     frame = make({"id": ["a"], "label": [None], "score": [None]})
     refused("must name at least one label", frame)
     frame = make({"id": ["a"], "label": [0.5]})
-    refused("must hold the names of labels; got 0.5 at row 0", frame, label_column="label")
+    refused(
+        "must hold the names of labels, as text or whole numbers; got 0.5 at row 0",
+        frame,
+        label_column="label",
+    )
 
 
 # What is refused.
@@ -334,10 +400,6 @@ def test_columns_of_the_same_name_are_refused():
     refused("names of columns must differ; got 'cat'", pa.table([[1], [2]], names=["cat", "cat"]))
     frame = pd.DataFrame([["a", 1, 2]], columns=["sample", "cat", "cat"])
     refused("names of columns must differ; got 'cat'", frame)
-
-
-def test_columns_without_names_of_text_are_refused():
-    assert "rename(columns=str)" in refused("must be text; got 0", pd.DataFrame(np.eye(2)))
 
 
 def test_what_is_no_frame_is_refused():
@@ -412,4 +474,4 @@ def test_the_column_of_ids_may_get_another_name(make):
     frame = frame_from_predictions(predictions, like, id_column="image")
     same(predictions_from_frame(frame, "tiny", id_column="image"), ["a"], ["id", "dog"], [[1, 0]])
     with pytest.raises(InvalidInputError, match="`like`: one column must hold the sample ids"):
-        frame_from_predictions(predictions, make({"cow": [1.0]}))
+        frame_from_predictions(predictions, make({"cow": [7]}))

@@ -1,6 +1,7 @@
 """Kernels from costs, and the distance of a kernel from the identity."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 import torch
@@ -182,3 +183,9 @@ def test_a_rectangular_kernel_has_no_distance():
     ):
         with pytest.raises(ws.InvalidInputError, match=words):
             ws.distance_to_identity(kernel)
+
+
+def test_names_are_not_dropped_in_silence():
+    cost = pd.DataFrame([[0.0, 1.0], [1.0, 0.0]], index=["b", "a"], columns=["a", "b"])
+    with pytest.raises(ws.InvalidInputError, match=r"(?s)got a data frame.*kernel_from_cost_table"):
+        ws.kernel_from_cost(cost, 1.0)

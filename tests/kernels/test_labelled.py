@@ -3,6 +3,9 @@
 import json
 
 import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 import torch
@@ -46,7 +49,9 @@ def test_names_may_be_any_iterable():
         ({"source": ["a"]}, r"must have shape \(1, 3\), one row for each source label.*\(2, 3\)"),
         ({"target": ["a"]}, r"must have shape \(2, 1\), one row for each source label.*\(2, 3\)"),
         ({"source": ["a", "a"]}, "label names must differ; got 'a' more than once"),
-        ({"kernel": np.ones((2, 3))}, "one of wassemble's kernels; got ndarray.\nhint: `DenseK"),
+        ({"kernel": np.ones((3, 3))}, r"must have shape \(2, 3\).*got \(3, 3\)"),
+        ({"kernel": -np.ones((2, 3))}, "negative; got -1 at source label 'a', target label 'x'"),
+        ({"kernel": "similar"}, "`kernel` must hold real numbers"),
         ({"origin": ""}, "`origin` must say in one line how the kernel was made; got ''"),
         ({"origin": "two\nlines"}, "`origin` must say in one line"),
         ({"notes": [3]}, "a note must be a text; got 3"),
@@ -243,3 +248,77 @@ def test_blocks_of_rows_give_the_same_account(monkeypatch, rng):
         assert whole.strongest_pairs == parts.strongest_pairs
         assert_allclose(whole.n_effective, parts.n_effective, rtol=1e-12)
         assert (whole.n_entries, whole.hubs) == (parts.n_entries, parts.hubs)
+
+
+SIMILAR = np.array([[1.0, 0.1], [0.9, 0.2], [0.1, 1.0]])
+BREEDS, PETS = ["husky", "beagle", "tabby"], ["dog", "cat"]
+
+
+@pytest.mark.parametrize("make", [np.array, np.ndarray.tolist, sp.csr_array, ws.DenseKernel])
+def test_a_table_and_its_names_are_enough(make):
+    kernel = ws.LabelledKernel(make(SIMILAR), BREEDS, PETS)
+    assert_array_equal(kernel.to_dense(), SIMILAR)
+    assert kernel.source.names == tuple(BREEDS)
+    assert isinstance(kernel.kernel, ws.SparseKernel if make is sp.csr_array else ws.DenseKernel)
+    assert len(kernel.origin.splitlines()) == 1
+
+
+def frames():
+    """The same similarities, rows and columns in another order, in each library."""
+    rows, columns = [2, 0, 1], [1, 0]
+    shuffled = SIMILAR[np.ix_(rows, columns)]
+    names = [BREEDS[i] for i in rows]
+    scores = {PETS[j]: shuffled[:, k].tolist() for k, j in enumerate(columns)}
+    return {
+        "pandas": pd.DataFrame(scores, index=names),
+        "pandas with a column of names": pd.DataFrame({"breed": names} | scores),
+        "polars": pl.DataFrame({"breed": names} | scores),
+        "pyarrow": pa.table(scores | {"breed": names}),
+    }
+
+
+@pytest.mark.parametrize("library", frames())
+def test_a_data_frame_is_read_by_name(library):
+    frame = frames()[library]
+    own = ws.LabelledKernel(frame)
+    assert_array_equal(own.align(BREEDS, PETS).to_dense(), SIMILAR)
+    given = ws.LabelledKernel(frame, BREEDS, PETS)
+    assert (given.source.names, given.target.names) == (tuple(BREEDS), tuple(PETS))
+    assert_array_equal(given.to_dense(), SIMILAR)
+
+
+def test_a_data_frame_with_other_names_is_refused_with_these():
+    frame = frames()["pandas"]
+    for source, target, words in (
+        ([*BREEDS, "poodle"], PETS, "row for each source label, by name.*none for 'poodle'"),
+        (BREEDS[1:], PETS, "no other; got 'husky' besides"),
+        (BREEDS, ["dog", "cow"], "column for each target label.*none for 'cow' and 'cat' besides"),
+        (PETS, BREEDS, r"(?s)none for 'dog', 'cat' and .*hint: `\.T`"),
+    ):
+        with pytest.raises(ws.InvalidInputError, match=words):
+            ws.LabelledKernel(frame, source, target)
+    with pytest.raises(ws.InvalidInputError, match="'husky' more than once"):
+        ws.LabelledKernel(frame.set_axis(["husky", "husky", "tabby"]))
+    with pytest.raises(ws.InvalidInputError, match=r"one column must name the rows.*got none"):
+        ws.LabelledKernel(pl.DataFrame({"dog": [1.0], "cat": [0.0]}))
+    with pytest.raises(ws.InvalidInputError, match="got 'a', 'b'"):
+        ws.LabelledKernel(pl.DataFrame({"a": ["x"], "b": ["y"], "cat": [0.0]}))
+    with pytest.raises(ws.InvalidInputError, match="and no names"):
+        ws.LabelledKernel(SIMILAR)
+    with pytest.raises(ws.InvalidInputError, match="nan at source label 'tabby'"):
+        ws.LabelledKernel(frame.where(frame < 1))
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        pd.DataFrame(np.eye(3)),
+        pd.DataFrame(np.eye(3), index=[0, 1, 2], columns=["0", "1", "2"]),
+        pd.DataFrame(np.eye(3)[[2, 0, 1]], index=[2.0, 0.0, 1.0]),
+        pl.DataFrame({"label": [1, 0, 2], "0": [0, 1, 0], "1": [1, 0, 0], "2": [0, 0, 1]}),
+    ],
+)
+def test_names_of_labels_may_be_whole_numbers(frame):
+    kernel = ws.LabelledKernel(frame)
+    assert_array_equal(kernel.align([0, 1, 2], ["0", "1", "2"]).to_dense(), np.eye(3))
+    assert kernel.source is kernel.target

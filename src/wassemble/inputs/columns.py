@@ -14,7 +14,7 @@ from wassemble._checks import fail
 from wassemble._extras import load_extra
 from wassemble.inputs.layout import ColumnType, LongLayout
 from wassemble.inputs.long_tables import LongTable
-from wassemble.labels import LabelSpace
+from wassemble.labels import LabelSpace, name_of
 
 __all__ = [
     "column_type",
@@ -22,6 +22,7 @@ __all__ = [
     "read_ids",
     "read_label_names",
     "read_long_table",
+    "read_numbers",
     "read_scores",
     "read_stored_index",
 ]
@@ -41,7 +42,9 @@ def column_type(series: Any) -> ColumnType:
     dtype = series.dtype
     if dtype == nw.String:
         return "text"
-    if dtype == nw.Boolean or dtype.is_integer() or dtype.is_float():
+    if dtype.is_integer():
+        return "whole"
+    if dtype == nw.Boolean or dtype.is_float():
         return "number"
     values = series.drop_nulls()
     if len(values) == 0 and dtype in (nw.Object, nw.Unknown):
@@ -49,6 +52,8 @@ def column_type(series: Any) -> ColumnType:
     if dtype in (nw.Object, nw.Categorical, nw.Enum):
         # Categories may be of any type, and objects are.
         value = values.to_list()[0] if len(values) else ""
+        if isinstance(value, int | np.integer) and not isinstance(value, bool):
+            return "whole"
         return "text" if isinstance(value, str) else "number" if _is_number(value) else "other"
     return "other"
 
@@ -81,14 +86,13 @@ def read_label_names(series: Any, name: str) -> list[str | None]:
     empty = np.asarray(series.is_null().to_numpy(), dtype=bool)
     names: list[str | None] = []
     for row, (value, is_empty) in enumerate(zip(series.to_list(), empty, strict=True)):
-        if is_empty or value == "":
-            names.append(None)
-        elif isinstance(value, str):
-            names.append(value)
-        elif isinstance(value, int | np.integer) and not isinstance(value, bool):
-            names.append(str(value))
-        else:
-            fail(f"the column {name!r} must hold the names of labels; got {value!r} at row {row}.")
+        text = None if is_empty or value == "" else name_of(value)
+        if text is None and not (is_empty or value == ""):
+            fail(
+                f"the column {name!r} must hold the names of labels, as text or whole numbers; got"
+                f" {value!r} at row {row}."
+            )
+        names.append(text)
     return names
 
 
@@ -104,7 +108,7 @@ def read_scores(frame: Any, names: Sequence[str]) -> np.ndarray:
         return np.array(frame[:, list(names)].to_numpy(), order="C")
     scores = np.empty((len(frame), len(names)))
     for place, name in enumerate(names):
-        scores[:, place] = _read_numbers(frame.get_column(name), name)
+        scores[:, place] = read_numbers(frame.get_column(name), name)
     return scores
 
 
@@ -139,11 +143,12 @@ def read_stored_index(schema: Any) -> list[str]:
     return [column for column in columns if isinstance(column, str)]
 
 
-def _read_numbers(series: Any, name: str) -> np.ndarray:
+def read_numbers(series: Any, name: str) -> np.ndarray:
+    """A column of numbers as float64, nan where there is none."""
     nw = load_narwhals()
     kind = column_type(series)
     n_missing = series.null_count()
-    if kind == "number" and series.dtype != nw.Object:
+    if kind in ("number", "whole") and series.dtype != nw.Object:
         # pyarrow would not cast whole numbers beyond 2**53.
         is_plain = series.dtype.is_integer() and n_missing == 0
         numbers = series if is_plain else series.cast(nw.Float64)
@@ -152,7 +157,7 @@ def _read_numbers(series: Any, name: str) -> np.ndarray:
         return np.full(len(series), np.nan)
     values = series.drop_nulls().to_list()
     example = next((value for value in values if not _is_number(value)), None)
-    if kind != "number" or example is not None:
+    if kind not in ("number", "whole") or example is not None:
         got = f"{series.dtype}" if example is None else f"{example!r} ({series.dtype})"
         fail(
             f"the column {name!r} must hold scores, as numbers; got {got}.",

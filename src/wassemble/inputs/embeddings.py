@@ -9,7 +9,7 @@ from typing import Any, final
 
 import numpy as np
 
-from wassemble._checks import fail
+from wassemble._checks import fail, refuse_names
 from wassemble.inputs.embedding_formats import read_npz_vectors, read_vectors
 from wassemble.inputs.word_files import plain_suffix
 from wassemble.labels import enumerate_names
@@ -39,6 +39,7 @@ class Embeddings:
 
     def __init__(self, words: Iterable[str], vectors: Any, *, origin: str = "word vectors") -> None:
         self.words: tuple[str, ...] = tuple(words)
+        refuse_names(vectors, "vectors")
         self.vectors = np.asarray(vectors)
         self.origin = origin
         if self.vectors.dtype.kind not in "fiu" or self.vectors.ndim != 2 or not self.vectors.size:

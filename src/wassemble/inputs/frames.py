@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,11 +14,14 @@ from wassemble.inputs.columns import (
     load_narwhals,
     read_ids,
     read_long_table,
+    read_numbers,
     read_scores,
     read_stored_index,
 )
 from wassemble.inputs.layout import (
+    ID_NAMES,
     ColumnChoice,
+    ColumnType,
     Index,
     LongLayout,
     WideLayout,
@@ -26,8 +30,9 @@ from wassemble.inputs.layout import (
 )
 from wassemble.inputs.predictions import Kind, Predictions
 from wassemble.inputs.sources import blame
+from wassemble.labels import read_name
 
-__all__ = ["frame_from_predictions", "predictions_from_frame"]
+__all__ = ["as_narwhals", "counts_rows", "frame_from_predictions", "predictions_from_frame"]
 
 
 def predictions_from_frame(
@@ -56,7 +61,8 @@ def predictions_from_frame(
     id_column : str, optional
         Column, or index of a pandas frame, with the sample ids. If not given: the column
         called "sample", "sample_id" or "id"; else an index of a pandas frame that does not
-        just count its rows; else the only column of text.
+        just count its rows; else the only column of text. Where no column could hold ids, an
+        index of pandas that counts the rows does: samples 0, 1, 2 ...
     label_column, score_column : str, optional
         Columns of a long frame, if they are not called "label" and "score". With either
         of them, other columns are not read.
@@ -84,7 +90,7 @@ def predictions_from_frame(
     """
     choice = choose_columns(id_column, label_column, score_column, labels)
     with blame(f"the table of {model!r}", "a data frame that can be read"):
-        table = _as_narwhals(frame)
+        table = as_narwhals(frame)
         layout = _find_layout(table, choice)
         ids = read_ids(_id_series(table, layout.id_column))
         is_hard = False
@@ -115,6 +121,8 @@ def frame_from_predictions(
     -------
     frame
         One row per sample: its id, and one column per label, null where the score is nan.
+        If the columns of ``like`` are named by whole numbers, and the labels are such, they
+        stay whole numbers.
 
     Examples
     --------
@@ -126,7 +134,7 @@ def frame_from_predictions(
     """
     nw = load_narwhals()
     with blame("`like`", "a data frame that can be read"):
-        table = _as_narwhals(like)
+        table = as_narwhals(like)
         if id_column is None:
             id_column = _find_layout(table, ColumnChoice()).id_column
         elif id_column not in table.columns:
@@ -159,13 +167,25 @@ def frame_from_predictions(
     native = made.to_native()
     if id_column is None:
         native.index = library.Index(ids, name=nw.maybe_get_index(table).name)
+    whole = _whole_names(predictions.labels, like)
+    if whole is not None:
+        native.columns = [*([] if id_column is None else [id_column]), *whole]
     return native
 
 
-def _as_narwhals(frame: Any) -> Any:
+def _whole_names(labels: Sequence[str], like: Any) -> list[int] | None:
+    """Labels as whole numbers, if the columns of ``like`` are named so; None if they are not."""
+    names = [name for name in like.columns if isinstance(name, int | np.integer)]
+    if not names or not all(re.fullmatch(r"0|-?[1-9][0-9]*", label) for label in labels):
+        return None
+    return [int(label) for label in labels]
+
+
+def as_narwhals(frame: Any) -> Any:
+    """``frame`` in narwhals' interface, with texts for the names of its columns."""
     nw = load_narwhals()
     try:
-        return nw.from_native(frame, eager_only=True)
+        return nw.from_native(_with_text_names(frame), eager_only=True)
     except TypeError:
         library = type(frame).__module__.split(".")[0]
         hint = "`Predictions` takes arrays with names"
@@ -183,11 +203,29 @@ def _as_narwhals(frame: Any) -> Any:
         fail(f"the names of columns must differ; got {got}.")
 
 
-def _index_of(table: Any) -> Index | None:
-    """The index of a pandas frame, unless it only counts the rows."""
+def _with_text_names(frame: Any) -> Any:
+    """A pandas frame with texts in place of whole numbers that name columns."""
+    if not load_narwhals().dependencies.is_pandas_like_dataframe(frame):
+        return frame
+    names = list(frame.columns)
+    if all(isinstance(name, str) for name in names):
+        return frame
+    renamed = frame.copy(deep=False)
+    renamed.columns = [name if isinstance(name, str) else read_name(name) for name in names]
+    return renamed
+
+
+def counts_rows(table: Any) -> bool:
+    """Whether the index of a pandas frame only counts its rows."""
     nw = load_narwhals()
     index = nw.maybe_get_index(table)
-    if index is None or isinstance(index, nw.get_native_namespace(table).RangeIndex):
+    return index is not None and isinstance(index, nw.get_native_namespace(table).RangeIndex)
+
+
+def _index_of(table: Any) -> Index | None:
+    """The index of a pandas frame, unless it only counts the rows of a table with ids."""
+    index = load_narwhals().maybe_get_index(table)
+    if index is None or (index.name is None and counts_rows(table) and _may_have_ids(table)):
         return None
     if getattr(index, "nlevels", 1) > 1:
         fail(
@@ -195,6 +233,25 @@ def _index_of(table: Any) -> Index | None:
             hint="`frame.reset_index()` makes columns of them",
         )
     return Index(index.name if isinstance(index.name, str) else None)
+
+
+def _may_have_ids(table: Any) -> bool:
+    """Whether some column could hold sample ids, or the table is long."""
+    names = set(table.columns)
+    if not names.isdisjoint((*ID_NAMES, "label", "score")):
+        return True
+    columns = [table.get_column(name) for name in table.columns]
+    return any(
+        column_type(each) not in ("number", "whole") or (_is_whole(each) and each.max() > 1)
+        for each in columns
+    )
+
+
+def _is_whole(series: Any) -> bool:
+    """Whether a column of numbers holds whole ones only, and some."""
+    values = read_numbers(series, series.name)
+    values = values[~np.isnan(values)]
+    return bool(len(values) and (np.isfinite(values) & (values == np.floor(values))).all())
 
 
 def _id_series(table: Any, id_column: str | None) -> Any:
@@ -206,9 +263,17 @@ def _id_series(table: Any, id_column: str | None) -> Any:
 
 def _find_layout(table: Any, choice: ColumnChoice) -> WideLayout | LongLayout:
     is_arrow = table.implementation.is_pyarrow()
+
+    def type_of(name: str) -> ColumnType:
+        series = table.get_column(name)
+        found = column_type(series)
+        # Whole numbers with gaps between them are floats in pandas.
+        is_gappy = name == "label" and found == "number" and series.dtype.is_float()
+        return "whole" if is_gappy and _is_whole(series) else found
+
     return find_layout(
         table.columns,
-        lambda name: column_type(table.get_column(name)),
+        type_of,
         choice,
         index=_index_of(table),
         stored_index=read_stored_index(table.to_native().schema) if is_arrow else (),

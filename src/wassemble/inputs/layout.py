@@ -32,7 +32,8 @@ ID_NAMES = ("sample", "sample_id", "id")
 # What pandas and Dask call the column of an index that has no name.
 _NAMELESS_INDEX = re.compile(r"__index_level_\d+__|__null_dask_index__")
 
-ColumnType = Literal["text", "number", "empty", "other"]
+ColumnType = Literal["text", "whole", "number", "empty", "other"]
+"""What a column holds; "whole" are numbers that could be names, such as 3 or 3.0."""
 
 
 @dataclass(frozen=True)
@@ -124,12 +125,13 @@ def find_layout(
         return _chosen_long(id_column, rest, choice)
     may_be_label = choice.labels is None or "label" not in choice.labels
     if "label" in rest and set(rest) <= {"label", "score"} and may_be_label:
-        if type_of("label") in ("text", "empty"):
+        if type_of("label") in ("text", "whole", "empty"):
             return LongLayout(id_column, "label", "score" if "score" in rest else None)
         fail(
-            "a column 'label' must hold the names of labels, as text; got something else.",
-            hint='`label_column="label"` reads numbers as names; `labels=["label"]` reads scores'
-            " of a label that is called so",
+            "a column 'label' must hold the names of labels, as text or whole numbers; got"
+            " something else.",
+            hint='`label_column="label"` reads whole numbers as names; `labels=["label"]` reads'
+            " scores of a label that is called so",
         )
     if choice.labels is None:
         if not rest:

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from wassemble._arrays import Array, detached, is_torch_array
+from wassemble._arrays import Array, detached, is_frame, is_torch_array
 from wassemble._checks import check_positive_number, fail
 from wassemble.kernels.base import Kernel
 from wassemble.kernels.dense import DenseKernel, check_matrix
@@ -33,6 +33,11 @@ def kernel_from_cost(cost: Array, epsilon: float, *, symmetric: bool = False) ->
            [0.368, 1.   ]])
     """
     epsilon = check_positive_number(epsilon, "epsilon")
+    if is_frame(cost):
+        fail(
+            "`cost` must be an array, for the kernel will have no names; got a data frame.",
+            hint="`kernel_from_cost_table` keeps names; `.to_numpy()` drops them",
+        )
     cost = check_matrix(cost, "cost")
     values = detached(cost)
     for wrong, must in (

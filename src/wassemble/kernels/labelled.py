@@ -14,6 +14,9 @@ import numpy as np
 from wassemble._checks import fail
 from wassemble.kernels.account import KernelAccount, make_account
 from wassemble.kernels.base import Kernel
+from wassemble.kernels.convert import as_kernel
+from wassemble.kernels.named_errors import named_labels
+from wassemble.kernels.names import Names, read_names
 from wassemble.kernels.parts import check_storage, select_labels
 from wassemble.labels import LabelSpace, enumerate_names
 
@@ -26,11 +29,14 @@ class LabelledKernel:
 
     Parameters
     ----------
-    kernel : Kernel
-        Of shape (n_source, n_target), NumPy, the same for every sample.
+    kernel : Kernel, array, sparse matrix or data frame
+        Of shape (n_source, n_target), NumPy, the same for every sample. A data frame brings
+        its names: those of its columns, and those of its rows in the index (pandas) or in a
+        column of text.
     source, target : LabelSpace or iterable of str
-        Names of its rows and of its columns.
-    origin : str
+        Names of its rows and of its columns. A data frame needs none; if it gets them, it must
+        have exactly these, and is put in their order.
+    origin : str, optional
         How it was made, in one line.
     notes : iterable of str
         What a reader should know, such as labels without a word vector.
@@ -41,9 +47,8 @@ class LabelledKernel:
 
     Examples
     --------
-    >>> from wassemble.kernels import DenseKernel
-    >>> similar = DenseKernel([[1.0, 0.1], [0.9, 0.2], [0.1, 1.0]])
-    >>> pets = LabelledKernel(similar, ["husky", "beagle", "tabby"], ["dog", "cat"], "by hand")
+    >>> similar = [[1.0, 0.1], [0.9, 0.2], [0.1, 1.0]]
+    >>> pets = LabelledKernel(similar, ["husky", "beagle", "tabby"], ["dog", "cat"])
     >>> pets.align(["tabby", "husky"], ["cat", "dog"]).to_dense()
     array([[1. , 0.1],
            [0.1, 1. ]])
@@ -51,18 +56,25 @@ class LabelledKernel:
 
     def __init__(
         self,
-        kernel: Kernel,
-        source: LabelSpace | Iterable[str],
-        target: LabelSpace | Iterable[str],
-        origin: str,
+        kernel: Any,
+        source: Names | None = None,
+        target: Names | None = None,
+        origin: str | None = None,
         notes: Iterable[str] = (),
         *,
         declared: Any = None,
     ) -> None:
-        check_storage(kernel)
-        self.kernel = kernel
-        self.source = source if isinstance(source, LabelSpace) else LabelSpace(source)
-        self.target = target if isinstance(target, LabelSpace) else LabelSpace(target)
+        is_table = not isinstance(kernel, Kernel)
+        if not is_table:
+            check_storage(kernel)
+        matrix, self.source, self.target = read_names(kernel, "kernel", source, target)
+        if is_table:
+            with named_labels(self.source, self.target):
+                matrix = as_kernel(matrix)
+            check_storage(matrix)
+        self.kernel: Kernel = matrix
+        if origin is None:
+            origin = "a table of similarities" if is_table else f"a {type(kernel).__name__}"
         if not isinstance(origin, str) or len(origin.splitlines()) != 1:
             fail(f"`origin` must say in one line how the kernel was made; got {origin!r}.")
         self.origin = origin
@@ -71,10 +83,10 @@ class LabelledKernel:
             if not isinstance(note, str):
                 fail(f"a note must be a text; got {note!r}.")
         expected = (len(self.source), len(self.target))
-        if kernel.shape != expected:
+        if self.kernel.shape != expected:
             fail(
                 f"the kernel must have shape {expected}, one row for each source label and one"
-                f" column for each target label; got {kernel.shape}."
+                f" column for each target label; got {self.kernel.shape}."
             )
 
         self.declared = None if declared is None else np.asarray(declared)
@@ -97,9 +109,7 @@ class LabelledKernel:
             declared=self.declared,
         )
 
-    def align(
-        self, source: LabelSpace | Iterable[str], target: LabelSpace | Iterable[str]
-    ) -> Kernel:
+    def align(self, source: Names, target: Names) -> Kernel:
         """The kernel of exactly these labels, in this order.
 
         Where nothing changes it is the very same object, so that models which share it

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from wassemble._arrays import detached
-from wassemble._checks import as_float_array, check_nonnegative, fail
+from wassemble._checks import as_float_array, check_nonnegative, fail, refuse_names
 
 __all__ = [
     "best_labels",
@@ -104,6 +104,7 @@ def read_answers(scores: Any, n_answers: int | None = None) -> tuple[np.ndarray,
 
     ``n_answers`` is that number, if it is known; it stays unknown for answers given.
     """
+    refuse_names(scores, "scores")
     places = np.asarray(detached(scores) if hasattr(scores, "detach") else scores)
     if places.ndim != 1 or places.dtype.kind not in "iu":
         table = read_scores(scores)
@@ -128,6 +129,7 @@ def read_answers(scores: Any, n_answers: int | None = None) -> tuple[np.ndarray,
 
 def read_truth(truth: Any, n_samples: int, n_labels: int | None) -> np.ndarray:
     """``truth`` as the place of the true label of each sample, checked against the labels."""
+    refuse_names(truth, "truth")
     places = np.asarray(detached(truth) if hasattr(truth, "detach") else truth)
     if places.dtype.kind not in "iu":
         fail(
@@ -164,6 +166,7 @@ def read_label_truth(
         )
     known = array >= 0
     if mask is not None:
+        refuse_names(mask, "mask")
         mask = np.asarray(detached(mask))
         if mask.dtype != bool or mask.shape != shape:
             fail(

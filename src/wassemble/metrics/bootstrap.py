@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from wassemble._arrays import detached
-from wassemble._checks import as_float_array, check_count, fail
+from wassemble._checks import as_float_array, check_count, fail, refuse_names
 
 __all__ = ["BootstrapResult", "paired_bootstrap"]
 
@@ -138,6 +138,8 @@ def _of_metric(
     """Difference in ``metric`` on the samples, and on each resample."""
     if truth is None:
         fail("`truth` must be given with `metric`; got none.")
+    for name, each in {"first": first, "second": second, "truth": truth}.items():
+        refuse_names(each, name)
     arrays = [np.asarray(detached(each)) for each in (first, second, truth)]
     if len({array.shape[:1] for array in arrays}) > 1 or not arrays[0].shape:
         fail(
@@ -183,6 +185,7 @@ def _read_groups(groups: Any, n_samples: int) -> np.ndarray | None:
     """Number of each sample's group, counted from 0."""
     if groups is None:
         return None
+    refuse_names(groups, "groups")
     names = np.asarray(groups)
     if names.shape != (n_samples,):
         fail(

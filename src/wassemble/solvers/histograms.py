@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from wassemble._arrays import Array, namespace
-from wassemble._checks import as_float_array, check_nonnegative, fail
+from wassemble._checks import as_float_array, check_nonnegative, fail, refuse_names
 
 __all__ = ["Histograms", "keep_top", "listed"]
 
@@ -47,6 +47,7 @@ class Histograms:
         self._arrays: Any = self._stacked
 
     def _read_each(self, histograms: Sequence[Any] | Array, like: Array | None) -> None:
+        refuse_names(histograms, "histograms")
         try:
             arrays = [as_float_array(h, "histograms", like=like) for h in histograms]
         except TypeError:

@@ -1,6 +1,7 @@
 """Kernels from tables of attributes."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 
@@ -51,3 +52,14 @@ def test_empty_rows_and_columns_stay_and_are_told():
 def test_a_wrong_table_is_refused_by_name(table, words):
     with pytest.raises(ws.InvalidInputError, match=words):
         kernel_from_attributes(table, ["fur"], ["dog", "cat"])
+
+
+def test_a_data_frame_is_read_by_name():
+    frame = pd.DataFrame([[1, 1], [0, 1]], index=["hooves", "stripes"], columns=["horse", "zebra"])
+    kernel = kernel_from_attributes(frame, ["stripes", "hooves"], ["zebra", "horse"])
+    assert_allclose(kernel.to_dense(), [[0.5, 0], [0.5, 1]])
+    assert kernel_from_attributes(frame).source.names == ("hooves", "stripes")
+    with pytest.raises(ws.InvalidInputError, match=r"`table` must have a row.*none for 'wings'"):
+        kernel_from_attributes(frame, ["stripes", "wings"], ["zebra", "horse"])
+    with pytest.raises(ws.InvalidInputError, match="`targets` must name the columns"):
+        kernel_from_attributes([[1, 1], [0, 1]], ["hooves", "stripes"])

@@ -1,6 +1,7 @@
 """Kernels from labels that occur together."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 import torch
@@ -74,3 +75,16 @@ def test_what_is_no_table_of_occurrences_is_refused(matrix, words):
 def test_smoothing_is_at_least_0():
     with pytest.raises(ws.InvalidInputError, match="`smoothing` must be finite and at least 0"):
         kernel_from_cooccurrence(SEEN, NAMES, smoothing=-1)
+
+
+def test_a_data_frame_is_read_by_name():
+    frame = pd.DataFrame(SEEN, columns=NAMES)
+    expected = kernel_from_cooccurrence(SEEN, NAMES).to_dense()
+    shuffled = frame[["zebra", "person", "dog"]]
+    assert_allclose(kernel_from_cooccurrence(shuffled, NAMES).to_dense(), expected)
+    assert_allclose(kernel_from_cooccurrence(frame).to_dense(), expected)
+    assert_allclose(kernel_from_cooccurrence(2 * frame).to_dense(), expected, atol=0.2)
+    with pytest.raises(ws.InvalidInputError, match=r"column for each label.*none for 'okapi'"):
+        kernel_from_cooccurrence(frame, ["person", "dog", "okapi"])
+    with pytest.raises(ws.InvalidInputError, match="`names` must name the columns"):
+        kernel_from_cooccurrence(SEEN)

@@ -3,6 +3,9 @@
 import math
 
 import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
@@ -126,3 +129,34 @@ def test_wrong_ratings_are_refused(ratings, words):
 def test_wrong_costs_are_refused(cost, words):
     with pytest.raises(ws.InvalidInputError, match=words):
         kernel_from_cost_table(cost, SOURCE, TARGET, epsilon=1.0)
+
+
+@pytest.mark.parametrize("build", [ws.kernel_from_ratings, ws.kernel_from_cost_table])
+def test_a_data_frame_of_shuffled_rows_is_read_by_name(build):
+    names = ["cat", "dog", "cow"]
+    table = np.array([[1.0, 2, 3], [4, 5, 6], [7, 8, 9]])
+    frame = pd.DataFrame(table, index=names, columns=names)
+    expected = build(table, names)
+    for shuffled in (
+        frame.loc[["cow", "cat", "dog"], ["dog", "cow", "cat"]],
+        pl.from_pandas(frame.loc[["cow", "cat", "dog"]], include_index=True),
+        pa.Table.from_pandas(frame.loc[["dog", "cow", "cat"]].reset_index()),
+    ):
+        assert_array_equal(build(shuffled, names).to_dense(), expected.to_dense())
+        own = build(shuffled)
+        assert_array_equal(own.align(names, names).to_dense(), expected.to_dense())
+    with pytest.raises(ws.InvalidInputError, match="none for 'okapi' and 'cow' besides"):
+        build(frame, ["cat", "dog", "okapi"])
+    with pytest.raises(ws.InvalidInputError, match="and no names"):
+        build(table)
+
+
+@pytest.mark.parametrize("build", [ws.kernel_from_ratings, ws.kernel_from_cost_table])
+def test_labels_of_a_table_may_be_whole_numbers(build):
+    pairs = {(0, 1): 1.0, (1, 0): 2.0, (2, 2): 3.0}
+    kernel = build(pairs, [0, 1, 2])
+    assert kernel.source.names == ("0", "1", "2")
+    named = {(str(a), str(b)): number for (a, b), number in pairs.items()}
+    assert_array_equal(kernel.to_dense(), build(named, ["0", "1", "2"]).to_dense())
+    frame = pd.DataFrame([[0.0, 1.0], [2.0, 3.0]], index=[7, 3], columns=[3, 7])
+    assert_array_equal(build(frame, [3, 7]).to_dense(), build([[2, 3], [0, 1]], [3, 7]).to_dense())

@@ -6,15 +6,20 @@ from typing import Any
 
 import numpy as np
 
+from wassemble._arrays import is_frame
+from wassemble._checks import fail
 from wassemble.kernels.dense import DenseKernel
 from wassemble.kernels.labelled import LabelledKernel
+from wassemble.kernels.names import Names, read_names
 from wassemble.kernels.workshop.from_tables import read_table
-from wassemble.kernels.workshop.spaces import Names, count_names, read_spaces
+from wassemble.kernels.workshop.spaces import count_names
 
 __all__ = ["kernel_from_attributes"]
 
 
-def kernel_from_attributes(table: Any, attributes: Names, targets: Names) -> LabelledKernel:
+def kernel_from_attributes(
+    table: Any, attributes: Names | None = None, targets: Names | None = None
+) -> LabelledKernel:
     """K = the table with each column divided by its sum (paper, section 6.1).
 
     So the attributes of each target label sum to 1, and a label with many attributes has
@@ -22,12 +27,15 @@ def kernel_from_attributes(table: Any, attributes: Names, targets: Names) -> Lab
 
     Parameters
     ----------
-    table : array of shape (n_attributes, n_targets)
-        At least 0: presence, or strength, of each attribute in each target label.
+    table : array of shape (n_attributes, n_targets), or data frame
+        At least 0: presence, or strength, of each attribute in each target label. A data
+        frame is read by name: attributes are named in its index (pandas) or in a column of
+        text.
     attributes : LabelSpace or iterable of str
         Names of the rows: the models' labels.
     targets : LabelSpace or iterable of str
-        Names of the columns.
+        Names of the columns. Both may be left out with a data frame, which must have exactly
+        these names.
 
     Examples
     --------
@@ -38,7 +46,9 @@ def kernel_from_attributes(table: Any, attributes: Names, targets: Names) -> Lab
     array([[0.5, 0. ],
            [0.5, 1. ]])
     """
-    source, target = read_spaces(attributes, targets)
+    if not is_frame(table) and targets is None:
+        fail("`targets` must name the columns of the table; got no names.")
+    table, source, target = read_names(table, "table", attributes, targets)
     values = read_table(table, "table", source, target)
     totals = values.sum(axis=0, dtype=np.float64)
     unused = [source[i] for i in np.flatnonzero(~values.any(axis=1)).tolist()]

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from wassemble._arrays import detached
+from wassemble._arrays import detached, is_frame
 from wassemble._checks import as_float_array, check_nonnegative, check_nonnegative_number, fail
+from wassemble.inputs.named_tables import read_named_table
 from wassemble.kernels.base import Kernel
 from wassemble.kernels.dense import DenseKernel
 from wassemble.kernels.labelled import LabelledKernel
@@ -20,7 +21,7 @@ __all__ = ["kernel_from_cooccurrence"]
 
 
 def kernel_from_cooccurrence(
-    labels_matrix: Any, names: Names, *, smoothing: float = 1.0
+    labels_matrix: Any, names: Names | None = None, *, smoothing: float = 1.0
 ) -> LabelledKernel:
     """K_ij = how often label j is there when label i is, with 1 for i = j.
 
@@ -33,10 +34,11 @@ def kernel_from_cooccurrence(
 
     Parameters
     ----------
-    labels_matrix : array or scipy.sparse matrix of shape (n_samples, n_labels)
-        0/1, or how often each label occurs in each sample.
+    labels_matrix : array or scipy.sparse matrix of shape (n_samples, n_labels), or data frame
+        0/1, or how often each label occurs in each sample. A data frame is read by name;
+        samples are named in its index (pandas) or in a column of text.
     names : LabelSpace or iterable of str
-        Names of the columns.
+        Names of the columns. May be left out with a data frame, which must have exactly these.
     smoothing : float
         Samples' worth of the overall shares added to each label; 0 adds nothing.
 
@@ -54,7 +56,14 @@ def kernel_from_cooccurrence(
            [1. , 1. ]])
     """
     smoothing = check_nonnegative_number(smoothing, "smoothing")
-    space, _ = read_spaces(names, None)
+    if is_frame(labels_matrix):
+        table = read_named_table(labels_matrix, "labels_matrix")
+        space = table.columns if names is None else read_spaces(names, None)[0]
+        labels_matrix = table.ordered(table.rows, space, titles=("sample", "label"))
+    elif names is None:
+        fail("`names` must name the columns of the matrix; got no names.")
+    else:
+        space, _ = read_spaces(names, None)
     counts = _read_counts(labels_matrix, space)
     totals = np.asarray(counts.sum(axis=0))
     present = (counts > 0).astype(np.float64)
@@ -67,9 +76,9 @@ def kernel_from_cooccurrence(
         kernel = SparseKernel(matrix + sp.diags_array((totals == 0).astype(float)))
     else:
         pairs = joint.toarray() if sp.issparse(joint) else joint
-        table = (pairs + smoothing * np.asarray(present.mean(axis=0))) / divisor[:, None]
-        np.fill_diagonal(table, 1)
-        kernel = DenseKernel(table)
+        shares = (pairs + smoothing * np.asarray(present.mean(axis=0))) / divisor[:, None]
+        np.fill_diagonal(shares, 1)
+        kernel = DenseKernel(shares)
     never = [space[i] for i in np.flatnonzero(totals == 0).tolist()]
     origin = f"co-occurrence in {counts.shape[0]:,} samples, smoothing {smoothing:g}"
     notes = [count_names(never, "never seen")] if never else []

@@ -16,9 +16,9 @@ from wassemble.kernels.dense import DenseKernel
 from wassemble.kernels.from_cost import kernel_from_cost
 from wassemble.kernels.labelled import LabelledKernel
 from wassemble.kernels.named_errors import named_labels
+from wassemble.kernels.names import Names, read_names
 from wassemble.kernels.sparse import SparseKernel
 from wassemble.kernels.workshop.auto_epsilon import Epsilon, choose_epsilon
-from wassemble.kernels.workshop.spaces import Names, read_spaces
 from wassemble.kernels.workshop.sparse_costs import PairCosts
 from wassemble.labels import LabelSpace, enumerate_names
 
@@ -26,25 +26,31 @@ __all__ = ["kernel_from_cost_table", "kernel_from_ratings", "read_table"]
 
 
 def kernel_from_ratings(
-    ratings: Any, source: Names, target: Names | None = None, *, symmetric: bool = False
+    ratings: Any,
+    source: Names | None = None,
+    target: Names | None = None,
+    *,
+    symmetric: bool = False,
 ) -> LabelledKernel:
     """K = the ratings divided by the largest of them.
 
     Parameters
     ----------
-    ratings : array of shape (n_source, n_target), or mapping of (source, target) to number
-        How similar two labels are, at least 0. Pairs that a mapping does not have are not
-        joined, not even of equal names.
+    ratings : array of shape (n_source, n_target), mapping or data frame
+        How similar two labels are, at least 0. A mapping is of (source, target) to number;
+        pairs that it does not have are not joined, not even of equal names. A data frame is
+        read by name: rows are named in its index (pandas) or in a column of text.
     source : LabelSpace or iterable of str
+        May be left out with a data frame, which must have exactly these names.
     target : LabelSpace or iterable of str, optional
-        ``source`` if not given.
+        ``source`` if not given; the columns of a data frame.
     symmetric : bool
         Declares that the ratings are the same both ways (checked).
 
     Returns
     -------
     kernel : LabelledKernel
-        Sparse from a mapping, dense from an array.
+        Sparse from a mapping, else dense.
 
     Examples
     --------
@@ -54,7 +60,7 @@ def kernel_from_ratings(
            [0.8, 0.6]])
     """
     symmetric = check_flag(symmetric, "symmetric")
-    source, target = read_spaces(source, target)
+    ratings, source, target = read_names(ratings, "ratings", source, target)
     kernel: Kernel
     if isinstance(ratings, Mapping):
         pairs = _read_pairs(ratings, "ratings", source, target)
@@ -75,7 +81,7 @@ def kernel_from_ratings(
 
 def kernel_from_cost_table(
     cost: Any,
-    source: Names,
+    source: Names | None = None,
     target: Names | None = None,
     *,
     epsilon: Epsilon = "auto",
@@ -85,12 +91,14 @@ def kernel_from_cost_table(
 
     Parameters
     ----------
-    cost : array of shape (n_source, n_target), or mapping of (source, target) to number
-        Dissimilarities, at least 0; infinity for pairs that must never be joined, as are
-        pairs that a mapping does not have.
+    cost : array of shape (n_source, n_target), mapping or data frame
+        Dissimilarities, at least 0; infinity for pairs that must never be joined. A mapping
+        is of (source, target) to number; pairs that it does not have are never joined. A data
+        frame is read by name: rows are named in its index (pandas) or in a column of text.
     source : LabelSpace or iterable of str
+        May be left out with a data frame, which must have exactly these names.
     target : LabelSpace or iterable of str, optional
-        ``source`` if not given.
+        ``source`` if not given; the columns of a data frame.
     epsilon : float, "auto" or AutoEpsilon
         Entropic regularisation. "auto" gives the median label 3 effective neighbours.
     symmetric : bool
@@ -99,7 +107,7 @@ def kernel_from_cost_table(
     Returns
     -------
     kernel : LabelledKernel
-        Sparse from a mapping, dense from an array.
+        Sparse from a mapping, else dense.
 
     Examples
     --------
@@ -111,7 +119,7 @@ def kernel_from_cost_table(
     'table of costs, epsilon 1'
     """
     symmetric = check_flag(symmetric, "symmetric")
-    source, target = read_spaces(source, target)
+    cost, source, target = read_names(cost, "cost", source, target)
     kernel: Kernel
     if isinstance(cost, Mapping):
         pairs = _read_pairs(cost, "cost", source, target, infinite=True)

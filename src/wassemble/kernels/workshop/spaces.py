@@ -1,8 +1,8 @@
-"""What every builder of the workshop does with names: spaces, notes, labels left out."""
+"""What every builder of the workshop does with names: notes, labels left out."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import scipy.sparse as sp
@@ -10,29 +10,12 @@ import scipy.sparse as sp
 from wassemble._checks import fail
 from wassemble.kernels.base import Kernel
 from wassemble.kernels.dense import DenseKernel
+from wassemble.kernels.names import Names, read_spaces
 from wassemble.kernels.parts import kept_logs, stored_entries
 from wassemble.kernels.sparse import SparseKernel
 from wassemble.labels import LabelSpace, enumerate_names
 
 __all__ = ["Names", "count_names", "expand_kernel", "find_nodes", "note_left_out", "read_spaces"]
-
-Names = LabelSpace | Iterable[str]
-
-
-def read_spaces(source: Names, target: Names | None) -> tuple[LabelSpace, LabelSpace]:
-    """Both as label spaces; the same object twice if their names are the same.
-
-    Examples
-    --------
-    >>> source, target = read_spaces(["cat", "dog"], None)
-    >>> source is target
-    True
-    """
-    first = source if isinstance(source, LabelSpace) else LabelSpace(source)
-    if target is None:
-        return first, first
-    second = target if isinstance(target, LabelSpace) else LabelSpace(target)
-    return first, first if second == first else second
 
 
 def count_names(names: Sequence[str], what: str) -> str:
