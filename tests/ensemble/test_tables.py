@@ -268,7 +268,7 @@ def test_models_of_two_kinds_or_one_name_are_refused():
         fuse_tables([a, a])
     with pytest.raises(InvalidInputError, match="at least one model"):
         fuse_tables([])
-    with pytest.raises(InvalidInputError, match="got a list with a int"):
+    with pytest.raises(InvalidInputError, match="all Predictions or all data frames; got 'int'"):
         fuse_tables([3])
 
 

@@ -10,14 +10,14 @@ from typing import Any, Literal
 
 import numpy as np
 
-from wassemble._arrays import Array
+from wassemble._arrays import Array, is_frame
 from wassemble._checks import fail
 from wassemble.ensemble.account import NO_MASS_REMEDY
 from wassemble.ensemble.dask_arrays import are_dask_arrays, fuse_dask_arrays
 from wassemble.ensemble.histograms import to_histograms
 from wassemble.ensemble.lazy import fuse_lazily, is_lazy, read_places
-from wassemble.ensemble.plan import USUAL_MASS
-from wassemble.ensemble.tables import fuse_tables
+from wassemble.ensemble.plan import USUAL_MASS, check_rule
+from wassemble.ensemble.tables import fuse_tables, name_models
 from wassemble.errors import ConvergenceWarning
 from wassemble.inputs import Kind, Predictions
 from wassemble.kernels import IdentityKernel
@@ -66,9 +66,9 @@ def fuse(
         Non-negative: histograms, whose consensus is a histogram, or scores of any mass (see
         ``kind``). A single sample may drop the sample axis.
         Or predictions with names, which are matched by them: a dict of model names to data
-        frames or paths, or a list of `Predictions`; `fuse_tables` has the details and more
-        options. Dask arrays, Dask data frames and folders of part files are fused block by
-        block when their consensus is computed; `fuse_lazily` has the details.
+        frames or paths, or a list of `Predictions` or of data frames; `fuse_tables` has the
+        details and more options. Dask arrays, Dask data frames and folders of part files are
+        fused block by block when their consensus is computed; `fuse_lazily` has the details.
     kernel : Kernel, array or sparse matrix of shape (n_source, n_target), or one per model
         How similar each source label is to each target label. Without one, labels are
         similar to themselves alone and nothing is transported.
@@ -125,13 +125,16 @@ def fuse(
         "n_top": n_top,
         "n_threads": n_threads,
     }
+    check_rule(rule)
+    if isinstance(predictions, Iterator):
+        predictions = list(predictions)
+    if isinstance(predictions, list | tuple) and not predictions:
+        fail("there must be at least one model; got none.", hint="one array or table per model")
     if are_dask_arrays(predictions):
         options |= {"normalize": normalize, "mixed_precision": mixed_precision}
         return _fuse_dask(predictions, {"progress": progress, "out": out}, options)
-    if isinstance(predictions, Iterator):
-        predictions = list(predictions)
     _refuse_paths(predictions)
-    if isinstance(predictions, Mapping) or _are_named(predictions):
+    if _are_named(predictions):
         refused = {
             "normalize": normalize,
             "mixed_precision": mixed_precision,
@@ -141,8 +144,9 @@ def fuse(
         for name, is_given in refused.items():
             if is_given:
                 fail(f"`{name}` must go with arrays; got predictions with names.")
-        if isinstance(predictions, Mapping):
-            predictions = read_places(predictions)
+        named = name_models(predictions)
+        if not all(isinstance(given, Predictions) for _, given in named):
+            predictions = read_places(dict(named))
             if any(is_lazy(given) for given in predictions.values()):
                 return fuse_lazily(predictions, **options)
         fusion = fuse_tables(predictions, **options)
@@ -233,8 +237,9 @@ def _refuse_paths(predictions: Any) -> None:
 
 
 def _are_named(predictions: Any) -> bool:
-    return isinstance(predictions, list | tuple) and any(
-        isinstance(prediction, Predictions) for prediction in predictions
+    some = predictions if isinstance(predictions, list | tuple) else [predictions]
+    return isinstance(predictions, Mapping) or any(
+        isinstance(each, Predictions) or is_frame(each) for each in some
     )
 
 

@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from wassemble._arrays import detached
+from wassemble._arrays import detached, is_frame, is_series
 from wassemble._checks import check_count, check_tolerance, fail
 from wassemble.ensemble.completion import RULES, Unobserved, complete_scores
 from wassemble.ensemble.histograms import to_histograms
 from wassemble.inputs import Aliases, Kind, Predictions
+from wassemble.inputs.named_tables import read_named_table
 from wassemble.kernels import (
     DenseKernel,
     Kernel,
@@ -48,6 +49,7 @@ __all__ = [
     "Options",
     "Ready",
     "Solved",
+    "check_rule",
     "merge_labels",
     "read_other",
 ]
@@ -85,8 +87,19 @@ class Options:
             fail("`hard_confidence` must be above 0: a hard label says something; got 0.")
         if self.unobserved not in RULES:
             fail(f"`unobserved` must be one of {', '.join(RULES)}; got {self.unobserved!r}.")
+        check_rule(self.rule)
         check_count(self.max_iterations, "max_iterations")
         check_tolerance(self.tolerance)
+
+
+def check_rule(rule: Any) -> None:
+    """Refuse a rule that is no function, such as its name."""
+    if not callable(rule):
+        fail(
+            f"`rule` must be a function of predictions and weights; got {rule!r}.",
+            hint="arithmetic_mean, geometric_mean and hellinger_mean of wassemble are such:"
+            " rule=ws.arithmetic_mean",
+        )
 
 
 @dataclass(frozen=True)
@@ -207,6 +220,11 @@ class FusionPlan:
 
     def _read_weights(self, weights: Any) -> np.ndarray:
         names = [member.model for member in self.members]
+        if is_frame(weights):
+            table = read_named_table(weights, "weights")
+            weights = table.ordered(names, self.target, titles=("model", "target label"))
+        elif is_series(weights):
+            weights = {str(name): weight for name, weight in weights.items()}
         if isinstance(weights, Mapping):
             strange = [name for name in weights if name not in names]
             left_out = [name for name in names if name not in weights]
@@ -536,7 +554,13 @@ def _merge_matched(matching: Matching) -> tuple[LabelSpace, np.ndarray | None]:
 
 
 def _kernel_of_each(kernel: Any, models: Sequence[tuple[str, LabelSpace]]) -> list[Any]:
-    """What was given as the kernel of each model."""
+    """What was given as the kernel of each model; data frames with their names."""
+    each = _one_of_each(kernel, models)
+    frames = {id(given): LabelledKernel(given) for given in each if is_frame(given)}
+    return [frames.get(id(given), given) for given in each]
+
+
+def _one_of_each(kernel: Any, models: Sequence[tuple[str, LabelSpace]]) -> Sequence[Any]:
     names = [name for name, _ in models]
     if isinstance(kernel, Mapping):
         if set(kernel) != set(names):
@@ -549,13 +573,13 @@ def _kernel_of_each(kernel: Any, models: Sequence[tuple[str, LabelSpace]]) -> li
             )
         return [kernel[name] for name in names]
     if isinstance(kernel, list | tuple) and all(
-        isinstance(k, Kernel | LabelledKernel) for k in kernel
+        isinstance(k, Kernel | LabelledKernel) or is_frame(k) for k in kernel
     ):
         if len(kernel) != len(models):
             fail(
                 f"`kernel` must be one for all or one per model, {len(models)}; got {len(kernel)}."
             )
-        return list(kernel)
+        return kernel
     return [kernel] * len(models)
 
 
@@ -604,6 +628,8 @@ def _add_shared_rows(given: Any, matching: Matching) -> Kernel:
     if not rest:
         return kernel_from_matching(matching).kernel
     made = given if isinstance(given, LabelledKernel) else given(LabelSpace(rest), target)
+    if not isinstance(made, LabelledKernel):
+        made = LabelledKernel(made) if is_frame(made) else LabelledKernel(made, rest, target)
     found = made.align(rest, target)
     if not shared:
         return found

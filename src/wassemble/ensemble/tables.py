@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from wassemble._arrays import is_frame
 from wassemble._checks import fail
 from wassemble.ensemble.account import NO_MASS_REMEDY, FusionAccount
 from wassemble.ensemble.plan import NO_ANSWER, FusionPlan, Options
@@ -24,6 +25,8 @@ __all__ = [
     "check_overlap",
     "common_kind",
     "fuse_tables",
+    "name_models",
+    "read_models",
     "read_options",
     "warn_of",
 ]
@@ -80,7 +83,7 @@ class TableFusion:
 
 
 def fuse_tables(
-    models: Mapping[str, Any] | Sequence[Predictions],
+    models: Mapping[str, Any] | Sequence[Any],
     *,
     kernel: Any = None,
     target: LabelSpace | Iterable[str] | None = None,
@@ -96,18 +99,20 @@ def fuse_tables(
 
     Parameters
     ----------
-    models : dict of name to data frame or Predictions, or list of Predictions
+    models : dict of name to data frame or Predictions, or list of either
         Data frames (pandas, polars, pyarrow ...) have a column of sample ids and one
         column per label, or are long: ``sample``, ``label``, ``score``. An empty score was
-        not reported; it is not 0.
+        not reported; it is not 0. Data frames of a list are called "model 1", "model 2" ...
     kernel : optional
         From each model's labels to the target labels: one `LabelledKernel` for all, a dict
         or list with one per model, an array, or a function of ``(source, target)`` label
-        spaces. Without one, labels go where their names go.
+        spaces. A data frame is read by name, as `LabelledKernel` does. Without a kernel,
+        labels go where their names go.
     target : list of str, optional
         The labels of the consensus; the union of the models' labels if not given.
-    weights : dict of model name to weight, or array, optional
-        On the simplex; uniform if not given.
+    weights : dict of model name to weight, array, or pandas.Series by model name, optional
+        On the simplex; uniform if not given. A data frame has weights per model (row) and
+        target label (column), by name.
     kind : {"multiclass", "multilabel"}, optional
         Detected if not given: histograms if every row sums to 1.
     aliases : dict of str to str, or Aliases, optional
@@ -159,7 +164,7 @@ def fuse_tables(
     >>> fusion.consensus.scores.round(2)
     array([[0.52, 0.38, 0.1 ]])
     """
-    predictions, frame = _read_models(models, kind)
+    predictions, frame = read_models(models, kind)
     found, detected = common_kind(predictions, kind)
     plan = FusionPlan(
         [(p.model, p.labels) for p in predictions],
@@ -182,27 +187,45 @@ def fuse_tables(
     return TableFusion(consensus, chunk.statuses, account, plan, members, frame)
 
 
-def _read_models(
-    models: Mapping[str, Any] | Sequence[Predictions], kind: Kind | None
-) -> tuple[list[Predictions], Any]:
+def read_models(models: Any, kind: Kind | None = None) -> tuple[list[Predictions], Any]:
+    """Models with names as Predictions, and the first data frame among them.
+
+    A dict names them; a list holds Predictions, which have names, or data frames, which are
+    called "model 1", "model 2" and so on.
+    """
+    named = name_models(models)
+    if not named:
+        fail("there must be at least one model; got none.")
     frame = None
     found = []
-    pairs = models.items() if isinstance(models, Mapping) else [(None, m) for m in models]
-    for name, given in pairs:
+    for name, given in named:
         if isinstance(given, Predictions):
-            found.append(given if name is None else given._with(model=str(name)))
-        elif name is None:
-            fail(
-                f"models must be Predictions or a dict of names to tables; got a list with a"
-                f" {type(given).__name__}.",
-                hint='{"my model": table, ...} names them',
-            )
+            found.append(given if given.model == name else given._with(model=name))
         else:
-            found.append(predictions_from_frame(given, str(name), kind=kind))
+            found.append(predictions_from_frame(given, name, kind=kind))
             frame = given if frame is None else frame
-    if not found:
-        fail("there must be at least one model; got none.")
     return found, frame
+
+
+def name_models(models: Any) -> list[tuple[str, Any]]:
+    """Each model with its name; see `read_models`."""
+    if isinstance(models, Mapping):
+        return [(str(name), given) for name, given in models.items()]
+    if isinstance(models, Predictions) or is_frame(models) or not isinstance(models, Iterable):
+        fail(
+            f"models must come in a dict or a list; got one {type(models).__name__}.",
+            hint='{"my model": table, ...} names them',
+        )
+    each = list(models)
+    if all(isinstance(given, Predictions) for given in each):
+        return [(given.model, given) for given in each]
+    if not all(is_frame(given) for given in each):
+        kinds = enumerate_names(dict.fromkeys(type(given).__name__ for given in each))
+        fail(
+            f"models in a list must be all Predictions or all data frames; got {kinds}.",
+            hint='{"my model": table, ...} names them, whatever they are',
+        )
+    return [(f"model {place}", given) for place, given in enumerate(each, start=1)]
 
 
 def common_kind(predictions: Sequence[Any], kind: Kind | None) -> tuple[Kind, bool]:

@@ -1,0 +1,157 @@
+"""Names count wherever there are names: nothing that has them is read by its position."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import wassemble as ws
+from wassemble import InvalidInputError, Predictions, fuse, fuse_tables
+
+LABELS, SAMPLES = ["cat", "dog", "cow"], ["x", "y"]
+SCORES = {
+    "a": np.array([[0.7, 0.2, 0.1], [0.1, 0.1, 0.8]]),
+    "b": np.array([[0.5, 0.1, 0.4], [0.2, 0.3, 0.5]]),
+}
+FRAMES = {
+    name: pd.DataFrame(scores, index=SAMPLES, columns=LABELS) for name, scores in SCORES.items()
+}
+SIMILAR = pd.DataFrame(
+    [[1.0, 0.5, 0.1], [0.4, 1.0, 0.2], [0.1, 0.3, 1.0]], index=LABELS, columns=LABELS
+)
+
+
+def shuffled(frame):
+    """The same frame with rows and columns in another order."""
+    return frame.loc[frame.index[::-1], [frame.columns[-1], *frame.columns[:-1]]]
+
+
+def in_order(found):
+    return found.loc[SAMPLES, LABELS].to_numpy()
+
+
+LIBRARIES = {
+    "pandas": lambda frame: frame,
+    "polars": lambda frame: pl.from_pandas(frame, include_index=True),
+    "pyarrow": lambda frame: pa.Table.from_pandas(frame.rename_axis("name").reset_index()),
+}
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize("give", ["one", "dict", "list", "function"])
+def test_a_kernel_in_a_data_frame_is_put_in_order_by_name(library, give):
+    expected = fuse(FRAMES, kernel=ws.LabelledKernel(SIMILAR.to_numpy(), LABELS, LABELS))
+    frame = LIBRARIES[library](shuffled(SIMILAR))
+    kernel = {
+        "one": frame,
+        "dict": {"a": frame, "b": SIMILAR},
+        "list": [frame, SIMILAR],
+        "function": lambda source, target: frame,
+    }[give]
+    np.testing.assert_allclose(in_order(fuse(FRAMES, kernel=kernel)), in_order(expected))
+
+
+def test_an_identity_of_shuffled_rows_leaves_labels_as_they_are():
+    identity = pd.DataFrame(np.eye(3), index=LABELS, columns=LABELS)
+    expected = fuse(FRAMES, kernel=ws.LabelledKernel(np.eye(3), LABELS))
+    np.testing.assert_allclose(
+        in_order(fuse(FRAMES, kernel=shuffled(identity))), in_order(expected)
+    )
+
+
+def test_a_kernel_that_lacks_a_label_is_refused_by_its_name():
+    with pytest.raises(InvalidInputError, match="every source label; it lacks 'cow'"):
+        fuse(FRAMES, kernel=SIMILAR.drop(index="cow"))
+    with pytest.raises(InvalidInputError, match="every target label; it lacks 'dog'"):
+        fuse(FRAMES, kernel=SIMILAR.drop(columns="dog"))
+    with pytest.raises(InvalidInputError, match="it lacks 'cat', 'dog', 'cow'"):
+        fuse(FRAMES, kernel=SIMILAR.reset_index(drop=True))
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_a_list_of_data_frames_is_fused_by_names(library):
+    make = LIBRARIES[library]
+    expected = fuse({"model 1": make(FRAMES["a"]), "model 2": make(FRAMES["b"])})
+    fusion = fuse_tables([make(FRAMES["a"]), make(shuffled(FRAMES["b"]))])
+    assert [member.model for member in fusion.members] == ["model 1", "model 2"]
+    found = fuse(iter([make(FRAMES["a"]), make(shuffled(FRAMES["b"]))]))
+    assert type(found) is type(expected)
+    columns = [np.asarray(found[label]) for label in LABELS]
+    np.testing.assert_allclose(columns, [np.asarray(expected[label]) for label in LABELS])
+
+
+@pytest.mark.parametrize(
+    "models",
+    [
+        [FRAMES["a"], SCORES["b"]],
+        [SCORES["a"], FRAMES["b"]],
+        [Predictions("a", SAMPLES, LABELS, SCORES["a"]), FRAMES["b"]],
+        [Predictions("a", SAMPLES, LABELS, SCORES["a"]), SCORES["b"]],
+    ],
+)
+def test_lists_of_several_kinds_are_refused(models):
+    for call in (fuse, fuse_tables):
+        with pytest.raises(InvalidInputError, match="all Predictions or all data frames; got"):
+            call(models)
+
+
+def test_one_table_alone_is_refused():
+    for one in (FRAMES["a"], Predictions("a", SAMPLES, LABELS, SCORES["a"])):
+        for call in (fuse, fuse_tables):
+            with pytest.raises(InvalidInputError, match="in a dict or a list; got one"):
+                call(one)
+
+
+def test_weights_go_by_name():
+    expected = in_order(fuse(FRAMES, weights={"a": 0.9, "b": 0.1}))
+    found = fuse(FRAMES, weights=pd.Series([0.1, 0.9], index=["b", "a"]))
+    np.testing.assert_allclose(in_order(found), expected)
+    each = pd.DataFrame([[0.9, 0.6, 0.2], [0.1, 0.4, 0.8]], index=["a", "b"], columns=LABELS)
+    np.testing.assert_array_equal(
+        in_order(fuse(FRAMES, weights=shuffled(each))),
+        in_order(fuse(FRAMES, weights=each.to_numpy())),
+    )
+    with pytest.raises(InvalidInputError, match="must name each of 'a', 'b'"):
+        fuse(FRAMES, weights=pd.Series([0.1, 0.9]))
+    with pytest.raises(InvalidInputError, match=r"column for each target label.*none for 'cow'"):
+        fuse(FRAMES, weights=each.drop(columns="cow"))
+
+
+def test_class_labels_may_be_whole_numbers():
+    numbers = {name: frame.set_axis([0, 1, 2], axis=1) for name, frame in FRAMES.items()}
+    texts = {name: frame.set_axis(["0", "1", "2"], axis=1) for name, frame in FRAMES.items()}
+    found, expected = fuse(numbers), fuse(texts)
+    assert found.columns.tolist() == [0, 1, 2]
+    assert expected.columns.tolist() == ["0", "1", "2"]
+    np.testing.assert_array_equal(found.to_numpy(), expected.to_numpy())
+    both = fuse({"a": numbers["a"], "b": texts["b"]})
+    np.testing.assert_array_equal(both.to_numpy(), expected.to_numpy())
+    kernel = pd.DataFrame(SIMILAR.to_numpy(), index=[0, 1, 2], columns=[0, 1, 2])
+    fused = fuse(numbers, kernel=kernel.loc[[2, 1, 0]])
+    other = fuse(texts, kernel=ws.LabelledKernel(SIMILAR.to_numpy(), range(3)))
+    np.testing.assert_array_equal(fused.to_numpy(), other.to_numpy())
+    some = fuse_tables(numbers, target=[2, 0])
+    assert some.consensus.labels.names == ("2", "0")
+    assert some.to_frame().columns.tolist() == [2, 0]
+
+
+def test_a_table_without_ids_is_fused_by_its_index():
+    plain = {name: pd.DataFrame(scores) for name, scores in SCORES.items()}
+    found = fuse(plain)
+    np.testing.assert_array_equal(found.to_numpy(), fuse(FRAMES).to_numpy())
+    assert found.index.tolist() == [0, 1]
+    turned = fuse({"a": plain["a"], "b": plain["b"].loc[[1, 0]]})
+    np.testing.assert_array_equal(turned.to_numpy(), found.to_numpy())
+
+
+@pytest.mark.parametrize("nothing", [[], (), {}, iter([])])
+def test_no_models_are_refused(nothing):
+    with pytest.raises(InvalidInputError, match="at least one model; got none"):
+        fuse(nothing)
+
+
+@pytest.mark.parametrize("models", [FRAMES, list(SCORES.values())])
+def test_a_rule_is_a_function(models):
+    with pytest.raises(InvalidInputError, match=r"got 'arithmetic'\.\nhint: .*ws\.arithmetic_mean"):
+        fuse(models, rule="arithmetic")
