@@ -1,6 +1,7 @@
 """Kernels from a model's own mistakes."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 
@@ -76,8 +77,11 @@ def test_a_label_that_was_never_scored_keeps_the_floor():
             {"z": "sr"},
             "must have the label of some sample of 'm'; got none.\nhint: .*'a', 'b', 'c'",
         ),
-        ("sr", "`truth` must be a mapping or a list of names; got str"),
-        (7, "`truth` must be a mapping or a list of names; got int"),
+        ("sr", "`truth` must be a list of label names, or a dict.*; got 'sr'"),
+        (7, "`truth` must be a list of label names, or a dict.*; got 7"),
+        (np.eye(4), "`truth` must be a mapping or a list of names; got ndarray"),
+        (pd.DataFrame({"label": ["sr"]}), "a mapping or a list of names; got DataFrame"),
+        ([["sr", "hr"], ["sr"], [], []], "one name for each sample; got 'sr', 'hr' for one"),
     ],
 )
 def test_truth_is_checked(said, truth, words):
@@ -101,3 +105,18 @@ def test_options_are_checked(said, options, words):
 def test_predictions_have_names():
     with pytest.raises(ws.InvalidInputError, match="`predictions` must be Predictions; got list"):
         kernel_from_confusion([[1.0]], ["sr"], target=TARGET)
+
+
+def test_truth_goes_by_name_and_may_be_whole_numbers():
+    said = Predictions("m", ["a", "b"], [3, 7], [[0.9, 0.1], [0.2, 0.8]])
+    expected = kernel_from_confusion(said, ["3", "7"], target=["3", "7"]).to_dense()
+    for truth in (
+        [3, 7],
+        np.array([3.0, 7.0]),
+        {"b": 7, "a": 3},
+        pd.Series([7, 3], index=["b", "a"]),
+    ):
+        found = kernel_from_confusion(said, truth, target=[3, 7]).to_dense()
+        np.testing.assert_array_equal(found, expected)
+    with pytest.raises(ws.InvalidInputError, match="only counts: 0, 1, and the samples are 'a'"):
+        kernel_from_confusion(said, pd.Series([3, 7]), target=[3, 7])

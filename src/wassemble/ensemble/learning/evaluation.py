@@ -17,8 +17,8 @@ from wassemble.ensemble.learning.outcomes import Evaluation, Outcome
 from wassemble.ensemble.learning.recipes import FittedRecipe
 from wassemble.ensemble.learning.stacking import STACKING, Stacking
 from wassemble.ensemble.learning.trial import Trial, read_trial
+from wassemble.ensemble.tables import read_models
 from wassemble.errors import InvalidInputError
-from wassemble.inputs import Predictions
 from wassemble.metrics import (
     accuracy,
     brier_score,
@@ -41,7 +41,7 @@ _N_WARM = 8
 
 def evaluate_ensemble(
     learned: LearnedEnsemble,
-    models: Sequence[Predictions] | Mapping[str, Predictions],
+    models: Sequence[Any] | Mapping[str, Any],
     truth: Any,
     *,
     metric: Any = None,
@@ -53,7 +53,7 @@ def evaluate_ensemble(
     Parameters
     ----------
     learned : LearnedEnsemble
-    models : sequence of Predictions, or dict of them
+    models : dict of name to data frame or Predictions, or list of either
         The models that were learned from, on other samples; matched by name.
     truth : see `read_trial`
     metric : str or callable, optional
@@ -65,7 +65,7 @@ def evaluate_ensemble(
 
     Examples
     --------
-    >>> from wassemble.ensemble.learning import learn_ensemble
+    >>> from wassemble import Predictions, learn_ensemble
     >>> rng = np.random.default_rng(0)
     >>> truth = rng.integers(2, size=90)
     >>> good = np.where(truth[:, None] == [0, 1], 0.8, 0.2)
@@ -124,14 +124,13 @@ def evaluate_ensemble(
 
 def read_held_out(
     learned: LearnedEnsemble,
-    models: Sequence[Predictions] | Mapping[str, Predictions],
+    models: Sequence[Any] | Mapping[str, Any],
     truth: Any,
     *,
     sample_weight: Any = None,
 ) -> Trial:
     """The models that were learned from, on other samples, with the truth of each."""
-    given = list(models.values()) if isinstance(models, Mapping) else list(models)
-    by_name = {model.model: model for model in given}
+    by_name = {model.model: model for model in read_models(models, learned.fitted.kind)[0]}
     missing = [name for name, _ in learned.fitted.models if name not in by_name]
     if missing:
         fail(f"every model that was learned from must be there; {', '.join(missing)} is missing.")

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from wassemble._arrays import is_frame
 from wassemble._checks import fail
 from wassemble.ensemble.learning.recipes import NAMES
 from wassemble.kernels import LabelledKernel
@@ -116,11 +117,13 @@ def _one_of(
         if model not in given:
             fail(f"the candidate {name!r} must hold a kernel for each model; {model!r} is missing.")
         given = given[model]
+    if is_frame(given):
+        given = LabelledKernel(given)
     if not isinstance(given, LabelledKernel):
         fail(
             f"the candidate {name!r} must be a LabelledKernel, or a dict with one per model; got"
             f" {type(given).__name__}.",
-            hint="`LabelledKernel(kernel, source, target, origin)` gives a kernel its names",
+            hint="`LabelledKernel(kernel, source, target)` gives a kernel its names",
         )
     return given
 

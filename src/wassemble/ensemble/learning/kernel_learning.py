@@ -38,7 +38,8 @@ from wassemble.ensemble.learning.learned_kernel import LearnedKernel, label_tabl
 from wassemble.ensemble.learning.recipes import NAMES
 from wassemble.ensemble.learning.trial import Trial, read_trial
 from wassemble.ensemble.plan import FusionPlan, Options
-from wassemble.inputs import Kind, Predictions
+from wassemble.ensemble.tables import read_models
+from wassemble.inputs import Kind
 from wassemble.labels import LabelSpace
 from wassemble.solvers import MassRule
 
@@ -51,7 +52,7 @@ _OWN_FACTORS = (1.0, 10.0, 100.0)
 
 
 def learn_kernel(
-    models: Sequence[Predictions] | Mapping[str, Predictions],
+    models: Sequence[Any] | Mapping[str, Any],
     truth: Any,
     *,
     candidates: Mapping[str, Any],
@@ -84,9 +85,9 @@ def learn_kernel(
 
     Parameters
     ----------
-    models : sequence of Predictions, or dict of them
+    models : dict of name to data frame or Predictions, or list of either
     truth : see `learn_ensemble`
-    candidates : dict of name to LabelledKernel, or to a dict with one per model
+    candidates : dict of name to LabelledKernel or data frame, or to a dict with one per model
         Kernels to learn from. Those that come from the models' mistakes must come from
         other samples, or they look better than they are; `LearnedKernel.remix` puts in the
         final ones. Labels of equal names are always a candidate too. Tables are dense: for
@@ -125,18 +126,18 @@ def learn_kernel(
     --------
     A model that says "wolf" for every husky; one candidate knows that, one does not.
 
-    >>> from wassemble.kernels import DenseKernel, LabelledKernel
+    >>> from wassemble import LabelledKernel, Predictions
     >>> labels = ["wolf", "husky", "cat"]
     >>> said = np.tile([[0.7, 0.1, 0.2], [0.2, 0.1, 0.7]], (20, 1))
     >>> model = Predictions("tiny", range(40), labels, said)
-    >>> near = DenseKernel([[1.0, 0.9, 0.1], [0.9, 1.0, 0.1], [0.1, 0.1, 1.0]])
-    >>> far = DenseKernel([[1.0, 0.1, 0.9], [0.1, 1.0, 0.9], [0.9, 0.9, 1.0]])
+    >>> near = [[1.0, 0.9, 0.1], [0.9, 1.0, 0.1], [0.1, 0.1, 1.0]]
+    >>> far = [[1.0, 0.1, 0.9], [0.1, 1.0, 0.9], [0.9, 0.9, 1.0]]
     >>> learned = learn_kernel(
     ...     [model],
     ...     ["husky", "cat"] * 20,
     ...     candidates={
-    ...         "near": LabelledKernel(near, labels, labels, "by hand"),
-    ...         "far": LabelledKernel(far, labels, labels, "by hand"),
+    ...         "near": LabelledKernel(near, labels),
+    ...         "far": LabelledKernel(far, labels),
     ...     },
     ...     max_epochs=5,
     ... )
@@ -154,7 +155,7 @@ def learn_kernel(
         check_count(batch_size, "batch_size"),
         check_count(seed, "seed", at_least=0),
     )
-    given = list(models.values()) if isinstance(models, Mapping) else list(models)
+    given, _ = read_models(models, kind)
     goal = target if target is None or isinstance(target, LabelSpace) else LabelSpace(target)
     trial = read_trial(given, truth, target=goal, kind=kind, sample_weight=sample_weight)
     options = Options(

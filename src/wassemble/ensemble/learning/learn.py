@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize_scalar
 
+from wassemble._arrays import is_frame
 from wassemble._checks import fail
 from wassemble.ensemble.decisions import fit_thresholds
 from wassemble.ensemble.learning.choice import Choice, Comparison, Standing, choose, resample_counts
@@ -21,7 +22,7 @@ from wassemble.ensemble.learning.search import Search, Tried
 from wassemble.ensemble.learning.stacking import STACKING, Stacking, fit_stacking, stack_scores
 from wassemble.ensemble.learning.trial import Trial, read_trial
 from wassemble.ensemble.plan import FusionPlan
-from wassemble.ensemble.tables import align_samples
+from wassemble.ensemble.tables import align_samples, read_models
 from wassemble.errors import MissingExtraError
 from wassemble.inputs import Kind, Predictions
 from wassemble.kernels import LabelledKernel
@@ -80,10 +81,9 @@ class LearnedEnsemble:
         """How the models come together."""
         return self.fitted.plan()
 
-    def predict(self, models: Sequence[Predictions] | Mapping[str, Predictions]) -> Predictions:
+    def predict(self, models: Sequence[Any] | Mapping[str, Any]) -> Predictions:
         """Consensus of the same models on other samples; matched by name."""
-        given = list(models.values()) if isinstance(models, Mapping) else list(models)
-        by_name = {model.model: model for model in given}
+        by_name = {model.model: model for model in read_models(models, self.fitted.kind)[0]}
         missing = [name for name, _ in self.fitted.models if name not in by_name]
         if missing:
             fail(
@@ -132,8 +132,8 @@ def temper(scores: np.ndarray, temperature: float) -> np.ndarray:
 
 
 def learn_ensemble(
-    models: Sequence[Predictions] | Mapping[str, Predictions],
-    truth: Any,
+    models: Sequence[Any] | Mapping[str, Any],
+    truth: Any = None,
     *,
     metric: Any = None,
     kernels: Mapping[str, Any] | None = None,
@@ -157,16 +157,18 @@ def learn_ensemble(
 
     Parameters
     ----------
-    models : sequence of Predictions, or dict of them
+    models : dict of name to data frame or Predictions, or list of either
+        As in `fuse_tables`.
     truth : see `read_trial`
-        Multi-class: the label name of each sample, by id or in order. Multi-label: lists of
-        names, or a table of 0 and 1.
+        Multi-class: the label name of each sample, by id or in order; whole numbers are names
+        too. Multi-label: lists of names, or a table of 0 and 1. A dict, a pandas Series or a
+        data frame goes by sample id, anything else along with the samples of the first model.
     metric : str or callable, optional
         "accuracy" or "mAP" if not given; "log_loss", "brier", the name of a scikit-learn
         scorer, a scorer, or a function of ``(scores, truth)`` where higher is better.
-    kernels : dict of name to LabelledKernel, optional
+    kernels : dict of name to LabelledKernel or data frame, optional
         On offer; a value may also be a dict with one per model, or a function of
-        ``(source, target)`` label spaces.
+        ``(source, target)`` label spaces. Data frames are read by name.
     target : list of str, optional
         Labels of the consensus; those of the models and the truth if not given.
     aliases, other
@@ -194,7 +196,7 @@ def learn_ensemble(
     (True, 1.0)
     """
     started = time.perf_counter()
-    given = list(models.values()) if isinstance(models, Mapping) else list(models)
+    given, _ = read_models(models, kind)
     goal = target if target is None or isinstance(target, LabelSpace) else LabelSpace(target)
     trial = read_trial(
         given,
@@ -244,22 +246,27 @@ def _read_kernels(kernels: Mapping[str, Any], trial: Trial) -> dict[str, Any]:
     for name, given in kernels.items():
         if name in (NAMES, CONFUSION):
             fail(f"a kernel on offer must have another name than {NAMES!r} and {CONFUSION!r}.")
-        if isinstance(given, LabelledKernel):
-            found[name] = given
+        if isinstance(given, LabelledKernel) or is_frame(given):
+            found[name] = _with_names(given)
         elif isinstance(given, Mapping):
-            found[name] = dict(given)
+            found[name] = {model: _with_names(kernel) for model, kernel in given.items()}
         elif callable(given):
             made: dict[LabelSpace, LabelledKernel] = {}
             for model in trial.models:
                 if model.labels not in made:
-                    made[model.labels] = given(model.labels, trial.target)
+                    made[model.labels] = _with_names(given(model.labels, trial.target))
             found[name] = {model.model: made[model.labels] for model in trial.models}
         else:
             fail(
-                f"the kernel {name!r} must be a LabelledKernel, a dict with one per model, or a"
-                f" function of label spaces; got {type(given).__name__}."
+                f"the kernel {name!r} must be a LabelledKernel or a data frame, a dict with one"
+                f" per model, or a function of label spaces; got {type(given).__name__}.",
+                hint="`LabelledKernel(array, source, target)` gives an array its names",
             )
     return found
+
+
+def _with_names(kernel: Any) -> Any:
+    return LabelledKernel(kernel) if is_frame(kernel) else kernel
 
 
 def _leaderboard(search: Search, tried: Sequence[Tried], choice: Choice) -> tuple[Standing, ...]:

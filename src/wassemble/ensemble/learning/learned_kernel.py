@@ -16,7 +16,7 @@ from wassemble.ensemble.learning.kernel_judging import Judged
 from wassemble.ensemble.learning.kernel_losses import Calibration
 from wassemble.ensemble.learning.kernel_training import Epoch
 from wassemble.ensemble.plan import FusionPlan
-from wassemble.ensemble.tables import align_samples
+from wassemble.ensemble.tables import align_samples, read_models
 from wassemble.inputs import Predictions
 from wassemble.kernels import DenseKernel, LabelledKernel
 
@@ -96,10 +96,9 @@ class LearnedKernel:
         """
         return self.comparison.sure >= _SURE
 
-    def predict(self, models: Sequence[Predictions] | Mapping[str, Predictions]) -> Predictions:
+    def predict(self, models: Sequence[Any] | Mapping[str, Any]) -> Predictions:
         """Consensus of the same models on other samples; matched by name, not calibrated."""
-        given = list(models.values()) if isinstance(models, Mapping) else list(models)
-        by_name = {model.model: model for model in given}
+        by_name = {model.model: model for model in read_models(models, self.plan.kind)[0]}
         missing = [member.model for member in self.plan.members if member.model not in by_name]
         if missing:
             fail(

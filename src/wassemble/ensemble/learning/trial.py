@@ -8,11 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from wassemble._checks import as_float_array, check_count, fail
+from wassemble._arrays import is_frame
+from wassemble._checks import check_count, fail
 from wassemble.ensemble.plan import merge_labels, read_other
 from wassemble.ensemble.tables import align_samples, common_kind
 from wassemble.inputs import Aliases, Kind, Predictions
-from wassemble.labels import LabelSpace, enumerate_names
+from wassemble.inputs.truth import (
+    list_names,
+    read_known,
+    read_known_weight,
+    read_labels,
+    show_ids,
+)
+from wassemble.labels import LabelSpace, enumerate_names, name_of
 from wassemble.metrics.arguments import read_sample_weight
 
 __all__ = ["Trial", "read_trial"]
@@ -128,10 +136,13 @@ def read_trial(
     Parameters
     ----------
     models : sequence of Predictions
-    truth : mapping of sample id to label, sequence of labels, Predictions or array
-        Multi-class: a label name for each sample. Multi-label: a list of names for each, or
-        a table of 0 and 1 (`Predictions` with nan where nobody knows, or an array along the
-        samples of the first model and the target labels).
+    truth : mapping of sample id to label, sequence of labels, Predictions, frame or array
+        Multi-class: a label name for each sample; whole numbers are names too. Multi-label: a
+        list of names for each, or a table of 0 and 1 (`Predictions` with nan where nobody
+        knows, or an array along the samples of the first model and the target labels). A
+        sequence goes along with the samples of the first model; a pandas Series is read by
+        its index, and a data frame by its ids, long or wide.
+    sample_weight : array of shape (n_samples,), or pandas.Series by sample id, optional
     target : LabelSpace, optional
         Labels of the consensus; those of the models and of the truth if not given.
     aliases, other
@@ -143,25 +154,28 @@ def read_trial(
     spaces = [(model.model, model.labels) for model in models]
     meanings, others = Aliases.of(aliases), read_other(other, spaces)
     meanings.check_models(dict(spaces))
+    known = read_known(truth, aligned[0].samples)
     if target is None:
-        target = merge_labels(spaces, meanings, others, further=_names_of(truth))
-    if isinstance(truth, Predictions):
-        table = {str(s): row for s, row in zip(truth.samples, truth.scores, strict=True)}
-        places = truth.labels.match(target).positions
-        _check_known([truth.labels[i] for i in np.flatnonzero(places < 0).tolist()], target)
+        named = list_names(known)
+        _refuse_places(truth, named, merge_labels(spaces, meanings, others))
+        target = merge_labels(spaces, meanings, others, further=named)
+    if isinstance(known, Predictions):
+        table = {str(s): row for s, row in zip(known.samples, known.scores, strict=True)}
+        places = known.labels.match(target).positions
+        _check_known([known.labels[i] for i in np.flatnonzero(places < 0).tolist()], target)
         rows = [i for i, sample in enumerate(samples) if sample in table]
         values = np.full((len(rows), len(target)), np.nan)
-        values[:, places] = np.array([table[samples[i]] for i in rows]).reshape(len(rows), -1)
-        if truth.is_hard:  # a list of true labels: what it does not name is not there
+        listed = [table[samples[i]] for i in rows]
+        values[:, places] = np.array(listed).reshape(len(rows), len(known.labels))
+        if known.is_hard:  # a list of true labels: what it does not name is not there
             values = np.nan_to_num(values)
-        if found == "multiclass" or (truth.is_hard and (values.sum(axis=1) == 1).all()):
+        if found == "multiclass" or (known.is_hard and (values.sum(axis=1) == 1).all()):
             values = _one_true(values, [samples[i] for i in rows])
-    elif isinstance(truth, Mapping):
-        by_sample = {str(sample): value for sample, value in truth.items()}
-        rows = [i for i, sample in enumerate(samples) if by_sample.get(sample) is not None]
-        values = _read_names([by_sample[samples[i]] for i in rows], target)
-    elif isinstance(truth, np.ndarray) and truth.ndim == 2:
-        values = np.asarray(as_float_array(truth, "truth"))
+    elif isinstance(known, Mapping):
+        rows = [i for i, sample in enumerate(samples) if known.get(sample) is not None]
+        values = _read_names([known[samples[i]] for i in rows], target)
+    elif isinstance(known, np.ndarray):
+        values = known
         if values.shape != (len(samples), len(target)):
             fail(
                 f"`truth` must have shape (n_samples, n_target) = {(len(samples), len(target))};"
@@ -169,55 +183,64 @@ def read_trial(
             )
         rows = list(range(len(samples)))
     else:
-        given = list(truth)
-        if len(given) != models[0].n_samples or len(samples) != len(given):
+        if len(known) != models[0].n_samples or len(samples) != len(known):
             fail(
                 f"`truth` must name the label of each of the {len(samples):,} samples; got"
-                f" {len(given):,}.",
+                f" {len(known):,}.",
                 hint="a dict of sample id to label may know fewer",
             )
-        rows = [i for i, value in enumerate(given) if value is not None]
-        values = _read_names([given[i] for i in rows], target)
+        rows = [i for i, value in enumerate(known) if value is not None]
+        values = _read_names([known[i] for i in rows], target)
     if not rows:
-        fail(
-            "the truth must be known for some sample; got none.",
-            hint=f"sample ids are such as {enumerate_names(samples[:3])}",
-        )
+        _refuse_ids(known, aligned[0].samples)
     weight = None
     if sample_weight is not None:
-        weight = read_sample_weight(sample_weight, len(samples))[rows]
+        weight = read_known_weight(sample_weight, aligned[0].samples)
+        weight = read_sample_weight(weight, len(samples))[rows]
     kept = np.array(rows, dtype=np.int64)
     models = [model.take(kept) for model in aligned]
     return Trial(models, target, found, values, weight, meanings, others)
 
 
-def _names_of(truth: Any) -> list[str]:
-    """Names that occur in the truth, sorted."""
-    if isinstance(truth, Predictions):
-        return list(truth.labels)
-    if isinstance(truth, np.ndarray) and truth.ndim == 2:
-        return []
-    values = truth.values() if isinstance(truth, Mapping) else truth
-    found: set[str] = set()
-    for value in values:
-        found.update([value] if isinstance(value, str) else (value or []))
-    return sorted(found)
+def _refuse_ids(known: Any, samples: np.ndarray) -> None:
+    """Say why the truth of no sample is known."""
+    ids: list[Any] = []
+    if isinstance(known, Predictions):
+        ids = known.samples.tolist()
+    elif isinstance(known, Mapping):
+        ids = [sample for sample, value in known.items() if value is not None]
+    fail(
+        "the truth must be known for some sample; got none"
+        + (f" of those in the models: its ids are {show_ids(ids)}." if ids else "."),
+        hint=f"sample ids are such as {show_ids(samples.tolist())}",
+    )
+
+
+def _refuse_places(truth: Any, named: list[str], labels: LabelSpace) -> None:
+    """Refuse whole numbers as names of labels where the models have no such labels."""
+    given = truth.values() if isinstance(truth, Mapping) else truth
+    if isinstance(given, Predictions) or is_frame(given) or getattr(given, "ndim", 1) > 1:
+        return
+    first = next((each for each in given if each is not None), "")
+    is_number = not isinstance(first, str) and name_of(first) is not None
+    if is_number and not any(name in labels for name in named):
+        fail(
+            f"the truth must name labels; got whole numbers ({show_ids(named)}), and labels are"
+            f" such as {show_ids(labels)}.",
+            hint="`[labels[i] for i in truth]` names them if they are places; `target` lists the"
+            " labels if these numbers are their names",
+        )
 
 
 def _read_names(values: list[Any], target: LabelSpace) -> np.ndarray:
     """One name for each sample, or a list of them for each."""
-    strange = {
-        name
-        for value in values
-        for name in ([value] if isinstance(value, str) else value)
-        if name not in target
-    }
-    _check_known(sorted(map(str, strange)), target)
+    strange = {name for value in values for name in read_labels(value) if name not in target}
+    _check_known(sorted(strange), target)
     if values and all(isinstance(value, str) for value in values):
         return target.positions(values)
     table = np.zeros((len(values), len(target)))
     for row, value in enumerate(values):
-        table[row, target.positions([value] if isinstance(value, str) else value)] = 1
+        table[row, target.positions(read_labels(value))] = 1
     return table
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from wassemble._arrays import is_frame
 from wassemble._checks import check_flag, check_nonnegative_number, fail
 from wassemble.inputs.predictions import Predictions
+from wassemble.inputs.truth import read_known
 from wassemble.kernels.dense import DenseKernel
 from wassemble.kernels.labelled import LabelledKernel
 from wassemble.kernels.workshop.spaces import Names, count_names, read_spaces
@@ -19,7 +21,7 @@ __all__ = ["kernel_from_confusion"]
 
 def kernel_from_confusion(
     predictions: Predictions,
-    truth: Mapping[Any, str] | Sequence[str | None],
+    truth: Any,
     *,
     target: Names,
     prior: float = 0.2,
@@ -40,7 +42,7 @@ def kernel_from_confusion(
     ----------
     predictions : Predictions
         What the model said, on samples that are not used for the result.
-    truth : mapping of sample id to label name, or sequence of label names
+    truth : mapping of sample id to label name, pandas.Series by id, or sequence of label names
         A sequence goes along with the samples of ``predictions``, None where the truth is
         not known. Samples without truth are left out, and noted.
     target : LabelSpace or iterable of str
@@ -104,26 +106,26 @@ def kernel_from_confusion(
     )
 
 
-def _read_truth(
-    predictions: Predictions, truth: Mapping[Any, str] | Sequence[str | None]
-) -> tuple[list[str | None], int]:
+def _read_truth(predictions: Predictions, truth: Any) -> tuple[list[str | None], int]:
     """The truth of each sample of the predictions, and how many others there were."""
-    if isinstance(truth, Mapping):
-        # A file may have numbers where another has the same ids as text.
-        by_sample = {str(sample): name for sample, name in truth.items()}
+    if is_frame(truth) or getattr(truth, "ndim", 1) > 1:
+        fail(f"`truth` must be a mapping or a list of names; got {type(truth).__name__}.")
+    known = read_known(truth, predictions.samples)
+    if isinstance(known, Mapping):
         samples = [str(sample) for sample in predictions.samples.tolist()]
-        found = [by_sample.get(sample) for sample in samples]
-        n_unused = len(by_sample.keys() - set(samples))
+        found = [known.get(sample) for sample in samples]
+        n_unused = len(known.keys() - set(samples))
     else:
-        if isinstance(truth, str) or not isinstance(truth, Sequence | np.ndarray):
-            fail(f"`truth` must be a mapping or a list of names; got {type(truth).__name__}.")
-        found, n_unused = list(truth), 0
+        found, n_unused = known, 0
         if len(found) != predictions.n_samples:
             fail(
                 f"`truth` must have one name for each of the {predictions.n_samples:,} samples of"
                 f" {predictions.model!r}; got {len(found):,}.",
                 hint="a mapping from sample ids may know fewer, or more",
             )
+    several = next((name for name in found if isinstance(name, list)), None)
+    if several is not None:
+        fail(f"`truth` must have one name for each sample; got {enumerate_names(several)} for one.")
     if all(name is None for name in found):
         fail(
             f"`truth` must have the label of some sample of {predictions.model!r}; got none.",

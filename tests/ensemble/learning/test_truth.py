@@ -1,0 +1,196 @@
+"""Truth by name: what is known of a sample goes by its id, labels may be whole numbers."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import wassemble as ws
+from wassemble import InvalidInputError, Predictions
+from wassemble.ensemble.learning import learn_ensemble, read_trial
+
+SAMPLES = ["p", "q", "r", "s"]
+TRUTH = ["cat", "dog", "dog", "cat"]
+SCORES = np.array([[0.9, 0.1], [0.4, 0.6], [0.7, 0.3], [0.8, 0.2]])
+
+
+def model(samples=SAMPLES, labels=("cat", "dog"), name="a"):
+    return Predictions(name, samples, labels, SCORES)
+
+
+def refused(truth, match, models=None, **options):
+    with pytest.raises(InvalidInputError, match=match) as caught:
+        read_trial(models or [model()], truth, **options)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "truth",
+    [
+        TRUTH,
+        np.array(TRUTH),
+        pl.Series(TRUTH),
+        dict(zip(SAMPLES, TRUTH, strict=True)),
+        pd.Series(TRUTH, index=SAMPLES),
+        pd.Series(TRUTH, index=SAMPLES)[::-1],
+        pd.Series(TRUTH[::-1], index=SAMPLES[::-1]).astype("category"),
+        pd.DataFrame({"sample": SAMPLES[::-1], "label": TRUTH[::-1]}),
+        pl.DataFrame({"label": TRUTH, "id": SAMPLES}),
+        pd.DataFrame({"dog": [0, 1, 1, 0], "cat": [1, 0, 0, 1]}, index=SAMPLES)[::-1],
+    ],
+)
+def test_truth_in_every_form_is_the_same(truth):
+    trial = read_trial([model()], truth)
+    assert trial.task == "multiclass"
+    assert [trial.target[i] for i in trial.truth] == TRUTH
+    assert trial.models[0].samples.tolist() == SAMPLES
+
+
+@pytest.mark.parametrize(
+    "truth",
+    [
+        [2, 7, 7, 2],
+        np.array([2, 7, 7, 2]),
+        np.array([2.0, 7.0, 7.0, 2.0]),
+        ["2", "7", 7, 2.0],
+        pd.Series([2, 7, 7, 2], index=SAMPLES, dtype="Int64"),
+        {sample: np.int32(label) for sample, label in zip(SAMPLES, [2, 7, 7, 2], strict=True)},
+        pd.DataFrame({"sample": SAMPLES, "label": [2, 7, 7, 2]}),
+        pd.DataFrame({2: [1, 0, 0, 1], 7: [0, 1, 1, 0]}, index=SAMPLES),
+    ],
+)
+def test_true_labels_may_be_whole_numbers(truth):
+    for labels in ([2, 7], ["2", "7"]):
+        trial = read_trial([model(labels=labels)], truth)
+        assert trial.target.names == ("2", "7")
+        assert trial.truth.tolist() == [0, 1, 1, 0]
+
+
+@pytest.mark.parametrize("gap", [None, np.nan, pd.NA])
+def test_samples_of_unknown_truth_are_left_out(gap):
+    for truth in (
+        pd.Series(["cat", gap, "dog", gap], index=SAMPLES, dtype=object),
+        ["cat", gap, "dog", gap],
+        {"p": "cat", "q": gap, "r": "dog"},
+    ):
+        assert read_trial([model()], truth).models[0].samples.tolist() == ["p", "r"]
+    numbers = pd.Series([2.0, np.nan, 7.0, np.nan], index=SAMPLES)
+    assert read_trial([model(labels=[2, 7])], numbers).truth.tolist() == [0, 1]
+
+
+def test_a_series_may_know_fewer_samples_or_more():
+    some = pd.Series(TRUTH, index=SAMPLES)[["s", "q"]]
+    assert read_trial([model()], some).models[0].samples.tolist() == ["q", "s"]
+    more = pd.Series([*TRUTH, "cat"], index=[*SAMPLES, "t"])
+    assert read_trial([model()], more).n_samples == 4
+
+
+def test_an_index_that_only_counts_matches_samples_that_are_counted():
+    counted = pd.Series(TRUTH)
+    assert read_trial([model(range(4))], counted).truth.tolist() == [0, 1, 1, 0]
+    turned = read_trial([model([3, 2, 1, 0])], counted[:4])
+    assert [turned.target[i] for i in turned.truth] == TRUTH[::-1]
+    for samples, shown in (
+        (SAMPLES, "the samples are 'p', 'q', 'r' ..."),
+        ([1, 2, 3, 4], "the samples are 1, 2, 3 ..."),
+        (["0", "1", "2", "3"], "the samples are '0', '1', '2' ..."),
+    ):
+        text = refused(counted, "it only counts: 0, 1, 2 ..., and", [model(samples)])
+        assert shown in text
+        assert "`truth.to_numpy()`, goes along with the samples of the first model" in text
+
+
+def test_an_index_of_other_ids_is_refused():
+    # As after a shuffled split, where predictions were counted anew.
+    text = refused(
+        pd.Series(TRUTH, index=[9, 3, 1, 12]), "it has other ids: 9, 3", [model(range(4))]
+    )
+    assert "the samples are 0, 1, 2 ..." in text
+    refused(pd.Series(TRUTH, index=["x", "y", "z", "w"]), "it has other ids: 'x', 'y', 'z'")
+    refused(pd.Series(TRUTH, index=["p", "p", "q", "r"]), "every sample once")
+
+
+def test_ids_that_match_no_sample_are_shown_with_those_of_the_samples():
+    for truth in (
+        {"img1.jpg": "cat", "img2.jpg": "dog"},
+        pd.DataFrame({"sample": ["img1.jpg", "img2.jpg"], "label": ["cat", "dog"]}),
+    ):
+        text = refused(truth, "got none of those in the models: its ids are 'img1.jpg', 'img2.jpg'")
+        assert "sample ids are such as 'p', 'q', 'r' ..." in text
+
+
+def test_whole_numbers_that_are_no_labels_are_taken_for_places():
+    text = refused([0, 1, 1, 0], r"got whole numbers \('0', '1'\), and labels are such as 'cat'")
+    assert "[labels[i] for i in truth]" in text
+    named = read_trial([model()], [0, 1, 1, 0], target=ws.LabelSpace(["cat", "dog", 0, 1]))
+    assert named.truth.tolist() == [2, 3, 3, 2]
+
+
+def test_what_is_no_truth_is_refused():
+    refused(None, "`truth` must hold the true label of each sample, to learn from; got none")
+    refused("cat", "a list of label names, or a dict of sample id to name; got 'cat'")
+    refused(3, "a list of label names, or a dict of sample id to name; got 3")
+    refused([0.5, 1, 1, 1], "whole number; got 0.5 in `truth`")
+
+
+def test_weights_of_samples_go_by_name():
+    weight = pd.Series([4.0, 3.0, 2.0, 1.0], index=SAMPLES[::-1])
+    trial = read_trial([model()], TRUTH, sample_weight=weight)
+    assert trial.sample_weight.tolist() == [1, 2, 3, 4]
+    some = read_trial([model()], {"q": "dog", "s": "cat"}, sample_weight=weight)
+    assert some.sample_weight.tolist() == [2, 4]
+    refused(TRUTH, "number for each sample; got none for 'p'", sample_weight=weight[:3])
+    refused(TRUTH, "the index of `sample_weight`", sample_weight=weight.reset_index(drop=True))
+
+
+# Learning from data frames.
+
+
+def frames(rng, n_samples=40):
+    truth = rng.integers(2, size=n_samples)
+    good = np.where(truth[:, None] == [0, 1], 0.8, 0.2)
+    bad = np.full((n_samples, 2), 0.5)
+    ids = [f"s{i}" for i in range(n_samples)]
+    tables = {
+        name: pd.DataFrame(scores, index=ids, columns=[0, 1])
+        for name, scores in {"good": good, "bad": bad}.items()
+    }
+    return tables, pd.Series(truth, index=ids)
+
+
+def test_data_frames_with_whole_numbers_are_learned_from_by_name(rng):
+    tables, truth = frames(rng)
+    turned = {"good": tables["good"][::-1][[1, 0]], "bad": tables["bad"]}
+    kernel = pd.DataFrame([[0.2, 1.0], [1.0, 0.2]], index=[1, 0], columns=[0, 1])
+    learned = learn_ensemble(
+        turned, truth.sample(frac=1, random_state=0), kernels={"near": kernel}, time_budget=0
+    )
+    assert learned.choice.estimate == 1
+    found = learned.predict(tables)
+    assert [int(found.labels[i]) for i in found.scores.argmax(axis=1)] == truth.tolist()
+    assert ws.evaluate_ensemble(learned, tables, truth).chosen.score == 1
+    each = learn_ensemble(
+        tables, truth, kernels={"near": {"good": kernel, "bad": kernel}}, time_budget=0
+    )
+    assert each.choice.estimate == 1
+    with pytest.raises(InvalidInputError, match="'near' must be a LabelledKernel or a data frame"):
+        learn_ensemble(tables, truth, kernels={"near": kernel.to_numpy()})
+
+
+def test_learning_without_truth_or_models_is_refused(rng):
+    tables, truth = frames(rng)
+    with pytest.raises(InvalidInputError, match="`truth` must hold the true label"):
+        learn_ensemble({"good": tables["good"]})
+    with pytest.raises(InvalidInputError, match="at least one model; got none"):
+        learn_ensemble({}, truth)
+    with pytest.raises(InvalidInputError, match="in a dict or a list; got one DataFrame"):
+        learn_ensemble(tables["good"], truth)
+    with pytest.raises(InvalidInputError, match="or all data frames; got 'ndarray'"):
+        learn_ensemble([tables["good"].to_numpy()], truth)
+
+
+def test_a_model_alone_is_judged_as_any_ensemble(rng):
+    tables, truth = frames(rng)
+    learned = learn_ensemble({"good": tables["good"]}, truth, time_budget=0)
+    assert learned.fitted.recipe.model == "good"
+    assert learned.choice.estimate == 1
