@@ -1,13 +1,15 @@
 """The estimators behave as scikit-learn's do."""
 
 import numpy as np
+import pandas as pd
 import pytest
+from joblib import parallel_backend
 from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.datasets import load_iris, make_multilabel_classification
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
-from sklearn.model_selection import cross_val_score, train_test_split
+from sklearn.model_selection import GridSearchCV, cross_val_score, train_test_split
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
@@ -248,9 +250,98 @@ def test_unseen_classes_are_reached_through_a_kernel():
     assert (found == names[~known]).mean() > 0.5
 
 
+# Members and their parameters, by name.
+
+
+@pytest.mark.parametrize(
+    "make", [ws.WassersteinClassifier, ws.CrossSpaceClassifier, ws.WassersteinMultilabel]
+)
+def test_parameters_of_members_are_parameters(make):
+    tree = DecisionTreeClassifier(max_depth=5)
+    table = Predictions("table", [0], ["cat"], [[1.0]])
+    model = make([("tree", tree), GaussianNB(), table], **QUICK)
+    params = model.get_params()
+    assert params["tree"] is tree
+    assert params["tree__max_depth"] == 5
+    assert params["gaussiannb-2__var_smoothing"] == 1e-9
+    assert params["table"] is table
+    assert set(model.get_params(deep=False)) == set(params) - {
+        name for name in params if name.split("__")[0] in ("tree", "gaussiannb-2", "table")
+    }
+    copied = clone(model).set_params(tree__max_depth=3, cv=4)
+    assert copied.get_params()["tree__max_depth"] == 3
+    assert copied.cv == 4
+    assert tree.max_depth == 5
+    other = DecisionTreeClassifier()
+    copied.set_params(**{"tree": other, "tree__max_depth": 2, "gaussiannb-2": "drop"})
+    assert copied.members[0] == ("tree", other)
+    assert other.max_depth == 2
+    assert copied.members[1] == ("gaussiannb-2", "drop")
+    with pytest.raises(ValueError, match="Invalid parameter 'forest'"):
+        model.set_params(forest__max_depth=3)
+
+
+def test_a_member_that_is_dropped_has_no_say(iris):
+    X, X_test, y, _ = iris
+    tree = DecisionTreeClassifier(max_depth=1, random_state=0)
+    model = ws.WassersteinClassifier([*MEMBERS, ("tree", tree)], **QUICK).set_params(tree="drop")
+    without = ws.WassersteinClassifier(MEMBERS, **QUICK).fit(X, y)
+    model.fit(X, y)
+    assert model.names_ == ["linear", "bayes"]
+    np.testing.assert_array_equal(model.predict_proba(X_test), without.predict_proba(X_test))
+    model.set_params(linear="drop", bayes="drop")
+    with pytest.raises(InvalidInputError, match="at least one member must take part; got 'drop'"):
+        model.fit(X, y)
+
+
+def test_a_grid_search_tunes_a_member(iris):
+    X, X_test, y, y_test = iris
+    tree = DecisionTreeClassifier(random_state=0)
+    model = ws.WassersteinClassifier([("tree", tree), ("bayes", GaussianNB())], **QUICK)
+    grid = {"tree__max_depth": [1, 3], "bayes": [GaussianNB(), "drop"]}
+    search = GridSearchCV(model, grid, cv=2).fit(X, y)
+    depths = [params["tree__max_depth"] for params in search.cv_results_["params"]]
+    assert depths == [1, 3, 1, 3]
+    best = search.best_estimator_
+    assert best.members_[0].max_depth == search.best_params_["tree__max_depth"]
+    assert search.score(X_test, y_test) > 0.8
+    assert tree.max_depth is None
+
+
+def test_members_may_be_fitted_at_the_same_time(iris):
+    X, X_test, y, _ = iris
+    alone = ws.WassersteinClassifier(MEMBERS, **QUICK).fit(X, y)
+    with parallel_backend("threading"):
+        together = ws.WassersteinClassifier(MEMBERS, n_jobs=2, **QUICK).fit(X, y)
+    np.testing.assert_array_equal(together.predict_proba(X_test), alone.predict_proba(X_test))
+
+
+@pytest.mark.parametrize("dtype", [int, float, "u1"])
+def test_classes_may_be_whole_numbers(iris, dtype):
+    X, _, names, _ = iris
+    _, places = np.unique(names, return_inverse=True)
+    y = (places + 3).astype(dtype)
+    scores = LogisticRegression(max_iter=500).fit(X, y).predict_proba(X)
+    ids = np.arange(len(X))
+    table = Predictions("table", ids, [3, 4, 5], scores)
+    kernel = pd.DataFrame(np.eye(3), index=[5, 4, 3], columns=[5, 4, 3])
+    cost = pd.DataFrame(1 - np.eye(3), index=[3, 4, 5], columns=[3, 4, 5]).loc[[5, 3, 4]]
+    model = ws.WassersteinClassifier([table], kernels={"same": kernel}, cost=cost, **QUICK)
+    model.fit(ids.reshape(-1, 1).astype(float), y)
+    assert model.target_.names == ("3", "4", "5")
+    assert model.classes_.dtype == y.dtype
+    assert (model.predict(ids.reshape(-1, 1)) == y).mean() > 0.9
+    with pytest.raises(InvalidInputError, match=r"row for each class that is true.*none for '5'"):
+        model.set_params(cost=cost.drop(index=5)).predict(ids.reshape(-1, 1))
+
+
 @pytest.mark.parametrize(
     ("members", "message"),
     [
+        ([("cv", GaussianNB())], "must not be a parameter of the estimator.*; got 'cv'"),
+        ([("a__b", GaussianNB())], "nor have '__' in it; got 'a__b'"),
+        ([("a", GaussianNB(), 1.0)], r"of pairs \(name, model\); got \[\('a'"),
+        (GaussianNB(), r"of pairs \(name, model\); got GaussianNB"),
         ([], "at least one model"),
         ([("a", GaussianNB()), ("a", GaussianNB())], "different names"),
         ([("a", object())], "must have predict_proba"),

@@ -6,7 +6,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, Unpack, overload
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from wassemble._checks import fail
 from wassemble.ensemble.account import NO_MASS_REMEDY
 from wassemble.ensemble.dask_arrays import are_dask_arrays, fuse_dask_arrays
 from wassemble.ensemble.histograms import to_histograms
+from wassemble.ensemble.fuse_types import FrameT, FuseOptions
 from wassemble.ensemble.lazy import fuse_lazily, is_lazy, read_places
 from wassemble.ensemble.plan import USUAL_MASS, check_rule
 from wassemble.ensemble.tables import fuse_tables, name_models
@@ -40,6 +41,21 @@ _N_CHECKED = 4096
 _MUCH_DROPPED = 0.05
 
 
+@overload
+def fuse(
+    predictions: Mapping[str, Predictions] | Sequence[Predictions], **options: Unpack[FuseOptions]
+) -> Predictions: ...
+@overload
+def fuse(
+    predictions: Mapping[str, FrameT] | Sequence[FrameT], **options: Unpack[FuseOptions]
+) -> FrameT: ...
+@overload
+def fuse(
+    predictions: np.ndarray | Sequence[np.ndarray] | Sequence[Sequence[float]],
+    **options: Unpack[FuseOptions],
+) -> np.ndarray: ...
+@overload
+def fuse(predictions: Any, **options: Unpack[FuseOptions]) -> Any: ...
 def fuse(
     predictions: Mapping[str, Any] | Sequence[Any] | Array,
     *,

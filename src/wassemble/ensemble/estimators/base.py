@@ -7,17 +7,19 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.base import TransformerMixin, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import KFold, StratifiedKFold, check_cv, cross_val_predict
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.multiclass import type_of_target
+from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import (
     check_is_fitted,
     has_fit_parameter,
 )
 
 from wassemble._checks import fail
+from wassemble.ensemble.estimators.members import NamedMembers
 from wassemble.ensemble.estimators.table_member import TableMember
 from wassemble.ensemble.learning import (
     LearnedEnsemble,
@@ -26,21 +28,21 @@ from wassemble.ensemble.learning import (
     save_ensemble,
 )
 from wassemble.inputs import Kind, Predictions
-from wassemble.labels import LabelSpace
+from wassemble.labels import LabelSpace, name_of
 
 __all__ = ["MemberEnsemble", "names_of"]
 
 
-class MemberEnsemble(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class MemberEnsemble(TransformerMixin, NamedMembers):  # type: ignore[misc]
     """What the three estimators share: members, their answers, and learning from them."""
 
-    members: Sequence[Any]
     metric: Any
     kernels: Mapping[str, Any] | None
     cv: Any
     n_folds: int | None
     time_budget: float | None
     random_state: Any
+    n_jobs: int | None
     learned_: LearnedEnsemble
     members_: list[Any]
     member_labels_: list[LabelSpace]
@@ -49,42 +51,21 @@ class MemberEnsemble(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     # -- members ---------------------------------------------------------------------
 
-    def _named_members(self) -> list[tuple[str, Any]]:
-        if not self.members:
-            fail("`members` must name at least one model; got none.")
-        named = []
-        for place, member in enumerate(self.members):
-            if isinstance(member, Predictions):
-                named.append((member.model, TableMember(member)))
-            elif isinstance(member, tuple):
-                name, given = member
-                is_table = isinstance(given, Predictions)
-                named.append((name, TableMember(given) if is_table else given))
-            else:
-                named.append((f"{type(member).__name__.lower()}-{place + 1}", member))
-        names = [name for name, _ in named]
-        if len(set(names)) < len(names):
-            fail(f"members must have different names; got {', '.join(names)}.")
-        return named
-
     def _fit_members(self, X: Any, y: Any, sample_weight: Any) -> list[np.ndarray]:
         """Fit the members; answers of each to samples that it was not fitted on."""
         named = self._named_members()
         routed = self._routed(named, sample_weight)
-        splits = self._splits(X, y)
-        self.members_, answers = [], []
-        for name, member in named:
-            if isinstance(member, FrozenEstimator | TableMember):
-                self.members_.append(member)
-                answers.append(self._answers(member, X))
-                continue
-            options = routed[name]
-            method = _method(member)
-            unseen = cross_val_predict(
-                clone(member), X, y, cv=splits, method=method, params=options or None
-            )
-            self.members_.append(clone(member).fit(X, y, **options))
-            answers.append(self._read_answers(self.members_[-1], unseen, method))
+        folds = list(self._splits(X, y).split(X, y))  # the same for every member
+        fitted = Parallel(n_jobs=self.n_jobs)(
+            delayed(_fit_member)(member, X, y, folds, routed[name]) for name, member in named
+        )
+        self.members_ = [member for member, _ in fitted]
+        answers = [
+            self._answers(member, X)
+            if unseen is None
+            else self._read_answers(member, unseen, _method(member))
+            for member, unseen in fitted
+        ]
         self.names_ = [name for name, _ in named]
         first = self.members_[0]
         if hasattr(first, "n_features_in_"):
@@ -192,7 +173,7 @@ class MemberEnsemble(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
-        members = [m for _, m in self._named_members()] if self.members else []
+        members = [m for _, m in self._all_members() if not isinstance(m, Predictions | str)]
         if members and all(hasattr(member, "__sklearn_tags__") for member in members):
             own = [member.__sklearn_tags__().input_tags for member in members]
             tags.input_tags.sparse = all(each.sparse for each in own)
@@ -229,6 +210,17 @@ class MemberEnsemble(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """What else `fit` would have set."""
 
 
+def _fit_member(
+    member: Any, X: Any, y: Any, folds: list[Any], options: dict[str, Any]
+) -> tuple[Any, Any]:
+    """A fitted member and its answers to samples that it did not see; None if it was fitted."""
+    if isinstance(member, FrozenEstimator | TableMember):
+        return member, None
+    method = _method(member)
+    unseen = cross_val_predict(clone(member), X, y, cv=folds, method=method, params=options or None)
+    return clone(member).fit(X, y, **options), unseen
+
+
 def _method(member: Any) -> str:
     found = [m for m in ("predict_proba", "decision_function", "predict") if hasattr(member, m)]
     if not found:
@@ -238,4 +230,4 @@ def _method(member: Any) -> str:
 
 def names_of(values: Any) -> list[str]:
     """Classes as label names."""
-    return [str(value) for value in values]
+    return [name_of(value) or str(value) for value in values]

@@ -11,8 +11,10 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, column_or_1d
 
+from wassemble._arrays import is_frame
 from wassemble.ensemble.decisions import choose_least_cost
 from wassemble.ensemble.estimators.base import MemberEnsemble, names_of
+from wassemble.inputs.named_tables import read_named_table
 from wassemble.labels import LabelSpace
 
 __all__ = ["WassersteinClassifier"]
@@ -27,15 +29,19 @@ class WassersteinClassifier(ClassifierMixin, MemberEnsemble):  # type: ignore[mi
         Unfitted ones are fitted inside, and learned from by their answers to samples that
         they did not see. ``FrozenEstimator(model)`` takes a fitted model as it is: ``fit``
         then wants samples that it was not fitted on. `Predictions` are looked up by the
-        sample ids in ``X``.
+        sample ids in ``X``. Members and their parameters are parameters of the ensemble:
+        ``set_params(tree__max_depth=3)``, and ``set_params(tree="drop")`` leaves one out.
     metric, kernels, n_folds, time_budget
         As in `learn_ensemble`; kernels are between class names.
-    cost : array of shape (n_classes, n_classes), optional
+    cost : array of shape (n_classes, n_classes), or data frame by class names, optional
         Of answering a class (column) when the truth is another (row): `predict` answers the
         class of least expected cost.
     cv : int
         Folds for members that are fitted inside.
     random_state : int or None
+    n_jobs : int or None
+        How many members are fitted at the same time, as in scikit-learn; -1 for one per
+        processor.
 
     Attributes
     ----------
@@ -66,6 +72,7 @@ class WassersteinClassifier(ClassifierMixin, MemberEnsemble):  # type: ignore[mi
         n_folds: int | None = None,
         time_budget: float | None = 30.0,
         random_state: int | None = None,
+        n_jobs: int | None = None,
     ) -> None:
         self.members = members
         self.metric = metric
@@ -75,6 +82,7 @@ class WassersteinClassifier(ClassifierMixin, MemberEnsemble):  # type: ignore[mi
         self.n_folds = n_folds
         self.time_budget = time_budget
         self.random_state = random_state
+        self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit members and learn how to fuse them."""
@@ -110,8 +118,14 @@ class WassersteinClassifier(ClassifierMixin, MemberEnsemble):  # type: ignore[mi
     def predict(self, X: Any) -> np.ndarray:
         """Best class, or that of least expected cost."""
         found = self.predict_proba(X)
-        places = found.argmax(axis=1) if self.cost is None else choose_least_cost(found, self.cost)
-        return self.classes_[places]
+        if self.cost is None:
+            return self.classes_[found.argmax(axis=1)]
+        cost = self.cost
+        if is_frame(cost):
+            titles = "class that is true", "class that is answered"
+            table = read_named_table(cost, "cost")
+            cost = table.ordered(self.target_, self.target_, titles=titles)
+        return self.classes_[choose_least_cost(found, cost)]
 
     def _load_classes(self) -> None:
         own = getattr(self.members_[0], "classes_", None)

@@ -9,10 +9,12 @@ import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, column_or_1d
 
+from wassemble._arrays import is_frame
 from wassemble.ensemble.estimators.base import names_of
 from wassemble.ensemble.estimators.classifier import WassersteinClassifier
 from wassemble.ensemble.estimators.table_member import TableMember
 from wassemble.inputs import Kind
+from wassemble.kernels import LabelledKernel
 from wassemble.labels import LabelSpace
 
 __all__ = ["CrossSpaceClassifier"]
@@ -26,14 +28,14 @@ class CrossSpaceClassifier(WassersteinClassifier):
     members : list
         Each gives scores for its own labels: Predictions, or fitted models in a
         ``FrozenEstimator`` whose ``predict_proba`` gives one score per label.
-    kernels : dict of name to LabelledKernel
+    kernels : dict of name to LabelledKernel or data frame
         From the members' labels to the classes, such as `kernel_from_attributes`.
     classes : list of str, optional
         All classes that may be answered, also those without a sample in ``fit``
         (zero-shot); the kernels' target labels if not given.
     labels : list of str, optional
         Names of the labels that models other than Predictions give.
-    metric, cost, cv, n_folds, time_budget, random_state
+    metric, cost, cv, n_folds, time_budget, random_state, n_jobs
         As in `WassersteinClassifier`.
     """
 
@@ -52,6 +54,7 @@ class CrossSpaceClassifier(WassersteinClassifier):
         n_folds: int | None = None,
         time_budget: float | None = 30.0,
         random_state: int | None = None,
+        n_jobs: int | None = None,
     ) -> None:
         super().__init__(
             members,
@@ -62,6 +65,7 @@ class CrossSpaceClassifier(WassersteinClassifier):
             n_folds=n_folds,
             time_budget=time_budget,
             random_state=random_state,
+            n_jobs=n_jobs,
         )
         self.classes = classes
         self.labels = labels
@@ -74,7 +78,8 @@ class CrossSpaceClassifier(WassersteinClassifier):
             sample_weight = _check_sample_weight(sample_weight, X)
         tables = self._fit_members(X, y, sample_weight)
         self.target_ = self._read_classes(y)
-        seen = {str(value): value for value in np.unique(y)}
+        classes = np.unique(y)
+        seen = dict(zip(names_of(classes), classes, strict=True))
         self.classes_ = np.array([seen.get(name, name) for name in self.target_])
         self.member_labels_ = [
             self._labels_of(m, t) for m, t in zip(self.members_, tables, strict=True)
@@ -87,9 +92,11 @@ class CrossSpaceClassifier(WassersteinClassifier):
             return LabelSpace(names_of(self.classes))
         named = names_of(np.unique(y))
         for given in (self.kernels or {}).values():
-            each = list(given.values()) if isinstance(given, Mapping) else [given]
-            if hasattr(each[0], "target"):
-                return LabelSpace.union(each[0].target, named)
+            first = next(iter(given.values())) if isinstance(given, Mapping) else given
+            if is_frame(first):
+                first = LabelledKernel(first)
+            if isinstance(first, LabelledKernel):
+                return LabelSpace.union(first.target, named)
         return LabelSpace(named)
 
     def _labels_of(self, member: Any, table: np.ndarray) -> LabelSpace:

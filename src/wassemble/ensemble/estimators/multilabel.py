@@ -30,7 +30,7 @@ class WassersteinMultilabel(ClassifierMixin, MemberEnsemble):  # type: ignore[mi
 
     Parameters
     ----------
-    members, metric, kernels, cv, n_folds, time_budget, random_state
+    members, metric, kernels, cv, n_folds, time_budget, random_state, n_jobs
         As in `WassersteinClassifier`; members give a score for every label.
     labels : list of str, optional
         Names of the labels, for kernels; their numbers if not given.
@@ -49,6 +49,7 @@ class WassersteinMultilabel(ClassifierMixin, MemberEnsemble):  # type: ignore[mi
         n_folds: int | None = None,
         time_budget: float | None = 30.0,
         random_state: int | None = None,
+        n_jobs: int | None = None,
     ) -> None:
         self.members = members
         self.labels = labels
@@ -58,6 +59,7 @@ class WassersteinMultilabel(ClassifierMixin, MemberEnsemble):  # type: ignore[mi
         self.n_folds = n_folds
         self.time_budget = time_budget
         self.random_state = random_state
+        self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit members and learn how to fuse them."""

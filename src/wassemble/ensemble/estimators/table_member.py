@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 
 from wassemble._checks import fail
 from wassemble.inputs import Predictions
+from wassemble.labels import name_of
 
 __all__ = ["TableMember"]
 
@@ -46,7 +47,9 @@ class TableMember(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Scores of the samples whose ids are in ``X``; nan where there are none."""
         place = {str(s): row for row, s in enumerate(self.predictions.samples.tolist())}
         ids = np.asarray(X, dtype=object).reshape(len(X), -1)[:, 0]
-        rows = np.array([place.get(str(sample), -1) for sample in ids], dtype=np.int64)
+        # Whole numbers among features are floats.
+        texts = [name_of(sample) or str(sample) for sample in ids]
+        rows = np.array([place.get(text, -1) for text in texts], dtype=np.int64)
         if (rows < 0).all():
             fail(
                 f"`X` must hold sample ids of {self.predictions.model!r}; got none, such as"

@@ -1,0 +1,45 @@
+"""Types by which `fuse` says what it returns; nothing that runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol, TypedDict, TypeVar
+
+import numpy as np
+
+from wassemble.solvers import MassRule
+
+__all__ = ["Frame", "FrameT", "FuseOptions"]
+
+
+class Frame(Protocol):
+    """A data frame, of whatever library."""
+
+    @property
+    def columns(self) -> Any:
+        """Its columns, or their names."""
+
+    @property
+    def shape(self) -> Any:
+        """How many rows and columns it has."""
+
+
+FrameT = TypeVar("FrameT", bound=Frame)
+
+
+class FuseOptions(TypedDict, total=False):
+    """Everything that `fuse` takes besides predictions."""
+
+    kernel: Any
+    weights: Any
+    mass: MassRule | None
+    rule: Callable[..., Any]
+    max_iterations: int
+    tolerance: float | None
+    debias: bool
+    normalize: bool
+    n_top: int | None
+    mixed_precision: bool
+    n_threads: int | None
+    progress: Callable[[int, int], None] | None
+    out: np.ndarray | None
