@@ -57,8 +57,10 @@ def test_an_error_in_one_tile_is_raised_and_blas_gets_its_threads_back():
     assert blas() == before
 
 
-def test_solves_in_a_users_threads_leave_blas_alone():
+def test_solves_in_a_users_threads_leave_blas_alone(monkeypatch):
     from threadpoolctl import threadpool_info
+
+    monkeypatch.delenv("WASSEMBLE_NUM_THREADS", raising=False)
 
     def blas():
         return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
