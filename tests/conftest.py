@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
-settings.register_profile("wassemble", deadline=None, derandomize=True, max_examples=40)
+settings.register_profile(
+    "wassemble",
+    deadline=None,
+    derandomize=True,
+    max_examples=40,
+    suppress_health_check=[HealthCheck.too_slow],  # the machine is, where it is busy
+)
 settings.load_profile("wassemble")
 
 

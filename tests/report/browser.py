@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from patience import SECONDS
 
 # Chromium calls home for itself unless it is told not to.
 _FLAGS = (
@@ -44,6 +45,7 @@ def open_browser(profile: Path) -> Iterator[Any]:
         options.add_argument("--no-sandbox")
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
     found = webdriver.Chrome(options, webdriver.ChromeService(driver))
+    found.set_script_timeout(SECONDS)
     try:
         yield found
     finally:

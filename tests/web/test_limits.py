@@ -25,7 +25,9 @@ from wassemble.web.settings import Settings
 LIMIT = 1000
 MAX_SECONDS = 1000  # of an answer; nobody waits so long: tests skip them
 BEARER = {"authorization": "Bearer any"}  # no cookie of a browser is at stake
-anything = hypothesis_settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+anything = hypothesis_settings(
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+)
 
 
 @pytest.fixture(scope="module")
