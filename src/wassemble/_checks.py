@@ -35,6 +35,7 @@ __all__ = [
     "check_tolerance",
     "check_weights_sum",
     "fail",
+    "near_one",
     "refuse_names",
 ]
 
@@ -133,6 +134,14 @@ def check_nonnegative(array: Array, name: str, place: Callable[..., str]) -> Non
             fail(f"`{name}` {must}; got {values[index]:g} at {place(*index)}.")
 
 
+def near_one(value: float) -> str:
+    """A number that should be 1, in the digits that tell it from 1."""
+    value = float(value)
+    if value == 1 or not abs(value - 1) < 1e-3:
+        return f"{value:.6g}"
+    return f"1 {'-' if value < 1 else '+'} {abs(value - 1):.2g}"
+
+
 def check_weights_sum(weights: np.ndarray) -> None:
     """Refuse weights whose sum over models (the first axis) is not 1."""
     totals = np.atleast_1d(weights.sum(axis=0, dtype=np.float64))
@@ -145,7 +154,8 @@ def check_weights_sum(weights: np.ndarray) -> None:
         words = {0: "", 1: " at target label {}", 2: " at sample {}, target label {}"}
         where = words[weights.ndim - 1].format(*place)
         fail(
-            f"`weights` must sum to 1 over the models; got {totals[tuple(place)]:.12g}{where}.",
+            "`weights` must sum to 1 over the models;"
+            f" got {near_one(totals[tuple(place)])}{where}.",
             hint="divide by the sum if only the proportions matter",
         )
 

@@ -176,3 +176,41 @@ def test_weights_off_by_rounding_are_weights(weights):
     case = make_case(10, n_models=2)
     consensus = ws.fuse(case.histograms, kernel=case.kernels[0], weights=weights)
     assert np.isfinite(consensus).all()
+
+
+def _overlapping(kind):
+    scores = np.random.default_rng(0).dirichlet(np.ones(4), size=(2, 50))
+    return scores, {
+        "backwards": scores[0][::-1],
+        "in place": scores[1],
+        "between two models": scores.reshape(100, 4)[25:75],
+        "labels swapped": scores[0][:, ::-1],
+    }[kind]
+
+
+@pytest.mark.parametrize("kind", ["backwards", "in place", "between two models", "labels swapped"])
+@pytest.mark.parametrize("kernel", [None, np.exp(-np.abs(np.subtract.outer(range(4), range(4))))])
+def test_out_may_lie_over_the_predictions(kind, kernel, monkeypatch):
+    monkeypatch.setattr("wassemble.solvers.tiles._TILE_SIZE", 64)
+    monkeypatch.setattr("wassemble.solvers.tiles._ONE_PASS_SIZE", 64)
+    monkeypatch.setattr("wassemble.solvers.tiles._PRODUCT_ROWS", 1)
+    scores, out = _overlapping(kind)
+    expected = ws.fuse(scores.copy(), kernel=kernel)
+    assert ws.fuse(scores, kernel=kernel, out=out) is out
+    np.testing.assert_array_equal(out, expected)
+
+
+def test_out_may_lie_over_a_kernel_and_over_weights():
+    rng = np.random.default_rng(0)
+    scores, diagonals = rng.dirichlet(np.ones(4), size=(2, 50)), rng.uniform(0.1, 1, (50, 4))
+    mass = ws.Unbalanced(1.0, epsilon=1.0)
+    expected = ws.fuse(scores, kernel=ws.DiagonalKernel(diagonals.copy()), mass=mass)
+    out = diagonals[::-1]
+    ws.fuse(scores, kernel=ws.DiagonalKernel(diagonals), mass=mass, out=out)
+    np.testing.assert_array_equal(out, expected)
+    weights = rng.uniform(0.1, 1, (2, 50, 4))
+    weights /= weights.sum(axis=0)
+    expected = ws.fuse(scores, weights=weights.copy(), mass=mass)
+    np.testing.assert_array_equal(
+        ws.fuse(scores, weights=weights, mass=mass, out=weights[0]), expected
+    )

@@ -153,3 +153,15 @@ def test_gradients_stay_finite_beside_zeros_of_a_sparse_kernel():
     (gradient,) = torch.autograd.grad(log_image[log_image.isfinite()].sum(), log_x)
     assert gradient.isfinite().all()
     assert_allclose(gradient.numpy(), [[0, 0, 1], [0, 0, 0]])
+
+
+@pytest.mark.parametrize("form", [ws.DenseKernel, lambda k: ws.SparseKernel(sp.csr_array(k))])
+def test_terms_that_meet_a_huge_entry_are_not_lost(form):
+    kernel = np.array([[1e-20, 1e25], [1.0, 1.0]], dtype=np.float32)
+    log_v = np.array([0.0, -100.0])  # e^-100 is beyond float32, 1e25 e^-100 is above 1e-20
+    exact = np.logaddexp(np.log(1e-20), np.log(1e25) - 100)
+    np.testing.assert_allclose(form(kernel).log_apply(log_v)[0], exact, rtol=1e-6)
+    wide = np.array([[1e-50, 1e300], [1.0, 1.0]])
+    log_v = np.array([0.0, -800.0])
+    exact = np.logaddexp(np.log(1e-50), np.log(1e300) - 800)
+    np.testing.assert_allclose(form(wide).log_apply(log_v)[0], exact, rtol=1e-9)

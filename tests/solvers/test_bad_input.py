@@ -183,3 +183,27 @@ def test_integers_and_lists_are_numbers():
     result = ws.solve_barycenter([[1, 0, 0], [0, 1, 0]], KERNEL.tolist())
     assert result.barycenter.dtype == np.float64
     assert result.barycenter.sum() == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "fine", "wrong", "words"),
+    [
+        (np.float64, 1e-13, -3.2e-5, r"got 1 - 3\.2e-05 at model 0, sample 1"),
+        (np.float64, -9e-7, 2e-6, r"got 1 \+ 2e-06 at model 0, sample 1"),
+        (np.float32, 9e-5, -2e-4, r"got 1 - 0\.0002 at model 0, sample 1"),
+        (np.float16, 1e-3, -0.1, r"got 0\.9\d+ at model 0, sample 1"),
+    ],
+)
+def test_histograms_may_be_off_by_what_rounding_leaves(dtype, fine, wrong, words):
+    rows = np.full((1, 2, 4), 0.25)
+    rows[0, 1, 0] += fine
+    result = ws.solve_barycenter(rows.astype(dtype), np.ones((4, 4)))
+    assert result.converged.all()
+    rows[0, 1, 0] = 0.25 + wrong
+    with pytest.raises(ws.InvalidInputError, match=words):
+        ws.solve_barycenter(rows.astype(dtype), np.ones((4, 4)))
+
+
+def test_weights_show_the_digits_that_matter():
+    with pytest.raises(ws.InvalidInputError, match=r"sum to 1 over the models; got 1 - 1e-12\."):
+        ws.solve_barycenter([[0.5, 0.5]] * 2, np.ones((2, 2)), weights=[0.5, 0.5 - 1e-12])

@@ -142,7 +142,7 @@ class DenseKernel(Kernel):
         log_v = self._read_vectors(log_v, "log_v")
         entries = self.entries
         smallest = entries.smallest if entries.has_zeros and self._log_matrix is None else 0.0
-        return log_product(log_v, self._matrix.T, self._log_rows, smallest)
+        return log_product(log_v, self._matrix.T, self._log_rows, smallest, entries.largest)
 
     def _log_rows(self, index: Array) -> Array:
         if self._log_matrix is not None:

@@ -143,8 +143,8 @@ class DiagonalKernel(Kernel):
     def entries(self) -> EntryRange:
         values = detached(self.diagonal)
         positive = values[values > 0]
-        smallest = float(positive.min()) if positive.size else 0.0
-        return EntryRange(smallest, float(values.max()), True)
+        largest = float(values.max())
+        return EntryRange(float(positive.min()) if positive.size else largest, largest, True)
 
     @property
     def T(self) -> DiagonalKernel:
@@ -173,9 +173,12 @@ class DiagonalKernel(Kernel):
 
     def convert(self, like: Array | None, dtype: Any) -> DiagonalKernel:
         diagonal = convert_like(self.diagonal, like)
-        if self.entries.fit(namespace(diagonal).finfo(dtype)):
+        info = namespace(diagonal).finfo(dtype)
+        if self.entries.largest == 0 or self.entries.fit(info):
             diagonal = convert_like(diagonal, like, dtype)
-        elif widest_float(like) == dtype:
+        elif float(info.eps) > float(namespace(self.diagonal).finfo(self.dtype).eps) and (
+            widest_float(like) == dtype
+        ):
             fail(
                 "a diagonal kernel must fit float32 on a device that has no float64; got entries"
                 f" from {self.entries.smallest:g} to {self.entries.largest:g}."

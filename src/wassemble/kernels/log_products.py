@@ -30,6 +30,7 @@ def log_product(
     matrix: Array,
     log_columns: Callable[[Array], Array],
     smallest: float = 0.0,
+    largest: float = 1.0,
 ) -> Array:
     """log(exp(logs) @ matrix), exact wherever the exact value is representable.
 
@@ -47,6 +48,8 @@ def log_product(
         Index array of shape (n,) to the true logs of those columns, ``(n, n_in)``.
     smallest : float
         At most the smallest true entry above 0; 0 if entries may have underflowed.
+    largest : float
+        At least the largest entry.
     """
     xp = namespace(logs)
     flat = xp.reshape(logs, (-1, logs.shape[-1]))
@@ -54,7 +57,8 @@ def log_product(
     with np.errstate(over="ignore"):  # an infinite image is not sure
         image = xp.astype(xp.exp(flat - top), matrix.dtype, copy=False) @ matrix
     info = xp.finfo(matrix.dtype)
-    floor = matrix.shape[0] * float(info.smallest_normal) / float(info.eps)
+    # A term that underflowed may have met the largest entry.
+    floor = matrix.shape[0] * float(info.smallest_normal) / float(info.eps) * max(largest, 1.0)
     sure = (image >= floor) & (image < xp.inf)
     if smallest > 0:  # where no term can have underflowed, 0 is 0
         lowest = xp.min(xp.where(flat > -xp.inf, flat, xp.inf), axis=-1, keepdims=True)

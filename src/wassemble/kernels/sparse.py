@@ -188,7 +188,7 @@ class SparseKernel(Kernel):
         image = SparseKernel._trusted(self._double).apply(np.exp(rows - top))
         # The same certificate as in `log_product`: too small means maybe underflowed.
         info = np.finfo(np.float64)
-        floor = self.shape[1] * info.smallest_normal / info.eps
+        floor = self.shape[1] * info.smallest_normal / info.eps * max(self.entries.largest, 1.0)
         sure = (image >= floor) & (image < np.inf)
         unsure = np.flatnonzero(~sure[:, np.diff(self._csr.indptr) > 0].all(axis=1))
         log_image = log_of(image) + top

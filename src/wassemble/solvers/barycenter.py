@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from wassemble.solvers.log_sweep import LogSweep
 from wassemble.solvers.loop import Ending, Stopping, run
 from wassemble.solvers.mass import Balanced, MassRule
 from wassemble.solvers.mixed_sweep import MixedSweep
-from wassemble.solvers.plain_sweep import PlainLimits, PlainSweep
+from wassemble.solvers.plain_sweep import PlainSweep, unsafe_rows
 from wassemble.solvers.problem import BarycenterProblem, Tile
 from wassemble.solvers.result import BarycenterResult
 from wassemble.solvers.selection import SolverChoice, select_solver
@@ -77,7 +78,9 @@ def solve_barycenter(
         Divide each row of each model by its sum first.
     initial : BarycenterResult, optional
         Start from the scalings of an earlier result of the same shape; labels that were
-        out of reach there start anew.
+        out of reach there start anew. With weights per target label and balanced mass (or a
+        mass penalty above 2.4 epsilon) sweeps have several fixed points, and the start
+        decides at which one they end.
     n_top : int, optional
         For large label sets: use only this many largest entries of each row of each
         model. ``result.dropped_mass`` says what that cost; balanced rows are brought
@@ -130,10 +133,21 @@ def solve(
 ) -> BarycenterResult:
     """Solve ``problem``; without scalings the result has no couplings and starts nothing.
 
-    The barycenters go to ``out`` if it is given.
+    The barycenters go to ``out`` if it is given; at the end, if it shares memory with what is
+    read.
     """
     if n_threads is not None:
         check_count(n_threads, "n_threads")
+    if out is not None and problem.may_share_memory(out):
+        apart = solve(
+            problem,
+            n_threads=n_threads,
+            progress=progress,
+            keep_scalings=keep_scalings,
+            out=np.empty_like(out),
+        )
+        out[...] = apart.barycenters
+        return replace(apart, barycenters=out)
     run_of = _Run(problem, select_solver(problem), keep_scalings=keep_scalings, out=out)
     n_rows = problem.n_samples  # gradients need every step anyway
     if problem.like is None:
@@ -164,8 +178,9 @@ class _Run:
     ) -> None:
         self.problem = problem
         self.choice = choice
-        # Debiasing has a third block, for which longer steps are not known to be safe.
-        relaxed = problem.tolerance is not None and not problem.debias
+        # Longer steps towards one of several fixed points may end at another. Debiasing has a
+        # third block, for which they are not known to be safe.
+        relaxed = problem.has_one_fixed_point and not problem.debias
         self.stopping = Stopping(
             problem.max_iterations, problem.tolerance, relaxed, measured=keep_scalings
         )
@@ -234,15 +249,9 @@ class _Run:
         """Rows that plain arithmetic need not try."""
         unsafe = None
         for group in tile.groups:
-            histograms, limits = group.histograms, PlainLimits.of(self.problem.dtype)
-            # Where a kernel has zeros, a zero in a histogram may cut labels off.
-            low = limits.histogram if group.kernel.entries.has_zeros else 0
-            if low and np.minimum.reduce(histograms, axis=None) < low:
-                small = histograms.min(axis=(0, 2)) < low
-                unsafe = small if unsafe is None else unsafe | small
-            if np.maximum.reduce(histograms, axis=None) > limits.scaling:
-                large = histograms.max(axis=(0, 2)) > limits.scaling
-                unsafe = large if unsafe is None else unsafe | large
+            found = unsafe_rows(group.histograms, group.kernel.entries, self.problem.mass)
+            if found is not None:
+                unsafe = found if unsafe is None else unsafe | found
         if not tile.exchange.is_alone:
             here = np.zeros(tile.n_rows) if unsafe is None else unsafe
             unsafe = agree_on_any(tile.exchange, here)

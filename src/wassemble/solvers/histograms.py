@@ -44,7 +44,7 @@ class Histograms:
         self.n_labels = [n_labels] * self.n_models
         self.eps = [_eps(histograms.dtype, None)] * self.n_models
         self.dtype = np.result_type(np.float32, histograms.dtype)
-        self._arrays: Any = self._stacked
+        self.arrays: Any = self._stacked
 
     def _read_each(self, histograms: Sequence[Any] | Array, like: Array | None) -> None:
         refuse_names(histograms, "histograms")
@@ -80,15 +80,15 @@ class Histograms:
             xp = namespace(like)
             self.dtype = xp.result_type(xp.float32, *arrays)
             arrays = [xp.astype(array, self.dtype, copy=False) for array in arrays]
-        self._arrays = arrays
+        self.arrays = arrays
 
     def read(self, models: Sequence[int], start: int, stop: int) -> Array:
         """Checked entries of some models with the same labels, ``(n_models, n_rows, n_labels)``."""
-        xp = namespace(self._arrays[0])
+        xp = namespace(self.arrays[0])
         if self._stacked is not None and len(models) == self.n_models:
             stack = self._stacked[:, start:stop]
         else:
-            stack = xp.stack([self._arrays[model][start:stop] for model in models])
+            stack = xp.stack([self.arrays[model][start:stop] for model in models])
 
         def place(model: int, sample: int, label: int) -> str:
             return f"model {models[model]}, sample {start + sample}, source label {label}"

@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from wassemble.kernels.base import EntryRange
 from wassemble.solvers.components import Components
-from wassemble.solvers.mass import MassRule
+from wassemble.solvers.mass import Balanced, MassRule
 from wassemble.solvers.power_means import take_rows, weighted_sum
 from wassemble.solvers.problem import Tile
 from wassemble.solvers.sweeps import Rows, residual
 
-__all__ = ["PlainLimits", "PlainSweep"]
+__all__ = ["PlainLimits", "PlainSweep", "unsafe_rows"]
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,38 @@ _FEW = 4096
 
 _SINGLE = PlainLimits(1e-6, 1e10, 1e-12, 0.05)
 _DOUBLE = PlainLimits(1e-60, 1e100, 1e-60, 1e-7)
+
+
+def unsafe_rows(histograms: np.ndarray, entries: EntryRange, mass: MassRule) -> np.ndarray | None:
+    """Rows of ``(n_models, n_rows, n_source)`` that plain arithmetic need not try; None: none."""
+    limits = PlainLimits.of(histograms.dtype)
+    unsafe = None
+    # Where a kernel has zeros, a zero in a histogram may cut labels off.
+    if entries.has_zeros and np.minimum.reduce(histograms, axis=None) < limits.histogram:
+        unsafe = histograms.min(axis=(0, 2)) < limits.histogram
+    if isinstance(mass, Balanced):
+        lowest = 1 / histograms.shape[-1]  # of the largest entries of histograms
+        if np.maximum.reduce(histograms, axis=None) > limits.scaling:
+            large = histograms.max(axis=(0, 2)) > limits.scaling
+            unsafe = large if unsafe is None else unsafe | large
+    else:
+        tops = histograms.max(axis=-1)
+        lowest = float(tops.min(initial=np.inf))
+        if lowest < limits.histogram or tops.max(initial=0) > limits.scaling:
+            outside = ((tops < limits.histogram) | (tops > limits.scaling)).any(axis=0)
+            unsafe = outside if unsafe is None else unsafe | outside
+    info = np.finfo(histograms.dtype)
+    # Over K v an entry below ``low`` may lose digits. One below ``negligible`` does not matter,
+    # whatever becomes of it: its u is too small beside that of its row's largest entry.
+    low = float(info.smallest_normal) * histograms.shape[-1] * entries.largest * limits.scaling
+    spread = entries.smallest / entries.largest
+    share = spread * (float(info.eps) * spread) ** (1 / mass.exponent)
+    if max(lowest, limits.histogram) * share < low:
+        negligible = share * histograms.max(axis=-1, keepdims=True)
+        lossy = (histograms > 0) & (histograms < low) & (histograms >= negligible)
+        if lossy.any():
+            unsafe = lossy.any(axis=(0, 2)) if unsafe is None else unsafe | lossy.any(axis=(0, 2))
+    return unsafe
 
 
 class PlainSweep:
@@ -93,6 +126,7 @@ class PlainSweep:
         if watch:
             np.multiply(self._images, self._v, out=self._powers)
             found = residual(before, self._powers, self._p(), self._components)
+            self._untrusted |= ~np.isfinite(found)  # logarithms know better
         if self._steps is not None:
             self._steps.stretch_v(self._v)
         self._guard()

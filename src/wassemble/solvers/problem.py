@@ -19,7 +19,7 @@ from wassemble._arrays import (
     new_zeros,
     widest_float,
 )
-from wassemble._checks import check_count, check_flag, check_tolerance, fail
+from wassemble._checks import check_count, check_flag, check_tolerance, fail, near_one
 from wassemble.kernels import Kernel, as_kernel
 from wassemble.solvers.components import Components
 from wassemble.solvers.exchange import ALONE, Exchange
@@ -299,6 +299,12 @@ class BarycenterProblem:
                 "`mixed_precision=True` must go with a tolerance, which tells when half precision"
                 f" no longer serves, and without debias; got {got}."
             )
+        if not self.has_one_fixed_point:
+            fail(
+                "`mixed_precision=True` must go with one weight per model, or with a mass_penalty"
+                " below 2.4 epsilon: else sweeps have several fixed points, and the rounding of"
+                f" half precision would choose among them; got {self.mass} and weights per label."
+            )
         if all(kernel.tensor is None or kernel.is_diagonal for kernel in self.voting_kernels):
             fail(
                 "`mixed_precision=True` must go with a dense or low-rank kernel; got"
@@ -349,6 +355,26 @@ class BarycenterProblem:
         own = self.weights[:, sample]
         return own[:, 0] if own.shape[1] == 1 else own
 
+    @cached_property
+    def has_one_fixed_point(self) -> bool:
+        """Whether the sweeps have one fixed point at most, wherever they start.
+
+        With one weight per model a fixed point minimises a convex function. With weights per
+        label it need not. Balanced, each model's v is free up to a factor of its own, so that
+        the fixed points are a family with one dimension less than there are models, and the
+        first v decides where sweeps end. Unbalanced, with f the exponent and Q_l the Markov
+        chain of a label to a source label and back under model l's coupling, a change of
+        log p moves the log of line p's right side by (I - S) times as much, where row j of S
+        is the mean over models of (1 - f) (I - f^2 Q_l)^-1. S has non-negative entries, at
+        least 1 - f on its diagonal and f^2 / (1 + f) at most in the rest of a row: for
+        2 f^2 < 1 the diagonal outweighs the rest everywhere, and two fixed points would
+        contradict that. Nothing is known of larger f; near 1 the balanced family is near.
+        """
+        weights = detached(self.weights)
+        per_model = weights.ndim == 1 or bool((weights == weights[..., :1]).all())
+        balanced = isinstance(self.mass, Balanced)
+        return per_model or (not balanced and 2 * self.mass.exponent**2 < 1)
+
     @property
     def has_empty_labels(self) -> bool:
         """Whether some kernel has a row or a column of zeros."""
@@ -358,6 +384,13 @@ class BarycenterProblem:
     def voting_kernels(self) -> list[Kernel]:
         """One kernel per group of voting models."""
         return [self.kernels[members[0]] for members in self._members]
+
+    def may_share_memory(self, out: np.ndarray) -> bool:
+        """Whether writing into ``out`` may change what is still to be read."""
+        read = [*self._histograms.arrays, self.weights]
+        for kernel in dict.fromkeys(self.kernels):
+            read += vars(kernel).values()
+        return any(isinstance(x, np.ndarray) and np.may_share_memory(x, out) for x in read)
 
     def tile(self, start: int, stop: int) -> Tile:
         """The samples from ``start`` to ``stop``, their entries checked."""
@@ -440,8 +473,7 @@ class BarycenterProblem:
     def _off(self, sums: np.ndarray, model: int) -> np.ndarray:
         """Which rows of a model do not sum to 1."""
         eps, n_source = self._histograms.eps[model], self.kernels[model].n_source
-        # Entries in half precision are each off by less than that, and so is their sum.
-        return np.abs(sums - 1) > min(10 * eps * n_source**0.5, 0.01)
+        return np.abs(sums - 1) > _sum_tolerance(eps, n_source)
 
     def _check_sums(self, sums: np.ndarray, members: list[int], start: int) -> None:
         for model, row in zip(members, sums, strict=True):
@@ -455,7 +487,7 @@ class BarycenterProblem:
                 )
                 fail(
                     "`histograms` must sum to 1 in each row; got"
-                    f" {row[sample]:.8g} at model {model}, sample {start + sample}.",
+                    f" {near_one(row[sample])} at model {model}, sample {start + sample}.",
                     hint="normalize=True divides each row by its sum;"
                     f" {any_mass} takes scores of any mass",
                 )
@@ -469,6 +501,16 @@ class BarycenterProblem:
 
 def _as_list(value: Any) -> list[Any]:
     return list(value) if isinstance(value, list | tuple) else [value]
+
+
+def _sum_tolerance(eps: float, n_source: int) -> float:
+    """How far from 1 a histogram may sum: what others' rounding leaves, and no more."""
+    if eps < 1e-10:
+        return 1e-6
+    if eps < 1e-6:
+        return 1e-4
+    # Entries in half precision are each off by less than that, and so is their sum.
+    return min(10 * eps * n_source**0.5, 0.01)
 
 
 def _is_matrix(value: Any) -> bool:
