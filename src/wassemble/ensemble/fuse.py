@@ -14,8 +14,8 @@ from wassemble._arrays import Array, is_frame
 from wassemble._checks import fail
 from wassemble.ensemble.account import NO_MASS_REMEDY
 from wassemble.ensemble.dask_arrays import are_dask_arrays, fuse_dask_arrays
-from wassemble.ensemble.histograms import to_histograms
 from wassemble.ensemble.fuse_types import FrameT, FuseOptions
+from wassemble.ensemble.histograms import to_histograms
 from wassemble.ensemble.lazy import fuse_lazily, is_lazy, read_places
 from wassemble.ensemble.plan import USUAL_MASS, check_rule
 from wassemble.ensemble.tables import fuse_tables, name_models
