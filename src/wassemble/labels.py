@@ -112,16 +112,15 @@ class LabelSpace(Sequence[str]):
             Match what is left by names without regard to case, underscores, hyphens and
             repeated spaces.
         """
-        aliases = {} if aliases is None else aliases
+        meanings = {read_name(name): _goals(meant) for name, meant in (aliases or {}).items()}
         by_folded = target._folded() if fold else {}
         positions = np.full(len(self), -1, dtype=np.int64)
         aliased: list[tuple[str, str]] = []
         folded: list[tuple[str, str]] = []
         shared: dict[int, dict[int, float]] = {}
         for place, name in enumerate(self.names):
-            if name in aliases:
-                meaning = aliases[name]
-                goals = {meaning: 1.0} if isinstance(meaning, str) else meaning
+            if name in meanings:
+                goals = meanings[name]
                 for goal in goals:
                     if goal not in target:
                         near = difflib.get_close_matches(goal, target.names, n=3)
@@ -255,6 +254,13 @@ class Matching:
         i, j, shares = zip(*entries, strict=True) if entries else ((), (), ())
         size = (len(self.source), len(self.target))
         return sp.csr_array((np.array(shares, dtype=np.float64), (i, j)), shape=size)
+
+
+def _goals(meant: Any) -> dict[str, float]:
+    """Target labels that a name stands for, with the share of each."""
+    if not isinstance(meant, Mapping):
+        return {read_name(meant): 1.0}
+    return {read_name(goal): share for goal, share in meant.items()}
 
 
 def read_name(value: Any, where: str = "") -> str:

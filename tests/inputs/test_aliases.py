@@ -1,5 +1,6 @@
 """Aliases: what labels of models stand for, from Python and from files."""
 
+import numpy as np
 import pytest
 
 from wassemble import Aliases, InvalidInputError, LabelSpace, read_aliases
@@ -52,7 +53,7 @@ def test_two_columns_need_no_titles(tmp_path):
         ("source,target,colour\na,b,c\n", "columns must be model, source, target, weight"),
         ("source,target,weight\na,b,-1\n", "line 2: the weight of an alias must be a number above"),
         ("source,target,weight\na,b,much\n", "line 2: the weight of an alias"),
-        ("source,target\n,b\n", "line 2: an alias must join names of labels; got an empty one"),
+        ("source,target\n,b\n", "line 2: a label name must be a text that is not empty"),
         ("a,b\na,b\n", "line 2: says again what line 1 says"),
         ("a,b,c\n", "must hold source, target; got 3 columns"),
     ],
@@ -77,3 +78,14 @@ def test_rows_about_strangers_are_refused():
 def test_what_is_no_alias_is_refused(given):
     with pytest.raises(InvalidInputError, match="alias"):
         Aliases.of(given)
+
+
+def test_names_may_be_whole_numbers():
+    aliases = Aliases.of({1: "odd", 2.0: [3, np.int64(4)], "x": {5: 0.5}})
+    assert aliases.of_model("m") == {
+        "1": {"odd": 1.0},
+        "2": {"3": 1.0, "4": 1.0},
+        "x": {"5": 0.5},
+    }
+    matching = LabelSpace([1, 2]).match(LabelSpace([7, 8]), aliases={1: 8, "2": {7: 1.0}})
+    assert matching.positions.tolist() == [1, 0]

@@ -1,9 +1,11 @@
 """Predictions with names: what is refused, what is detected, what is an answer."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from wassemble import InvalidInputError, Predictions
+from wassemble.inputs import predictions_from_frame
 
 nan = np.nan
 
@@ -92,3 +94,48 @@ def test_wrong_predictions_are_refused(arguments, message):
 def test_an_unknown_kind_is_refused():
     with pytest.raises(InvalidInputError, match="got 'binary'"):
         make([[1.0, 0.0]], kind="binary")
+
+
+def test_predictions_become_a_pandas_frame():
+    given = Predictions("tiny", [7, 3], ["cat", "dog"], np.array([[0.9, nan], [0.2, 0.8]]))
+    frame = given.to_pandas()
+    assert frame.index.name == "sample"
+    assert frame.index.tolist() == [7, 3]
+    np.testing.assert_array_equal(frame.to_numpy(), given.scores)
+    frame.iloc[0, 0] = 0
+    assert given.scores[0, 0] == 0.9
+    again = predictions_from_frame(given.to_pandas(), "tiny")
+    assert again.samples.tolist() == [7, 3]
+    assert again.labels == given.labels
+
+
+def test_the_best_labels_of_each_sample_come_first():
+    scores = [[0.2, 0.5, 0.3], [0.4, 0.2, 0.4], [nan, 0.7, nan], [0, 0, 0], [nan, nan, nan]]
+    given = Predictions("tiny", list("abcde"), ["cat", "dog", "cow"], scores)
+    assert [(row.sample, row.label, row.confidence) for row in given.top()] == [
+        ("a", "dog", 0.5),
+        ("b", "cat", 0.4),
+        ("c", "dog", 0.7),
+        ("d", None, None),
+        ("e", None, None),
+    ]
+    assert [row.note for row in given.top()] == ["", "tied with 'cow'", "", *["no answer"] * 2]
+    two = given.take([0, 1, 2, 3]).top(k=2)
+    assert [(row.sample, row.label) for row in two] == [
+        ("a", "dog"),
+        ("a", "cow"),
+        ("b", "cat"),
+        ("b", "cow"),
+        ("c", "dog"),
+        ("d", None),
+    ]
+    assert [row.note for row in two[2:4]] == ["tied with 'cow'", "tied with 'cat'"]
+    assert len(given.take([0]).top(k=9)) == 3
+    assert pd.DataFrame(two).columns.tolist() == ["sample", "label", "confidence", "note"]
+    with pytest.raises(InvalidInputError, match="`k` must be at least 1; got 0"):
+        given.top(0)
+
+
+def test_labels_may_be_whole_numbers():
+    for labels in ([0, 1, 2], range(3), np.arange(3)):
+        assert Predictions("m", ["a"], labels, [[0.2, 0.3, 0.5]]).labels.names == ("0", "1", "2")

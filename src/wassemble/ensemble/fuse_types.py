@@ -7,6 +7,7 @@ from typing import Any, Protocol, TypedDict, TypeVar
 
 import numpy as np
 
+from wassemble.inputs import Kind
 from wassemble.solvers import MassRule
 
 __all__ = ["Frame", "FrameT", "FuseOptions"]
@@ -33,6 +34,7 @@ class FuseOptions(TypedDict, total=False):
     kernel: Any
     weights: Any
     mass: MassRule | None
+    kind: Kind | None
     rule: Callable[..., Any]
     max_iterations: int
     tolerance: float | None

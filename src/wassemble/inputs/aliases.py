@@ -10,7 +10,7 @@ from typing import Any
 
 from wassemble._checks import fail
 from wassemble.inputs.word_files import read_fields
-from wassemble.labels import LabelSpace, enumerate_names
+from wassemble.labels import LabelSpace, enumerate_names, read_name
 
 __all__ = ["Aliases", "read_aliases"]
 
@@ -176,7 +176,7 @@ def _read_row(row: Iterable[Any]) -> tuple[str | None, str, str, float]:
             f" {row!r}."
         )
     model, source, target = parts[:3]
-    names = [_read_name(name) for name in (source, target)]
+    names = [read_name(name, " in an alias") for name in (source, target)]
     try:
         weight = float(parts[3]) if len(parts) == 4 else 1.0
     except (TypeError, ValueError):
@@ -187,11 +187,3 @@ def _read_row(row: Iterable[Any]) -> tuple[str | None, str, str, float]:
             f" {names[0]!r} -> {names[1]!r}."
         )
     return (None if model is None else str(model), names[0], names[1], weight)
-
-
-def _read_name(name: Any) -> str:
-    if isinstance(name, bool) or not (isinstance(name, str | int) or hasattr(name, "__index__")):
-        fail(f"an alias must join names of labels; got {name!r}.")
-    if name == "":
-        fail("an alias must join names of labels; got an empty one.")
-    return str(name)

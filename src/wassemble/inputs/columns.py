@@ -42,9 +42,7 @@ def column_type(series: Any) -> ColumnType:
     dtype = series.dtype
     if dtype == nw.String:
         return "text"
-    if dtype.is_integer():
-        return "whole"
-    if dtype == nw.Boolean or dtype.is_float():
+    if dtype == nw.Boolean or dtype.is_integer() or dtype.is_float():
         return "number"
     values = series.drop_nulls()
     if len(values) == 0 and dtype in (nw.Object, nw.Unknown):
@@ -52,8 +50,6 @@ def column_type(series: Any) -> ColumnType:
     if dtype in (nw.Object, nw.Categorical, nw.Enum):
         # Categories may be of any type, and objects are.
         value = values.to_list()[0] if len(values) else ""
-        if isinstance(value, int | np.integer) and not isinstance(value, bool):
-            return "whole"
         return "text" if isinstance(value, str) else "number" if _is_number(value) else "other"
     return "other"
 
@@ -90,7 +86,8 @@ def read_label_names(series: Any, name: str) -> list[str | None]:
         if text is None and not (is_empty or value == ""):
             fail(
                 f"the column {name!r} must hold the names of labels, as text or whole numbers; got"
-                f" {value!r} at row {row}."
+                f" {value!r} at row {row}.",
+                hint=f"`labels=[{name!r}]` reads scores of a label that is called so",
             )
         names.append(text)
     return names
@@ -148,7 +145,7 @@ def read_numbers(series: Any, name: str) -> np.ndarray:
     nw = load_narwhals()
     kind = column_type(series)
     n_missing = series.null_count()
-    if kind in ("number", "whole") and series.dtype != nw.Object:
+    if kind == "number" and series.dtype != nw.Object:
         # pyarrow would not cast whole numbers beyond 2**53.
         is_plain = series.dtype.is_integer() and n_missing == 0
         numbers = series if is_plain else series.cast(nw.Float64)
@@ -157,7 +154,7 @@ def read_numbers(series: Any, name: str) -> np.ndarray:
         return np.full(len(series), np.nan)
     values = series.drop_nulls().to_list()
     example = next((value for value in values if not _is_number(value)), None)
-    if kind not in ("number", "whole") or example is not None:
+    if kind != "number" or example is not None:
         got = f"{series.dtype}" if example is None else f"{example!r} ({series.dtype})"
         fail(
             f"the column {name!r} must hold scores, as numbers; got {got}.",

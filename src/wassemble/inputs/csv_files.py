@@ -38,7 +38,6 @@ __all__ = ["append_csv", "open_csv"]
 
 _MISSING = ("", "NA", "N/A", "NaN", "nan", "NULL", "null", "None")
 _FLAGS = ("True", "true", "TRUE", "False", "false", "FALSE")
-_WHOLE = re.compile(r"[+-]?[0-9]+")
 # Rows that are looked at to tell text from numbers where names do not.
 _N_LOOKED_AT = 20
 # Bytes that are parsed at a time; pyarrow reads up to 32 times as many ahead. A row must fit
@@ -67,8 +66,6 @@ class _CsvFile:
         fields = self._fields(name)
         if not fields:
             return "empty"
-        if all(_WHOLE.fullmatch(field) for field in fields):
-            return "whole"
         return "number" if all(f in _FLAGS or _is_number(f) for f in fields) else "text"
 
     def has_flags(self, name: str) -> bool:

@@ -21,7 +21,6 @@ from wassemble.inputs.columns import (
 from wassemble.inputs.layout import (
     ID_NAMES,
     ColumnChoice,
-    ColumnType,
     Index,
     LongLayout,
     WideLayout,
@@ -242,8 +241,7 @@ def _may_have_ids(table: Any) -> bool:
         return True
     columns = [table.get_column(name) for name in table.columns]
     return any(
-        column_type(each) not in ("number", "whole") or (_is_whole(each) and each.max() > 1)
-        for each in columns
+        column_type(each) != "number" or (_is_whole(each) and each.max() > 1) for each in columns
     )
 
 
@@ -263,17 +261,9 @@ def _id_series(table: Any, id_column: str | None) -> Any:
 
 def _find_layout(table: Any, choice: ColumnChoice) -> WideLayout | LongLayout:
     is_arrow = table.implementation.is_pyarrow()
-
-    def type_of(name: str) -> ColumnType:
-        series = table.get_column(name)
-        found = column_type(series)
-        # Whole numbers with gaps between them are floats in pandas.
-        is_gappy = name == "label" and found == "number" and series.dtype.is_float()
-        return "whole" if is_gappy and _is_whole(series) else found
-
     return find_layout(
         table.columns,
-        type_of,
+        lambda name: column_type(table.get_column(name)),
         choice,
         index=_index_of(table),
         stored_index=read_stored_index(table.to_native().schema) if is_arrow else (),

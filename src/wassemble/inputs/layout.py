@@ -32,8 +32,7 @@ ID_NAMES = ("sample", "sample_id", "id")
 # What pandas and Dask call the column of an index that has no name.
 _NAMELESS_INDEX = re.compile(r"__index_level_\d+__|__null_dask_index__")
 
-ColumnType = Literal["text", "whole", "number", "empty", "other"]
-"""What a column holds; "whole" are numbers that could be names, such as 3 or 3.0."""
+ColumnType = Literal["text", "number", "empty", "other"]
 
 
 @dataclass(frozen=True)
@@ -106,8 +105,8 @@ def find_layout(
 
     The ids are in the column that was chosen; else in the one called "sample", "sample_id"
     or "id"; else in the index; else in the only column of text. The table is long if a
-    label or score column was chosen, or if next to the ids there is a column "label" of
-    text and nothing else but, perhaps, "score".
+    label or score column was chosen, or if next to the ids there is a column "label" and
+    nothing else but, perhaps, "score".
 
     ``stored_index`` names columns that were the index of a pandas frame before it was
     stored. They hold ids or nothing of use: labels only if they were chosen as such.
@@ -125,14 +124,7 @@ def find_layout(
         return _chosen_long(id_column, rest, choice)
     may_be_label = choice.labels is None or "label" not in choice.labels
     if "label" in rest and set(rest) <= {"label", "score"} and may_be_label:
-        if type_of("label") in ("text", "whole", "empty"):
-            return LongLayout(id_column, "label", "score" if "score" in rest else None)
-        fail(
-            "a column 'label' must hold the names of labels, as text or whole numbers; got"
-            " something else.",
-            hint='`label_column="label"` reads whole numbers as names; `labels=["label"]` reads'
-            " scores of a label that is called so",
-        )
+        return LongLayout(id_column, "label", "score" if "score" in rest else None)
     if choice.labels is None:
         if not rest:
             fail("the table must have a column of scores for each label; got none.")

@@ -4,19 +4,29 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from wassemble._checks import as_float_array, fail
+from wassemble._checks import as_float_array, check_count, fail
+from wassemble._extras import load_extra
 from wassemble.labels import LabelSpace, check_readable, enumerate_names
 
-__all__ = ["Kind", "Predictions", "detect_kind", "have_numbers", "read_samples"]
+__all__ = ["Kind", "Predictions", "TopLabel", "detect_kind", "have_numbers", "read_samples"]
 
 Kind = Literal["multiclass", "multilabel"]
 
 # Files round: a histogram written with two decimals still is one.
 _SUM_SLACK = 0.015
+
+
+class TopLabel(NamedTuple):
+    """One of the best labels of a sample, and its score."""
+
+    sample: str | int
+    label: str | None
+    confidence: float | None
+    note: str
 
 
 class Predictions:
@@ -28,7 +38,7 @@ class Predictions:
         Name of the model.
     samples : sequence of str or int
         Identifiers, each once.
-    labels : LabelSpace or iterable of str
+    labels : LabelSpace or iterable of str or int
         The labels that the model declares: those that it could have answered.
     scores : array of shape (n_samples, n_labels)
         Non-negative; nan where the model reported nothing (the rest of a top-5 list).
@@ -49,7 +59,7 @@ class Predictions:
         self,
         model: str,
         samples: Iterable[Any],
-        labels: LabelSpace | Iterable[str],
+        labels: LabelSpace | Iterable[str | int],
         scores: Any,
         *,
         kind: Kind | None = None,
@@ -116,6 +126,50 @@ class Predictions:
         left = 1 - np.nansum(self.scores, axis=1, dtype=np.float64)
         is_partial = np.isnan(self.scores).any(axis=1) | (left > _SUM_SLACK)
         return np.where(is_partial, np.clip(left, 0, 1), 0.0)
+
+    def to_pandas(self) -> Any:
+        """A pandas frame: samples in the index, one column per label, nan where unobserved.
+
+        Examples
+        --------
+        >>> tiny = Predictions("tiny", ["a", "b"], ["cat", "dog"], [[0.9, 0.1], [0.2, 0.8]])
+        >>> tiny.to_pandas().to_dict("index")
+        {'a': {'cat': 0.9, 'dog': 0.1}, 'b': {'cat': 0.2, 'dog': 0.8}}
+        """
+        pd = load_extra("pandas", "scale", purpose="a pandas frame")
+        index = pd.Index(self.samples, name="sample")
+        return pd.DataFrame(self.scores.copy(), index=index, columns=list(self.labels))
+
+    def top(self, k: int = 1) -> list[TopLabel]:
+        """The ``k`` best labels of each sample, best first; of equal ones, the first.
+
+        Labels with a score of 0 or none are left out. A sample without any other has one row,
+        whose label and confidence are None. ``note`` says so, and which labels tie with those
+        that are listed.
+
+        Examples
+        --------
+        >>> scores = [[0.9, 0.1, 0.0], [0.4, 0.2, 0.4], [0.0, 0.0, 0.0]]
+        >>> for row in Predictions("tiny", ["a", "b", "c"], ["cat", "dog", "cow"], scores).top():
+        ...     print(tuple(row))
+        ('a', 'cat', 0.9, '')
+        ('b', 'cat', 0.4, "tied with 'cow'")
+        ('c', None, None, 'no answer')
+        """
+        k = check_count(k, "k")
+        scores = np.nan_to_num(self.scores)
+        order = np.argsort(-scores, axis=1, kind="stable")
+        rows = []
+        for sample, places, values in zip(self.samples.tolist(), order, scores, strict=True):
+            best = [place for place in places[:k].tolist() if values[place] > 0]
+            if not best:
+                rows.append(TopLabel(sample, None, None, "no answer"))
+            for place in best:
+                equal = np.flatnonzero(values == values[place]).tolist()
+                tied = enumerate_names(self.labels[other] for other in equal if other != place)
+                note = f"tied with {tied}" if tied else ""
+                rows.append(TopLabel(sample, self.labels[place], float(values[place]), note))
+        return rows
 
     def take(self, rows: Any) -> Predictions:
         """The samples ``rows``, by index, mask or slice."""
