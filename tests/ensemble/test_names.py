@@ -136,6 +136,32 @@ def test_class_labels_may_be_whole_numbers():
     assert some.to_frame().columns.tolist() == [2, 0]
 
 
+def test_models_may_be_named_by_whole_numbers():
+    numbered = {1: FRAMES["a"], 2: FRAMES["b"]}
+    found = fuse(numbered, weights={1: 0.9, 2: 0.1}, kernel={1: SIMILAR, 2: SIMILAR})
+    expected = fuse(FRAMES, weights={"a": 0.9, "b": 0.1}, kernel=SIMILAR)
+    np.testing.assert_array_equal(found.to_numpy(), expected.to_numpy())
+
+
+def test_a_kernel_with_names_does_not_go_with_arrays():
+    with pytest.raises(InvalidInputError, match=r"must go with predictions that have names"):
+        fuse(list(SCORES.values()), kernel=ws.LabelledKernel(SIMILAR))
+
+
+def test_dask_frames_keep_whole_numbers_too():
+    dd = pytest.importorskip("dask.dataframe")
+    numbers = {name: frame.set_axis([0, 1, 2], axis=1) for name, frame in FRAMES.items()}
+    kernel = pd.DataFrame(SIMILAR.to_numpy())
+    lazy = {name: dd.from_pandas(frame, npartitions=1) for name, frame in numbers.items()}
+    found = fuse(lazy, kernel=kernel.loc[[2, 0, 1]])
+    assert found.columns.tolist() == [0, 1, 2]
+    expected = fuse(numbers, kernel=kernel)
+    np.testing.assert_allclose(found.compute().to_numpy(), expected.to_numpy())
+    np.testing.assert_allclose(
+        fuse(list(lazy.values()), kernel=kernel).compute().to_numpy(), expected.to_numpy()
+    )
+
+
 def test_a_table_without_ids_is_fused_by_its_index():
     plain = {name: pd.DataFrame(scores) for name, scores in SCORES.items()}
     found = fuse(plain)

@@ -223,9 +223,8 @@ class FusionPlan:
         if is_frame(weights):
             table = read_named_table(weights, "weights")
             weights = table.ordered(names, self.target, titles=("model", "target label"))
-        elif is_series(weights):
+        if is_series(weights) or isinstance(weights, Mapping):
             weights = {str(name): weight for name, weight in weights.items()}
-        if isinstance(weights, Mapping):
             strange = [name for name in weights if name not in names]
             left_out = [name for name in names if name not in weights]
             if strange or left_out:
@@ -563,6 +562,7 @@ def _kernel_of_each(kernel: Any, models: Sequence[tuple[str, LabelSpace]]) -> li
 def _one_of_each(kernel: Any, models: Sequence[tuple[str, LabelSpace]]) -> Sequence[Any]:
     names = [name for name, _ in models]
     if isinstance(kernel, Mapping):
+        kernel = {str(name): given for name, given in kernel.items()}
         if set(kernel) != set(names):
             strange = [name for name in kernel if name not in names]
             left_out = [name for name in names if name not in kernel]

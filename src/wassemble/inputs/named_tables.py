@@ -107,6 +107,7 @@ def _find_row_names(table: Any) -> str | None:
         fail(
             "one column must name the rows, as text; got"
             f" {enumerate_names(found) if found else 'none'}.",
-            hint="a pandas frame may have the names in its index",
+            hint="a pandas frame may have the names in its index; pairs of names in two columns"
+            " go into a dict, {(row, column): number}",
         )
     return str(found[0])

@@ -6,6 +6,7 @@ from typing import Any
 
 import scipy.sparse as sp
 
+from wassemble._checks import fail
 from wassemble.kernels.base import Kernel
 from wassemble.kernels.dense import DenseKernel
 from wassemble.kernels.sparse import SparseKernel
@@ -19,4 +20,9 @@ def as_kernel(value: Any) -> Kernel:
         return value
     if sp.issparse(value):
         return SparseKernel(value)
+    if hasattr(value, "align"):  # a LabelledKernel, which is made of what this gives
+        fail(
+            "a kernel with label names must go with predictions that have names; got arrays.",
+            hint="`labelled.align(source, target)` is the bare kernel of labels in that order",
+        )
     return DenseKernel(value)
