@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from scale.clusters import contents, run, started
+from scale.clusters import contents, run, started, wait_until
 
 pytest.importorskip("distributed")
 
@@ -20,8 +20,8 @@ def test_commands_of_the_guide_run(tmp_path, monkeypatch):
     text = PAGE.read_text(encoding="utf-8").partition("## Models on several machines")[0]
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
-        text = text.replace(":8786", f":{free.getsockname()[1]}")
-        text = text.replace("--port 8786", f"--port {free.getsockname()[1]}")
+        port = free.getsockname()[1]
+    text = text.replace(":8786", f":{port}").replace("--port 8786", f"--port {port}")
     exec(re.search(r"```python\n(.*?)```", text, re.DOTALL)[1], {})
     blocks = re.findall(r"^```sh\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
     lines = [line for block in blocks for line in block.splitlines()]
@@ -30,10 +30,16 @@ def test_commands_of_the_guide_run(tmp_path, monkeypatch):
         for line in lines:
             command = [sys.executable, "-m", *shlex.split(line)]
             if line.startswith("dask"):
-                stack.enter_context(started(command))
+                process = stack.enter_context(started(command))
+                wait_until(lambda: is_open(port), process)  # the scheduler comes first
                 continue
             done = run(command)
             assert done.returncode == 0, done.stderr
             assert "8 partitions, 0 of an earlier run" in done.stderr
     assert len(contents(tmp_path / "fused")) == 9
     assert contents(tmp_path / "fused") == contents(tmp_path / "fused-there")
+
+
+def is_open(port):
+    with socket.socket() as asked:
+        return asked.connect_ex(("127.0.0.1", port)) == 0
