@@ -1,14 +1,25 @@
-"""Files that appear whole or not at all."""
+"""Files that appear whole or not at all, and never in place of one that is read."""
 
 from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["whole_file", "write_whole"]
+from wassemble.errors import fail
+
+__all__ = ["is_remote", "refuse_overwriting", "whole_file", "write_whole"]
+
+Place = str | os.PathLike[str]
+_HINT = "choose another name"
+
+
+def is_remote(place: Place) -> bool:
+    """Whether a place is a URL of another store than this machine's files."""
+    protocol, sign, _ = os.fspath(place).partition("://")
+    return bool(sign) and protocol not in ("file", "local")
 
 
 @contextmanager
@@ -37,3 +48,62 @@ def write_whole(path: Path, text: str) -> None:
     """Write ``text`` as UTF-8."""
     with whole_file(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
+
+
+def refuse_overwriting(out: Place, inputs: Iterable[Place], *, name: str = "the output") -> None:
+    """Refuse an output that is an input, or a folder in which one lies.
+
+    A file is the same under every name: other spellings of a path, symbolic links, hard
+    links. Nothing may be written into a folder that is read as a whole either.
+
+    Parameters
+    ----------
+    out : path or URL
+        A file or a folder; it need not exist.
+    inputs : iterable of path or URL
+    name : str
+        What the message calls the output.
+    """
+    for each in inputs:
+        if _is_same(out, each):
+            fail(
+                f"{name} must not be a file that is read; got {out}{_also(out, each)}.", hint=_HINT
+            )
+        if _is_inside(each, out):
+            fail(f"{name} must be a folder of its own; got {out}, where {each} is.", hint=_HINT)
+        if _is_inside(out, each):
+            fail(f"{name} must not be in a folder that is read; got {out}.", hint=_HINT)
+
+
+def _is_same(first: Place, second: Place) -> bool:
+    paths = _local(first), _local(second)
+    if paths[0] is None or paths[1] is None:
+        return _url(first) == _url(second)
+    try:
+        return paths[0].samefile(paths[1])
+    except OSError:  # one of them is not there
+        return paths[0].resolve() == paths[1].resolve()
+
+
+def _is_inside(inner: Place, outer: Place) -> bool:
+    inside, around = _local(inner), _local(outer)
+    if inside is None or around is None:
+        return _url(inner).startswith(f"{_url(outer)}/")
+    if not around.is_dir():
+        return False
+    # By file and not by name: a folder has other names, too.
+    return any(parent.is_dir() and parent.samefile(around) for parent in inside.resolve().parents)
+
+
+def _local(place: Place) -> Path | None:
+    """The path of a place on this machine; None for a URL of another store."""
+    text = os.fspath(place)
+    return None if is_remote(place) else Path(text.partition("://")[2] or text)
+
+
+def _url(place: Place) -> str:
+    return os.fspath(place).rstrip("/")
+
+
+def _also(out: Place, found: Place) -> str:
+    return "" if _url(out) == _url(found) else f", which is {found}"

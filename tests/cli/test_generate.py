@@ -152,7 +152,7 @@ def test_the_mass_of_a_kernel_file_takes_its_epsilon(capsys, features, tmp_path)
         (["--beam", "0"], "'--beam': 0 is not in the range x>=1"),
         (["--randomised", "0"], "'--randomised': 0 is not in the range x>=1"),
         (["--max-words", "0"], "'--max-words': 0 is not in the range x>=1"),
-        (["--out", str(FOLDER)], "'--out': File"),
+        (["--out", str(FOLDER)], "--out must be a file"),
     ],
 )
 def test_what_cannot_be_done_is_said(capsys, monkeypatch, options, message):

@@ -10,6 +10,7 @@ import click
 from wassemble._extras import load_extra
 from wassemble.cli.console import print_json, print_table, progress_bar, talk
 from wassemble.cli.options import output_options
+from wassemble.cli.places import Command, Output
 
 if TYPE_CHECKING:
     from wassemble.text.training import Epoch
@@ -17,9 +18,13 @@ if TYPE_CHECKING:
 __all__ = ["train_captioners"]
 
 
-@click.command(name="train-captioners", short_help="Train captioners on the shipped pictures.")
+@click.command(
+    cls=Command, name="train-captioners", short_help="Train captioners on the shipped pictures."
+)
 @click.argument("names", nargs=-1, metavar="[NAME]...")
-@click.option("--out", type=click.Path(path_type=Path), default="captioners", show_default=True)
+@click.option(
+    "--out", type=Output(is_folder=True, path_type=Path), default="captioners", show_default=True
+)
 @output_options
 def train_captioners(names: tuple[str, ...], out: Path, as_json: bool, quiet: bool) -> None:
     """Train the captioners NAME (all if none is given) into --out, one file for each.

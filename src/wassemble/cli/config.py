@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from wassemble.cli.places import READ_CONFIG
 from wassemble.errors import fail
 
 __all__ = ["config_option"]
@@ -17,6 +18,7 @@ def _read(context: click.Context, _: click.Parameter, path: Path | None) -> None
     """Put the file's keys in place of the options' defaults; flags go before them."""
     if path is None:
         return
+    context.meta[READ_CONFIG] = path
     try:
         values = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:

@@ -8,11 +8,12 @@ import click
 
 from wassemble.cli.console import print_json, print_table
 from wassemble.cli.options import Reading, file_arguments, open_files, output_options
+from wassemble.cli.places import Command
 
 __all__ = ["describe"]
 
 
-@click.command(short_help="What is in prediction files.")
+@click.command(cls=Command, short_help="What is in prediction files.")
 @file_arguments
 @output_options
 def describe(files: tuple[str, ...], as_json: bool, quiet: bool, reading: Reading) -> None:

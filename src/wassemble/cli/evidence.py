@@ -10,15 +10,18 @@ import click
 
 from wassemble.cli.console import print_json, print_table, progress_bar, talk
 from wassemble.cli.options import output_options
+from wassemble.cli.places import Command, Output
 
 __all__ = ["evidence"]
 
 _NAMES = ("animals", "languages", "voc", "coco", "cifar100")
 
 
-@click.command(short_help="Learn and judge an ensemble on real tasks.")
+@click.command(cls=Command, short_help="Learn and judge an ensemble on real tasks.")
 @click.argument("names", nargs=-1, type=click.Choice(_NAMES), metavar="[TASK]...")
-@click.option("--out", type=click.Path(path_type=Path), default="reports", show_default=True)
+@click.option(
+    "--out", type=Output(is_folder=True, path_type=Path), default="reports", show_default=True
+)
 @click.option("--time-budget", type=float, help="Seconds a task may spend trying rules.")
 @click.option("--no-pages", is_flag=True, help="Figures only, no report pages.")
 @output_options

@@ -7,13 +7,14 @@ from pathlib import Path
 import click
 
 from wassemble.cli.console import talk
+from wassemble.cli.places import Command, Output
 
 __all__ = ["example"]
 
 
-@click.command(short_help="Write files to try the other commands on.")
+@click.command(cls=Command, short_help="Write files to try the other commands on.")
 @click.argument("name", type=click.Choice(["animals", "languages"]))
-@click.argument("folder", type=click.Path(path_type=Path))
+@click.argument("folder", type=Output(is_folder=True, path_type=Path))
 def example(name: str, folder: Path) -> None:
     """Write the files of a shipped example into FOLDER.
 

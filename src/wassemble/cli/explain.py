@@ -16,12 +16,13 @@ from wassemble.cli.options import (
     open_files,
     output_options,
 )
+from wassemble.cli.places import Command
 from wassemble.cli.request import FusionRequest
 
 __all__ = ["explain"]
 
 
-@click.command(short_help="Where a consensus comes from, and where models disagree.")
+@click.command(cls=Command, short_help="Where a consensus comes from, and where models disagree.")
 @file_arguments
 @click.option("--sample", help="Its id; without one, the samples models disagree about most.")
 @click.option("--label", help="A label of the consensus; its first if not given.")

@@ -20,6 +20,7 @@ from wassemble.cli.options import (
     open_files,
     output_options,
 )
+from wassemble.cli.places import Command, Output
 from wassemble.cli.request import FusionRequest
 from wassemble.errors import WassembleError, fail
 
@@ -30,10 +31,13 @@ if TYPE_CHECKING:
 __all__ = ["fuse"]
 
 
-@click.command(short_help="Prediction files in, one consensus out.")
+@click.command(cls=Command, short_help="Prediction files in, one consensus out.")
 @file_arguments
 @click.option(
-    "--out", metavar="FILE|FOLDER", help="Where the consensus goes; else CSV here. Or a URL."
+    "--out",
+    type=Output(is_folder=None),
+    metavar="FILE|FOLDER",
+    help="Where the consensus goes; else CSV here. Or a URL.",
 )
 @click.option(
     "--scheduler", metavar="ADDRESS", help="Folders: a Dask cluster does it, at tcp://HOST:8786."

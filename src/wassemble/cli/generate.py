@@ -15,6 +15,7 @@ import click
 from wassemble.cli.config import config_option
 from wassemble.cli.console import progress_bar, talk
 from wassemble.cli.options import is_given
+from wassemble.cli.places import Command, NameOrFile, Output
 from wassemble.errors import fail
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["generate"]
 
 _FIVE = ("cross-entropy", "cross-entropy-small", "smoothed", "self-critical", "self-critical-small")
+_SHIPPED = (*_FIVE, "frequent-words", "missing-words", "tiny")
 _SPLITS = ("test", "val", "train")
 _MEANS = ("arithmetic", "geometric")
 _EPSILON = {"glove": 0.15, "synonyms": 1.0}
@@ -38,10 +40,11 @@ _AT_LEAST_ONE = click.IntRange(min=1)
 _SHOWN: Any = {"show_default": True}
 
 
-@click.command(short_help="Caption pictures with several captioners as one.")
-@click.argument("captioners", nargs=-1, metavar="[CAPTIONER]...")
+@click.command(cls=Command, short_help="Caption pictures with several captioners as one.")
+@click.argument("captioners", nargs=-1, type=NameOrFile(_SHIPPED), metavar="[CAPTIONER]...")
 @click.option(
     "--images",
+    type=NameOrFile(_SPLITS),
     default="test",
     metavar="test|val|train|FILE",
     help="Shipped pictures, or an .npz file of image_ids and features.",
@@ -57,6 +60,7 @@ _SHOWN: Any = {"show_default": True}
 )
 @click.option(
     "--kernel",
+    type=NameOrFile(("glove", "synonyms")),
     metavar="glove|synonyms|FILE",
     help="Which words are similar: shipped word vectors, synonyms, or a kernel file.  [default:"
     " glove; none for a mean]",
@@ -98,7 +102,7 @@ _SHOWN: Any = {"show_default": True}
 @click.option("--explain", is_flag=True, help="Which model's words each word came from.")
 @click.option(
     "--out",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=Output(path_type=Path),
     help="JSON lines; else standard output.",
 )
 @click.option("--quiet", is_flag=True, help="No messages but errors.")

@@ -10,6 +10,7 @@ import click
 from wassemble.cli.console import print_json, talk
 from wassemble.cli.kernels import build_kernel
 from wassemble.cli.options import aliases_option, kernel_options, output_options, read_labels
+from wassemble.cli.places import Command, Output
 from wassemble.errors import fail
 
 if TYPE_CHECKING:
@@ -18,12 +19,12 @@ if TYPE_CHECKING:
 __all__ = ["kernel"]
 
 
-@click.command(short_help="Build a kernel between two label sets, or look into one.")
+@click.command(cls=Command, short_help="Build a kernel between two label sets, or look into one.")
 @click.option(
     "--source", type=click.Path(path_type=Path), help="Labels, one a line, or predictions."
 )
 @click.option("--target", type=click.Path(path_type=Path), help="The same; else the source labels.")
-@click.option("--out", type=click.Path(path_type=Path), help="Save as .npz or .parquet.")
+@click.option("--out", type=Output(path_type=Path), help="Save as .npz or .parquet.")
 @aliases_option
 @kernel_options
 @output_options
@@ -46,6 +47,8 @@ def kernel(
     """
     from wassemble.kernels import LabelledKernel, load_kernel
 
+    if out is not None and out.suffix.lower() not in (".npz", ".parquet"):
+        fail(f"--out must end in .npz or .parquet; got {out.name}.")
     if len(values["kernels"]) > 1:
         fail(f"a kernel must have one origin; got --kernel {len(values['kernels'])} times.")
     if values["confusion"] is not None:

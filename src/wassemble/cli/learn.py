@@ -20,6 +20,7 @@ from wassemble.cli.options import (
     read_labels,
     read_meanings,
 )
+from wassemble.cli.places import Command, EnsembleFolder, Output
 from wassemble.errors import fail
 
 if TYPE_CHECKING:
@@ -35,7 +36,11 @@ _truth = click.option(
     required=True,
     help="sample and label, or a table of 0 and 1 for several labels.",
 )
-_ensemble = click.argument("ensemble", type=_PATH)
+_ensemble = click.argument("ensemble", type=EnsembleFolder(path_type=Path))
+
+
+def _json_beside(page: Path) -> list[Path]:
+    return [page.with_suffix(".json")]
 
 
 def _read(files: tuple[str, ...], reading: Reading) -> list[Predictions]:
@@ -51,16 +56,25 @@ def _read_truth(path: Path) -> Predictions:
     return read_predictions(path, kind="multilabel")
 
 
-@click.command(short_help="Learn how to fuse models, on samples whose truth is known.")
+@click.command(cls=Command, short_help="Learn how to fuse models, on samples whose truth is known.")
 @file_arguments
 @_truth
-@click.option("--out", type=_PATH, required=True, help="Folder for what was learned.")
+@click.option(
+    "--out",
+    type=Output(is_folder=True, path_type=Path),
+    required=True,
+    help="Folder for what was learned.",
+)
 @click.option("--metric", help="accuracy, log_loss, brier, mAP or a scikit-learn scorer.")
 @click.option("--target", type=_PATH, help="Labels of the consensus, one a line.")
 @click.option("--time-budget", type=float, help="Seconds after which no more rules are tried.")
 @click.option("--n-folds", type=int, help="Of cross-validation; 5, or fewer for rare labels.")
 @click.option("--seed", type=int, default=0, show_default=True)
-@click.option("--log", type=_PATH, help="File of what was tried; the same call goes on from it.")
+@click.option(
+    "--log",
+    type=Output(path_type=Path),
+    help="File of what was tried; the same call goes on from it.",
+)
 @aliases_option
 @other_option
 @kernel_options
@@ -140,10 +154,10 @@ def fit(
     )
 
 
-@click.command(short_help="Fuse new files as was learned.")
+@click.command(cls=Command, short_help="Fuse new files as was learned.")
 @_ensemble
 @file_arguments
-@click.option("--out", type=_PATH, help="File for the consensus; else CSV here.")
+@click.option("--out", type=Output(path_type=Path), help="File for the consensus; else CSV here.")
 @output_options
 def predict(
     ensemble: Path,
@@ -159,9 +173,12 @@ def predict(
     wassemble predict ensemble a.csv b.csv c.npz --out fused.parquet
     """
     from wassemble.inputs import write_predictions
+    from wassemble.inputs.formats import recognise
 
     if as_json and out is None:
         fail("--json answers on standard output; got no --out for the consensus.")
+    if out is not None:
+        recognise(out)  # a wrong ending is told before the work, not after it
     learned = _load(ensemble)
     consensus = learned.predict(_read(files, reading))
     if out is None:
@@ -174,7 +191,7 @@ def predict(
     talk(f"{found['n_samples']:,} samples by {found['rule']}", quiet=quiet)
 
 
-@click.command(short_help="Judge what was learned on samples it did not see.")
+@click.command(cls=Command, short_help="Judge what was learned on samples it did not see.")
 @_ensemble
 @file_arguments
 @_truth
@@ -216,11 +233,16 @@ def evaluate(
         talk(f"the chosen rule differs from it by {found.gain}: {found.verdict}", quiet=quiet)
 
 
-@click.command(short_help="Write the evidence as one page that opens offline.")
+@click.command(cls=Command, short_help="Write the evidence as one page that opens offline.")
 @_ensemble
 @file_arguments
 @_truth
-@click.option("--out", type=_PATH, required=True, help="The page, .html; its .json goes beside it.")
+@click.option(
+    "--out",
+    type=Output(path_type=Path, beside=_json_beside),
+    required=True,
+    help="The page, .html; its .json goes beside it.",
+)
 @click.option("--title", help="Of the page.")
 @output_options
 def report(

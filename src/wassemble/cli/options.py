@@ -13,6 +13,7 @@ import click
 from click.core import ParameterSource
 
 from wassemble.cli.config import config_option
+from wassemble.cli.places import NamedFile
 from wassemble.errors import fail
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ class Reading:
 
 
 _file_arguments = _stack(
-    click.argument("files", nargs=-1, required=True, metavar="[MODEL=]FILE..."),
+    click.argument("files", nargs=-1, required=True, type=NamedFile(), metavar="[MODEL=]FILE..."),
     click.option(
         "--id-column", multiple=True, metavar="[MODEL=]NAME", help="Column of the sample ids."
     ),
@@ -93,6 +94,7 @@ _file_arguments = _stack(
     click.option("--score-column", help="Long tables: column of the scores."),
     click.option(
         "--labels",
+        type=NamedFile(),
         multiple=True,
         metavar="[MODEL=]FILE",
         help="Labels that a model declares, one a line: those it could have answered.",
@@ -120,6 +122,7 @@ kernel_options = _stack(
     click.option(
         "--kernel",
         "kernels",
+        type=NamedFile(),
         multiple=True,
         metavar="[MODEL=]FILE",
         help="A kernel file: .npz, .parquet, or .csv with source, target, similarity.",

@@ -9,14 +9,17 @@ import click
 
 from wassemble.cli.console import print_json, print_table, progress_bar, talk
 from wassemble.cli.options import output_options
+from wassemble.cli.places import Command, Output
 from wassemble.errors import WassembleError
 
 __all__ = ["data", "reproduce"]
 
 
-@click.command(short_help="Run the paper's experiments on real data.")
+@click.command(cls=Command, short_help="Run the paper's experiments on real data.")
 @click.argument("names", nargs=-1, required=True, metavar="list|all|captioning|NAME...")
-@click.option("--out", type=click.Path(path_type=Path), default="reports", show_default=True)
+@click.option(
+    "--out", type=Output(is_folder=True, path_type=Path), default="reports", show_default=True
+)
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change a setting.")
 @click.option("--again", is_flag=True, help="Run even what has a record already.")
 @output_options
@@ -124,7 +127,7 @@ def data() -> None:
     """
 
 
-@data.command("list", short_help="What is there.")
+@data.command("list", cls=Command, short_help="What is there.")
 @output_options
 def list_files(as_json: bool, quiet: bool) -> None:
     """List every data file of the manifest, with its size, licence and whether it is whole."""

@@ -8,11 +8,12 @@ from typing import Any
 import click
 
 from wassemble.cli.console import talk
+from wassemble.cli.places import Command
 
 __all__ = ["serve"]
 
 
-@click.command(short_help="Explore a consensus and run studies in the browser.")
+@click.command(cls=Command, short_help="Explore a consensus and run studies in the browser.")
 @click.argument(
     "folder", type=click.Path(exists=True, file_okay=False, path_type=Path), default="."
 )

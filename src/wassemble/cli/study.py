@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from wassemble.cli.console import talk
+from wassemble.cli.places import Command, NamedFile, NameOrFile, Output
 from wassemble.errors import fail
 
 __all__ = ["study"]
@@ -19,10 +20,11 @@ def study() -> None:
     """Make files for the human-evaluation study of `wassemble serve`."""
 
 
-@study.command(short_help="Join captions of several systems into a study file.")
-@click.argument("captions", nargs=-1, required=True, metavar="SYSTEM=FILE...")
+@study.command(cls=Command, short_help="Join captions of several systems into a study file.")
+@click.argument("captions", nargs=-1, required=True, type=NamedFile(), metavar="SYSTEM=FILE...")
 @click.option(
     "--references",
+    type=NameOrFile(_SPLITS),
     metavar="test|val|train|FILE",
     help="Show reference captions as text: of the shipped pictures, or JSON lines of image_id"
     " and captions.",
@@ -39,7 +41,7 @@ def study() -> None:
     show_default=True,
     help="So many attention checks, made of the references.",
 )
-@click.option("--out", type=click.Path(path_type=Path), help="JSON lines; else standard output.")
+@click.option("--out", type=Output(path_type=Path), help="JSON lines; else standard output.")
 @click.option("--quiet", is_flag=True, help="No messages but errors.")
 def items(
     captions: tuple[str, ...],

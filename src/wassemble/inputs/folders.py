@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from wassemble._checks import fail
 from wassemble._extras import load_extra
+from wassemble._files import is_remote
 
 __all__ = [
     "Folder",
@@ -39,12 +40,6 @@ class Found(NamedTuple):
 
     n_bytes: int
     stamp: str  # changes when the file does
-
-
-def is_remote(place: str | os.PathLike[str]) -> bool:
-    """Whether a place is a URL of another store than this machine's files."""
-    protocol, sign, _ = os.fspath(place).partition("://")
-    return bool(sign) and protocol not in ("file", "local")
 
 
 def open_folder(place: str | os.PathLike[str]) -> Folder:

@@ -16,6 +16,7 @@ import numpy as np
 from wassemble._arrays import detached
 from wassemble._checks import fail
 from wassemble._extras import load_extra
+from wassemble._files import refuse_overwriting
 from wassemble.errors import WassembleError
 from wassemble.inputs import Predictions, open_predictions, read_predictions, write_predictions
 from wassemble.kernels import Kernel, load_kernel
@@ -130,6 +131,7 @@ class _Files:
         n_models = len(asked.models)
         if len(asked.kernels) not in (1, n_models):
             fail(f"--kernels must be one or one per model, {n_models}; got {len(asked.kernels)}.")
+        refuse_overwriting(asked.out, [*asked.models, *asked.kernels], name="--out")
         self._mass = _mass(asked)
         self._weights = _weights(asked.weights, n_models)
         voters = np.flatnonzero(self._weights.reshape(n_models, -1).any(axis=1)).tolist()

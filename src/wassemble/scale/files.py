@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from wassemble._checks import fail
+from wassemble._files import refuse_overwriting
 from wassemble.ensemble import FusionAccount, FusionPlan, Options
 from wassemble.ensemble.tables import align_samples, check_overlap, common_kind
 from wassemble.inputs import Kind, PredictionFile, Predictions, PredictionWriter
@@ -63,6 +64,8 @@ def fuse_files(
         fail("there must be at least one file; got none.")
     if samples not in ("all", "common"):
         fail(f'`samples` must be "all" or "common"; got {samples!r}.')
+    if out is not None:
+        refuse_overwriting(out, [file.path for file in files])
     found, detected = common_kind(files, kind)
     plan = FusionPlan(
         [(file.model, file.labels) for file in files],

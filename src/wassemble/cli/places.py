@@ -1,0 +1,160 @@
+"""Files and folders as parameters: how shells complete them, and that no input is overwritten.
+
+A parameter of type `click.Path` is read unless it is an `Output`. `Command` compares all of
+them before anything is done, so that a new option needs only its type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+from click.shell_completion import CompletionItem
+
+from wassemble._files import is_remote, refuse_overwriting
+from wassemble.errors import fail
+
+__all__ = ["READ_CONFIG", "Command", "EnsembleFolder", "NameOrFile", "NamedFile", "Output"]
+
+# Where the path of --config is kept, which no command gets to see.
+READ_CONFIG = "wassemble.config"
+
+
+class Output(click.Path):
+    """What the command writes.
+
+    Parameters
+    ----------
+    is_folder : bool or None
+        None: a file or a folder, as the inputs are.
+    beside : callable, optional
+        From the path of the output to those of what is written next to it.
+    """
+
+    def __init__(
+        self,
+        *,
+        is_folder: bool | None = False,
+        beside: Callable[[Path], Sequence[Path]] | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(**options)
+        self._is_folder = is_folder
+        self._beside = beside
+
+    def check(self, place: Any, name: str) -> None:
+        """Refuse a place where this cannot be written, before there is anything to write."""
+        if is_remote(place):
+            return
+        path = Path(place)
+        if self._is_folder is True and path.exists() and not path.is_dir():
+            fail(f"{name} must be a folder, new or not; got {path}, which is a file.")
+        if self._is_folder is False and path.is_dir():
+            fail(f"{name} must be a file; got {path}, which is a folder.")
+        nearest = next(parent for parent in path.absolute().parents if parent.exists())
+        if not nearest.is_dir():
+            fail(f"{name} must be in a folder; got {path}, and {nearest} is a file.")
+
+    def places(self, value: Any) -> list[Any]:
+        """Everything that is written."""
+        path = Path(value)
+        found = [value]
+        if self._beside is not None:
+            found += self._beside(path)
+        if path.suffix.lower() == ".npy":
+            found += [path.with_suffix(".labels.txt"), path.with_suffix(".samples.txt")]
+        return found
+
+
+class EnsembleFolder(click.Path):
+    """A folder that `fit` wrote; other files may lie in it."""
+
+    def places(self, value: Any) -> list[Any]:
+        """The files that are read."""
+        folder = Path(value)
+        names = [folder / "ensemble.json", folder / "stacking.npz"]
+        return [*names, *sorted(folder.glob("kernel-*.npz"))]
+
+
+class NamedFile(click.ParamType):
+    """``[MODEL=]FILE``, as text."""
+
+    name = "[MODEL=]FILE"
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        name, sign, rest = incomplete.partition("=")
+        if not sign or any(_list_files(incomplete)):
+            return [CompletionItem(incomplete, type="file")]
+        return [CompletionItem(f"{name}={path}") for path in _list_files(rest)]
+
+    def places(self, value: str) -> list[str]:
+        """The file, with and without its name: a path may hold the sign, too."""
+        _, sign, rest = value.partition("=")
+        return [value, rest] if sign and rest else [value]
+
+
+class NameOrFile(click.ParamType):
+    """One of a few names, or a file; as text."""
+
+    name = "NAME|FILE"
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._names = names
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        names = [name for name in self._names if name.startswith(incomplete)]
+        if not names:
+            return [CompletionItem(incomplete, type="file")]
+        return [CompletionItem(value) for value in [*names, *_list_files(incomplete)]]
+
+    def places(self, value: str) -> list[str]:
+        """The file, if there is one of this name."""
+        return [] if value in self._names else [value]
+
+
+class Command(click.Command):
+    """A command that refuses, before it does anything, to write over what it reads."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        inputs = [place for *_, place in _places(ctx, is_output=False)]
+        config = [ctx.meta[READ_CONFIG]] if READ_CONFIG in ctx.meta else []
+        for kind, name, out in _places(ctx, is_output=True):
+            kind.check(out, name)
+            # A folder may hold its own configuration.
+            refuse_overwriting(out, inputs if Path(out).is_dir() else [*inputs, *config], name=name)
+        return super().invoke(ctx)
+
+
+def _places(ctx: click.Context, *, is_output: bool) -> Iterator[tuple[Any, str, Any]]:
+    """Type and name of each parameter that names a file or folder, and the file or folder."""
+    for parameter in ctx.command.params:
+        kind: Any = parameter.type
+        is_path = isinstance(kind, click.Path | NamedFile | NameOrFile)
+        if not is_path or isinstance(kind, Output) != is_output:
+            continue
+        value = ctx.params.get(parameter.name or "")
+        is_option = isinstance(parameter, click.Option)
+        name = parameter.opts[0] if is_option else parameter.make_metavar(ctx)
+        for each in value if isinstance(value, tuple) else [value]:
+            if each is not None:
+                places = kind.places(each) if hasattr(kind, "places") else [each]
+                yield from ((kind, name, place) for place in places)
+
+
+def _list_files(prefix: str) -> Iterator[str]:
+    """Paths that begin with ``prefix``; folders end in a slash."""
+    folder, slash, start = prefix.rpartition("/")
+    parent = Path(folder + slash) if slash else Path()
+    try:
+        found = sorted(parent.iterdir())
+    except OSError:
+        return
+    for path in found:
+        if path.name.startswith(start) and (start or not path.name.startswith(".")):
+            yield f"{folder}{slash}{path.name}" + ("/" if path.is_dir() else "")
