@@ -53,6 +53,44 @@ def test_an_ensemble_is_learned_judged_and_used(folder, capsys):
     np.testing.assert_allclose(read_predictions("piped.csv").scores, fused.scores)
 
 
+def test_new_files_are_told_by_names_or_labels_or_by_what_the_error_shows(folder, capsys):
+    wide = read_predictions("b.csv")
+    more = np.concatenate([wide.scores, np.zeros((120, 1))], axis=1)
+    more = Predictions("c", wide.samples, [*wide.labels, "emu"], more)
+    write_predictions("c.csv", more)
+    for name in "abc":
+        (folder / f"new_{name}.csv").write_bytes((folder / f"{name}.csv").read_bytes())
+    options = ["--truth", "validation.csv", "--n-folds", "2", "--time-budget", "0", "--quiet"]
+    assert main(["fit", "a.csv", "c.csv", *options, "--out", "e"]) == 0
+    judge = ["--truth", "test.csv"]
+    capsys.readouterr()
+    for command in (
+        ["predict", "e", "new_a.csv", "new_c.csv", "--out", "fused.csv"],
+        ["predict", "e", "new_c.csv", "new_a.csv", "--out", "turned.csv"],
+        ["evaluate", "e", "new_a.csv", "new_c.csv", *judge],
+        ["report", "e", "new_a.csv", "new_c.csv", *judge, "--out", "r.html"],
+    ):
+        assert main(command) == 0
+        assert "told apart by their labels: new_a is a, new_c is c" in capsys.readouterr().err
+    assert main(["predict", "e", "a.csv", "c.csv", "--out", "known.csv"]) == 0
+    assert "told apart" not in capsys.readouterr().err
+    known = (folder / "known.csv").read_bytes()
+    assert (folder / "fused.csv").read_bytes() == known
+    assert (folder / "turned.csv").read_bytes() == known
+
+    assert main(["fit", "a.csv", "b.csv", *options, "--out", "same"]) == 0
+    capsys.readouterr()
+    for command in (
+        ["predict", "same", "new_a.csv", "new_b.csv"],
+        ["evaluate", "same", "new_a.csv", "new_b.csv", *judge],
+        ["report", "same", "new_b.csv", "new_a.csv", *judge, "--out", "r.html"],
+    ):
+        assert main(command) == 2
+        said = capsys.readouterr().err
+        assert said.endswith("hint: say it: a=new_a.csv b=new_b.csv\n")
+    assert main(["predict", "same", *said.split("say it: ")[1].split()]) == 0
+
+
 def test_several_true_labels_make_a_multilabel_task(folder, capsys, rng):
     truth = rng.uniform(size=(80, 3)) < 0.4
     scores = np.clip(truth * 0.5 + rng.uniform(0, 0.6, size=(80, 3)), 0, 1)

@@ -17,6 +17,7 @@ from wassemble.cli.options import (
     open_files,
     other_option,
     output_options,
+    read_arguments,
     read_labels,
     read_meanings,
 )
@@ -48,6 +49,20 @@ def _read(files: tuple[str, ...], reading: Reading) -> list[Predictions]:
 
     with open_files(files, reading) as opened:
         return [read_whole(file) for file in opened]
+
+
+def _match(
+    learned: LearnedEnsemble, files: tuple[str, ...], reading: Reading, *, quiet: bool
+) -> list[Predictions]:
+    """The files as the models that were learned from; says so if their labels had to tell."""
+    places = {model: place for model, place, _ in read_arguments(files, reading)}
+    matched = learned.match(
+        _read(files, reading),
+        remedy=lambda pairs: " ".join(f"{name}={places[given]}" for name, given in pairs.items()),
+    )
+    if matched.by_labels:
+        talk(str(matched), quiet=quiet)
+    return matched.models
 
 
 def _read_truth(path: Path) -> Predictions:
@@ -180,7 +195,7 @@ def predict(
     if out is not None:
         recognise(out)  # a wrong ending is told before the work, not after it
     learned = _load(ensemble)
-    consensus = learned.predict(_read(files, reading))
+    consensus = learned.predict(_match(learned, files, reading, quiet=quiet))
     if out is None:
         csv_printer()(consensus)
     else:
@@ -211,7 +226,9 @@ def evaluate(
     """
     from wassemble.ensemble.learning.evaluation import evaluate_ensemble
 
-    found = evaluate_ensemble(_load(ensemble), _read(files, reading), _read_truth(truth))
+    learned = _load(ensemble)
+    models = _match(learned, files, reading, quiet=quiet)
+    found = evaluate_ensemble(learned, models, _read_truth(truth))
     if as_json:
         print_json(found.to_dict())
         return
@@ -264,7 +281,9 @@ def report(
 
     if out.suffix.lower() != ".html":
         fail(f"--out must end in .html; got {out.name}.")
-    write_report(_load(ensemble), _read(files, reading), _read_truth(truth), out, title=title)
+    learned = _load(ensemble)
+    models = _match(learned, files, reading, quiet=quiet)
+    write_report(learned, models, _read_truth(truth), out, title=title)
     if as_json:
         click.echo(out.with_suffix(".json").read_text(encoding="utf-8"))
     talk(f"wrote {out} and {out.with_suffix('.json')}", quiet=quiet)

@@ -31,6 +31,7 @@ __all__ = [
     "open_files",
     "other_option",
     "output_options",
+    "read_arguments",
     "read_labels",
     "read_meanings",
     "split_names",
@@ -297,7 +298,7 @@ def open_files(files: tuple[str, ...], reading: Reading) -> Iterator[list[Predic
             stack.enter_context(
                 open_predictions(stack.enter_context(fetch_file(place)), model=model, **how)
             )
-            for model, place, how in _read_arguments(files, reading)
+            for model, place, how in read_arguments(files, reading)
         ]
 
 
@@ -306,7 +307,7 @@ def open_data_sets(files: tuple[str, ...], reading: Reading) -> list[DataSet] | 
     from wassemble.inputs.data_sets import is_data_set, open_data_set
     from wassemble.inputs.folders import open_folder
 
-    arguments = _read_arguments(files, reading)
+    arguments = read_arguments(files, reading)
     places = [place for _, place, _ in arguments]
     folders = [place for place in places if is_data_set(place)]
     if not folders:
@@ -320,7 +321,7 @@ def open_data_sets(files: tuple[str, ...], reading: Reading) -> list[DataSet] | 
     return [open_data_set(place, model=model, **how) for model, place, how in arguments]
 
 
-def _read_arguments(
+def read_arguments(
     files: tuple[str, ...], reading: Reading
 ) -> list[tuple[str, str, dict[str, Any]]]:
     """Model, place and way to read it, of each argument."""

@@ -11,13 +11,12 @@ import numpy as np
 
 from wassemble._checks import check_count, fail
 from wassemble.ensemble.learning.choice import Comparison
-from wassemble.ensemble.learning.learn import LearnedEnsemble, in_order
+from wassemble.ensemble.learning.learn import LearnedEnsemble, matched_models
 from wassemble.ensemble.learning.measure import Measure, read_measure
 from wassemble.ensemble.learning.outcomes import Evaluation, Outcome
 from wassemble.ensemble.learning.recipes import FittedRecipe
 from wassemble.ensemble.learning.stacking import STACKING, Stacking
 from wassemble.ensemble.learning.trial import Trial, read_trial
-from wassemble.ensemble.tables import read_models
 from wassemble.errors import InvalidInputError
 from wassemble.metrics import (
     accuracy,
@@ -54,7 +53,8 @@ def evaluate_ensemble(
     ----------
     learned : LearnedEnsemble
     models : dict of name to data frame or Predictions, or list of either
-        The models that were learned from, on other samples; matched by name.
+        The models that were learned from, on other samples; matched as in
+        `LearnedEnsemble.predict`.
     truth : see `read_trial`
     metric : str or callable, optional
         The one learned by if not given. A function of one's own must be given again.
@@ -130,13 +130,8 @@ def read_held_out(
     sample_weight: Any = None,
 ) -> Trial:
     """The models that were learned from, on other samples, with the truth of each."""
-    by_name = {model.model: model for model in read_models(models, learned.fitted.kind)[0]}
-    missing = [name for name, _ in learned.fitted.models if name not in by_name]
-    if missing:
-        fail(f"every model that was learned from must be there; {', '.join(missing)} is missing.")
-    members = [in_order(by_name[name], labels) for name, labels in learned.fitted.models]
     trial = read_trial(
-        members,
+        matched_models(learned, models),
         truth,
         target=learned.target,
         kind=learned.fitted.kind,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,7 @@ from wassemble._checks import fail
 from wassemble.ensemble.decisions import fit_thresholds
 from wassemble.ensemble.learning.choice import Choice, Comparison, Standing, choose, resample_counts
 from wassemble.ensemble.learning.families import list_recipes
+from wassemble.ensemble.learning.matching import Matched, match_models
 from wassemble.ensemble.learning.measure import read_measure
 from wassemble.ensemble.learning.recipes import CONFUSION, NAMES, FittedRecipe, Recipe
 from wassemble.ensemble.learning.search import Search, Tried
@@ -28,7 +30,7 @@ from wassemble.inputs import Kind, Predictions
 from wassemble.kernels import LabelledKernel
 from wassemble.labels import LabelSpace
 
-__all__ = ["LearnedEnsemble", "in_order", "learn_ensemble", "temper"]
+__all__ = ["LearnedEnsemble", "learn_ensemble", "matched_models", "temper"]
 
 # Lines of the leaderboard beside single models, simple means, and the best of each kind.
 _N_BEST = 8
@@ -81,19 +83,23 @@ class LearnedEnsemble:
         """How the models come together."""
         return self.fitted.plan()
 
+    def match(
+        self,
+        models: Sequence[Any] | Mapping[str, Any],
+        *,
+        remedy: Callable[[dict[str, str]], str] | None = None,
+    ) -> Matched:
+        """The models as they were learned from: by name, or by label sets; see `match_models`."""
+        given, _ = read_models(models, self.fitted.kind)
+        return match_models(self.fitted.models, given, remedy=remedy)
+
     def predict(self, models: Sequence[Any] | Mapping[str, Any]) -> Predictions:
-        """Consensus of the same models on other samples; matched by name."""
-        by_name = {model.model: model for model in read_models(models, self.fitted.kind)[0]}
-        missing = [name for name, _ in self.fitted.models if name not in by_name]
-        if missing:
-            fail(
-                f"every model that was learned from must be there; {', '.join(missing)} is missing."
-            )
-        members = align_samples([by_name[name] for name, _ in self.fitted.models])
-        members = [
-            in_order(member, labels)
-            for member, (_, labels) in zip(members, self.fitted.models, strict=True)
-        ]
+        """Consensus of the same models on other samples.
+
+        Models are matched by name (the keys of a dict, if it is one). Where names are new, by
+        label sets, if these tell the models apart; a warning says so.
+        """
+        members = align_samples(matched_models(self, models))
         scores = self.sharpen(self.fitted.fuse(members))
         return Predictions("consensus", members[0].samples, self.target, scores, kind=self.task)
 
@@ -114,13 +120,14 @@ class LearnedEnsemble:
         return "\n".join(lines)
 
 
-def in_order(model: Predictions, labels: LabelSpace) -> Predictions:
-    """The model with its labels in the order that was learned from."""
-    if model.labels == labels:
-        return model
-    if set(model.labels) != set(labels):
-        fail(f"the labels of {model.model!r} must be those that were learned from.")
-    return model._with(labels=labels, scores=model.scores[:, model.labels.positions(labels)])
+def matched_models(
+    learned: LearnedEnsemble, models: Sequence[Any] | Mapping[str, Any]
+) -> list[Predictions]:
+    """The models as they were learned from; a warning if their labels had to tell."""
+    matched = learned.match(models)
+    if matched.by_labels:
+        warnings.warn(str(matched), stacklevel=3)
+    return matched.models
 
 
 def temper(scores: np.ndarray, temperature: float) -> np.ndarray:
