@@ -22,6 +22,7 @@ from wassemble.cli.generate import generate
 from wassemble.cli.kernel import kernel
 from wassemble.cli.learn import evaluate, fit, predict, report
 from wassemble.cli.reproduce import data, reproduce
+from wassemble.cli.score import score
 from wassemble.cli.serve import serve
 from wassemble.cli.study import study
 
@@ -74,6 +75,7 @@ for _command in (
     predict,
     evaluate,
     report,
+    score,
     evidence,
     reproduce,
     data,

@@ -19,6 +19,7 @@ from wassemble.cli.options import (
     open_data_sets,
     open_files,
     output_options,
+    top_option,
 )
 from wassemble.cli.places import Command, Output
 from wassemble.cli.request import FusionRequest
@@ -39,6 +40,7 @@ __all__ = ["fuse"]
     metavar="FILE|FOLDER",
     help="Where the consensus goes; else CSV here. Or a URL.",
 )
+@top_option
 @click.option(
     "--scheduler", metavar="ADDRESS", help="Folders: a Dask cluster does it, at tcp://HOST:8786."
 )
@@ -48,6 +50,7 @@ __all__ = ["fuse"]
 def fuse(
     files: tuple[str, ...],
     out: str | None,
+    top: int | None,
     scheduler: str | None,
     as_json: bool,
     quiet: bool,
@@ -64,14 +67,19 @@ def fuse(
 
     \b
     wassemble fuse a.parquet b.csv c.npz --out fused.parquet
+    wassemble fuse a.csv b.csv --top 1 --out answers.csv
     wassemble fuse a.csv b.csv --embeddings glove.txt --target wanted.txt --out fused.csv
     wassemble fuse a.csv b.csv --confusion truth.csv --weights accuracy --out fused.csv
     wassemble fuse seen18.csv seen34.csv --attributes table.csv --mass-penalty 2 --epsilon 0.3
     wassemble fuse a/ b/ --out fused/ --scheduler tcp://10.0.0.1:8786
     wassemble fuse --config fuse.toml
     """
+    from wassemble.inputs.top_labels import check_top_file
+
     if as_json and out is None:
         fail("--json answers on standard output; got no --out for the consensus.")
+    if top is not None and out is not None:
+        check_top_file(out)
     started = time.perf_counter()
     by_accuracy = values["weights"] == "accuracy"
     extra: dict[str, int] = {}
@@ -85,8 +93,10 @@ def fuse(
         common |= {"kernel": chosen.kernel, "target": chosen.target}
         common["weights"] = _by_accuracy(chosen.accuracy) if by_accuracy else request.weights
         common["progress"] = stack.enter_context(progress_bar("fusing", quiet=quiet))
+        if sets is not None and top is not None:
+            fail("--top must go with files; got folders of part files.")
         if sets is None:
-            account = _fuse_files(models, out, scheduler, common)
+            account = _fuse_files(models, out, top, scheduler, common)
         else:
             account, extra = _fuse_folders(sets, out, scheduler, common)
     for line in account.lines():
@@ -110,17 +120,23 @@ def fuse(
 def _fuse_files(
     files: Sequence[PredictionFile],
     out: str | None,
+    top: int | None,
     scheduler: str | None,
     common: dict[str, Any],
 ) -> FusionAccount:
     from wassemble.inputs.folders import store_file
+    from wassemble.inputs.top_labels import print_top, write_top
     from wassemble.scale import fuse_files
 
     if scheduler is not None:
         fail("--scheduler must go with folders of part files; got files.")
     if out is None:
-        return fuse_files(files, None, **common, receive=csv_printer())
+        show = csv_printer() if top is None else print_top(top)
+        return fuse_files(files, None, **common, receive=show)
     with store_file(out) as path:
+        if top is not None:
+            with write_top(path, top) as write:
+                return fuse_files(files, None, **common, receive=write)
         return fuse_files(files, path, **common)
 
 

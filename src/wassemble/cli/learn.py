@@ -20,6 +20,7 @@ from wassemble.cli.options import (
     read_arguments,
     read_labels,
     read_meanings,
+    top_option,
 )
 from wassemble.cli.places import Command, EnsembleFolder, Output
 from wassemble.errors import fail
@@ -173,11 +174,13 @@ def fit(
 @_ensemble
 @file_arguments
 @click.option("--out", type=Output(path_type=Path), help="File for the consensus; else CSV here.")
+@top_option
 @output_options
 def predict(
     ensemble: Path,
     files: tuple[str, ...],
     out: Path | None,
+    top: int | None,
     as_json: bool,
     quiet: bool,
     reading: Reading,
@@ -186,20 +189,25 @@ def predict(
 
     \b
     wassemble predict ensemble a.csv b.csv c.npz --out fused.parquet
+    wassemble predict ensemble a.csv b.csv c.npz --top 1 --out answers.csv
     """
     from wassemble.inputs import write_predictions
     from wassemble.inputs.formats import recognise
+    from wassemble.inputs.top_labels import check_top_file, print_top, write_top
 
     if as_json and out is None:
         fail("--json answers on standard output; got no --out for the consensus.")
-    if out is not None:
-        recognise(out)  # a wrong ending is told before the work, not after it
+    if out is not None:  # a wrong ending is told before the work, not after it
+        recognise(out) if top is None else check_top_file(out)
     learned = _load(ensemble)
     consensus = learned.predict(_match(learned, files, reading, quiet=quiet))
     if out is None:
-        csv_printer()(consensus)
-    else:
+        (csv_printer() if top is None else print_top(top))(consensus)
+    elif top is None:
         write_predictions(out, consensus)
+    else:
+        with write_top(out, top) as write:
+            write(consensus)
     found = {"rule": learned.fitted.recipe.name, "n_samples": consensus.n_samples}
     if as_json:
         print_json(found | {"out": str(out)})

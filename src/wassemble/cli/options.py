@@ -35,6 +35,7 @@ __all__ = [
     "read_labels",
     "read_meanings",
     "split_names",
+    "top_option",
 ]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -219,6 +220,14 @@ output_options = _stack(
     click.option("--json", "as_json", is_flag=True, help="Answer in JSON on standard output."),
     click.option("--quiet", is_flag=True, help="No messages but errors."),
     config_option,
+)
+
+top_option = click.option(
+    "--top",
+    type=click.IntRange(min=1),
+    metavar="K",
+    help="Write the K best labels of each sample instead of all scores: a table with the columns"
+    " sample, label and confidence, best first. With 1, the answer for each sample.",
 )
 
 

@@ -32,6 +32,9 @@ ID_NAMES = ("sample", "sample_id", "id")
 # What pandas and Dask call the column of an index that has no name.
 _NAMELESS_INDEX = re.compile(r"__index_level_\d+__|__null_dask_index__")
 
+# Names by which the column of scores of a long table is recognised.
+_SCORES = ("score", "confidence")
+
 ColumnType = Literal["text", "number", "empty", "other"]
 
 
@@ -106,7 +109,7 @@ def find_layout(
     The ids are in the column that was chosen; else in the one called "sample", "sample_id"
     or "id"; else in the index; else in the only column of text. The table is long if a
     label or score column was chosen, or if next to the ids there is a column "label" and
-    nothing else but, perhaps, "score".
+    nothing else but, perhaps, "score" or "confidence".
 
     ``stored_index`` names columns that were the index of a pandas frame before it was
     stored. They hold ids or nothing of use: labels only if they were chosen as such.
@@ -123,8 +126,10 @@ def find_layout(
     if choice.label_column is not None or choice.score_column is not None:
         return _chosen_long(id_column, rest, choice)
     may_be_label = choice.labels is None or "label" not in choice.labels
-    if "label" in rest and set(rest) <= {"label", "score"} and may_be_label:
-        return LongLayout(id_column, "label", "score" if "score" in rest else None)
+    others = [name for name in rest if name != "label"]
+    is_long = "label" in rest and (not others or (len(others) == 1 and others[0] in _SCORES))
+    if is_long and may_be_label:
+        return LongLayout(id_column, "label", others[0] if others else None)
     if choice.labels is None:
         if not rest:
             fail("the table must have a column of scores for each label; got none.")

@@ -1,0 +1,79 @@
+"""`wassemble score`: how right prediction files are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from wassemble.cli.console import print_json, print_table, talk
+from wassemble.cli.options import Reading, file_arguments, open_files, output_options
+from wassemble.cli.places import Command
+
+__all__ = ["score"]
+
+
+@click.command(cls=Command, short_help="Compare prediction files with the truth.")
+@file_arguments
+@click.option(
+    "--truth",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="The true labels: a table with the columns sample and label or, where samples have"
+    " several labels, a column of 0 and 1 for each label.",
+)
+@click.option(
+    "--metric",
+    "metrics",
+    multiple=True,
+    help="accuracy, log_loss, brier, mAP or the name of a scikit-learn scorer; may be repeated."
+    "  [default: the first three, or mAP where samples have several labels]",
+)
+@output_options
+def score(
+    files: tuple[str, ...],
+    truth: Path,
+    metrics: tuple[str, ...],
+    as_json: bool,
+    quiet: bool,
+    reading: Reading,
+) -> None:
+    """Say how right prediction FILES are, each on its own: a model's or a consensus of `fuse`.
+
+    Samples are matched by id. Every score has a 95 % bootstrap interval. log_loss and brier
+    are losses, the lower the better; all other scores are the higher the better. A sample
+    without an answer counts as wrong.
+
+    \b
+    wassemble score fused.csv --truth truth.csv
+    wassemble score a.csv b.csv fused.csv --truth truth.csv --metric accuracy
+    """
+    from wassemble.ensemble.learning.scoring import score_predictions
+    from wassemble.inputs import read_predictions
+    from wassemble.scale.files import read_whole
+
+    known = read_predictions(truth, kind="multilabel")
+    found = []
+    with open_files(files, reading) as opened:
+        for file in opened:
+            whole = read_whole(file)
+            found += score_predictions(whole, known, metrics=metrics, kind=reading.kind)
+    if as_json:
+        print_json([each.to_dict() for each in found])
+        return
+    print_table(
+        ["model", "metric", "score", "from", "to"],
+        [
+            [each.model, each.metric, f"{each.value:.4f}", f"{each.low:.4f}", f"{each.high:.4f}"]
+            for each in found
+        ],
+    )
+    for each in {each.model: each for each in found}.values():
+        told = f"{each.model}: {each.n_scored:,} samples scored"
+        if each.n_without_truth:
+            told += f"; {each.n_without_truth:,} without a true label are left out"
+        if each.n_missing:
+            told += f"; {each.n_missing:,} of the truth are not in the file"
+        if each.n_without_answer:
+            told += f"; {each.n_without_answer:,} without an answer count as wrong"
+        talk(told, quiet=quiet)

@@ -1,0 +1,113 @@
+"""`score_predictions`: how right one table of predictions is, with its interval."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from wassemble.ensemble.learning.evaluation import draw_counts
+from wassemble.ensemble.learning.measure import read_measure
+from wassemble.ensemble.learning.trial import read_trial
+from wassemble.inputs import Kind, Predictions
+
+__all__ = ["Score", "score_predictions"]
+
+_USUAL: dict[Kind, tuple[str, ...]] = {
+    "multiclass": ("accuracy", "log_loss", "brier"),
+    "multilabel": ("mAP",),
+}
+# Measures are kept so that higher is better; these are known the other way round.
+_LOSSES = ("log_loss", "brier")
+
+
+@dataclass(frozen=True)
+class Score:
+    """One metric on the samples whose truth is known.
+
+    Attributes
+    ----------
+    value : float
+        log_loss and brier are losses: the lower the better.
+    low, high : float
+        Bootstrap interval of 95 % over samples.
+    n_scored : int
+        Samples of the file whose truth is known.
+    n_without_truth : int
+        Samples of the file whose truth is not known; they do not count.
+    n_missing : int
+        Samples of the truth that the file lacks; they do not count.
+    n_without_answer : int
+        Scored samples without any score above 0; they count as wrong.
+    """
+
+    model: str
+    metric: str
+    value: float
+    low: float
+    high: float
+    n_scored: int
+    n_without_truth: int
+    n_missing: int
+    n_without_answer: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return asdict(self)
+
+
+def score_predictions(
+    predictions: Predictions,
+    truth: Any,
+    *,
+    metrics: Sequence[Any] = (),
+    kind: Kind | None = None,
+    seed: int = 0,
+) -> list[Score]:
+    """Scores of one model, or of a consensus, against the truth; matched by id and by name.
+
+    Parameters
+    ----------
+    predictions : Predictions
+    truth : see `read_trial`
+    metrics : sequence of str or callable
+        See `learn_ensemble`; accuracy, log_loss and brier if none is given, or mAP where
+        samples may have several labels.
+    seed : int
+        Of the bootstrap.
+
+    Examples
+    --------
+    >>> fused = Predictions("fused", range(4), ["cat", "dog"], [[0.9, 0.1]] * 4)
+    >>> score_predictions(fused, ["cat", "cat", "cat", "dog"], metrics=["accuracy"])[0].value
+    0.75
+    """
+    trial = read_trial([predictions], truth, kind=kind)
+    [model] = trial.models
+    places = [trial.target.position(name) for name in model.labels]
+    scores = np.zeros((trial.n_samples, len(trial.target)))
+    scores[:, places] = np.nan_to_num(model.scores)
+    is_known = isinstance(truth, Predictions)
+    n_true = truth.n_samples if is_known else len(truth)
+    found = []
+    for metric in metrics or _USUAL[trial.task]:
+        measure = read_measure(metric, trial.task)
+        drawn = measure.resampled(scores, trial.truth, draw_counts(trial, measure, seed))
+        sign = -1 if measure.name in _LOSSES else 1
+        low, high = sorted(float(sign * each) for each in np.quantile(drawn, [0.025, 0.975]))
+        found.append(
+            Score(
+                model=predictions.model,
+                metric=measure.name,
+                value=sign * float(measure.score(scores, trial.truth, None)),
+                low=low,
+                high=high,
+                n_scored=trial.n_samples,
+                n_without_truth=predictions.n_samples - trial.n_samples,
+                n_missing=n_true - trial.n_samples,
+                n_without_answer=int((scores.max(axis=1, initial=0) <= 0).sum()),
+            )
+        )
+    return found

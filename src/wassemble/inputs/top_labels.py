@@ -1,0 +1,95 @@
+"""The best labels of each sample as a table: the id, a label, and its confidence."""
+
+from __future__ import annotations
+
+import csv
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from wassemble._checks import fail
+from wassemble._extras import load_extra
+from wassemble._files import whole_file
+from wassemble.inputs.predictions import Predictions
+
+__all__ = ["check_top_file", "print_top", "write_top"]
+
+Row = tuple[Any, str | None, float | None]
+_HEADER = ("sample", "label", "confidence")
+_DELIMITERS = {".csv": ",", ".tsv": "\t"}
+_ENDS = (*_DELIMITERS, ".parquet", ".arrow", ".feather")
+
+
+def check_top_file(path: str | os.PathLike[str]) -> None:
+    """Refuse a name whose end is none of a table of best labels."""
+    if Path(path).suffix.lower() not in _ENDS:
+        fail(f"a table of the best labels must end in {', '.join(_ENDS)}; got {Path(path).name}.")
+
+
+def top_rows(predictions: Predictions, k: int) -> Iterator[Row]:
+    """The ``k`` best labels of each sample, best first; labels without a score are left out.
+
+    A sample without any has one row without label and confidence.
+
+    Examples
+    --------
+    >>> tiny = Predictions("tiny", ["a", "b"], ["cat", "dog"], [[0.1, 0.9], [0.0, 0.0]])
+    >>> list(top_rows(tiny, 1))
+    [('a', 'dog', 0.9), ('b', None, None)]
+    """
+    scores = np.nan_to_num(predictions.scores)
+    order = np.argsort(-scores, axis=1, kind="stable")[:, :k]
+    best = np.take_along_axis(scores, order, axis=1).tolist()
+    names = predictions.labels.names
+    for sample, places, values in zip(
+        predictions.samples.tolist(), order.tolist(), best, strict=True
+    ):
+        found = [(names[i], value) for i, value in zip(places, values, strict=True) if value > 0]
+        for label, value in found or [(None, None)]:
+            yield sample, label, value
+
+
+def print_top(k: int) -> Callable[[Predictions], None]:
+    """A function that prints the ``k`` best labels of chunks as one CSV table."""
+    return _csv_appender(sys.stdout, k, ",")
+
+
+@contextmanager
+def write_top(path: str | os.PathLike[str], k: int) -> Iterator[Callable[[Predictions], None]]:
+    """A function that appends the ``k`` best labels of chunks to a file, which appears whole."""
+    check_top_file(path)
+    final = Path(path)
+    with whole_file(final) as temporary:
+        delimiter = _DELIMITERS.get(final.suffix.lower())
+        if delimiter is not None:
+            with temporary.open("w", encoding="utf-8", newline="") as file:
+                yield _csv_appender(file, k, delimiter)
+            return
+        rows: list[Row] = []  # three cells each: far smaller than what they were told from
+        yield lambda chunk: rows.extend(top_rows(chunk, k))
+        _write_arrow(temporary, rows)
+
+
+def _csv_appender(file: Any, k: int, delimiter: str) -> Callable[[Predictions], None]:
+    writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
+    writer.writerow(_HEADER)
+    return lambda chunk: writer.writerows(top_rows(chunk, k))
+
+
+def _write_arrow(path: Path, rows: list[Row]) -> None:
+    pa = load_extra("pyarrow", "tables", purpose="writing tables")
+    types = (None, pa.string(), pa.float64())
+    columns = zip(*rows, strict=True) if rows else ((), (), ())
+    arrays = [pa.array(list(c), type=t) for c, t in zip(columns, types, strict=True)]
+    table = pa.Table.from_arrays(arrays, names=list(_HEADER))
+    if path.suffix.lower() == ".parquet":
+        pq = load_extra("pyarrow.parquet", "tables", purpose="writing Parquet files")
+        pq.write_table(table, path)
+    else:
+        with pa.ipc.new_file(str(path), table.schema) as writer:
+            writer.write_table(table)

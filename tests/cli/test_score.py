@@ -1,0 +1,151 @@
+"""Answers and how right they are: --top and `wassemble score`."""
+
+import json
+
+import numpy as np
+import pyarrow.feather
+import pyarrow.parquet
+import pytest
+
+from wassemble import Predictions, read_predictions, write_predictions
+from wassemble.cli import main
+from wassemble.ensemble.learning.scoring import score_predictions
+from wassemble.metrics import accuracy, log_loss
+
+LABELS = ["cat", "dog", "cow"]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch, rng):
+    monkeypatch.chdir(tmp_path)
+    truth = rng.integers(3, size=50)
+    for name, strength in (("a", 1.0), ("b", 2.0)):
+        scores = np.exp(rng.normal(size=(50, 3)) + strength * np.eye(3)[truth])
+        scores /= scores.sum(axis=1, keepdims=True)
+        write_predictions(f"{name}.csv", Predictions(name, range(50), LABELS, scores))
+    # Ten samples without truth, and two that no file has.
+    lines = "".join(f"{i},{LABELS[truth[i]]}\n" for i in range(40))
+    (tmp_path / "truth.csv").write_text(f"sample,label\n{lines}x,cat\ny,dog\n")
+    np.save("truth.npy", truth)
+    return tmp_path
+
+
+def test_a_file_is_scored_against_the_truth(folder, capsys):
+    assert main(["score", "a.csv", "b.csv", "--truth", "truth.csv", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [(each["model"], each["metric"]) for each in found] == [
+        (model, metric) for model in "ab" for metric in ("accuracy", "log_loss", "brier")
+    ]
+    known, truth = read_predictions("a.csv").scores[:40], np.load("truth.npy")[:40]
+    assert found[0]["value"] == pytest.approx(accuracy(known, truth))
+    assert found[1]["value"] == pytest.approx(log_loss(known, truth))
+    for each in found:
+        assert each["low"] <= each["value"] <= each["high"]
+        assert each["n_scored"] == 40
+        assert each["n_without_truth"] == 10
+        assert each["n_missing"] == 2
+        assert each["n_without_answer"] == 0
+    assert main(["score", "a.csv", "--truth", "truth.csv", "--metric", "accuracy"]) == 0
+    printed = capsys.readouterr()
+    assert printed.out.splitlines()[0].split("\t") == ["model", "metric", "score", "from", "to"]
+    assert len(printed.out.splitlines()) == 2
+    said = "a: 40 samples scored; 10 without a true label are left out; 2 of the truth are not"
+    assert said in printed.err
+
+
+def test_a_sample_without_an_answer_counts_as_wrong(folder, capsys):
+    (folder / "empty.csv").write_text("sample,cat,dog,cow\n0,0,0,0\n1,0,0,0\n")
+    command = ["score", "empty.csv", "--truth", "truth.csv", "--kind", "multiclass"]
+    assert main([*command, "--metric", "accuracy"]) == 0
+    printed = capsys.readouterr()
+    assert "0.0000" in printed.out
+    assert "2 without an answer count as wrong" in printed.err
+
+
+def test_several_labels_are_scored_by_mean_average_precision(folder, capsys):
+    scores = [[0.9, 0.1, 0.8], [0.2, 0.7, 0.6]]
+    write_predictions("m.csv", Predictions("m", ["p", "q"], LABELS, scores, kind="multilabel"))
+    (folder / "t.csv").write_text("sample,cat,dog,cow\np,1,0,1\nq,0,1,1\n")
+    assert main(["score", "m.csv", "--truth", "t.csv", "--json"]) == 0
+    [found] = json.loads(capsys.readouterr().out)
+    assert (found["metric"], found["value"]) == ("mAP", 1.0)
+
+
+def test_a_label_that_only_the_truth_has_can_still_be_missed():
+    fused = Predictions("fused", ["p", "q"], ["cat", "dog"], [[0.9, 0.1], [0.2, 0.8]])
+    [found] = score_predictions(fused, {"p": "cat", "q": "cow"}, metrics=["accuracy"])
+    assert found.value == 0.5
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["a.csv", "--truth", "truth.csv", "--metric", "best"], "got 'best'"),
+        (["a.csv", "--truth", "truth.csv", "--metric", "mAP"], "not for multiclass"),
+        (["a.csv"], "--truth"),
+        (["a.csv", "--truth", "none.csv"], "none.csv"),
+    ],
+)
+def test_a_wrong_call_is_one_clear_error(folder, capsys, arguments, message):
+    assert main(["score", *arguments]) == 2
+    assert message in capsys.readouterr().err
+
+
+# -- the best labels -------------------------------------------------------------------
+
+
+def test_top_1_gives_the_answer_of_each_sample(folder, capsys):
+    assert main(["fuse", "a.csv", "b.csv", "--out", "all.csv", "--quiet"]) == 0
+    assert main(["fuse", "a.csv", "b.csv", "--top", "1", "--out", "top.csv", "--quiet"]) == 0
+    lines = (folder / "top.csv").read_text().splitlines()
+    assert lines[0] == "sample,label,confidence"
+    whole = read_predictions("all.csv")
+    best = whole.scores.argmax(axis=1)
+    rows = [line.split(",") for line in lines[1:]]
+    assert [row[0] for row in rows] == [str(sample) for sample in whole.samples]
+    assert [row[1] for row in rows] == [LABELS[i] for i in best]
+    np.testing.assert_allclose([float(row[2]) for row in rows], whole.scores.max(axis=1))
+    capsys.readouterr()
+    assert main(["fuse", "a.csv", "b.csv", "--top", "1", "--quiet"]) == 0
+    assert capsys.readouterr().out.splitlines() == lines
+    # What is written can be read and scored.
+    scored = ["--truth", "truth.csv", "--metric", "accuracy", "--json"]
+    assert main(["score", "all.csv", "top.csv", *scored]) == 0
+    first, second = json.loads(capsys.readouterr().out)
+    assert first["value"] == second["value"]
+
+
+def test_more_than_one_label_comes_best_first(folder):
+    assert main(["fuse", "a.csv", "b.csv", "--top", "2", "--out", "t.parquet", "--quiet"]) == 0
+    table = pyarrow.parquet.read_table("t.parquet").to_pydict()
+    assert list(table) == ["sample", "label", "confidence"]
+    assert len(table["sample"]) == 100
+    pairs = np.array(table["confidence"]).reshape(50, 2)
+    assert (pairs[:, 0] >= pairs[:, 1]).all()
+    assert main(["fuse", "a.csv", "b.csv", "--top", "2", "--out", "t.feather", "--quiet"]) == 0
+    assert pyarrow.feather.read_table("t.feather").to_pydict() == table
+
+
+def test_a_learned_ensemble_gives_answers_too(folder, capsys):
+    options = ["--truth", "truth.csv", "--n-folds", "2", "--time-budget", "0", "--quiet"]
+    assert main(["fit", "a.csv", "b.csv", *options, "--out", "e"]) == 0
+    assert main(["predict", "e", "a.csv", "b.csv", "--top", "1", "--out", "t.tsv", "--quiet"]) == 0
+    lines = (folder / "t.tsv").read_text().splitlines()
+    assert lines[0] == "sample\tlabel\tconfidence"
+    assert len(lines) == 51
+    capsys.readouterr()
+    assert main(["predict", "e", "a.csv", "b.csv", "--top", "1", "--quiet"]) == 0
+    assert capsys.readouterr().out.replace(",", "\t").splitlines() == lines
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--top", "0"], "'--top'"),
+        (["--top", "1", "--out", "t.npz"], "must end in .csv, .tsv, .parquet, .arrow, .feather"),
+    ],
+)
+def test_a_wrong_top_is_one_clear_error(folder, capsys, arguments, message):
+    assert main(["fuse", "a.csv", "b.csv", *arguments]) == 2
+    assert message in capsys.readouterr().err
+    assert not (folder / "t.npz").exists()
