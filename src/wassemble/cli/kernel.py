@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from wassemble.cli.console import print_json, talk
-from wassemble.cli.kernels import build_kernel
+from wassemble.cli.kernels import load_or_build
 from wassemble.cli.options import aliases_option, kernel_options, output_options, read_labels
 from wassemble.cli.places import Command, Output
 from wassemble.errors import fail
@@ -45,7 +45,7 @@ def kernel(
     wassemble kernel --source a.csv --target wanted.txt --aliases aliases.csv
     wassemble kernel --kernel k.npz
     """
-    from wassemble.kernels import LabelledKernel, load_kernel
+    from wassemble.kernels import LabelledKernel
 
     if out is not None and out.suffix.lower() not in (".npz", ".parquet"):
         fail(f"--out must end in .npz or .parquet; got {out.name}.")
@@ -56,10 +56,7 @@ def kernel(
             "a confusion kernel needs predictions; got none here.",
             hint="wassemble fuse ... --confusion truth.csv, or kernel_from_confusion in Python",
         )
-    if values["kernels"]:
-        made: Any = load_kernel(values["kernels"][0])
-    else:
-        made = build_kernel(values)
+    made: Any = load_or_build(values, [])
     if aliases is not None:
         made = _by_aliases(aliases, source, target, made)
     if made is None:

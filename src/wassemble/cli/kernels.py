@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from wassemble.cli.options import split_names
+from wassemble.cli.options import is_given, split_names
 from wassemble.errors import fail
 
 if TYPE_CHECKING:
@@ -51,6 +51,7 @@ def choose_kernel(
 ) -> KernelChoice:
     """The kernel of a fusion; ``matching`` says what labels stand for."""
     origins = _given(values)
+    _refuse_unused(values)
     if values["kernels"]:
         if origins:
             fail(f"--kernel brings the whole kernel; got --{origins[0]} beside it.")
@@ -73,8 +74,6 @@ def build_kernel(values: dict[str, Any]) -> Any:
             hint="in Python, mix_kernels([(first, 0.5), (second, 0.5)]) joins several",
         )
     (name,) = origins
-    if values["n_neighbors"] is not None and name != "embeddings":
-        fail(f"--n-neighbors must go with --embeddings; got --{name}.")
     if name == "spelling":
         return _spelling(values["epsilon"])
     from wassemble.kernels.workshop.from_files import read_kernel_origin
@@ -93,8 +92,28 @@ def _given(values: dict[str, Any]) -> list[str]:
     return [name for name in _SOURCES if values.get(name)]
 
 
+def _refuse_unused(values: dict[str, Any]) -> None:
+    """Refuse options that would have no effect."""
+    users: dict[str, tuple[str, ...]] = {
+        "epsilon": ("embeddings", "tree", "graph", "costs", "spelling", "mass_penalty"),
+        "n_neighbors": ("embeddings",),
+        "prior": ("confusion",),
+    }
+    for name, wanted in users.items():
+        there = [each for each in wanted if each in values]
+        is_used = any(values[each] is not None and values[each] is not False for each in there)
+        if is_used or not is_given(name):
+            continue
+        flags = [f"--{each.replace('_', '-')}" for each in there]
+        must = " or ".join(filter(None, [", ".join(flags[:-1]), flags[-1]]))
+        found = [f"--{each}" for each in _given(values)] or ["--kernel"] * bool(values["kernels"])
+        got = " and ".join(found) or ("none of them" if there[1:] else "none")
+        fail(f"--{name.replace('_', '-')} must go with {must}; got {got}.", hint="leave it out")
+
+
 def load_or_build(values: dict[str, Any], models: Sequence[str]) -> Any:
     """A kernel from a file, from another origin, or None."""
+    _refuse_unused(values)
     if values["kernels"]:
         if origins := _given(values):
             fail(f"--kernel brings the whole kernel; got --{origins[0]} beside it.")

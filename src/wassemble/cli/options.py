@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, fields
@@ -59,9 +60,12 @@ class _Epsilon(click.ParamType):
         if value == "auto":
             return "auto"
         try:
-            return float(value)
+            number = float(value)
         except ValueError:
             self.fail(f'must be a number or "auto"; got {value!r}.', param, ctx)
+        if not 0 < number < math.inf:
+            self.fail(f'must be a number above 0 or "auto"; got {value}.', param, ctx)
+        return number
 
 
 class _Tolerance(click.ParamType):

@@ -14,9 +14,17 @@ import click
 from click.shell_completion import CompletionItem
 
 from wassemble._files import is_remote, refuse_overwriting
-from wassemble.errors import fail
+from wassemble.errors import WassembleError, fail
 
-__all__ = ["READ_CONFIG", "Command", "EnsembleFolder", "NameOrFile", "NamedFile", "Output"]
+__all__ = [
+    "FILE_TYPES",
+    "READ_CONFIG",
+    "Command",
+    "EnsembleFolder",
+    "NameOrFile",
+    "NamedFile",
+    "Output",
+]
 
 # Where the path of --config is kept, which no command gets to see.
 READ_CONFIG = "wassemble.config"
@@ -118,8 +126,14 @@ class NameOrFile(click.ParamType):
         return [] if value in self._names else [value]
 
 
+FILE_TYPES = (click.Path, NamedFile, NameOrFile)
+
+
 class Command(click.Command):
-    """A command that refuses, before it does anything, to write over what it reads."""
+    """A command that refuses, before it does anything, to write over what it reads.
+
+    Errors leave it in its own language: arguments of Python as flags.
+    """
 
     def invoke(self, ctx: click.Context) -> Any:
         inputs = [place for *_, place in _places(ctx, is_output=False)]
@@ -128,14 +142,20 @@ class Command(click.Command):
             kind.check(out, name)
             # A folder may hold its own configuration.
             refuse_overwriting(out, inputs if Path(out).is_dir() else [*inputs, *config], name=name)
-        return super().invoke(ctx)
+        try:
+            return super().invoke(ctx)
+        except WassembleError as error:
+            from wassemble.cli.hints import speak_flags
+
+            error.args = (speak_flags(str(error), self), *error.args[1:])
+            raise
 
 
 def _places(ctx: click.Context, *, is_output: bool) -> Iterator[tuple[Any, str, Any]]:
     """Type and name of each parameter that names a file or folder, and the file or folder."""
     for parameter in ctx.command.params:
         kind: Any = parameter.type
-        is_path = isinstance(kind, click.Path | NamedFile | NameOrFile)
+        is_path = isinstance(kind, FILE_TYPES)
         if not is_path or isinstance(kind, Output) != is_output:
             continue
         value = ctx.params.get(parameter.name or "")

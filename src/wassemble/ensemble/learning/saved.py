@@ -16,6 +16,7 @@ from wassemble.ensemble.learning.choice import Choice, Comparison, Control, Stan
 from wassemble.ensemble.learning.learn import LearnedEnsemble
 from wassemble.ensemble.learning.recipes import FittedRecipe, Recipe
 from wassemble.ensemble.learning.stacking import Stacking
+from wassemble.errors import InvalidInputError
 from wassemble.inputs import Aliases, Kind
 from wassemble.kernels import LabelledKernel, load_kernel
 from wassemble.labels import LabelSpace
@@ -24,6 +25,7 @@ __all__ = ["load_ensemble", "save_ensemble"]
 
 _FORMAT = "wassemble ensemble 1"
 _STACKING = "stacking.npz"
+_LEARN_AGAIN = "`wassemble fit` writes it anew"
 
 
 def save_ensemble(learned: LearnedEnsemble, folder: str | Path) -> None:
@@ -84,14 +86,28 @@ def load_ensemble(folder: str | Path) -> LearnedEnsemble:
         record = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         fail(f"{folder}: must hold an ensemble.json, which `wassemble fit` writes; there is none.")
-    except (ValueError, OSError) as error:
-        fail(f"{path}: must be JSON; {error}.")
+    except OSError as error:
+        fail(f"{path}: must be a file that can be read; {(error.strerror or str(error)).lower()}.")
+    except (ValueError, RecursionError) as error:
+        fail(f"{path}: must be JSON; it is damaged ({error}).", hint=_LEARN_AGAIN)
     if not isinstance(record, dict) or record.get("format") != _FORMAT:
         fail(f"{path}: must be a learned ensemble, format {_FORMAT!r}.")
     try:
-        return _read(record, path.parent)
-    except (KeyError, TypeError, AttributeError, IndexError) as error:
-        fail(f"{path}: something is missing or of the wrong type; {error!r}.")
+        learned = _read(record, path.parent)
+        learned.fitted.plan()  # and what a recipe says of itself: entries of wrong types show
+        for fitted in (learned.fitted, *learned.rivals):
+            str(fitted.recipe.name)
+    except InvalidInputError as error:
+        told, _, _ = str(error).partition("\nhint: ")
+        fail(f"{path}: the ensemble is damaged: {told}", hint=_LEARN_AGAIN)
+    except KeyError as error:
+        fail(f"{path}: the ensemble is damaged: it lacks {error}.", hint=_LEARN_AGAIN)
+    except (TypeError, AttributeError, IndexError, ValueError) as error:
+        fail(
+            f"{path}: the ensemble is damaged: something is not of its type ({error}).",
+            hint=_LEARN_AGAIN,
+        )
+    return learned
 
 
 def _read(record: dict[str, Any], folder: Path) -> LearnedEnsemble:

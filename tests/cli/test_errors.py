@@ -1,0 +1,279 @@
+"""Errors of the command line: one each, clear, and in flags rather than in Python."""
+
+import ast
+import copy
+import json
+import re
+from pathlib import Path
+
+import click
+import numpy as np
+import pytest
+
+import wassemble
+from wassemble import Predictions, write_predictions
+from wassemble.cli import main
+from wassemble.cli.command import command as whole_command
+from wassemble.cli.hints import speak_flags
+
+FUSE = whole_command.commands["fuse"]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    table = [[0.7, 0.3], [0.2, 0.8]]
+    for name in ("a", "b"):
+        write_predictions(f"{name}.csv", Predictions(name, ["x", "y"], ["cat", "dog"], table))
+    (tmp_path / "scores.csv").write_text("sample,cat,dog\nx,3,4\ny,1,0\n")
+    (tmp_path / "numbers.csv").write_text("sample,label\nx,1.5\ny,2.5\n")
+    (tmp_path / "two.csv").write_text("sample,id,cat\nx,1,0.5\n")
+    (tmp_path / "truth.csv").write_text("sample,label\nx,cat\ny,dog\n")
+    (tmp_path / "v.txt").write_text("cat 1 0\ndog 0 1\n")
+    (tmp_path / "k.csv").write_text("source,target,similarity\ncat,cat,1\ndog,dog,1\n")
+    (tmp_path / "at.csv").write_text("sample,cat,dog\ncat,1,0\ndog,0,1\n")
+    return tmp_path
+
+
+# -- options that would have no effect ----------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("fuse a.csv --epsilon -1", "above 0"),
+        ("fuse a.csv --epsilon 0", "above 0"),
+        ("fuse a.csv --epsilon nan", "above 0"),
+        ("fuse a.csv --epsilon inf", "above 0"),
+        ("fuse a.csv --embeddings v.txt --epsilon -1", "above 0"),
+        ("kernel --source a.csv --spelling --epsilon -1", "above 0"),
+        ("fuse a.csv b.csv --epsilon 0.3", "or --mass-penalty; got none of them"),
+        ("explain a.csv b.csv --epsilon 0.3", "or --mass-penalty; got none of them"),
+        ("fuse a.csv --kernel k.csv --epsilon 0.3", "got --kernel"),
+        ("fuse a.csv --attributes at.csv --epsilon 0.3", "got --attributes"),
+        ("kernel --kernel k.csv --epsilon 0.3", "--costs or --spelling; got --kernel"),
+        ("fit a.csv --truth truth.csv --out e --epsilon 0.3", "--spelling; got none of them"),
+        ("fuse a.csv --n-neighbors 3", "--n-neighbors must go with --embeddings; got none"),
+        ("fuse a.csv --prior 0.3", "--prior must go with --confusion; got none"),
+        ("fuse a.csv --mass-penalty -1", "mass"),
+    ],
+)
+def test_an_option_that_nothing_uses_is_refused(folder, capsys, line, message):
+    assert main(line.split()) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("error: ")
+    assert message in said
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "fuse a.csv b.csv --mass-penalty 2 --epsilon 0.3",
+        "fuse a.csv b.csv --embeddings v.txt --epsilon 0.3",
+        "fuse a.csv b.csv --attributes at.csv --mass-penalty 2 --epsilon 0.3",
+        "kernel --source a.csv --spelling --epsilon 0.3",
+    ],
+)
+def test_an_option_that_something_uses_is_taken(folder, line):
+    assert main(line.split()) == 0
+
+
+# -- the language of the caller -------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("python", "flags"),
+    [
+        ('kind="multilabel" takes scores', "--kind multilabel takes scores"),
+        ('mass=Unbalanced(mass_penalty, epsilon=...), or kind="multiclass"',
+         "--mass-penalty NUMBER --epsilon NUMBER, or --kind multiclass"),
+        ("`weights` must sum to 1; got 3.", "--weights must sum to 1; got 3."),
+        ('`label_column="label"` reads numbers', "--label-column label reads numbers"),
+        ('`labels=["label"]` reads scores', "--labels FILE reads scores"),
+        ("labels=... declares", "--labels FILE declares"),
+        ("`id_column` says which one it is", "--id-column says which one it is"),
+        ("take a larger `epsilon` or fewer `n_neighbors`",
+         "take a larger --epsilon or fewer --n-neighbors"),
+        ("fold=True", "--fold"),
+        ("tolerance=None", "--tolerance none"),
+        ("max_iterations=500", "--max-iterations 500"),
+        # What this command has no option for, and what is no Python, stays.
+        ("normalize=True divides", "normalize=True divides"),
+        ("`scores` must be finite", "`scores` must be finite"),
+        ("kernel=kernel.csv labels=labels.csv", "kernel=kernel.csv labels=labels.csv"),
+        ("`wassemble fit` writes it anew", "`wassemble fit` writes it anew"),
+    ],
+)  # fmt: skip
+def test_python_becomes_flags(python, flags):
+    assert speak_flags(python, FUSE) == flags
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("fuse scores.csv --kind multiclass", "--kind multilabel"),
+        ("fuse numbers.csv", "--label-column label"),
+        ("fuse two.csv", "--id-column says which one"),
+        ("fuse a.csv b.csv --weights a=0.5,b=0.1", "--weights must sum to 1"),
+        ("fuse a.csv b.csv --unobserved drop --balanced", "--mass-penalty NUMBER"),
+        ("fuse a.csv --leftover 2", "--leftover"),
+        ("fuse a.csv --hard-confidence 2", "--hard-confidence"),
+        ("fuse a.csv --max-iterations 0", "--max-iterations"),
+        ("fuse a.csv --n-top 0", "--n-top"),
+        ("fit a.csv --truth truth.csv --out e --n-folds 1", "--n-folds"),
+        ("fit a.csv --truth truth.csv --out e --metric best", "--metric must be one of"),
+    ],
+)
+def test_hints_of_the_library_reach_a_person_as_flags(folder, capsys, line, message):
+    assert main(line.split()) == 2
+    said = capsys.readouterr().err
+    assert message in said
+    assert not re.search(r"`[a-z_]+`|[a-z_]+=[\"'.]", said), said
+
+
+# Hints that keep some Python when every option is a flag: no command reaches them.
+PYTHON_ALONE = {
+    "solvers": "the command gives kernels and arrays that fit",
+    "kernels": "built from files, never by hand",
+    "metrics": "functions of arrays",
+    "text": "captioners come from files",
+    "ensemble/estimators": "scikit-learn's manner",
+    "ensemble/lazy.py": "Dask arrays",
+    "ensemble/dask_arrays.py": "Dask arrays",
+    "ensemble/decisions.py": "costs of decisions are Python's alone",
+    "ensemble/learning/kernel": "learned kernels are Python's alone",
+    "ensemble/fuse.py": "arrays",
+    "inputs/frames.py": "data frames",
+    "scale": "has a command of its own",
+    "web": "pages",
+    "experiments": "settings of an experiment",
+    "_": "what libraries are missing",
+}
+
+
+def every_option():
+    """A command that has the options of all commands."""
+    found = {}
+    todo = list(whole_command.commands.values())
+    while todo:
+        each = todo.pop()
+        todo += getattr(each, "commands", {}).values()
+        found |= {p.name: p for p in each.params if isinstance(p, click.Option)}
+    return click.Command("all", params=list(found.values()))
+
+
+def test_no_other_hint_speaks_python():
+    """A new hint with keywords must be reachable in flags, or be of a part without commands."""
+    root = Path(wassemble.__file__).parent
+    everything = every_option()
+    left = []
+    for path in sorted(root.rglob("*.py")):
+        where = path.relative_to(root).as_posix()
+        if any(where.startswith(part) for part in PYTHON_ALONE):
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.keyword) and node.arg == "hint":
+                texts = [c.value for c in ast.walk(node) if isinstance(c, ast.Constant)]
+                for text in (t for t in texts if isinstance(t, str)):
+                    told = speak_flags(text, everything)
+                    if re.search(r"(?<![-\w])[a-z_]+=[\"'\[{.A-Z0-9]", told):
+                        left.append(f"{where}:{node.value.lineno}: {told}")
+    assert left == []
+
+
+# -- a damaged ensemble ----------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def ensemble(tmp_path_factory):
+    """A learned ensemble with kernels and stacking, and the files that it was learned from."""
+    folder = tmp_path_factory.mktemp("learned")
+    rng = np.random.default_rng(0)
+    labels = ["cat", "dog", "cow"]
+    truth = rng.integers(3, size=90)
+    for name in ("a", "b"):
+        scores = np.exp(rng.normal(size=(90, 3)) + 1.5 * np.eye(3)[truth])
+        scores /= scores.sum(axis=1, keepdims=True)
+        write_predictions(folder / f"{name}.csv", Predictions(name, range(90), labels, scores))
+    lines = "".join(f"{i},{labels[t]}\n" for i, t in enumerate(truth))
+    (folder / "truth.csv").write_text(f"sample,label\n{lines}")
+    files = [f"{folder}/a.csv", f"{folder}/b.csv", "--truth", f"{folder}/truth.csv"]
+    options = ["--n-folds", "2", "--time-budget", "0", "--quiet"]
+    assert main(["fit", *files, "--out", f"{folder}/e", *options]) == 0
+    return folder
+
+
+@pytest.fixture
+def damaged(ensemble, tmp_path):
+    """A copy of the ensemble to damage, and the command that uses it."""
+    for path in (ensemble / "e").iterdir():
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    files = [f"{ensemble}/a.csv", f"{ensemble}/b.csv"]
+    return tmp_path, ["predict", str(tmp_path), *files, "--out", str(tmp_path / "fused.csv")]
+
+
+def test_a_whole_ensemble_is_used(damaged):
+    assert main(damaged[1]) == 0
+
+
+@pytest.mark.parametrize(
+    ("file", "damage", "message"),
+    [
+        ("ensemble.json", None, "must hold an ensemble.json"),
+        ("ensemble.json", b"", "it is damaged"),
+        ("ensemble.json", b'{"format": "wass', "it is damaged"),
+        ("ensemble.json", b"\xff\xfe", "it is damaged"),
+        ("ensemble.json", b"[" * 100_000, "it is damaged"),
+        ("ensemble.json", b"[]", "must be a learned ensemble"),
+        ("ensemble.json", b'{"format": "other"}', "must be a learned ensemble"),
+        ("ensemble.json", b'{"format": "wassemble ensemble 1"}', "it lacks 'target'"),
+        ("kernel-0.npz", None, "kernel-0.npz: must be a file; there is none"),
+        ("kernel-0.npz", b"PK", "kernel-0.npz"),
+        ("stacking.npz", None, "stacking.npz"),
+        ("stacking.npz", b"PK", "stacking.npz"),
+    ],
+)
+def test_a_damaged_ensemble_is_one_clear_error(damaged, capsys, file, damage, message):
+    folder, command = damaged
+    assert (folder / file).exists()
+    if damage is None:
+        (folder / file).unlink()
+    else:
+        (folder / file).write_bytes(damage)
+    assert main(command) == 2
+    said = capsys.readouterr().err
+    assert message in said
+    assert str(folder) in said
+    assert len(said.splitlines()) <= 2
+
+
+def test_no_entry_of_an_ensemble_can_be_lost_or_changed_without_words(damaged, capsys):
+    folder, command = damaged
+    record = json.loads((folder / "ensemble.json").read_text())
+    assert main(command) == 0
+    for path in entries(record):
+        for value in (None, "x", -1, 0.5, [], {}, ["x"], {"x": 1}, "gone"):
+            changed = copy.deepcopy(record)
+            *above, last = path
+            place = changed
+            for key in above:
+                place = place[key]
+            if value == "gone":
+                del place[last]
+            else:
+                place[last] = value
+            (folder / "ensemble.json").write_text(json.dumps(changed))
+            capsys.readouterr()
+            code = main(command)
+            said = capsys.readouterr().err
+            assert code in (0, 2), (path, value, said)
+
+
+def entries(record):
+    """Places in nested dicts and lists; of lists the first entry."""
+    for key, value in record.items() if isinstance(record, dict) else list(enumerate(record))[:1]:
+        if key == "leaderboard":
+            continue
+        yield (key,)
+        if isinstance(value, dict | list):
+            yield from ((key, *rest) for rest in entries(value))
