@@ -62,5 +62,5 @@ config_option = click.option(
     is_eager=True,
     expose_value=False,
     callback=_read,
-    help="A TOML file with the same keys as these options; flags go before it.",
+    help="Read options from a TOML file whose keys are their names; those given here win.",
 )

@@ -94,21 +94,37 @@ class Reading:
 _file_arguments = _stack(
     click.argument("files", nargs=-1, required=True, type=NamedFile(), metavar="[MODEL=]FILE..."),
     click.option(
-        "--id-column", multiple=True, metavar="[MODEL=]NAME", help="Column of the sample ids."
+        "--id-column",
+        multiple=True,
+        metavar="[MODEL=]NAME",
+        help="Column that holds the sample ids, in all files or in that of MODEL; may be repeated."
+        "  [default: sample, sample_id, id, or the only column of text]",
     ),
-    click.option("--label-column", help="Long tables: column of the labels."),
-    click.option("--score-column", help="Long tables: column of the scores."),
+    click.option(
+        "--label-column",
+        metavar="NAME",
+        help="Column that holds the labels, in files with one row per sample and label."
+        "  [default: label]",
+    ),
+    click.option(
+        "--score-column",
+        metavar="NAME",
+        help="Column that holds the scores, in files with one row per sample and label."
+        "  [default: score]",
+    ),
     click.option(
         "--labels",
         type=NamedFile(),
         multiple=True,
         metavar="[MODEL=]FILE",
-        help="Labels that a model declares, one a line: those it could have answered.",
+        help="Text file with every label that a model could have answered, one per line; for files"
+        " that list only labels that occur. May be repeated.",
     ),
     click.option(
         "--kind",
         type=click.Choice(["multiclass", "multilabel"]),
-        help="Histograms or scores; detected if not given.",
+        help="multiclass: one label per sample, scores are probabilities. multilabel: any number"
+        " of labels per sample.  [default: detected from the scores]",
     ),
 )
 
@@ -131,30 +147,79 @@ kernel_options = _stack(
         type=NamedFile(),
         multiple=True,
         metavar="[MODEL=]FILE",
-        help="A kernel file: .npz, .parquet, or .csv with source, target, similarity.",
+        help="Kernel from a file that `wassemble kernel` saved, or from a table (.csv, .parquet)"
+        " with the columns source, target and similarity. MODEL= gives each model its own.",
     ),
-    click.option("--embeddings", type=_PATH, help="Word vectors: GloVe, word2vec, fastText, npz."),
-    click.option("--synonyms", type=_PATH, help="word, synonym and votes."),
-    click.option("--tree", type=_PATH, help="parent and child on each line."),
-    click.option("--graph", type=_PATH, help="Edges of a graph: two names, and a cost if any."),
-    click.option("--attributes", type=_PATH, help="A table: source labels x target labels."),
-    click.option("--costs", type=_PATH, help="A table of costs: source x target labels."),
-    click.option("--ratings", type=_PATH, help="A table of similarities: source x target labels."),
+    click.option(
+        "--embeddings",
+        type=_PATH,
+        help="Kernel from word vectors of the labels: a file of GloVe, word2vec or fastText, or"
+        " .npz.",
+    ),
+    click.option(
+        "--synonyms",
+        type=_PATH,
+        help="Kernel from a table of synonyms, with the columns word, synonym and votes.",
+    ),
+    click.option(
+        "--tree",
+        type=_PATH,
+        help="Kernel from distances in a tree of labels: a file with a parent and a child on each"
+        " line.",
+    ),
+    click.option(
+        "--graph",
+        type=_PATH,
+        help="Kernel from distances in a graph of labels: a file with two names on each line and,"
+        " if edges differ, the cost of going from one to the other.",
+    ),
+    click.option(
+        "--attributes",
+        type=_PATH,
+        help="Kernel from a table of which target label has which attribute: one row per"
+        " attribute, which is what the models predict, and one column per target label.",
+    ),
+    click.option(
+        "--costs",
+        type=_PATH,
+        help="Kernel from a table of how much labels differ: one row per label of the models, one"
+        " column per target label.",
+    ),
+    click.option(
+        "--ratings",
+        type=_PATH,
+        help="Kernel from a table of how similar labels are: one row per label of the models, one"
+        " column per target label.",
+    ),
     click.option(
         "--confusion",
         type=_PATH,
-        help="sample and true label: one kernel per model, from its mistakes on these samples.",
+        help="A kernel for each model from its own mistakes: a table with the columns sample and"
+        " label, the true one, for some of the samples.",
     ),
-    click.option("--spelling", is_flag=True, help="Join labels with nearly the same spelling."),
+    click.option("--spelling", is_flag=True, help="Kernel from how alike labels are spelled."),
     click.option(
         "--epsilon",
         type=_Epsilon(),
         default="auto",
-        help="How far mass travels; auto aims at a few neighbours for each label.",
+        help="How far a score spreads to similar labels: the larger, the farther. auto chooses it"
+        " so that each label has a few neighbours.",
         **_SHOWN,
     ),
-    click.option("--n-neighbors", type=int, help="Word vectors: keep so many, a sparse kernel."),
-    click.option("--prior", type=float, default=0.2, help="Confusion: trust in names.", **_SHOWN),
+    click.option(
+        "--n-neighbors",
+        type=int,
+        help="With --embeddings: keep only so many of the most similar labels of each label, which"
+        " saves memory.",
+    ),
+    click.option(
+        "--prior",
+        type=float,
+        default=0.2,
+        help="With --confusion: how strongly a label is taken to mean what its name says, until"
+        " enough mistakes speak against it.",
+        **_SHOWN,
+    ),
 )
 
 aliases_option = click.option(
@@ -174,55 +239,103 @@ other_option = click.option(
 )
 
 fusion_options = _stack(
-    click.option("--target", type=_PATH, help="Labels of the consensus, one a line; else all."),
+    click.option(
+        "--target",
+        type=_PATH,
+        help="Text file with the labels that the consensus is to have, one per line.  [default:"
+        " those of all models]",
+    ),
     aliases_option,
     other_option,
-    click.option("--fold", is_flag=True, help="Match names without case, _ and -."),
+    click.option(
+        "--fold", is_flag=True, help="Match labels whatever their case, and with _ and - as spaces."
+    ),
     click.option(
         "--samples",
         type=click.Choice(["all", "common"]),
         default="all",
-        help="Samples that any file has, or those that all have.",
+        help="all: fuse every sample that some file has. common: only those that all files have.",
         **_SHOWN,
     ),
-    click.option("--weights", metavar="MODEL=W,...", help="Weights, summing to 1; else equal."),
-    click.option("--balanced", is_flag=True, help="Algorithm 1, for histograms."),
-    click.option("--mass-penalty", type=float, help="Algorithm 2 with this penalty (paper: 2)."),
+    click.option(
+        "--weights",
+        metavar="MODEL=W,...|accuracy",
+        help="How much each model counts; weights must sum to 1. accuracy: in proportion to what"
+        " each model gets right, with --confusion.  [default: equal]",
+    ),
+    click.option(
+        "--balanced",
+        is_flag=True,
+        help="Use the paper's Algorithm 1, for probabilities.",
+    ),
+    click.option(
+        "--mass-penalty",
+        type=float,
+        metavar="NUMBER",
+        help="Use the paper's Algorithm 2, for scores of any sum: the larger the number, the less"
+        " the sums of the models may differ from that of the consensus. The paper has 2.",
+    ),
     click.option(
         "--rule",
         type=click.Choice(["barycenter", "arithmetic", "geometric", "hellinger"]),
         default="barycenter",
-        help="A mean is taken after each kernel alone.",
+        help="How models are combined: by the Wasserstein barycenter, or by a mean of what each"
+        " model says once its own kernel has been applied.",
         **_SHOWN,
     ),
     click.option(
         "--leftover",
         type=float,
         default=0.05,
-        help="Say of a model on labels that it does not declare; 1: as on all others.",
+        help="How much of its weight a model has on labels that it does not know but that its"
+        " kernel reaches, from 0 to 1.",
         **_SHOWN,
     ),
     click.option(
         "--unobserved",
         type=click.Choice(["spread", "renormalize", "drop"]),
         default="spread",
-        help="What is made of scores that were not reported.",
+        help="Scores that a file does not report, as beyond a top 5. spread: share the missing"
+        " probability out among them. renormalize: divide what is there by its sum. drop: leave"
+        " them out.",
         **_SHOWN,
     ),
     click.option(
-        "--hard-confidence", type=float, default=0.9, help="Score of a bare label.", **_SHOWN
+        "--hard-confidence",
+        type=float,
+        default=0.9,
+        help="Probability that is assumed for a label that comes without a score.",
+        **_SHOWN,
     ),
-    click.option("--max-iterations", type=int, default=1000, help="Sweeps at most.", **_SHOWN),
     click.option(
-        "--tolerance", type=_Tolerance(), default="1e-6", help="none: exactly so many.", **_SHOWN
+        "--max-iterations",
+        type=int,
+        default=1000,
+        help="Number of sweeps after which a sample is given up as not converged.",
+        **_SHOWN,
     ),
-    click.option("--n-top", type=int, help="Use only so many largest scores of each row."),
-    click.option("--n-threads", type=int, help="Threads; all cores if not given."),
+    click.option(
+        "--tolerance",
+        type=_Tolerance(),
+        default="1e-6",
+        help="A sample has converged when a sweep changes it by less. none: always do"
+        " --max-iterations sweeps.",
+        **_SHOWN,
+    ),
+    click.option(
+        "--n-top",
+        type=int,
+        help="Use only so many of the largest scores of each sample, which is faster with many"
+        " labels.  [default: all]",
+    ),
+    click.option("--n-threads", type=int, help="Number of threads.  [default: all cores]"),
 )
 
 output_options = _stack(
-    click.option("--json", "as_json", is_flag=True, help="Answer in JSON on standard output."),
-    click.option("--quiet", is_flag=True, help="No messages but errors."),
+    click.option(
+        "--json", "as_json", is_flag=True, help="Print what was found as JSON on standard output."
+    ),
+    click.option("--quiet", is_flag=True, help="Print no messages, only errors."),
     config_option,
 )
 
