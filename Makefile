@@ -39,7 +39,7 @@ coverage: .venv/develop.stamp
 
 test-long: .venv/develop.stamp
 	WASSEMBLE_LONG=1 $(BIN)/python -m pytest tests/scale/test_kills.py \
-		tests/scale/test_rank_command.py
+		tests/scale/test_rank_command.py tests/test_shell_blocks.py
 
 # As an older, smaller and busier machine would run them.
 test-portable: .venv/develop.stamp browser postgres

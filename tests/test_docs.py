@@ -3,7 +3,6 @@
 import ast
 import importlib
 import re
-import warnings
 from functools import cache
 from pathlib import Path
 
@@ -128,20 +127,6 @@ def test_python_blocks_of_a_page_run_from_top_to_bottom(page, tmp_path, monkeypa
     for first_line, block in python_blocks(page.read_text(encoding="utf-8")):
         # Empty lines in front keep the line numbers of the page in a traceback.
         exec(compile("\n" * first_line + block, str(page), "exec"), namespace)
-
-
-def test_commands_of_the_guide_run(tmp_path, monkeypatch, capsys):
-    from wassemble.cli import main
-
-    monkeypatch.chdir(tmp_path)
-    page = (ROOT / "docs" / "guides" / "fuse-files.md").read_text(encoding="utf-8")
-    (tmp_path / "fuse.toml").write_text(re.search(r"```toml\n(.*?)```", page, re.DOTALL)[1])
-    blocks = re.findall(r"^```sh\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
-    lines = [line for block in blocks for line in block.splitlines()]
-    assert len(lines) >= 5
-    with warnings.catch_warnings():
-        for line in [*lines, "wassemble fuse --config fuse.toml"]:
-            assert main(line.split()[1:]) == 0, capsys.readouterr().err
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/concepts.md"])

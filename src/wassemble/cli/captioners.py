@@ -23,14 +23,18 @@ __all__ = ["train_captioners"]
 )
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @click.option(
-    "--out", type=Output(is_folder=True, path_type=Path), default="captioners", show_default=True
+    "--out",
+    type=Output(is_folder=True, path_type=Path),
+    default="captioners",
+    show_default=True,
+    help="Folder to write to.",
 )
 @output_options
 def train_captioners(names: tuple[str, ...], out: Path, as_json: bool, quiet: bool) -> None:
-    """Train the captioners NAME (all if none is given) into --out, one file for each.
+    """Train captioners by NAME, all if none is given, and write a file for each into --out.
 
-    What is there already is not trained again; a training that was killed goes on after its
-    last whole epoch. Takes 4 to 40 minutes for each captioner on two cores.
+    A captioner whose file is there is not trained again; an interrupted training is resumed
+    after its last complete epoch. Each takes 4 to 40 minutes on two cores.
 
     \b
     wassemble train-captioners cross-entropy self-critical

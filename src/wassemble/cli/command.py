@@ -29,7 +29,7 @@ from wassemble.cli.study import study
 __all__ = ["run"]
 
 _EPILOG = """\b
-Exit codes: 0 done; 1 could not be done; 2 wrong options or input.
+Exit codes: 0 success; 1 failure; 2 wrong options or input.
 Results go to standard output or --out, messages to standard error.
 """
 
@@ -40,24 +40,24 @@ Results go to standard output or --out, messages to standard error.
 )
 @click.version_option(__version__, prog_name="wassemble")
 def command() -> None:
-    """Fuse the predictions of several models into one consensus, by the names of their labels.
+    """Fuse the predictions of several models into one consensus, whatever their labels are.
 
     \b
-    wassemble example languages demo          write nine files to try it on
-    wassemble describe demo/*.npz             what is in them
+    wassemble example languages demo          # writes nine files to try it on
+    wassemble describe demo/*.npz             # what is in them
     wassemble fuse demo/*.npz --out all.parquet
     wassemble fuse demo/*.npz --confusion demo/truth.csv --out better.parquet
     wassemble explain demo/*.npz --sample 0007
     """
 
 
-@command.command(short_help="Complete commands and options in your shell.")
+@command.command(short_help="Set up completion in your shell.")
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(shell: str) -> None:
-    """Print a script that completes commands and options in your shell.
+    """Print a script that completes commands, options and file names in your shell.
 
     \b
-    eval "$(wassemble completion bash)"       in ~/.bashrc
+    eval "$(wassemble completion bash)"       # in ~/.bashrc; likewise zsh in ~/.zshrc
     """
     from click.shell_completion import get_completion_class
 

@@ -13,11 +13,11 @@ from wassemble.cli.places import Command
 __all__ = ["describe"]
 
 
-@click.command(cls=Command, short_help="What is in prediction files.")
+@click.command(cls=Command, short_help="Show what is in prediction files.")
 @file_arguments
 @output_options
 def describe(files: tuple[str, ...], as_json: bool, quiet: bool, reading: Reading) -> None:
-    """Say what is in prediction FILES: samples, labels, kind, and what was not reported.
+    """Show what is in prediction FILES: samples, labels, kind of scores, and what is missing.
 
     \b
     wassemble describe a.csv b.parquet

@@ -17,13 +17,21 @@ __all__ = ["evidence"]
 _NAMES = ("animals", "languages", "voc", "coco", "cifar100")
 
 
-@click.command(cls=Command, short_help="Learn and judge an ensemble on real tasks.")
+@click.command(cls=Command, short_help="Learn and test ensembles on real tasks.")
 @click.argument("names", nargs=-1, type=click.Choice(_NAMES), metavar="[TASK]...")
 @click.option(
-    "--out", type=Output(is_folder=True, path_type=Path), default="reports", show_default=True
+    "--out",
+    type=Output(is_folder=True, path_type=Path),
+    default="reports",
+    show_default=True,
+    help="Folder to write to.",
 )
-@click.option("--time-budget", type=float, help="Seconds a task may spend trying rules.")
-@click.option("--no-pages", is_flag=True, help="Figures only, no report pages.")
+@click.option(
+    "--time-budget",
+    type=float,
+    help="Try no more rules on a task after so many seconds.  [default: try all]",
+)
+@click.option("--no-pages", is_flag=True, help="Write no pages, only the figures in evidence.json.")
 @output_options
 def evidence(
     names: tuple[str, ...],
@@ -33,7 +41,7 @@ def evidence(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Learn an ensemble on each TASK (all if none is given) and judge it on held-out samples.
+    """Learn an ensemble on each TASK and test it on held-out samples; on all if none is given.
 
     Writes evidence.json and a page for each task into --out. Tasks: animals, languages (in the
     package); voc, coco, cifar100 (in the repository's datasets).

@@ -19,8 +19,8 @@ def example(name: str, folder: Path) -> None:
     """Write the files of a shipped example into FOLDER.
 
     \b
-    wassemble example animals demo      two networks that see attributes, wanted: animals
-    wassemble example languages demo    nine language detectors with nine label sets
+    wassemble example animals demo      # two networks that see attributes; wanted: animals
+    wassemble example languages demo    # nine language detectors with nine label sets
     """
     lines = _animals(folder) if name == "animals" else _languages(folder)
     for line in lines:

@@ -22,11 +22,19 @@ from wassemble.cli.request import FusionRequest
 __all__ = ["explain"]
 
 
-@click.command(cls=Command, short_help="Where a consensus comes from, and where models disagree.")
+@click.command(
+    cls=Command, short_help="Show where a consensus comes from, and where models disagree."
+)
 @file_arguments
-@click.option("--sample", help="Its id; without one, the samples models disagree about most.")
-@click.option("--label", help="A label of the consensus; its first if not given.")
-@click.option("--n-largest", type=int, default=10, show_default=True, help="Rows to show.")
+@click.option(
+    "--sample",
+    help="Id of the sample to explain.  [default: list the samples that models disagree about"
+    " most]",
+)
+@click.option("--label", help="Label to explain.  [default: the one with the highest score]")
+@click.option(
+    "--n-largest", type=int, default=10, show_default=True, help="Number of rows to show."
+)
 @kernel_options
 @fusion_options
 @output_options
@@ -40,14 +48,14 @@ def explain(
     reading: Reading,
     **values: Any,
 ) -> None:
-    """Say which labels of which models made the consensus of a sample, in percent.
+    """Show how much each label of each model contributed to the consensus on a sample.
 
-    Takes the options of `fuse`. Without --sample: a table of the samples that models
-    disagree about most, by the transport cost from each model to the consensus.
+    Without --sample: list the samples that models disagree about most, with the cost of
+    moving each model's scores onto the consensus. Takes the same options as `fuse`.
 
     \b
     wassemble explain a.csv b.csv --embeddings glove.txt
-    wassemble explain a.csv b.csv --embeddings glove.txt --sample 17 --label cat
+    wassemble explain a.csv b.csv --embeddings glove.txt --sample 17 --label lion
     """
     import wassemble as ws
     from wassemble.scale.files import read_whole

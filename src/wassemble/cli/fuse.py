@@ -32,17 +32,21 @@ if TYPE_CHECKING:
 __all__ = ["fuse"]
 
 
-@click.command(cls=Command, short_help="Prediction files in, one consensus out.")
+@click.command(cls=Command, short_help="Fuse prediction files into one consensus.")
 @file_arguments
 @click.option(
     "--out",
     type=Output(is_folder=None),
     metavar="FILE|FOLDER",
-    help="Where the consensus goes; else CSV here. Or a URL.",
+    help="File to write the consensus to (its ending says the format), a folder if the inputs are"
+    " folders, or a URL.  [default: CSV on standard output]",
 )
 @top_option
 @click.option(
-    "--scheduler", metavar="ADDRESS", help="Folders: a Dask cluster does it, at tcp://HOST:8786."
+    "--scheduler",
+    metavar="ADDRESS",
+    help="Let the Dask cluster with this scheduler, such as tcp://HOST:8786, do the work; for"
+    " folders.",
 )
 @kernel_options
 @fusion_options
@@ -57,13 +61,19 @@ def fuse(
     reading: Reading,
     **values: Any,
 ) -> None:
-    """Fuse prediction FILES by the names of their samples and labels.
+    """Fuse the predictions in FILES, one file per model, into one consensus.
 
-    A file is .csv, .tsv, .parquet, .arrow, .feather, .jsonl, .npz or .npy: one row per
-    sample with a column of ids and one per label, or long: sample, label, score. Files may
-    have different labels and different samples. A folder of such files is a model in parts:
-    folders in give a folder out, part by part; if it is cut off, the same command goes on.
-    Files and folders may be URLs (s3://, gs:// ...).
+    A file is .csv, .tsv, .parquet, .arrow, .feather, .jsonl, .npz or .npy. It has one row
+    per sample, with an id and a score for each label, or one row per sample and label, with
+    the columns sample, label and score. Samples are matched by id and labels by name; files
+    need not have the same ones. A model is called after its file, or as MODEL= says.
+
+    Labels with different names come together through a kernel, a table of how similar they
+    are; one of the options below says what it is made from.
+
+    A model may also be a folder of such files. Folders in give a folder out, and a run that
+    was interrupted is taken up by the same command. Files and folders may be URLs (s3://,
+    gs:// ...).
 
     \b
     wassemble fuse a.parquet b.csv c.npz --out fused.parquet

@@ -40,52 +40,77 @@ _AT_LEAST_ONE = click.IntRange(min=1)
 _SHOWN: Any = {"show_default": True}
 
 
-@click.command(cls=Command, short_help="Caption pictures with several captioners as one.")
+@click.command(cls=Command, short_help="Caption pictures with several captioners fused into one.")
 @click.argument("captioners", nargs=-1, type=NameOrFile(_SHIPPED), metavar="[CAPTIONER]...")
 @click.option(
     "--images",
     type=NameOrFile(_SPLITS),
     default="test",
     metavar="test|val|train|FILE",
-    help="Shipped pictures, or an .npz file of image_ids and features.",
+    help="Pictures to caption: a split of the shipped ones, or an .npz file with the arrays"
+    " image_ids and features.",
     **_SHOWN,
 )
-@click.option("--first", type=_AT_LEAST_ONE, help="Only so many pictures.")
+@click.option(
+    "--first", type=_AT_LEAST_ONE, help="Caption only the first so many pictures.  [default: all]"
+)
 @click.option(
     "--rule",
     type=click.Choice(["barycenter", "unbalanced", "debiased", *_MEANS]),
     default="barycenter",
-    help="How next words become one.",
+    help="How the captioners' next words are combined: by the Wasserstein barycenter, its"
+    " unbalanced or debiased form, or a mean.",
     **_SHOWN,
 )
 @click.option(
     "--kernel",
     type=NameOrFile(("glove", "synonyms")),
     metavar="glove|synonyms|FILE",
-    help="Which words are similar: shipped word vectors, synonyms, or a kernel file.  [default:"
-    " glove; none for a mean]",
+    help="What says which words are similar: the shipped word vectors (glove) or synonyms, or a"
+    " kernel file.  [default: glove; none for a mean]",
 )
 @click.option(
     "--epsilon",
     type=_ABOVE_ZERO,
-    help="How far mass travels. Beside a kernel file for --rule unbalanced alone: what it was"
-    " made with.  [default: glove 0.15, synonyms 1]",
+    help="How far probability spreads to similar words: the larger, the farther. With a kernel"
+    " file, only for --rule unbalanced: the epsilon that the file was made with.  [default: 0.15"
+    " for glove, 1 for synonyms]",
 )
 @click.option(
-    "--mass-penalty", type=_ABOVE_ZERO, default=1.0, help="Of --rule unbalanced.", **_SHOWN
+    "--mass-penalty",
+    type=_ABOVE_ZERO,
+    default=1.0,
+    help="With --rule unbalanced: the larger, the less the models' sums may differ from that of"
+    " the consensus.",
+    **_SHOWN,
 )
 @click.option(
-    "--max-iterations", type=_AT_LEAST_ONE, default=5, help="Sweeps at each word.", **_SHOWN
+    "--max-iterations",
+    type=_AT_LEAST_ONE,
+    default=5,
+    help="Number of sweeps for each word.",
+    **_SHOWN,
 )
-@click.option("--tolerance", type=_ABOVE_ZERO, help="Stop sweeping here; none if not given.")
+@click.option(
+    "--tolerance",
+    type=_ABOVE_ZERO,
+    help="Stop sweeping when a sweep changes less than this.  [default: always do --max-iterations"
+    " sweeps]",
+)
 @click.option(
     "--n-top",
     type=click.IntRange(min=0),
     default=500,
-    help="Only so many likely words take part, all others as one; 0: all.",
+    help="Fuse only so many of the likeliest words and treat all others as one; 0: fuse all.",
     **_SHOWN,
 )
-@click.option("--beam", type=_AT_LEAST_ONE, default=5, help="Unfinished captions kept.", **_SHOWN)
+@click.option(
+    "--beam",
+    type=_AT_LEAST_ONE,
+    default=5,
+    help="Number of unfinished captions that the search keeps.",
+    **_SHOWN,
+)
 @click.option(
     "--length-power",
     type=click.FloatRange(min=0),
@@ -94,32 +119,43 @@ _SHOWN: Any = {"show_default": True}
     " the mean over words; 0: by probability alone, which favours short captions.",
     **_SHOWN,
 )
-@click.option("--randomised", type=_AT_LEAST_ONE, metavar="N", help="Sample N words in each beam.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, help="Of --randomised.", **_SHOWN)
 @click.option(
-    "--max-words", type=_AT_LEAST_ONE, default=20, help="In a caption, its end included.", **_SHOWN
+    "--randomised",
+    type=_AT_LEAST_ONE,
+    metavar="N",
+    help="Sample N next words for each unfinished caption, instead of taking the likeliest.",
 )
-@click.option("--explain", is_flag=True, help="Which model's words each word came from.")
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=0, help="Seed of --randomised.", **_SHOWN
+)
+@click.option(
+    "--max-words",
+    type=_AT_LEAST_ONE,
+    default=20,
+    help="Number of words after which a caption is cut off, counting its end.",
+    **_SHOWN,
+)
+@click.option("--explain", is_flag=True, help="Also say from which model's words each word came.")
 @click.option(
     "--out",
     type=Output(path_type=Path),
-    help="JSON lines; else standard output.",
+    help="File to write the JSON lines to.  [default: standard output]",
 )
-@click.option("--quiet", is_flag=True, help="No messages but errors.")
+@click.option("--quiet", is_flag=True, help="Print no messages, only errors.")
 @config_option
 def generate(captioners: tuple[str, ...], out: Path | None, quiet: bool, **values: Any) -> None:
-    """Caption pictures with CAPTIONERs, one JSON line for each picture.
+    """Caption pictures with several CAPTIONERs as one, and print a JSON line for each picture.
 
     A CAPTIONER is a file that `wassemble train-captioners` wrote, or the name of a shipped
-    one; the five that the experiments fuse if none is given. The line has image_id, caption
-    and log_probability, "finished": false if --max-words cut the caption off, and with --explain
-    for each word the models' words that it came from.
+    one. If none is given, the five that the experiments fuse are used. Each line has
+    image_id, caption and log_probability; "finished": false if --max-words cut the caption
+    off; and with --explain, for each word, the models' words that it came from.
 
     \b
     wassemble generate --first 5
     wassemble generate --first 5 --explain --kernel synonyms
     wassemble generate smoothed mine/special.npz --images mine.npz --out captions.jsonl
-    wassemble generate --rule arithmetic --randomised 5 --seed 1
+    wassemble generate --first 5 --rule arithmetic --randomised 5 --seed 1
     """
     from wassemble.text import FusedNextWord
 

@@ -9,7 +9,13 @@ import click
 
 from wassemble.cli.console import print_json, talk
 from wassemble.cli.kernels import load_or_build
-from wassemble.cli.options import aliases_option, kernel_options, output_options, read_labels
+from wassemble.cli.options import (
+    aliases_option,
+    hide,
+    kernel_options,
+    output_options,
+    read_labels,
+)
 from wassemble.cli.places import Command, Output
 from wassemble.errors import fail
 
@@ -19,12 +25,24 @@ if TYPE_CHECKING:
 __all__ = ["kernel"]
 
 
-@click.command(cls=Command, short_help="Build a kernel between two label sets, or look into one.")
-@click.option(
-    "--source", type=click.Path(path_type=Path), help="Labels, one a line, or predictions."
+@click.command(
+    cls=Command, short_help="Build a kernel from what is known about labels, or show one."
 )
-@click.option("--target", type=click.Path(path_type=Path), help="The same; else the source labels.")
-@click.option("--out", type=Output(path_type=Path), help="Save as .npz or .parquet.")
+@click.option(
+    "--source",
+    type=click.Path(path_type=Path),
+    help="Labels of the models: a text file with one per line, or a prediction file.",
+)
+@click.option(
+    "--target",
+    type=click.Path(path_type=Path),
+    help="Labels of the consensus, in the same way.  [default: the same as --source]",
+)
+@click.option(
+    "--out",
+    type=Output(path_type=Path),
+    help="File to save the kernel to, .npz or .parquet, for `fuse --kernel`.",
+)
 @aliases_option
 @kernel_options
 @output_options
@@ -37,7 +55,11 @@ def kernel(
     quiet: bool,
     **values: Any,
 ) -> None:
-    """Build a kernel and give an account of it: coverage, neighbours, strongest pairs, hubs.
+    """Build a kernel, a table of how similar labels are, and show what it does.
+
+    Shows how many labels it covers, how many neighbours they have, the most similar pairs,
+    and labels that are similar to very many others. A kernel is made from one of the options
+    below; with --kernel, one that was saved is shown.
 
     \b
     wassemble kernel --source a.csv --embeddings glove.txt --epsilon auto --out k.npz
@@ -77,6 +99,9 @@ def kernel(
     if out is not None:
         made.save(out)
         talk(f"saved {out}", quiet=quiet)
+
+
+hide(kernel, "confusion", "prior")
 
 
 def _by_aliases(path: Path, source: Path | None, target: Path | None, given: Any) -> LabelledKernel:

@@ -13,6 +13,7 @@ from wassemble.cli.options import (
     Reading,
     aliases_option,
     file_arguments,
+    hide,
     kernel_options,
     open_files,
     other_option,
@@ -36,7 +37,8 @@ _truth = click.option(
     "--truth",
     type=_PATH,
     required=True,
-    help="sample and label, or a table of 0 and 1 for several labels.",
+    help="True labels: a table with the columns sample and label or, where samples have several"
+    " labels, a column of 0 and 1 for each label.",
 )
 _ensemble = click.argument("ensemble", type=EnsembleFolder(path_type=Path))
 
@@ -72,24 +74,42 @@ def _read_truth(path: Path) -> Predictions:
     return read_predictions(path, kind="multilabel")
 
 
-@click.command(cls=Command, short_help="Learn how to fuse models, on samples whose truth is known.")
+@click.command(cls=Command, short_help="Learn how to fuse models from samples with known labels.")
 @file_arguments
 @_truth
 @click.option(
     "--out",
     type=Output(is_folder=True, path_type=Path),
     required=True,
-    help="Folder for what was learned.",
+    help="Folder to write the learned ensemble to.",
 )
-@click.option("--metric", help="accuracy, log_loss, brier, mAP or a scikit-learn scorer.")
-@click.option("--target", type=_PATH, help="Labels of the consensus, one a line.")
-@click.option("--time-budget", type=float, help="Seconds after which no more rules are tried.")
-@click.option("--n-folds", type=int, help="Of cross-validation; 5, or fewer for rare labels.")
-@click.option("--seed", type=int, default=0, show_default=True)
+@click.option(
+    "--metric",
+    help="What to optimise: accuracy, log_loss, brier, mAP or the name of a scikit-learn scorer. "
+    " [default: accuracy, or mAP where samples have several labels]",
+)
+@click.option(
+    "--target",
+    type=_PATH,
+    help="Text file with the labels that the consensus is to have, one per line.  [default: those"
+    " of the models and of --truth]",
+)
+@click.option(
+    "--time-budget", type=float, help="Try no more rules after so many seconds.  [default: try all]"
+)
+@click.option(
+    "--n-folds",
+    type=int,
+    help="Number of folds for cross-validation.  [default: 5, or fewer for rare labels]",
+)
+@click.option(
+    "--seed", type=int, default=0, show_default=True, help="Seed of the folds and of the bootstrap."
+)
 @click.option(
     "--log",
     type=Output(path_type=Path),
-    help="File of what was tried; the same call goes on from it.",
+    help="File that records every rule tried; after an interruption, the same command goes on from"
+    " it.",
 )
 @aliases_option
 @other_option
@@ -112,11 +132,11 @@ def fit(
     reading: Reading,
     **values: Any,
 ) -> None:
-    """Choose among single models, means and barycenters, for your own metric.
+    """Learn from samples with known labels how best to fuse the models in FILES.
 
-    A barycenter is chosen only where it wins by more than the noise of the data; the reason
-    is said either way. Kernels from the models' own mistakes are always tried; kernel
-    options offer another one.
+    Single models, means and barycenters are compared by cross-validation. A barycenter is
+    chosen only if it wins by more than the noise in the data; the reason is given either way.
+    Kernels from the models' own mistakes are always tried; the options below add another.
 
     \b
     wassemble fit a.csv b.csv c.npz --truth validation.csv --out ensemble
@@ -170,10 +190,18 @@ def fit(
     )
 
 
-@click.command(cls=Command, short_help="Fuse new files as was learned.")
+hide(fit, "confusion", "prior")
+
+
+@click.command(cls=Command, short_help="Fuse new files with a learned ensemble.")
 @_ensemble
 @file_arguments
-@click.option("--out", type=Output(path_type=Path), help="File for the consensus; else CSV here.")
+@click.option(
+    "--out",
+    type=Output(path_type=Path),
+    help="File to write the consensus to; its ending says the format.  [default: CSV on standard"
+    " output]",
+)
 @top_option
 @output_options
 def predict(
@@ -185,11 +213,15 @@ def predict(
     quiet: bool,
     reading: Reading,
 ) -> None:
-    """Fuse prediction FILES by the rule in the folder ENSEMBLE, which `fit` wrote.
+    """Fuse the predictions in FILES as ENSEMBLE says, the folder that `fit` wrote.
+
+    Files are matched with the models that were learned from by name, as when fitting; files
+    with new names by their label sets, if no two models have the same. If some have, say
+    which is which: MODEL=FILE.
 
     \b
-    wassemble predict ensemble a.csv b.csv c.npz --out fused.parquet
-    wassemble predict ensemble a.csv b.csv c.npz --top 1 --out answers.csv
+    wassemble predict ensemble new_a.csv new_b.csv new_c.npz --out fused.parquet
+    wassemble predict ensemble a=new_a.csv b=new_b.csv c=new_c.npz --top 1 --out answers.csv
     """
     from wassemble.inputs import write_predictions
     from wassemble.inputs.formats import recognise
@@ -214,7 +246,7 @@ def predict(
     talk(f"{found['n_samples']:,} samples by {found['rule']}", quiet=quiet)
 
 
-@click.command(cls=Command, short_help="Judge what was learned on samples it did not see.")
+@click.command(cls=Command, short_help="Test a learned ensemble on other samples.")
 @_ensemble
 @file_arguments
 @_truth
@@ -227,10 +259,13 @@ def evaluate(
     quiet: bool,
     reading: Reading,
 ) -> None:
-    """Scores of the learned rule and its rivals, with paired intervals.
+    """Test ENSEMBLE, the folder that `fit` wrote, on samples that it was not learned from.
+
+    Shows the score of the chosen rule and of its rivals, and by how much they differ. FILES
+    are matched as in `predict`.
 
     \b
-    wassemble evaluate ensemble test_a.csv test_b.csv --truth test.csv
+    wassemble evaluate ensemble test_a.csv test_b.csv test_c.npz --truth test.csv
     """
     from wassemble.ensemble.learning.evaluation import evaluate_ensemble
 
@@ -258,7 +293,9 @@ def evaluate(
         talk(f"the chosen rule differs from it by {found.gain}: {found.verdict}", quiet=quiet)
 
 
-@click.command(cls=Command, short_help="Write the evidence as one page that opens offline.")
+@click.command(
+    cls=Command, short_help="Write a page about a learned ensemble and how well it does."
+)
 @_ensemble
 @file_arguments
 @_truth
@@ -266,9 +303,9 @@ def evaluate(
     "--out",
     type=Output(path_type=Path, beside=_json_beside),
     required=True,
-    help="The page, .html; its .json goes beside it.",
+    help="File to write the page to, .html; its figures go beside it, as .json.",
 )
-@click.option("--title", help="Of the page.")
+@click.option("--title", help="Title of the page.")
 @output_options
 def report(
     ensemble: Path,
@@ -280,10 +317,13 @@ def report(
     quiet: bool,
     reading: Reading,
 ) -> None:
-    """Write what was learned, why, and how it does on samples it did not see.
+    """Write a page that says what ENSEMBLE does, why it was chosen, and how well it does.
+
+    ENSEMBLE is the folder that `fit` wrote; it is tested on samples that it was not learned
+    from. FILES are matched as in `predict`. The page opens without a network.
 
     \b
-    wassemble report ensemble test_a.csv test_b.csv --truth test.csv --out report.html
+    wassemble report ensemble test_a.csv test_b.csv test_c.npz --truth test.csv --out report.html
     """
     from wassemble.report import write_report
 

@@ -26,6 +26,7 @@ __all__ = [
     "aliases_option",
     "file_arguments",
     "fusion_options",
+    "hide",
     "is_given",
     "kernel_options",
     "open_data_sets",
@@ -346,6 +347,13 @@ top_option = click.option(
     help="Write the K best labels of each sample instead of all scores: a table with the columns"
     " sample, label and confidence, best first. With 1, the answer for each sample.",
 )
+
+
+def hide(command: click.Command, *names: str) -> None:
+    """Leave options out of a help text: the command refuses them, and says what to do."""
+    for parameter in command.params:
+        if isinstance(parameter, click.Option) and parameter.name in names:
+            parameter.hidden = True
 
 
 def is_given(name: str) -> bool:

@@ -18,10 +18,20 @@ __all__ = ["data", "reproduce"]
 @click.command(cls=Command, short_help="Run the paper's experiments on real data.")
 @click.argument("names", nargs=-1, required=True, metavar="list|all|captioning|NAME...")
 @click.option(
-    "--out", type=Output(is_folder=True, path_type=Path), default="reports", show_default=True
+    "--out",
+    type=Output(is_folder=True, path_type=Path),
+    default="reports",
+    show_default=True,
+    help="Folder to write to.",
 )
-@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change a setting.")
-@click.option("--again", is_flag=True, help="Run even what has a record already.")
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Change a setting of the experiment; may be repeated.",
+)
+@click.option("--again", is_flag=True, help="Run experiments again that have a record already.")
 @output_options
 def reproduce(
     names: tuple[str, ...],
@@ -31,12 +41,12 @@ def reproduce(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Run experiments by NAME, or all of them, and write what was found into --out.
+    """Run experiments of the paper, by NAME or all of them, and write the results into --out.
 
-    Each writes a record (NAME.json), a page (NAME.md) and plots; results.html has them all.
-    What was made by the same code and settings is not made again, so a run that was cut off
-    goes on where it stopped. `all` leaves out those that generate captions, which need torch
-    and take longer; `captioning` runs them.
+    Each experiment writes a record (NAME.json), a page (NAME.md) and plots; results.html
+    shows all of them. What was made with the same code and settings is not made again, so
+    the same command resumes a run that was interrupted. `all` leaves out the experiments that
+    generate captions, which need torch and take longer; `captioning` runs those.
 
     \b
     wassemble reproduce list
@@ -118,19 +128,23 @@ def _read_settings(settings: tuple[str, ...]) -> dict[str, Any]:
     return found
 
 
-@click.group(short_help="Data sets of the repository.")
+@click.group(short_help="List the data sets of the repository.")
 def data() -> None:
-    """Data sets that experiments use, where they come from, and whether they are there.
+    """List the data sets that experiments use.
 
     \b
     wassemble data list
     """
 
 
-@data.command("list", cls=Command, short_help="What is there.")
+@data.command("list", cls=Command, short_help="List the data files.")
 @output_options
 def list_files(as_json: bool, quiet: bool) -> None:
-    """List every data file of the manifest, with its size, licence and whether it is whole."""
+    """List every data file with its size and licence, and whether it is there and intact.
+
+    \b
+    wassemble data list
+    """
     from dataclasses import asdict
 
     from wassemble.inputs.datasets import check_data, data_folder, list_data

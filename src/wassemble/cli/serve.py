@@ -13,7 +13,7 @@ from wassemble.cli.places import Command
 __all__ = ["serve"]
 
 
-@click.command(cls=Command, short_help="Explore a consensus and run studies in the browser.")
+@click.command(cls=Command, short_help="Explore a consensus, or run a study, in the browser.")
 @click.argument(
     "folder", type=click.Path(exists=True, file_okay=False, path_type=Path), default="."
 )
@@ -23,44 +23,73 @@ __all__ = ["serve"]
     type=click.IntRange(0, 65535),
     default=8000,
     show_default=True,
-    help="0 takes a free one.",
+    help="Port to listen on; 0 takes a free one.",
 )
 @click.option(
     "--token",
     envvar="WASSEMBLE_TOKEN",
     show_envvar=True,
-    help="What an operator must know; needed unless only this machine is served.",
+    help="Secret of at least 16 characters that operators log in with; needed if other machines"
+    " can reach the server.",
 )
 @click.option(
     "--allowed-host",
     "allowed_hosts",
     multiple=True,
     metavar="NAME",
-    help="Another name of this server, as behind a reverse proxy; may be repeated.",
+    help="Another name under which the server is reached, such as that of a reverse proxy; may be"
+    " repeated.",
 )
 @click.option(
     "--database",
     default="",
     metavar="URL",
-    help="Where studies are kept  [default: wassemble.db in FOLDER]",
+    help="Database that keeps the studies.  [default: wassemble.db in FOLDER]",
 )
-@click.option("--max-upload-bytes", type=int, default=50_000_000, show_default=True)
-@click.option("--max-labels", type=int, default=20_000, show_default=True)
-@click.option("--max-requests-per-second", type=float, default=50, show_default=True)
-@click.option("--max-seconds", type=float, default=10, show_default=True, help="Of one answer.")
+@click.option(
+    "--max-upload-bytes",
+    type=int,
+    default=50_000_000,
+    show_default=True,
+    help="Refuse larger requests.",
+)
+@click.option(
+    "--max-labels",
+    type=int,
+    default=20_000,
+    show_default=True,
+    help="Refuse models and consensuses with more labels.",
+)
+@click.option(
+    "--max-requests-per-second",
+    type=float,
+    default=50,
+    show_default=True,
+    help="Refuse more requests than this from one address.",
+)
+@click.option(
+    "--max-seconds",
+    type=float,
+    default=10,
+    show_default=True,
+    help="Give up a request that takes longer than this to answer.",
+)
 @click.option(
     "--processes",
     "n_processes",
     type=click.IntRange(min=1),
     default=1,
     show_default=True,
-    help="How many answer; as many as cores for a busy server.",
+    help="Number of processes that answer requests; for a busy server, the number of cores.",
 )
-@click.option("--open/--no-open", "open_browser", default=False, help="Open the browser.")
+@click.option(
+    "--open/--no-open", "open_browser", default=False, help="Open the pages in a browser."
+)
 def serve(open_browser: bool, **options: Any) -> None:
     """Explore the predictions in FOLDER and run studies with people, in the browser.
 
-    Only this machine is served unless --host says otherwise; others need the token.
+    By default the server can be reached from this machine only. With another --host it asks
+    for a token.
 
     \b
     wassemble serve --open

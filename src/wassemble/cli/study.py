@@ -15,34 +15,39 @@ __all__ = ["study"]
 _SPLITS = ("test", "val", "train")
 
 
-@click.group(short_help="Make files for a human-evaluation study.")
+@click.group(short_help="Prepare a study in which people judge captions.")
 def study() -> None:
-    """Make files for the human-evaluation study of `wassemble serve`."""
+    """Prepare a study in which people judge captions, for `wassemble serve`."""
 
 
-@study.command(cls=Command, short_help="Join captions of several systems into a study file.")
+@study.command(cls=Command, short_help="Join the captions of several systems into a study.")
 @click.argument("captions", nargs=-1, required=True, type=NamedFile(), metavar="SYSTEM=FILE...")
 @click.option(
     "--references",
     type=NameOrFile(_SPLITS),
     metavar="test|val|train|FILE",
-    help="Show reference captions as text: of the shipped pictures, or JSON lines of image_id"
-    " and captions.",
+    help="Show raters the reference captions, as text: those of a split of the shipped pictures,"
+    " or of a file of JSON lines with image_id and captions.",
 )
 @click.option(
     "--image",
     metavar="PATTERN",
-    help="Show pictures of the served folder instead, as pictures/{image_id}.jpg.",
+    help="Show raters pictures instead: their path in the served folder, such as"
+    " pictures/{image_id}.jpg.",
 )
 @click.option(
     "--checks",
     type=click.IntRange(min=0, max=20),
     default=0,
     show_default=True,
-    help="So many attention checks, made of the references.",
+    help="Number of attention checks to add, made from the references.",
 )
-@click.option("--out", type=Output(path_type=Path), help="JSON lines; else standard output.")
-@click.option("--quiet", is_flag=True, help="No messages but errors.")
+@click.option(
+    "--out",
+    type=Output(path_type=Path),
+    help="File to write the study to, as JSON lines.  [default: standard output]",
+)
+@click.option("--quiet", is_flag=True, help="Print no messages, only errors.")
 def items(
     captions: tuple[str, ...],
     references: str | None,
@@ -51,9 +56,9 @@ def items(
     out: Path | None,
     quiet: bool,
 ) -> None:
-    """Join the captions that `wassemble generate` wrote for the same pictures into a study file.
+    """Join captions of the same pictures, as `wassemble generate` writes them, into a study.
 
-    SYSTEM is a name that results show and raters never see. The file goes to the form at
+    SYSTEM is the name that results will show; raters never see it. Upload the study at
     /studies of `wassemble serve`.
 
     \b

@@ -1,0 +1,100 @@
+"""Small real files under the names that the shell blocks of pages and help texts use."""
+
+from pathlib import Path
+
+import numpy as np
+
+import wassemble as ws
+from wassemble import Predictions, write_predictions
+from wassemble.inputs.datasets import find_data
+
+# Twelve classes of CIFAR-100; each of three networks is asked about ten of them.
+CLASSES = ["lion", "tiger", "leopard", "wolf", "fox", "bear", "otter", "beaver", "seal"]
+CLASSES += ["bus", "tractor", "train"]
+LABELS = {"a": CLASSES[:10], "b": CLASSES[1:11], "c": CLASSES[2:]}
+
+
+def write_all(folder: Path) -> None:
+    """Everything that a block may name, but for what earlier lines of it write."""
+    models, truth = _networks()
+    ids = np.arange(models[0].n_samples)
+    parts = {"": ids[:120], "test_": ids[120:180], "new_": ids[180:240]}
+    for prefix, rows in parts.items():
+        for model, end in zip(models, ("csv", "csv", "npz"), strict=True):
+            write_predictions(folder / f"{prefix}{model.model}.{end}", model.take(rows))
+    known = {"validation": "", "val": "", "truth": "", "test": "test_"}
+    for name, prefix in known.items():
+        lines = "".join(f"{i},{truth[i]}\n" for i in parts[prefix])
+        (folder / f"{name}.csv").write_text(f"sample,label\n{lines}")
+    first, second, third = (model.take(ids[:40]) for model in models)
+    for name, model in (("first.parquet", first), ("second.csv", second), ("third.jsonl", third)):
+        write_predictions(folder / name, model)
+    write_predictions(folder / "a.parquet", first)
+    write_predictions(folder / "b.parquet", second)
+    for name, model in (("a", first), ("b", second)):
+        for part in range(2):
+            rows = slice(20 * part, 20 * part + 20)
+            write_predictions(folder / name / f"part-{part}.csv", model.take(rows))
+    for model in models[:2]:
+        write_predictions(folder / f"{model.model}.npz", model.take(parts[""]))
+    write_predictions(folder / "fused.csv", models[0].take(parts[""]))
+    _write_kernels(folder)
+    _write_animals(folder)
+    (folder / "wanted.txt").write_text("lion\ntiger\nwolf\nfox\nbus\n")
+    (folder / "aliases.csv").write_text("tractor,bus\n")
+    (folder / "fuse.toml").write_text('files = ["a.csv", "b.csv"]\nout = "configured.csv"\n')
+    (folder / "studies").mkdir()
+    (folder / "my-folder").mkdir()
+    (folder / "demo").mkdir()
+    rows = parts[""]
+    learned = ws.learn_ensemble(
+        [model.take(rows) for model in models],
+        {str(i): truth[i] for i in rows.tolist()},
+        n_folds=2,
+        time_budget=0,
+    )
+    ws.save_ensemble(learned, folder / "ensemble")
+
+
+def _networks() -> tuple[list[Predictions], list[str]]:
+    """Three networks on the images that are of the twelve classes."""
+    data = np.load(find_data("cifar100/softmax_top20.npz"))
+    names = np.array(find_data("cifar100/class_names.txt").read_text().split())
+    images = np.flatnonzero(np.isin(names[data["truth"]], CLASSES))
+    models = []
+    for (model, labels), places, scores in zip(
+        LABELS.items(), data["classes"], data["scores"], strict=True
+    ):
+        table = np.full((len(images), len(names)), 1e-4)
+        np.put_along_axis(table, places[images].astype(int), scores[images].astype(float), axis=1)
+        table = np.maximum(table[:, [names.tolist().index(label) for label in labels]], 1e-4)
+        table /= table.sum(axis=1, keepdims=True)
+        models.append(Predictions(model, range(len(images)), labels, table))
+    return models, names[data["truth"][images]].tolist()
+
+
+def _write_kernels(folder: Path) -> None:
+    names = find_data("cifar100/class_names.txt").read_text().split()
+    vectors = np.load(find_data("cifar100/class_glove_100d.npy"))
+    lines = [
+        " ".join([name, *(f"{v:.4f}" for v in row)])
+        for name, row in zip(names, vectors, strict=True)
+        if name in CLASSES
+    ]
+    (folder / "glove.txt").write_text("\n".join(lines) + "\n")
+    (folder / "french.txt").write_text("chat\nchien\n")
+    (folder / "english.txt").write_text("cat\ndog\n")
+    (folder / "translations.csv").write_text("source,target,similarity\nchat,cat,1\nchien,dog,1\n")
+    for name, labels in LABELS.items():
+        kernel = ws.kernel_from_spelling(labels, CLASSES, epsilon=0.2)
+        kernel.save(folder / f"kernel_{name}.npz")
+
+
+def _write_animals(folder: Path) -> None:
+    data = ws.load_animals()
+    rows = slice(0, 40)
+    for name, scores in zip(("seen18", "seen34"), data.scores, strict=True):
+        seen = Predictions(name, range(40), data.attributes, scores[rows], kind="multilabel")
+        write_predictions(folder / f"{name}.csv", seen)
+    table = Predictions("table", data.attributes, data.animals, data.has_attribute)
+    write_predictions(folder / "table.csv", table)

@@ -1,0 +1,281 @@
+"""Every line of shell in the pages and in the help texts runs as it stands, or says why not.
+
+A line that is neither run nor listed in `NOT_RUN` fails. What is listed is checked as far as
+it can be: its options are parsed, its make target or its extra is looked up. `WASSEMBLE_LONG=1`
+runs the slow ones, too.
+"""
+
+import glob
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import click
+import pytest
+from shell_data import write_all
+
+from wassemble.cli import main
+from wassemble.cli.command import command as whole_command
+from wassemble.scale.command import _parser as rank_parser
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+IS_LONG = bool(os.environ.get("WASSEMBLE_LONG"))
+
+
+class NotRun(NamedTuple):
+    """Lines that are not run, why, and what is checked in place of it."""
+
+    pattern: str
+    why: str
+    check: Callable[[str], None]
+
+
+def parses(line):
+    """The command takes these options and arguments."""
+    words = shlex.split(line, comments=True)
+    while "=" in words[0]:  # a variable of the environment
+        words.pop(0)
+    assert words.pop(0) == "wassemble"
+    group, context = whole_command, None
+    while isinstance(group, click.Group):
+        name = words.pop(0)
+        group = group.commands[name]
+    context = group.make_context(name, words)
+    assert context.params is not None
+
+
+def is_a_target(line):
+    makefile = (ROOT / "Makefile").read_text()
+    for name in shlex.split(line, comments=True)[1:]:
+        assert re.search(rf"^{re.escape(name)}:", makefile, re.MULTILINE), name
+
+
+def is_an_extra(line):
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"][
+        "optional-dependencies"
+    ]
+    for names in re.findall(r"'\.\[(.*?)\]'", line):
+        assert set(names.split(",")) <= set(extras), line
+    for given in re.findall(r"-c (\S+)", line):
+        assert (ROOT / given).is_file()
+
+
+def is_for_ranks(line):
+    words = shlex.split(line)
+    rank_parser().parse_args(words[words.index("wassemble.scale") + 1 :])
+
+
+def is_a_file(line):
+    assert (ROOT / shlex.split(line)[1]).is_file()
+
+
+def is_known(line):
+    assert line
+
+
+NOT_RUN = [
+    NotRun(r"pip install ", "installs packages", is_an_extra),
+    NotRun(r"make ", "would run for minutes, and this very test", is_a_target),
+    NotRun(r".*wassemble serve ?", "runs until it is stopped; tests/web starts it", parses),
+    NotRun(r"wassemble train-captioners", "trains for minutes; tests/text does it small", parses),
+    NotRun(r"wassemble reproduce (all|captioning) ", "runs for an hour; `make results`", parses),
+    NotRun(r"wassemble evidence", "runs for minutes; `make evidence`", parses),
+    NotRun(r".* --scheduler tcp://", "there is no cluster at the address; tests/scale", parses),
+    NotRun(r"dask (scheduler|worker) ", "runs until it is stopped; tests/scale", is_known),
+    NotRun(r"python examples/", "tests/examples runs them", is_a_file),
+    NotRun(r"wassemble generate smoothed mine/", "needs features of your own pictures", parses),
+    NotRun(r"grep '\^#' constraints.txt|\.venv/bin/python -m pip", "changes the pins", is_known),
+]
+if shutil.which("sqlite3") is None:
+    NOT_RUN.append(NotRun(r"sqlite3 ", "is not installed here; Python does the same", is_known))
+# Run in the long suite alone: ten seconds and more of the processor each.
+SLOW = {
+    r"wassemble generate (?!--first 5$)": parses,
+    r"wassemble study items .*": parses,
+    r"wassemble reproduce attributes ": parses,
+    r"torchrun ": is_for_ranks,
+}
+
+
+COMMANDS = {
+    "wassemble": "-m wassemble",
+    "python": "",
+    "torchrun": "-m torch.distributed.run",
+}
+
+
+def why_not(line):
+    return next((each for each in NOT_RUN if re.match(each.pattern, line)), None)
+
+
+def slow_check(line):
+    return next((check for pattern, check in SLOW.items() if re.match(pattern, line)), None)
+
+
+def joined(lines):
+    """Lines of shell; one that ends in a backslash goes on."""
+    text = "\n".join(lines).replace("\\\n", " ")
+    found = [re.sub(r"\s+", " ", line).strip() for line in text.splitlines()]
+    return [line for line in found if line and not line.startswith("#")]
+
+
+def blocks_of(page):
+    text = page.read_text(encoding="utf-8")
+    blocks = re.findall(r"^```(?:sh|bash|shell|console)\n(.*?)^```$", text, re.DOTALL | re.M)
+    return [line for block in blocks for line in joined(block.splitlines())]
+
+
+def every_command(group=whole_command, path=("wassemble",)):
+    yield path, group
+    for name, found in getattr(group, "commands", {}).items():
+        yield from every_command(found, (*path, name))
+
+
+def examples_of(command):
+    """Lines of the help text that are shell: those of paragraphs that are kept as they are."""
+    paragraphs = re.split(r"\n\s*\n", command.help or "")
+    shown = [p.split("\b\n")[1] for p in paragraphs if "\b\n" in p]
+    return [line for p in shown for line in joined(map(str.strip, p.splitlines()))]
+
+
+WITH_SHELL = [page for page in PAGES if blocks_of(page)]
+HELPED = {" ".join(path): examples_of(found) for path, found in every_command()}
+HELPED = {name: lines for name, lines in HELPED.items() if lines}
+
+
+@pytest.fixture(scope="session")
+def prepared(tmp_path_factory):
+    """Files to copy: they are made once."""
+    folder = tmp_path_factory.mktemp("prepared")
+    write_all(folder)
+    return folder
+
+
+@pytest.fixture
+def run(prepared, tmp_path):
+    """A function that runs a line of shell where the files are that it may name."""
+    folder = tmp_path / "work"
+    subprocess.run(["cp", "-r", prepared, folder], check=True)
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    for name, words in COMMANDS.items():
+        script = tools / name
+        script.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} {words} "$@"\n')
+        script.chmod(0o755)
+    environment = os.environ | {"PATH": f"{tools}:{os.environ['PATH']}", "OMP_NUM_THREADS": "1"}
+
+    def run(line):
+        found = subprocess.run(
+            ["bash", "-c", line],
+            cwd=folder,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=600,
+            check=False,
+        )
+        assert found.returncode == 0, f"{line}\n{found.stderr}"
+        return found
+
+    run.folder = folder
+    return run
+
+
+def try_all(lines, run, monkeypatch):
+    monkeypatch.chdir(run.folder)
+    for line in lines:
+        listed = why_not(line)
+        if listed is not None:
+            listed.check(line)
+        elif not IS_LONG and (check := slow_check(line)) is not None:
+            check(line)
+        else:
+            run(line)
+
+
+@pytest.mark.parametrize("page", WITH_SHELL, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_shell_of_a_page_runs_from_top_to_bottom(page, run, monkeypatch):
+    text = page.read_text(encoding="utf-8")
+    lines = blocks_of(page)
+    for toml in re.findall(r"^```toml\n(.*?)^```$", text, re.DOTALL | re.M):
+        (run.folder / "fuse.toml").write_text(toml)
+        lines.append("wassemble fuse --config fuse.toml")
+    prepare = PREPARE.get(page.name)
+    if prepare is not None:
+        monkeypatch.chdir(run.folder)
+        prepare(text)
+    try_all(lines, run, monkeypatch)
+
+
+def run_first_python(text):
+    """What the page itself says to make first."""
+    block = re.search(r"^```python\n(.*?)^```$", text, re.DOTALL | re.M)[1]
+    exec(block, {})
+
+
+def open_database(_):
+    """The database that `serve` makes."""
+    import sqlite3
+
+    with sqlite3.connect("studies/wassemble.db") as connection:
+        connection.execute("create table t (x)")
+    connection.close()
+
+
+PREPARE = {"scale.md": run_first_python, "web.md": open_database}
+
+
+@pytest.mark.parametrize("name", HELPED)
+def test_examples_of_a_help_text_run(name, run, monkeypatch, capsys):
+    def run_here(line):
+        if not line.startswith("wassemble "):
+            return run(line)
+        # The same words that a shell gives, without a second for each start.
+        words = shlex.split(line, comments=True)[1:]
+        words = [each for word in words for each in (sorted(glob.glob(word)) or [word])]
+        assert main(words) == 0, f"{line}\n{capsys.readouterr().err}"
+        return None
+
+    run_here.folder = run.folder
+    try_all(HELPED[name], run_here, monkeypatch)
+
+
+def test_every_command_shows_examples():
+    without = [
+        " ".join(path)
+        for path, found in every_command()
+        if " ".join(path) not in HELPED and path[1:] not in (("study",), ("data", "list"))
+    ]
+    assert without == []
+
+
+def test_every_reason_not_to_run_is_needed():
+    lines = [line for page in WITH_SHELL for line in blocks_of(page)]
+    lines += [line for examples in HELPED.values() for line in examples]
+    unused = [each.pattern for each in NOT_RUN if not any(why_not(x) is each for x in lines)]
+    unused += [pattern for pattern in SLOW if not any(re.match(pattern, line) for line in lines)]
+    assert unused == []
+
+
+def test_commands_in_running_text_parse():
+    """What stands in backquotes as a whole command is one."""
+    for page in PAGES:
+        text = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.S | re.M)
+        for found in re.findall(r"`(wassemble [^`]*)`", text):
+            line = re.sub(r"\s+", " ", found)
+            words = line.split()[1:]
+            assert words[0] in whole_command.commands or words[0].startswith("-"), (page, line)
+            flags = [word for word in words if word.startswith("--")]
+            group = whole_command.commands.get(words[0], whole_command)
+            if isinstance(group, click.Group) and len(words) > 1 and words[1] in group.commands:
+                group = group.commands[words[1]]
+            known = {flag for p in group.params for flag in (*p.opts, *p.secondary_opts)}
+            assert set(flags) <= known | {"--help", "--version"}, (page, line)
