@@ -16,6 +16,7 @@ from wassemble.ensemble.learning import load_ensemble, save_ensemble
 from wassemble.ensemble.learning.choice import Comparison, Control
 from wassemble.report import write_report
 from wassemble.report.evidence import gather_evidence
+from wassemble.report.headline import make_headline
 from wassemble.report.members import judge_members
 from wassemble.report.plots import shown
 from wassemble.report.sweep import sweep_epsilon
@@ -205,10 +206,35 @@ def test_the_verdict_is_honest_both_ways(tmp_path):
     none = Comparison(0.001, 0.01, -0.02, 0.02, 0.5)
     control = Control(0.5, none, 3)
     choice = replace(case.learned.choice, recipe=recipe, control=control)
-    assert "meaning of the labels did not help" in sentences(is_barycenter, choice=choice)
+    assert "meaning of the labels did not clearly help" in sentences(is_barycenter, choice=choice)
     sure = replace(control, comparison=replace(none, low=0.0005, sure=1.0))
     choice = replace(choice, control=sure)
     assert "meaning of the labels helped" in sentences(is_barycenter, choice=choice)
+
+
+def test_what_is_said_of_simple_rules_is_true_whichever_rule_was_chosen():
+    case = breeds()
+    plain = next(rule for rule in case.learned.rivals if rule.recipe.rule == "mean")
+    weights = np.array([0.6, 0.3, 0.1])
+    weighted = replace(plain, recipe=replace(plain.recipe, weights="metric"), weights=weights)
+    known = replace(case.learned, rivals=(*case.learned.rivals, weighted))
+    recipes = {rule.recipe for rule in (known.fitted, *known.rivals)}
+    for recipe in recipes:
+        learned = choose_instead(known, lambda each, own=recipe: each == own)
+        evidence = gather_evidence(
+            learned, case.models, case.truth, metric=None, sample_weight=None, seed=0
+        )
+        headline = make_headline(evidence, judge_members(evidence))
+        said = " ".join(headline["sentences"])
+        assert "Only simple rules" not in said  # barycenters were tried, too
+        others = [each for each in evidence.evaluation.outcomes if each.recipe is not None]
+        simple = [e for e in others if e.recipe.is_simple and not e.is_chosen]
+        assert headline["best_simple"]["name"] == simple[0].name
+        if "beats every simple rule" in said:
+            assert simple[0].score < headline["score"]
+        if "A simple rule is as good as any" in said:
+            best = next(each for each in others if not each.recipe.is_simple)
+            assert f"the best other rule on these samples, {best.name}," in said
 
 
 def test_a_multi_label_report_has_precision_instead_of_calibration(tmp_path):

@@ -55,9 +55,9 @@ class Evidence:
 
     @property
     def reference(self) -> Outcome | None:
-        """The best simple rule on the held-out samples, the chosen one left out."""
+        """The best single model or mean on the held-out samples, the chosen one left out."""
         others = (each for each in self.evaluation.outcomes if not each.is_chosen)
-        return next((each for each in others if each.is_simple), None)
+        return next((e for e in others if e.recipe is not None and e.recipe.is_simple), None)
 
     def find(self, wanted: Callable[[FittedRecipe], bool]) -> FittedRecipe | None:
         """The first rule that is wanted."""

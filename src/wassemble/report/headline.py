@@ -123,14 +123,12 @@ def _of_simple(evidence: Evidence) -> str:
                 f"On these samples another simple rule, {simple.name}, is better by more than one"
                 f" standard error, {against}."
             )
-    others = [
-        each
-        for each in evidence.evaluation.outcomes
-        if each.recipe is not None and not each.is_simple
-    ]
-    if not others or others[0].against_chosen is None:
-        return "Only simple rules were tried."
+    outcomes = evidence.evaluation.outcomes
+    others = [each for each in outcomes if each.recipe is not None and not each.recipe.is_simple]
+    if not others:
+        return "Only simple rules were tried: single models and means."
     best, against = others[0], others[0].against_chosen
+    assert against is not None, "a rule that is not simple was not chosen"
     if against.low > 0:
         return (
             f"On these samples {best.name} is better by {against}; on validation no such rule"
@@ -147,7 +145,7 @@ def _of_simple(evidence: Evidence) -> str:
 def _about_fusing(evidence: Evidence, members: dict[str, Any]) -> str:
     """The chosen rule against the best that one model can do."""
     if evidence.chosen.recipe.rule == "single":
-        return "Fusing did not help: one model alone was chosen."
+        return "Fusing did not help: one model alone was chosen on validation samples."
     single = evidence.evaluation.best_single
     if single.against_chosen is None:
         return ""
@@ -177,8 +175,8 @@ def _about_meaning(evidence: Evidence) -> str:
         )
     if control is not None:
         return (
-            "The meaning of the labels did not help: on validation the same kernel with its"
-            f" labels shuffled does as well; the difference is {control.comparison}."
+            "The meaning of the labels did not clearly help: on validation the same kernel with"
+            f" its labels shuffled is not clearly worse; the difference is {control.comparison}."
         )
     if evidence.chosen.recipe.transports:
         return "Its kernel was not compared with itself, labels shuffled."

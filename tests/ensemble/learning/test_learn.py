@@ -333,7 +333,7 @@ def test_a_learned_ensemble_is_saved_and_loaded_without_pickle(rng, tmp_path, pl
     [
         ("{", "must be JSON"),
         ("[]", "must be a learned ensemble"),
-        ('{"format": "wassemble ensemble 1"}', "something is missing"),
+        ('{"format": "wassemble ensemble 1"}', "it lacks .target"),
     ],
 )
 def test_a_broken_ensemble_is_refused(tmp_path, text, message):

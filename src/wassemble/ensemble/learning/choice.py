@@ -128,7 +128,7 @@ def choose(search: Search, tried: Sequence[Tried]) -> Choice:
         verdict = (
             "the meaning of the labels helped"
             if control.meaning_helped
-            else ("the meaning of the labels did not help: a shuffled kernel does as well")
+            else "the meaning of the labels did not clearly help"
         )
         reasons.append(f"against its kernel with shuffled labels {control.comparison}: {verdict}")
     return Choice(
