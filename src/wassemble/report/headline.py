@@ -127,8 +127,9 @@ def _of_simple(evidence: Evidence) -> str:
     others = [each for each in outcomes if each.recipe is not None and not each.recipe.is_simple]
     if not others:
         return "Only simple rules were tried: single models and means."
-    best, against = others[0], others[0].against_chosen
-    assert against is not None, "a rule that is not simple was not chosen"
+    best = others[0]
+    assert best.against_chosen is not None, "a simple rule was chosen"
+    against = best.against_chosen
     if against.low > 0:
         return (
             f"On these samples {best.name} is better by {against}; on validation no such rule"
