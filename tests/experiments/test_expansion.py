@@ -82,7 +82,7 @@ def two_models() -> Expansion:
     )
 
 
-def test_meaning_gives_a_hidden_label_more_than_an_even_spread_and_no_mean_gives_it_any(
+def test_transport_gives_a_hidden_label_what_its_neighbour_would_and_no_mean_gives_it_any(
     two_models,
 ):
     found = Rules(two_models, replace(SMALL.grid, given=(0.3,))).all()
@@ -91,7 +91,7 @@ def test_meaning_gives_a_hidden_label_more_than_an_even_spread_and_no_mean_gives
     assert cub["spread evenly"] == pytest.approx(0.3 / 1.3)
     # The bears hold 0.7 on average, and pass 0.3 of each 1.3 on.
     assert cub["nearest neighbour"] == pytest.approx(0.7 * 0.3 / 1.3)
-    assert cub["barycenter"] > cub["nearest neighbour"]
+    assert cub["barycenter"] == pytest.approx(cub["nearest neighbour"], rel=0.1)
     for scores in found.values():
         assert scores.sum(axis=1) == pytest.approx(1)
 

@@ -10,6 +10,7 @@ language it means when it is wrong.
 from __future__ import annotations
 
 import itertools
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -19,6 +20,7 @@ import numpy as np
 
 from wassemble.ensemble import fuse_tables
 from wassemble.ensemble.learning.measure import read_measure
+from wassemble.errors import ConvergenceWarning
 from wassemble.experiments.findings import Cell, Findings, Table
 from wassemble.experiments.judging import Judge
 from wassemble.experiments.records import Progress
@@ -94,7 +96,10 @@ def run(config: Config, progress: Progress = None) -> Findings:
 
     def fuse(rows: np.ndarray, **options: Any) -> np.ndarray:
         models = [model.take(rows) for model in data.models]
-        return np.nan_to_num(fuse_tables(models, **options).consensus.scores)
+        # A geometric mean leaves nothing where detectors are sure of different languages: wrong.
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            return np.nan_to_num(fuse_tables(models, **options).consensus.scores)
 
     def power(order: float) -> Any:
         return partial(power_mean, order=order)
