@@ -41,6 +41,13 @@ _truth = click.option(
     " labels, a column of 0 and 1 for each label.",
 )
 _ensemble = click.argument("ensemble", type=EnsembleFolder(path_type=Path))
+_aliases = click.option(
+    "--aliases",
+    type=_PATH,
+    help="Table of what labels stand for (source, target, and if need be model): for labels in"
+    " FILES that ENSEMBLE was not learned from, the learned label that each stands for. What was"
+    " said to `fit` need not be said again.",
+)
 
 
 def _json_beside(page: Path) -> list[Path]:
@@ -55,13 +62,21 @@ def _read(files: tuple[str, ...], reading: Reading) -> list[Predictions]:
 
 
 def _match(
-    learned: LearnedEnsemble, files: tuple[str, ...], reading: Reading, *, quiet: bool
+    learned: LearnedEnsemble,
+    files: tuple[str, ...],
+    reading: Reading,
+    aliases: Path | None,
+    *,
+    quiet: bool,
 ) -> list[Predictions]:
     """The files as the models that were learned from; says so if their labels had to tell."""
+    from wassemble.inputs import read_aliases
+
     places = {model: place for model, place, _ in read_arguments(files, reading)}
     matched = learned.match(
         _read(files, reading),
         remedy=lambda pairs: " ".join(f"{name}={places[given]}" for name, given in pairs.items()),
+        aliases=None if aliases is None else read_aliases(aliases),
     )
     if matched.by_labels:
         talk(str(matched), quiet=quiet)
@@ -203,10 +218,12 @@ hide(fit, "confusion", "prior")
     " output]",
 )
 @top_option
+@_aliases
 @output_options
 def predict(
     ensemble: Path,
     files: tuple[str, ...],
+    aliases: Path | None,
     out: Path | None,
     top: int | None,
     as_json: bool,
@@ -223,6 +240,8 @@ def predict(
     wassemble predict ensemble new_a.csv new_b.csv new_c.npz --out fused.parquet
     wassemble predict ensemble a=new_a.csv b=new_b.csv c=new_c.npz --top 1 --out answers.csv
     """
+    import numpy as np
+
     from wassemble.inputs import write_predictions
     from wassemble.inputs.formats import recognise
     from wassemble.inputs.top_labels import check_top_file, print_top, write_top
@@ -232,7 +251,7 @@ def predict(
     if out is not None:  # a wrong ending is told before the work, not after it
         recognise(out) if top is None else check_top_file(out)
     learned = _load(ensemble)
-    consensus = learned.predict(_match(learned, files, reading, quiet=quiet))
+    consensus = learned.predict(_match(learned, files, reading, aliases, quiet=quiet))
     if out is None:
         (csv_printer() if top is None else print_top(top))(consensus)
     elif top is None:
@@ -243,6 +262,9 @@ def predict(
     found = {"rule": learned.fitted.recipe.name, "n_samples": consensus.n_samples}
     if as_json:
         print_json(found | {"out": str(out)})
+    silent = int(np.isnan(consensus.scores).all(axis=1).sum())
+    if silent:
+        talk(f"no model answered {silent:,} of the samples: left empty", quiet=quiet)
     talk(f"{found['n_samples']:,} samples by {found['rule']}", quiet=quiet)
 
 
@@ -250,10 +272,12 @@ def predict(
 @_ensemble
 @file_arguments
 @_truth
+@_aliases
 @output_options
 def evaluate(
     ensemble: Path,
     files: tuple[str, ...],
+    aliases: Path | None,
     truth: Path,
     as_json: bool,
     quiet: bool,
@@ -270,7 +294,7 @@ def evaluate(
     from wassemble.ensemble.learning.evaluation import evaluate_ensemble
 
     learned = _load(ensemble)
-    models = _match(learned, files, reading, quiet=quiet)
+    models = _match(learned, files, reading, aliases, quiet=quiet)
     found = evaluate_ensemble(learned, models, _read_truth(truth))
     if as_json:
         print_json(found.to_dict())
@@ -306,10 +330,12 @@ def evaluate(
     help="File to write the page to, .html; its figures go beside it, as .json.",
 )
 @click.option("--title", help="Title of the page.")
+@_aliases
 @output_options
 def report(
     ensemble: Path,
     files: tuple[str, ...],
+    aliases: Path | None,
     truth: Path,
     out: Path,
     title: str | None,
@@ -330,7 +356,7 @@ def report(
     if out.suffix.lower() != ".html":
         fail(f"--out must end in .html; got {out.name}.")
     learned = _load(ensemble)
-    models = _match(learned, files, reading, quiet=quiet)
+    models = _match(learned, files, reading, aliases, quiet=quiet)
     write_report(learned, models, _read_truth(truth), out, title=title)
     if as_json:
         click.echo(out.with_suffix(".json").read_text(encoding="utf-8"))

@@ -18,6 +18,7 @@ from wassemble._checks import check_count, check_tolerance, fail
 from wassemble.ensemble.completion import RULES, Unobserved, complete_scores
 from wassemble.ensemble.histograms import to_histograms
 from wassemble.inputs import Aliases, Kind, Predictions
+from wassemble.inputs.aliases import merge_scores
 from wassemble.inputs.named_tables import read_named_table
 from wassemble.kernels import (
     DenseKernel,
@@ -130,12 +131,7 @@ class Member:
 
     def merge(self, scores: np.ndarray, kind: Kind) -> np.ndarray:
         """Scores of the labels as they are fused: sums of histograms, maxima of scores."""
-        if self.groups is None:
-            return scores
-        order = np.argsort(self.groups, kind="stable")
-        starts = np.searchsorted(self.groups[order], np.arange(len(self.fused)))
-        merge = np.add if kind == "multiclass" else np.maximum
-        return np.asarray(merge.reduceat(scores[:, order], starts, axis=1))
+        return scores if self.groups is None else merge_scores(scores, self.groups, kind)
 
     def describe(self, place: int) -> str:
         """A label as it is fused, by the model's own names for it."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -304,14 +305,19 @@ def _comparable(samples: np.ndarray, predictions: Sequence[Predictions]) -> list
 
 def warn_of(account: FusionAccount) -> None:
     """Warn of samples that nobody answered or that did not end well."""
-    for code, count in sorted(account.ends.items()):
-        if code in account.fine_ends:
+    warn_of_ends(account.ends, account.fine_ends)
+
+
+def warn_of_ends(ends: Counter[int], fine: Container[int]) -> None:
+    """Warn of samples that ended otherwise than ``fine``, codes of `Status`."""
+    for code, count in sorted(ends.items()):
+        if code in fine:
             continue
         message = "no model answered" if code == NO_ANSWER else Status(code).message
         if code == Status.NO_MASS:
             message += f"; {NO_MASS_REMEDY}"
         warnings.warn(
-            f"{count:,} of {account.n_samples:,} samples: {message}.",
+            f"{count:,} of {ends.total():,} samples: {message}.",
             ConvergenceWarning,
-            stacklevel=3,
+            stacklevel=4,
         )

@@ -8,11 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from wassemble._checks import fail
+from wassemble.inputs.predictions import Kind
 from wassemble.inputs.word_files import read_fields
 from wassemble.labels import LabelSpace, enumerate_names, read_name
 
-__all__ = ["Aliases", "read_aliases"]
+__all__ = ["Aliases", "merge_scores", "read_aliases"]
 
 _COLUMNS = ("model", "source", "target", "weight")
 
@@ -158,6 +161,35 @@ def read_aliases(path: str | Path) -> Aliases:
     if not rows:
         fail(f"{path}: must hold a label and the target label it stands for; got no row.")
     return Aliases(rows)
+
+
+def merge_scores(scores: np.ndarray, groups: np.ndarray, kind: Kind) -> np.ndarray:
+    """Scores of labels that are one: sums of histograms, maxima of multi-label scores.
+
+    Parameters
+    ----------
+    scores : array of shape (n_samples, n_labels)
+        nan where nothing was reported.
+    groups : array of shape (n_labels,)
+        Place of each label afterwards; every place from 0 on has a label.
+    kind : {"multiclass", "multilabel"}
+
+    Returns
+    -------
+    merged : array of shape (n_samples, n_groups)
+        nan where none of a group was reported.
+    """
+    order = np.argsort(groups, kind="stable")
+    starts = np.searchsorted(groups[order], np.arange(groups.max() + 1))
+    missing = np.isnan(scores)
+    merge = np.add if kind == "multiclass" else np.maximum
+    merged = np.asarray(
+        merge.reduceat(np.where(missing, 0, scores)[:, order], starts, axis=1),
+        dtype=scores.dtype,
+    )
+    if missing.any():
+        merged[np.logical_and.reduceat(missing[:, order], starts, axis=1)] = np.nan
+    return merged
 
 
 def _goals(goals: Any) -> list[tuple[Any, Any]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,12 +24,13 @@ from wassemble.ensemble.learning.recipes import CONFUSION, NAMES, FittedRecipe, 
 from wassemble.ensemble.learning.search import Search, Tried
 from wassemble.ensemble.learning.stacking import STACKING, Stacking, fit_stacking, stack_scores
 from wassemble.ensemble.learning.trial import Trial, read_trial
-from wassemble.ensemble.plan import FusionPlan
-from wassemble.ensemble.tables import align_samples, read_models
+from wassemble.ensemble.plan import NO_ANSWER, FusionPlan
+from wassemble.ensemble.tables import align_samples, read_models, warn_of_ends
 from wassemble.errors import MissingExtraError
-from wassemble.inputs import Kind, Predictions
+from wassemble.inputs import Aliases, Kind, Predictions
 from wassemble.kernels import LabelledKernel
 from wassemble.labels import LabelSpace
+from wassemble.solvers import Status
 
 __all__ = ["LearnedEnsemble", "learn_ensemble", "matched_models", "temper"]
 
@@ -88,19 +90,26 @@ class LearnedEnsemble:
         models: Sequence[Any] | Mapping[str, Any],
         *,
         remedy: Callable[[dict[str, str]], str] | None = None,
+        aliases: Any = None,
     ) -> Matched:
         """The models as they were learned from: by name, or by label sets; see `match_models`."""
         given, _ = read_models(models, self.fitted.kind)
-        return match_models(self.fitted.models, given, remedy=remedy)
+        return match_models(self.fitted.models, given, remedy=remedy, aliases=Aliases.of(aliases))
 
     def predict(self, models: Sequence[Any] | Mapping[str, Any]) -> Predictions:
         """Consensus of the same models on other samples.
 
         Models are matched by name (the keys of a dict, if it is one). Where names are new, by
-        label sets, if these tell the models apart; a warning says so.
+        label sets, if these tell the models apart; a warning says so. A sample that no model
+        of the rule answered has a row of nan, and is warned of.
         """
         members = align_samples(matched_models(self, models))
-        scores = self.sharpen(self.fitted.fuse(members))
+        chunk = self.fitted.fuse_chunk(members)
+        # A learned number of sweeps is meant to end where it ends.
+        fine = (Status.CONVERGED, Status.MAX_ITERATIONS)
+        warn_of_ends(Counter(chunk.statuses.tolist()), fine)
+        scores = self.sharpen(np.nan_to_num(chunk.scores))
+        scores = np.where((chunk.statuses == NO_ANSWER)[:, None], np.nan, scores)
         return Predictions("consensus", members[0].samples, self.target, scores, kind=self.task)
 
     def sharpen(self, scores: np.ndarray) -> np.ndarray:

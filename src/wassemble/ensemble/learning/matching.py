@@ -7,8 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
+import numpy as np
+
 from wassemble._checks import fail
-from wassemble.inputs import Predictions
+from wassemble.inputs import Aliases, Predictions
+from wassemble.inputs.aliases import merge_scores
 from wassemble.labels import LabelSpace, enumerate_names
 
 __all__ = ["Matched", "match_models"]
@@ -42,6 +45,7 @@ def match_models(
     given: Sequence[Predictions] | Mapping[str, Predictions],
     *,
     remedy: Callable[[Names], str] | None = None,
+    aliases: Aliases | None = None,
 ) -> Matched:
     """The models that were learned from, by name, or by label sets where these are unique.
 
@@ -52,9 +56,17 @@ def match_models(
     given : sequence of Predictions, or dict of them by name
     remedy : callable, optional
         From pairs of a learned and a given name to what a caller would write to say them.
+    aliases : Aliases, optional
+        For labels that were not learned from: the learned label that each stands for.
     """
-    models = _by_name(given)
-    labels = dict(learned)
+    models, labels = _by_name(given), dict(learned)
+    if aliases:
+        aliases.check_models({name: model.labels for name, model in models.items()})
+        everything = LabelSpace.union(*labels.values())
+        models = {
+            name: _rename(model, aliases.of_model(name), labels.get(name, everything))
+            for name, model in models.items()
+        }
     pairs = {name: name for name in labels if name in models}
     missing = [name for name in labels if name not in pairs]
     strange = [name for name in models if name not in pairs]
@@ -75,6 +87,27 @@ def match_models(
         )
     pairs |= by_labels
     return Matched([_as_learned(models[pairs[n]], n, own) for n, own in learned], by_labels)
+
+
+def _rename(
+    model: Predictions, meanings: Mapping[str, Mapping[str, float]], known: LabelSpace
+) -> Predictions:
+    """The model with labels that were not learned from under the names of those that were."""
+    names: dict[str, int] = {}
+    groups = []
+    for label in model.labels:
+        goals = [label] if label in known or label not in meanings else list(meanings[label])
+        if len(goals) > 1 or (goals != [label] and goals[0] not in known):
+            fail(
+                "an alias for a learned ensemble must name one label that was learned from; got"
+                f" {label!r} -> {enumerate_names(goals)}.",
+                hint=f"learned from: {enumerate_names(known)}",
+            )
+        groups.append(names.setdefault(goals[0], len(names)))
+    if list(names) == list(model.labels):
+        return model
+    scores = merge_scores(model.scores, np.array(groups), model.kind)
+    return model._with(labels=LabelSpace(names), scores=scores)
 
 
 def _by_name(given: Sequence[Predictions] | Mapping[str, Predictions]) -> dict[str, Predictions]:

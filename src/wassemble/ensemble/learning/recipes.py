@@ -13,7 +13,7 @@ from wassemble._checks import fail
 from wassemble.ensemble.learning.measure import Measure
 from wassemble.ensemble.learning.trial import Trial
 from wassemble.ensemble.learning.weights import WeightRule, learn_weights
-from wassemble.ensemble.plan import FusionPlan, Options
+from wassemble.ensemble.plan import Chunk, FusionPlan, Options
 from wassemble.inputs import Aliases, Kind, Predictions
 from wassemble.kernels import (
     DenseKernel,
@@ -216,10 +216,13 @@ class FittedRecipe:
 
     def fuse(self, models: Sequence[Predictions]) -> np.ndarray:
         """Consensus of predictions on the same samples, ``(n_samples, n_target)``; 0 for nan."""
+        return np.nan_to_num(self.fuse_chunk(models).scores)
+
+    def fuse_chunk(self, models: Sequence[Predictions]) -> Chunk:
+        """The same, with how each sample ended."""
         plan = self.plan()
         by_name = {model.model: model for model in models}
-        chosen = [by_name[member.model] for member in plan.members]
-        return np.nan_to_num(plan.fuse(chosen).scores)
+        return plan.fuse([by_name[member.model] for member in plan.members])
 
 
 def _mass(recipe: Recipe, kind: Kind) -> Any:

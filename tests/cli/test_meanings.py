@@ -1,0 +1,144 @@
+"""--aliases and --other, in every command that reads predictions."""
+
+import json
+
+import numpy as np
+import pytest
+
+from wassemble import Predictions, read_predictions, write_predictions
+from wassemble.cli import main
+
+DIGITS = list("0123")
+QUICK = ["--n-folds", "2", "--time-budget", "0"]
+ALIASES = (
+    "model,source,target,weight\nparity,odd,1,\nparity,odd,3,\nparity,even,0,\nparity,even,2,\n"
+)
+
+
+def run(capsys, *arguments):
+    code = main([str(argument) for argument in arguments])
+    found = capsys.readouterr()
+    return code, found.out, found.err
+
+
+@pytest.fixture
+def folder(tmp_path, rng):
+    """Three models of digits: all, odd or even, and one that knows two of them."""
+    truth = rng.integers(4, size=80)
+    samples = [f"image {i}" for i in range(80)]
+
+    def noisy(one_hot):
+        scores = one_hot + rng.uniform(0, 0.9, size=one_hot.shape)
+        return scores / scores.sum(axis=1, keepdims=True)
+
+    parity = noisy(np.stack([truth % 2 == 1, truth % 2 == 0], axis=1) * 1.0)
+    few = noisy(np.stack([truth == 2, truth == 3, truth < 2], axis=1) * 1.0)
+    for name, labels, scores in (
+        ("digits", DIGITS, noisy(np.eye(4)[truth])),
+        ("parity", ["odd", "even"], parity),
+        ("few", ["2", "3", "other"], few),
+    ):
+        write_predictions(tmp_path / f"{name}.csv", Predictions(name, samples, labels, scores))
+    lines = [f"{sample},{label}" for sample, label in zip(samples, truth, strict=True)]
+    (tmp_path / "truth.csv").write_text("\n".join(["sample,label", *lines]))
+    (tmp_path / "aliases.csv").write_text(ALIASES)
+    return tmp_path
+
+
+def files(folder):
+    return [folder / f"{name}.csv" for name in ("digits", "parity", "few")]
+
+
+def meaning(folder):
+    return ["--aliases", folder / "aliases.csv", "--other", "few=other"]
+
+
+def test_fuse_and_explain(folder, capsys):
+    out = folder / "fused.csv"
+    code, _, err = run(capsys, "fuse", *files(folder), *meaning(folder), "--out", out)
+    assert code == 0
+    assert list(read_predictions(out).labels) == list("0123")
+    assert "few: 'other' stands for every label that it does not declare" in err
+    arguments = ["--sample", "image 3", "--json"]
+    code, found, _ = run(capsys, "explain", *files(folder), *meaning(folder), *arguments)
+    assert code == 0
+    sources = {(c["model"], c["label"]) for c in json.loads(found)["contributions"]}
+    assert {label for model, label in sources if model == "parity"} <= {"odd", "even"}
+
+
+def test_a_label_like_other_is_pointed_out(folder, capsys):
+    models, out = [folder / "digits.csv", folder / "few.csv"], folder / "fused.csv"
+    code, _, err = run(capsys, "fuse", *models, "--out", out)
+    assert code == 0
+    assert "say so: --other few=other" in err
+
+
+def test_fit_remembers_what_labels_stand_for(folder, capsys):
+    ensemble, out = folder / "ensemble", folder / "fused.csv"
+    given = [*files(folder), "--truth", folder / "truth.csv"]
+    code, _, err = run(capsys, "fit", *given, *meaning(folder), *QUICK, "--out", ensemble)
+    assert code == 0, err
+    record = json.loads((ensemble / "ensemble.json").read_text())
+    assert record["target"] == DIGITS
+    assert record["other"] == {"few": "other"}
+    assert ["parity", "odd", "1", 1.0] in record["aliases"]
+    code, _, err = run(capsys, "predict", ensemble, *files(folder), "--out", out)
+    assert code == 0, err
+    assert read_predictions(out).scores.shape == (80, 4)
+    code, found, err = run(capsys, "evaluate", ensemble, *given, "--json")
+    assert code == 0, err
+    assert json.loads(found)
+
+
+def test_predict_evaluate_and_report_take_other_names_for_learned_labels(folder, capsys):
+    ensemble = folder / "ensemble"
+    given = [*files(folder), "--truth", folder / "truth.csv"]
+    assert run(capsys, "fit", *given, *meaning(folder), *QUICK, "--out", ensemble)[0] == 0
+    before = folder / "before.csv"
+    assert run(capsys, "predict", ensemble, *files(folder), "--out", before)[0] == 0
+    parity = folder / "parity.csv"
+    parity.write_text(parity.read_text().replace("odd", "impair").replace("even", "pair"))
+    new = folder / "new.csv"
+    new.write_text("model,source,target\nparity,impair,odd\nparity,pair,even\n")
+    aliased = ["--aliases", new]
+    after = folder / "after.csv"
+    assert run(capsys, "predict", ensemble, *files(folder), "--out", after)[0] == 2
+    code, _, err = run(capsys, "predict", ensemble, *files(folder), *aliased, "--out", after)
+    assert code == 0, err
+    assert after.read_text() == before.read_text()
+    assert run(capsys, "evaluate", ensemble, *given, *aliased)[0] == 0
+    page = folder / "report.html"
+    code, _, err = run(capsys, "report", ensemble, *given, *aliased, "--out", page)
+    assert code == 0, err
+
+
+def test_an_alias_at_prediction_must_name_a_learned_label(folder, capsys):
+    ensemble = folder / "ensemble"
+    given = [folder / "digits.csv", folder / "few.csv", "--truth", folder / "truth.csv"]
+    assert run(capsys, "fit", *given, "--other", "other", *QUICK, "--out", ensemble)[0] == 0
+    few = folder / "few.csv"
+    few.write_text(few.read_text().replace("other", "rest"))
+    aliases = folder / "wrong.csv"
+    aliases.write_text("rest,nothing\n")
+    arguments = [ensemble, *given[:2], "--aliases", aliases, "--out", folder / "fused.csv"]
+    code, _, err = run(capsys, "predict", *arguments)
+    assert code == 2
+    assert "must name one label that was learned from; got 'rest' -> 'nothing'" in err
+
+
+def test_kernel_shows_what_aliases_join(folder, capsys):
+    (folder / "digits.txt").write_text("\n".join(DIGITS))
+    arguments = ["--target", folder / "digits.txt", "--aliases", folder / "aliases.csv", "--json"]
+    code, found, err = run(capsys, "kernel", "--source", folder / "parity.csv", *arguments)
+    assert code == 0, err
+    account = json.loads(found)
+    assert account["n_entries"] == 4
+    assert account["n_effective"]["median"] == pytest.approx(2)
+
+
+def test_a_confusion_kernel_knows_the_complement(folder, capsys):
+    out = folder / "fused.csv"
+    arguments = [*files(folder), *meaning(folder), "--confusion", folder / "truth.csv"]
+    code, _, err = run(capsys, "fuse", *arguments, "--out", out)
+    assert code == 0, err
+    assert list(read_predictions(out).labels) == DIGITS
