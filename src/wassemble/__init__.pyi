@@ -27,6 +27,7 @@ from .ensemble.learning.kernel_learning import learn_kernel as learn_kernel
 from .ensemble.learning.learned_kernel import LearnedKernel as LearnedKernel
 from .errors import (
     ConvergenceWarning as ConvergenceWarning,
+    InputWarning as InputWarning,
     InvalidInputError as InvalidInputError,
     MissingExtraError as MissingExtraError,
     WassembleError as WassembleError,
@@ -45,6 +46,7 @@ from .inputs import (
     read_embeddings as read_embeddings,
     read_predictions as read_predictions,
     read_synonyms as read_synonyms,
+    read_truth as read_truth,
     write_predictions as write_predictions,
 )
 from .kernels import (

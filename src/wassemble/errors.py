@@ -6,6 +6,7 @@ from typing import NoReturn
 
 __all__ = [
     "ConvergenceWarning",
+    "InputWarning",
     "InvalidInputError",
     "MissingExtraError",
     "WassembleError",
@@ -23,6 +24,10 @@ class InvalidInputError(WassembleError, ValueError):
 
 class ConvergenceWarning(UserWarning):
     """Some rows of a consensus are not the fixed point that was asked for."""
+
+
+class InputWarning(UserWarning):
+    """Tables look as if they meant something else than was made of them."""
 
 
 class MissingExtraError(WassembleError, ImportError):

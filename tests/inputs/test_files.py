@@ -28,6 +28,7 @@ from wassemble.inputs import (
     read_predictions,
     write_predictions,
 )
+from wassemble.inputs.files import read_truth
 from wassemble.inputs.sources import blame
 
 nan = float("nan")
@@ -514,8 +515,11 @@ def test_a_column_without_a_name_can_hold_the_ids(tmp_path):
     frame.to_csv(path)
     assert read_predictions(path).samples.tolist() == ["a", "b"]
     frame.reset_index(drop=True).to_csv(path)
-    assert '`id_column=""`' in refused("one column must hold the sample ids", path)
-    assert read_predictions(path, id_column="").samples.tolist() == [0, 1]
+    for options in ({}, {"id_column": ""}):
+        read = read_predictions(path, **options)
+        assert read.samples.tolist() == [0, 1]
+        assert read.origin.ids == "ids in the column without a name"
+        assert read.origin.id_column is None  # no name to write
 
 
 def test_a_truncated_gzip_is_refused(tmp_path):
@@ -838,7 +842,7 @@ def test_json_lines_that_are_wrong_are_named(tmp_path, line, match):
 @pytest.mark.parametrize(
     ("line", "match"),
     [
-        ('{"sample": 1, "label": 3, "score": 1}', "line 2: a label must be text; got 3"),
+        ('{"sample": 1, "label": 0.5, "score": 1}', "a label must be text or a whole number"),
         ('{"sample": 1, "label": "cat"}', "line 2 must have a score, like other lines"),
         ('{"sample": "a", "label": "cat", "score": 1}', "'cat', at line 1 and line 2"),
         ('{"sample": "a", "label": null}', "without a label at line 2 and with one at line 1"),
@@ -1081,3 +1085,80 @@ def test_half_characters_in_arrays_are_refused(tmp_path):
         np.savez(tmp_path / "x.npz", **arrays | {name: np.array(["\ud800"])})
         with pytest.raises(InvalidInputError, match=rf"array '{name}' must be readable text"):
             read_predictions(tmp_path / "x.npz")
+
+
+def test_a_long_table_of_many_labels_stays_sparse(tmp_path):
+    n_labels = 200_000  # a block of 1,024 samples would take 1.6 GB
+    path = tmp_path / "x.parquet"
+    rows = np.arange(n_labels)
+    table = {"sample": rows % 2000, "label": rows.astype(str), "score": np.full(n_labels, 0.01)}
+    pd.DataFrame(table).to_parquet(path)
+    tracemalloc.start()
+    try:
+        with open_predictions(path) as file:
+            assert (file.kind, file.n_samples, len(file.labels)) == ("multiclass", 2000, n_labels)
+            chunk = next(file.chunks(2))
+            assert np.count_nonzero(chunk.scores == 0.01) == 200
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 300e6
+
+
+def test_a_table_that_does_not_fit_in_memory_is_refused_before_it_is_made(tmp_path, monkeypatch):
+    path = put(tmp_path / "x.csv", "sample,label,score\n" + "a,cat,0.5\nb,dog,0.5\n")
+    monkeypatch.setattr("wassemble.inputs.sources._free_memory", lambda: 31)
+    with pytest.raises(InvalidInputError, match="2 samples x 2 labels must fit in mem") as caught:
+        read_predictions(path)
+    assert "wassemble fuse" in str(caught.value)
+    with open_predictions(path) as file:
+        assert file.n_samples == 2
+
+
+@pytest.mark.parametrize("suffix", ["csv", "tsv", "parquet", "jsonl"])
+@pytest.mark.parametrize("label", ["2", 2, 2.0])
+def test_whole_numbers_are_labels_in_every_format(tmp_path, suffix, label):
+    path = tmp_path / f"x.{suffix}"
+    frame = pd.DataFrame({"sample": ["a", "b"], "label": [label, type(label)(7)]})
+    write = {
+        "csv": lambda: frame.to_csv(path, index=False),
+        "tsv": lambda: frame.to_csv(path, index=False, sep="\t"),
+        "parquet": lambda: frame.to_parquet(path),
+        "jsonl": lambda: frame.to_json(path, orient="records", lines=True),
+    }
+    write[suffix]()
+    for read in (read_predictions(path), read_truth(path, column="label")):
+        assert read.labels.names == ("2", "7")
+        assert read.is_hard
+
+
+def test_a_truth_column_is_read_from_a_table_of_any_others(tmp_path):
+    path = tmp_path / "x.parquet"
+    pd.DataFrame({"image": ["a", "b"], "width": [1.5, 2.5], "digit": [3, 4]}).to_parquet(path)
+    read = read_truth(path, column="digit")
+    assert (read.samples.tolist(), read.labels.names) == (["a", "b"], ("3", "4"))
+    with pytest.raises(InvalidInputError, match="must have a column 'number'; got 'image'"):
+        read_truth(path, column="number")
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet", "jsonl", "npz"])
+def test_files_without_ids_are_read_by_row(tmp_path, suffix):
+    path = tmp_path / f"x.{suffix}"
+    scores = [[0.7, 0.3], [0.2, 0.8]]
+    if suffix == "jsonl":
+        lines = [json.dumps({"scores": dict(zip("ab", row, strict=True))}) for row in scores]
+        path.write_text("\n".join(lines))
+    elif suffix == "npz":
+        np.savez(path, scores=scores, labels=["a", "b"])
+    else:
+        frame = pd.DataFrame(scores, columns=["a", "b"])
+        frame.to_csv(path, index=False) if suffix == "csv" else frame.to_parquet(path)
+    read = read_predictions(path, by_row=True)
+    assert read.samples.tolist() == [0, 1]
+    assert not read.origin.has_ids
+    np.testing.assert_allclose(read.scores, scores)
+
+
+def test_a_long_table_without_ids_is_refused(tmp_path):
+    path = put(tmp_path / "x.csv", "label,score\ncat,0.5\n")
+    refused("a long table must have sample ids", path, by_row=True)

@@ -13,6 +13,7 @@ import click
 
 from wassemble import __version__
 from wassemble.cli.captioners import train_captioners
+from wassemble.cli.console import allow_any_text, talk
 from wassemble.cli.describe import describe
 from wassemble.cli.evidence import evidence
 from wassemble.cli.example import example
@@ -90,9 +91,12 @@ for _command in (
 
 def run(arguments: list[str] | None = None) -> int:
     """Run the command; every error is words on standard error and an exit code."""
-    from wassemble.errors import InvalidInputError, WassembleError
+    from wassemble.errors import InputWarning, InvalidInputError, WassembleError
 
+    allow_any_text()
     warnings.simplefilter("ignore")  # what they say is part of the account
+    warnings.simplefilter("always", InputWarning)
+    warnings.showwarning = _show
     if threading.current_thread() is threading.main_thread():
         # A polite kill cleans up as an interrupt does.
         signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -131,6 +135,12 @@ def run(arguments: list[str] | None = None) -> int:
             hint="WASSEMBLE_DEBUG=1 shows where; please report it",
         )
         return 1
+
+
+def _show(message: Warning | str, *about: Any, **more: Any) -> None:
+    """Show a warning as a message of the command."""
+    context = click.get_current_context(silent=True)
+    talk(f"warning: {message}", quiet=context is not None and context.params.get("quiet", False))
 
 
 def _say(message: str, *, hint: str | None = None) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import math
 import sys
@@ -15,7 +16,14 @@ import click
 if TYPE_CHECKING:
     from wassemble.inputs import Predictions
 
-__all__ = ["csv_printer", "print_json", "print_table", "progress_bar", "talk"]
+__all__ = ["allow_any_text", "csv_printer", "print_json", "print_table", "progress_bar", "talk"]
+
+
+def allow_any_text() -> None:
+    """Write characters that a terminal cannot show as escapes, instead of failing."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
+            stream.reconfigure(errors="backslashreplace")
 
 
 def talk(message: str, *, quiet: bool = False) -> None:
@@ -76,15 +84,21 @@ def progress_bar(title: str, *, quiet: bool) -> Iterator[Callable[[int, int], No
 
 def csv_printer() -> Callable[[Predictions], None]:
     """A function that prints chunks of predictions as one CSV table on standard output."""
-    writer = csv.writer(sys.stdout, lineterminator="\n")
+    from wassemble.inputs.layout import free_id_name
+
     is_first = True
 
     def show(predictions: Predictions) -> None:
         nonlocal is_first
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
         if is_first:
-            writer.writerow(["sample", *predictions.labels])
+            wanted = predictions.origin.id_column
+            writer.writerow([free_id_name(predictions.labels, wanted), *predictions.labels])
             is_first = False
         for sample, row in zip(predictions.samples, predictions.scores.tolist(), strict=True):
             writer.writerow([sample, *("" if math.isnan(score) else score for score in row)])
+        # Unlike the stream itself, this gets every name through to a terminal of ASCII alone.
+        click.echo(text.getvalue(), nl=False)
 
     return show

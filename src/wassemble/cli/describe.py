@@ -25,7 +25,7 @@ def describe(files: tuple[str, ...], as_json: bool, quiet: bool, reading: Readin
     """
     from wassemble.inputs import describe_predictions
 
-    with open_files(files, reading) as opened:
+    with open_files(files, reading, together=False) as opened:
         found = [describe_predictions(file) for file in opened]
     if as_json:
         print_json(found)
@@ -38,7 +38,9 @@ def describe(files: tuple[str, ...], as_json: bool, quiet: bool, reading: Readin
 
 def _rows(found: dict[str, Any]) -> list[list[str]]:
     how = "detected" if found["kind_is_detected"] else "declared"
+    rows = [["looks odd", doubt] for doubt in found["doubts"]]
     return [
+        ["read from", "; ".join(filter(None, [found["file"], found["ids"]]))],
         ["samples", f"{found['n_samples']:,} ({', '.join(found['first_samples'])} ...)"],
         ["labels", f"{found['n_labels']:,} ({', '.join(found['first_labels'])} ...)"],
         ["kind", f"{found['kind']}, {how}" + (", hard labels" if found["is_hard"] else "")],
@@ -50,4 +52,5 @@ def _rows(found: dict[str, Any]) -> list[list[str]]:
             "most often first",
             ", ".join(f"{name} {count:,}" for name, count in found["most_often_first"].items()),
         ],
+        *rows,
     ]

@@ -71,6 +71,7 @@ def explain(
             kind=reading.kind,
             **request.matching,
             samples=values["samples"],
+            allow_disjoint=values["allow_disjoint"],
             **vars(request.options),
         )
     if sample is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
@@ -95,10 +96,13 @@ def fuse(
     extra: dict[str, int] = {}
     sets = open_data_sets(files, reading)
     with ExitStack() as stack:
+        stack.enter_context(warnings.catch_warnings())
+        warnings.simplefilter("ignore")  # what they say is part of the account
         models: Sequence[Any] = sets or stack.enter_context(open_files(files, reading))
         request = FusionRequest.of(values | ({"weights": None} if by_accuracy else {}), models)
         common: dict[str, Any] = {"kind": reading.kind, **request.matching}
         common |= {"samples": values["samples"], "options": request.options}
+        common["allow_disjoint"] = values["allow_disjoint"]
         chosen = choose_kernel(values, models, request.target, request.matching)
         common |= {"kernel": chosen.kernel, "target": chosen.target}
         common["weights"] = _by_accuracy(chosen.accuracy) if by_accuracy else request.weights

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from wassemble.cli.options import is_given, split_names
+from wassemble.cli.options import is_given, read_truth_file, split_names
 from wassemble.errors import fail
 
 if TYPE_CHECKING:
@@ -159,10 +159,11 @@ def _from_confusion(
     import numpy as np
 
     from wassemble.ensemble.plan import merge_labels
-    from wassemble.inputs import Aliases
+    from wassemble.inputs import Aliases, PredictionFile
+    from wassemble.inputs.overlap import check_truth_samples
     from wassemble.kernels import kernel_from_confusion
 
-    truth = _read_truth(values["confusion"])
+    truth = _read_truth(values["confusion"], values.get("truth_column"))
     aliases, others = Aliases.of(matching["aliases"]), matching["other"] or {}
     if target is None:
         models = [(file.model, file.labels) for file in files]
@@ -173,6 +174,8 @@ def _from_confusion(
     for file in files:
         seen = _known_samples(file, truth)
         if seen is None:
+            if isinstance(file, PredictionFile):
+                check_truth_samples(truth, [file])
             fail(f"{values['confusion']}: names no sample of {file.model}.")
         kernels[file.model] = kernel_from_confusion(
             seen,
@@ -189,10 +192,8 @@ def _from_confusion(
     return KernelChoice(kernels, target, accuracy)
 
 
-def _read_truth(path: Path) -> dict[str, str]:
-    from wassemble.inputs import read_predictions
-
-    truth = read_predictions(path)
+def _read_truth(path: Path, column: str | None) -> dict[str, str]:
+    truth = read_truth_file(path, column)
     if not truth.is_hard:
         fail(f"{path}: must have the columns sample and label, the true one; got scores.")
     found: dict[str, str] = {}

@@ -21,7 +21,9 @@ from wassemble.cli.options import (
     read_arguments,
     read_labels,
     read_meanings,
+    read_truth_file,
     top_option,
+    truth_column_option,
 )
 from wassemble.cli.places import Command, EnsembleFolder, Output
 from wassemble.errors import fail
@@ -83,15 +85,10 @@ def _match(
     return matched.models
 
 
-def _read_truth(path: Path) -> Predictions:
-    from wassemble.inputs import read_predictions
-
-    return read_predictions(path, kind="multilabel")
-
-
 @click.command(cls=Command, short_help="Learn how to fuse models from samples with known labels.")
 @file_arguments
 @_truth
+@truth_column_option
 @click.option(
     "--out",
     type=Output(is_folder=True, path_type=Path),
@@ -133,6 +130,7 @@ def _read_truth(path: Path) -> Predictions:
 def fit(
     files: tuple[str, ...],
     truth: Path,
+    truth_column: str | None,
     out: Path,
     metric: str | None,
     target: Path | None,
@@ -170,7 +168,7 @@ def fit(
     with progress_bar("trying rules", quiet=quiet) as progress:
         learned = learn_ensemble(
             models,
-            _read_truth(truth),
+            read_truth_file(truth, truth_column, reading, models),
             metric=metric,
             kernels=None if kernel is None else {"given kernel": kernel},
             target=goal,
@@ -272,6 +270,7 @@ def predict(
 @_ensemble
 @file_arguments
 @_truth
+@truth_column_option
 @_aliases
 @output_options
 def evaluate(
@@ -279,6 +278,7 @@ def evaluate(
     files: tuple[str, ...],
     aliases: Path | None,
     truth: Path,
+    truth_column: str | None,
     as_json: bool,
     quiet: bool,
     reading: Reading,
@@ -295,7 +295,8 @@ def evaluate(
 
     learned = _load(ensemble)
     models = _match(learned, files, reading, aliases, quiet=quiet)
-    found = evaluate_ensemble(learned, models, _read_truth(truth))
+    known = read_truth_file(truth, truth_column, reading, models)
+    found = evaluate_ensemble(learned, models, known)
     if as_json:
         print_json(found.to_dict())
         return
@@ -323,6 +324,7 @@ def evaluate(
 @_ensemble
 @file_arguments
 @_truth
+@truth_column_option
 @click.option(
     "--out",
     type=Output(path_type=Path, beside=_json_beside),
@@ -337,6 +339,7 @@ def report(
     files: tuple[str, ...],
     aliases: Path | None,
     truth: Path,
+    truth_column: str | None,
     out: Path,
     title: str | None,
     as_json: bool,
@@ -357,7 +360,8 @@ def report(
         fail(f"--out must end in .html; got {out.name}.")
     learned = _load(ensemble)
     models = _match(learned, files, reading, aliases, quiet=quiet)
-    write_report(learned, models, _read_truth(truth), out, title=title)
+    known = read_truth_file(truth, truth_column, reading, models)
+    write_report(learned, models, known, out, title=title)
     if as_json:
         click.echo(out.with_suffix(".json").read_text(encoding="utf-8"))
     talk(f"wrote {out} and {out.with_suffix('.json')}", quiet=quiet)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, fields
 from functools import wraps
@@ -18,7 +18,7 @@ from wassemble.cli.places import NamedFile
 from wassemble.errors import fail
 
 if TYPE_CHECKING:
-    from wassemble.inputs import DataSet, PredictionFile
+    from wassemble.inputs import DataSet, PredictionFile, Predictions
     from wassemble.labels import LabelSpace
 
 __all__ = [
@@ -36,8 +36,10 @@ __all__ = [
     "read_arguments",
     "read_labels",
     "read_meanings",
+    "read_truth_file",
     "split_names",
     "top_option",
+    "truth_column_option",
 ]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -90,6 +92,7 @@ class Reading:
     score_column: str | None
     labels: tuple[str, ...]
     kind: Any
+    by_row: bool
 
 
 _file_arguments = _stack(
@@ -112,6 +115,11 @@ _file_arguments = _stack(
         metavar="NAME",
         help="Column that holds the scores, in files with one row per sample and label."
         "  [default: score]",
+    ),
+    click.option(
+        "--by-row",
+        is_flag=True,
+        help="Match rows by their order instead of by sample ids, for files without ids.",
     ),
     click.option(
         "--labels",
@@ -239,6 +247,12 @@ other_option = click.option(
     " label that the model does not declare.",
 )
 
+truth_column_option = click.option(
+    "--truth-column",
+    metavar="NAME",
+    help="Column of the true labels, in a table that may have any others.",
+)
+
 fusion_options = _stack(
     click.option(
         "--target",
@@ -248,6 +262,7 @@ fusion_options = _stack(
     ),
     aliases_option,
     other_option,
+    truth_column_option,
     click.option(
         "--fold", is_flag=True, help="Match labels whatever their case, and with _ and - as spaces."
     ),
@@ -257,6 +272,12 @@ fusion_options = _stack(
         default="all",
         help="all: fuse every sample that some file has. common: only those that all files have.",
         **_SHOWN,
+    ),
+    click.option(
+        "--allow-disjoint",
+        is_flag=True,
+        help="Fuse files that have no samples, or few, in common; without it, that is an error or a"
+        " warning.",
     ),
     click.option(
         "--weights",
@@ -422,18 +443,56 @@ def read_labels(path: Path) -> LabelSpace:
 
 
 @contextmanager
-def open_files(files: tuple[str, ...], reading: Reading) -> Iterator[list[PredictionFile]]:
-    """The prediction files, open, in the order given."""
+def open_files(
+    files: tuple[str, ...], reading: Reading, *, together: bool = True
+) -> Iterator[list[PredictionFile]]:
+    """The prediction files, open, in the order given; ``together`` if their samples are matched."""
     from wassemble.inputs import open_predictions
+    from wassemble.inputs.by_row import common_row_ids
     from wassemble.inputs.folders import fetch_file
 
     with ExitStack() as stack:
-        yield [
+        opened = [
             stack.enter_context(
                 open_predictions(stack.enter_context(fetch_file(place)), model=model, **how)
             )
             for model, place, how in read_arguments(files, reading)
         ]
+        if reading.by_row and together:
+            ids = common_row_ids(opened)
+            for file in opened:
+                file.samples = ids
+        yield opened
+
+
+def read_truth_file(
+    path: Path,
+    column: str | None,
+    reading: Reading | None = None,
+    models: Sequence[Any] = (),
+) -> Predictions:
+    """The true labels in a file; with --by-row, of the rows of ``models``."""
+    from wassemble.errors import InvalidInputError
+    from wassemble.inputs.by_row import common_row_ids
+    from wassemble.inputs.files import read_truth
+
+    if reading is None:
+        return read_truth(path, column=column)
+    id_column = _column_of("truth", reading.id_column)
+    options: dict[str, Any] = {"column": column, "by_row": reading.by_row}
+    try:
+        truth = read_truth(path, id_column=id_column, **options)
+    except InvalidInputError as error:
+        # The column that holds the models' ids may have another name here.
+        if id_column is None or f"truth={id_column}" in reading.id_column:
+            raise
+        try:
+            truth = read_truth(path, **options)
+        except InvalidInputError:
+            raise error from None
+    if reading.by_row:
+        truth = truth._with(samples=common_row_ids([*models, truth]))
+    return truth
 
 
 def open_data_sets(files: tuple[str, ...], reading: Reading) -> list[DataSet] | None:
@@ -446,6 +505,11 @@ def open_data_sets(files: tuple[str, ...], reading: Reading) -> list[DataSet] | 
     folders = [place for place in places if is_data_set(place)]
     if not folders:
         return None
+    if reading.by_row:
+        fail(
+            "--by-row must go with files; got folders of part files.",
+            hint="samples of part files are matched by id",
+        )
     if len(folders) < len(places):
         others = [place for place in places if place not in folders]
         for place in others:
@@ -475,6 +539,8 @@ def read_arguments(
             "labels": None if own is None else read_labels(own),
             "kind": reading.kind,
         }
+        if reading.by_row:
+            how["by_row"] = True
         found.append((model, place, how))
     strange = set(declared) - {model for model, _, _ in found}
     if strange:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,11 +12,14 @@ import numpy as np
 from wassemble.ensemble.completion import describe_rule
 from wassemble.ensemble.plan import NO_ANSWER, Chunk, FusionPlan
 from wassemble.inputs import Predictions
+from wassemble.inputs.origin import Origin
 from wassemble.labels import enumerate_names, fold_name
 from wassemble.solvers import Balanced, Status, solve_barycenter
 
 __all__ = ["NO_MASS_REMEDY", "FusionAccount", "ModelAccount"]
 
+# Labels of a model that are named.
+_N_FIRST = 5
 # Share of the samples that makes one doubt whether models are cut into the same parts.
 _MANY_MISSING = 0.1
 
@@ -58,6 +62,10 @@ class ModelAccount:
     lost_labels: list[str]  # their mass can go nowhere
     other: str | None  # its label for everything that it does not declare
     is_hard: bool = False
+    file: str | None = None
+    id_column: str | None = None
+    ids: str | None = None  # where they were, in words
+    first_labels: list[str] = field(default_factory=list)
     n_answered: int = 0
     n_partial: int = 0  # answers with scores that were not reported
     unobserved_mass: float = 0.0  # summed over samples
@@ -76,6 +84,7 @@ class FusionAccount:
     least_mass: float = np.inf
     most_mass: float = 0.0
     is_by_part: bool = False  # all samples of each part, matched within it alone
+    warnings: list[str] = field(default_factory=list)  # what looks as if it was not meant
 
     @classmethod
     def of(cls, plan: FusionPlan, *, kind_is_detected: bool) -> FusionAccount:
@@ -91,10 +100,22 @@ class FusionAccount:
                 list(member.matching.unmatched),
                 [member.describe(i) for i in np.flatnonzero(member.lost).tolist()],
                 member.other,
+                first_labels=list(member.labels[:_N_FIRST]),
             )
             for member in plan.members
         ]
         return cls(plan, kind_is_detected, models)
+
+    def read_from(self, origins: Sequence[Origin]) -> None:
+        """Note where each model was read from, and what looked odd there."""
+        for model, origin in zip(self.models, origins, strict=True):
+            model.file, model.id_column, model.ids = origin.file, origin.id_column, origin.ids
+            self.warnings += [f"{model.model}: {doubt}" for doubt in origin.doubts]
+
+    @property
+    def id_column(self) -> str | None:
+        """The name of the ids of the first model that has one."""
+        return next((m.id_column for m in self.models if m.id_column is not None), None)
 
     def add(self, predictions: list[Predictions], chunk: Chunk) -> None:
         """Count a chunk."""
@@ -144,6 +165,7 @@ class FusionAccount:
                 if code != NO_ANSWER
             },
             "consensus_mass": [self.least_mass, self.most_mass] if self.most_mass else None,
+            "warnings": self.warnings,
             "models": [vars(model) for model in self.models],
         }
 
@@ -161,6 +183,7 @@ class FusionAccount:
         unused = plan.aliases.unused(member.labels for member in plan.members)
         if unused:
             said.append(f"aliases of labels that no model has: {enumerate_names(unused)}")
+        said += [_reading(model) for model in self.models if model.ids is not None]
         for model in self.models:
             said += [f"{model.model}: {note}" for note in self._notes(model)]
         if any(m.n_partial for m in self.models):
@@ -188,7 +211,7 @@ class FusionAccount:
                     f"each consensus was divided by its mass ({self.least_mass:.3g} to"
                     f" {self.most_mass:.3g})"
                 )
-        return said
+        return said + [f"warning: {warning}" for warning in self.warnings]
 
     def _notes(self, model: ModelAccount) -> list[str]:
         notes = []
@@ -267,6 +290,14 @@ class FusionAccount:
             for code, count in sorted(self.ends.items())
             if code != NO_ANSWER and code not in self.fine_ends
         ]
+
+
+def _reading(model: ModelAccount) -> str:
+    more = ", ..." if model.n_labels > len(model.first_labels) else ""
+    return (
+        f"{model.file or model.model}: {model.ids}; {model.n_labels:,} labels:"
+        f" {', '.join(model.first_labels)}{more}"
+    )
 
 
 def _pairs(pairs: list[tuple[str, str]]) -> str:

@@ -13,8 +13,15 @@ import numpy as np
 from wassemble._checks import fail
 from wassemble._extras import load_extra
 from wassemble.ensemble.account import FusionAccount
+from wassemble.ensemble.label_overlap import check_labels
 from wassemble.ensemble.plan import FusionPlan
-from wassemble.ensemble.tables import align_samples, common_kind, read_options, warn_of
+from wassemble.ensemble.tables import (
+    align_samples,
+    common_kind,
+    read_options,
+    warn_of,
+    warn_of_inputs,
+)
 from wassemble.errors import InvalidInputError
 from wassemble.inputs import (
     DataSet,
@@ -25,9 +32,10 @@ from wassemble.inputs import (
     predictions_from_frame,
     read_predictions,
 )
-from wassemble.inputs.data_sets import PartReader, common_parts, is_data_set
+from wassemble.inputs.data_sets import PartReader, common_parts, is_data_set, open_parts
 from wassemble.inputs.folders import fetch_file
 from wassemble.inputs.layout import free_id_name
+from wassemble.inputs.overlap import check_part_samples, count_shared
 from wassemble.inputs.predictions import have_numbers
 from wassemble.labels import LabelSpace
 
@@ -48,6 +56,7 @@ def fuse_lazily(
     fold: bool = False,
     other: str | Mapping[str, str] | None = None,
     samples: Literal["all", "common"] = "all",
+    allow_disjoint: bool = False,
     **options: Any,
 ) -> Any:
     """Consensus of models in partitions, as a Dask data frame that is computed when asked for.
@@ -64,6 +73,8 @@ def fuse_lazily(
     kind : {"multiclass", "multilabel"}, optional
         If not given, it is detected from the first partitions, which are read at once, and
         must hold for the others.
+    allow_disjoint : bool
+        Models may have no sample in common in the first partitions, and few in any.
 
     Other parameters and options as in `fuse_tables`.
 
@@ -108,10 +119,17 @@ def fuse_lazily(
         other=other,
         options=read_options(options),
     )
+    account = FusionAccount.of(plan, kind_is_detected=detected)
+    account.read_from([head.origin for head in source.heads])
+    if kernel is None:
+        account.warnings += check_labels(plan)
+    source.check_samples(allow_disjoint)
+    warn_of_inputs(account.warnings)
     dask = load_extra("dask", "scale", purpose="fusing lazily")
     dd = load_extra("dask.dataframe", "scale", purpose="fusing lazily")
     # One node of the graph for all partitions: a worker gets the kernel once.
-    fuse = dask.delayed(_FusePart(plan, detected, samples, source.like(plan)), traverse=False)
+    part = _FusePart(plan, detected, samples, source.like(plan), allow_disjoint)
+    fuse = dask.delayed(part, traverse=False)
     parts = [
         dask.delayed(_fuse_part)(fuse, name, part) for name, part in source.parts(dask).items()
     ]
@@ -166,6 +184,9 @@ class _Frames:
             for place, part in enumerate(zip(*each, strict=True))
         }
 
+    def check_samples(self, allow_disjoint: bool) -> None:
+        check_part_samples([self.heads], allow_disjoint=allow_disjoint)
+
     def like(self, plan: FusionPlan) -> Any:
         return next(iter(self._frames.values()))._meta
 
@@ -193,9 +214,15 @@ class _Folders:
             for name in common_parts(self._sets)
         }
 
+    def check_samples(self, allow_disjoint: bool) -> None:
+        check_part_samples(open_parts(self._sets), allow_disjoint=allow_disjoint)
+
     def like(self, plan: FusionPlan) -> Any:
         pd = load_extra("pandas", "scale", purpose="fusing lazily")
-        return pd.DataFrame({free_id_name(plan.target): ["some sample"], plan.target[0]: [1.0]})
+        names = [head.origin.id_column for head in self.heads]
+        wanted = next((name for name in names if name is not None), None)
+        id_column = free_id_name(plan.target, wanted)
+        return pd.DataFrame({id_column: ["some sample"], plan.target[0]: [1.0]})
 
 
 def _read_first(given: DataSet) -> Predictions:
@@ -223,6 +250,7 @@ class _FusePart:
     kind_is_detected: bool
     samples: Literal["all", "common"]
     like: Any  # a frame of the kind to give
+    allow_disjoint: bool
 
     def __call__(self, predictions: list[Predictions]) -> Any:
         for given in predictions:
@@ -235,6 +263,8 @@ class _FusePart:
         members = align_samples(predictions, self.samples)
         chunk = self.plan.fuse(members)
         account = FusionAccount.of(self.plan, kind_is_detected=self.kind_is_detected)
+        if not self.allow_disjoint:
+            account.warnings += count_shared(predictions).warnings()
         account.add(members, chunk)
         warn_of(account)
         consensus = Predictions(

@@ -13,9 +13,13 @@ import numpy as np
 from wassemble._arrays import is_frame
 from wassemble._checks import fail
 from wassemble.ensemble.account import NO_MASS_REMEDY, FusionAccount
+from wassemble.ensemble.label_overlap import check_labels
 from wassemble.ensemble.plan import NO_ANSWER, FusionPlan, Options
-from wassemble.errors import ConvergenceWarning
+from wassemble.errors import ConvergenceWarning, InputWarning
 from wassemble.inputs import Kind, Predictions, frame_from_predictions, predictions_from_frame
+from wassemble.inputs.by_row import common_row_ids
+from wassemble.inputs.origin import Origin
+from wassemble.inputs.overlap import check_samples, refuse_transposed
 from wassemble.inputs.predictions import have_numbers
 from wassemble.labels import LabelSpace, enumerate_names
 from wassemble.solvers import Status
@@ -23,13 +27,14 @@ from wassemble.solvers import Status
 __all__ = [
     "TableFusion",
     "align_samples",
-    "check_overlap",
+    "check_inputs",
     "common_kind",
     "fuse_tables",
     "name_models",
     "read_models",
     "read_options",
     "warn_of",
+    "warn_of_inputs",
 ]
 
 
@@ -94,6 +99,8 @@ def fuse_tables(
     fold: bool = False,
     other: str | Mapping[str, str] | None = None,
     samples: Literal["all", "common"] = "all",
+    allow_disjoint: bool = False,
+    by_row: bool = False,
     **options: Any,
 ) -> TableFusion:
     """Fuse models by the names of their samples and labels.
@@ -130,6 +137,11 @@ def fuse_tables(
     samples : {"all", "common"}
         Samples that any model has, or those that all have. A model that did not answer a
         sample has no vote on it.
+    allow_disjoint : bool
+        Models may have no sample, or few, in common; an error and a warning otherwise.
+    by_row : bool
+        Rows are matched by their order, for tables without sample ids. Models must have the
+        same number of rows, and the same ids in the same order if they have any.
     mass : Balanced or Unbalanced, optional
         The paper's ``Unbalanced(2, epsilon=0.3)`` if not given, in which no model can rule a
         label out by itself; `Balanced` with ``debias``. A consensus of histograms is a
@@ -165,7 +177,10 @@ def fuse_tables(
     >>> fusion.consensus.scores.round(2)
     array([[0.52, 0.38, 0.1 ]])
     """
-    predictions, frame = read_models(models, kind)
+    predictions, frame = read_models(models, kind, by_row=by_row)
+    if by_row:
+        ids = common_row_ids(predictions)
+        predictions = [given._with(samples=ids) for given in predictions]
     found, detected = common_kind(predictions, kind)
     plan = FusionPlan(
         [(p.model, p.labels) for p in predictions],
@@ -178,17 +193,20 @@ def fuse_tables(
         other=other,
         options=read_options(options),
     )
-    members = align_samples(predictions, samples)
-    check_overlap(predictions, members[0].n_samples)
-    chunk = plan.fuse(members)
     account = FusionAccount.of(plan, kind_is_detected=detected)
+    check_inputs(account, predictions, kernel, allow_disjoint=allow_disjoint)
+    members = align_samples(predictions, samples)
+    chunk = plan.fuse(members)
     account.add(members, chunk)
     consensus = Predictions("consensus", members[0].samples, plan.target, chunk.scores, kind=found)
+    consensus.origin = Origin(id_column=account.id_column)
     warn_of(account)
     return TableFusion(consensus, chunk.statuses, account, plan, members, frame)
 
 
-def read_models(models: Any, kind: Kind | None = None) -> tuple[list[Predictions], Any]:
+def read_models(
+    models: Any, kind: Kind | None = None, *, by_row: bool = False
+) -> tuple[list[Predictions], Any]:
     """Models with names as Predictions, and the first data frame among them.
 
     A dict names them; a list holds Predictions, which have names, or data frames, which are
@@ -203,7 +221,7 @@ def read_models(models: Any, kind: Kind | None = None) -> tuple[list[Predictions
         if isinstance(given, Predictions):
             found.append(given if given.model == name else given._with(model=name))
         else:
-            found.append(predictions_from_frame(given, name, kind=kind))
+            found.append(predictions_from_frame(given, name, kind=kind, by_row=by_row))
             frame = given if frame is None else frame
     return found, frame
 
@@ -235,6 +253,8 @@ def common_kind(predictions: Sequence[Any], kind: Kind | None) -> tuple[Kind, bo
         return kind, False
     kinds = {p.model: p.kind for p in predictions}
     if len(set(kinds.values())) > 1:
+        if all(hasattr(p, "samples") for p in predictions):
+            refuse_transposed(predictions)
         each = ", ".join(f"{model} {found}" for model, found in kinds.items())
         fail(
             f"models must be all multi-class or all multi-label; got {each}.",
@@ -286,14 +306,18 @@ def align_samples(
     return aligned
 
 
-def check_overlap(models: Sequence[Any], n_fused: int) -> None:
-    """Refuse models with samples if none was left to fuse; predictions or open files."""
-    firsts = [repr(model.samples[:1].tolist()[0]) for model in models if len(model.samples)]
-    if firsts and n_fused == 0:
-        fail(
-            "models must have samples in common; got none.",
-            hint=f"ids look like {', '.join(firsts)}",
-        )
+def check_inputs(
+    account: FusionAccount, models: Sequence[Any], kernel: Any, *, allow_disjoint: bool = False
+) -> None:
+    """Note in the account how models were read, and what looks as if it was not meant.
+
+    Models, predictions or open files, that have no sample in common are an error, and so
+    are target labels that no model has, unless a kernel leads to them.
+    """
+    account.read_from([model.origin for model in models])
+    account.warnings += check_samples(models, allow_disjoint=allow_disjoint)
+    if kernel is None:
+        account.warnings += check_labels(account.plan)
 
 
 def _comparable(samples: np.ndarray, predictions: Sequence[Predictions]) -> list[Any]:
@@ -304,7 +328,8 @@ def _comparable(samples: np.ndarray, predictions: Sequence[Predictions]) -> list
 
 
 def warn_of(account: FusionAccount) -> None:
-    """Warn of samples that nobody answered or that did not end well."""
+    """Warn of what looks odd, and of samples that nobody answered or that did not end well."""
+    warn_of_inputs(account.warnings, stacklevel=4)
     warn_of_ends(account.ends, account.fine_ends)
 
 
@@ -321,3 +346,9 @@ def warn_of_ends(ends: Counter[int], fine: Container[int]) -> None:
             ConvergenceWarning,
             stacklevel=4,
         )
+
+
+def warn_of_inputs(warnings_: Sequence[str], stacklevel: int = 3) -> None:
+    """Warn of tables that look as if they meant something else."""
+    for message in warnings_:
+        warnings.warn(f"{message}.", InputWarning, stacklevel=stacklevel)

@@ -10,6 +10,7 @@ from wassemble.inputs.files import (
     PredictionWriter,
     open_predictions,
     read_predictions,
+    read_truth,
     write_predictions,
 )
 from wassemble.inputs.frames import frame_from_predictions, predictions_from_frame
@@ -41,5 +42,6 @@ __all__ = [
     "read_embeddings",
     "read_predictions",
     "read_synonyms",
+    "read_truth",
     "write_predictions",
 ]

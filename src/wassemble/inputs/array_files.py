@@ -40,13 +40,13 @@ class _Header(NamedTuple):
 def open_npz(path: Path, choice: ColumnChoice, model: str) -> Source:
     """The predictions in a .npz file, read whole.
 
-    Arrays ``scores`` and ``labels``; if there are any, ``samples``, ``kind``, ``model`` and
-    ``is_hard``. Others are not read.
+    Arrays ``scores`` and ``labels``; if there are any, ``samples``, ``kind``, ``model``,
+    ``is_hard`` and ``id_column``, the name of the ids. Others are not read.
     """
     _refuse_columns(choice)
     with zipfile.ZipFile(path) as archive:
         found = {name.removesuffix(".npy") for name in archive.namelist()}
-        wanted = ("scores", "labels", "samples", "kind", "model", "is_hard")
+        wanted = ("scores", "labels", "samples", "kind", "model", "is_hard", "id_column")
         arrays = {name: _read_member(archive, name) for name in wanted if name in found}
     if "scores" not in arrays:
         got = enumerate_names(sorted(found)) if found else "none"
@@ -60,6 +60,7 @@ def open_npz(path: Path, choice: ColumnChoice, model: str) -> Source:
         ids = arrays["samples"]
         ids = _texts(ids, "samples") if ids.dtype.kind not in "iu" else ids.ravel()
         _check_count(len(ids), len(scores), "sample ids", "rows")
+    id_column = _texts(arrays["id_column"], "id_column")[0] if "id_column" in arrays else None
     return Source(
         labels,
         read_samples(ids, model),
@@ -68,6 +69,8 @@ def open_npz(path: Path, choice: ColumnChoice, model: str) -> Source:
         is_hard="is_hard" in arrays and bool(arrays["is_hard"].any()),
         kind=_kind(arrays),
         model=_texts(arrays["model"], "model")[0] if "model" in arrays else None,
+        id_column=id_column,
+        has_ids="samples" in arrays,
     )
 
 
@@ -86,7 +89,8 @@ def open_npy(path: Path, choice: ColumnChoice, model: str) -> Source:
     labels, columns = _name_columns(names, choice, header.shape[1], f"a file {beside.name}")
     ids: Any = range(header.shape[0])
     beside = path.with_suffix(".samples.txt")
-    if beside.exists():
+    has_ids = beside.exists()
+    if has_ids:
         ids = ids_from_text(_read_lines(beside))
         _check_count(len(ids), header.shape[0], f"lines of {beside.name}", "rows")
 
@@ -97,12 +101,12 @@ def open_npy(path: Path, choice: ColumnChoice, model: str) -> Source:
         yield from _slices(mapped, columns, n_rows)
 
     as_scores(np.empty(0, header.dtype))  # refuses what are no numbers
-    return Source(labels, read_samples(ids, model), blocks, streams=True)
+    return Source(labels, read_samples(ids, model), blocks, streams=True, has_ids=has_ids)
 
 
 @contextmanager
 def append_npz(
-    path: Path, labels: LabelSpace, *, final: Path
+    path: Path, labels: LabelSpace, *, final: Path, id_column: str | None = None
 ) -> Iterator[Callable[[Predictions], None]]:
     """A function that gathers predictions; they are written at the end."""
     parts: list[Predictions] = []
@@ -118,18 +122,20 @@ def append_npz(
         "model": _text_array([first.model], "model")[0],
         "is_hard": np.array(first.is_hard),
     }
+    if id_column is not None:
+        arrays["id_column"] = _text_array([id_column], "name of ids")[0]
     with path.open("wb") as file:
         np.savez_compressed(file, **arrays)
 
 
 @contextmanager
 def append_npy(
-    path: Path, labels: LabelSpace, *, final: Path
+    path: Path, labels: LabelSpace, *, final: Path, id_column: str | None = None
 ) -> Iterator[Callable[[Predictions], None]]:
     """A function that appends predictions to a new .npy file.
 
     ``final`` is the name that it will have; its companions are put beside it when all is
-    well, before the file itself is.
+    well, before the file itself is. They have no place for ``id_column``.
     """
     dtype: np.dtype | None = None
     n_rows = 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from wassemble._extras import load_extra
 from wassemble.inputs.columns import (
     column_type,
     load_narwhals,
+    long_source,
     read_ids,
     read_long_table,
     read_scores,
@@ -74,20 +75,26 @@ def open_arrow(path: Path, choice: ColumnChoice, model: str) -> Source:
 
 
 @contextmanager
-def append_parquet(path: Path, labels: LabelSpace, *, final: Path) -> Iterator[Append]:
+def append_parquet(
+    path: Path, labels: LabelSpace, *, final: Path, id_column: str | None = None
+) -> Iterator[Append]:
     """A function that appends predictions to a new Parquet file."""
     pq = load_extra("pyarrow.parquet", "tables", purpose="writing Parquet files")
+    names = [free_id_name(labels, id_column), *labels]
     with _appending(
-        labels, lambda schema: pq.ParquetWriter(path, schema, use_dictionary=False)
+        names, labels, lambda schema: pq.ParquetWriter(path, schema, use_dictionary=False)
     ) as append:
         yield append
 
 
 @contextmanager
-def append_arrow(path: Path, labels: LabelSpace, *, final: Path) -> Iterator[Append]:
+def append_arrow(
+    path: Path, labels: LabelSpace, *, final: Path, id_column: str | None = None
+) -> Iterator[Append]:
     """A function that appends predictions to a new Arrow file."""
     pa = load_extra("pyarrow", "tables", purpose="writing Arrow files")
-    with _appending(labels, lambda schema: pa.ipc.new_file(str(path), schema)) as append:
+    names = [free_id_name(labels, id_column), *labels]
+    with _appending(names, labels, lambda schema: pa.ipc.new_file(str(path), schema)) as append:
         yield append
 
 
@@ -115,10 +122,13 @@ def _open_table(schema: Any, batches: Batches, choice: ColumnChoice, model: str)
             pa.Table.from_batches(parts) if parts else columns.empty_table(), eager_only=True
         )
 
-    id_column = cast("str", layout.id_column)  # a file has no index
+    id_column = layout.id_column  # a file has no index
     if isinstance(layout, WideLayout):
         labels = layout.labels
-        samples = read_samples(read_ids(read([id_column]).get_column(id_column)), model)
+        if id_column is None:
+            samples = read_samples(range(len(read(labels.names[:1]))), model)
+        else:
+            samples = read_samples(read_ids(read([id_column]).get_column(id_column)), model)
 
         def blocks(n_rows: int) -> Iterator[np.ndarray]:
             if len(samples) == 0:  # still tells of which type scores are
@@ -127,19 +137,24 @@ def _open_table(schema: Any, batches: Batches, choice: ColumnChoice, model: str)
             for batch in batches(labels.names, n_rows):
                 yield read_scores(nw.from_native(pa.Table.from_batches([batch])), labels.names)
 
-        return Source(labels, samples, blocks, streams=True)
+        return Source(
+            labels, samples, blocks, streams=True, id_column=id_column, has_ids=layout.has_ids
+        )
 
     columns = [id_column, layout.label_column, layout.score_column]
     frame = read([name for name in columns if name is not None])
-    ids = read_ids(frame.get_column(id_column))
+    ids: Any = range(len(frame))
+    if id_column is not None:
+        ids = read_ids(frame.get_column(id_column))
     listed = read_long_table(ids, frame, layout, choice.labels)
-    samples = read_samples(listed.ids, model)
-    return Source(listed.labels, samples, listed.blocks, streams=False, is_hard=listed.is_hard)
+    return long_source(listed, layout, model)
 
 
 @contextmanager
-def _appending(labels: LabelSpace, open_writer: Callable[[Any], Any]) -> Iterator[Append]:
-    groups = _RowGroups(labels, open_writer)
+def _appending(
+    names: list[str], labels: LabelSpace, open_writer: Callable[[Any], Any]
+) -> Iterator[Append]:
+    groups = _RowGroups(names, labels, open_writer)
     try:
         yield groups.append
         groups.finish()
@@ -151,9 +166,11 @@ def _appending(labels: LabelSpace, open_writer: Callable[[Any], Any]) -> Iterato
 class _RowGroups:
     """Gathers rows into groups; the first of them say which types the file has."""
 
-    def __init__(self, labels: LabelSpace, open_writer: Callable[[Any], Any]) -> None:
+    def __init__(
+        self, names: list[str], labels: LabelSpace, open_writer: Callable[[Any], Any]
+    ) -> None:
         self.labels = labels
-        self.names = [free_id_name(labels), *labels]
+        self.names = names
         self.writer: Any = None
         self._open_writer = open_writer
         self._schema: Any = None

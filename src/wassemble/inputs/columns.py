@@ -5,6 +5,7 @@ Leaves to `layout` which column is which.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,18 +15,24 @@ from wassemble._checks import fail
 from wassemble._extras import load_extra
 from wassemble.inputs.layout import ColumnType, LongLayout
 from wassemble.inputs.long_tables import LongTable
+from wassemble.inputs.predictions import read_samples
+from wassemble.inputs.sources import Source
 from wassemble.labels import LabelSpace, name_of
 
 __all__ = [
     "column_type",
     "load_narwhals",
+    "long_source",
     "read_ids",
     "read_label_names",
     "read_long_table",
     "read_numbers",
     "read_scores",
     "read_stored_index",
+    "without_point",
 ]
+
+_WHOLE = re.compile(r"-?\d+\.0+")
 
 # Above this, a float64 no longer holds every whole number.
 _LARGEST_WHOLE = 2**53
@@ -90,7 +97,21 @@ def read_label_names(series: Any, name: str) -> list[str | None]:
                 hint=f"`labels=[{name!r}]` reads scores of a label that is called so",
             )
         names.append(text)
-    return names
+    return without_point(names)
+
+
+def without_point(names: list[str | None]) -> list[str | None]:
+    """Names as they are; if every one is a whole number with a decimal point, without it.
+
+    Examples
+    --------
+    >>> without_point(["2.0", "10.0"]), without_point(["2.0", "2.1"])
+    (['2', '10'], ['2.0', '2.1'])
+    """
+    texts = {name for name in names if name}
+    if not texts or not all(_WHOLE.fullmatch(text) for text in texts):
+        return names
+    return [name and name.partition(".")[0] for name in names]
 
 
 def read_scores(frame: Any, names: Sequence[str]) -> np.ndarray:
@@ -122,6 +143,20 @@ def read_long_table(
     if layout.score_column is not None:
         scores = read_scores(frame, [layout.score_column])[:, 0]
     return LongTable(ids, names, scores, declared, **options)
+
+
+def long_source(listed: LongTable, layout: LongLayout, model: str) -> Source:
+    """A long table as a source of predictions."""
+    return Source(
+        listed.labels,
+        read_samples(listed.ids, model),
+        listed.blocks,
+        streams=False,
+        is_hard=listed.is_hard,
+        id_column=layout.id_column,
+        has_ids=layout.has_ids,
+        find_telling=listed.find_telling,
+    )
 
 
 def read_stored_index(schema: Any) -> list[str]:

@@ -22,7 +22,7 @@ import numpy as np
 
 from wassemble._checks import fail
 from wassemble._extras import load_extra
-from wassemble.inputs.columns import load_narwhals, read_long_table, read_scores
+from wassemble.inputs.columns import load_narwhals, long_source, read_long_table, read_scores
 from wassemble.inputs.layout import (
     ColumnChoice,
     ColumnType,
@@ -82,11 +82,16 @@ def open_csv(path: Path, choice: ColumnChoice, model: str, *, delimiter: str) ->
     """The predictions in a CSV file; long tables are read whole."""
     file = _look_at(path, delimiter)
     layout = find_layout(file.header, file.type_of, choice)
-    id_column = cast("str", layout.id_column)  # a file has no index
+    id_column = layout.id_column
     if isinstance(layout, WideLayout):
-        columns = [column for table in _tables(file, [id_column]) for column in table.columns]
-        ids = [text for column in columns for text in column.to_pylist()]
         labels = layout.labels
+        if layout.has_ids:
+            columns = _tables(file, [cast("str", id_column)])  # a file has no index
+            texts = [text for table in columns for text in table.column(0).to_pylist()]
+            ids = _check_ids(file, texts)
+        else:
+            columns = _tables(file, [labels[0]], text=())
+            ids = list(range(sum(table.num_rows for table in columns)))
 
         def blocks(n_rows: int) -> Iterator[np.ndarray]:
             for table in _tables(file, labels.names, text=()):
@@ -94,28 +99,42 @@ def open_csv(path: Path, choice: ColumnChoice, model: str, *, delimiter: str) ->
                     part = load_narwhals().from_native(table.slice(start, n_rows))
                     yield read_scores(part, labels.names)
 
-        return Source(labels, read_samples(_check_ids(file, ids), model), blocks, streams=True)
+        return Source(
+            labels,
+            read_samples(ids, model),
+            blocks,
+            streams=True,
+            id_column=id_column,
+            has_ids=layout.has_ids,
+        )
 
     pa = load_extra("pyarrow", "tables", purpose="reading CSV files")
     names = [id_column, layout.label_column, layout.score_column]
     wanted = [name for name in names if name is not None]
-    tables = list(_tables(file, wanted, text=wanted[:2]))
+    text = [name for name in (id_column, layout.label_column) if name is not None]
+    tables = list(_tables(file, wanted, text=text))
     whole = pa.concat_tables(tables) if tables else pa.table({name: [] for name in wanted})
     frame = load_narwhals().from_native(whole)
-    ids = _check_ids(file, frame.get_column(id_column).to_list())
+    ids = list(range(len(frame)))
+    if id_column is not None:
+        ids = _check_ids(file, frame.get_column(id_column).to_list())
     listed = read_long_table(ids, frame, layout, choice.labels, place=lambda i: _place(file, i))
-    samples = read_samples(listed.ids, model)
-    return Source(listed.labels, samples, listed.blocks, streams=False, is_hard=listed.is_hard)
+    return long_source(listed, layout, model)
 
 
 @contextmanager
 def append_csv(
-    path: Path, labels: LabelSpace, *, final: Path, delimiter: str
+    path: Path,
+    labels: LabelSpace,
+    *,
+    final: Path,
+    delimiter: str,
+    id_column: str | None = None,
 ) -> Iterator[Callable[[Predictions], None]]:
     """A function that appends predictions to a new CSV file, gzipped if ``final`` says so."""
     pa = load_extra("pyarrow", "tables", purpose="writing CSV files")
     pa_csv = load_extra("pyarrow.csv", "tables", purpose="writing CSV files")
-    header = [free_id_name(labels), *labels]
+    header = [free_id_name(labels, id_column), *labels]
     quoted = re.compile(f'[{delimiter}"\r\n]')
     fields = ['"' + n.replace('"', '""') + '"' if quoted.search(n) else n for n in header]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
 from wassemble._checks import fail
@@ -15,10 +15,19 @@ from wassemble.errors import InvalidInputError
 from wassemble.inputs.files import PredictionFile, open_predictions
 from wassemble.inputs.folders import Folder, LocalFolder, open_folder
 from wassemble.inputs.formats import recognise
+from wassemble.inputs.origin import Origin
 from wassemble.inputs.predictions import Kind, Predictions
 from wassemble.labels import LabelSpace, enumerate_names
 
-__all__ = ["DataSet", "PartFile", "PartReader", "common_parts", "is_data_set", "open_data_set"]
+__all__ = [
+    "DataSet",
+    "PartFile",
+    "PartReader",
+    "common_parts",
+    "is_data_set",
+    "open_data_set",
+    "open_parts",
+]
 
 # Parts whose labels and kind are compared, so that no single strange one decides for all.
 _N_COMPARED = 5
@@ -35,6 +44,7 @@ class PartFile:
 
     file: str  # its name in the folder
     stamp: str  # changes when the file does
+    is_sure: bool = True  # no change can leave the stamp as it is
 
 
 @dataclass(frozen=True)
@@ -86,6 +96,8 @@ class DataSet:
     kind_is_detected : bool
     typical : PartFile
         The first part with these labels and this kind.
+    origin : Origin
+        Where its ids were, and what looked odd.
     parts : dict of str to PartFile
         By their names without the end that says the format, sorted. A UUID in a name is left
         out if names differ without it too: Spark makes another for each write.
@@ -103,12 +115,14 @@ class DataSet:
         """Labels and kind: what most of the first parts that can be read and have rows have."""
         filled: dict[PartFile, tuple[LabelSpace, Kind, bool]] = {}
         empty: dict[PartFile, tuple[LabelSpace, Kind, bool]] = {}
+        origins: dict[PartFile, Origin] = {}
         first_error = None
         for part in self.parts.values():
             try:
                 with self.reader.open(part.file) as opened:
                     found = opened.labels, opened.kind, opened.kind_is_detected
                     (filled if opened.n_samples else empty)[part] = found
+                    origins[part] = replace(opened.origin, file=f"{self.reader.folder.name}/")
             except (InvalidInputError, OSError) as error:
                 first_error = first_error or error
             n_most = max(Counter(filled.values()).values(), default=0)
@@ -121,6 +135,7 @@ class DataSet:
         most, _ = Counter(seen.values()).most_common(1)[0]  # the first of them in a tie
         self.labels, self.kind, self.kind_is_detected = most
         self.typical = next(part for part, found in seen.items() if found == most)
+        self.origin = origins[self.typical]
 
     def chunks(self, n_rows: int) -> Iterator[Predictions]:
         """Every sample, part after part, at most ``n_rows`` at a time."""
@@ -196,6 +211,19 @@ def common_parts(sets: Iterable[DataSet]) -> list[str]:
     return list(first.parts)
 
 
+def open_parts(sets: Sequence[DataSet]) -> Iterator[list[PredictionFile]]:
+    """The files of each part that can be read, open one part after the other."""
+    for part in common_parts(sets):
+        with ExitStack() as stack:
+            try:
+                files = [
+                    stack.enter_context(each.reader.open(each.parts[part].file)) for each in sets
+                ]
+            except (InvalidInputError, OSError):  # told by whoever needs the part
+                continue
+            yield files
+
+
 def _name_parts(folder: Folder) -> dict[str, PartFile]:
     """The files of a folder by the names of their parts."""
     parts: dict[str, PartFile] = {}
@@ -203,7 +231,7 @@ def _name_parts(folder: Folder) -> dict[str, PartFile]:
         part = _part_name(file)
         if part in parts:
             fail(f"{folder}: a part must be one file; got {parts[part].file} and {file}.")
-        parts[part] = PartFile(file, found.stamp)
+        parts[part] = PartFile(file, found.stamp, found.is_sure)
     shorter = {_without_write_id(part): file for part, file in parts.items()}
     return shorter if len(shorter) == len(parts) else parts
 

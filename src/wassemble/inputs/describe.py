@@ -62,4 +62,8 @@ def describe_predictions(predictions: Predictions | PredictionFile) -> dict[str,
         "most_often_first": {labels[i]: int(firsts[i]) for i in often.tolist() if firsts[i]},
         "first_samples": [str(sample) for sample in predictions.samples[:3]],
         "first_labels": list(labels[:5]),
+        "file": predictions.origin.file,
+        "id_column": predictions.origin.id_column,
+        "ids": predictions.origin.ids,
+        "doubts": list(predictions.origin.doubts),
     }

@@ -6,29 +6,34 @@ The format follows from the end of the name; see `formats`.
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from wassemble._checks import fail
-from wassemble.inputs.formats import recognise
-from wassemble.inputs.layout import choose_columns
+from wassemble.inputs.formats import Format, recognise
+from wassemble.inputs.layout import ColumnChoice, choose_columns
 from wassemble.inputs.prediction_file import PredictionFile
 from wassemble.inputs.prediction_writer import PredictionWriter
 from wassemble.inputs.predictions import Kind, Predictions
-from wassemble.inputs.sources import Source, blame, check_kind, check_unchanged
+from wassemble.inputs.sources import Source, blame, check_kind, check_memory, check_unchanged
+from wassemble.inputs.table_doubts import doubt_scores
 
 __all__ = [
     "PredictionFile",
     "PredictionWriter",
     "open_predictions",
     "read_predictions",
+    "read_truth",
     "write_predictions",
 ]
 
-# Samples read at once.
+# Samples read at once, and their scores at most.
 _N_ROWS = 1024
+_N_SCORES = 1 << 24
 
 
 def read_predictions(
@@ -40,6 +45,7 @@ def read_predictions(
     score_column: str | None = None,
     labels: Iterable[str] | None = None,
     kind: Kind | None = None,
+    by_row: bool = False,
 ) -> Predictions:
     r"""Predictions of one model from a file.
 
@@ -70,6 +76,8 @@ def read_predictions(
         does not.
     kind : {"multiclass", "multilabel"}, optional
         Detected if not given.
+    by_row : bool
+        The file may be without sample ids: its rows are then counted from 0.
 
     Returns
     -------
@@ -84,13 +92,12 @@ def read_predictions(
     >>> read_predictions(path)
     Predictions('tiny': 2 samples x 2 labels, multiclass)
     """
-    path, format_, stem = recognise(path)
+    path, format_, stem = _recognise(path)
     with blame(path.name, f"a whole {format_.name} file"):
         check_kind(kind)
-        choice = choose_columns(id_column, label_column, score_column, labels)
-        _check_is_file(path)
-        source = format_.open(path, choice, stem)
-        return Predictions(
+        choice = choose_columns(id_column, label_column, score_column, labels, by_row=by_row)
+        source = _open(path, format_, choice, stem)
+        found = Predictions(
             _name(model, source, stem),
             source.samples,
             source.labels,
@@ -98,6 +105,11 @@ def read_predictions(
             kind=kind or source.kind,
             is_hard=source.is_hard,
         )
+        doubts: list[str] = []
+        if found.kind_is_detected and labels is None and not source.is_long:
+            doubts = doubt_scores(found.labels, found.scores, found.kind)
+        found.origin = source.origin(path.name, doubts)
+        return found
 
 
 def open_predictions(
@@ -109,6 +121,7 @@ def open_predictions(
     score_column: str | None = None,
     labels: Iterable[str] | None = None,
     kind: Kind | None = None,
+    by_row: bool = False,
 ) -> PredictionFile:
     r"""Predictions in a file that may be larger than memory, to be read in chunks.
 
@@ -127,13 +140,69 @@ def open_predictions(
     Predictions('tiny': 2 samples x 2 labels, multiclass)
     Predictions('tiny': 1 samples x 2 labels, multiclass)
     """
-    path, format_, stem = recognise(path)
+    path, format_, stem = _recognise(path)
     with blame(path.name, f"a whole {format_.name} file"):
         check_kind(kind)
-        choice = choose_columns(id_column, label_column, score_column, labels)
-        _check_is_file(path)
-        source = format_.open(path, choice, stem)
-        return PredictionFile(path, source, _name(model, source, stem), kind or source.kind)
+        choice = choose_columns(id_column, label_column, score_column, labels, by_row=by_row)
+        source = _open(path, format_, choice, stem)
+        return PredictionFile(
+            path,
+            source,
+            _name(model, source, stem),
+            kind or source.kind,
+            labels_are_declared=labels is not None,
+        )
+
+
+def read_truth(
+    path: str | os.PathLike[str],
+    *,
+    column: str | None = None,
+    id_column: str | None = None,
+    by_row: bool = False,
+) -> Predictions:
+    r"""The true labels of samples, from a file.
+
+    Parameters
+    ----------
+    path : str or path
+        As in `read_predictions`: ``sample`` and ``label``, or a table of 0 and 1.
+    column : str, optional
+        The column of true labels in a table that may have any others. Whole numbers are
+        names of labels: 2 and 2.0 are "2".
+    id_column, by_row
+        As in `read_predictions`.
+
+    Returns
+    -------
+    Predictions
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import mkdtemp
+    >>> path = Path(mkdtemp()) / "test.csv"
+    >>> _ = path.write_text("image,width,digit\na.png,28,2\nb.png,28,7\n")
+    >>> truth = read_truth(path, column="digit")
+    >>> truth.samples.tolist(), truth.labels.names
+    (['a.png', 'b.png'], ('2', '7'))
+    """
+    if column is None:
+        return read_predictions(path, id_column=id_column, kind="multilabel", by_row=by_row)
+    path, format_, stem = _recognise(path)
+    with blame(path.name, f"a whole {format_.name} file"):
+        choice = choose_columns(id_column, column, None, None, by_row=by_row)
+        source = _open(path, format_, replace(choice, is_truth=True), stem)
+        found = Predictions(
+            stem,
+            source.samples,
+            source.labels,
+            _read_whole(source),
+            kind="multilabel",
+            is_hard=source.is_hard,
+        )
+        found.origin = source.origin(path.name)
+        return found
 
 
 def write_predictions(path: str | os.PathLike[str], predictions: Predictions) -> None:
@@ -143,8 +212,9 @@ def write_predictions(path: str | os.PathLike[str], predictions: Predictions) ->
     ----------
     path : str or path
         Its end says which format, as in `read_predictions`. Tables are wide; a score that
-        is nan is left empty. That labels are hard, the kind and the model's name are kept by
-        ``.npz`` only, float32 by all but CSV, TSV and JSON lines.
+        is nan is left empty. The ids have the name that they were read under. That labels
+        are hard, the kind and the model's name are kept by ``.npz`` only, float32 by all but
+        CSV, TSV and JSON lines.
     predictions : Predictions
 
     Examples
@@ -159,15 +229,37 @@ def write_predictions(path: str | os.PathLike[str], predictions: Predictions) ->
     """
     if not isinstance(predictions, Predictions):
         fail(f"what is written must be Predictions; got {type(predictions).__name__}.")
-    with PredictionWriter(path, predictions.labels) as writer:
+    id_column = predictions.origin.id_column
+    with PredictionWriter(path, predictions.labels, id_column=id_column) as writer:
         writer.write(predictions)
 
 
-def _check_is_file(path: Path) -> None:
+def _open(path: Path, format_: Format, choice: ColumnChoice, stem: str) -> Source:
     if path.is_dir():
         fail("must be a file; got a folder.")
     if not path.exists():
         fail(f"must be a file; there is none at {path}.")
+    source: Source = format_.open(path, choice, stem)
+    if source.is_long and not (source.has_ids or choice.is_truth):
+        fail(
+            "a long table must have sample ids, since a sample may have several rows; got none.",
+            hint="`id_column` (--id-column) names their column",
+        )
+    return source
+
+
+def _recognise(path: str | os.PathLike[str]) -> tuple[Path, Format, str]:
+    """The path, its format and stem; what can be read only once is refused."""
+    try:
+        mode = Path(path).stat().st_mode
+    except (OSError, TypeError, ValueError):  # told when it is opened
+        return recognise(path)
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        fail(
+            f"{path}: must be a file, which is read more than once; got a pipe or a device.",
+            hint="write it to a file first; .csv.gz and .tsv.gz are read as they are",
+        )
+    return recognise(path)
 
 
 def _name(model: str | None, source: Source, stem: str) -> str:
@@ -175,8 +267,9 @@ def _name(model: str | None, source: Source, stem: str) -> str:
 
 
 def _read_whole(source: Source) -> np.ndarray:
-    blocks = source.blocks(_N_ROWS)
+    blocks = source.blocks(max(1, min(_N_ROWS, _N_SCORES // len(source.labels))))
     first = next(blocks, np.empty((0, len(source.labels))))
+    check_memory(len(source.samples), len(source.labels), first.dtype.itemsize)
     scores = np.empty((len(source.samples), len(source.labels)), first.dtype)
     start = 0
     block: np.ndarray | None = first

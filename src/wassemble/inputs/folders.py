@@ -10,6 +10,7 @@ import os
 import re
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path, PurePosixPath
@@ -31,7 +32,10 @@ __all__ = [
 ]
 
 # What stores call the version of a file.
-_VERSIONS = ("ETag", "etag", "mtime", "LastModified", "last_modified", "updated", "created")
+_TAGS = ("ETag", "etag")  # made from the content, or anew for each write
+_VERSIONS = (*_TAGS, "mtime", "LastModified", "last_modified", "updated", "created")
+# Nanoseconds between two times that a file system can tell apart, at the coarsest.
+_CLOCK_STEP = 2_000_000_000
 _UNFINISHED = ".unfinished-"
 
 
@@ -40,6 +44,7 @@ class Found(NamedTuple):
 
     n_bytes: int
     stamp: str  # changes when the file does
+    is_sure: bool = True  # no change can leave the stamp as it is
 
 
 def open_folder(place: str | os.PathLike[str]) -> Folder:
@@ -268,15 +273,21 @@ def _look_at(path: Path) -> Found:
         status = path.stat()
     except FileNotFoundError:  # a link to nothing: an error when it is read, of this part alone
         return Found(0, "missing")
-    return Found(status.st_size, f"{status.st_size} {status.st_mtime_ns}")
+    # The time of the last change of anything is the system's alone: whoever sets the time of
+    # writing back, or puts a copy with the old time in its place, changes this one.
+    changed = status.st_ctime_ns
+    stamp = f"{status.st_size} {status.st_mtime_ns} {changed} {status.st_ino}"
+    # Clocks of file systems have steps: what has just been written may be so again in the same.
+    return Found(status.st_size, stamp, time.time_ns() - changed > _CLOCK_STEP)
 
 
 def _found(about: Mapping[str, Any]) -> Found:
     """A file of a store, from what fsspec says about it."""
     version = next((str(about[key]) for key in _VERSIONS if about.get(key)), "")
+    is_sure = any(about.get(key) for key in _TAGS)
     # Lists and single files have the same tag, but for its quotes.
     stripped = version.strip('"')
-    return Found(int(about["size"]), f"{about['size']} {stripped}")
+    return Found(int(about["size"]), f"{about['size']} {stripped}", is_sure)
 
 
 def _force_to_disk(path: Path) -> None:

@@ -27,8 +27,10 @@ from wassemble.inputs.layout import (
     choose_columns,
     find_layout,
 )
+from wassemble.inputs.origin import Origin
 from wassemble.inputs.predictions import Kind, Predictions
-from wassemble.inputs.sources import blame
+from wassemble.inputs.sources import blame, check_memory, describe_ids
+from wassemble.inputs.table_doubts import doubt_scores
 from wassemble.labels import read_name
 
 __all__ = ["as_narwhals", "counts_rows", "frame_from_predictions", "predictions_from_frame"]
@@ -43,6 +45,7 @@ def predictions_from_frame(
     score_column: str | None = None,
     labels: Iterable[str] | None = None,
     kind: Kind | None = None,
+    by_row: bool = False,
 ) -> Predictions:
     """Predictions of one model from a wide or a long data frame.
 
@@ -70,6 +73,8 @@ def predictions_from_frame(
         every label that the model could have named.
     kind : {"multiclass", "multilabel"}, optional
         Detected if not given.
+    by_row : bool
+        The frame may be without sample ids: its rows are then counted from 0.
 
     Returns
     -------
@@ -87,19 +92,36 @@ def predictions_from_frame(
     array([[0.9, nan],
            [nan, 0.8]])
     """
-    choice = choose_columns(id_column, label_column, score_column, labels)
+    choice = choose_columns(id_column, label_column, score_column, labels, by_row=by_row)
     with blame(f"the table of {model!r}", "a data frame that can be read"):
         table = as_narwhals(frame)
         layout = _find_layout(table, choice)
-        ids = read_ids(_id_series(table, layout.id_column))
+        ids: Any = range(len(table))
+        if layout.has_ids:
+            ids = read_ids(_id_series(table, layout.id_column))
         is_hard = False
         if isinstance(layout, WideLayout):
             found, scores = layout.labels, read_scores(table, layout.labels.names)
         else:
             listed = read_long_table(ids, table, layout, choice.labels)
             ids, found, is_hard = listed.ids, listed.labels, listed.is_hard
+            check_memory(len(ids), len(found))
             scores = next(listed.blocks(max(1, len(ids))), np.empty((0, len(found))))
-    return Predictions(model, ids, found, scores, kind=kind, is_hard=is_hard)
+        made = Predictions(model, ids, found, scores, kind=kind, is_hard=is_hard)
+        doubts: list[str] = []
+        if kind is None and labels is None and isinstance(layout, WideLayout):
+            doubts = doubt_scores(found, scores, made.kind)
+        made.origin = _origin(table, layout, doubts)
+    return made
+
+
+def _origin(table: Any, layout: WideLayout | LongLayout, doubts: list[str]) -> Origin:
+    if layout.id_column is None and layout.has_ids:
+        index = _index_of(table)
+        name = None if index is None else index.name
+        words = "ids in the index" if name is None else f"ids in the index, {name!r}"
+        return Origin(None, name, words, doubts=tuple(doubts))
+    return describe_ids(None, layout.id_column, layout.has_ids, doubts)
 
 
 def frame_from_predictions(
@@ -224,7 +246,7 @@ def counts_rows(table: Any) -> bool:
 def _index_of(table: Any) -> Index | None:
     """The index of a pandas frame, unless it only counts the rows of a table with ids."""
     index = load_narwhals().maybe_get_index(table)
-    if index is None or (index.name is None and counts_rows(table) and _may_have_ids(table)):
+    if index is None or (_is_plain_count(table) and _may_have_ids(table)):
         return None
     if getattr(index, "nlevels", 1) > 1:
         fail(
@@ -232,6 +254,10 @@ def _index_of(table: Any) -> Index | None:
             hint="`frame.reset_index()` makes columns of them",
         )
     return Index(index.name if isinstance(index.name, str) else None)
+
+
+def _is_plain_count(table: Any) -> bool:
+    return counts_rows(table) and load_narwhals().maybe_get_index(table).name is None
 
 
 def _may_have_ids(table: Any) -> bool:
@@ -265,6 +291,7 @@ def _find_layout(table: Any, choice: ColumnChoice) -> WideLayout | LongLayout:
         table.columns,
         lambda name: column_type(table.get_column(name)),
         choice,
-        index=_index_of(table),
+        # An index that only counts rows is none to match them by.
+        index=None if choice.by_row and _is_plain_count(table) else _index_of(table),
         stored_index=read_stored_index(table.to_native().schema) if is_arrow else (),
     )

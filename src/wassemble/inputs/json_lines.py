@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wassemble._checks import fail
-from wassemble.inputs.layout import ID_NAMES, ColumnChoice
+from wassemble.inputs.columns import long_source
+from wassemble.inputs.layout import ID_NAMES, ColumnChoice, LongLayout
 from wassemble.inputs.long_tables import LongTable
 from wassemble.inputs.predictions import Predictions, read_samples
 from wassemble.inputs.sources import Source
@@ -26,6 +27,7 @@ class _Line(NamedTuple):
     sample: Any
     label: str | None  # of a long line
     scores: Any  # wide: name -> number or None; long: number or None; hard: _HARD
+    id_key: str | None  # None where rows are counted
 
 
 _HARD = object()
@@ -41,7 +43,10 @@ def open_json_lines(path: Path, choice: ColumnChoice, model: str) -> Source:
     ids: list[Any] = []
     found: dict[str, None] = {}
     listed: list[_Line] = []
+    id_key = None
     for line in _read(path, choice):
+        if not (ids or listed):
+            id_key = line.id_key
         if isinstance(line.scores, dict):
             _check_form(line, not listed)
             ids.append(line.sample)
@@ -51,7 +56,7 @@ def open_json_lines(path: Path, choice: ColumnChoice, model: str) -> Source:
             _check_form(line, not ids)
             listed.append(line)
     if listed:
-        return _open_long(listed, choice, model)
+        return _open_long(listed, choice, model, id_key)
     labels = _labels(found, choice)
     samples = read_samples(ids, model)
 
@@ -66,14 +71,17 @@ def open_json_lines(path: Path, choice: ColumnChoice, model: str) -> Source:
                 block[row, columns] = _numbers(line)
             yield block
 
-    return Source(labels, samples, blocks, streams=True)
+    return Source(
+        labels, samples, blocks, streams=True, id_column=id_key, has_ids=id_key is not None
+    )
 
 
 @contextmanager
 def append_json_lines(
-    path: Path, labels: LabelSpace, *, final: Path
+    path: Path, labels: LabelSpace, *, final: Path, id_column: str | None = None
 ) -> Iterator[Callable[[Predictions], None]]:
     """A function that appends predictions to a new file of JSON lines."""
+    id_key = "sample" if id_column in (None, "scores") else id_column
     with path.open("w", encoding="utf-8", newline="\n") as file:
 
         def append(chunk: Predictions) -> None:
@@ -81,13 +89,13 @@ def append_json_lines(
                 # Null rather than left out, so that the label stays declared. Only nan
                 # differs from itself.
                 values = [value if value == value else None for value in row]  # noqa: PLR0124
-                record = {"sample": sample, "scores": dict(zip(labels, values, strict=True))}
+                record = {id_key: sample, "scores": dict(zip(labels, values, strict=True))}
                 file.write(json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n")
 
         yield append
 
 
-def _open_long(listed: list[_Line], choice: ColumnChoice, model: str) -> Source:
+def _open_long(listed: list[_Line], choice: ColumnChoice, model: str, id_key: str | None) -> Source:
     is_hard = all(line.scores is _HARD or line.label is None for line in listed)
     is_hard &= any(line.scores is _HARD for line in listed)
     if not is_hard:
@@ -102,8 +110,9 @@ def _open_long(listed: list[_Line], choice: ColumnChoice, model: str) -> Source:
         choice.labels,
         place=lambda row: f"line {listed[row].number}",
     )
-    samples = read_samples(table.ids, model)
-    return Source(table.labels, samples, table.blocks, streams=False, is_hard=table.is_hard)
+    has_ids = id_key is not None
+    layout = LongLayout(id_key, choice.label_column or "label", choice.score_column, has_ids)
+    return long_source(table, layout, model)
 
 
 def _labels(found: dict[str, None], choice: ColumnChoice) -> LabelSpace:
@@ -126,6 +135,7 @@ def _check_form(line: _Line, is_alike: bool) -> None:
 
 
 def _read(path: Path, choice: ColumnChoice) -> Iterator[_Line]:
+    n_before = 0
     with path.open("rb") as file:
         for number, raw in enumerate(file, start=1):
             try:
@@ -140,12 +150,13 @@ def _read(path: Path, choice: ColumnChoice) -> Iterator[_Line]:
                 fail(f"line {number} must be one JSON object; got: {reason.rstrip('.')}.")
             if not isinstance(record, dict):
                 fail(f"line {number} must be one JSON object; got {_shorten(record)}.")
-            yield _as_line(number, record, choice)
+            yield _as_line(number, n_before, record, choice)
+            n_before += 1
 
 
-def _as_line(number: int, record: dict[str, Any], choice: ColumnChoice) -> _Line:
+def _as_line(number: int, n_before: int, record: dict[str, Any], choice: ColumnChoice) -> _Line:
     id_key = _id_key(number, record, choice)
-    sample = record[id_key]
+    sample = n_before if id_key is None else record[id_key]
     if isinstance(sample, bool) or not isinstance(sample, str | int) or sample == "":
         fail(f"line {number}: {id_key!r} must be a text or a whole number; got {_shorten(sample)}.")
     wide_key = choice.score_column or "scores"
@@ -154,19 +165,20 @@ def _as_line(number: int, record: dict[str, Any], choice: ColumnChoice) -> _Line
         if not set(map(type, scores.values())) <= {float, int, bool, type(None)}:
             for name, value in scores.items():
                 _number(number, name, value)  # one of them is none
-        return _Line(number, sample, None, scores)
+        return _Line(number, sample, None, scores, id_key)
     label_key = choice.label_column or "label"
     if label_key not in record:
         fail(
             f'line {number} must have "scores", an object with a number for each label, or'
             f" {json.dumps(label_key)}; got {enumerate_names(record)}."
         )
-    label = record[label_key]
-    if label is not None and not isinstance(label, str):
-        fail(f"line {number}: a label must be text; got {_shorten(label)}.")
+    label = _label_name(number, record[label_key])
+    if choice.is_truth:
+        return _Line(number, sample, label or None, _HARD, id_key)
     score_key = choice.score_column or "score"
     if score_key in record:
-        return _Line(number, sample, label or None, _number(number, label, record[score_key]))
+        score = _number(number, label, record[score_key])
+        return _Line(number, sample, label or None, score, id_key)
     others = [key for key in record if key not in (id_key, label_key)]
     if others and label:
         # Labels without scores are hard: not to be concluded from a misnamed key.
@@ -175,12 +187,25 @@ def _as_line(number: int, record: dict[str, Any], choice: ColumnChoice) -> _Line
             f" got {enumerate_names(others)}.",
             hint="`score_column` names it",
         )
-    return _Line(number, sample, label or None, _HARD)
+    return _Line(number, sample, label or None, _HARD, id_key)
 
 
-def _id_key(number: int, record: dict[str, Any], choice: ColumnChoice) -> str:
+def _label_name(number: int, label: Any) -> str | None:
+    """A label as text; whole numbers are names too."""
+    if label is None or isinstance(label, str):
+        return label
+    if isinstance(label, float) and label.is_integer():
+        label = int(label)
+    if isinstance(label, bool) or not isinstance(label, int):
+        fail(f"line {number}: a label must be text or a whole number; got {_shorten(label)}.")
+    return str(label)
+
+
+def _id_key(number: int, record: dict[str, Any], choice: ColumnChoice) -> str | None:
     names = ID_NAMES if choice.id_column is None else (choice.id_column,)
     found = [name for name in names if name in record]
+    if not found and choice.by_row:
+        return None
     if len(found) != 1:
         one_of = " or ".join(json.dumps(name) for name in names)
         fail(

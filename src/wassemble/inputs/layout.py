@@ -24,13 +24,15 @@ __all__ = [
     "choose_columns",
     "find_layout",
     "free_id_name",
+    "is_nameless",
 ]
 
 # Names by which a column of sample ids is recognised; the first one is written.
 ID_NAMES = ("sample", "sample_id", "id")
 
-# What pandas and Dask call the column of an index that has no name.
+# What pandas and Dask call the column of an index that has no name, in tables and in CSV.
 _NAMELESS_INDEX = re.compile(r"__index_level_\d+__|__null_dask_index__")
+_NAMELESS_COLUMN = re.compile(r"(Unnamed: \d+(\.\d+)*)?")
 
 # Names by which the column of scores of a long table is recognised.
 _SCORES = ("score", "confidence")
@@ -46,6 +48,8 @@ class ColumnChoice:
     label_column: str | None = None
     score_column: str | None = None
     labels: LabelSpace | None = None
+    by_row: bool = False  # ids may be missing: rows are counted
+    is_truth: bool = False  # only ids and ``label_column`` are read
 
 
 @dataclass(frozen=True)
@@ -57,10 +61,14 @@ class Index:
 
 @dataclass(frozen=True)
 class WideLayout:
-    """One row per sample, one column per label; ``id_column`` None stands for the index."""
+    """One row per sample, one column per label; ``id_column`` None stands for the index.
+
+    Without ``has_ids`` there are none.
+    """
 
     id_column: str | None
     labels: LabelSpace
+    has_ids: bool = True
 
 
 @dataclass(frozen=True)
@@ -70,6 +78,7 @@ class LongLayout:
     id_column: str | None
     label_column: str
     score_column: str | None
+    has_ids: bool = True
 
 
 def choose_columns(
@@ -77,6 +86,8 @@ def choose_columns(
     label_column: str | None,
     score_column: str | None,
     labels: Iterable[str] | None,
+    *,
+    by_row: bool = False,
 ) -> ColumnChoice:
     """The user's choice, checked as far as it can be without a table."""
     named = {"id_column": id_column, "label_column": label_column, "score_column": score_column}
@@ -93,7 +104,7 @@ def choose_columns(
         if not isinstance(labels, Iterable):
             fail(f"`labels` must be a list of names; got {labels!r}.")
         labels = LabelSpace(labels)
-    return ColumnChoice(id_column, label_column, score_column, labels)
+    return ColumnChoice(id_column, label_column, score_column, labels, by_row)
 
 
 def find_layout(
@@ -107,33 +118,38 @@ def find_layout(
     """What each column is for.
 
     The ids are in the column that was chosen; else in the one called "sample", "sample_id"
-    or "id"; else in the index; else in the only column of text. The table is long if a
-    label or score column was chosen, or if next to the ids there is a column "label" and
-    nothing else but, perhaps, "score" or "confidence".
+    or "id"; else in the index; else in the only column of text; else in the only one without
+    a name. The table is long if a label or score column was chosen, or if next to the ids
+    there is a column "label" and nothing else but, perhaps, "score" or "confidence".
 
     ``stored_index`` names columns that were the index of a pandas frame before it was
-    stored. They hold ids or nothing of use: labels only if they were chosen as such.
+    stored. They hold ids or nothing of use: labels only if they were chosen as such. So it
+    is with columns that have no name, which is how pandas writes an index into a CSV file.
     """
     _check_names(names)
+    # pandas writes an index first; an empty name elsewhere is a mistake.
+    nameless = [n for i, n in enumerate(names) if is_nameless(n) and (n or i == 0)]
     stored_index = [n for n in names if n in stored_index or _NAMELESS_INDEX.fullmatch(n)]
     for name in (choice.label_column, choice.score_column):
         if name is not None and name not in names:
             fail(f"the table must have a column {name!r}; got {enumerate_names(names)}.")
-    id_column = _find_id_column(names, type_of, choice, index, stored_index)
+    id_column, has_ids = _find_id_column(names, type_of, choice, index, stored_index, nameless)
     chosen = {choice.label_column, choice.score_column, *(choice.labels or ())}
-    ignored = {id_column, *(set(stored_index) - chosen)}
+    ignored = {id_column, *({*stored_index, *nameless} - chosen)}
     rest = [name for name in names if name not in ignored]
+    if choice.is_truth and choice.label_column is not None:
+        return LongLayout(id_column, choice.label_column, None, has_ids)
     if choice.label_column is not None or choice.score_column is not None:
-        return _chosen_long(id_column, rest, choice)
+        return _chosen_long(id_column, rest, choice, has_ids)
     may_be_label = choice.labels is None or "label" not in choice.labels
     others = [name for name in rest if name != "label"]
     is_long = "label" in rest and (not others or (len(others) == 1 and others[0] in _SCORES))
     if is_long and may_be_label:
-        return LongLayout(id_column, "label", others[0] if others else None)
+        return LongLayout(id_column, "label", others[0] if others else None, has_ids)
     if choice.labels is None:
         if not rest:
             fail("the table must have a column of scores for each label; got none.")
-        return WideLayout(id_column, LabelSpace(rest))
+        return WideLayout(id_column, LabelSpace(rest), has_ids)
     there = set(rest)
     missing = [label for label in choice.labels if label not in there]
     if missing:
@@ -141,11 +157,18 @@ def find_layout(
             f"the table must have a column for each of `labels`; it has none for"
             f" {enumerate_names(missing)}."
         )
-    return WideLayout(id_column, choice.labels)
+    return WideLayout(id_column, choice.labels, has_ids)
 
 
-def free_id_name(labels: LabelSpace) -> str:
-    """A name for the column of ids that is recognised and that no label has."""
+def is_nameless(name: Any) -> bool:
+    """Whether a column has no name, or one that pandas made up for it."""
+    return isinstance(name, str) and _NAMELESS_COLUMN.fullmatch(name) is not None
+
+
+def free_id_name(labels: LabelSpace, wanted: str | None = None) -> str:
+    """A name for the column of ids that no label has: ``wanted``, or one that is recognised."""
+    if wanted is not None and wanted not in labels:
+        return wanted
     free = [name for name in ID_NAMES if name not in labels]
     if not free:
         fail(
@@ -175,12 +198,14 @@ def _find_id_column(
     choice: ColumnChoice,
     index: Index | None,
     stored_index: Sequence[str],
-) -> str | None:
+    nameless: Sequence[str],
+) -> tuple[str | None, bool]:
+    """The column of ids, None for the index, and whether there are ids at all."""
     if choice.id_column is not None:
         if choice.id_column in names:
-            return choice.id_column
+            return choice.id_column, True
         if index is not None and index.name == choice.id_column:
-            return None
+            return None, True
         fail(f"the table must have a column {choice.id_column!r}; got {enumerate_names(names)}.")
     taken = {choice.label_column, choice.score_column, *(choice.labels or ())}
     found = [name for name in ID_NAMES if name in names and name not in taken]
@@ -192,25 +217,33 @@ def _find_id_column(
             hint="`id_column` says which one it is",
         )
     if found:
-        return found[0]
+        return found[0], True
     if index is not None:
-        return None
+        return None, True
     if len(stored_index) == 1 and stored_index[0] not in taken:
-        return stored_index[0]
+        return stored_index[0], True
     # A column "label" holds answers, never samples.
     taken.add("label")
     texts = [name for name in names if name not in taken and type_of(name) == "text"]
+    free = [name for name in nameless if name not in taken]
+    if not texts and not choice.by_row and len(free) == 1:
+        return free[0], True
+    if not texts and choice.by_row:
+        return None, False
     if len(texts) != 1:
         fail(
             "one column must hold the sample ids and be called 'sample', 'sample_id' or 'id';"
             f" got {enumerate_names(names) if names else 'no columns'}.",
-            hint="`id_column` names it"
+            hint="`id_column` (--id-column) names it; `by_row` (--by-row) matches rows by their"
+            " order, if there are no ids"
             + ('; `id_column=""` is the one without a name' if "" in names else ""),
         )
-    return texts[0]
+    return texts[0], True
 
 
-def _chosen_long(id_column: str | None, rest: Sequence[str], choice: ColumnChoice) -> LongLayout:
+def _chosen_long(
+    id_column: str | None, rest: Sequence[str], choice: ColumnChoice, has_ids: bool
+) -> LongLayout:
     label_column = "label" if choice.label_column is None else choice.label_column
     if label_column not in rest:
         fail(
@@ -218,9 +251,9 @@ def _chosen_long(id_column: str | None, rest: Sequence[str], choice: ColumnChoic
             hint="`label_column` names it",
         )
     if choice.score_column is not None:
-        return LongLayout(id_column, label_column, choice.score_column)
+        return LongLayout(id_column, label_column, choice.score_column, has_ids)
     if "score" in rest and label_column != "score":
-        return LongLayout(id_column, label_column, "score")
+        return LongLayout(id_column, label_column, "score", has_ids)
     others = [name for name in rest if name != label_column]
     if others:
         # Labels without scores are hard: not to be concluded from a misnamed column.
@@ -229,4 +262,4 @@ def _chosen_long(id_column: str | None, rest: Sequence[str], choice: ColumnChoic
             f" {enumerate_names(others)}.",
             hint="`score_column` names it",
         )
-    return LongLayout(id_column, label_column, None)
+    return LongLayout(id_column, label_column, None, has_ids)

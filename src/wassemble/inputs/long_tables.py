@@ -63,15 +63,37 @@ class LongTable:
         kept = order[columns[order] >= 0]
         self._rows, self._columns, self._values = rows[kept], columns[kept], values[kept]
 
+    def find_telling(self) -> tuple[np.ndarray, np.ndarray]:
+        """Samples that tell the kind of all, by their places, and their scores.
+
+        The least and the largest sum, one with a label that is not listed, and one whose
+        score is no score; told from what is listed, without a table of all labels.
+        """
+        n_samples = len(self.ids)
+        if n_samples == 0:
+            return np.empty(0, np.int64), np.empty((0, len(self.labels)), self._values.dtype)
+        known = ~np.isnan(self._values)
+        values = np.where(known, self._values, 0.0)
+        sums = np.bincount(self._rows, values, n_samples)
+        n_listed = np.bincount(self._rows, known, n_samples)
+        some = np.flatnonzero(sums > 0)
+        telling = [some[sums[some].argmin()], some[sums[some].argmax()]] if some.size else []
+        telling += np.flatnonzero(n_listed < len(self.labels))[:1].tolist()
+        telling += self._rows[(values < 0) | np.isinf(values)][:1].tolist()
+        places = np.unique(np.array(telling or [0], dtype=np.int64))
+        return places, np.concatenate([self._dense(place, place + 1) for place in places.tolist()])
+
+    def _dense(self, start: int, stop: int) -> np.ndarray:
+        first, last = np.searchsorted(self._rows, [start, stop])
+        block = np.full((stop - start, len(self.labels)), np.nan, self._values.dtype)
+        listed = slice(first, last)
+        block[self._rows[listed] - start, self._columns[listed]] = self._values[listed]
+        return block
+
     def blocks(self, n_rows: int) -> Iterator[np.ndarray]:
         """Scores of ``n_rows`` samples at a time, nan where nothing is listed."""
         for start in range(0, max(1, len(self.ids)), n_rows):
-            stop = min(start + n_rows, len(self.ids))
-            first, last = np.searchsorted(self._rows, [start, stop])
-            block = np.full((stop - start, len(self.labels)), np.nan, self._values.dtype)
-            listed = slice(first, last)
-            block[self._rows[listed] - start, self._columns[listed]] = self._values[listed]
-            yield block
+            yield self._dense(start, min(start + n_rows, len(self.ids)))
 
 
 def _find_labels(names: Sequence[str | None], declared: LabelSpace | None) -> LabelSpace:

@@ -12,11 +12,13 @@ import numpy as np
 from wassemble._checks import check_count, fail
 from wassemble.inputs.predictions import Kind, Predictions, detect_kind
 from wassemble.inputs.sources import Source, blame, check_unchanged
+from wassemble.inputs.table_doubts import doubt_scores
 
 __all__ = ["PredictionFile"]
 
-# Samples from which the kind is told.
+# Samples from which the kind is told, and scores that are read for it at most.
 _N_FIRST = 1024
+_N_SCORES = 1 << 24
 
 
 class PredictionFile:
@@ -37,9 +39,19 @@ class PredictionFile:
         Whether only a few rows are in memory at a time: so for wide tables in CSV, Parquet
         and Arrow files, wide JSON lines, and ``.npy``. Long tables and ``.npz`` are kept
         in memory as they are in the file.
+    origin : Origin
+        Where ids were found, and what looked odd.
     """
 
-    def __init__(self, path: Path, source: Source, model: str, kind: Kind | None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        source: Source,
+        model: str,
+        kind: Kind | None,
+        *,
+        labels_are_declared: bool = False,
+    ) -> None:
         self.path = path
         self.name = path.name  # as errors call it
         self.model = model
@@ -52,12 +64,19 @@ class PredictionFile:
         self._is_open = True
         self._running: WeakSet[Any] = WeakSet()
         self._evidence = np.empty((0, len(self.labels)))
+        doubts: list[str] = []
         if kind is None:
-            first = next(source.blocks(_N_FIRST), self._evidence)
-            ids = self.samples[: len(first)]
-            kind = Predictions(model, ids, self.labels, first).kind
+            if source.find_telling is not None:
+                rows, first = source.find_telling()
+            else:
+                first = next(source.blocks(_rows_within(len(self.labels))), self._evidence)
+                rows = np.arange(len(first))
+            kind = Predictions(model, self.samples[rows], self.labels, first).kind
             self._evidence = _find_evidence(first)
+            if not (labels_are_declared or source.is_long):
+                doubts = doubt_scores(self.labels, first, kind)
         self.kind: Kind = kind
+        self.origin = source.origin(path.name, doubts)
 
     @property
     def n_samples(self) -> int:
@@ -99,6 +118,7 @@ class PredictionFile:
                     self.model, ids, self.labels, scores, kind=self.kind, is_hard=self.is_hard
                 )
                 chunk.kind_is_detected = self.kind_is_detected
+                chunk.origin = self.origin
                 if self.kind_is_detected:
                     evidence = _find_evidence(np.vstack([evidence, _find_evidence(scores)]))
                     _check_kind(chunk, evidence)
@@ -116,6 +136,10 @@ class PredictionFile:
             f"PredictionFile({self.name!r}: {self.n_samples:,} samples x"
             f" {len(self.labels):,} labels, {self.kind})"
         )
+
+
+def _rows_within(n_labels: int) -> int:
+    return max(1, min(_N_FIRST, _N_SCORES // n_labels))
 
 
 def _regroup(blocks: Iterator[np.ndarray], n_rows: int) -> Iterator[np.ndarray]:

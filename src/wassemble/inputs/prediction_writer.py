@@ -33,6 +33,9 @@ class PredictionWriter:
         Those of every chunk.
     kind : {"multiclass", "multilabel"}, optional
         What a ``.npz`` file says of the predictions, if not what the first chunk says.
+    id_column : str, optional
+        Name of the column, or key, of the sample ids; "sample" if not given or if a label has
+        this name.
 
     Examples
     --------
@@ -49,12 +52,18 @@ class PredictionWriter:
     """
 
     def __init__(
-        self, path: str | os.PathLike[str], labels: Iterable[str], *, kind: Kind | None = None
+        self,
+        path: str | os.PathLike[str],
+        labels: Iterable[str],
+        *,
+        kind: Kind | None = None,
+        id_column: str | None = None,
     ) -> None:
         check_kind(kind)
         self.path, self._format, _ = recognise(path)
         self.labels = labels if isinstance(labels, LabelSpace) else LabelSpace(labels)
         self.kind = kind
+        self.id_column = id_column
         self._stack = ExitStack()
         self._append: Append | None = None
 
@@ -86,7 +95,9 @@ class PredictionWriter:
             temporary = stack.enter_context(whole_file(self.path))
             # The format's own end comes before the file gets its name.
             self._append = stack.enter_context(
-                self._format.append(temporary, self.labels, final=self.path)
+                self._format.append(
+                    temporary, self.labels, final=self.path, id_column=self.id_column
+                )
             )
             self._stack = stack.pop_all()
         return self

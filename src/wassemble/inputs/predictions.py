@@ -10,14 +10,23 @@ import numpy as np
 
 from wassemble._checks import as_float_array, check_count, fail
 from wassemble._extras import load_extra
+from wassemble.inputs.origin import Origin
 from wassemble.labels import LabelSpace, check_readable, enumerate_names
 
-__all__ = ["Kind", "Predictions", "TopLabel", "detect_kind", "have_numbers", "read_samples"]
+__all__ = [
+    "SUM_SLACK",
+    "Kind",
+    "Predictions",
+    "TopLabel",
+    "detect_kind",
+    "have_numbers",
+    "read_samples",
+]
 
 Kind = Literal["multiclass", "multilabel"]
 
 # Files round: a histogram written with two decimals still is one.
-_SUM_SLACK = 0.015
+SUM_SLACK = 0.015
 
 
 class TopLabel(NamedTuple):
@@ -76,6 +85,7 @@ class Predictions:
         if self.scores.dtype.itemsize < 4:  # a format for files, not for sums
             self.scores = self.scores.astype(np.float32)
         self.is_hard = is_hard
+        self.origin = Origin()
         expected = (len(self.samples), len(self.labels))
         if self.scores.shape != expected:
             fail(
@@ -83,6 +93,8 @@ class Predictions:
                 f" got {self.scores.shape}."
             )
         self._check_scores()
+        if kind != "multilabel":
+            self._refuse_percentages()
         self.kind_is_detected = kind is None
         self.kind: Kind = detect_kind(self.scores) if kind is None else kind
 
@@ -100,6 +112,19 @@ class Predictions:
                     f" sample {self.samples.tolist()[row]!r}, label {self.labels[column]!r}.",
                     hint="logits become histograms by a softmax; a missing score is nan",
                 )
+
+    def _refuse_percentages(self) -> None:
+        if not self.scores.max(initial=0, where=~np.isnan(self.scores)) > 1 + SUM_SLACK:
+            return
+        sums = np.asarray(np.nansum(self.scores, axis=1, dtype=np.float64))
+        told = sums[sums > 0]
+        if (np.abs(told - 100) <= 100 * SUM_SLACK).all():
+            fail(
+                f"the scores of {self.model!r} must be histograms, which sum to 1; every row sums"
+                " to 100, as percentages do.",
+                hint="divide the scores by 100; or say that they are no histograms, with"
+                ' `kind="multilabel"` (--kind multilabel)',
+            )
 
     @property
     def n_samples(self) -> int:
@@ -124,7 +149,7 @@ class Predictions:
         if self.kind == "multilabel":
             return np.zeros(self.n_samples)
         left = 1 - np.nansum(self.scores, axis=1, dtype=np.float64)
-        is_partial = np.isnan(self.scores).any(axis=1) | (left > _SUM_SLACK)
+        is_partial = np.isnan(self.scores).any(axis=1) | (left > SUM_SLACK)
         return np.where(is_partial, np.clip(left, 0, 1), 0.0)
 
     def to_pandas(self) -> Any:
@@ -196,7 +221,7 @@ def detect_kind(scores: np.ndarray) -> Kind:
     """
     sums = np.nansum(scores, axis=1, dtype=np.float64)
     partial = bool(np.isnan(scores).any())
-    fits = (sums <= 1 + _SUM_SLACK) & (partial | (sums >= 1 - _SUM_SLACK) | (sums == 0))
+    fits = (sums <= 1 + SUM_SLACK) & (partial | (sums >= 1 - SUM_SLACK) | (sums == 0))
     return "multiclass" if fits.all() else "multilabel"
 
 

@@ -7,15 +7,18 @@ import struct
 import sys
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
 
 from wassemble._checks import fail
 from wassemble.errors import InvalidInputError, MissingExtraError
+from wassemble.inputs.layout import is_nameless
+from wassemble.inputs.origin import Origin
 from wassemble.inputs.predictions import Kind
 from wassemble.labels import LabelSpace, enumerate_names
 
@@ -24,7 +27,9 @@ __all__ = [
     "as_scores",
     "blame",
     "check_kind",
+    "check_memory",
     "check_unchanged",
+    "describe_ids",
     "ids_from_text",
     "pick_labels",
 ]
@@ -65,6 +70,13 @@ class Source:
     is_hard : bool
     kind, model : str, optional
         If the file says so.
+    id_column : str, optional
+        Name of the column or key that has the ids.
+    has_ids : bool
+        Whether there are ids; if not, the rows are counted from 0.
+    find_telling : callable, optional
+        Rows from which the kind of all can be told, by their places; the first ones if not
+        given.
     """
 
     labels: LabelSpace
@@ -74,6 +86,58 @@ class Source:
     is_hard: bool = False
     kind: Kind | None = None
     model: str | None = None
+    id_column: str | None = None
+    has_ids: bool = True
+    find_telling: Callable[[], tuple[np.ndarray, np.ndarray]] | None = None
+
+    @property
+    def is_long(self) -> bool:
+        """Whether scores are listed one by one."""
+        return self.find_telling is not None
+
+    def origin(self, file: str, doubts: Iterable[str] = ()) -> Origin:
+        """What there is to say of how ``file`` was read."""
+        return describe_ids(file, self.id_column, self.has_ids, doubts)
+
+
+def describe_ids(
+    file: str | None, id_column: str | None, has_ids: bool, doubts: Iterable[str] = ()
+) -> Origin:
+    """The origin of a table whose ids are in a column; None for those beside the scores."""
+    name = None if id_column is None or is_nameless(id_column) else id_column
+    return Origin(file, name, _where_ids_are(id_column, has_ids), has_ids, tuple(doubts))
+
+
+def _where_ids_are(id_column: str | None, has_ids: bool) -> str:
+    if not has_ids:
+        return "no ids, rows counted from 0"
+    if id_column is None:
+        return "ids beside the scores"
+    if id_column.strip() == "":
+        return "ids in the column without a name"
+    note = ", as pandas calls a column without a name" if is_nameless(id_column) else ""
+    return f"ids in {id_column!r}{note}"
+
+
+def check_memory(n_samples: int, n_labels: int, n_bytes: int = 8) -> None:
+    """Refuse scores that would not fit in the memory that is free, before they are made."""
+    wanted, free = n_samples * n_labels * n_bytes, _free_memory()
+    if free is not None and wanted > free:
+        fail(
+            f"{n_samples:,} samples x {n_labels:,} labels must fit in memory; they take"
+            f" {wanted / 1e9:,.1f} GB, and {free / 1e9:,.1f} GB are free.",
+            hint="`open_predictions` and `wassemble fuse` read a few rows at a time, if the"
+            " samples of all files come in the same order",
+        )
+
+
+def _free_memory() -> int | None:
+    try:
+        with Path("/proc/meminfo").open(encoding="ascii") as file:
+            about = dict(line.split(":", 1) for line in file)
+        return int(about["MemAvailable"].split()[0]) * 1024
+    except (OSError, KeyError, ValueError):
+        return None  # no Linux
 
 
 @contextmanager

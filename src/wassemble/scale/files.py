@@ -12,9 +12,12 @@ import numpy as np
 from wassemble._checks import fail
 from wassemble._files import refuse_overwriting
 from wassemble.ensemble import FusionAccount, FusionPlan, Options
-from wassemble.ensemble.tables import align_samples, check_overlap, common_kind
+from wassemble.ensemble.tables import align_samples, check_inputs, common_kind, warn_of_inputs
 from wassemble.inputs import Kind, PredictionFile, Predictions, PredictionWriter
+from wassemble.inputs.by_row import common_row_ids
+from wassemble.inputs.origin import Origin
 from wassemble.inputs.predictions import have_numbers
+from wassemble.inputs.sources import blame, check_memory
 from wassemble.labels import LabelSpace
 
 __all__ = ["fuse_by_plan", "fuse_files", "read_whole"]
@@ -35,6 +38,8 @@ def fuse_files(
     fold: bool = False,
     other: str | Mapping[str, str] | None = None,
     samples: Literal["all", "common"] = "all",
+    allow_disjoint: bool = False,
+    by_row: bool = False,
     options: Options = Options(),
     progress: Callable[[int, int], None] | None = None,
     receive: Callable[[Predictions], None] | None = None,
@@ -42,9 +47,9 @@ def fuse_files(
     """Fuse open prediction files by name into the file ``out``.
 
     Samples are taken in the order of the first file, then what only later files have. Files
-    whose samples come in that order are read once, chunk by chunk; if one does not, or if
-    ``samples`` is "common" and they differ, all of them are read into memory. The ids of all
-    files are always in memory.
+    whose samples come in that order are fused chunk by chunk; if one does not, or if
+    ``samples`` is "common" and they differ, all scores are put into memory. The ids of all
+    files are always in memory, and so is what long tables list and ``.npz`` files hold.
 
     Parameters
     ----------
@@ -66,6 +71,10 @@ def fuse_files(
         fail(f'`samples` must be "all" or "common"; got {samples!r}.')
     if out is not None:
         refuse_overwriting(out, [file.path for file in files])
+    if by_row:
+        ids = common_row_ids(files)
+        for file in files:
+            file.samples = ids
     found, detected = common_kind(files, kind)
     plan = FusionPlan(
         [(file.model, file.labels) for file in files],
@@ -79,9 +88,10 @@ def fuse_files(
         options=options,
     )
     account = FusionAccount.of(plan, kind_is_detected=detected)
+    check_inputs(account, files, kernel, allow_disjoint=allow_disjoint)
     n_samples, chunks = _chunks(files, samples)
-    check_overlap(files, n_samples)
     _fuse_chunks(account, n_samples, chunks, out, progress=progress, receive=receive)
+    warn_of_inputs(account.warnings)
     return account
 
 
@@ -109,17 +119,20 @@ def _fuse_chunks(
     receive: Callable[[Predictions], None] | None = None,
 ) -> None:
     plan = account.plan
+    id_column = account.id_column
     n_done = 0
     with ExitStack() as stack:
         write = None
         if out is not None:
-            write = stack.enter_context(PredictionWriter(out, plan.target)).write
+            writer = PredictionWriter(out, plan.target, id_column=id_column)
+            write = stack.enter_context(writer).write
         for members in chunks:
             chunk = plan.fuse(members)
             account.add(members, chunk)
             consensus = Predictions(
                 "consensus", members[0].samples, plan.target, chunk.scores, kind=plan.kind
             )
+            consensus.origin = Origin(id_column=id_column)
             if write is not None:
                 write(consensus)
             if receive is not None:
@@ -133,9 +146,8 @@ def _chunks(
     files: Sequence[PredictionFile], samples: Literal["all", "common"]
 ) -> tuple[int, Iterator[list[Predictions]]]:
     """Number of samples, and the models' predictions on some of them at a time."""
-    all_stream = all(file.streams for file in files)
     first = files[0].samples
-    if all_stream and all(_are_same(file.samples, first) for file in files):
+    if all(_are_same(file.samples, first) for file in files):
         # Nothing is made of the ids: they take more room than all else.
         return len(first), _streamed(files, [np.arange(len(first))] * len(files), first)
     by_text = not have_numbers(files)
@@ -143,10 +155,13 @@ def _chunks(
     order = {s: i for i, s in enumerate(dict.fromkeys(s for each in ids for s in each))}
     places = [np.array([order[s] for s in each], dtype=np.int64) for each in ids]
     in_order = all((np.diff(p) > 0).all() for p in places)
-    if in_order and samples == "all" and all_stream:
+    if in_order and samples == "all":
         names = np.empty(len(order), dtype=object if by_text else np.int64)
         names[:] = list(order)
         return len(order), _streamed(files, places, names)
+    for file in files:
+        with blame(file.name, "a file that can be read"):
+            check_memory(len(order), len(file.labels))
     whole = align_samples([read_whole(file) for file in files], samples)
     return whole[0].n_samples, _sliced(whole)
 

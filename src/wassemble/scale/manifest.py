@@ -11,9 +11,9 @@ import hashlib
 import json
 import secrets
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import attrgetter
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -27,7 +27,7 @@ from wassemble.inputs.folders import Folder
 from wassemble.kernels import Kernel
 from wassemble.kernels.kernel_files import entries_to_arrays
 from wassemble.labels import enumerate_names
-from wassemble.scale.records import RECORDS, is_as_recorded, read_record
+from wassemble.scale.records import RECORDS, is_as_recorded, is_whole, read_record
 
 __all__ = [
     "LOCK",
@@ -39,7 +39,7 @@ __all__ = [
     "refuse_foreign",
 ]
 
-_FORMAT = "wassemble partitions 2"
+_FORMAT = "wassemble partitions 3"
 _FOLDER = "_wassemble"
 MANIFEST = f"{_FOLDER}/manifest.json"
 LOCK = f"{_FOLDER}/lock"
@@ -74,10 +74,11 @@ def describe_request(
 
 def refuse_foreign(out: Folder) -> None:
     """Refuse a folder with files that no run has put there."""
-    if out.find() and out.read(MANIFEST) is None:
+    files = out.find()
+    if files and _read(out) is None:
         fail(
             f"{out}: must be an empty folder, or one that the same request began; it holds other"
-            " files.",
+            f" files: {enumerate_names(files)}.",
             hint="choose another folder",
         )
 
@@ -105,7 +106,7 @@ class Manifest:
         self.digest = hashlib.sha256(json.dumps(request).encode()).hexdigest()[:16]
         self._finished: dict[str, Any] = {}
         # A folder without parts is free, whatever was asked for before.
-        text = out.read(MANIFEST) if out.find() else None
+        text = _read(out) if out.find() else None
         if text is not None:
             found = _parse(text, out)
             self._finished = found["partitions"]
@@ -132,11 +133,16 @@ class Manifest:
                 hint="choose another folder, or remove this one",
             )
 
-    def find_done(self, stamps: Mapping[str, Sequence[str]]) -> tuple[dict[str, Any], list[str]]:
+    def find_done(
+        self,
+        is_same: Mapping[str, Callable[[Sequence[Mapping[str, str]]], bool]],
+        expected: Iterable[str],
+    ) -> tuple[dict[str, Any], list[str]]:
         """Records of the finished partitions, and the names of those whose inputs have changed.
 
-        ``stamps`` are those of the inputs now. Parts made from others are removed: a new record
-        must never meet an old file.
+        ``is_same`` says of each partition whether its inputs are those that a record tells of.
+        Parts made from others are removed: a new record must never meet an old file. Files that
+        are neither ``expected`` nor in a record are refused.
         """
         files = self._out.find()
         records = dict(self._finished)
@@ -146,17 +152,28 @@ class Manifest:
             # Tasks of another request may have outlived it.
             if record is not None and record["request"] == self.digest:
                 records[partition] = record
+        self._refuse_others({*expected, *(record["file"] for record in records.values())})
         done, changed = {}, []
-        for name, now in stamps.items():
+        for name, are_same in is_same.items():
             record = records.get(name)
             if record is None or record["file"] not in files:
                 continue
-            if record["inputs"] != list(now):
+            if not are_same(record["inputs"]):
                 self._out.remove(record["file"])
                 changed.append(name)
             elif is_as_recorded(self._out, record, files[record["file"]]):
                 done[name] = record
         return done, changed
+
+    def _refuse_others(self, parts: set[str]) -> None:
+        """Refuse files that are no part of the consensus: whoever reads the folder reads them."""
+        others = sorted(set(self._out.find()) - parts)
+        if others:
+            fail(
+                f"{self._out}: must hold nothing but parts of the consensus; got"
+                f" {enumerate_names(others)}.",
+                hint="move it away, or choose another folder",
+            )
 
     def finish(self, records: Mapping[str, Any]) -> None:
         """Move the records into the manifest: every partition is there."""
@@ -199,24 +216,42 @@ class Manifest:
 def find_record(out: Folder, partition: str) -> dict[str, Any] | None:
     """A partition's record, of whatever run was the last to write one."""
     record = read_record(out, partition)
-    if record is None and (text := out.read(MANIFEST)) is not None:
+    if record is None and (text := _read(out)) is not None:
         record = _parse(text, out)["partitions"].get(partition)
     return record
+
+
+def _read(out: Folder) -> str | None:
+    """The text of the manifest; None if there is none."""
+    try:
+        return out.read(MANIFEST)
+    except (UnicodeDecodeError, IsADirectoryError) as error:
+        _refuse_damaged(out, str(error))
+
+
+def _refuse_damaged(out: Folder, why: str) -> NoReturn:
+    fail(
+        f"{out}: {MANIFEST} must be whole; it is cut off or damaged ({why}).",
+        hint="remove the folder: what its parts were made from is not known any more",
+    )
 
 
 def _parse(text: str, out: Folder) -> dict[str, Any]:
     try:
         found = json.loads(text)
-    except ValueError as error:
-        fail(
-            f"{out}: {MANIFEST} must be whole; it is cut off or damaged ({error}).",
-            hint="remove the folder: what its parts were made from is not known any more",
-        )
+    except (ValueError, RecursionError) as error:
+        _refuse_damaged(out, str(error))
     if not isinstance(found, dict) or found.get("format") != _FORMAT:
         fail(
             f"{out}: {MANIFEST} must be a manifest of this version; it is not.",
             hint="choose another folder, or remove this one",
         )
+    request, partitions = found.get("request"), found.get("partitions")
+    if not (isinstance(request, dict) and isinstance(partitions, dict)):
+        _refuse_damaged(out, "it does not say what was asked for, or which parts are finished")
+    strange = [name for name, record in partitions.items() if not is_whole(record)]
+    if strange:
+        _refuse_damaged(out, f"what it says of {enumerate_names(strange)} is not whole")
     return found
 
 

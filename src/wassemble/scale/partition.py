@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -18,14 +18,17 @@ from wassemble.ensemble import FusionAccount, FusionPlan
 from wassemble.errors import WassembleError
 from wassemble.inputs import PredictionFile
 from wassemble.inputs.data_sets import PartFile, PartReader
-from wassemble.inputs.folders import Folder
+from wassemble.inputs.folders import Folder, Found
+from wassemble.inputs.overlap import count_shared
 from wassemble.labels import enumerate_names
 from wassemble.scale.files import fuse_by_plan
 from wassemble.scale.manifest import RUN, find_record
 from wassemble.scale.records import (
     counts_of,
+    describe_input,
     digest_file,
     is_as_recorded,
+    is_same_input,
     read_record,
     write_record,
 )
@@ -44,6 +47,7 @@ class Job:
     out: Folder
     request: str
     run: str
+    id_column: str | None
     version: str = __version__
 
 
@@ -59,10 +63,12 @@ class Partition:
         """Its name in the folder of the consensus: that of the first model's file."""
         return self.files[0].file
 
-    @property
-    def stamps(self) -> list[str]:
-        """The versions of its files."""
-        return [part.stamp for part in self.files]
+    def is_same(self, readers: Sequence[PartReader], inputs: Sequence[Mapping[str, str]]) -> bool:
+        """Whether its files are those that a record tells of."""
+        return len(inputs) == len(self.files) and all(
+            is_same_input(reader.folder, part, before)
+            for reader, part, before in zip(readers, self.files, inputs, strict=True)
+        )
 
 
 @dataclass(frozen=True)
@@ -107,28 +113,35 @@ def in_words(error: BaseException) -> str:
 
 
 def _fuse(job: Job, partition: Partition) -> dict[str, Any]:
-    asked = {
-        "request": job.request,
-        "file": partition.out_file,
-        "inputs": partition.stamps,
-    }
+    asked = {"request": job.request, "file": partition.out_file}
     # Dask may do a task again whose worker died after it.
     before = read_record(job.out, partition.name)
     if (
         before is not None
         and asked.items() <= before.items()
+        and partition.is_same(job.readers, before["inputs"])
         and is_as_recorded(job.out, before, job.out.look(partition.out_file))
     ):
         return before
     account = FusionAccount.of(job.plan, kind_is_detected=job.kind_is_detected)
+    found_before = _look(job, partition)
     with ExitStack() as stack:
         files = [
             stack.enter_context(reader.open(part.file))
             for reader, part in zip(job.readers, partition.files, strict=True)
         ]
         _check(job, files)
+        for model in account.models:
+            model.id_column = job.id_column
+        shared = count_shared(files).counts
         out = stack.enter_context(job.out.store(partition.out_file, durable=True))
         fuse_by_plan(account, files, out, samples=job.samples)
+        inputs = [
+            describe_input(found, file.path)
+            for found, file in zip(found_before, files, strict=True)
+            if found is not None
+        ]
+        _refuse_changed(job, partition, found_before)
         n_bytes, digest = out.stat().st_size, digest_file(out)
         # A task that outlives its run must not write into what has replaced it.
         _refuse_replaced(job)
@@ -143,13 +156,32 @@ def _fuse(job: Job, partition: Partition) -> dict[str, Any]:
     if found is None:
         fail(f"{partition.out_file}: was removed as soon as it was written.")
     record = asked | {
+        "inputs": inputs,
         "n_bytes": n_bytes,
         "stamp": found.stamp,
         "sha256": digest,
         "counts": counts_of(account),
+        "shared": {str(bits): n for bits, n in sorted(shared.items())},
     }
     write_record(job.out, partition.name, record)
     return record
+
+
+def _look(job: Job, partition: Partition) -> list[Found | None]:
+    """The versions of the files of a partition now."""
+    pairs = zip(job.readers, partition.files, strict=True)
+    return [reader.folder.look(part.file) for reader, part in pairs]
+
+
+def _refuse_changed(job: Job, partition: Partition, before: list[Found | None]) -> None:
+    """Refuse files that were written while they were read: what was fused may be of both."""
+    after = _look(job, partition)
+    for reader, part, was, found in zip(job.readers, partition.files, before, after, strict=True):
+        if was is None or found is None or was.stamp != found.stamp:
+            fail(
+                f"model {reader.model}: {part.file}: the file must not change while it is read; it"
+                " did."
+            )
 
 
 def _refuse_replaced(job: Job) -> None:

@@ -6,15 +6,18 @@ import os
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 from wassemble._checks import fail
 from wassemble.ensemble import FusionAccount, FusionPlan, Options
-from wassemble.ensemble.tables import common_kind
+from wassemble.ensemble.label_overlap import check_labels
+from wassemble.ensemble.tables import common_kind, warn_of_inputs
 from wassemble.errors import WassembleError
 from wassemble.inputs import Kind
-from wassemble.inputs.data_sets import DataSet, common_parts, open_data_set
+from wassemble.inputs.data_sets import DataSet, common_parts, open_data_set, open_parts
 from wassemble.inputs.folders import Folder, open_folder
+from wassemble.inputs.overlap import SharedSamples, check_part_samples
 from wassemble.labels import LabelSpace
 from wassemble.scale.cluster import run_on_cluster
 from wassemble.scale.manifest import LOCK, Manifest, describe_request, refuse_foreign
@@ -66,6 +69,7 @@ def fuse_partitions(
     fold: bool = False,
     other: str | Mapping[str, str] | None = None,
     samples: Literal["all", "common"] = "all",
+    allow_disjoint: bool = False,
     options: Options = Options(),
     scheduler: Any = None,
     progress: Callable[[int, int], None] | None = None,
@@ -86,6 +90,9 @@ def fuse_partitions(
         say about how they are read.
     out : str or path
         A folder or URL, new or begun by the same call.
+    allow_disjoint : bool
+        Models may have no sample, or few, in common; otherwise it is an error if they have
+        none in any of the first five parts.
     scheduler : str or distributed.Client, optional
         Address of a Dask scheduler whose workers do the work, such as
         ``tcp://10.0.0.1:8786``; they must see the same paths. Without it, this process does
@@ -140,6 +147,11 @@ def fuse_partitions(
     )
     if any(member.kernel.n_samples is not None for member in plan.members):
         fail("a kernel that differs per sample cannot serve several partitions.")
+    account = FusionAccount.of(plan, kind_is_detected=detected)
+    account.read_from([each.origin for each in sets])
+    if kernel is None:
+        account.warnings += check_labels(plan)
+    check_part_samples(open_parts(sets), allow_disjoint=allow_disjoint)
     partitions = {name: Partition(name, tuple(each.parts[name] for each in sets)) for name in names}
     request = describe_request(sets, names, plan, samples)
     readers = tuple(each.reader for each in sets)
@@ -147,9 +159,20 @@ def fuse_partitions(
     with folder.lock(LOCK):
         manifest = Manifest(folder, request)
         folder.sweep()
-        job = Job(plan, detected, samples, readers, folder, manifest.digest, manifest.run)
-        stamps = {name: part.stamps for name, part in partitions.items()}
-        records, changed = manifest.find_done(stamps)
+        job = Job(
+            plan,
+            detected,
+            samples,
+            readers,
+            folder,
+            manifest.digest,
+            manifest.run,
+            account.id_column,
+        )
+        records, changed = manifest.find_done(
+            {name: partial(part.is_same, readers) for name, part in partitions.items()},
+            [part.out_file for part in partitions.values()],
+        )
         n_kept = len(records)
         missing = [partitions[name] for name in names if name not in records]
         run = (
@@ -170,10 +193,14 @@ def fuse_partitions(
             raise PartitionError(_tell(errors, len(records), str(folder)))
         manifest.finish(records)
         folder.sweep()  # what killed workers left
-    account = FusionAccount.of(plan, kind_is_detected=detected)
     account.is_by_part = samples == "all"
+    shared = SharedSamples([each.model for each in sets])
     for name in names:  # in their order: sums are the same whoever came first
         add_counts(account, records[name]["counts"])
+        shared.add({int(bits): n for bits, n in records[name]["shared"].items()})
+    if not allow_disjoint:
+        account.warnings += shared.warnings()
+    warn_of_inputs(account.warnings)
     if samples == "common" and account.n_samples == 0:
         fail("models must have samples in common, in parts of the same name; got none.")
     return PartitionedFusion(account, len(names), n_kept, len(changed))

@@ -10,14 +10,19 @@ from pathlib import Path
 from typing import Any
 
 from wassemble.ensemble import FusionAccount
+from wassemble.errors import WassembleError
+from wassemble.inputs.data_sets import PartFile
 from wassemble.inputs.folders import Folder, Found
 
 __all__ = [
     "RECORDS",
     "add_counts",
     "counts_of",
+    "describe_input",
     "digest_file",
     "is_as_recorded",
+    "is_same_input",
+    "is_whole",
     "read_record",
     "write_record",
 ]
@@ -27,17 +32,26 @@ RECORDS = "_wassemble/partitions"
 # Counts of each model that partitions add up.
 _SUMS = ("n_answered", "n_partial", "unobserved_mass", "lost_mass")
 # What a record has.
-_RECORD = {"request", "file", "n_bytes", "stamp", "sha256", "inputs", "counts"}
+_RECORD = {"request", "file", "n_bytes", "stamp", "sha256", "inputs", "counts", "shared"}
 
 
 def read_record(out: Folder, partition: str) -> dict[str, Any] | None:
     """A partition's record; None if there is none, or only half of one."""
     try:
-        record = json.loads(out.read(f"{RECORDS}/{partition}.json") or "")
+        record = json.loads(out.read(f"{RECORDS}/{partition}.json") or "")  # bad UTF-8 too
     except ValueError:
         return None
-    is_whole = isinstance(record, dict) and record.keys() >= _RECORD
-    return record if is_whole else None
+    return record if is_whole(record) else None
+
+
+def is_whole(record: Any) -> bool:
+    """Whether something that was read is a record, with all that one has."""
+    if not isinstance(record, dict) or not record.keys() >= _RECORD:
+        return False
+    inputs = record["inputs"]
+    return isinstance(inputs, list) and all(
+        isinstance(each, dict) and each.keys() >= {"stamp", "sha256"} for each in inputs
+    )
 
 
 def write_record(out: Folder, partition: str, record: Mapping[str, Any]) -> None:
@@ -59,6 +73,22 @@ def is_as_recorded(out: Folder, record: dict[str, Any], found: Found | None) -> 
                 return False
         record["stamp"] = found.stamp
     return True
+
+
+def describe_input(found: Found, path: Path) -> dict[str, str]:
+    """The version and the content of an input, for a record; ``path`` is where it was read."""
+    return {"stamp": found.stamp if found.is_sure else "", "sha256": digest_file(path)}
+
+
+def is_same_input(folder: Folder, part: PartFile, before: Mapping[str, str]) -> bool:
+    """Whether an input is what a record says: of the same version, or else of the same bytes."""
+    if before["stamp"] and part.stamp == before["stamp"]:
+        return True
+    try:
+        with folder.fetch(part.file) as path:
+            return digest_file(path) == before["sha256"]
+    except (OSError, WassembleError):  # told when it is read
+        return False
 
 
 def digest_file(path: Path) -> str:

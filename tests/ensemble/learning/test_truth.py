@@ -115,8 +115,9 @@ def test_ids_that_match_no_sample_are_shown_with_those_of_the_samples():
         {"img1.jpg": "cat", "img2.jpg": "dog"},
         pd.DataFrame({"sample": ["img1.jpg", "img2.jpg"], "label": ["cat", "dog"]}),
     ):
-        text = refused(truth, "got none of those in the models: its ids are 'img1.jpg', 'img2.jpg'")
-        assert "sample ids are such as 'p', 'q', 'r' ..." in text
+        text = refused(truth, "some sample of the models; it knows none")
+        assert "Ids of the models are such as 'p', 'q', 'r'" in text
+        assert "those of the truth such as 'img1.jpg', 'img2.jpg'" in text
 
 
 def test_whole_numbers_that_are_no_labels_are_taken_for_places():

@@ -25,9 +25,11 @@ from wassemble.ensemble.learning.search import Search, Tried
 from wassemble.ensemble.learning.stacking import STACKING, Stacking, fit_stacking, stack_scores
 from wassemble.ensemble.learning.trial import Trial, read_trial
 from wassemble.ensemble.plan import NO_ANSWER, FusionPlan
-from wassemble.ensemble.tables import align_samples, read_models, warn_of_ends
+from wassemble.ensemble.tables import align_samples, read_models, warn_of_ends, warn_of_inputs
 from wassemble.errors import MissingExtraError
 from wassemble.inputs import Aliases, Kind, Predictions
+from wassemble.inputs.origin import Origin
+from wassemble.inputs.overlap import check_samples
 from wassemble.kernels import LabelledKernel
 from wassemble.labels import LabelSpace
 from wassemble.solvers import Status
@@ -103,14 +105,19 @@ class LearnedEnsemble:
         label sets, if these tell the models apart; a warning says so. A sample that no model
         of the rule answered has a row of nan, and is warned of.
         """
-        members = align_samples(matched_models(self, models))
+        members = matched_models(self, models)
+        warn_of_inputs(check_samples(members, allow_disjoint=None))
+        id_column = next((m.origin.id_column for m in members if m.origin.id_column), None)
+        members = align_samples(members)
         chunk = self.fitted.fuse_chunk(members)
         # A learned number of sweeps is meant to end where it ends.
         fine = (Status.CONVERGED, Status.MAX_ITERATIONS)
         warn_of_ends(Counter(chunk.statuses.tolist()), fine)
         scores = self.sharpen(np.nan_to_num(chunk.scores))
         scores = np.where((chunk.statuses == NO_ANSWER)[:, None], np.nan, scores)
-        return Predictions("consensus", members[0].samples, self.target, scores, kind=self.task)
+        found = Predictions("consensus", members[0].samples, self.target, scores, kind=self.task)
+        found.origin = Origin(id_column=id_column)
+        return found
 
     def sharpen(self, scores: np.ndarray) -> np.ndarray:
         """Scores with the temperature that was learned."""

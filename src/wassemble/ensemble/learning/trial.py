@@ -10,9 +10,11 @@ import numpy as np
 
 from wassemble._arrays import is_frame
 from wassemble._checks import check_count, fail
+from wassemble.ensemble.label_overlap import find_twins
 from wassemble.ensemble.plan import merge_labels, read_other
-from wassemble.ensemble.tables import align_samples, common_kind
+from wassemble.ensemble.tables import align_samples, common_kind, warn_of_inputs
 from wassemble.inputs import Aliases, Kind, Predictions
+from wassemble.inputs.overlap import check_samples, check_truth_samples
 from wassemble.inputs.truth import (
     list_names,
     read_known,
@@ -155,6 +157,7 @@ def read_trial(
     meanings, others = Aliases.of(aliases), read_other(other, spaces)
     meanings.check_models(dict(spaces))
     known = read_known(truth, aligned[0].samples)
+    warn_of_inputs(_check_inputs(models, known))
     if target is None:
         named = list_names(known)
         _refuse_places(truth, named, merge_labels(spaces, meanings, others))
@@ -192,7 +195,10 @@ def read_trial(
         rows = [i for i, value in enumerate(known) if value is not None]
         values = _read_names([known[i] for i in rows], target)
     if not rows:
-        _refuse_ids(known, aligned[0].samples)
+        fail(
+            "the truth must be known for some sample; got none.",
+            hint=f"sample ids are such as {show_ids(aligned[0].samples.tolist())}",
+        )
     weight = None
     if sample_weight is not None:
         weight = read_known_weight(sample_weight, aligned[0].samples)
@@ -200,20 +206,6 @@ def read_trial(
     kept = np.array(rows, dtype=np.int64)
     models = [model.take(kept) for model in aligned]
     return Trial(models, target, found, values, weight, meanings, others)
-
-
-def _refuse_ids(known: Any, samples: np.ndarray) -> None:
-    """Say why the truth of no sample is known."""
-    ids: list[Any] = []
-    if isinstance(known, Predictions):
-        ids = known.samples.tolist()
-    elif isinstance(known, Mapping):
-        ids = [sample for sample, value in known.items() if value is not None]
-    fail(
-        "the truth must be known for some sample; got none"
-        + (f" of those in the models: its ids are {show_ids(ids)}." if ids else "."),
-        hint=f"sample ids are such as {show_ids(samples.tolist())}",
-    )
 
 
 def _refuse_places(truth: Any, named: list[str], labels: LabelSpace) -> None:
@@ -230,6 +222,27 @@ def _refuse_places(truth: Any, named: list[str], labels: LabelSpace) -> None:
             hint="`[labels[i] for i in truth]` names them if they are places; `target` lists the"
             " labels if these numbers are their names",
         )
+
+
+def _check_inputs(models: Sequence[Predictions], known: Any) -> list[str]:
+    """What looks as if it was not meant; a truth of other samples is an error."""
+    said = [f"{model.model}: {doubt}" for model in models for doubt in model.origin.doubts]
+    said += check_samples(models, allow_disjoint=None)
+    if isinstance(known, Predictions):
+        said += check_truth_samples(known.samples.tolist(), models)
+    elif isinstance(known, Mapping):
+        told = [sample for sample, value in known.items() if value is not None]
+        said += check_truth_samples(told, models)
+    declared = LabelSpace.union(*(model.labels for model in models))
+    twins = find_twins(list_names(known), declared)
+    if twins:
+        shown = "; ".join(f"{a!r} and {b!r}" for a, b in twins[:3])
+        said.append(
+            "labels of the truth and of the models that differ only in case, spaces, hyphens or"
+            f" Unicode form are different labels: {shown}. Write them the same way, or join them"
+            " with --aliases (`aliases`)"
+        )
+    return said
 
 
 def _read_names(values: list[Any], target: LabelSpace) -> np.ndarray:

@@ -1,0 +1,135 @@
+"""Whether labels that are matched by name meet at all; if they do not, what would help.
+
+For plans without a kernel: one that was given may join labels of any names.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from wassemble._checks import fail
+from wassemble.ensemble.plan import FusionPlan
+from wassemble.labels import LabelSpace, enumerate_names, fold_name
+
+__all__ = ["check_labels", "find_twins"]
+
+_N_SHOWN = 3
+_N_COMPARED = 2000
+
+_REMEDY = "--aliases (`aliases`) says which labels mean the same, and a kernel which are similar"
+_FOLD = "--fold (`fold=True`) takes them for the same label, --aliases (`aliases`) some of them"
+
+
+def check_labels(plan: FusionPlan) -> list[str]:
+    """What there is to say of labels that do not meet; that no target label is met is an error.
+
+    Returns
+    -------
+    warnings : list of str
+    """
+    declared = np.array([member.matching.declared for member in plan.members])
+    names = [member.model for member in plan.members]
+    twins = _twins_of(plan, declared)
+    if not declared.any():
+        _refuse_target(plan, twins)
+    found = [_tell_twins(twins)] if twins else []
+    silent = [name for name, mask in zip(names, declared, strict=True) if not mask.any()]
+    if silent:
+        found.append(
+            f"no label of {enumerate_names(silent)} is a target label, so it has no say; {_REMEDY}"
+        )
+    groups = _groups(declared)
+    if len(groups) > 1:
+        one, other = (names[group[0]] for group in groups[:2])
+        labels = [enumerate_names(plan.members[g[0]].labels, at_most=_N_SHOWN) for g in groups[:2]]
+        found.append(
+            f"{one!r} and {other!r} have no label in common: {labels[0]}, and {labels[1]}. Nothing"
+            f" joins them; {_REMEDY}"
+        )
+    return found
+
+
+def find_twins(ones: Iterable[str], others: Iterable[str]) -> list[tuple[str, str]]:
+    """Names of two sets that differ only in case, spaces, hyphens or Unicode form.
+
+    Examples
+    --------
+    >>> find_twins(["Polar_Bear", "cat"], ["polar bear", "cat"])
+    [('Polar_Bear', 'polar bear')]
+    """
+    there = set(others)
+    here = set(ones := list(ones))
+    by_folded: dict[str, str] = {}
+    for name in others if isinstance(others, Sequence) else there:
+        if name not in here:
+            by_folded.setdefault(fold_name(name), name)
+    if not by_folded:
+        return []
+    lonely = [name for name in ones if name not in there]
+    return [(name, by_folded[f]) for name in lonely if (f := fold_name(name)) in by_folded]
+
+
+def _twins_of(plan: FusionPlan, declared: np.ndarray) -> list[tuple[str, str]]:
+    """Names that a plan keeps apart and that differ only in how they are written."""
+    found: dict[tuple[str, str], None] = {}
+    spaces: list[Sequence[str]] = []
+    for member, mask in zip(plan.members, declared, strict=True):
+        found |= dict.fromkeys(find_twins(member.matching.unmatched, plan.target))
+        spaces.append([plan.target[i] for i in np.flatnonzero(mask).tolist()])
+    for place, ones in enumerate(spaces):
+        for others in spaces[:place]:
+            if ones != others:
+                found |= dict.fromkeys(find_twins(others, ones))
+    return list(found)
+
+
+def _tell_twins(twins: Sequence[tuple[str, str]]) -> str:
+    pairs = "; ".join(f"{a!r} and {b!r}" for a, b in twins[:_N_SHOWN])
+    more = f" and {len(twins) - _N_SHOWN:,} more" if len(twins) > _N_SHOWN else ""
+    return (
+        "labels that differ only in case, spaces, hyphens or Unicode form are different labels:"
+        f" {pairs}{more}. {_FOLD}"
+    )
+
+
+def _refuse_target(plan: FusionPlan, twins: Sequence[tuple[str, str]]) -> None:
+    own = LabelSpace.union(*(member.labels for member in plan.members))
+    pairs = list(twins) or _nearest(plan.target, own)
+    nearest = "; ".join(f"{b!r} (target) and {a!r}" for a, b in pairs[:_N_SHOWN])
+    fail(
+        f"the target labels must be labels of the models; none is: got"
+        f" {enumerate_names(plan.target, at_most=_N_SHOWN)}, and the models have"
+        f" {enumerate_names(own, at_most=_N_SHOWN)}."
+        + (f" Nearest names: {nearest}." if nearest else ""),
+        hint=_FOLD if twins else _REMEDY,
+    )
+
+
+def _nearest(target: Sequence[str], own: Sequence[str]) -> list[tuple[str, str]]:
+    by_folded = {fold_name(name): name for name in own[:_N_COMPARED]}
+    found = []
+    for name in target[:100]:
+        near = difflib.get_close_matches(fold_name(name), by_folded, n=1)
+        if near:
+            found.append((by_folded[near[0]], name))
+    return found
+
+
+def _groups(declared: np.ndarray) -> list[list[int]]:
+    """Models that have a label in common, directly or through others; none without any."""
+    groups: list[tuple[list[int], np.ndarray]] = []
+    for place, mask in enumerate(declared):
+        if not mask.any():
+            continue
+        members, labels = [place], mask
+        rest = []
+        for other, theirs in groups:
+            if (theirs & mask).any():
+                members, labels = other + members, labels | theirs
+            else:
+                rest.append((other, theirs))
+        groups = [*rest, (members, labels)]
+    return sorted(sorted(members) for members, _ in groups)

@@ -1,0 +1,346 @@
+"""Files that do not belong together, or that are not what they look like: one clear word each."""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+from wassemble import read_predictions
+from wassemble.cli import main
+
+
+@pytest.fixture
+def put(tmp_path, monkeypatch):
+    """A function that writes files, into the folder that commands run in."""
+    monkeypatch.chdir(tmp_path)
+
+    def write(**files):
+        for name, text in files.items():
+            (tmp_path / f"{name}.csv").write_text(text, encoding="utf-8")
+
+    return write
+
+
+def fused(*arguments):
+    return main(["fuse", *arguments, "--out", "fused.csv"])
+
+
+A = "sample,cat,dog\nimg1.jpg,.7,.3\nimg2.jpg,.2,.8\n"
+B = "sample,cat,dog\nimg1,.6,.4\nimg2,.1,.9\n"
+
+
+def test_files_without_a_sample_in_common_are_refused(put, tmp_path, capsys):
+    put(a=A, b=B)
+    assert fused("a.csv", "b.csv") == 2
+    said = capsys.readouterr().err
+    assert "'img1.jpg' and 'img1'; 'img2.jpg' and 'img2'" in said
+    assert "--allow-disjoint" in said
+    assert not (tmp_path / "fused.csv").exists()
+    for command in ("explain",):
+        assert main([command, "a.csv", "b.csv"]) == 2
+    assert fused("a.csv", "b.csv", "--allow-disjoint") == 0
+    assert read_predictions("fused.csv").n_samples == 4
+
+
+def test_a_small_overlap_is_a_warning_in_the_account(put, capsys):
+    put(a=A + "x,.5,.5\n", b=B + "x,.5,.5\n")
+    assert fused("a.csv", "b.csv", "--json") == 0
+    printed = capsys.readouterr()
+    assert printed.err.count("warning: 'a' shares 1 of 3 samples") == 1
+    assert "shares 1 of 3" in json.loads(printed.out)["warnings"][0]
+    assert fused("a.csv", "b.csv", "--quiet") == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_labels_that_differ_only_in_how_they_are_written_are_a_warning(put, capsys):
+    put(a="sample,Polar_Bear,dog\nx,.7,.3\n", b="sample,polar bear,dog\nx,.6,.4\n")
+    assert fused("a.csv", "b.csv") == 0
+    said = capsys.readouterr().err
+    assert "warning: labels that differ only in case" in said
+    assert "'Polar_Bear' and 'polar bear'" in said
+    assert "--fold" in said
+    assert fused("a.csv", "b.csv", "--fold") == 0
+    assert "warning" not in capsys.readouterr().err
+
+
+def test_unicode_forms_of_a_label_are_a_warning(put, capsys):
+    put(a="sample,cafe\u0301,tea\nx,.7,.3\n", b="sample,caf\u00e9,tea\nx,.6,.4\n")
+    assert fused("a.csv", "b.csv") == 0
+    assert "Unicode form are different labels" in capsys.readouterr().err
+
+
+def test_models_without_a_label_in_common_are_a_warning(put, capsys):
+    put(a="sample,cat,dog\nx,.7,.3\n", b="sample,Katze,Hund\nx,.6,.4\n")
+    assert fused("a.csv", "b.csv") == 0
+    said = capsys.readouterr().err
+    assert "warning: 'a' and 'b' have no label in common: 'cat', 'dog', and 'Katze', 'Hund'" in said
+    put(k="source,target,similarity\ncat,cat,1\ndog,dog,1\nKatze,cat,1\nHund,dog,1\n")
+    assert fused("a.csv", "b.csv", "--kernel", "k.csv") == 0
+    assert "warning" not in capsys.readouterr().err
+
+
+def test_a_target_that_matches_nothing_is_refused(put, tmp_path, capsys):
+    put(a=A, b=A)
+    (tmp_path / "target.txt").write_text("Cats\nDogs\n")
+    assert fused("a.csv", "b.csv", "--target", "target.txt") == 2
+    said = capsys.readouterr().err
+    assert "none is: got 'Cats', 'Dogs', and the models have 'cat', 'dog'" in said
+    assert "Nearest names: 'Cats' (target) and 'cat'" in said
+    (tmp_path / "target.txt").write_text("Cat\nDog\n")
+    assert fused("a.csv", "b.csv", "--target", "target.txt") == 2
+    assert "hint: --fold" in capsys.readouterr().err
+
+
+def test_percentages_are_refused(put, capsys):
+    put(a="sample,cat,dog\nx,70,30\ny,20,80\n")
+    assert fused("a.csv") == 2
+    said = capsys.readouterr().err
+    assert "every row sums to 100, as percentages do" in said
+    assert "divide the scores by 100" in said
+    assert fused("a.csv", "--kind", "multilabel") == 0
+
+
+def test_logits_are_refused_or_doubted(put, capsys):
+    put(a="sample,cat,dog\nx,-1.5,2.5\n", b="sample,cat,dog\nx,11.5,2.5\n")
+    assert fused("a.csv") == 2
+    assert "softmax" in capsys.readouterr().err
+    assert fused("b.csv") == 0
+    assert "warning: b: scores go up to 11.5: if they are logits" in capsys.readouterr().err
+    assert fused("b.csv", "--kind", "multilabel") == 0
+    assert "warning" not in capsys.readouterr().err
+
+
+def test_a_transposed_table_is_named(put, capsys):
+    put(a="sample,cat,dog\nx,.7,.3\ny,.2,.8\n", b="sample,x,y\ncat,.7,.2\ndog,.3,.8\n")
+    assert fused("a.csv", "b.csv") == 2
+    assert "'a' or 'b' looks transposed" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["confidence", "split", "fold", "target", "prediction", "n"])
+def test_a_stray_column_beside_histograms_is_named(put, tmp_path, capsys, name):
+    put(a=f"sample,cat,dog,{name}\nx,.7,.3,2\ny,.2,.8,1\n")
+    assert fused("a.csv") == 2
+    assert f"got '{name}', without which every row sums to 1" in capsys.readouterr().err
+    (tmp_path / "labels.txt").write_text("cat\ndog\n")
+    assert fused("a.csv", "--labels", "labels.txt") == 0
+    assert fused("a.csv", "--kind", "multilabel") == 0
+
+
+def test_two_stray_columns_are_named(put, capsys):
+    put(a="sample,cat,dog,confidence,fold\nx,.7,.3,.7,4\ny,.2,.8,.8,3\n")
+    assert fused("a.csv") == 2
+    assert "got 'confidence', 'fold', without which" in capsys.readouterr().err
+
+
+def test_a_stray_column_beside_scores_is_doubted(put, capsys):
+    put(a="sample,cat,dog,fold\nx,.7,.7,4\ny,.2,.9,3\n")
+    assert fused("a.csv") == 0
+    assert "warning: a: 'fold' may be no label" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("header", ["", "Unnamed: 0"])
+def test_an_index_that_pandas_wrote_is_never_a_label(put, capsys, header):
+    put(
+        a=f"{header},cat,dog\n0,.7,.3\n1,.2,.8\n",
+        b=f"{header},sample,cat,dog\n5,0,.7,.3\n6,1,.2,.8\n",
+    )
+    assert fused("a.csv", "b.csv", "--json") == 0
+    printed = capsys.readouterr()
+    account = json.loads(printed.out)
+    assert account["n_target_labels"] == 2
+    assert "without a name; 2 labels: cat, dog" in printed.err
+    assert [model["id_column"] for model in account["models"]] == [None, "sample"]
+
+
+def test_the_account_says_which_columns_were_ids_and_labels(put, capsys):
+    header = "image," + ",".join("0123456789")
+    put(a=f"{header}\nx" + ",.1" * 10 + "\n")
+    assert fused("a.csv", "--json") == 0
+    printed = capsys.readouterr()
+    assert "a.csv: ids in 'image'; 10 labels: 0, 1, 2, 3, 4, ..." in printed.err
+    (model,) = json.loads(printed.out)["models"]
+    assert (model["file"], model["id_column"]) == ("a.csv", "image")
+    assert main(["describe", "a.csv"]) == 0
+    assert "read from\ta.csv; ids in 'image'" in capsys.readouterr().out
+    assert main(["describe", "a.csv", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)[0]["id_column"] == "image"
+
+
+@pytest.mark.parametrize(
+    "out", ["f.csv", "f.tsv", "f.parquet", "f.arrow", "f.jsonl", "f.npz", None]
+)
+def test_ids_keep_their_name(put, tmp_path, capsys, out):
+    put(a="image,cat,dog\nx,.7,.3\n", b="sample,cat,dog\nx,.6,.4\n")
+    assert main(["fuse", "a.csv", "b.csv", *(["--out", out] if out else [])]) == 0
+    if out is None:
+        out = "f.csv"
+        (tmp_path / out).write_text(capsys.readouterr().out)
+    choice = {} if out.endswith("npz") else {"id_column": "image"}
+    read = read_predictions(out, **choice)
+    assert read.samples.tolist() == ["x"]
+    assert read.origin.id_column == "image"
+
+
+def test_rows_without_ids_are_matched_by_their_order(put, capsys):
+    put(
+        a="cat,dog\n.7,.3\n.2,.8\n", b="cat,dog\n.6,.4\n.1,.9\n", c="id,cat,dog\nx,.5,.5\ny,.5,.5\n"
+    )
+    assert fused("a.csv", "b.csv") == 2
+    assert "--by-row" in capsys.readouterr().err
+    assert fused("a.csv", "b.csv", "--by-row") == 0
+    assert "a.csv: no ids, rows counted from 0; 2 labels" in capsys.readouterr().err
+    assert read_predictions("fused.csv").samples.tolist() == [0, 1]
+    assert fused("a.csv", "c.csv", "--by-row") == 0
+    assert read_predictions("fused.csv").samples.tolist() == ["x", "y"]
+    put(b="cat,dog\n.6,.4\n", d="id,cat,dog\ny,.5,.5\nx,.5,.5\n")
+    assert fused("a.csv", "b.csv", "--by-row") == 2
+    assert "got 2 of 'a' and 1 of 'b'" in capsys.readouterr().err
+    assert fused("c.csv", "d.csv", "--by-row") == 2
+    assert "got 'x' of 'c' and 'y' of 'd' at row 0" in capsys.readouterr().err
+
+
+def digits(n, seed):
+    """Two models of ten digits, and the truth among other columns."""
+    rng = np.random.default_rng(seed)
+    truth = np.arange(n) % 3
+    tables = []
+    for _ in range(2):
+        scores = rng.dirichlet(np.ones(3), n) + 2 * np.eye(3)[truth]
+        tables.append(scores / scores.sum(axis=1, keepdims=True))
+    return truth, tables
+
+
+@pytest.mark.parametrize("number", ["{}", "{}.0"])
+def test_truth_comes_from_any_column_and_numbers_are_labels(put, capsys, number):
+    truth, tables = digits(30, 0)
+    for name, table in zip("ab", tables, strict=True):
+        rows = [f"i{i}," + ",".join(map(str, row)) for i, row in enumerate(table.tolist())]
+        put(**{name: "image,0,1,2\n" + "\n".join(rows) + "\n"})
+    known = [f"i{i},28,{number.format(label)},train" for i, label in enumerate(truth)]
+    put(t="image,width,digit,split\n" + "\n".join(known) + "\n")
+    options = ["a.csv", "b.csv", "--truth", "t.csv", "--truth-column", "digit"]
+    options += ["--id-column", "image"]
+    assert main(["fit", *options, "--out", "e", "--quiet"]) == 0
+    assert main(["evaluate", "e", *options, "--json"]) == 0
+    board = json.loads(capsys.readouterr().out.partition("{")[2].join(["{", ""]))
+    assert board["n_samples"] == 30
+    assert main(["fit", *options[:4], "--out", "e"]) == 2
+    confusion = ["--confusion", "t.csv", "--truth-column", "digit"]
+    put(t="image,width,digit\n" + "\n".join(",".join(row.split(",")[:3]) for row in known) + "\n")
+    assert fused("a.csv", "b.csv", *confusion) == 0
+
+
+def test_rows_and_truth_without_ids_are_matched_by_their_order(put):
+    truth, tables = digits(30, 0)
+    for name, table in zip("ab", tables, strict=True):
+        rows = [",".join(map(str, row)) for row in table.tolist()]
+        put(**{name: "0,1,2\n" + "\n".join(rows) + "\n"})
+    put(t="digit\n" + "\n".join(map(str, truth)) + "\n")
+    options = ["a.csv", "b.csv", "--truth", "t.csv", "--truth-column", "digit", "--by-row"]
+    assert main(["fit", *options, "--out", "e", "--quiet"]) == 0
+
+
+def test_a_truth_with_other_ids_is_one_clear_error(put, capsys):
+    put(a=A, b=A, t="sample,label\nimg1,cat\nimg2,dog\n")
+    assert main(["fit", "a.csv", "b.csv", "--truth", "t.csv", "--out", "e"]) == 2
+    said = capsys.readouterr().err
+    assert "the truth must know some sample of the models; it knows none" in said
+    assert "'img1.jpg' and 'img1'" in said
+    assert fused("a.csv", "--confusion", "t.csv") == 2
+    assert "'img1.jpg' and 'img1'" in capsys.readouterr().err
+
+
+def test_labels_of_the_truth_that_are_written_otherwise_are_a_warning(put, capsys):
+    rows = [f"s{i},.{6 + i % 3},.{4 - i % 3}" for i in range(10)]
+    put(
+        a="sample,cat,dog\n" + "\n".join(rows) + "\n", b="sample,cat,dog\n" + "\n".join(rows) + "\n"
+    )
+    put(t="sample,label\n" + "\n".join(f"s{i},{'Cat' if i % 2 else 'Dog'}" for i in range(10)))
+    assert main(["fit", "a.csv", "b.csv", "--truth", "t.csv", "--out", "e"]) == 0
+    assert "warning: labels of the truth and of the models" in capsys.readouterr().err
+
+
+def test_new_files_without_a_sample_in_common_are_refused(put, capsys):
+    rows = [f"s{i},.{6 + i % 3},.{4 - i % 3}" for i in range(10)]
+    put(a="sample,cat,dog\n" + "\n".join(rows) + "\n")
+    put(b="sample,cat,dog\n" + "\n".join(rows) + "\n")
+    put(t="sample,label\n" + "\n".join(f"s{i},{'cat' if i % 2 else 'dog'}" for i in range(10)))
+    assert main(["fit", "a.csv", "b.csv", "--truth", "t.csv", "--out", "e", "--quiet"]) == 0
+    put(a=A, b=B)
+    assert main(["predict", "e", "a.csv", "b.csv", "--out", "f.csv"]) == 2
+    assert "must have samples in common" in capsys.readouterr().err
+
+
+def test_names_beyond_ascii_on_an_ascii_terminal(put):
+    put(a="sample,猫,chien\nx,.7,.3\n", b="sample,猫,Chien\nx,.6,.4\n")
+    environment = {**os.environ, "LC_ALL": "C", "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
+    for command in ("describe", "fuse"):
+        done = subprocess.run(
+            [sys.executable, "-m", "wassemble", command, "a.csv", "b.csv"],
+            env=environment,
+            capture_output=True,
+            timeout=120,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        assert "猫" in done.stdout.decode()
+
+
+def test_a_pipe_is_one_clear_error(put, tmp_path, capsys):
+    os.mkfifo(tmp_path / "a.csv")
+    found = []
+    thread = threading.Thread(target=lambda: found.append(fused("a.csv")), daemon=True)
+    thread.start()
+    thread.join(60)
+    assert found == [2]
+    assert "must be a file, which is read more than once; got a pipe" in capsys.readouterr().err
+
+
+def test_process_substitution_is_one_clear_error(put, capsys):
+    read, write = os.pipe()
+    try:
+        assert main(["describe", f"/dev/fd/{read}"]) == 2
+    finally:
+        os.close(read)
+        os.close(write)
+    assert "got a pipe" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "the first line must name the columns; got an empty file"),
+        ("sample;cat;dog\nx;.7;.3\n", "it looks as if they were separated by ';'"),
+        ("sample\tcat\nx\t.7\n", "separated by '\\t'"),
+        ("sample\nx\n", "must have a column of scores for each label; got none"),
+    ],
+)
+def test_files_that_are_no_tables_are_one_clear_error(put, capsys, text, words):
+    put(a=text, b=B)
+    assert fused("a.csv", "b.csv") == 2
+    assert words in capsys.readouterr().err
+
+
+def test_a_byte_order_mark_is_no_part_of_a_name(put):
+    put(a="\ufeff" + B, b=B)
+    assert fused("a.csv", "b.csv") == 0
+    assert read_predictions("fused.csv").labels.names == ("cat", "dog")
+
+
+def test_a_header_without_rows_is_a_model_without_answers(put, capsys):
+    put(a="sample,cat,dog\n", b=B)
+    assert fused("a.csv", "b.csv") == 0
+    assert "a: no answer for 2 of 2 samples" in capsys.readouterr().err
+
+
+def test_a_folder_in_place_of_a_file_is_one_clear_error(put, tmp_path, capsys):
+    put(a=A, b=A)
+    (tmp_path / "t").mkdir()
+    assert main(["fit", "a.csv", "b.csv", "--truth", "t", "--out", "e"]) == 2
+    assert fused("a.csv", "t") == 2
+    for line in capsys.readouterr().err.splitlines():
+        assert "should not happen" not in line
