@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from wassemble.cli.console import csv_printer, print_json, progress_bar, talk
+from wassemble.cli.hints import speak_flags
 from wassemble.cli.kernels import choose_kernel
 from wassemble.cli.options import (
     Reading,
@@ -113,6 +114,8 @@ def fuse(
             account = _fuse_files(models, out, top, scheduler, common)
         else:
             account, extra = _fuse_folders(sets, out, scheduler, common)
+    command = click.get_current_context().command
+    account.warnings = [speak_flags(warning, command) for warning in account.warnings]
     for line in account.lines():
         talk(line, quiet=quiet)
     if extra:

@@ -19,8 +19,8 @@ __all__ = ["check_labels", "find_twins"]
 _N_SHOWN = 3
 _N_COMPARED = 2000
 
-_REMEDY = "--aliases (`aliases`) says which labels mean the same, and a kernel which are similar"
-_FOLD = "--fold (`fold=True`) takes them for the same label, --aliases (`aliases`) some of them"
+_REMEDY = "`aliases` says which labels mean the same, and a kernel which are similar"
+_FOLD = "`fold=True` takes them for the same label, `aliases` some of them"
 
 
 def check_labels(plan: FusionPlan) -> list[str]:

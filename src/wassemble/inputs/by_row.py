@@ -39,7 +39,7 @@ def common_row_ids(models: Sequence[Any]) -> np.ndarray:
                 "rows that are matched by their order must have the same ids, if they have any;"
                 f" got {one!r} of {named[0].model!r} and {other_id!r} of {other.model!r}"
                 f" at row {row}, counted from 0.",
-                hint="leave out --by-row (`by_row`) to match them by id",
+                hint="leave out `by_row=True` to match them by id",
             )
     ids: np.ndarray = named[0].samples
     return ids

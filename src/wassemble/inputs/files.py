@@ -243,7 +243,7 @@ def _open(path: Path, format_: Format, choice: ColumnChoice, stem: str) -> Sourc
     if source.is_long and not (source.has_ids or choice.is_truth):
         fail(
             "a long table must have sample ids, since a sample may have several rows; got none.",
-            hint="`id_column` (--id-column) names their column",
+            hint="`id_column` names their column",
         )
     return source
 

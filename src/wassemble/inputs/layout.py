@@ -234,9 +234,8 @@ def _find_id_column(
         fail(
             "one column must hold the sample ids and be called 'sample', 'sample_id' or 'id';"
             f" got {enumerate_names(names) if names else 'no columns'}.",
-            hint="`id_column` (--id-column) names it; `by_row` (--by-row) matches rows by their"
-            " order, if there are no ids"
-            + ('; `id_column=""` is the one without a name' if "" in names else ""),
+            hint="`id_column` names it; `by_row=True` matches rows by their order, if there are no"
+            " ids" + ('; `id_column=""` is the one without a name' if "" in names else ""),
         )
     return texts[0], True
 

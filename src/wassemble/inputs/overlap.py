@@ -36,7 +36,7 @@ _N_SEARCHED = 100_000
 _N_COMPARED = 200
 _N_SHOWN = 3
 
-_ALLOW = "if they are meant to differ: --allow-disjoint (in Python, `allow_disjoint=True`)"
+_ALLOW = "if they are meant to differ, `allow_disjoint=True`"
 
 # What may keep ids apart, and an id without it.
 _DIFFERENCES: tuple[tuple[str, Callable[[str], str]], ...] = (
@@ -191,8 +191,7 @@ def check_truth_samples(truth: Iterable[Any], models: Sequence[Any]) -> list[str
         fail(
             "the truth must know some sample of the models; it knows none."
             f" {_compare(said, known) or _examples(said, known)}.",
-            hint="ids must be the same, letter by letter; --id-column (`id_column`) says which"
-            " column holds them",
+            hint="ids must be the same, letter by letter; `id_column` says which column holds them",
         )
     possible = min(len(known.ids), len(said.ids))
     if n_both >= _SMALL * possible:
@@ -216,11 +215,10 @@ def _refuse_disjoint(
     _refuse_transposed(one, other)
     sides = Side(one.model, _texts(one.samples)), Side(other.model, _texts(other.samples))
     why = _compare(*sides) or _examples(*sides)
-    hint = "write the ids the same way in all files, or name the column with --id-column"
-    hint += " (`id_column`)"
+    hint = "write the ids the same way in all files, or name their column with `id_column`"
     counted = [np.array_equal(each.samples, np.arange(len(each.samples))) for each in (one, other)]
     if any(counted) and len(one.samples) == len(other.samples):
-        hint += "; if the rows are in the same order, --by-row (`by_row=True`)"
+        hint += "; if the rows are in the same order, `by_row=True`"
     fail(
         f"models must have samples in common{where}; got none of {_all(names[0])} and"
         f" {_all(names[1])}. {why}.",

@@ -122,8 +122,8 @@ class Predictions:
             fail(
                 f"the scores of {self.model!r} must be histograms, which sum to 1; every row sums"
                 " to 100, as percentages do.",
-                hint="divide the scores by 100; or say that they are no histograms, with"
-                ' `kind="multilabel"` (--kind multilabel)',
+                hint='divide the scores by 100; or `kind="multilabel"` says that they are no'
+                " histograms",
             )
 
     @property

@@ -43,14 +43,13 @@ def doubt_scores(labels: LabelSpace, scores: np.ndarray, kind: Kind) -> list[str
     beside = [labels[i] for i in _find_beside(labels, known)]
     if beside:
         return [
-            f"{enumerate_names(beside)} may be no label; --labels (`labels`) lists the labels of"
-            " this model"
+            f"{enumerate_names(beside)} may be no label; `labels` lists the labels of this model"
         ]
     top = float(known.max())
     if top > 1 + SUM_SLACK:
         return [
             f"scores go up to {top:.4g}: if they are logits, a softmax must make histograms of"
-            ' them first; --kind multilabel (`kind="multilabel"`) says that they are scores'
+            ' them first; `kind="multilabel"` says that they are scores'
         ]
     return []
 
@@ -75,8 +74,8 @@ def _refuse_stray(labels: LabelSpace, scores: np.ndarray) -> None:
         fail(
             f"every column beside the ids must be a label; got {names}, without which every row"
             " sums to 1.",
-            hint="remove it; or --labels FILE (`labels`) lists the labels of this model; or --kind"
-            ' multilabel (`kind="multilabel"`) says that it is one',
+            hint='remove it; or `labels` lists the labels of this model; or `kind="multilabel"`'
+            " says that it is one",
         )
 
 

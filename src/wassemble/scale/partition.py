@@ -202,13 +202,13 @@ def _check(job: Job, files: list[PredictionFile]) -> None:
             fail(
                 f"{file.name}: every part must have the labels that most of the first have; got"
                 f" {got}.",
-                hint="`labels` (--labels) says which labels to read, or which a long table has",
+                hint="`labels` says which labels to read, or which a long table has",
             )
         if job.kind_is_detected and file.n_samples and file.kind != job.plan.kind:
             fail(
                 f"{file.name}: the kind that most of the first parts have,"
                 f" {job.plan.kind}, must hold for all; got {file.kind}.",
-                hint="`kind` (--kind) says which it is",
+                hint="`kind` says which it is",
             )
 
 

@@ -240,7 +240,7 @@ def _check_inputs(models: Sequence[Predictions], known: Any) -> list[str]:
         said.append(
             "labels of the truth and of the models that differ only in case, spaces, hyphens or"
             f" Unicode form are different labels: {shown}. Write them the same way, or join them"
-            " with --aliases (`aliases`)"
+            " with `aliases`"
         )
     return said
 
