@@ -12,7 +12,8 @@ help:
 	@echo "            is learned for each, with a page of evidence (about two minutes)"
 	@echo "make test   all tests"
 	@echo "make coverage  how much of kernels and solvers their own tests reach; at least 95 %"
-	@echo "make test-long  more kills of clusters and ranks at random moments (about five minutes)"
+	@echo "make test-long  more kills of clusters and ranks at random moments, and 200,000 random rows"
+	@echo "            against a slow reference (about half an hour)"
 	@echo "make test-portable  all tests without AVX-512, on one thread, on a busy machine (half an"
 	@echo "            hour); make test-portable ARGS=tests/solvers runs some"
 	@echo "make lint   formatting, lint and types"
@@ -39,7 +40,7 @@ coverage: .venv/develop.stamp
 
 test-long: .venv/develop.stamp
 	WASSEMBLE_LONG=1 $(BIN)/python -m pytest tests/scale/test_kills.py \
-		tests/scale/test_rank_command.py tests/test_shell_blocks.py
+		tests/scale/test_rank_command.py tests/test_shell_blocks.py tests/solvers/test_fuzz.py
 
 # As an older, smaller and busier machine would run them.
 test-portable: .venv/develop.stamp browser postgres

@@ -66,6 +66,16 @@ class Reference:
         total = np.log1p((self.weights * gone).sum(axis=0)) / self.order
         return np.where((shifted > NOTHING).any(axis=0), top + total, NOTHING)
 
+    def of_rows(self, rows: list[int]) -> Reference:
+        """The problem of some rows, from the start."""
+        return Reference(
+            [log_mu[rows] for log_mu in self.log_histograms],
+            [log_k[rows] for log_k in self.log_kernels],
+            self.weights[:, rows],
+            self.order,
+            self.debias,
+        )
+
     def run(self, n_sweeps: int) -> np.ndarray:
         """The barycenter after so many sweeps more."""
         for _ in range(n_sweeps):

@@ -30,6 +30,7 @@ N_BATCHES = 20
 _LIMITS = {np.float64: (1e-9, 1e-5), np.float32: (2e-4, 5e-3), np.float16: (2e-4, 5e-3)}
 _TOLERANCE = {np.float64: 1e-9, np.float32: 1e-6, np.float16: 1e-6}
 _N_SWEEPS = 600  # of the reference towards a fixed point, at most
+_N_MORE_SWEEPS = 20_000  # of a row that is not there yet
 
 EXPONENTS = (0.02, 0.3, 0.5, 0.69, 0.75, 0.87, 0.98, 0.999)
 KINDS = (
@@ -282,7 +283,8 @@ def check_rows(
             assert status == ws.Status.NO_MASS, where
             assert not p.any(), where
             continue
-        if total < float(info.smallest_normal) * len(p) and total > 0:
+        seen = (reference.log_p[row] > NOTHING).any()
+        if seen and total < float(info.smallest_normal) * len(p):
             assert status == ws.Status.DIVERGED or p.any(), where
             continue
         assert np.isfinite(p).all(), where
@@ -341,6 +343,7 @@ def _check_ends(
 ) -> None:
     info = np.finfo(result.barycenter.dtype)
     nowhere = (reference.log_p == NOTHING).all(axis=1) & reference.has_mass()
+    doubtful = []
     for row in range(problem.n_rows):
         status = ws.Status(int(result.status[row]))
         total, p = expected[row].sum(), result.barycenter[row]
@@ -355,11 +358,23 @@ def _check_ends(
         if nowhere[row]:
             assert not p.any(), where
             continue
-        off = np.abs(p - expected[row]).sum()
         small = float(info.smallest_normal) * len(p)
-        assert off <= limit[row] * total + small, (
-            f"{where}: off by {off / (total or 1)}, limit {limit[row]}"
-        )
+        if np.abs(p - expected[row]).sum() > limit[row] * total + small:
+            doubtful.append(row)
+    if doubtful:  # the reference may creep as well
+        _check_much_later(result.barycenter[doubtful], reference.of_rows(doubtful), limit[doubtful])
+
+
+def _check_much_later(found: np.ndarray, reference: Reference, limit: np.ndarray) -> None:
+    """The paper's sweeps come to what was found, if they are given the time."""
+    for _ in range(0, _N_MORE_SWEEPS, _N_SWEEPS):
+        expected = reference.run(_N_SWEEPS)
+        off = np.abs(found - expected).sum(axis=1)
+        wrong = off > limit * expected.sum(axis=1) + np.finfo(found.dtype).smallest_normal
+        if not wrong.any():
+            return
+    row = int(np.argmax(wrong))
+    raise AssertionError(f"{found[row]} and not {expected[row]}: {off[row]}, limit {limit[row]}")
 
 
 def check_fuse(problem: Problem, rng: np.random.Generator) -> None:
@@ -370,6 +385,7 @@ def check_fuse(problem: Problem, rng: np.random.Generator) -> None:
         "kernel": problem.kernels,
         "weights": problem.weights,
         "mass": problem.mass,
+        "kind": None if problem.mass.order == 0 else "multilabel",
         "debias": problem.debias,
         **options,
     }

@@ -448,10 +448,10 @@ class BarycenterProblem:
                 self._check_some_mass(detached(sums), members, start)
                 stack = stack / sums[..., None]
             elif self._holds == "either":
-                self.are_histograms &= all(
-                    not self._off(row, model).any()
-                    for model, row in zip(members, detached(sums), strict=True)
-                )
+                pairs = zip(members, detached(sums), strict=True)
+                # Tiles on other threads may have found some: it is never set back.
+                if any(self._off(row, model).any() for model, row in pairs):
+                    self.are_histograms = False
             else:
                 self._check_sums(detached(sums), members, start)
         if self.n_top is None:
