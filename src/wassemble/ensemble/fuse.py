@@ -89,7 +89,8 @@ def fuse(
         How similar each source label is to each target label. Without one, labels are
         similar to themselves alone and nothing is transported.
     weights : array of shape (n_models,) or (n_models, n_target), optional
-        On the simplex over models; uniform if not given.
+        On the simplex over models; uniform if not given. Arrays may have weights per sample
+        too, of shape (n_models, n_samples, 1) or (n_models, n_samples, n_target).
     mass : Balanced or Unbalanced, optional
         The paper's ``Unbalanced(2, epsilon=0.3)`` if not given, in which no model can rule a
         label out by itself; `Balanced` (Algorithm 1) with ``debias``.

@@ -180,7 +180,9 @@ class _Run:
         self.choice = choice
         # Longer steps towards one of several fixed points may end at another. Debiasing has a
         # third block, for which they are not known to be safe.
-        relaxed = problem.has_one_fixed_point and not problem.debias
+        relaxed = (
+            problem.tolerance is not None and problem.has_one_fixed_point and not problem.debias
+        )
         self.stopping = Stopping(
             problem.max_iterations, problem.tolerance, relaxed, measured=keep_scalings
         )
@@ -284,9 +286,10 @@ class _Run:
         finite = xp.isfinite(p)
         if not finite.all():  # beyond the range of the type of the result
             status = np.where(detached(xp.all(finite, axis=-1)), status, Status.DIVERGED)
-        some = detached(xp.any(p != 0, axis=-1))
-        if not some.all():
-            status = np.where(some, status, self._judge_empty(ending, tile, status))
+        if not p.all():
+            some = detached(xp.any(p != 0, axis=-1))
+            if not some.all():
+                status = np.where(some, status, self._judge_empty(ending, tile, status))
         self.status[samples] = status
         self.residual[samples] = ending.residual
         self.n_iterations[samples] = ending.n_iterations

@@ -33,6 +33,8 @@ class PlainLimits:
     scaling: float
     histogram: float
     order: float
+    smallest_normal: float
+    eps: float
 
     @staticmethod
     def of(dtype: Any) -> PlainLimits:
@@ -43,8 +45,8 @@ class PlainLimits:
 # Numbers below which a call into NumPy costs more than what it computes.
 _FEW = 4096
 
-_SINGLE = PlainLimits(1e-6, 1e10, 1e-12, 0.05)
-_DOUBLE = PlainLimits(1e-60, 1e100, 1e-60, 1e-7)
+_SINGLE = PlainLimits(1e-6, 1e10, 1e-12, 0.05, 2.0**-126, 2.0**-23)
+_DOUBLE = PlainLimits(1e-60, 1e100, 1e-60, 1e-7, 2.0**-1022, 2.0**-52)
 
 
 def unsafe_rows(histograms: np.ndarray, entries: EntryRange, mass: MassRule) -> np.ndarray | None:
@@ -65,12 +67,11 @@ def unsafe_rows(histograms: np.ndarray, entries: EntryRange, mass: MassRule) -> 
         if lowest < limits.histogram or tops.max(initial=0) > limits.scaling:
             outside = ((tops < limits.histogram) | (tops > limits.scaling)).any(axis=0)
             unsafe = outside if unsafe is None else unsafe | outside
-    info = np.finfo(histograms.dtype)
     # Over K v an entry below ``low`` may lose digits. One below ``negligible`` does not matter,
     # whatever becomes of it: its u is too small beside that of its row's largest entry.
-    low = float(info.smallest_normal) * histograms.shape[-1] * entries.largest * limits.scaling
+    low = limits.smallest_normal * histograms.shape[-1] * entries.largest * limits.scaling
     spread = entries.smallest / entries.largest
-    share = spread * (float(info.eps) * spread) ** (1 / mass.exponent)
+    share = spread * (limits.eps * spread) ** (1 / mass.exponent)
     if max(lowest, limits.histogram) * share < low:
         negligible = share * histograms.max(axis=-1, keepdims=True)
         lossy = (histograms > 0) & (histograms < low) & (histograms >= negligible)

@@ -188,10 +188,10 @@ class BarycenterProblem:
             # Ranks tell each other one sum of weights for all samples.
             n_samples=self.n_samples if exchange.is_alone else None,
         )
-        votes = detached(with_three_axes(self.weights)) > 0
-        self._votes: np.ndarray = np.any(votes, axis=2)  # (n_models, 1 or n_samples)
-        if self.n_samples == 0:
-            self._votes = np.ones((self.n_models, 1), dtype=bool)
+        # Whether a model has a say on a sample, (n_models, 1 or n_samples).
+        self._votes: np.ndarray = np.ones((self.n_models, 1), dtype=bool)
+        if weights is not None and self.n_samples:
+            self._votes = np.any(detached(with_three_axes(self.weights)) > 0, axis=2)
         self._group_models()
         self.tolerance = self._attainable(check_tolerance(tolerance))
         if debias:

@@ -4,7 +4,8 @@ Algorithms 1 and 2 update two blocks in turn, u and v. Near the fixed point they
 error by a rate per sweep; taking each update ``omega`` times as far (successive
 over-relaxation) shrinks it by ``omega - 1`` at the best omega, 2 / (1 + sqrt(1 - rate)):
 about the square root of the sweeps (Young 1971; for Sinkhorn, Lehmann et al. 2021). The
-fixed point does not move. Rows that gain nothing, or that have not settled into a rate,
+fixed point does not move; where there are several, longer steps may end at another one, and
+nobody should ask for them. Rows that gain nothing, or that have not settled into a rate,
 stay at omega 1.
 """
 
