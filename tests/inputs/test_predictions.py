@@ -139,3 +139,9 @@ def test_the_best_labels_of_each_sample_come_first():
 def test_labels_may_be_whole_numbers():
     for labels in ([0, 1, 2], range(3), np.arange(3)):
         assert Predictions("m", ["a"], labels, [[0.2, 0.3, 0.5]]).labels.names == ("0", "1", "2")
+
+
+def test_scores_in_a_data_frame_are_not_read_by_position():
+    frame = pd.DataFrame([[0.9, 0.1]], index=["a"], columns=["dog", "cat"])
+    with pytest.raises(InvalidInputError, match=r"must be an array(?s:.*)`\.to_numpy\(\)`"):
+        Predictions("m", ["a"], ["cat", "dog"], frame)

@@ -303,6 +303,8 @@ def test_a_data_frame_with_other_names_is_refused_with_these():
         ws.LabelledKernel(pl.DataFrame({"dog": [1.0], "cat": [0.0]}))
     with pytest.raises(ws.InvalidInputError, match="got 'a', 'b'"):
         ws.LabelledKernel(pl.DataFrame({"a": ["x"], "b": ["y"], "cat": [0.0]}))
+    with pytest.raises(ws.InvalidInputError, match="'dog' must hold numbers; got 'near'"):
+        ws.LabelledKernel(pd.DataFrame({"dog": ["near"]}, index=["cat"]))
     with pytest.raises(ws.InvalidInputError, match="and no names"):
         ws.LabelledKernel(SIMILAR)
     with pytest.raises(ws.InvalidInputError, match="nan at source label 'tabby'"):

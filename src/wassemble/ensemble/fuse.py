@@ -11,7 +11,7 @@ from typing import Any, Literal, Unpack, overload
 import numpy as np
 
 from wassemble._arrays import Array, is_frame
-from wassemble._checks import fail
+from wassemble._checks import fail, refuse_names
 from wassemble.ensemble.account import NO_MASS_REMEDY
 from wassemble.ensemble.dask_arrays import are_dask_arrays, fuse_dask_arrays
 from wassemble.ensemble.fuse_types import FrameT, FuseOptions
@@ -168,6 +168,7 @@ def fuse(
                 return fuse_lazily(predictions, **options)
         fusion = fuse_tables(predictions, **options)
         return fusion.consensus if fusion.frame is None else fusion.to_frame()
+    refuse_names(predictions, "predictions")
     if rule is not solve_barycenter:
         given = {
             "kernel": kernel is not None,

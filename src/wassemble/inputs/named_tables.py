@@ -90,6 +90,10 @@ def read_named_table(frame: Any, name: str) -> NamedTable:
         columns = [each for each in table.columns if each != holder]
         if not columns or not rows:
             fail(f"there must be at least one row and column; got {len(rows)}, {len(columns)}.")
+        for each in columns:
+            if column_type(table.get_column(each)) in ("text", "other"):
+                example = table.get_column(each).to_list()[0]
+                fail(f"the column {each!r} must hold numbers; got {example!r}.")
         return NamedTable(name, LabelSpace(rows), LabelSpace(columns), read_scores(table, columns))
 
 

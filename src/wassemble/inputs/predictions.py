@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from wassemble._arrays import is_frame
 from wassemble._checks import as_float_array, check_count, fail
 from wassemble._extras import load_extra
 from wassemble.inputs.origin import Origin
@@ -81,6 +82,13 @@ class Predictions:
         self.model = model
         self.labels = labels if isinstance(labels, LabelSpace) else LabelSpace(labels)
         self.samples = read_samples(samples, model)
+        if is_frame(scores):
+            fail(
+                f"the scores of {model!r} must be an array, in the order of samples and labels; got"
+                " a data frame.",
+                hint="`fuse` takes data frames by name, {name: frame}; `.to_numpy()` of it, if it"
+                " is known to be in the right order",
+            )
         self.scores = np.asarray(as_float_array(scores, f"scores of {model}"))
         if self.scores.dtype.itemsize < 4:  # a format for files, not for sums
             self.scores = self.scores.astype(np.float32)

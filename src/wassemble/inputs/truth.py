@@ -9,7 +9,9 @@ import numpy as np
 
 from wassemble._arrays import is_frame, is_series
 from wassemble._checks import as_float_array, fail
-from wassemble.inputs.frames import predictions_from_frame
+from wassemble.inputs.columns import column_type, load_narwhals
+from wassemble.inputs.frames import as_narwhals, counts_rows, predictions_from_frame
+from wassemble.inputs.layout import ID_NAMES
 from wassemble.inputs.predictions import Predictions
 from wassemble.labels import name_of, read_name
 
@@ -34,12 +36,12 @@ def read_known(truth: Any, samples: np.ndarray) -> Any:
     if isinstance(truth, Predictions):
         return truth
     if is_frame(truth):
-        return predictions_from_frame(truth, "truth")
+        return predictions_from_frame(truth, "truth", label_column=_label_column(truth))
     if is_series(truth):
         truth = _by_index(truth, samples, "truth")
     if isinstance(truth, Mapping):
         return {_id_text(sample): _read_value(value) for sample, value in truth.items()}
-    if isinstance(truth, np.ndarray) and truth.ndim == 2:
+    if isinstance(truth, np.ndarray) and truth.ndim == 2 and truth.dtype.kind in "biuf":
         return np.asarray(as_float_array(truth, "truth"))
     if isinstance(truth, str) or not isinstance(truth, Iterable):
         fail(
@@ -102,6 +104,16 @@ def _by_index(series: Any, samples: np.ndarray, name: str) -> dict[Any, Any]:
             hint=_HINT.format(name=name),
         )
     return dict(zip(index, series.tolist(), strict=True))
+
+
+def _label_column(frame: Any) -> str | None:
+    """The only column of text besides ids, which names labels whatever it is called."""
+    table = as_narwhals(frame)
+    has_ids = not counts_rows(table) and load_narwhals().maybe_get_index(table) is not None
+    others = [name for name in table.columns if name not in ID_NAMES]
+    if len(others) != 1 or not (has_ids or len(others) < len(table.columns)):
+        return None
+    return others[0] if column_type(table.get_column(others[0])) == "text" else None
 
 
 def _id_text(sample: Any) -> str:

@@ -20,7 +20,7 @@ def as_kernel(value: Any) -> Kernel:
         return value
     if sp.issparse(value):
         return SparseKernel(value)
-    if hasattr(value, "align"):  # a LabelledKernel, which is made of what this gives
+    if type(value).__name__ == "LabelledKernel":  # which is made of what this gives
         fail(
             "a kernel with label names must go with predictions that have names; got arrays.",
             hint="`labelled.align(source, target)` is the bare kernel of labels in that order",

@@ -36,6 +36,8 @@ def refused(truth, match, models=None, **options):
         pd.Series(TRUTH[::-1], index=SAMPLES[::-1]).astype("category"),
         pd.DataFrame({"sample": SAMPLES[::-1], "label": TRUTH[::-1]}),
         pl.DataFrame({"label": TRUTH, "id": SAMPLES}),
+        pl.DataFrame({"species": TRUTH, "id": SAMPLES}),
+        pd.DataFrame({"species": TRUTH}, index=SAMPLES)[::-1],
         pd.DataFrame({"dog": [0, 1, 1, 0], "cat": [1, 0, 0, 1]}, index=SAMPLES)[::-1],
     ],
 )
@@ -195,3 +197,22 @@ def test_a_model_alone_is_judged_as_any_ensemble(rng):
     learned = learn_ensemble({"good": tables["good"]}, truth, time_budget=0)
     assert learned.fitted.recipe.model == "good"
     assert learned.choice.estimate == 1
+
+
+@pytest.mark.parametrize("truth", [["p", "q"], ["p", "p"]])
+def test_a_single_sample_of_each_label_is_enough(truth):
+    table = pd.DataFrame([[0.7, 0.3], [0.2, 0.8]], index=["x", "y"], columns=["p", "q"])
+    assert learn_ensemble({"a": table, "b": table}, truth, time_budget=0).n_samples == 2
+
+
+def test_labels_that_nobody_knows_of_do_no_harm(rng):
+    scores = rng.uniform(size=(8, 2))
+    models = [Predictions(name, range(8), ["p", "q"], scores, kind="multilabel") for name in "ab"]
+    truth = np.column_stack([np.arange(8) % 2, np.full(8, np.nan)])
+    assert learn_ensemble(models, truth, time_budget=0).n_samples == 8
+
+
+def test_rows_of_names_are_lists_of_labels():
+    rows = np.array([["cat", "dog"], ["cat", "cat"], ["dog", "dog"], ["dog", "cat"]])
+    trial = read_trial([model()], rows)
+    assert trial.truth.tolist() == [[1, 1], [1, 0], [0, 1], [1, 1]]

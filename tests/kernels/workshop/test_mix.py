@@ -1,6 +1,7 @@
 """Weighted sums of kernels over the same labels."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from hypothesis import given, strategies as st
@@ -118,3 +119,13 @@ def test_float32_stays():
 def test_what_cannot_be_mixed_is_refused(parts, words):
     with pytest.raises(ws.InvalidInputError, match=words):
         mix_kernels(parts)
+
+
+def test_data_frames_are_mixed_by_name():
+    names = ["x", "y"]
+    frame = pd.DataFrame([[0.5, 1.0], [1.0, 0.25]], index=["y", "x"], columns=["x", "y"])
+    plain = ws.LabelledKernel([[1.0, 0.25], [0.5, 1.0]], names)
+    identity = ws.LabelledKernel(ws.IdentityKernel(2), names)
+    found = ws.mix_kernels([(identity, 0.5), (frame, 0.5)])
+    expected = ws.mix_kernels([(identity, 0.5), (plain, 0.5)])
+    np.testing.assert_array_equal(found.to_dense(), expected.to_dense())

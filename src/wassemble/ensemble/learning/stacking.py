@@ -81,6 +81,9 @@ def _fit(trial: Trial, features: np.ndarray) -> Stacking:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that it did not converge costs it, nobody else
         if trial.task == "multiclass":
+            if len(seen := np.unique(trial.truth)) == 1:  # nothing to tell apart
+                found.intercepts[seen] = 0
+                return found
             model = linear.LogisticRegression(C=10.0, max_iter=100, tol=1e-3)
             model.fit(features, trial.truth, sample_weight=trial.sample_weight)
             # Of two classes there is one margin, that of the second; the first has 0.
@@ -92,7 +95,7 @@ def _fit(trial: Trial, features: np.ndarray) -> Stacking:
         for label in range(n_target):
             known = ~np.isnan(trial.truth[:, label])
             truth: Any = trial.truth[known, label].astype(int)
-            if truth.min(initial=1) == truth.max(initial=0):
+            if len(np.unique(truth)) < 2:
                 found.intercepts[label] = np.inf if truth.any() else -np.inf
                 continue
             model = linear.LogisticRegression(C=1.0, max_iter=100, tol=1e-3)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from wassemble._arrays import log_of
+from wassemble._arrays import is_frame, log_of
 from wassemble._checks import check_nonnegative_number, fail
 from wassemble.kernels.base import Kernel
 from wassemble.kernels.dense import DenseKernel
@@ -21,7 +22,7 @@ from wassemble.labels import enumerate_names
 __all__ = ["mix_kernels"]
 
 
-def mix_kernels(parts: Iterable[tuple[LabelledKernel, float]]) -> LabelledKernel:
+def mix_kernels(parts: Iterable[tuple[Any, float]]) -> LabelledKernel:
     """The weighted sum of kernels, each divided by its largest entry first.
 
     So a weight says how much of a kernel goes in, whatever its scale. Weights need not sum
@@ -29,7 +30,7 @@ def mix_kernels(parts: Iterable[tuple[LabelledKernel, float]]) -> LabelledKernel
 
     Parameters
     ----------
-    parts : iterable of (LabelledKernel, float)
+    parts : iterable of (LabelledKernel or data frame, float)
         Over the same source and the same target labels, in any order; the result has the
         order of the first. Weights are at least 0, and one is above.
 
@@ -63,18 +64,24 @@ def mix_kernels(parts: Iterable[tuple[LabelledKernel, float]]) -> LabelledKernel
 
 
 def _read_parts(
-    parts: Iterable[tuple[LabelledKernel, float]],
+    parts: Iterable[tuple[Any, float]],
 ) -> list[tuple[LabelledKernel, float]]:
     chosen = list(parts)
     for part in chosen:
         if not isinstance(part, tuple | list) or len(part) != 2:
             fail(f"kernels are mixed as pairs (kernel, weight); got {part!r}.")
-        if not isinstance(part[0], LabelledKernel):
+        if not isinstance(part[0], LabelledKernel) and not is_frame(part[0]):
             fail(
                 f"kernels that are mixed must have label names; got {type(part[0]).__name__}.",
-                hint="`LabelledKernel(kernel, source, target, origin)` gives it names",
+                hint="`LabelledKernel(kernel, source, target)` gives it names",
             )
-    chosen = [(kernel, check_nonnegative_number(weight, "weight")) for kernel, weight in chosen]
+    chosen = [
+        (
+            LabelledKernel(kernel) if is_frame(kernel) else kernel,
+            check_nonnegative_number(weight, "weight"),
+        )
+        for kernel, weight in chosen
+    ]
     if not any(weight for _, weight in chosen):
         fail(f"some kernel must have a weight above 0; got {len(chosen)} kernels and none.")
     first = chosen[0][0]
