@@ -192,17 +192,26 @@ class Predictions:
         k = check_count(k, "k")
         scores = np.nan_to_num(self.scores)
         order = np.argsort(-scores, axis=1, kind="stable")
-        rows = []
-        for sample, places, values in zip(self.samples.tolist(), order, scores, strict=True):
-            best = [place for place in places[:k].tolist() if values[place] > 0]
-            if not best:
+        values = np.take_along_axis(scores, order, axis=1)
+        # Equal scores lie together.
+        is_next = np.pad(values[:, 1:] == values[:, :-1], ((0, 0), (0, 1)))
+        is_tied = is_next | np.pad(is_next[:, :-1], ((0, 0), (1, 0)))
+        names = self.labels.names
+        rows: list[TopLabel] = []
+        for row, sample in enumerate(self.samples.tolist()):
+            n_found = len(rows)
+            best = zip(order[row, :k].tolist(), values[row].tolist(), is_tied[row], strict=False)
+            for place, value, tied in best:
+                if value > 0:
+                    note = self._note_ties(scores[row], place) if tied else ""
+                    rows.append(TopLabel(sample, names[place], value, note))
+            if len(rows) == n_found:
                 rows.append(TopLabel(sample, None, None, "no answer"))
-            for place in best:
-                equal = np.flatnonzero(values == values[place]).tolist()
-                tied = enumerate_names(self.labels[other] for other in equal if other != place)
-                note = f"tied with {tied}" if tied else ""
-                rows.append(TopLabel(sample, self.labels[place], float(values[place]), note))
         return rows
+
+    def _note_ties(self, scores: np.ndarray, place: int) -> str:
+        equal = np.flatnonzero(scores == scores[place]).tolist()
+        return f"tied with {enumerate_names(self.labels[i] for i in equal if i != place)}"
 
     def take(self, rows: Any) -> Predictions:
         """The samples ``rows``, by index, mask or slice."""

@@ -10,8 +10,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from wassemble._checks import fail
 from wassemble._extras import load_extra
 from wassemble._files import whole_file
@@ -31,29 +29,6 @@ def check_top_file(path: str | os.PathLike[str]) -> None:
         fail(f"a table of the best labels must end in {', '.join(_ENDS)}; got {Path(path).name}.")
 
 
-def top_rows(predictions: Predictions, k: int) -> Iterator[Row]:
-    """The ``k`` best labels of each sample, best first; labels without a score are left out.
-
-    A sample without any has one row without label and confidence.
-
-    Examples
-    --------
-    >>> tiny = Predictions("tiny", ["a", "b"], ["cat", "dog"], [[0.1, 0.9], [0.0, 0.0]])
-    >>> list(top_rows(tiny, 1))
-    [('a', 'dog', 0.9), ('b', None, None)]
-    """
-    scores = np.nan_to_num(predictions.scores)
-    order = np.argsort(-scores, axis=1, kind="stable")[:, :k]
-    best = np.take_along_axis(scores, order, axis=1).tolist()
-    names = predictions.labels.names
-    for sample, places, values in zip(
-        predictions.samples.tolist(), order.tolist(), best, strict=True
-    ):
-        found = [(names[i], value) for i, value in zip(places, values, strict=True) if value > 0]
-        for label, value in found or [(None, None)]:
-            yield sample, label, value
-
-
 def print_top(k: int) -> Callable[[Predictions], None]:
     """A function that prints the ``k`` best labels of chunks as one CSV table."""
     return _csv_appender(sys.stdout, k, ",")
@@ -71,14 +46,18 @@ def write_top(path: str | os.PathLike[str], k: int) -> Iterator[Callable[[Predic
                 yield _csv_appender(file, k, delimiter)
             return
         rows: list[Row] = []  # three cells each: far smaller than what they were told from
-        yield lambda chunk: rows.extend(top_rows(chunk, k))
+        yield lambda chunk: rows.extend(_rows(chunk, k))
         _write_arrow(temporary, rows)
 
 
 def _csv_appender(file: Any, k: int, delimiter: str) -> Callable[[Predictions], None]:
     writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
     writer.writerow(_HEADER)
-    return lambda chunk: writer.writerows(top_rows(chunk, k))
+    return lambda chunk: writer.writerows(_rows(chunk, k))
+
+
+def _rows(chunk: Predictions, k: int) -> list[Row]:
+    return [(best.sample, best.label, best.confidence) for best in chunk.top(k)]
 
 
 def _write_arrow(path: Path, rows: list[Row]) -> None:
