@@ -16,7 +16,7 @@ from wassemble.inputs.files import (
 from wassemble.inputs.frames import frame_from_predictions, predictions_from_frame
 from wassemble.inputs.graphs import Edges, read_edges
 from wassemble.inputs.languages_data import LanguagesData, load_languages
-from wassemble.inputs.predictions import Kind, Predictions
+from wassemble.inputs.predictions import Kind, Predictions, TopLabel
 from wassemble.inputs.synonyms import read_synonyms
 
 __all__ = [
@@ -30,6 +30,7 @@ __all__ = [
     "PredictionFile",
     "PredictionWriter",
     "Predictions",
+    "TopLabel",
     "describe_predictions",
     "frame_from_predictions",
     "load_animals",
