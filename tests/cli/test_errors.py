@@ -112,6 +112,7 @@ def test_python_becomes_flags(python, flags):
     ("line", "message"),
     [
         ("fuse scores.csv --kind multiclass", "--kind multilabel"),
+        ("fuse a.csv scores.csv", "--kind multilabel takes rows of any mass"),
         ("fuse numbers.csv", "--label-column label"),
         ("fuse two.csv", "--id-column says which one"),
         ("fuse a.csv b.csv --weights a=0.5,b=0.1", "--weights must sum to 1"),

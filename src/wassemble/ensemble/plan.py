@@ -198,7 +198,7 @@ class FusionPlan:
             twice = sorted({name for name in names if names.count(name) > 1})
             fail(
                 f"models must have different names; got {enumerate_names(twice)} more than once.",
-                hint="name them: a dict {name: table}, or NAME=FILE on the command line",
+                hint="name them: {name: table}, or NAME=FILE",
             )
         self.kind = kind
         self.options = options

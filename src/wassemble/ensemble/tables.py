@@ -258,8 +258,7 @@ def common_kind(predictions: Sequence[Any], kind: Kind | None) -> tuple[Kind, bo
         each = ", ".join(f"{model} {found}" for model, found in kinds.items())
         fail(
             f"models must be all multi-class or all multi-label; got {each}.",
-            hint="declare what they are: `kind`, or --kind on the command line; multilabel takes"
-            " rows of any mass",
+            hint='kind="multilabel" takes rows of any mass',
         )
     return predictions[0].kind, all(p.kind_is_detected for p in predictions)
 
