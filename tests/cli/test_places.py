@@ -178,6 +178,15 @@ def test_every_command_that_writes_checks_first_and_every_file_is_typed():
                 assert isinstance(parameter.type, NamedFile | NameOrFile), (path, parameter.name)
 
 
+def test_every_option_says_what_it_does():
+    for path, found in every_command():
+        assert found.help, path
+        for option in (each for each in found.params if isinstance(each, click.Option)):
+            told = (option.help or "").split("  [")[0]
+            assert len(told.split()) >= 3, (path, option.name)
+            assert told.endswith((".", "]")), (path, option.name)
+
+
 # -- completion ------------------------------------------------------------------------
 
 

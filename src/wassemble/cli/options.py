@@ -288,14 +288,15 @@ fusion_options = _stack(
     click.option(
         "--balanced",
         is_flag=True,
-        help="Use the paper's Algorithm 1, for probabilities.",
+        help="Use the paper's Algorithm 1, in which a label that one model gives no score is ruled"
+        " out; for probabilities.  [default: Algorithm 2, in which it is not]",
     ),
     click.option(
         "--mass-penalty",
         type=float,
         metavar="NUMBER",
-        help="Use the paper's Algorithm 2, for scores of any sum: the larger the number, the less"
-        " the sums of the models may differ from that of the consensus. The paper has 2.",
+        help="Penalty of the paper's Algorithm 2: the larger, the less may a model's scores differ"
+        " in sum from those of the consensus.  [default: 2, with an epsilon of 0.3]",
     ),
     click.option(
         "--rule",
