@@ -26,7 +26,6 @@ def folder(tmp_path, monkeypatch):
     for name in ("a", "b"):
         write_predictions(f"{name}.csv", Predictions(name, ["x", "y"], ["cat", "dog"], table))
     (tmp_path / "scores.csv").write_text("sample,cat,dog\nx,3,4\ny,1,0\n")
-    (tmp_path / "numbers.csv").write_text("sample,label\nx,1.5\ny,2.5\n")
     (tmp_path / "two.csv").write_text("sample,id,cat\nx,1,0.5\n")
     (tmp_path / "truth.csv").write_text("sample,label\nx,cat\ny,dog\n")
     (tmp_path / "v.txt").write_text("cat 1 0\ndog 0 1\n")
@@ -113,7 +112,6 @@ def test_python_becomes_flags(python, flags):
     [
         ("fuse scores.csv --kind multiclass", "--kind multilabel"),
         ("fuse a.csv scores.csv", "--kind multilabel takes rows of any mass"),
-        ("fuse numbers.csv", "--label-column label"),
         ("fuse two.csv", "--id-column says which one"),
         ("fuse a.csv b.csv --weights a=0.5,b=0.1", "--weights must sum to 1"),
         ("fuse a.csv b.csv --unobserved drop --balanced", "--mass-penalty NUMBER"),

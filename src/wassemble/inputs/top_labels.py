@@ -50,14 +50,14 @@ def write_top(path: str | os.PathLike[str], k: int) -> Iterator[Callable[[Predic
         _write_arrow(temporary, rows)
 
 
+def _rows(predictions: Predictions, k: int) -> Iterator[Row]:
+    return ((row.sample, row.label, row.confidence) for row in predictions.top(k))
+
+
 def _csv_appender(file: Any, k: int, delimiter: str) -> Callable[[Predictions], None]:
     writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
     writer.writerow(_HEADER)
     return lambda chunk: writer.writerows(_rows(chunk, k))
-
-
-def _rows(chunk: Predictions, k: int) -> list[Row]:
-    return [(best.sample, best.label, best.confidence) for best in chunk.top(k)]
 
 
 def _write_arrow(path: Path, rows: list[Row]) -> None:
