@@ -161,6 +161,16 @@ def every_option():
     return click.Command("all", params=list(found.values()))
 
 
+def texts_of(node):
+    """Texts in an expression; what is filled in is an x."""
+    if isinstance(node, ast.JoinedStr):
+        parts = (getattr(part, "value", "") for part in node.values)
+        return ["".join(part if isinstance(part, str) else "x" for part in parts)]
+    if isinstance(node, ast.Constant):
+        return [node.value] if isinstance(node.value, str) else []
+    return [text for child in ast.iter_child_nodes(node) for text in texts_of(child)]
+
+
 def test_no_other_hint_speaks_python():
     """A new hint with keywords must be reachable in flags, or be of a part without commands."""
     root = Path(wassemble.__file__).parent
@@ -172,8 +182,7 @@ def test_no_other_hint_speaks_python():
             continue
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.keyword) and node.arg == "hint":
-                texts = [c.value for c in ast.walk(node) if isinstance(c, ast.Constant)]
-                for text in (t for t in texts if isinstance(t, str)):
+                for text in texts_of(node.value):
                     told = speak_flags(text, everything)
                     if re.search(r"(?<![-\w])[a-z_]+=[\"'\[{.A-Z0-9]", told):
                         left.append(f"{where}:{node.value.lineno}: {told}")
