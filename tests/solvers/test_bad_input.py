@@ -52,7 +52,7 @@ def changed(value):
         ),
         (
             {"histograms": changed(0.5)},
-            r"sum to 1 in each row .*; got 0.7 at model 1, sample 0.\nhint: normalize=True",
+            r"sum to 1 in each row.*; got 0.7 at model 1, sample 0.\nhint: normalize=True",
         ),
         (
             {"histograms": np.zeros((1, 1, 3)), "normalize": True},
