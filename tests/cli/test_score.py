@@ -3,6 +3,7 @@
 import json
 
 import numpy as np
+import pandas as pd
 import pyarrow.feather
 import pyarrow.parquet
 import pytest
@@ -149,3 +150,16 @@ def test_a_wrong_top_is_one_clear_error(folder, capsys, arguments, message):
     assert main(["fuse", "a.csv", "b.csv", *arguments]) == 2
     assert message in capsys.readouterr().err
     assert not (folder / "t.npz").exists()
+
+
+@pytest.mark.parametrize("ending", [".csv", ".parquet"])
+def test_the_ids_keep_the_name_of_their_column(folder, ending):
+    for name in ("a", "b"):
+        text = (folder / f"{name}.csv").read_text().replace("sample,", "image,", 1)
+        (folder / f"{name}.csv").write_text(text)
+    out = f"top{ending}"
+    arguments = ["--id-column", "image", "--top", "1", "--out", out, "--quiet"]
+    assert main(["fuse", "a.csv", "b.csv", *arguments]) == 0
+    read = pd.read_csv if ending == ".csv" else pd.read_parquet
+    assert list(read(folder / out).columns) == ["image", "label", "confidence"]
+    assert read_predictions(out, id_column="image").n_samples > 0

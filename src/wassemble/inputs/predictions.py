@@ -170,7 +170,7 @@ class Predictions:
         {'a': {'cat': 0.9, 'dog': 0.1}, 'b': {'cat': 0.2, 'dog': 0.8}}
         """
         pd = load_extra("pandas", "scale", purpose="a pandas frame")
-        index = pd.Index(self.samples, name="sample")
+        index = pd.Index(self.samples, name=self.origin.id_column or "sample")
         return pd.DataFrame(self.scores.copy(), index=index, columns=list(self.labels))
 
     def top(self, k: int = 1) -> list[TopLabel]:

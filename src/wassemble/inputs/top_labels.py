@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,6 @@ from wassemble.inputs.predictions import Predictions
 __all__ = ["check_top_file", "print_top", "write_top"]
 
 Row = tuple[Any, str | None, float | None]
-_HEADER = ("sample", "label", "confidence")
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
 _ENDS = (*_DELIMITERS, ".parquet", ".arrow", ".feather")
 
@@ -45,27 +44,48 @@ def write_top(path: str | os.PathLike[str], k: int) -> Iterator[Callable[[Predic
             with temporary.open("w", encoding="utf-8", newline="") as file:
                 yield _csv_appender(file, k, delimiter)
             return
-        rows: list[Row] = []  # three cells each: far smaller than what they were told from
-        yield lambda chunk: rows.extend(_rows(chunk, k))
-        _write_arrow(temporary, rows)
+        # Three cells a row: far smaller than what they were told from.
+        lists: list[list[Row]] = []
+        headers: list[tuple[str, ...]] = []
+
+        def keep(chunk: Predictions) -> None:
+            headers.append(_header(chunk))
+            lists.append(list(_rows(chunk, k)))
+
+        yield keep
+        _write_arrow(temporary, headers[0], [row for rows in lists for row in rows])
 
 
 def _rows(predictions: Predictions, k: int) -> Iterator[Row]:
     return ((row.sample, row.label, row.confidence) for row in predictions.top(k))
 
 
+def _header(chunk: Predictions) -> tuple[str, str, str]:
+    """Ids keep the name of their column, unless one of the others has it."""
+    own = chunk.origin.id_column
+    return ("sample" if own in (None, "label", "confidence") else str(own), "label", "confidence")
+
+
 def _csv_appender(file: Any, k: int, delimiter: str) -> Callable[[Predictions], None]:
     writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
-    writer.writerow(_HEADER)
-    return lambda chunk: writer.writerows(_rows(chunk, k))
+    is_first = True
+
+    def append(chunk: Predictions) -> None:
+        nonlocal is_first
+        if is_first:
+            writer.writerow(_header(chunk))
+        is_first = False
+        writer.writerows(_rows(chunk, k))
+
+    return append
 
 
-def _write_arrow(path: Path, rows: list[Row]) -> None:
+def _write_arrow(path: Path, header: Sequence[str], rows: list[Row]) -> None:
     pa = load_extra("pyarrow", "tables", purpose="writing tables")
     types = (None, pa.string(), pa.float64())
     columns = zip(*rows, strict=True) if rows else ((), (), ())
     arrays = [pa.array(list(c), type=t) for c, t in zip(columns, types, strict=True)]
-    table = pa.Table.from_arrays(arrays, names=list(_HEADER))
+    table = pa.Table.from_arrays(arrays, names=list(header))
     if path.suffix.lower() == ".parquet":
         pq = load_extra("pyarrow.parquet", "tables", purpose="writing Parquet files")
         pq.write_table(table, path)
