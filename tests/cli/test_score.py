@@ -54,6 +54,30 @@ def test_a_file_is_scored_against_the_truth(folder, capsys):
     assert said in printed.err
 
 
+def test_the_truth_may_be_in_any_column_and_rows_without_ids(folder, capsys):
+    lines = (folder / "truth.csv").read_text().splitlines()[1:41]
+    rows = "".join(f"{line},note\n" for line in lines)
+    (folder / "known.csv").write_text(f"sample,animal,remark\n{rows}")
+    plain = ["score", "a.csv", "--truth", "truth.csv", "--json"]
+    assert main(plain) == 0
+    expected = json.loads(capsys.readouterr().out)
+    named = ["score", "a.csv", "--truth", "known.csv", "--truth-column", "animal", "--json"]
+    assert main(named) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [each["value"] for each in found] == [each["value"] for each in expected]
+    for name, rows in (("a", 41), ("known", 41)):
+        kept = (folder / f"{name}.csv").read_text().splitlines()[:rows]
+        without = "".join(line.split(",", 1)[1] + "\n" for line in kept)
+        (folder / f"{name}_rows.csv").write_text(without)
+    options = ["--truth-column", "animal", "--by-row", "--json"]
+    for truth in ("known_rows.csv", "known.csv"):  # rows, whether or not one of them has ids
+        assert main(["score", "a_rows.csv", "--truth", truth, *options]) == 0
+        found = json.loads(capsys.readouterr().out)
+        assert [each["value"] for each in found] == [each["value"] for each in expected]
+    learn = ["--n-folds", "2", "--time-budget", "0", "--out", "e", *options]
+    assert main(["fit", "a_rows.csv", "b=a_rows.csv", "--truth", "known.csv", *learn]) == 0
+
+
 def test_a_sample_without_an_answer_counts_as_wrong(folder, capsys):
     (folder / "empty.csv").write_text("sample,cat,dog,cow\n0,0,0,0\n1,0,0,0\n")
     command = ["score", "empty.csv", "--truth", "truth.csv", "--kind", "multiclass"]
@@ -114,6 +138,20 @@ def test_top_1_gives_the_answer_of_each_sample(folder, capsys):
     assert main(["score", "all.csv", "top.csv", *scored]) == 0
     first, second = json.loads(capsys.readouterr().out)
     assert first["value"] == second["value"]
+
+
+@pytest.mark.parametrize("out", ["t.csv", "t.parquet"])
+def test_the_column_of_ids_keeps_its_name(folder, out):
+    for name in "ab":
+        text = (folder / f"{name}.csv").read_text()
+        (folder / f"{name}2.csv").write_text(text.replace("sample,", "image,", 1))
+    options = ["--id-column", "image", "--top", "1", "--out", out, "--quiet"]
+    assert main(["fuse", "a2.csv", "b2.csv", *options]) == 0
+    if out == "t.csv":
+        header = (folder / out).read_text().splitlines()[0].split(",")
+    else:
+        header = pyarrow.parquet.read_table(out).column_names
+    assert header == ["image", "label", "confidence"]
 
 
 def test_more_than_one_label_comes_best_first(folder):

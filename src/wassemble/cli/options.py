@@ -250,7 +250,7 @@ other_option = click.option(
 truth_column_option = click.option(
     "--truth-column",
     metavar="NAME",
-    help="Column of the true labels, in a table that may have any others.",
+    help="Column that holds the true labels, in a table that may have other columns too.",
 )
 
 fusion_options = _stack(
@@ -492,7 +492,8 @@ def read_truth_file(
         except InvalidInputError:
             raise error from None
     if reading.by_row:
-        truth = truth._with(samples=common_row_ids([*models, truth]))
+        common_row_ids([*models, truth])  # as many rows, and no other ids
+        truth = truth._with(samples=models[0].samples)
     return truth
 
 

@@ -7,7 +7,14 @@ from pathlib import Path
 import click
 
 from wassemble.cli.console import print_json, print_table, talk
-from wassemble.cli.options import Reading, file_arguments, open_files, output_options
+from wassemble.cli.options import (
+    Reading,
+    file_arguments,
+    open_files,
+    output_options,
+    read_truth_file,
+    truth_column_option,
+)
 from wassemble.cli.places import Command
 
 __all__ = ["score"]
@@ -22,6 +29,7 @@ __all__ = ["score"]
     help="The true labels: a table with the columns sample and label or, where samples have"
     " several labels, a column of 0 and 1 for each label.",
 )
+@truth_column_option
 @click.option(
     "--metric",
     "metrics",
@@ -33,6 +41,7 @@ __all__ = ["score"]
 def score(
     files: tuple[str, ...],
     truth: Path,
+    truth_column: str | None,
     metrics: tuple[str, ...],
     as_json: bool,
     quiet: bool,
@@ -49,14 +58,13 @@ def score(
     wassemble score a.csv b.csv fused.csv --truth truth.csv --metric accuracy
     """
     from wassemble.ensemble.learning.scoring import score_predictions
-    from wassemble.inputs import read_predictions
     from wassemble.scale.files import read_whole
 
-    known = read_predictions(truth, kind="multilabel")
     found = []
     with open_files(files, reading) as opened:
         for file in opened:
             whole = read_whole(file)
+            known = read_truth_file(truth, truth_column, reading, [whole])
             found += score_predictions(whole, known, metrics=metrics, kind=reading.kind)
     if as_json:
         print_json([each.to_dict() for each in found])

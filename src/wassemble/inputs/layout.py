@@ -228,7 +228,8 @@ def _find_id_column(
     free = [name for name in nameless if name not in taken]
     if not texts and not choice.by_row and len(free) == 1:
         return free[0], True
-    if not texts and choice.by_row:
+    # A column of true labels was chosen among any others: texts beside it may be anything.
+    if choice.by_row and (not texts or choice.is_truth):
         return None, False
     if len(texts) != 1:
         fail(
