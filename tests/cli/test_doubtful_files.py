@@ -228,6 +228,8 @@ def test_truth_comes_from_any_column_and_numbers_are_labels(put, capsys, number)
     assert main(["evaluate", "e", *options, "--json"]) == 0
     board = json.loads(capsys.readouterr().out.partition("{")[2].join(["{", ""]))
     assert board["n_samples"] == 30
+    assert main(["score", *options, "--json"]) == 0
+    assert {each["n_scored"] for each in json.loads(capsys.readouterr().out)} == {30}
     assert main(["fit", *options[:4], "--out", "e"]) == 2
     confusion = ["--confusion", "t.csv", "--truth-column", "digit"]
     put(t="image,width,digit\n" + "\n".join(",".join(row.split(",")[:3]) for row in known) + "\n")

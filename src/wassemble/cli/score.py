@@ -62,6 +62,7 @@ def score(
 
     found = []
     with open_files(files, reading) as opened:
+        known = read_truth_file(truth, truth_column, reading, opened)
         for file in opened:
             whole = read_whole(file)
             known = read_truth_file(truth, truth_column, reading, [whole])
