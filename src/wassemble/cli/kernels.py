@@ -158,7 +158,7 @@ def _from_confusion(
     """One kernel per model, from what it answered where the truth is known."""
     import numpy as np
 
-    from wassemble.ensemble.plan import merge_labels
+    from wassemble.ensemble.members import merge_labels
     from wassemble.inputs import Aliases, PredictionFile
     from wassemble.inputs.overlap import check_truth_samples
     from wassemble.kernels import kernel_from_confusion

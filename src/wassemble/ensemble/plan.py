@@ -1,34 +1,22 @@
-"""How models with names are brought together: labels, kernels, weights; no scores yet.
-
-A plan is made once from label sets; it fuses any number of chunks of samples.
-"""
+"""How models with names are fused: a plan is made once, and fuses any number of chunks."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from wassemble._arrays import detached, is_frame, is_series
 from wassemble._checks import check_count, check_tolerance, fail
 from wassemble.ensemble.completion import RULES, Unobserved, complete_scores
 from wassemble.ensemble.histograms import to_histograms
+from wassemble.ensemble.members import Member, make_members, merge_labels, read_other
 from wassemble.inputs import Aliases, Kind, Predictions
-from wassemble.inputs.aliases import merge_scores
 from wassemble.inputs.named_tables import read_named_table
-from wassemble.kernels import (
-    DenseKernel,
-    Kernel,
-    LabelledKernel,
-    SparseKernel,
-    as_kernel,
-    kernel_from_matching,
-)
-from wassemble.labels import LabelSpace, Matching, enumerate_names, fold_name
+from wassemble.labels import LabelSpace, enumerate_names
 from wassemble.solvers import (
     Balanced,
     BarycenterProblem,
@@ -46,13 +34,10 @@ __all__ = [
     "USUAL_MASS",
     "Chunk",
     "FusionPlan",
-    "Member",
     "Options",
     "Ready",
     "Solved",
     "check_rule",
-    "merge_labels",
-    "read_other",
 ]
 
 # Status of a sample about which no model said anything.
@@ -101,54 +86,6 @@ def check_rule(rule: Any) -> None:
             hint="arithmetic_mean, geometric_mean and hellinger_mean of wassemble are such:"
             " rule=ws.arithmetic_mean",
         )
-
-
-@dataclass(frozen=True)
-class Member:
-    """A model of the plan.
-
-    Labels that stand for one target label are fused as one label, which has its name.
-    """
-
-    model: str
-    labels: LabelSpace
-    matching: Matching  # its labels in the target's, by name
-    fused: LabelSpace  # its labels as they are fused
-    groups: np.ndarray | None  # place in `fused` of each label; None where nothing changes
-    kernel: Kernel  # from `fused` to the target
-    declared: np.ndarray  # target labels that it can speak of, as a mask
-    other: str | None  # its label that stands for what it does not declare
-
-    @property
-    def lost(self) -> np.ndarray:
-        """Labels as they are fused whose mass can go nowhere, as a mask."""
-        return np.asarray(self.kernel.row_sums).reshape(-1, len(self.fused)).max(axis=0) <= 0
-
-    @property
-    def reached(self) -> np.ndarray:
-        """Target labels that the kernel can reach, as a mask."""
-        return _reached(self.kernel)
-
-    def merge(self, scores: np.ndarray, kind: Kind) -> np.ndarray:
-        """Scores of the labels as they are fused: sums of histograms, maxima of scores."""
-        return scores if self.groups is None else merge_scores(scores, self.groups, kind)
-
-    def describe(self, place: int) -> str:
-        """A label as it is fused, by the model's own names for it."""
-        if self.groups is None:
-            return self.labels[place]
-        own = [self.labels[i] for i in np.flatnonzero(self.groups == place).tolist()]
-        return own[0] if len(own) == 1 else f"{self.fused[place]} ({' + '.join(own)})"
-
-    @property
-    def merged(self) -> list[tuple[list[str], str]]:
-        """Labels that are fused as one, with the name they have then."""
-        if self.groups is None:
-            return []
-        own: list[list[str]] = [[] for _ in self.fused]
-        for name, group in zip(self.labels, self.groups.tolist(), strict=True):
-            own[group].append(name)
-        return [(names, self.fused[g]) for g, names in enumerate(own) if len(names) > 1]
 
 
 @dataclass
@@ -206,7 +143,7 @@ class FusionPlan:
         self.aliases.check_models(dict(models))
         others = read_other(other, models)
         self.target = target or merge_labels(models, self.aliases, others, fold=fold)
-        self.members = _make_members(
+        self.members = make_members(
             models, self.target, kernel, aliases=self.aliases, others=others, fold=fold
         )
         self.weights = self._read_weights(weights)
@@ -445,198 +382,3 @@ def _patterns(answered: np.ndarray) -> list[tuple[np.ndarray, Any]]:
         for k, sample in enumerate(first)
         if answered[:, sample].any()
     ]
-
-
-def read_other(
-    other: str | Mapping[str, str] | None, models: Sequence[tuple[str, LabelSpace]]
-) -> dict[str, str]:
-    """The label of each model that stands for what it does not declare, by model."""
-    if other is None:
-        return {}
-    spaces = dict(models)
-    if not isinstance(other, Mapping):
-        found = {model: str(other) for model, labels in models if str(other) in labels}
-        if not found:
-            fail(f"`other` must be a label of some model; none has {other!r}.")
-        return found
-    for model, name in other.items():
-        if model not in spaces:
-            fail(f"`other` must be of the models {enumerate_names(spaces)}; got {model!r}.")
-        if str(name) not in spaces[model]:
-            fail(
-                f"`other` must be a label of its model; {model!r} has no {name!r}, but"
-                f" {enumerate_names(spaces[model])}."
-            )
-    return {model: str(name) for model, name in other.items()}
-
-
-def merge_labels(
-    models: Sequence[tuple[str, LabelSpace]],
-    aliases: Aliases,
-    others: Mapping[str, str],
-    *,
-    fold: bool = False,
-    further: Iterable[str] = (),
-) -> LabelSpace:
-    """Every label once: what aliases lead to, names that fold to one seen before as that one.
-
-    Labels that stand for "none of the others" are no labels of the consensus.
-    """
-    names: dict[str, None] = {}
-    for model, space in models:
-        meanings = aliases.of_model(model)
-        for name in space:
-            if name != others.get(model):
-                names |= dict.fromkeys(meanings.get(name, [name]))
-    names |= dict.fromkeys(further)
-    if not names:
-        fail("models must have labels besides the one for others; got none.")
-    if not fold:
-        return LabelSpace(names)
-    first: dict[str, str] = {}
-    for name in names:
-        first.setdefault(fold_name(name), name)
-    return LabelSpace(first.values())
-
-
-def _make_members(
-    models: Sequence[tuple[str, LabelSpace]],
-    target: LabelSpace,
-    kernel: Any,
-    *,
-    aliases: Aliases,
-    others: Mapping[str, str],
-    fold: bool,
-) -> list[Member]:
-    """Each model with its kernel; models that can share one do."""
-    shared: dict[Any, tuple[Kernel, np.ndarray, bool]] = {}
-    members = []
-    for (model, labels), given in zip(models, _kernel_of_each(kernel, models), strict=True):
-        meanings = aliases.of_model(model)
-        matching = labels.match(target, aliases=meanings, fold=fold)
-        other = others.get(model)
-        if other is not None:
-            matching = matching.with_complement(other)
-        fused, groups = _merge_matched(matching)
-        # What aliases say of a label is said of no other model.
-        told = {name: tuple(m.items()) for name, m in meanings.items() if name in labels}
-        key = (id(given), labels, tuple(sorted(told.items())), other)
-        if key not in shared:
-            shared[key] = _read_kernel(given, model, matching, fused, groups)
-        found, declared, keeps_labels = shared[key]
-        if keeps_labels:
-            fused, groups = labels, None
-        members.append(Member(model, labels, matching, fused, groups, found, declared, other))
-    return members
-
-
-def _merge_matched(matching: Matching) -> tuple[LabelSpace, np.ndarray | None]:
-    """Labels with those that stand for one target label as one, and where each label went."""
-    labels, target = matching.source, matching.target
-    if not matching.aliased and not matching.folded:
-        return labels, None
-    names: dict[str, int] = {}
-    groups = np.empty(len(labels), dtype=np.int64)
-    for place, goal in enumerate(matching.positions.tolist()):
-        if goal >= 0:
-            groups[place] = names.setdefault(target[goal], len(names))
-    for place in np.flatnonzero(matching.positions < 0).tolist():
-        name = labels[place]
-        while name in names:  # it stands for several labels, one of which has its name
-            name = f"any {name}"
-        groups[place] = names.setdefault(name, len(names))
-    return LabelSpace(names), groups
-
-
-def _kernel_of_each(kernel: Any, models: Sequence[tuple[str, LabelSpace]]) -> list[Any]:
-    """What was given as the kernel of each model; data frames with their names."""
-    each = _one_of_each(kernel, models)
-    frames = {id(given): LabelledKernel(given) for given in each if is_frame(given)}
-    return [frames.get(id(given), given) for given in each]
-
-
-def _one_of_each(kernel: Any, models: Sequence[tuple[str, LabelSpace]]) -> Sequence[Any]:
-    names = [name for name, _ in models]
-    if isinstance(kernel, Mapping):
-        kernel = {str(name): given for name, given in kernel.items()}
-        if set(kernel) != set(names):
-            strange = [name for name in kernel if name not in names]
-            left_out = [name for name in names if name not in kernel]
-            fail(
-                f"`kernel` must hold one kernel for each of {enumerate_names(names)}; got"
-                f" {enumerate_names(strange) + ' besides' if strange else ''}"
-                f"{'none for ' + enumerate_names(left_out) if left_out else ''}."
-            )
-        return [kernel[name] for name in names]
-    if isinstance(kernel, list | tuple) and all(
-        isinstance(k, Kernel | LabelledKernel) or is_frame(k) for k in kernel
-    ):
-        if len(kernel) != len(models):
-            fail(
-                f"`kernel` must be one for all or one per model, {len(models)}; got {len(kernel)}."
-            )
-        return kernel
-    return [kernel] * len(models)
-
-
-def _read_kernel(
-    given: Any, model: str, matching: Matching, fused: LabelSpace, groups: np.ndarray | None
-) -> tuple[Kernel, np.ndarray, bool]:
-    """A model's kernel, the target labels it declares, and whether it is from its own labels.
-
-    Else it is from ``fused``.
-    """
-    labels, target = matching.source, matching.target
-    by_fused = matching if groups is None else _match_fused(matching, fused, groups)
-    if given is None:
-        return kernel_from_matching(by_fused).kernel, matching.declared, False
-    if isinstance(given, LabelledKernel) and all(name in given.source for name in labels):
-        # A kernel that knows the model's own labels speaks of them.
-        found = given.align(labels, target)
-        if given.declared is None:
-            return found, _reached(found), True
-        return found, given.declared[given.target.positions(target)], True
-    if isinstance(given, LabelledKernel) or (callable(given) and not isinstance(given, Kernel)):
-        found = _add_shared_rows(given, by_fused)
-        return found, _reached(found), False
-    found = as_kernel(given)
-    if found.shape != (len(labels), len(target)):
-        fail(
-            f"the kernel of {model!r} must go from its {len(labels)} labels to the"
-            f" {len(target)} target labels; got shape {found.shape}.",
-            hint="a LabelledKernel brings its names and is put in order by them",
-        )
-    return found, _reached(found), True
-
-
-def _match_fused(matching: Matching, fused: LabelSpace, groups: np.ndarray) -> Matching:
-    """The matching of the labels as they are fused."""
-    positions = np.full(len(fused), -1, dtype=np.int64)
-    positions[groups] = matching.positions
-    shared = {int(groups[place]): shares for place, shares in matching.shared.items()}
-    return Matching(fused, matching.target, positions, (), (), shared)
-
-
-def _add_shared_rows(given: Any, matching: Matching) -> Kernel:
-    """The kernel, with labels that stand for several where the matching says."""
-    fused, target, shared = matching.source, matching.target, matching.shared
-    rest = [name for place, name in enumerate(fused) if place not in shared]
-    if not rest:
-        return kernel_from_matching(matching).kernel
-    made = given if isinstance(given, LabelledKernel) else given(LabelSpace(rest), target)
-    if not isinstance(made, LabelledKernel):
-        made = LabelledKernel(made) if is_frame(made) else LabelledKernel(made, rest, target)
-    found = made.align(rest, target)
-    if not shared:
-        return found
-    own = matching.to_sparse()[sorted(shared)]
-    order = np.argsort([*(i for i in range(len(fused)) if i not in shared), *sorted(shared)])
-    if isinstance(found, SparseKernel):
-        return SparseKernel(sp.vstack([found.to_sparse(), own], format="csr")[order])
-    return DenseKernel(np.vstack([np.asarray(found.to_dense()), own.toarray()])[order])
-
-
-def _reached(kernel: Kernel) -> np.ndarray:
-    """Target labels that some source label leads to, as a mask."""
-    sums = np.asarray(kernel.T.row_sums)
-    return sums.reshape(-1, kernel.shape[1]).max(axis=0) > 0

@@ -11,7 +11,7 @@ import numpy as np
 from wassemble._arrays import is_frame
 from wassemble._checks import check_count, fail
 from wassemble.ensemble.label_overlap import find_twins
-from wassemble.ensemble.plan import merge_labels, read_other
+from wassemble.ensemble.members import merge_labels, read_other
 from wassemble.ensemble.tables import align_samples, common_kind, warn_of_inputs
 from wassemble.inputs import Aliases, Kind, Predictions
 from wassemble.inputs.overlap import check_samples, check_truth_samples
