@@ -66,9 +66,7 @@ def refuse_overwriting(out: Place, inputs: Iterable[Place], *, name: str = "the 
     """
     for each in inputs:
         if _is_same(out, each):
-            fail(
-                f"{name} must not be a file that is read; got {out}{_also(out, each)}.", hint=_HINT
-            )
+            fail(f"{name} must not be an input as well; got {out}{_also(out, each)}.", hint=_HINT)
         if _is_inside(each, out):
             fail(f"{name} must be a folder of its own; got {out}, where {each} is.", hint=_HINT)
         if _is_inside(out, each):

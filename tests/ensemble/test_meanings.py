@@ -297,3 +297,10 @@ def test_leftover_does_not_change_the_mass_rule():
     models = [one("a", ["yes", "no"], [0.9, 0.1]), one("b", ["yes", "maybe"], [0.5, 0.5])]
     for leftover in (0.0, 0.05, 1.0):
         assert fuse_tables(models, leftover=leftover).plan.mass == Unbalanced(2.0, epsilon=0.3)
+
+
+def test_samples_with_several_best_labels_are_counted():
+    models = [one("a", ["yes", "no"], [1, 0]), one("b", ["yes", "no"], [0, 1])]
+    fusion = fuse_tables(models)
+    assert fusion.account.to_dict()["n_tied"] == 1
+    assert "1 of 1 samples have several labels in first place" in fusion.report

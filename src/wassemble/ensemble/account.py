@@ -83,6 +83,7 @@ class FusionAccount:
     ends: Counter[int] = field(default_factory=Counter)
     least_mass: float = np.inf
     most_mass: float = 0.0
+    n_tied: int = 0  # samples with several best labels
     is_by_part: bool = False  # all samples of each part, matched within it alone
     warnings: list[str] = field(default_factory=list)  # what looks as if it was not meant
 
@@ -124,6 +125,9 @@ class FusionAccount:
         mass = chunk.mass[chunk.statuses != NO_ANSWER]
         self.least_mass = min(self.least_mass, float(mass.min(initial=np.inf)))
         self.most_mass = max(self.most_mass, float(mass.max(initial=0)))
+        if self.plan.kind == "multiclass":
+            best = chunk.scores.max(axis=1, keepdims=True)
+            self.n_tied += int((((chunk.scores == best) & (best > 0)).sum(axis=1) > 1).sum())
         for index, (model, given) in enumerate(zip(self.models, predictions, strict=True)):
             model.is_hard |= given.is_hard
             model.n_answered += int(chunk.answered[index].sum())
@@ -164,6 +168,7 @@ class FusionAccount:
                 for code, count in sorted(self.ends.items())
                 if code != NO_ANSWER
             },
+            "n_tied": self.n_tied,
             "consensus_mass": [self.least_mass, self.most_mass] if self.most_mass else None,
             "warnings": self.warnings,
             "models": [vars(model) for model in self.models],
@@ -199,6 +204,11 @@ class FusionAccount:
         if silent:
             said.append(f"no model answered {silent:,} of {self.n_samples:,} samples: left empty")
         said += self._endings()
+        if self.n_tied:
+            said.append(
+                f"{self.n_tied:,} of {self.n_samples:,} samples have several labels in first place:"
+                " --top lists the first of them"
+            )
         is_mean = options.rule is not solve_barycenter
         if plan.kind == "multiclass" and self.most_mass:
             if not is_mean and not isinstance(plan.mass, Balanced):

@@ -101,6 +101,7 @@ def counts_of(account: FusionAccount) -> dict[str, Any]:
     """What an account has counted, ready for JSON."""
     return {
         "n_samples": account.n_samples,
+        "n_tied": account.n_tied,
         "ends": {str(code): count for code, count in sorted(account.ends.items())},
         # Without any answer there is no least.
         "mass": [account.least_mass, account.most_mass] if account.most_mass else None,
@@ -113,6 +114,7 @@ def counts_of(account: FusionAccount) -> dict[str, Any]:
 def add_counts(account: FusionAccount, counts: Mapping[str, Any]) -> None:
     """Add the counts of a partition to an account of the same plan."""
     account.n_samples += counts["n_samples"]
+    account.n_tied += counts["n_tied"]
     account.ends.update(Counter({int(code): n for code, n in counts["ends"].items()}))
     if counts["mass"] is not None:
         account.least_mass = min(account.least_mass, counts["mass"][0])
