@@ -304,3 +304,17 @@ def test_samples_with_several_best_labels_are_counted():
     fusion = fuse_tables(models)
     assert fusion.account.to_dict()["n_tied"] == 1
     assert "1 of 1 samples have several labels in first place" in fusion.report
+
+
+def test_others_of_different_label_sets_are_not_one_label():
+    low = one("low", ["0", "1", "other"], [0.1, 0.1, 0.8])
+    high = one("high", ["2", "3", "other"], [0.5, 0.3, 0.2])
+    with pytest.warns(InputWarning, match=r"'other' of 'low', 'high' became one label.*other="):
+        fuse_tables([low, high])
+    found = scores_of(fuse_tables([low, high], other="other"))
+    assert max(found, key=found.get) == "2"
+
+
+def test_an_other_that_all_models_share_is_a_label_like_any():
+    models = [one(name, ["cat", "other"], [0.4, 0.6]) for name in "ab"]
+    assert "--other" not in fuse_tables(models).report

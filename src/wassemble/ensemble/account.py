@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from wassemble.ensemble.completion import describe_rule
+from wassemble.ensemble.label_overlap import OTHER_NAMES
 from wassemble.ensemble.plan import NO_ANSWER, Chunk, FusionPlan
 from wassemble.inputs import Predictions
 from wassemble.inputs.origin import Origin
@@ -28,24 +29,6 @@ NO_MASS_REMEDY = (
     "the default rule, mass=Unbalanced(2, epsilon=0.3), lets no model rule out a label, and a"
     " kernel that joins more labels lets their mass meet"
 )
-
-# Labels by which models usually say that none of the others fits.
-_OTHER_NAMES = {
-    "background",
-    "else",
-    "misc",
-    "miscellaneous",
-    "n/a",
-    "na",
-    "none",
-    "none of the above",
-    "none of these",
-    "other",
-    "others",
-    "rest",
-    "unk",
-    "unknown",
-}
 
 
 @dataclass
@@ -277,13 +260,10 @@ class FusionAccount:
         """Labels that look like "none of these", and the way to say so."""
         if model.other is not None or self.plan.kind == "multilabel":
             return []
-        members = {member.model: member for member in self.plan.members}
-        found = [
-            name
-            for name in members[model.model].labels
-            if fold_name(name) in _OTHER_NAMES
-            and not all(name in member.labels for member in members.values())
-        ]
+        spaces = {member.model: member.labels for member in self.plan.members}
+        if len({frozenset(labels) for labels in spaces.values()}) == 1:
+            return []  # whatever it means, it means the same to all
+        found = [name for name in spaces[model.model] if fold_name(name) in OTHER_NAMES]
         return [
             f"if {name!r} means that none of its other labels fits, say so: --other"
             f' {model.model}={name}, or other={{"{model.model}": "{name}"}} in Python'

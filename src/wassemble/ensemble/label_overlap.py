@@ -14,7 +14,25 @@ from wassemble._checks import fail
 from wassemble.ensemble.plan import FusionPlan
 from wassemble.labels import LabelSpace, enumerate_names, fold_name
 
-__all__ = ["check_labels", "find_twins"]
+__all__ = ["OTHER_NAMES", "check_labels", "find_twins"]
+
+# Labels by which models usually say that none of the others fits.
+OTHER_NAMES = {
+    "background",
+    "else",
+    "misc",
+    "miscellaneous",
+    "n/a",
+    "na",
+    "none",
+    "none of the above",
+    "none of these",
+    "other",
+    "others",
+    "rest",
+    "unk",
+    "unknown",
+}
 
 _N_SHOWN = 3
 _N_COMPARED = 2000
@@ -41,6 +59,7 @@ def check_labels(plan: FusionPlan) -> list[str]:
         found.append(
             f"no label of {enumerate_names(silent)} is a target label, so it has no say; {_REMEDY}"
         )
+    found += _tell_others(plan)
     groups = _groups(declared)
     if len(groups) > 1:
         one, other = (names[group[0]] for group in groups[:2])
@@ -49,6 +68,20 @@ def check_labels(plan: FusionPlan) -> list[str]:
             f"{one!r} and {other!r} have no label in common: {labels[0]}, and {labels[1]}. Nothing"
             f" joins them; {_REMEDY}"
         )
+    return found
+
+
+def _tell_others(plan: FusionPlan) -> list[str]:
+    """Labels for "none of my labels" that are one target label, though they differ in meaning."""
+    found = []
+    for name in (name for name in plan.target if fold_name(name) in OTHER_NAMES):
+        having = [m for m in plan.members if name in m.labels and m.other != name]
+        if plan.kind == "multiclass" and len({frozenset(m.labels) for m in having}) > 1:
+            models = enumerate_names(member.model for member in having)
+            found.append(
+                f"{name!r} of {models} became one label, though these models declare different"
+                f' labels; `other="{name}"` makes it stand for what each of them does not declare'
+            )
     return found
 
 
