@@ -23,6 +23,7 @@ __all__ = [
     "Meanings",
     "check_readable",
     "enumerate_names",
+    "fold_meanings",
     "fold_name",
     "name_of",
     "read_name",
@@ -114,13 +115,18 @@ class LabelSpace(Sequence[str]):
         """
         meanings = {read_name(name): _goals(meant) for name, meant in (aliases or {}).items()}
         by_folded = target._folded() if fold else {}
+        if fold:
+            meanings = fold_meanings(meanings, self.names)
         positions = np.full(len(self), -1, dtype=np.int64)
         aliased: list[tuple[str, str]] = []
         folded: list[tuple[str, str]] = []
         shared: dict[int, dict[int, float]] = {}
         for place, name in enumerate(self.names):
             if name in meanings:
-                goals = meanings[name]
+                goals = {
+                    goal if goal in target else by_folded.get(fold_name(goal), [goal])[0]: share
+                    for goal, share in meanings[name].items()
+                }
                 for goal in goals:
                     if goal not in target:
                         near = difflib.get_close_matches(goal, target.names, n=3)
@@ -304,6 +310,15 @@ def fold_name(name: str) -> str:
     text = unicodedata.normalize("NFKC", name).casefold()
     # A name of nothing but hyphens stays what it is.
     return " ".join(text.replace("_", " ").replace("-", " ").split()) or text
+
+
+def fold_meanings(
+    meanings: Mapping[str, dict[str, float]], names: Iterable[str]
+) -> dict[str, dict[str, float]]:
+    """What ``names`` stand for, also those that only fold to a name that has a meaning."""
+    by_folded = {fold_name(name): goals for name, goals in meanings.items()}
+    found = {name: meanings.get(name) or by_folded.get(fold_name(name)) for name in names}
+    return {name: goals for name, goals in found.items() if goals}
 
 
 def check_readable(names: Sequence[str], what: str) -> None:

@@ -90,7 +90,11 @@ def test_completed_histograms_have_mass_1_and_keep_the_order_of_what_was_reporte
     for row, seen in enumerate(~hidden):
         assert (np.argsort(found[row, seen]) == np.argsort(scores[row, seen])).all()
         if rule == "spread":
-            np.testing.assert_allclose(found[row, seen], scores[row, seen])
+            # What was not reported is at most what was; if that binds, all are scaled alike.
+            kept, told = found[row, seen], scores[row, seen]
+            assert (kept >= told * (1 - 1e-9)).all()
+            np.testing.assert_allclose(kept * told.sum(), told * kept.sum())
+            assert found[row].max() <= kept.max() * (1 + 1e-9)
 
 
 def test_single_precision_stays():

@@ -6,12 +6,14 @@ import pytest
 from wassemble import (
     Aliases,
     Balanced,
+    DenseKernel,
     InvalidInputError,
     Predictions,
     Status,
     Unbalanced,
     arithmetic_mean,
     explain,
+    fuse_stream,
     fuse_tables,
     geometric_mean,
     kernel_from_ratings,
@@ -318,3 +320,56 @@ def test_others_of_different_label_sets_are_not_one_label():
 def test_an_other_that_all_models_share_is_a_label_like_any():
     models = [one(name, ["cat", "other"], [0.4, 0.6]) for name in "ab"]
     assert "--other" not in fuse_tables(models).report
+
+
+# -- names, weights and what was left out -----------------------------------------------
+
+
+@pytest.mark.parametrize("make", [np.eye, lambda n: DenseKernel(np.eye(n))])
+def test_a_kernel_without_names_is_no_kernel_for_labels_in_another_order(make):
+    first, second = one("a", ["cat", "dog"], [0.3, 0.7]), one("b", ["dog", "cat"], [0.7, 0.3])
+    words = "must go with models that have the same labels in the same order"
+    with pytest.raises(InvalidInputError, match=words):
+        fuse_tables([first, second], kernel=make(2))
+    with pytest.raises(InvalidInputError, match=words):
+        fuse_tables([first, second], kernel=[DenseKernel(np.eye(2)), DenseKernel(np.eye(2))])
+    same = fuse_tables([first, first._with(model="b")], kernel=make(2))
+    np.testing.assert_allclose(same.consensus.scores, [[0.3, 0.7]], rtol=1e-6)
+
+
+def test_a_model_of_weight_0_takes_no_part_even_where_it_is_alone():
+    first = Predictions("a", ["x"], ["cat", "dog"], [[0.3, 0.7]])
+    second = Predictions("b", ["x", "y"], ["cat", "dog"], [[0.9, 0.1], [0.8, 0.2]])
+    with pytest.warns(ConvergenceWarning, match="1 of 2 samples: no model answered"):
+        fusion = fuse_tables([first, second], weights={"a": 1, "b": 0})
+    np.testing.assert_allclose(fusion.consensus.scores[0], [0.3, 0.7])
+    assert np.isnan(fusion.consensus.scores[1]).all()
+
+
+def test_a_label_on_which_nobody_who_answered_has_a_say_gets_nothing():
+    first = Predictions("a", ["x"], ["cat", "dog"], [[0.3, 0.7]])
+    second = Predictions("b", ["x", "y"], ["cat", "dog"], [[0.9, 0.1], [0.8, 0.2]])
+    fusion = fuse_tables([first, second], weights=[[0.5, 1.0], [0.5, 0.0]])
+    assert fusion.consensus.scores[1].tolist() == [1, 0]
+    assert "weights per model and label, as given" in fusion.report
+    assert "has no say on it" not in fusion.report
+
+
+def test_what_a_list_leaves_out_is_no_more_than_what_it_names():
+    few = Predictions("few", ["y"], ["cat", "dog", "cow"], [[0.2, 0.1, np.nan]])
+    found = fuse_tables([few], kind="multiclass").consensus.scores
+    np.testing.assert_allclose(found, [[0.5, 0.25, 0.25]])
+
+
+def test_folded_names_have_aliases_too():
+    model = one("a", ["Sedan", "Car", "tram"], [0.2, 0.3, 0.5])
+    fusion = fuse_tables([model], aliases={"sedan": "car"}, fold=True)
+    assert scores_of(fusion) == pytest.approx({"car": 0.5, "tram": 0.5})
+
+
+def test_a_stream_must_be_told_what_it_holds():
+    chunks = [[[[0.3, 0.7]], [[0.5, 0.5]]], [[[0.3, 0.3]], [[0.5, 0.5]]]]
+    with pytest.raises(InvalidInputError, match="`kind` must be given for a stream"):
+        list(fuse_stream(chunks, mass=Unbalanced(2, epsilon=0.3)))
+    found = list(fuse_stream(chunks, mass=Unbalanced(2, epsilon=0.3), kind="multilabel"))
+    assert abs(found[0].sum() - 1) > 1e-3

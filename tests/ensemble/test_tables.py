@@ -116,7 +116,7 @@ def test_a_sample_that_nobody_answered_is_left_empty_and_said():
         fusion = fuse_tables([a])
     assert np.isnan(fusion.consensus.scores[0]).all()
     assert fusion.statuses.tolist() == [-1, ws.Status.CONVERGED]
-    assert "no model answered 1 of 2 samples" in fusion.report
+    assert "1 of 2 samples: no model answered" in fusion.report
 
 
 def test_common_samples_only_when_asked():

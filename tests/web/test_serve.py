@@ -123,9 +123,9 @@ def test_a_taken_port_is_one_clear_error(tmp_path):
     ("arguments", "words"),
     [
         (["nowhere"], "'nowhere' does not exist"),
-        (["--host", "0.0.0.0"], "`token` is needed where others can reach the server"),
+        (["--host", "0.0.0.0"], "--token is needed where others can reach the server"),
         (["--host", "0.0.0.0", "--token", "short"], "at least 16 characters"),
-        (["--allowed-host", "a.org"], "`token` is needed"),
+        (["--allowed-host", "a.org"], "--token is needed"),
         (["--host", "198.51.100.7", "--token", TOKEN], "cannot listen at '198.51.100.7'"),
         (["--database", "sqlite:////nowhere/at/all.db"], "database"),
         (["--database", "no url"], "database"),

@@ -17,7 +17,7 @@ from wassemble.inputs.origin import Origin
 from wassemble.labels import enumerate_names, fold_name
 from wassemble.solvers import Balanced, Status, solve_barycenter
 
-__all__ = ["NO_MASS_REMEDY", "FusionAccount", "ModelAccount"]
+__all__ = ["NO_MASS_REMEDY", "SILENCE", "FusionAccount", "ModelAccount"]
 
 # Labels of a model that are named.
 _N_FIRST = 5
@@ -26,9 +26,11 @@ _MANY_MISSING = 0.1
 
 # What helps where models are sure of different labels.
 NO_MASS_REMEDY = (
-    "the default rule, mass=Unbalanced(2, epsilon=0.3), lets no model rule out a label, and a"
-    " kernel that joins more labels lets their mass meet"
+    "a kernel that joins more labels lets their mass meet, and mass=Unbalanced(2, epsilon=0.3),"
+    " the default, lets no model rule out a label"
 )
+# What is said of samples without a consensus.
+SILENCE = "no model answered, or none with a target label"
 
 
 @dataclass
@@ -162,7 +164,9 @@ class FusionAccount:
         plan, options = self.plan, self.plan.options
         how = "detected from the row sums" if self.kind_is_detected else "as declared"
         said = [_describe_rule(plan), f"{plan.kind}, {how}"]
-        if plan.is_label_aware:
+        if plan.weights.ndim == 2:
+            said.append("weights per model and label, as given")
+        elif plan.is_label_aware:
             said.append(
                 "models declare different labels: one that does not declare a label has no say"
                 " on it"
@@ -185,7 +189,7 @@ class FusionAccount:
             )
         silent = self.ends.get(NO_ANSWER, 0)
         if silent:
-            said.append(f"no model answered {silent:,} of {self.n_samples:,} samples: left empty")
+            said.append(f"{silent:,} of {self.n_samples:,} samples: {SILENCE}; left empty")
         said += self._endings()
         if self.n_tied:
             said.append(

@@ -44,6 +44,8 @@ def complete_scores(
     _check_sums(predictions, sums)
     if unobserved == "spread":
         left = np.clip(1 - sums, 0, None) / np.maximum(n_missing, 1)
+        # What a list leaves out is below what it names; the rest is on labels that nobody named.
+        left = np.minimum(left, np.where(missing | (scores == 0), np.inf, scores).min(axis=1))
         scores = np.where(missing & answered[:, None], left[:, None], scores)
         sums = scores.sum(axis=1, dtype=np.float64)
     # With "drop" what was not reported stays out, and only whole rows are rounded to mass 1.
@@ -95,7 +97,8 @@ def describe_rule(unobserved: Unobserved, kind: str) -> str:
             "drop": "an unreported score counts as 0",
         }[unobserved]
     return {
-        "spread": "unreported mass is spread evenly over the model's unreported labels",
+        "spread": "unreported mass is spread evenly over the model's unreported labels, each at"
+        " most the smallest score that it reported, and rows are divided by their sums",
         "renormalize": "reported scores are divided by their sum",
         "drop": "unreported mass is left out",
     }[unobserved]

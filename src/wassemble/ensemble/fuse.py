@@ -33,7 +33,7 @@ from wassemble.solvers import (
 )
 from wassemble.solvers.barycenter import solve
 
-__all__ = ["fuse"]
+__all__ = ["are_named", "fuse"]
 
 # Rows that are looked at together.
 _N_CHECKED = 4096
@@ -151,7 +151,7 @@ def fuse(
         options |= {"normalize": normalize, "mixed_precision": mixed_precision}
         return _fuse_dask(predictions, {"progress": progress, "out": out}, options)
     _refuse_paths(predictions)
-    if _are_named(predictions):
+    if are_named(predictions):
         refused = {
             "normalize": normalize,
             "mixed_precision": mixed_precision,
@@ -254,7 +254,8 @@ def _refuse_paths(predictions: Any) -> None:
         )
 
 
-def _are_named(predictions: Any) -> bool:
+def are_named(predictions: Any) -> bool:
+    """Whether predictions come with the names of their labels."""
     some = predictions if isinstance(predictions, list | tuple) else [predictions]
     return isinstance(predictions, Mapping) or any(
         isinstance(each, Predictions) or is_frame(each) for each in some

@@ -24,7 +24,7 @@ from wassemble.kernels import (
     as_kernel,
     kernel_from_matching,
 )
-from wassemble.labels import LabelSpace, Matching, enumerate_names, fold_name
+from wassemble.labels import LabelSpace, Matching, enumerate_names, fold_meanings, fold_name
 
 __all__ = ["Member", "make_members", "merge_labels", "read_other"]
 
@@ -115,6 +115,8 @@ def merge_labels(
     names: dict[str, None] = {}
     for model, space in models:
         meanings = aliases.of_model(model)
+        if fold:
+            meanings = fold_meanings(meanings, space)
         for name in space:
             if name != others.get(model):
                 names |= dict.fromkeys(meanings.get(name, [name]))
@@ -139,6 +141,7 @@ def make_members(
     fold: bool,
 ) -> list[Member]:
     """Each model with its kernel; models that can share one do."""
+    _refuse_nameless(kernel, models)
     shared: dict[Any, tuple[Kernel, np.ndarray, bool]] = {}
     members = []
     for (model, labels), given in zip(models, _kernel_of_each(kernel, models), strict=True):
@@ -149,8 +152,8 @@ def make_members(
             matching = matching.with_complement(other)
         fused, groups = _merge_matched(matching)
         # What aliases say of a label is said of no other model.
-        told = {name: tuple(m.items()) for name, m in meanings.items() if name in labels}
-        key = (id(given), labels, tuple(sorted(told.items())), other)
+        told = sorted((name, tuple(m.items())) for name, m in meanings.items())
+        key = (id(given), labels, tuple(told), other)
         if key not in shared:
             shared[key] = _read_kernel(given, model, matching, fused, groups)
         found, declared, keeps_labels = shared[key]
@@ -158,6 +161,31 @@ def make_members(
             fused, groups = labels, None
         members.append(Member(model, labels, matching, fused, groups, found, declared, other))
     return members
+
+
+def _refuse_nameless(kernel: Any, models: Sequence[tuple[str, LabelSpace]]) -> None:
+    """Refuse kernels without names where their order could mean something else."""
+    each = list(kernel.values()) if isinstance(kernel, Mapping) else [kernel]
+    if isinstance(kernel, list | tuple) and all(isinstance(k, Kernel) for k in kernel):
+        each = list(kernel)
+    is_nameless = any(
+        k is not None and not (isinstance(k, LabelledKernel) or is_frame(k)) and not _builds(k)
+        for k in each
+    )
+    first, labels = models[0]
+    for model, own in models[1:]:
+        if is_nameless and own != labels and (set(own) == set(labels) or len(each) == 1):
+            fail(
+                "a kernel without names must go with models that have the same labels in the same"
+                f" order; got {enumerate_names(labels)} for {first!r}, and"
+                f" {enumerate_names(own)} for {model!r}.",
+                hint="LabelledKernel(kernel, source, target) gives it names",
+            )
+
+
+def _builds(kernel: Any) -> bool:
+    """Whether it is a function from label spaces to a kernel."""
+    return callable(kernel) and not isinstance(kernel, Kernel)
 
 
 def _merge_matched(matching: Matching) -> tuple[LabelSpace, np.ndarray | None]:
@@ -226,7 +254,7 @@ def _read_kernel(
         if given.declared is None:
             return found, _reached(found), True
         return found, given.declared[given.target.positions(target)], True
-    if isinstance(given, LabelledKernel) or (callable(given) and not isinstance(given, Kernel)):
+    if isinstance(given, LabelledKernel) or _builds(given):
         found = _add_shared_rows(given, by_fused)
         return found, _reached(found), False
     found = as_kernel(given)

@@ -226,7 +226,10 @@ class FusionPlan:
         found = np.full((n_samples, len(self.target)), np.nan, dtype=dtype)
         statuses = np.full(n_samples, NO_ANSWER, dtype=np.int8)
         for voting, rows in _patterns(ready.votes):
-            found[rows], statuses[rows] = self._fuse_rows(ready, voting, rows)
+            scores, statuses[rows] = self._fuse_rows(ready, voting, rows)
+            if self.weights.ndim == 2:  # labels on which nobody who answered has a say
+                scores = np.where((self.weights[voting] > 0).any(axis=0), scores, 0)
+            found[rows] = scores
         mass = found.sum(axis=1, dtype=np.float64)
         if self.kind == "multiclass":
             is_mean = self.options.rule is not solve_barycenter
@@ -254,7 +257,7 @@ class FusionPlan:
         """Scores without gaps, who answered which sample, and with how much of its say."""
         options = self.options
         scores, answered, say, lost_mass = [], [], [], []
-        for member, given in zip(self.members, predictions, strict=True):
+        for member, given, weight in zip(self.members, predictions, self.weights, strict=True):
             if given.labels != member.labels:
                 fail(
                     f"the labels of {member.model!r} must be those of the plan,"
@@ -276,6 +279,8 @@ class FusionPlan:
                     # on the labels that are left than the model gave them.
                     share -= np.divide(gone, total, out=np.zeros_like(gone), where=total > 0)
                     share[~rows.any(axis=1)] = 0
+            if not weight.any():
+                share[:] = 0  # a model of weight 0 takes no part, also where it is alone
             scores.append(rows)
             answered.append(said)
             say.append(share)
@@ -327,8 +332,6 @@ class FusionPlan:
         """
         weights = self.label_weights[voting]
         base = self.weights[voting] if self.weights.ndim == 1 else np.ones(len(voting))
-        if not base.any():
-            base = np.ones(len(voting))
         base = base / base.sum()
         if say is not None and (say[voting] < 1).any():
             if weights.ndim == 1:

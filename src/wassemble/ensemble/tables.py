@@ -12,7 +12,7 @@ import numpy as np
 
 from wassemble._arrays import is_frame
 from wassemble._checks import fail
-from wassemble.ensemble.account import NO_MASS_REMEDY, FusionAccount
+from wassemble.ensemble.account import NO_MASS_REMEDY, SILENCE, FusionAccount
 from wassemble.ensemble.label_overlap import check_labels
 from wassemble.ensemble.plan import NO_ANSWER, FusionPlan, Options
 from wassemble.errors import ConvergenceWarning, InputWarning
@@ -337,7 +337,7 @@ def warn_of_ends(ends: Counter[int], fine: Container[int]) -> None:
     for code, count in sorted(ends.items()):
         if code in fine:
             continue
-        message = "no model answered" if code == NO_ANSWER else Status(code).message
+        message = SILENCE if code == NO_ANSWER else Status(code).message
         if code == Status.NO_MASS:
             message += f"; {NO_MASS_REMEDY}"
         warnings.warn(

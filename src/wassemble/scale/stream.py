@@ -8,6 +8,8 @@ from typing import Any
 from wassemble._arrays import Array
 from wassemble._checks import fail
 from wassemble.ensemble import fuse
+from wassemble.ensemble.fuse import are_named
+from wassemble.solvers import Unbalanced
 
 __all__ = ["fuse_stream"]
 
@@ -22,8 +24,8 @@ def fuse_stream(chunks: Iterable[Any], **options: Any) -> Iterator[Array]:
     chunks : iterable
         Each chunk as `fuse` takes it.
     **options
-        As in `fuse`, without ``out``; a kernel that differs per sample cannot serve several
-        chunks.
+        As in `fuse`, without ``out``, and with ``kind`` where it would be detected; a kernel
+        that differs per sample cannot serve several chunks.
 
     Yields
     ------
@@ -40,5 +42,12 @@ def fuse_stream(chunks: Iterable[Any], **options: Any) -> Iterator[Array]:
     """
     if "out" in options:
         fail("`out` must be left out of a stream; each chunk would overwrite the last one.")
+    is_told = options.get("kind") is not None
     for chunk in chunks:
+        if not is_told and (isinstance(options.get("mass"), Unbalanced) or are_named(chunk)):
+            fail(
+                "`kind` must be given for a stream: chunks are fused one by one, and each might"
+                " look otherwise; got none.",
+                hint='kind="multiclass" for histograms, "multilabel" for scores of any mass',
+            )
         yield fuse(chunk, **options)

@@ -63,7 +63,7 @@ def test_the_keys_of_a_dict_are_names():
         (learned(a=PETS, b=WILD), [("a", PETS), ("c", FARM), ("d", FARM)], "b is missing and"),
         (learned(a=PETS), [("a", PETS), ("c", FARM)], "one that was learned from; got 'c'"),
         (learned(a=PETS, b=WILD), [("a", PETS), ("a", WILD)], "'a' more than once"),
-        (learned(a=PETS), [("a", FARM)], "it lacks 'cat' and it has 'cow' beside"),
+        (learned(a=PETS), [("a", FARM)], "it lacks 'cat' and it has 'cow' besides"),
     ],
 )
 def test_what_cannot_be_told_is_an_error_that_says_what_to_do(before, given, message):

@@ -171,7 +171,7 @@ def _as_learned(model: Predictions, name: str, labels: LabelSpace) -> Prediction
     if lacks or strange:
         what = f"it lacks {enumerate_names(lacks)}" if lacks else ""
         what += " and " if lacks and strange else ""
-        what += f"it has {enumerate_names(strange)} beside" if strange else ""
+        what += f"it has {enumerate_names(strange)} besides" if strange else ""
         fail(
             f"the labels of {model.model!r} must be those that were learned from; {what}.",
             hint="labels=... declares those that a model could have answered" if lacks else None,
