@@ -157,6 +157,32 @@ def test_describe_says_what_is_in_files(folder, capsys):
     assert found["unobserved_scores"] == 0.5
 
 
+def test_describe_has_dots_only_where_names_are_left_out(folder, capsys):
+    (folder / "few.csv").write_text("id,even,odd\nx,0.5,0.5\n")
+    many = ",".join("abcdef")
+    rows = "".join(f"{sample},1,0,0,0,0,0\n" for sample in "stuv")
+    (folder / "many.csv").write_text(f"id,{many}\n{rows}")
+    assert main(["describe", "few.csv", "many.csv"]) == 0
+    few, found = capsys.readouterr().out.split("\n\n")
+    assert "1 (x)" in few
+    assert "2 (even, odd)" in few
+    assert "4 (s, t, u ...)" in found
+    assert "6 (a, b, c, d, e ...)" in found
+
+
+def test_files_of_one_name_are_named_as_one_names_files(folder, capsys):
+    (folder / "sub").mkdir()
+    (folder / "sub" / "a.csv").write_bytes((folder / "a.csv").read_bytes())
+    for command in (["fuse", "a.csv", "sub/a.csv"], ["explain", "a.csv", "sub/a.csv"]):
+        assert main(command) == 2
+        said = capsys.readouterr().err
+        assert "models must have different names; got 'a' for a.csv and sub/a.csv." in said
+        assert said.endswith("hint: say NAME=FILE: a=a.csv a_2=sub/a.csv\n")
+        assert main([command[0], *said.split("NAME=FILE: ")[1].split()]) == 0
+        capsys.readouterr()
+    assert main(["describe", "a.csv", "sub/a.csv"]) == 0  # nothing is matched there
+
+
 def test_declared_labels_of_a_long_file(folder, capsys):
     (folder / "c.txt").write_text("cat\ndog\nwolf\n")
     assert main(["describe", "c.jsonl", "--labels", "c=c.txt", "--json"]) == 0
@@ -219,7 +245,7 @@ def test_nine_language_detectors_as_files(tmp_path, monkeypatch, capsys):
         (["fuse", "a.csv", "--spelling", "--n-neighbors", "3"], "must go with --embeddings"),
         (["fuse", "a.csv", "--kernel", "b=k.npz"], "one of a; got b"),
         (["fuse", "a.csv", "--kernel", "k.npz", "--spelling"], "got --spelling beside it"),
-        (["fuse", "a.csv", "a.csv"], "'a' more than once"),
+        (["fuse", "a.csv", "a.csv"], "got 'a' for a.csv and a.csv."),
         (["fuse", "a.csv", "--target", "none.txt"], "none.txt"),
         (["fuse", "a.csv", "--labels", "q=a.csv"], "must name a model; got q"),
         (["fuse", "a.csv", "--rule", "best"], "is not one of"),

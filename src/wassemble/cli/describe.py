@@ -41,8 +41,8 @@ def _rows(found: dict[str, Any]) -> list[list[str]]:
     rows = [["looks odd", doubt] for doubt in found["doubts"]]
     return [
         ["read from", "; ".join(filter(None, [found["file"], found["ids"]]))],
-        ["samples", f"{found['n_samples']:,} ({', '.join(found['first_samples'])} ...)"],
-        ["labels", f"{found['n_labels']:,} ({', '.join(found['first_labels'])} ...)"],
+        ["samples", _count(found["n_samples"], found["first_samples"])],
+        ["labels", _count(found["n_labels"], found["first_labels"])],
         ["kind", f"{found['kind']}, {how}" + (", hard labels" if found["is_hard"] else "")],
         ["sums of rows", " to ".join(f"{s:.4g}" for s in found["row_sums"])],
         ["samples without an answer", f"{found['n_abstentions']:,}"],
@@ -54,3 +54,9 @@ def _rows(found: dict[str, Any]) -> list[list[str]]:
         ],
         *rows,
     ]
+
+
+def _count(number: int, first: list[str]) -> str:
+    """How many there are and the first of them; dots for those left out."""
+    more = " ..." if number > len(first) else ""
+    return f"{number:,} ({', '.join(first)}{more})"

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, fields
 from functools import wraps
+from itertools import count, islice
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -452,12 +453,15 @@ def open_files(
     from wassemble.inputs.by_row import common_row_ids
     from wassemble.inputs.folders import fetch_file
 
+    arguments = read_arguments(files, reading)
+    if together:
+        _check_names(arguments)
     with ExitStack() as stack:
         opened = [
             stack.enter_context(
                 open_predictions(stack.enter_context(fetch_file(place)), model=model, **how)
             )
-            for model, place, how in read_arguments(files, reading)
+            for model, place, how in arguments
         ]
         if reading.by_row and together:
             ids = common_row_ids(opened)
@@ -518,6 +522,7 @@ def open_data_sets(files: tuple[str, ...], reading: Reading) -> list[DataSet] | 
             if open_folder(place).look("") is None:
                 fail(f"{place}: must be a folder, as {folders[0]} is; there is nothing.")
         fail(f"models must be all files or all folders; got {folders[0]} and {others[0]}.")
+    _check_names(arguments)
     return [open_data_set(place, model=model, **how) for model, place, how in arguments]
 
 
@@ -548,6 +553,22 @@ def read_arguments(
     if strange:
         fail(f"--labels must name a model; got {', '.join(sorted(strange))}.")
     return found
+
+
+def _check_names(arguments: Sequence[tuple[str, str, dict[str, Any]]]) -> None:
+    """Refuse two files of one name, which models that are matched must not have."""
+    places: dict[str, list[str]] = {}
+    for model, place, _ in arguments:
+        places.setdefault(model, []).append(place)
+    for model, own in places.items():
+        if len(own) > 1:
+            free = (f"{model}_{i}" for i in count(2) if f"{model}_{i}" not in places)
+            names = [model, *islice(free, len(own) - 1)]
+            said = " ".join(f"{name}={place}" for name, place in zip(names, own, strict=True))
+            fail(
+                f"models must have different names; got {model!r} for {' and '.join(own)}.",
+                hint=f"say NAME=FILE: {said}",
+            )
 
 
 def _column_of(model: str, columns: tuple[str, ...]) -> str | None:

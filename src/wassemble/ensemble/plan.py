@@ -135,7 +135,7 @@ class FusionPlan:
             twice = sorted({name for name in names if names.count(name) > 1})
             fail(
                 f"models must have different names; got {enumerate_names(twice)} more than once.",
-                hint="name them: {name: table}, or NAME=FILE",
+                hint="name them: {name: table}",
             )
         self.kind = kind
         self.options = options
