@@ -87,8 +87,16 @@ def test_new_files_are_told_by_names_or_labels_or_by_what_the_error_shows(folder
     ):
         assert main(command) == 2
         said = capsys.readouterr().err
-        assert said.endswith("hint: say it: a=new_a.csv b=new_b.csv\n")
-    assert main(["predict", "same", *said.split("say it: ")[1].split()]) == 0
+        assert "hint: say NAME=FILE: a=FILE b=FILE, where FILE is new_" in said
+    assert said.endswith("where FILE is new_b.csv or new_a.csv\n")
+    assert main(["predict", "same", "a=new_a.csv", "b=new_b.csv"]) == 0
+
+    assert main(["fit", "a.csv", "b.csv", "c.csv", *options, "--out", "three"]) == 0
+    capsys.readouterr()
+    assert main(["predict", "three", "new_b.csv", "new_c.csv", "new_a.csv"]) == 2
+    said = capsys.readouterr().err
+    proven = "a=FILE b=FILE c=new_c.csv, where FILE is new_b.csv or new_a.csv\n"
+    assert said.endswith(f"hint: say NAME=FILE: {proven}")
 
 
 def test_several_true_labels_make_a_multilabel_task(folder, capsys, rng):

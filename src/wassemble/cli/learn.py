@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -75,9 +76,15 @@ def _match(
     from wassemble.inputs import read_aliases
 
     places = {model: place for model, place, _ in read_arguments(files, reading)}
+
+    def remedy(told: Mapping[str, str | None], candidates: Sequence[str]) -> str:
+        said = (f"{name}={'FILE' if own is None else places[own]}" for name, own in told.items())
+        rest = " or ".join(places[each] for each in candidates)
+        return f"say NAME=FILE: {' '.join(said)}, where FILE is {rest}"
+
     matched = learned.match(
         _read(files, reading),
-        remedy=lambda pairs: " ".join(f"{name}={places[given]}" for name, given in pairs.items()),
+        remedy=remedy,
         aliases=None if aliases is None else read_aliases(aliases),
     )
     if matched.by_labels:

@@ -57,10 +57,18 @@ def test_the_keys_of_a_dict_are_names():
 @pytest.mark.parametrize(
     ("before", "given", "message"),
     [
-        (learned(a=PETS, b=PETS), [("new_b", PETS), ("new_a", PETS)], '{"a": new_a, "b": new_b}'),
-        (learned(a=PETS, b=WILD), [("n", PETS), ("m", FARM)], "neither names nor labels"),
+        (
+            learned(a=PETS, b=WILD),
+            [("n", PETS), ("m", FARM)],
+            "neither names nor labels tell which model is which: b (learned from), 'm' (given).",
+        ),
         (learned(a=PETS, b=WILD), [("a", PETS)], "b is missing.\nhint: learned from: a, b"),
-        (learned(a=PETS, b=WILD), [("a", PETS), ("c", FARM), ("d", FARM)], "b is missing and"),
+        (learned(a=PETS, b=WILD, c=FARM), [("a", PETS)], "b, c are missing."),
+        (
+            learned(a=PETS, b=WILD),
+            [("a", PETS), ("c", FARM), ("d", FARM)],
+            "which model is which: b (learned from), 'c', 'd' (given).",
+        ),
         (learned(a=PETS), [("a", PETS), ("c", FARM)], "one that was learned from; got 'c'"),
         (learned(a=PETS, b=WILD), [("a", PETS), ("a", WILD)], "'a' more than once"),
         (learned(a=PETS), [("a", FARM)], "it lacks 'cat' and it has 'cow' besides"),
@@ -70,6 +78,43 @@ def test_what_cannot_be_told_is_an_error_that_says_what_to_do(before, given, mes
     with pytest.raises(InvalidInputError) as error:
         match_models(before, [model(*each) for each in given])
     assert message in str(error.value)
+
+
+def refused(before, given, **options):
+    with pytest.raises(InvalidInputError) as error:
+        match_models(before, [model(*each) for each in given], **options)
+    return str(error.value)
+
+
+def test_names_that_look_alike_prove_nothing():
+    said = refused(learned(a=PETS, b=PETS), [("new_b", PETS), ("new_a", PETS)])
+    assert said.endswith("hint: {\"a\": ..., \"b\": ...}, where 'new_b' and 'new_a' may be a or b")
+
+
+def test_the_hint_shows_what_labels_prove_and_leaves_the_rest_open():
+    before = learned(full=PETS, wild=WILD, farm=FARM, top=PETS)
+    given = [("x1", PETS), ("x2", WILD), ("x3", FARM), ("x4", PETS)]
+    said = refused(before, given)
+    assert "which model is which: full, top (learned from), 'x1', 'x4' (given)." in said
+    assert said.endswith(
+        '{"full": ..., "wild": ..., "farm": ..., "top": ...}, where \'x2\' is wild, \'x3\' is farm,'
+        " 'x1' and 'x4' may be full or top"
+    )
+    seen = []
+    refused(before, given, remedy=lambda *found: seen.append(found) or "so")
+    assert seen == [({"full": None, "wild": "x2", "farm": "x3", "top": None}, ["x1", "x4"])]
+
+
+def test_only_what_labels_do_not_find_is_missing():
+    before = learned(full=PETS, wild=WILD, farm=FARM, top=(*PETS, "cow"))
+    given = [("full", PETS), ("new_wild", WILD), ("new_farm", FARM)]
+    said = refused(before, given)
+    assert "every model that was learned from must be there; top is missing." in said
+
+
+def test_only_what_labels_do_not_find_is_too_much():
+    said = refused(learned(a=PETS, b=WILD), [("a", PETS), ("n", WILD), ("c", FARM)])
+    assert "every model must be one that was learned from; got 'c'." in said
 
 
 def test_a_learned_ensemble_takes_new_names_and_says_so(rng):

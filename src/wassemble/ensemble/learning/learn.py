@@ -18,7 +18,7 @@ from wassemble._checks import fail
 from wassemble.ensemble.decisions import fit_thresholds
 from wassemble.ensemble.learning.choice import Choice, Comparison, Standing, choose, resample_counts
 from wassemble.ensemble.learning.families import list_recipes
-from wassemble.ensemble.learning.matching import Matched, match_models
+from wassemble.ensemble.learning.matching import Matched, Remedy, match_models
 from wassemble.ensemble.learning.measure import read_measure
 from wassemble.ensemble.learning.recipes import CONFUSION, NAMES, FittedRecipe, Recipe
 from wassemble.ensemble.learning.search import Search, Tried
@@ -91,7 +91,7 @@ class LearnedEnsemble:
         self,
         models: Sequence[Any] | Mapping[str, Any],
         *,
-        remedy: Callable[[dict[str, str]], str] | None = None,
+        remedy: Remedy | None = None,
         aliases: Any = None,
     ) -> Matched:
         """The models as they were learned from: by name, or by label sets; see `match_models`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import SequenceMatcher
+from typing import NoReturn
 
 import numpy as np
 
@@ -14,9 +14,12 @@ from wassemble.inputs import Aliases, Predictions
 from wassemble.inputs.aliases import merge_scores
 from wassemble.labels import LabelSpace, enumerate_names
 
-__all__ = ["Matched", "match_models"]
+__all__ = ["Matched", "Remedy", "match_models"]
 
 Names = dict[str, str]
+# From each learned name with the given one, None where it is not told, and the given names that
+# are left, to what a caller would write.
+Remedy = Callable[[Mapping[str, str | None], Sequence[str]], str]
 
 
 @dataclass(frozen=True)
@@ -44,7 +47,7 @@ def match_models(
     learned: Sequence[tuple[str, LabelSpace]],
     given: Sequence[Predictions] | Mapping[str, Predictions],
     *,
-    remedy: Callable[[Names], str] | None = None,
+    remedy: Remedy | None = None,
     aliases: Aliases | None = None,
 ) -> Matched:
     """The models that were learned from, by name, or by label sets where these are unique.
@@ -55,7 +58,8 @@ def match_models(
         Names and labels of the models that were learned from.
     given : sequence of Predictions, or dict of them by name
     remedy : callable, optional
-        From pairs of a learned and a given name to what a caller would write to say them.
+        What a caller would write to say which is which: from each learned name with the given
+        one, None where neither name nor labels tell, and the given names that are left.
     aliases : Aliases, optional
         For labels that were not learned from: the learned label that each stands for.
     """
@@ -67,26 +71,17 @@ def match_models(
             name: _rename(model, aliases.of_model(name), labels.get(name, everything))
             for name, model in models.items()
         }
-    pairs = {name: name for name in labels if name in models}
-    missing = [name for name in labels if name not in pairs]
-    strange = [name for name in models if name not in pairs]
-    by_labels: Names = {}
-    if missing and len(missing) == len(strange):
-        by_labels = _by_labels(missing, strange, labels, models, remedy or _python_remedy)
-    elif missing:
-        had = f" and {enumerate_names(strange)} was not" if strange else ""
-        fail(
-            "every model that was learned from must be there; "
-            f"{', '.join(missing)} is missing{had}.",
-            hint=f"learned from: {', '.join(labels)}",
-        )
-    elif strange:
-        fail(
-            f"every model must be one that was learned from; got {enumerate_names(strange)}.",
-            hint=f"learned from: {', '.join(labels)}",
-        )
-    pairs |= by_labels
-    return Matched([_as_learned(models[pairs[n]], n, own) for n, own in learned], by_labels)
+    told: Names = {name: name for name in labels if name in models}
+    by_labels = _by_labels(
+        {name: own for name, own in labels.items() if name not in told},
+        {name: model.labels for name, model in models.items() if name not in told},
+    )
+    told |= by_labels
+    missing = [name for name in labels if name not in told]
+    strange = [name for name in models if name not in told.values()]
+    if missing or strange:
+        _refuse({name: told.get(name) for name in labels}, missing, strange, remedy or _in_python)
+    return Matched([_as_learned(models[told[n]], n, own) for n, own in learned], by_labels)
 
 
 def _rename(
@@ -120,46 +115,48 @@ def _by_name(given: Sequence[Predictions] | Mapping[str, Predictions]) -> dict[s
     return {model.model: model for model in given}
 
 
-def _by_labels(
-    missing: Sequence[str],
-    strange: Sequence[str],
-    labels: Mapping[str, LabelSpace],
-    models: Mapping[str, Predictions],
-    remedy: Callable[[Names], str],
-) -> Names:
-    wanted = {name: frozenset(labels[name]) for name in missing}
-    found = {name: frozenset(models[name].labels) for name in strange}
-    if Counter(wanted.values()) != Counter(found.values()):
-        fail(
-            f"every model that was learned from must be there; {', '.join(missing)} is missing, and"
-            f" neither names nor labels say which of {', '.join(strange)} it is.",
-            hint=f"say it: {remedy(_likely(missing, strange))}",
-        )
-    if len(set(wanted.values())) < len(missing):
-        fail(
-            f"models must be told apart by their names; {', '.join(missing)} were learned from, and"
-            f" {', '.join(strange)} do not say by their labels which is which.",
-            hint=f"say it: {remedy(_likely(missing, strange))}",
-        )
-    by_set = {own: name for name, own in found.items()}
-    return {name: by_set[own] for name, own in wanted.items()}
+def _by_labels(wanted: Mapping[str, LabelSpace], given: Mapping[str, LabelSpace]) -> Names:
+    """Pairs of a learned and a given name that alone have their set of labels."""
+    found = _by_set(given)
+    alone = {own: names[0] for own, names in _by_set(wanted).items() if len(names) == 1}
+    return {name: found[own][0] for own, name in alone.items() if len(found.get(own, [])) == 1}
 
 
-def _likely(missing: Sequence[str], strange: Sequence[str]) -> Names:
-    """The most similar names as pairs, to show how it would be said."""
-    ranked = sorted(
-        ((name, other) for name in missing for other in strange),
-        key=lambda pair: -SequenceMatcher(None, *pair).ratio(),
+def _by_set(models: Mapping[str, LabelSpace]) -> dict[frozenset[str], list[str]]:
+    found: dict[frozenset[str], list[str]] = {}
+    for name, labels in models.items():
+        found.setdefault(frozenset(labels), []).append(name)
+    return found
+
+
+def _refuse(
+    told: Mapping[str, str | None], missing: Sequence[str], strange: Sequence[str], remedy: Remedy
+) -> NoReturn:
+    """Say which models are missing, are too many, or could be one or another."""
+    if not missing:
+        fail(
+            f"every model must be one that was learned from; got {enumerate_names(strange)}.",
+            hint=f"learned from: {', '.join(told)}",
+        )
+    must = "every model that was learned from must be there;"
+    if not strange:
+        fail(
+            f"{must} {', '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing.",
+            hint=f"learned from: {', '.join(told)}",
+        )
+    fail(
+        f"{must} neither names nor labels tell which model is which: {', '.join(missing)} (learned"
+        f" from), {enumerate_names(strange)} (given).",
+        hint=remedy(told, strange),
     )
-    pairs: Names = {}
-    for name, other in ranked:
-        if name not in pairs and other not in pairs.values():
-            pairs[name] = other
-    return {name: pairs[name] for name in missing}
 
 
-def _python_remedy(pairs: Names) -> str:
-    return "{" + ", ".join(f'"{name}": {given}' for name, given in pairs.items()) + "}"
+def _in_python(told: Mapping[str, str | None], candidates: Sequence[str]) -> str:
+    keys = ", ".join(f'"{name}": ...' for name in told)
+    known = [f"{given!r} is {name}" for name, given in told.items() if given not in (None, name)]
+    missing = " or ".join(name for name, given in told.items() if given is None)
+    known.append(f"{' and '.join(repr(each) for each in candidates)} may be {missing}")
+    return f"{{{keys}}}, where {', '.join(known)}"
 
 
 def _as_learned(model: Predictions, name: str, labels: LabelSpace) -> Predictions:
