@@ -45,23 +45,23 @@ def evidence() -> str:
                 f"{record['n_test']:,}",
                 record["metric"],
                 f"{record['chosen_score']:.4f}",
-                f"{record['best_simple_score']:.4f} ({record['best_simple']})",
-                f"{record['gain']:+.4f} +- {record['gain_error']:.4f}",
+                f"{record['best_plain_score']:.4f} ({record['best_plain']})",
+                f"{record['over_best_plain']:+.4f} +- {record['over_best_plain_error']:.4f}",
                 record["verdict"],
-                _over_best_mean(record),
+                _over_best_simple(record),
                 helped,
             ]
         )
-    header = ["task: chosen rule", "test samples", "metric", "chosen", "best simple rule"]
-    header += ["gain", "verdict", "over the best of all means", "meaning"]
+    header = ["task: chosen rule", "test samples", "metric", "chosen", "best plain rule"]
+    header += ["gain", "verdict", "over the best simple rule", "meaning"]
     return markdown_table(header, rows)
 
 
-def _over_best_mean(record: dict[str, Any]) -> str:
-    if record["over_best_mean"] is None:
+def _over_best_simple(record: dict[str, Any]) -> str:
+    if record["over_best_simple"] is None:
         return "it is the best"
-    gain, error = record["over_best_mean"], record["over_best_mean_error"]
-    return f"{gain:+.4f} +- {error:.4f} ({record['best_mean']})"
+    gain, error = record["over_best_simple"], record["over_best_simple_error"]
+    return f"{gain:+.4f} +- {error:.4f} ({record['best_simple']})"
 
 
 def cluster() -> str:

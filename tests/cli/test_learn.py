@@ -34,7 +34,9 @@ def test_an_ensemble_is_learned_judged_and_used(folder, capsys):
     assert "learned from 60 samples" in printed.err
 
     assert main(["evaluate", "e", *files, "--truth", "test.csv"]) == 0
-    assert "* " in capsys.readouterr().out
+    printed = capsys.readouterr()
+    assert "* " in printed.out
+    assert "microseconds per sample" in printed.out
     assert main(["evaluate", "e", *files, "--truth", "test.csv", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["n_samples"] == 60
@@ -42,7 +44,12 @@ def test_an_ensemble_is_learned_judged_and_used(folder, capsys):
 
     assert main(["report", "e", *files, "--truth", "test.csv", "--out", "r.html"]) == 0
     assert "wrote r.html and r.json" in capsys.readouterr().err
-    assert found["chosen"] in (folder / "r.html").read_text()
+    page = (folder / "r.html").read_text()
+    assert found["chosen"] in page
+    assert f"best simple rule beside the chosen one: {found['best_simple']}" in printed.err
+    reported = json.loads((folder / "r.json").read_text())["headline"]
+    assert reported["best_simple"]["name"] == found["best_simple"]
+    assert reported["verdict"] == found["verdict"]
 
     assert main(["predict", "e", *files, "--out", "fused.csv", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["n_samples"] == 120
@@ -140,8 +147,9 @@ def test_evidence_on_a_real_task(tmp_path, monkeypatch, capsys):
     assert main(["evidence", "animals", "--out", "r", "--time-budget", "0", "--no-pages"]) == 0
     record = json.loads((tmp_path / "r" / "evidence.json").read_text())["animals"]
     assert record["chosen_score"] > 0.92
-    assert record["best_simple_score"] < 0.89
+    assert record["best_plain_score"] < 0.89
+    assert record["over_best_plain"] > 0.03
     assert record["verdict"] == "better"
     assert record["meaning_helped"] is True
-    assert not record["is_worse_than_simple"]
+    assert not record["is_worse_than_plain"]
     assert "animals" in capsys.readouterr().out

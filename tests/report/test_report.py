@@ -230,6 +230,7 @@ def test_what_is_said_of_simple_rules_is_true_whichever_rule_was_chosen():
         others = [each for each in evidence.evaluation.outcomes if each.recipe is not None]
         simple = [e for e in others if e.recipe.is_simple and not e.is_chosen]
         assert headline["best_simple"]["name"] == simple[0].name
+        assert evidence.evaluation.best_simple is simple[0]  # `evaluate` says the same
         if "beats every simple rule" in said:
             assert simple[0].score < headline["score"]
         if "A simple rule is as good as any" in said:

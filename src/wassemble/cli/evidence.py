@@ -62,16 +62,16 @@ def evidence(
         print_json(records)
         return
     print_table(
-        ["task", "metric", "chosen rule", "test", "best simple rule", "test", "gain", "verdict"],
+        ["task", "metric", "chosen rule", "test", "best plain rule", "test", "gain", "verdict"],
         [
             [
                 name,
                 r["metric"],
                 r["chosen"],
                 f"{r['chosen_score']:.4f}",
-                r["best_simple"],
-                f"{r['best_simple_score']:.4f}",
-                f"{r['gain']:+.4f} +- {r['gain_error']:.4f}",
+                r["best_plain"],
+                f"{r['best_plain_score']:.4f}",
+                f"{r['over_best_plain']:+.4f} +- {r['over_best_plain_error']:.4f}",
                 r["verdict"],
             ]
             for name, r in records.items()
@@ -87,7 +87,7 @@ def _judge(
 ) -> dict[str, Any]:
     from wassemble.ensemble.learning import learn_ensemble
     from wassemble.ensemble.learning.evaluation import evaluate_ensemble
-    from wassemble.ensemble.learning.outcomes import reverse
+    from wassemble.ensemble.learning.outcomes import is_worse, judge
     from wassemble.experiments.tasks import TASKS
     from wassemble.report import write_report
 
@@ -112,8 +112,11 @@ def _judge(
         write_report(learned, models, truth, page, title=task.title, texts=task.texts)
         talk(f"page: {page}", quiet=quiet)
     control = learned.choice.control
-    against = found.best_mean.against_chosen
-    over = None if against is None else reverse(against)
+    plain = found.best_plain
+    over_plain = found.gain_over(plain)
+    # The best of all simple rules, which may be the chosen one.
+    simple = next(each for each in found.outcomes if each.is_simple)
+    over_simple = None if simple.is_chosen else found.gain_over(simple)
     return {
         "title": task.title,
         "metric": found.metric,
@@ -124,18 +127,18 @@ def _judge(
         "n_tried": learned.n_tried,
         "chosen": found.chosen.name,
         "chosen_score": found.chosen.score,
-        "best_simple": found.best_simple.name,
-        "best_simple_score": found.best_simple.score,
-        "best_mean": found.best_mean.name,
-        "best_mean_score": found.best_mean.score,
-        "over_best_mean": None if over is None else over.difference,
-        "over_best_mean_error": None if over is None else over.standard_error,
+        "best_plain": plain.name,
+        "best_plain_score": plain.score,
+        "best_simple": simple.name,
+        "best_simple_score": simple.score,
+        "over_best_simple": None if over_simple is None else over_simple.difference,
+        "over_best_simple_error": None if over_simple is None else over_simple.standard_error,
         "best_single": found.best_single.name,
         "best_single_score": found.best_single.score,
-        "gain": found.gain.difference,
-        "gain_error": found.gain.standard_error,
-        "verdict": found.verdict,
-        "is_worse_than_simple": found.is_worse_than_simple,
+        "over_best_plain": over_plain.difference,
+        "over_best_plain_error": over_plain.standard_error,
+        "verdict": "it is the best plain rule" if plain.is_chosen else judge(over_plain),
+        "is_worse_than_plain": is_worse(over_plain),
         "control": None if control is None else str(control.comparison),
         "meaning_helped": None if control is None else control.meaning_helped,
         "reasons": list(learned.choice.reasons),

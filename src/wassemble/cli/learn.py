@@ -292,8 +292,9 @@ def evaluate(
 ) -> None:
     """Test ENSEMBLE, the folder that `fit` wrote, on samples that it was not learned from.
 
-    Shows the score of the chosen rule and of its rivals, and by how much they differ. FILES
-    are matched as in `predict`.
+    Shows the score of the chosen rule and of its rivals, and by how much they differ. The best
+    simple rule is the best single model or mean, weights learned or not, beside the chosen rule.
+    FILES are matched as in `predict`.
 
     \b
     wassemble evaluate ensemble test_a.csv test_b.csv test_c.npz --truth test.csv
@@ -308,7 +309,7 @@ def evaluate(
         print_json(found.to_dict())
         return
     print_table(
-        ["rule", found.metric, "standard error", "against the chosen", "microseconds"],
+        ["rule", found.metric, "standard error", "against the chosen", "microseconds per sample"],
         [
             [
                 ("* " if each.is_chosen else "  ") + each.name,
@@ -320,9 +321,8 @@ def evaluate(
             for each in found.outcomes
         ],
     )
-    talk(f"best simple rule: {found.best_simple.name}", quiet=quiet)
-    if not found.best_simple.is_chosen:
-        talk(f"the chosen rule differs from it by {found.gain}: {found.verdict}", quiet=quiet)
+    for line in found.conclusion():
+        talk(line, quiet=quiet)
 
 
 @click.command(

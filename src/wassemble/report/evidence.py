@@ -53,12 +53,6 @@ class Evidence:
         """The rule that was learned."""
         return self.learned.fitted
 
-    @property
-    def reference(self) -> Outcome | None:
-        """The best single model or mean on the held-out samples, the chosen one left out."""
-        others = (each for each in self.evaluation.outcomes if not each.is_chosen)
-        return next((e for e in others if e.recipe is not None and e.recipe.is_simple), None)
-
     def find(self, wanted: Callable[[FittedRecipe], bool]) -> FittedRecipe | None:
         """The first rule that is wanted."""
         return next((rule for rule in self.rules if wanted(rule)), None)

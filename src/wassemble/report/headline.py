@@ -22,7 +22,7 @@ def make_headline(evidence: Evidence, members: dict[str, Any]) -> dict[str, Any]
     ``members`` is what `judge_members` found.
     """
     evaluation = evidence.evaluation
-    chosen, simple = evaluation.chosen, evidence.reference
+    chosen, simple = evaluation.chosen, evaluation.best_simple
     metric = evaluation.metric
     note = f"{metric} is a loss: its sign is turned, so that higher is better." * (
         metric in _LOSSES
@@ -94,13 +94,11 @@ def _verdict(evidence: Evidence) -> str:
     """The chosen rule against the best rule of the other sort."""
     if evidence.chosen.recipe.is_simple:
         return _of_simple(evidence)
-    simple = evidence.reference
+    simple = evidence.evaluation.best_simple
     if simple is None or simple.against_chosen is None:
         return ""
     gain = reverse(simple.against_chosen)
-    recipe = simple.recipe
-    is_plain = recipe is not None and (recipe.rule, recipe.weights) == ("mean", "uniform")
-    who = "A plain mean" if is_plain else "A simple rule"
+    who = "A plain mean" if simple.is_plain and simple.model is None else "A simple rule"
     if gain.difference < -gain.standard_error:
         return (
             f"On these samples it is worse than that simple rule by more than one standard error,"
@@ -115,7 +113,7 @@ def _verdict(evidence: Evidence) -> str:
 
 def _of_simple(evidence: Evidence) -> str:
     """Whether any other rule would have been better than the simple one chosen."""
-    simple = evidence.reference
+    simple = evidence.evaluation.best_simple
     if simple is not None and simple.against_chosen is not None:
         against = simple.against_chosen
         if against.difference > against.standard_error:
@@ -124,7 +122,7 @@ def _of_simple(evidence: Evidence) -> str:
                 f" standard error, {against}."
             )
     outcomes = evidence.evaluation.outcomes
-    others = [each for each in outcomes if each.recipe is not None and not each.recipe.is_simple]
+    others = [each for each in outcomes if each.recipe is not None and not each.is_simple]
     if not others:
         return "Only simple rules were tried: single models and means."
     best = others[0]

@@ -18,7 +18,7 @@ _N_WEIGHT_LABELS = 40
 
 def find_gains(evidence: Evidence) -> dict[str, Any]:
     """The chosen rule minus the best simple one on each label; most gained and most lost."""
-    simple = evidence.reference
+    simple = evidence.evaluation.best_simple
     if simple is None:
         return {"omitted": "There is no simple rule to compare with."}
     trial = evidence.trial

@@ -1,6 +1,7 @@
 """Held-out samples: every rule judged on them, and what follows."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -29,7 +30,8 @@ def test_the_chosen_rule_and_every_rival_are_judged_best_first(case, found):
     assert found.chosen.recipe == case.learned.fitted.recipe
     scores = [each.score for each in found.outcomes]
     assert scores == sorted(scores, reverse=True)
-    assert found.best_simple.score == max(each.score for each in found.outcomes if each.is_simple)
+    others = [each for each in found.outcomes if each.is_simple and not each.is_chosen]
+    assert found.best_simple.score == max(each.score for each in others)
     assert found.best_single.recipe.rule == "single"
     assert found.n_samples == len(case.truth)
 
@@ -96,9 +98,35 @@ def test_the_best_simple_rule_is_compared_with_the_chosen_one(case):
         case.models,
         case.truth,
     )
-    assert best.gain.difference == 0
+    assert best.best_simple.name != best.chosen.name  # the next best, not itself
+    assert best.gain.difference >= 0
     assert not best.is_worse_than_simple
-    assert best.verdict == "it is the best simple rule"
+
+
+def test_a_simple_rule_may_have_learned_weights_and_a_plain_one_none(case):
+    mean = next(rule for rule in case.learned.rivals if rule.recipe.rule == "mean")
+    alone = choose_instead(case.learned, lambda recipe: recipe.rule == "single")
+    weights = np.array([0.6, 0.3, 0.1])
+    weighted = replace(mean, recipe=replace(mean.recipe, weights="metric"), weights=weights)
+    learned = replace(alone, rivals=(weighted,))
+    found = evaluate_ensemble(learned, case.models, case.truth)
+    assert found.best_simple.recipe == weighted.recipe
+    assert found.best_plain is found.chosen
+    assert found.gain.difference == pytest.approx(found.chosen.score - found.best_simple.score)
+    by_name = {each.name: each for each in found.outcomes}
+    assert by_name[weighted.recipe.name].is_simple
+    assert not by_name[weighted.recipe.name].is_plain
+    assert found.chosen.is_plain
+
+
+def test_without_another_simple_rule_nothing_is_compared(case):
+    alone = choose_instead(case.learned, lambda recipe: recipe.rule == "single")
+    found = evaluate_ensemble(replace(alone, rivals=()), case.models, case.truth)
+    assert found.best_simple is None
+    assert found.to_dict()["best_simple"] is None
+    assert not found.is_worse_than_simple
+    assert found.verdict == "there is no other simple rule"
+    assert "best simple rule" not in "\n".join(found.lines())
 
 
 def test_models_come_in_any_order_of_models_samples_and_labels(case, found, rng):
@@ -163,7 +191,7 @@ def test_what_is_found_goes_into_json_and_a_table(case, found):
     assert {row["rule"] for row in found.rows} == {each.name for each in found.outcomes}
     text = "\n".join(found.lines())
     assert f"* {found.chosen.score:.4f}" in text
-    assert f"best simple rule: {found.best_simple.name}" in text
+    assert f"best simple rule beside the chosen one: {found.best_simple.name}" in text
 
 
 def test_a_missing_model_or_label_is_named(case):

@@ -9,7 +9,10 @@ from wassemble.ensemble.learning.choice import Comparison
 from wassemble.ensemble.learning.recipes import Recipe
 from wassemble.inputs import Kind
 
-__all__ = ["Evaluation", "Outcome", "reverse"]
+__all__ = ["Evaluation", "Outcome", "is_worse", "judge", "reverse"]
+
+# A rule minus itself.
+_NONE = Comparison(0.0, 0.0, 0.0, 0.0, 0.5)
 
 
 @dataclass(frozen=True)
@@ -45,7 +48,12 @@ class Outcome:
 
     @property
     def is_simple(self) -> bool:
-        """Whether it is what one has without learning: a single model, or a plain mean."""
+        """Whether it is a single model or a mean; its weights may be learned."""
+        return self.recipe is not None and self.recipe.is_simple
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is what one has without learning: a single model, or a mean of all alike."""
         return self.recipe is not None and self.recipe.is_plain
 
     @property
@@ -56,7 +64,8 @@ class Outcome:
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON."""
         recipe = None if self.recipe is None else self.recipe.to_dict()
-        return asdict(self) | {"recipe": recipe, "is_simple": self.is_simple}
+        sort = {"is_simple": self.is_simple, "is_plain": self.is_plain}
+        return asdict(self) | {"recipe": recipe} | sort
 
 
 @dataclass(frozen=True)
@@ -89,14 +98,17 @@ class Evaluation:
         return next(each for each in self.outcomes if each.is_chosen)
 
     @property
-    def best_mean(self) -> Outcome:
-        """The best single model or mean on these samples, those with learned weights too."""
-        return next(e for e in self.outcomes if e.recipe is not None and e.recipe.is_simple)
+    def best_simple(self) -> Outcome | None:
+        """The best single model or mean on these samples beside the chosen rule.
+
+        Its weights may be learned. None if there is no other.
+        """
+        return next((e for e in self.outcomes if e.is_simple and not e.is_chosen), None)
 
     @property
-    def best_simple(self) -> Outcome:
-        """The best single model or plain mean on these samples; may be the chosen rule."""
-        return next(each for each in self.outcomes if each.is_simple)
+    def best_plain(self) -> Outcome:
+        """The best rule without anything learned on these samples; may be the chosen one."""
+        return next(each for each in self.outcomes if each.is_plain)
 
     @property
     def best_single(self) -> Outcome:
@@ -105,29 +117,25 @@ class Evaluation:
 
     @property
     def gain(self) -> Comparison:
-        """The chosen rule minus the best simple one.
+        """The chosen rule minus the best simple one beside it.
 
         That one is picked on these very samples, which favours it.
         """
-        against = self.best_simple.against_chosen
-        return Comparison(0.0, 0.0, 0.0, 0.0, 0.5) if against is None else reverse(against)
+        return _NONE if self.best_simple is None else self.gain_over(self.best_simple)
+
+    def gain_over(self, other: Outcome) -> Comparison:
+        """The chosen rule minus another."""
+        return _NONE if other.against_chosen is None else reverse(other.against_chosen)
 
     @property
     def is_worse_than_simple(self) -> bool:
         """Whether the chosen rule loses to the best simple one by more than a standard error."""
-        return self.gain.difference < -self.gain.standard_error
+        return is_worse(self.gain)
 
     @property
     def verdict(self) -> str:
-        """The chosen rule against the best simple one, in a few words."""
-        if self.best_simple.is_chosen:
-            return "it is the best simple rule"
-        if self.is_worse_than_simple:
-            return "worse, by more than one standard error"
-        if self.gain.low > 0:
-            return "better"
-        likely = self.gain.difference > self.gain.standard_error
-        return "likely better, not surely" if likely else "as good, within noise"
+        """The chosen rule against the best simple one beside it, in a few words."""
+        return "there is no other simple rule" if self.best_simple is None else judge(self.gain)
 
     @property
     def rows(self) -> list[dict[str, Any]]:
@@ -154,12 +162,18 @@ class Evaluation:
             against = "chosen" if each.against_chosen is None else str(each.against_chosen)
             said.append(
                 f"{mark} {each.score:.4f} +- {each.standard_error:.4f}  {each.name:<{width}}"
-                f"  {each.microseconds:8.1f} us  {against}"
+                f"  {each.microseconds:8.1f} us per sample  {against}"
             )
-        said.append(f"best simple rule: {self.best_simple.name}")
-        if not self.best_simple.is_chosen:
-            said.append(f"the chosen rule differs from it by {self.gain}: {self.verdict}")
-        return said
+        return [*said, *self.conclusion()]
+
+    def conclusion(self) -> list[str]:
+        """The best simple rule beside the chosen one, and by how much they differ."""
+        if self.best_simple is None:
+            return []
+        return [
+            f"best simple rule beside the chosen one: {self.best_simple.name}",
+            f"the chosen rule differs from it by {self.gain}: {self.verdict}",
+        ]
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, ready for JSON."""
@@ -169,7 +183,8 @@ class Evaluation:
             "n_samples": self.n_samples,
             "outcomes": [each.to_dict() for each in self.outcomes],
             "chosen": self.chosen.name,
-            "best_simple": self.best_simple.name,
+            "best_simple": None if self.best_simple is None else self.best_simple.name,
+            "best_plain": self.best_plain.name,
             "best_single": self.best_single.name,
             "gain": asdict(self.gain),
             "is_worse_than_simple": self.is_worse_than_simple,
@@ -178,6 +193,21 @@ class Evaluation:
             "decided": self.decided,
             "seed": self.seed,
         }
+
+
+def is_worse(gain: Comparison) -> bool:
+    """Whether a rule loses by more than a standard error."""
+    return gain.difference < -gain.standard_error
+
+
+def judge(gain: Comparison) -> str:
+    """What a rule's gain over another means, in a few words."""
+    if is_worse(gain):
+        return "worse, by more than one standard error"
+    if gain.low > 0:
+        return "better"
+    likely = gain.difference > gain.standard_error
+    return "likely better, not surely" if likely else "as good, within noise"
 
 
 def reverse(found: Comparison) -> Comparison:
