@@ -1,11 +1,12 @@
 """Learning from the command line: fit, evaluate, report, predict."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from wassemble import Predictions, read_predictions, write_predictions
+from wassemble import Predictions, learn_ensemble, read_predictions, write_predictions
 from wassemble.cli import main
 
 
@@ -58,6 +59,23 @@ def test_an_ensemble_is_learned_judged_and_used(folder, capsys):
     assert main(["predict", "e", *files, "--quiet"]) == 0
     (folder / "piped.csv").write_text(capsys.readouterr().out)
     np.testing.assert_allclose(read_predictions("piped.csv").scores, fused.scores)
+
+
+def test_when_a_barycenter_is_taken_is_said_alike_wherever_it_is_said(capsys):
+    assert main(["fit", "--help"]) == 0
+    root = Path(__file__).parents[2]
+    said = [
+        capsys.readouterr().out,
+        learn_ensemble.__doc__,
+        (root / "README.md").read_text(encoding="utf-8"),
+        (root / "docs/guides/learn.md").read_text(encoding="utf-8"),
+        (root / "src/wassemble/report/template.html").read_text(encoding="utf-8"),
+    ]
+    for text in said:
+        words = " ".join(text.split())
+        assert "more than one standard error of the paired difference" in words
+        assert "by nested choice" in words
+        assert "the noise of the data" not in words
 
 
 def test_new_files_are_told_by_names_or_labels_or_by_what_the_error_shows(folder, capsys):

@@ -155,8 +155,11 @@ def fit(
     """Learn from samples with known labels how best to fuse the models in FILES.
 
     Single models, means and barycenters are compared by cross-validation. A barycenter is
-    chosen only if it wins by more than the noise in the data; the reason is given either way.
-    Kernels from the models' own mistakes are always tried; the options below add another.
+    taken only if its gain over the simpler rules, by nested choice, is more than one standard
+    error of the paired difference; the reason is given either way. Nested choice takes on each
+    fold the rule that is best on the others: an honest estimate, where the table flatters the
+    best of many, picked on the same folds. Kernels from the models' own mistakes are always
+    tried; the options below add another.
 
     \b
     wassemble fit a.csv b.csv c.npz --truth validation.csv --out ensemble

@@ -131,7 +131,7 @@ def _of_simple(evidence: Evidence) -> str:
     if against.low > 0:
         return (
             f"On these samples {best.name} is better by {against}; on validation no such rule"
-            " was, by more than its noise."
+            " gained more than one standard error."
         )
     if against.difference > against.standard_error:
         return f"On these samples {best.name} may be better, but the interval holds 0: {against}."

@@ -57,6 +57,22 @@ def cross_space(rng, n_samples=300):
     return models, [classes[i] for i in truth], kernel
 
 
+def assert_the_account_says_which_number_is_which(learned):
+    reasons = [reason for reason in learned.choice.reasons if reason.endswith("taken")]
+    compared = learned.choice.comparisons.values()
+    for reason, found in zip(reasons, compared, strict=True):
+        is_taken = found.difference > found.standard_error
+        than = "more" if is_taken else "not more"
+        assert f"gains {found} over it by nested choice, {than} than one standard error" in reason
+        assert f"of the paired difference ({found.standard_error:.4f})" in reason
+        assert reason.endswith(": taken" if is_taken else ": not taken")
+    table, honest = learned.report.splitlines()[-2:]
+    assert "the table of rules" in table
+    assert "the same folds" in table
+    assert honest.startswith(f"{learned.metric} by nested choice, the honest estimate: ")
+    assert f"{learned.choice.estimate:.4f}" in honest
+
+
 def test_where_nothing_is_to_be_gained_a_simple_rule_is_kept(plain):
     models, truth = plain
     kernel = ws.kernel_from_ratings(np.eye(4) * 0.6 + 0.4, LABELS, LABELS, symmetric=True)
@@ -66,6 +82,7 @@ def test_where_nothing_is_to_be_gained_a_simple_rule_is_kept(plain):
     assert chosen.score >= best - 1e-12 or not chosen.recipe.is_simple
     assert learned.fitted.recipe.is_simple
     assert "not taken" in learned.report
+    assert_the_account_says_which_number_is_which(learned)
     names = [line.name for line in learned.leaderboard]
     assert "arithmetic mean" in names
     assert {"m0 alone", "m1 alone", "m2 alone", "stacking (logistic regression)"} <= set(names)
@@ -90,7 +107,8 @@ def test_a_kernel_that_carries_the_meaning_is_chosen_and_beats_its_shuffle(rng):
     chosen = next(line for line in learned.leaderboard if line.is_chosen)
     assert not learned.fitted.recipe.is_simple
     assert chosen.score > simple + 0.05
-    assert "taken" in learned.report
+    assert ": taken" in learned.report
+    assert_the_account_says_which_number_is_which(learned)
     if learned.fitted.recipe.transports:
         assert learned.choice.control.meaning_helped
 

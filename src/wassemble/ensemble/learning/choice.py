@@ -1,4 +1,4 @@
-"""The safe choice: a barycenter only where it wins by more than its own noise."""
+"""The safe choice: a barycenter only where it gains more than one standard error."""
 
 from __future__ import annotations
 
@@ -88,9 +88,9 @@ class Choice:
 
 
 def choose(search: Search, tried: Sequence[Tried]) -> Choice:
-    """The best of the simplest tier that no higher tier beats by more than its noise.
+    """The best of the simplest tier over which no higher one gains more than a standard error.
 
-    The noise is the standard error of the difference, by paired bootstrap.
+    It is that of the paired difference, by bootstrap.
 
     Each tier is judged by nested choice: on each fold by the recipe that is best on the
     others, so that choosing among hundreds is paid for.
@@ -116,11 +116,14 @@ def choose(search: Search, tried: Sequence[Tried]) -> Choice:
         )
         found = Comparison.of(drawn, current[2], gain)
         comparisons[title] = found
-        if found.difference > found.standard_error:
-            reasons.append(f"{best.name} beats it by {found}: taken")
+        is_taken = found.difference > found.standard_error
+        reasons.append(
+            f"the best {title}, {best.name}, gains {found} over it by nested choice,"
+            f" {'more' if is_taken else 'not more'} than one standard error of the paired"
+            f" difference ({found.standard_error:.4f}): {'taken' if is_taken else 'not taken'}"
+        )
+        if is_taken:
             current = best, honest, drawn
-        else:
-            reasons.append(f"the best {title}, {best.name}, differs by {found}: not taken")
     assert current is not None, "single models are always tried"
     recipe, honest, drawn = current
     control = _control(search, recipe, counts)
@@ -130,7 +133,10 @@ def choose(search: Search, tried: Sequence[Tried]) -> Choice:
             if control.meaning_helped
             else "the meaning of the labels did not clearly help"
         )
-        reasons.append(f"against its kernel with shuffled labels {control.comparison}: {verdict}")
+        reasons.append(
+            f"its kernel gains {control.comparison} over itself with labels shuffled, scored as in"
+            f" the table: {verdict}"
+        )
     return Choice(
         recipe,
         tuple(reasons),

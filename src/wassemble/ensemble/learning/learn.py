@@ -51,7 +51,8 @@ class LearnedEnsemble:
     choice : Choice
         Why this one.
     leaderboard : tuple of Standing
-        Scores on samples that a rule was not fitted on; best first.
+        Scores on samples that a rule was not fitted on; best first. The best was picked on the
+        same folds, which flatters it: ``choice.estimate``, by nested choice, is honest.
     rivals : tuple of FittedRecipe
         Those of the leaderboard, fitted on all of the validation data.
     temperature : float
@@ -129,10 +130,13 @@ class LearnedEnsemble:
     def report(self) -> str:
         """What was chosen and why, in words."""
         lines = [f"chosen: {self.fitted.recipe.name}", *self.choice.reasons]
-        lines.append(
-            f"{self.metric} of this way of choosing, on samples it did not see:"
-            f" {self.choice.estimate:.4f} (standard error {self.choice.estimate_error:.4f})"
-        )
+        lines += [
+            "the table of rules scores each on samples that it was not fitted on, but the best is"
+            " picked on the same folds, which flatters it; nested choice takes on each fold the"
+            " rule that is best on the others",
+            f"{self.metric} by nested choice, the honest estimate: {self.choice.estimate:.4f}"
+            f" (standard error {self.choice.estimate_error:.4f})",
+        ]
         return "\n".join(lines)
 
 
@@ -174,9 +178,10 @@ def learn_ensemble(
     """Choose the rule that fuses models best, on samples whose truth is known.
 
     Every single model, every simple mean, and barycenters through the kernels on offer and
-    through kernels from the models' own mistakes are tried by cross-validation. A higher
-    rule is taken only if it beats the simpler ones by more than the noise of the data, and
-    the kernel is compared with itself, labels shuffled.
+    through kernels from the models' own mistakes are tried by cross-validation. A gated mean
+    or a barycenter is taken only if its gain over the simpler rules, by nested choice, is more
+    than one standard error of the paired difference; a kernel is compared with itself, labels
+    shuffled.
 
     Parameters
     ----------
