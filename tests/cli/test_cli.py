@@ -280,6 +280,27 @@ def test_what_should_not_happen_is_words_too(folder, capsys, monkeypatch):
     assert "RuntimeError: a wheel came off" in capsys.readouterr().err
 
 
+def test_an_interrupt_is_heeded_while_a_library_imports_another(folder):
+    # pyarrow imports pandas, and takes whatever goes wrong there for a missing pandas.
+    (folder / "modules" / "pandas").mkdir(parents=True)
+    (folder / "modules" / "pandas" / "__init__.py").write_text(
+        "import signal, sys\n"
+        "if not hasattr(sys, 'once'):\n"
+        "    sys.once = True\n"
+        "    signal.raise_signal(signal.SIGINT)\n"
+        "raise ImportError('pandas')\n"
+    )
+    code = (
+        "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler);"
+        " sys.path.insert(0, 'modules');"
+        " from wassemble.cli import main; sys.exit(main(['fuse', 'a.csv', '--out', 'f.csv']))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stderr.strip() == "error: interrupted; no file was changed."
+    assert done.returncode == 1
+    assert not (folder / "f.csv").exists()
+
+
 def test_an_interrupt_leaves_no_half_file(folder, capsys, monkeypatch):
     (folder / "f.csv").write_text("old")
 

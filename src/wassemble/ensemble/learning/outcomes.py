@@ -53,7 +53,7 @@ class Outcome:
 
     @property
     def is_plain(self) -> bool:
-        """Whether it is what one has without learning: a single model, or a mean of all alike."""
+        """Whether it is what one has without learning: a single model, or an even mean."""
         return self.recipe is not None and self.recipe.is_plain
 
     @property
