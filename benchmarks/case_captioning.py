@@ -43,7 +43,9 @@ def run(*, quick: bool) -> dict:
     low_rank = ws.LowRankKernel(*factors)
 
     def ours(kernel, **options):
-        return ws.fuse(words, kernel=kernel, max_iterations=5, tolerance=None, **options)
+        return ws.fuse(
+            words, kernel=kernel, mass=ws.Balanced(), max_iterations=5, tolerance=None, **options
+        )
 
     gap = agree({"sparse": ours(sparse[50]), "dense": ours(dense)}, rtol=1e-3, atol=1e-9)
     few = words[:, :, :2000] / words[:, :, :2000].sum(axis=-1, keepdims=True)
@@ -51,8 +53,14 @@ def run(*, quick: bool) -> dict:
     options = {"max_iterations": 5, "tolerance": None}
     agree(
         {
-            "low rank": ws.fuse(few, kernel=part, normalize=True, **options),
-            "dense": ws.fuse(few, kernel=np.array(part.to_dense()), normalize=True, **options),
+            "low rank": ws.fuse(few, kernel=part, mass=ws.Balanced(), normalize=True, **options),
+            "dense": ws.fuse(
+                few,
+                kernel=np.array(part.to_dense()),
+                mass=ws.Balanced(),
+                normalize=True,
+                **options,
+            ),
         },
         rtol=1e-3,
     )

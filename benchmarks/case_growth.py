@@ -47,7 +47,9 @@ def _samples(*, quick: bool) -> list[dict]:
         def stream(piece=piece, n_chunks=n_chunks, memory=memory):
             memory.clear()
             chunks = repeat(piece, n_chunks)
-            for number, _ in enumerate(ws.fuse_stream(chunks, kernel=kernel, mass=MASS, **_FIXED)):
+            for number, _ in enumerate(
+                ws.fuse_stream(chunks, kernel=kernel, mass=MASS, kind="multilabel", **_FIXED)
+            ):
                 if number % max(1, n_chunks // 10) == 0:
                     memory.append(psutil.Process().memory_info().rss / 2**20)
 
@@ -77,7 +79,9 @@ def _labels(*, quick: bool) -> list[dict]:
         }
         timings = race(
             {
-                name: lambda w=words, k=kernel: ws.fuse(w, kernel=k, normalize=True, **_FIXED)
+                name: lambda w=words, k=kernel: ws.fuse(
+                    w, kernel=k, mass=ws.Balanced(), normalize=True, **_FIXED
+                )
                 for name, kernel in kernels.items()
             },
             n_rounds=3,

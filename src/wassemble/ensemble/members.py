@@ -166,7 +166,9 @@ def make_members(
 def _refuse_nameless(kernel: Any, models: Sequence[tuple[str, LabelSpace]]) -> None:
     """Refuse kernels without names where their order could mean something else."""
     each = list(kernel.values()) if isinstance(kernel, Mapping) else [kernel]
-    if isinstance(kernel, list | tuple) and all(isinstance(k, Kernel) for k in kernel):
+    if isinstance(kernel, list | tuple) and all(
+        isinstance(k, Kernel | LabelledKernel) or is_frame(k) for k in kernel
+    ):
         each = list(kernel)
     is_nameless = any(
         k is not None and not (isinstance(k, LabelledKernel) or is_frame(k)) and not _builds(k)

@@ -23,7 +23,7 @@ from wassemble.experiments.paper_figures import paper_figures
 from wassemble.experiments.records import Progress
 from wassemble.experiments.tasks import TASKS
 from wassemble.kernels import DenseKernel, kernel_from_synonyms, top_label_kernel
-from wassemble.solvers import Unbalanced, arithmetic_mean, geometric_mean
+from wassemble.solvers import Balanced, Unbalanced, arithmetic_mean, geometric_mean
 
 __all__ = ["Config", "repeat_rows", "run"]
 
@@ -92,7 +92,12 @@ def run(config: Config, progress: Progress = None) -> Findings:
         "arithmetic mean": lambda: arithmetic_mean(histograms),
         "geometric mean": lambda: geometric_mean(histograms),
         "Wasserstein, sparse kernel": lambda: fuse(
-            histograms, kernel=synonyms, normalize=True, max_iterations=5, tolerance=None
+            histograms,
+            kernel=synonyms,
+            mass=Balanced(),
+            normalize=True,
+            max_iterations=5,
+            tolerance=None,
         ),
     }
     n_all = len(calls) + len(steps)
