@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from wassemble.ensemble.completion import describe_rule
-from wassemble.ensemble.label_overlap import OTHER_NAMES
+from wassemble.ensemble.label_overlap import find_others
 from wassemble.ensemble.plan import NO_ANSWER, Chunk, FusionPlan
 from wassemble.inputs import Predictions
 from wassemble.inputs.origin import Origin
-from wassemble.labels import enumerate_names, fold_name
+from wassemble.labels import enumerate_names
 from wassemble.solvers import Balanced, Status, solve_barycenter
 
 __all__ = ["NO_MASS_REMEDY", "SILENCE", "FusionAccount", "ModelAccount"]
@@ -267,7 +267,7 @@ class FusionAccount:
         spaces = {member.model: member.labels for member in self.plan.members}
         if len({frozenset(labels) for labels in spaces.values()}) == 1:
             return []  # whatever it means, it means the same to all
-        found = [name for name in spaces[model.model] if fold_name(name) in OTHER_NAMES]
+        found = find_others(spaces[model.model])
         return [
             f"if {name!r} means that none of its other labels fits, say so: --other"
             f' {model.model}={name}, or other={{"{model.model}": "{name}"}} in Python'

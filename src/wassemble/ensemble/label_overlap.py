@@ -14,10 +14,10 @@ from wassemble._checks import fail
 from wassemble.ensemble.plan import FusionPlan
 from wassemble.labels import LabelSpace, enumerate_names, fold_name
 
-__all__ = ["OTHER_NAMES", "check_labels", "find_twins"]
+__all__ = ["check_labels", "find_others", "find_twins"]
 
 # Labels by which models usually say that none of the others fits.
-OTHER_NAMES = {
+_OTHER_NAMES = {
     "background",
     "else",
     "misc",
@@ -33,6 +33,8 @@ OTHER_NAMES = {
     "unk",
     "unknown",
 }
+# Larger label sets are vocabularies, in which such a name is a word like any other.
+_N_OTHERS = 200
 
 _N_SHOWN = 3
 _N_COMPARED = 2000
@@ -74,7 +76,11 @@ def check_labels(plan: FusionPlan) -> list[str]:
 def _tell_others(plan: FusionPlan) -> list[str]:
     """Labels for "none of my labels" that are one target label, though they differ in meaning."""
     found = []
-    for name in (name for name in plan.target if fold_name(name) in OTHER_NAMES):
+    for name in dict.fromkeys(
+        name for member in plan.members for name in find_others(member.labels)
+    ):
+        if name not in plan.target:
+            continue
         having = [m for m in plan.members if name in m.labels and m.other != name]
         if plan.kind == "multiclass" and len({frozenset(m.labels) for m in having}) > 1:
             models = enumerate_names(member.model for member in having)
@@ -83,6 +89,19 @@ def _tell_others(plan: FusionPlan) -> list[str]:
                 f' labels; `other="{name}"` makes it stand for what each of them does not declare'
             )
     return found
+
+
+def find_others(labels: LabelSpace) -> list[str]:
+    """Labels by which a model may mean that none of its other labels fits.
+
+    Examples
+    --------
+    >>> find_others(LabelSpace(["cat", "Other"]))
+    ['Other']
+    """
+    if len(labels) > _N_OTHERS:
+        return []
+    return [name for name in labels if fold_name(name) in _OTHER_NAMES]
 
 
 def find_twins(ones: Iterable[str], others: Iterable[str]) -> list[tuple[str, str]]:
