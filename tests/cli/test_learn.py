@@ -33,6 +33,7 @@ def test_an_ensemble_is_learned_judged_and_used(folder, capsys):
     assert "arithmetic mean" in printed.out
     assert "chosen: " in printed.err
     assert "learned from 60 samples" in printed.err
+    assert printed.err.count("temperature: ") == 1
 
     assert main(["evaluate", "e", *files, "--truth", "test.csv"]) == 0
     printed = capsys.readouterr()

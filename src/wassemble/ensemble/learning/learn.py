@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 
 from wassemble._arrays import is_frame
 from wassemble._checks import fail
@@ -23,6 +22,7 @@ from wassemble.ensemble.learning.measure import read_measure
 from wassemble.ensemble.learning.recipes import CONFUSION, NAMES, FittedRecipe, Recipe
 from wassemble.ensemble.learning.search import Search, Tried
 from wassemble.ensemble.learning.stacking import STACKING, Stacking, fit_stacking, stack_scores
+from wassemble.ensemble.learning.temperature import fit_temperature, temper
 from wassemble.ensemble.learning.trial import Trial, read_trial
 from wassemble.ensemble.plan import NO_ANSWER, FusionPlan
 from wassemble.ensemble.tables import align_samples, read_models, warn_of_ends, warn_of_inputs
@@ -34,7 +34,7 @@ from wassemble.kernels import LabelledKernel
 from wassemble.labels import LabelSpace
 from wassemble.solvers import Status
 
-__all__ = ["LearnedEnsemble", "learn_ensemble", "matched_models", "temper"]
+__all__ = ["LearnedEnsemble", "learn_ensemble", "matched_models"]
 
 # Lines of the leaderboard beside single models, simple means, and the best of each kind.
 _N_BEST = 8
@@ -57,7 +57,7 @@ class LearnedEnsemble:
         Those of the leaderboard, fitted on all of the validation data.
     temperature : float
         Multi-class: histograms are raised to 1 / temperature, which lets log-loss be as
-        good as it can without changing the order of labels.
+        good as it can without changing the order of labels; see `fit_temperature`.
     thresholds : array of shape (n_target,), or None
         Multi-label: above which score a label is decided to be there.
     stacking : Stacking or None
@@ -137,6 +137,12 @@ class LearnedEnsemble:
             f"{self.metric} by nested choice, the honest estimate: {self.choice.estimate:.4f}"
             f" (standard error {self.choice.estimate_error:.4f})",
         ]
+        if self.temperature != 1:
+            surer = "surer" if self.temperature < 1 else "less sure"
+            lines.append(
+                f"temperature: {self.temperature:.3g}; the consensus is made {surer}, the order of"
+                " its labels stays"
+            )
         return "\n".join(lines)
 
 
@@ -148,14 +154,6 @@ def matched_models(
     if matched.by_labels:
         warnings.warn(str(matched), stacklevel=3)
     return matched.models
-
-
-def temper(scores: np.ndarray, temperature: float) -> np.ndarray:
-    """Histograms raised to 1 / temperature and divided by their sums."""
-    top = scores.max(axis=1, keepdims=True)
-    raised = (scores / np.where(top > 0, top, 1)) ** (1 / temperature)
-    sums = raised.sum(axis=1, keepdims=True)
-    return raised / np.where(sums > 0, sums, 1)
 
 
 def learn_ensemble(
@@ -244,9 +242,11 @@ def learn_ensemble(
     choice = choose(search, tried)
     fitted = search.fitter.fit(choice.recipe)
     honest = search.predict(choice.recipe)
-    thresholds = None
+    temperature, thresholds = 1.0, None
     if trial.task == "multilabel":
         thresholds = fit_thresholds(honest, trial.truth, sample_weight=trial.sample_weight)
+    else:
+        temperature = fit_temperature(honest, trial.truth, trial.sample_weight)
     leaderboard = _leaderboard(search, tried, choice)
     is_stacked = any(line.recipe is None for line in leaderboard)
     return LearnedEnsemble(
@@ -260,7 +260,7 @@ def learn_ensemble(
         ),
         task=trial.task,
         metric=measure.name,
-        temperature=_temperature(honest, trial),
+        temperature=temperature,
         thresholds=thresholds,
         n_samples=trial.n_samples,
         n_tried=len(tried),
@@ -333,19 +333,3 @@ def _leaderboard(search: Search, tried: Sequence[Tried], choice: Choice) -> tupl
     except MissingExtraError:
         pass
     return tuple(sorted(standings, key=lambda line: -line.score))
-
-
-def _temperature(scores: np.ndarray, trial: Trial) -> float:
-    """The temperature of least log-loss, by golden section on its logarithm."""
-    if trial.task == "multilabel":
-        return 1.0
-    measure = read_measure("log_loss", "multiclass")
-
-    def loss(log_temperature: float) -> float:
-        tempered = temper(scores, float(np.exp(log_temperature)))
-        # A label without any mass must not decide: no temperature could mend it.
-        mixed = 0.999 * tempered + 0.001 / scores.shape[1]
-        return -measure.score(mixed, trial.truth, trial.sample_weight)
-
-    found = minimize_scalar(loss, bounds=(-6, 3), method="bounded")
-    return float(np.exp(found.x))
