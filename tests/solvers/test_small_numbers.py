@@ -8,6 +8,7 @@ from solvers.reference import Reference, log_of
 
 import wassemble as ws
 from wassemble.solvers.loop import Stopping, run
+from wassemble.solvers.power_means import log_power_mean
 from wassemble.solvers.sweeps import Rows
 
 SUBNORMAL = {np.float32: 1e-42, np.float64: 1e-315}
@@ -102,3 +103,23 @@ def test_a_diagonal_of_zeros_and_subnormals_is_a_kernel(mass, dtype, libraries):
             np.asarray(result.barycenter)[0], expected, rtol=1e-3, atol=1e-45
         )
         assert result.status == ws.Status.UNREACHABLE_MASS
+
+
+@pytest.mark.parametrize("n_models", [1, 3, 10])  # weights of 1 / 10 sum to less than 1
+def test_a_label_that_no_model_reaches_is_no_warning_where_powers_are_small(n_models, recwarn):
+    scores = np.full((n_models, 1, 2), [1e13, 1e-222])
+    kernel = np.array([[0, 0, 0, 1e-191], [1e-279, 0, 0, 0]])
+    mass = ws.Unbalanced(1e4, epsilon=0.01)
+    result = ws.solve_barycenter(scores, kernel, mass=mass, max_iterations=3, tolerance=None)
+    assert not [w for w in recwarn if issubclass(w.category, RuntimeWarning)]
+    assert (result.barycenter[:, 1:3] == 0).all()
+
+
+@pytest.mark.parametrize("total", [1 - 2**-50, 1.0, 1 + 2**-50])
+def test_weights_that_sum_to_1_but_for_rounding_warn_of_nothing(total, recwarn):
+    logs = np.full((2, 1, 3), -np.inf)
+    logs[:, :, 0] = 0.5
+    weights = np.array([0.25, total - 0.25])[:, None, None]
+    found = log_power_mean(logs, weights, order=1e-4)
+    assert not recwarn.list
+    np.testing.assert_allclose(found, [[0.5, -np.inf, -np.inf]], rtol=1e-9)

@@ -63,7 +63,10 @@ def _log_mean_near(
     if order < _SMALL_ORDER:
         # log(sum w e^x) = log1p(sum w (e^x - 1)) because the weights sum to 1.
         terms = xp.where(votes, xp.expm1(below), -1.0)
-        log_total = xp.log1p(exchange.sum(xp.sum(weights * terms, axis=0)))
+        total = exchange.sum(xp.sum(weights * terms, axis=0))
+        # Without a vote it is -1, but for the rounding of the weights.
+        counts = total > -1
+        log_total = xp.where(counts, xp.log1p(xp.where(counts, total, 0.0)), -xp.inf)
     else:
         terms = xp.where(votes, xp.exp(below), 0.0)
         log_total = log_of(exchange.sum(xp.sum(weights * terms, axis=0)))
