@@ -389,10 +389,10 @@ def test_models_are_matched_by_name_when_predicting(plain):
 @pytest.mark.parametrize(
     ("truth", "message"),
     [
-        (["cat"], "each of the 240 samples; got 1"),
+        (["cat"], "each of the 240 samples of the first model, 'm0'; got 1"),
         ({}, "known for some sample; got none"),
         ({"0": "tiger", "1": "cat"}, "among the 4 target labels; got 'tiger'"),
-        (np.zeros((2, 2)), r"= \(240, 4\); got \(2, 2\)"),
+        (np.zeros((2, 2)), r"= \(240, 4\), a row .*; got \(2, 2\)"),
     ],
 )
 def test_a_truth_that_does_not_fit_is_refused(plain, truth, message):

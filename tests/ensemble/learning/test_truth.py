@@ -8,6 +8,7 @@ import pytest
 import wassemble as ws
 from wassemble import InvalidInputError, Predictions
 from wassemble.ensemble.learning import learn_ensemble, read_trial
+from wassemble.ensemble.learning.evaluation import evaluate_ensemble
 
 SAMPLES = ["p", "q", "r", "s"]
 TRUTH = ["cat", "dog", "dog", "cat"]
@@ -216,3 +217,60 @@ def test_rows_of_names_are_lists_of_labels():
     rows = np.array([["cat", "dog"], ["cat", "cat"], ["dog", "dog"], ["dog", "cat"]])
     trial = read_trial([model()], rows)
     assert trial.truth.tolist() == [[1, 1], [1, 0], [0, 1], [1, 1]]
+
+
+def two_models():
+    """Models whose samples differ: the second has them in another order, and two more."""
+    more = Predictions("b", ["t", "s", "r", "q", "p", "u"], ["cat", "dog"], np.full((6, 2), 0.5))
+    return [model(), more]
+
+
+@pytest.mark.parametrize("truth", [TRUTH, np.array([[1, 0], [0, 1], [0, 1], [1, 0]])])
+def test_a_truth_without_ids_goes_along_with_the_first_model(truth):
+    target = ws.LabelSpace(["cat", "dog"])
+    trial = read_trial(two_models(), truth, target=target, sample_weight=[1, 2, 3, 4])
+    assert [each.samples.tolist() for each in trial.models] == [SAMPLES, SAMPLES]
+    found = trial.truth if trial.truth.ndim == 1 else trial.truth.argmax(axis=1)
+    assert [trial.target[i] for i in found] == TRUTH
+    assert trial.sample_weight.tolist() == [1, 2, 3, 4]
+    turned = read_trial(two_models()[::-1], ["cat", None, "dog", "cat", "cat", "dog"])
+    assert turned.models[1].samples.tolist() == ["t", "r", "q", "p", "u"]
+
+
+@pytest.mark.parametrize("n_known", [3, 6])
+def test_a_truth_without_ids_that_is_not_of_the_first_model_says_so(n_known):
+    said = refused(
+        ["cat"] * n_known,
+        rf"each of the 4 samples of the first model, 'a'; got {n_known}",
+        two_models(),
+    )
+    assert "a dict of sample id to label" in said
+    refused(
+        np.zeros((n_known, 2)),
+        rf"\(4, 2\), a row for each sample of the first model, 'a'; got \({n_known}, 2\)",
+        two_models(),
+        target=ws.LabelSpace(["cat", "dog"]),
+    )
+
+
+def test_weights_without_ids_do_not_reach_samples_that_the_first_model_lacks():
+    truth = dict.fromkeys(["p", "t"], "cat")
+    said = refused(
+        truth, "weight of each sample; got none for 't'", two_models(), sample_weight=[1] * 4
+    )
+    assert "Series" in said
+    weights = pd.Series(range(1, 7), index=["p", "q", "r", "s", "t", "u"])
+    trial = read_trial(two_models(), truth, sample_weight=weights)
+    assert trial.sample_weight.tolist() == [1, 5]
+
+
+def test_a_truth_without_ids_goes_along_with_the_first_model_that_is_given_to_be_tested():
+    good = np.eye(2)[[0, 1] * 10] * 0.8 + 0.1
+    names = ["cat", "dog"] * 10
+    a, b = (Predictions(name, range(20), ["cat", "dog"], good) for name in "ab")
+    learned = learn_ensemble([a, b], names, n_folds=2, time_budget=0)
+    rows = np.roll(np.arange(20), 1)
+    turned = a.take(rows)
+    for given in ([b, turned], {"b": b, "a": turned}, {"a": a, "b": b.take(rows)}):
+        found = evaluate_ensemble(learned, given, names)
+        assert found.outcomes[0].score == 1

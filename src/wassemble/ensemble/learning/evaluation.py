@@ -17,6 +17,7 @@ from wassemble.ensemble.learning.outcomes import Evaluation, Outcome
 from wassemble.ensemble.learning.recipes import FittedRecipe
 from wassemble.ensemble.learning.stacking import STACKING, Stacking
 from wassemble.ensemble.learning.trial import Trial, read_trial
+from wassemble.ensemble.tables import read_models
 from wassemble.errors import InvalidInputError
 from wassemble.metrics import (
     accuracy,
@@ -130,12 +131,14 @@ def read_held_out(
     sample_weight: Any = None,
 ) -> Trial:
     """The models that were learned from, on other samples, with the truth of each."""
+    given, _ = read_models(models, learned.fitted.kind)
     trial = read_trial(
-        matched_models(learned, models),
+        matched_models(learned, given),
         truth,
         target=learned.target,
         kind=learned.fitted.kind,
         sample_weight=sample_weight,
+        first=given[0],
     )
     if trial.task != learned.task:
         fail(f"the truth must be {learned.task}, as it was when learning; got {trial.task}.")

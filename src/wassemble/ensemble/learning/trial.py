@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from wassemble._arrays import is_frame
+from wassemble._arrays import is_frame, is_series
 from wassemble._checks import check_count, fail
 from wassemble.ensemble.label_overlap import find_twins
 from wassemble.ensemble.members import merge_labels, read_other
@@ -132,6 +132,7 @@ def read_trial(
     sample_weight: Any = None,
     aliases: Any = None,
     other: str | Mapping[str, str] | None = None,
+    first: Predictions | None = None,
 ) -> Trial:
     """Models and truth, matched by sample id and label name.
 
@@ -144,15 +145,20 @@ def read_trial(
         knows, or an array along the samples of the first model and the target labels). A
         sequence goes along with the samples of the first model; a pandas Series is read by
         its index, and a data frame by its ids, long or wide.
-    sample_weight : array of shape (n_samples,), or pandas.Series by sample id, optional
+    sample_weight : array along the samples of the first model, or Series by id, optional
     target : LabelSpace, optional
         Labels of the consensus; those of the models and of the truth if not given.
     aliases, other
         What labels of models stand for; see `fuse_tables`.
+    first : Predictions, optional
+        The model that a truth or weights without ids go along with, if not the first.
     """
     found, _ = common_kind(list(models), kind)
     aligned = align_samples(models)
     samples = [str(sample) for sample in aligned[0].samples.tolist()]
+    first = models[0] if first is None else first
+    place = {sample: row for row, sample in enumerate(samples)}
+    along = [place[str(sample)] for sample in first.samples.tolist()]
     spaces = [(model.model, model.labels) for model in models]
     meanings, others = Aliases.of(aliases), read_other(other, spaces)
     meanings.check_models(dict(spaces))
@@ -178,31 +184,41 @@ def read_trial(
         rows = [i for i, sample in enumerate(samples) if known.get(sample) is not None]
         values = _read_names([known[samples[i]] for i in rows], target)
     elif isinstance(known, np.ndarray):
-        values = known
-        if values.shape != (len(samples), len(target)):
+        values, rows = known, along
+        if values.shape != (len(along), len(target)):
             fail(
-                f"`truth` must have shape (n_samples, n_target) = {(len(samples), len(target))};"
-                f" got {values.shape}."
+                f"`truth` must have shape (n_samples, n_target) = {(len(along), len(target))}, a"
+                f" row for each sample of the first model, {first.model!r}; got {values.shape}.",
+                hint="a data frame with sample ids may know other samples",
             )
-        rows = list(range(len(samples)))
     else:
-        if len(known) != models[0].n_samples or len(samples) != len(known):
+        if len(known) != len(along):
             fail(
-                f"`truth` must name the label of each of the {len(samples):,} samples; got"
-                f" {len(known):,}.",
-                hint="a dict of sample id to label may know fewer",
+                f"`truth` must name the label of each of the {len(along):,} samples of the first"
+                f" model, {first.model!r}; got {len(known):,}.",
+                hint="a dict of sample id to label may know fewer, or those of other models",
             )
-        rows = [i for i, value in enumerate(known) if value is not None]
-        values = _read_names([known[i] for i in rows], target)
+        rows = [row for row, value in zip(along, known, strict=True) if value is not None]
+        values = _read_names([value for value in known if value is not None], target)
     if not rows:
         fail(
             "the truth must be known for some sample; got none.",
             hint=f"sample ids are such as {show_ids(aligned[0].samples.tolist())}",
         )
     weight = None
-    if sample_weight is not None:
-        weight = read_known_weight(sample_weight, aligned[0].samples)
-        weight = read_sample_weight(weight, len(samples))[rows]
+    if is_series(sample_weight):
+        known_weight = read_known_weight(sample_weight, aligned[0].samples)
+        weight = read_sample_weight(known_weight, len(samples))[rows]
+    elif sample_weight is not None:
+        by_row = dict(zip(along, read_sample_weight(sample_weight, len(along)), strict=True))
+        without = [samples[row] for row in rows if row not in by_row]
+        if without:
+            fail(
+                "`sample_weight` must hold the weight of each sample; got none for"
+                f" {show_ids(without)}, which the first model, {first.model!r}, does not have.",
+                hint="a pandas Series goes by sample ids",
+            )
+        weight = np.array([by_row[row] for row in rows])
     kept = np.array(rows, dtype=np.int64)
     models = [model.take(kept) for model in aligned]
     return Trial(models, target, found, values, weight, meanings, others)
