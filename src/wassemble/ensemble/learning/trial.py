@@ -205,23 +205,29 @@ def read_trial(
             "the truth must be known for some sample; got none.",
             hint=f"sample ids are such as {show_ids(aligned[0].samples.tolist())}",
         )
-    weight = None
-    if is_series(sample_weight):
-        known_weight = read_known_weight(sample_weight, aligned[0].samples)
-        weight = read_sample_weight(known_weight, len(samples))[rows]
-    elif sample_weight is not None:
-        by_row = dict(zip(along, read_sample_weight(sample_weight, len(along)), strict=True))
-        without = [samples[row] for row in rows if row not in by_row]
-        if without:
-            fail(
-                "`sample_weight` must hold the weight of each sample; got none for"
-                f" {show_ids(without)}, which the first model, {first.model!r}, does not have.",
-                hint="a pandas Series goes by sample ids",
-            )
-        weight = np.array([by_row[row] for row in rows])
+    weight = _read_weight(sample_weight, aligned[0].samples, rows, first, along)
     kept = np.array(rows, dtype=np.int64)
     models = [model.take(kept) for model in aligned]
     return Trial(models, target, found, values, weight, meanings, others)
+
+
+def _read_weight(
+    given: Any, samples: np.ndarray, rows: list[int], first: Predictions, along: list[int]
+) -> np.ndarray | None:
+    """Weights of ``rows``, by id or along with the first model, whose rows are ``along``."""
+    if given is None:
+        return None
+    if is_series(given):
+        return read_sample_weight(read_known_weight(given, samples), len(samples))[rows]
+    by_row = dict(zip(along, read_sample_weight(given, len(along)), strict=True))
+    without = [samples[row] for row in rows if row not in by_row]
+    if without:
+        fail(
+            "`sample_weight` must hold the weight of each sample; got none for"
+            f" {show_ids(without)}, which the first model, {first.model!r}, does not have.",
+            hint="a pandas Series goes by sample ids",
+        )
+    return np.array([by_row[row] for row in rows])
 
 
 def _refuse_places(truth: Any, named: list[str], labels: LabelSpace) -> None:
