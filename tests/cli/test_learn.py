@@ -172,3 +172,21 @@ def test_evidence_on_a_real_task(tmp_path, monkeypatch, capsys):
     assert record["meaning_helped"] is True
     assert not record["is_worse_than_plain"]
     assert "animals" in capsys.readouterr().out
+
+
+def test_samples_without_the_only_model_of_the_rule_are_called_so(folder, capsys):
+    (folder / "b.csv").write_text(
+        "sample,cat,dog,cow\n" + "".join(f"{i},0.4,0.3,0.3\n" for i in range(120))
+    )
+    truth = read_predictions("a.csv").scores.argmax(axis=1)
+    lines = "".join(f"{i},{['cat', 'dog', 'cow'][k]}\n" for i, k in enumerate(truth[:60]))
+    (folder / "validation.csv").write_text(f"sample,label\n{lines}")
+    options = ["--truth", "validation.csv", "--out", "e", "--n-folds", "2", "--time-budget", "0"]
+    assert main(["fit", "a.csv", "b.csv", *options]) == 0
+    assert "chosen: a alone" in capsys.readouterr().err
+    write_predictions("few.csv", read_predictions("a.csv").take(slice(0, 99)))
+    assert main(["predict", "e", "a=few.csv", "b.csv", "--out", "fused.csv"]) == 0
+    said = capsys.readouterr().err
+    assert "'a', the only model that the chosen rule uses, did not answer 21 of 120 samples" in said
+    assert "other models answered 21 of them" in said
+    assert "no model answered" not in said

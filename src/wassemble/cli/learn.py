@@ -248,8 +248,6 @@ def predict(
     wassemble predict ensemble new_a.csv new_b.csv new_c.npz --out fused.parquet
     wassemble predict ensemble a=new_a.csv b=new_b.csv c=new_c.npz --top 1 --out answers.csv
     """
-    import numpy as np
-
     from wassemble.inputs import write_predictions
     from wassemble.inputs.formats import recognise
     from wassemble.inputs.top_labels import check_top_file, print_top, write_top
@@ -259,7 +257,8 @@ def predict(
     if out is not None:  # a wrong ending is told before the work, not after it
         recognise(out) if top is None else check_top_file(out)
     learned = _load(ensemble)
-    consensus = learned.predict(_match(learned, files, reading, aliases, quiet=quiet))
+    models = _match(learned, files, reading, aliases, quiet=quiet)
+    consensus = learned.predict(models)
     if out is None:
         (csv_printer() if top is None else print_top(top))(consensus)
     elif top is None:
@@ -270,9 +269,9 @@ def predict(
     found = {"rule": learned.fitted.recipe.name, "n_samples": consensus.n_samples}
     if as_json:
         print_json(found | {"out": str(out)})
-    silent = int(np.isnan(consensus.scores).all(axis=1).sum())
-    if silent:
-        talk(f"no model answered {silent:,} of the samples: left empty", quiet=quiet)
+    gaps = learned.describe_gaps(consensus, models)
+    if gaps is not None:
+        talk(gaps, quiet=quiet)
     talk(f"{found['n_samples']:,} samples by {found['rule']}", quiet=quiet)
 
 

@@ -1,6 +1,7 @@
 """Learning an ensemble: the promise is kept, and the reason is said."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -439,3 +440,24 @@ def test_rare_labels_get_no_more_folds_than_they_have_samples():
     assert read_trial([models[0].take(slice(5))], ["x", "y", "z", "w", "x"]).usual_n_folds == 2
     many = Predictions("a", range(40), ["x", "y"], np.full((40, 2), 0.5))
     assert read_trial([many], ["x", "y"] * 20).usual_n_folds == 5
+
+
+def test_samples_that_the_only_model_of_the_rule_lacks_are_told_from_those_nobody_answered(rng):
+    truth = np.arange(40) % 4
+    good, poor = noisy(rng, truth, 4, 6.0), np.full((40, 4), 0.25)
+    a, b = (Predictions(n, range(40), LABELS, s) for n, s in (("a", good), ("b", poor)))
+    learned = learn_ensemble([a, b], [LABELS[i] for i in truth], n_folds=2, time_budget=0)
+    alone = replace(learned.fitted, recipe=Recipe("single", model="a"))
+    learned = replace(learned, fitted=alone)
+    poor[4] = np.nan
+    given = [a.take(slice(0, 3)), b._with(scores=poor).take(slice(0, 6))]
+    with pytest.warns(ws.ConvergenceWarning) as caught:
+        fused = learned.predict(given)
+    assert np.isnan(fused.scores).all(axis=1).tolist() == [False] * 3 + [True] * 3
+    assert [str(w.message) for w in caught] == [
+        "'a', the only model that the chosen rule uses, did not answer 3 of 6 samples: left empty;"
+        " other models answered 2 of them."
+    ]
+    mean = replace(learned, fitted=replace(alone, recipe=Recipe("mean")))
+    with pytest.warns(ws.ConvergenceWarning, match="^no model answered 1 of 6 samples: left empty"):
+        mean.predict(given)

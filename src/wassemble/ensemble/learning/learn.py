@@ -26,7 +26,7 @@ from wassemble.ensemble.learning.temperature import fit_temperature, temper
 from wassemble.ensemble.learning.trial import Trial, read_trial
 from wassemble.ensemble.plan import NO_ANSWER, FusionPlan
 from wassemble.ensemble.tables import align_samples, read_models, warn_of_ends, warn_of_inputs
-from wassemble.errors import MissingExtraError
+from wassemble.errors import ConvergenceWarning, MissingExtraError
 from wassemble.inputs import Aliases, Kind, Predictions
 from wassemble.inputs.origin import Origin
 from wassemble.inputs.overlap import check_samples
@@ -112,13 +112,32 @@ class LearnedEnsemble:
         members = align_samples(members)
         chunk = self.fitted.fuse_chunk(members)
         # A learned number of sweeps is meant to end where it ends.
-        fine = (Status.CONVERGED, Status.MAX_ITERATIONS)
+        fine = (Status.CONVERGED, Status.MAX_ITERATIONS, NO_ANSWER)
         warn_of_ends(Counter(chunk.statuses.tolist()), fine)
         scores = self.sharpen(np.nan_to_num(chunk.scores))
         scores = np.where((chunk.statuses == NO_ANSWER)[:, None], np.nan, scores)
         found = Predictions("consensus", members[0].samples, self.target, scores, kind=self.task)
         found.origin = Origin(id_column=id_column)
+        gaps = self.describe_gaps(found, members)
+        if gaps is not None:
+            warnings.warn(f"{gaps}.", ConvergenceWarning, stacklevel=2)
         return found
+
+    def describe_gaps(self, consensus: Predictions, members: Sequence[Predictions]) -> str | None:
+        """Why rows of a consensus of these members are empty, in words; None if none is."""
+        empty = np.isnan(consensus.scores).all(axis=1)
+        if not empty.any():
+            return None
+        which = f"{empty.sum():,} of {len(empty):,} samples: left empty"
+        answered = np.any([model.answered for model in align_samples(members)], axis=0)
+        n_others = int((answered & empty).sum())
+        recipe = self.fitted.recipe
+        if recipe.rule != "single" or not n_others:
+            return f"no model answered {which}"
+        return (
+            f"{recipe.model!r}, the only model that the chosen rule uses, did not answer {which};"
+            f" other models answered {n_others:,} of them"
+        )
 
     def sharpen(self, scores: np.ndarray) -> np.ndarray:
         """Scores with the temperature that was learned."""
