@@ -62,7 +62,7 @@ def explain(
 
     with open_files(files, reading) as opened:
         request = FusionRequest.of(values, opened)
-        chosen = choose_kernel(values, opened, request.target, request.matching)
+        chosen = choose_kernel(values, opened, request.target, request.matching, reading)
         fusion = ws.fuse_tables(
             [read_whole(file) for file in opened],
             kernel=chosen.kernel,

@@ -104,7 +104,7 @@ def fuse(
         common: dict[str, Any] = {"kind": reading.kind, **request.matching}
         common |= {"samples": values["samples"], "options": request.options}
         common["allow_disjoint"] = values["allow_disjoint"]
-        chosen = choose_kernel(values, models, request.target, request.matching)
+        chosen = choose_kernel(values, models, request.target, request.matching, reading)
         common |= {"kernel": chosen.kernel, "target": chosen.target}
         common["weights"] = _by_accuracy(chosen.accuracy) if by_accuracy else request.weights
         common["progress"] = stack.enter_context(progress_bar("fusing", quiet=quiet))

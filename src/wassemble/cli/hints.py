@@ -16,6 +16,7 @@ _PHRASES = {
     r"mass=Balanced\(\)": "--balanced",
     r"`kernel_from_graph`": "--graph",
     r"`kernel_from_tree`": "--tree",
+    r"`read_truth\(path, column=\"([^\"]*)\"\)`": r"--truth-column \1",
     r"`read_embeddings\(path\)` reads them.*": "--embeddings reads them from a file",
     r"another `AutoEpsilon\([^)]*\)`": "leave it out",
 }

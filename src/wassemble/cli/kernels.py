@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from wassemble.cli.options import is_given, read_truth_file, split_names
+from wassemble.cli.options import Reading, is_given, read_truth_file, split_names
 from wassemble.errors import fail
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ def choose_kernel(
     files: Sequence[PredictionFile],
     target: LabelSpace | None,
     matching: dict[str, Any],
+    reading: Reading,
 ) -> KernelChoice:
     """The kernel of a fusion; ``matching`` says what labels stand for."""
     origins = _given(values)
@@ -58,7 +59,7 @@ def choose_kernel(
         kernel = _load(values["kernels"], [file.model for file in files])
         return KernelChoice(kernel, target or _target_of(kernel))
     if origins == ["confusion"]:
-        return _from_confusion(values, files, target, matching)
+        return _from_confusion(values, files, target, matching, reading)
     made = build_kernel(values)
     return KernelChoice(made, target or _target_of(made))
 
@@ -154,6 +155,7 @@ def _from_confusion(
     files: Sequence[PredictionFile],
     target: LabelSpace | None,
     matching: dict[str, Any],
+    reading: Reading,
 ) -> KernelChoice:
     """One kernel per model, from what it answered where the truth is known."""
     import numpy as np
@@ -163,7 +165,8 @@ def _from_confusion(
     from wassemble.inputs.overlap import check_truth_samples
     from wassemble.kernels import kernel_from_confusion
 
-    truth = _read_truth(values["confusion"], values.get("truth_column"))
+    path = values["confusion"]
+    truth = _names_of(path, read_truth_file(path, values["truth_column"], reading, files))
     aliases, others = Aliases.of(matching["aliases"]), matching["other"] or {}
     if target is None:
         models = [(file.model, file.labels) for file in files]
@@ -176,7 +179,7 @@ def _from_confusion(
         if seen is None:
             if isinstance(file, PredictionFile):
                 check_truth_samples(truth, [file])
-            fail(f"{values['confusion']}: names no sample of {file.model}.")
+            fail(f"{path}: names no sample of {file.model}.")
         kernels[file.model] = kernel_from_confusion(
             seen,
             truth,
@@ -192,15 +195,20 @@ def _from_confusion(
     return KernelChoice(kernels, target, accuracy)
 
 
-def _read_truth(path: Path, column: str | None) -> dict[str, str]:
-    truth = read_truth_file(path, column)
-    if not truth.is_hard:
-        fail(f"{path}: must have the columns sample and label, the true one; got scores.")
+def _names_of(path: Path, truth: Predictions) -> dict[str, str]:
+    """The true label of each sample."""
+    from wassemble.inputs.truth import say_column
+
     found: dict[str, str] = {}
     for sample, row in zip(truth.samples, truth.scores, strict=True):
         labels = [truth.labels[i] for i in (row > 0).nonzero()[0]]
         if len(labels) != 1:
-            fail(f"{path}: a sample must have one true label; got {len(labels)} for {sample!r}.")
+            is_alone = not truth.is_hard and len(truth.labels) == 1
+            fail(
+                f"{path}: a sample must have one true label; got {len(labels) or 'none'} for"
+                f" {sample!r}.",
+                hint=say_column(truth, truth.labels[0]) if is_alone else None,
+            )
         found[str(sample)] = labels[0]
     return found
 

@@ -251,7 +251,8 @@ other_option = click.option(
 truth_column_option = click.option(
     "--truth-column",
     metavar="NAME",
-    help="Column that holds the true labels, in a table that may have other columns too.",
+    help="Column that holds the true labels, in a table that may have other columns too."
+    "  [default: label, or the only column beside the ids if it is text]",
 )
 
 fusion_options = _stack(
@@ -473,16 +474,14 @@ def open_files(
 def read_truth_file(
     path: Path,
     column: str | None,
-    reading: Reading | None = None,
-    models: Sequence[Any] = (),
+    reading: Reading,
+    models: Sequence[Any],
 ) -> Predictions:
     """The true labels in a file; with --by-row, of the rows of ``models``."""
     from wassemble.errors import InvalidInputError
     from wassemble.inputs.by_row import common_row_ids
     from wassemble.inputs.files import read_truth
 
-    if reading is None:
-        return read_truth(path, column=column)
     id_column = _column_of("truth", reading.id_column)
     options: dict[str, Any] = {"column": column, "by_row": reading.by_row}
     try:

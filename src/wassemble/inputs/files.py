@@ -21,6 +21,7 @@ from wassemble.inputs.prediction_writer import PredictionWriter
 from wassemble.inputs.predictions import Kind, Predictions
 from wassemble.inputs.sources import Source, blame, check_kind, check_memory, check_unchanged
 from wassemble.inputs.table_doubts import doubt_scores
+from wassemble.inputs.truth import check_truth
 
 __all__ = [
     "PredictionFile",
@@ -166,10 +167,12 @@ def read_truth(
     Parameters
     ----------
     path : str or path
-        As in `read_predictions`: ``sample`` and ``label``, or a table of 0 and 1.
+        As in `read_predictions`: ``sample`` and ``label``, or a column of 0 and 1 for each
+        label.
     column : str, optional
-        The column of true labels in a table that may have any others. Whole numbers are
-        names of labels: 2 and 2.0 are "2".
+        The column of true labels, in a table that may have any others. If not given: the
+        one called "label", or the only one beside the ids if it holds text. Whole numbers
+        are names of labels: 2 and 2.0 are "2".
     id_column, by_row
         As in `read_predictions`.
 
@@ -187,8 +190,6 @@ def read_truth(
     >>> truth.samples.tolist(), truth.labels.names
     (['a.png', 'b.png'], ('2', '7'))
     """
-    if column is None:
-        return read_predictions(path, id_column=id_column, kind="multilabel", by_row=by_row)
     path, format_, stem = _recognise(path)
     with blame(path.name, f"a whole {format_.name} file"):
         choice = choose_columns(id_column, column, None, None, by_row=by_row)
@@ -202,6 +203,7 @@ def read_truth(
             is_hard=source.is_hard,
         )
         found.origin = source.origin(path.name)
+        check_truth(found)
         return found
 
 

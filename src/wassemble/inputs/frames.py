@@ -33,7 +33,13 @@ from wassemble.inputs.sources import blame, check_memory, describe_ids
 from wassemble.inputs.table_doubts import doubt_scores
 from wassemble.labels import read_name
 
-__all__ = ["as_narwhals", "counts_rows", "frame_from_predictions", "predictions_from_frame"]
+__all__ = [
+    "as_narwhals",
+    "counts_rows",
+    "frame_from_predictions",
+    "predictions_from_frame",
+    "truth_from_frame",
+]
 
 
 def predictions_from_frame(
@@ -93,6 +99,15 @@ def predictions_from_frame(
            [nan, 0.8]])
     """
     choice = choose_columns(id_column, label_column, score_column, labels, by_row=by_row)
+    return _read_frame(frame, model, choice, kind)
+
+
+def truth_from_frame(frame: Any) -> Predictions:
+    """True labels from a data frame; see `read_truth`."""
+    return _read_frame(frame, "truth", ColumnChoice(is_truth=True), "multilabel")
+
+
+def _read_frame(frame: Any, model: str, choice: ColumnChoice, kind: Kind | None) -> Predictions:
     with blame(f"the table of {model!r}", "a data frame that can be read"):
         table = as_narwhals(frame)
         layout = _find_layout(table, choice)
@@ -109,7 +124,7 @@ def predictions_from_frame(
             scores = next(listed.blocks(max(1, len(ids))), np.empty((0, len(found))))
         made = Predictions(model, ids, found, scores, kind=kind, is_hard=is_hard)
         doubts: list[str] = []
-        if kind is None and labels is None and isinstance(layout, WideLayout):
+        if kind is None and choice.labels is None and isinstance(layout, WideLayout):
             doubts = doubt_scores(found, scores, made.kind)
         made.origin = _origin(table, layout, doubts)
     return made

@@ -173,9 +173,9 @@ def _as_line(number: int, n_before: int, record: dict[str, Any], choice: ColumnC
             f" {json.dumps(label_key)}; got {enumerate_names(record)}."
         )
     label = _label_name(number, record[label_key])
-    if choice.is_truth:
-        return _Line(number, sample, label or None, _HARD, id_key)
     score_key = choice.score_column or "score"
+    if choice.is_truth and (choice.label_column is not None or score_key not in record):
+        return _Line(number, sample, label or None, _HARD, id_key)
     if score_key in record:
         score = _number(number, label, record[score_key])
         return _Line(number, sample, label or None, score, id_key)

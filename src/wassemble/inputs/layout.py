@@ -49,7 +49,7 @@ class ColumnChoice:
     score_column: str | None = None
     labels: LabelSpace | None = None
     by_row: bool = False  # ids may be missing: rows are counted
-    is_truth: bool = False  # only ids and ``label_column`` are read
+    is_truth: bool = False  # true labels, whose table may have columns of any other use
 
 
 @dataclass(frozen=True)
@@ -137,8 +137,8 @@ def find_layout(
     chosen = {choice.label_column, choice.score_column, *(choice.labels or ())}
     ignored = {id_column, *({*stored_index, *nameless} - chosen)}
     rest = [name for name in names if name not in ignored]
-    if choice.is_truth and choice.label_column is not None:
-        return LongLayout(id_column, choice.label_column, None, has_ids)
+    if choice.is_truth and (found := _truth_column(rest, type_of, choice)) is not None:
+        return LongLayout(id_column, found, None, has_ids)
     if choice.label_column is not None or choice.score_column is not None:
         return _chosen_long(id_column, rest, choice, has_ids)
     may_be_label = choice.labels is None or "label" not in choice.labels
@@ -228,7 +228,7 @@ def _find_id_column(
     free = [name for name in nameless if name not in taken]
     if not texts and not choice.by_row and len(free) == 1:
         return free[0], True
-    # A column of true labels was chosen among any others: texts beside it may be anything.
+    # Texts in a table of true labels may be anything: names of labels, too.
     if choice.by_row and (not texts or choice.is_truth):
         return None, False
     if len(texts) != 1:
@@ -239,6 +239,26 @@ def _find_id_column(
             " ids" + ('; `id_column=""` is the one without a name' if "" in names else ""),
         )
     return texts[0], True
+
+
+def _truth_column(
+    rest: Sequence[str], type_of: Callable[[str], ColumnType], choice: ColumnChoice
+) -> str | None:
+    """The column of true labels among ``rest``; None where each label has a column, or a score."""
+    if choice.label_column is not None:
+        return choice.label_column
+    if "label" in rest:
+        others = [name for name in rest if name != "label"]
+        return None if len(others) == 1 and others[0] in _SCORES else "label"
+    texts = [name for name in rest if type_of(name) == "text"]
+    if texts and len(rest) > 1:
+        fail(
+            "the true labels must be in a column called 'label', or be 0 and 1 in a column for"
+            f" each label; got text in {enumerate_names(texts)}.",
+            hint=f'`read_truth(path, column="{texts[0]}")` takes the names in that column; in a'
+            " data frame, call it 'label'",
+        )
+    return texts[0] if texts else None
 
 
 def _chosen_long(

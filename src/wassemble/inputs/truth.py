@@ -9,13 +9,19 @@ import numpy as np
 
 from wassemble._arrays import is_frame, is_series
 from wassemble._checks import as_float_array, fail
-from wassemble.inputs.columns import column_type, load_narwhals
-from wassemble.inputs.frames import as_narwhals, counts_rows, predictions_from_frame
-from wassemble.inputs.layout import ID_NAMES
+from wassemble.inputs.frames import truth_from_frame
 from wassemble.inputs.predictions import Predictions
 from wassemble.labels import name_of, read_name
 
-__all__ = ["list_names", "read_known", "read_known_weight", "read_labels", "show_ids"]
+__all__ = [
+    "check_truth",
+    "list_names",
+    "read_known",
+    "read_known_weight",
+    "read_labels",
+    "say_column",
+    "show_ids",
+]
 
 _HINT = (
     "a list or an array, such as `{name}.to_numpy()`, goes along with the samples of the first"
@@ -33,10 +39,11 @@ def read_known(truth: Any, samples: np.ndarray) -> Any:
             "`truth` must hold the true label of each sample, to learn from; got none.",
             hint='a list of names, or a dict of sample id to name: truth={"img1": "cat", ...}',
         )
-    if isinstance(truth, Predictions):
-        return truth
     if is_frame(truth):
-        return predictions_from_frame(truth, "truth", label_column=_label_column(truth))
+        truth = truth_from_frame(truth)
+    if isinstance(truth, Predictions):
+        check_truth(truth)
+        return truth
     if is_series(truth):
         truth = _by_index(truth, samples, "truth")
     if isinstance(truth, Mapping):
@@ -49,6 +56,30 @@ def read_known(truth: Any, samples: np.ndarray) -> Any:
             f" {truth!r:.60}."
         )
     return [_read_value(value) for value in truth]
+
+
+def check_truth(truth: Predictions) -> None:
+    """Refuse a table with a column for each label that holds something else than 0 and 1."""
+    if truth.is_hard:
+        return
+    scores = truth.scores
+    wrong = np.argwhere(~np.isnan(scores) & (scores != 0) & (scores != 1))
+    if len(wrong):
+        row, place = wrong[0].tolist()
+        name = truth.labels[place]
+        fail(
+            "the true labels must be names in one column, or 0 and 1 in a column for each label;"
+            f" got {scores[row, place]:g} in the column {name!r} (sample"
+            f" {truth.samples.tolist()[row]!r}).",
+            hint=say_column(truth, name),
+        )
+
+
+def say_column(truth: Predictions, name: str) -> str:
+    """How a user says that the column ``name`` holds the names of the true labels."""
+    if truth.origin.file is None:
+        return f"call the column 'label' if it is {name!r} that holds the names of labels"
+    return f'`read_truth(path, column="{name}")` takes what is in that column as names of labels'
 
 
 def read_known_weight(weight: Any, samples: np.ndarray) -> Any:
@@ -104,16 +135,6 @@ def _by_index(series: Any, samples: np.ndarray, name: str) -> dict[Any, Any]:
             hint=_HINT.format(name=name),
         )
     return dict(zip(index, series.tolist(), strict=True))
-
-
-def _label_column(frame: Any) -> str | None:
-    """The only column of text besides ids, which names labels whatever it is called."""
-    table = as_narwhals(frame)
-    has_ids = not counts_rows(table) and load_narwhals().maybe_get_index(table) is not None
-    others = [name for name in table.columns if name not in ID_NAMES]
-    if len(others) != 1 or not (has_ids or len(others) < len(table.columns)):
-        return None
-    return others[0] if column_type(table.get_column(others[0])) == "text" else None
 
 
 def _id_text(sample: Any) -> str:

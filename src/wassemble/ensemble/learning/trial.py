@@ -20,6 +20,7 @@ from wassemble.inputs.truth import (
     read_known,
     read_known_weight,
     read_labels,
+    say_column,
     show_ids,
 )
 from wassemble.labels import LabelSpace, enumerate_names, name_of
@@ -179,7 +180,7 @@ def read_trial(
         if known.is_hard:  # a list of true labels: what it does not name is not there
             values = np.nan_to_num(values)
         if found == "multiclass" or (known.is_hard and (values.sum(axis=1) == 1).all()):
-            values = _one_true(values, [samples[i] for i in rows])
+            values = _one_true(values, [samples[i] for i in rows], known)
     elif isinstance(known, Mapping):
         rows = [i for i, sample in enumerate(samples) if known.get(sample) is not None]
         values = _read_names([known[samples[i]] for i in rows], target)
@@ -279,14 +280,16 @@ def _read_names(values: list[Any], target: LabelSpace) -> np.ndarray:
     return table
 
 
-def _one_true(values: np.ndarray, samples: list[str]) -> np.ndarray:
+def _one_true(values: np.ndarray, samples: list[str], known: Predictions) -> np.ndarray:
     present = np.nan_to_num(values) > 0
     wrong = present.sum(axis=1) != 1
     if wrong.any():
         row = int(np.argmax(wrong))
+        is_alone = not known.is_hard and len(known.labels) == 1
         fail(
-            f"a multi-class truth must have one label for each sample; got {present[row].sum()} for"
-            f" {samples[row]!r}."
+            "a multi-class truth must have one true label for each sample; got"
+            f" {present[row].sum() or 'none'} for {samples[row]!r}.",
+            hint=say_column(known, known.labels[0]) if is_alone else None,
         )
     return present.argmax(axis=1)
 
