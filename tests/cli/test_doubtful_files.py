@@ -263,7 +263,7 @@ def test_labels_of_the_truth_that_are_written_otherwise_are_a_warning(put, capsy
     )
     put(t="sample,label\n" + "\n".join(f"s{i},{'Cat' if i % 2 else 'Dog'}" for i in range(10)))
     assert main(["fit", "a.csv", "b.csv", "--truth", "t.csv", "--out", "e"]) == 0
-    assert "warning: labels of the truth and of the models" in capsys.readouterr().err
+    assert "warning: labels that differ only in case" in capsys.readouterr().err
 
 
 def test_new_files_without_a_sample_in_common_are_refused(put, capsys):

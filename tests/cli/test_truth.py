@@ -77,3 +77,72 @@ def test_a_truth_without_ids_goes_along_with_rows_without_ids(folder, capsys):
     assert main(["evaluate", "e", "a_rows.csv", "b_rows.csv", *by_row]) == 0
     kernel = ["--confusion", "label_rows.csv", "--by-row", "--out", "f.csv"]
     assert main(["fuse", "a_rows.csv", "b_rows.csv", *kernel]) == 0
+
+
+def test_score_refuses_a_truth_that_shares_no_label_with_a_file(folder, capsys):
+    assert main(["score", "a.csv", "--truth", "words.csv", "--metric", "accuracy"]) == 2
+    printed = capsys.readouterr()
+    assert "0.0000" not in printed.out
+    assert "'zero', 'one', 'two'" in printed.err
+    assert "--aliases" in printed.err
+    aliases = folder / "aliases.csv"
+    aliases.write_text("model,source,target\na,0,zero\na,1,one\na,2,two\nb,0,zero\n")
+    judge = ["score", "a.csv", "b.csv", "--metric", "accuracy", "--json"]
+    assert main([*judge, "--truth", "label.csv"]) == 0
+    expected = json.loads(capsys.readouterr().out)
+    assert main([*judge, "--truth", "words.csv", "--aliases", "aliases.csv"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found[0] == expected[0]
+    assert found[1]["value"] < expected[1]["value"]  # two of its labels lead to no true one
+
+
+def test_score_matches_labels_whatever_their_case_if_asked_to(folder, capsys):
+    text = (folder / "a.csv").read_text()
+    (folder / "named.csv").write_text(text.replace("0,1,2", "cat,dog,Polar_Bear", 1))
+    truth = (folder / "label.csv").read_text()
+    for digit, name in (("0", "CAT"), ("1", "Dog"), ("2", "polar bear")):
+        truth = truth.replace(f",{digit}\n", f",{name}\n")
+    (folder / "cap.csv").write_text(truth)
+    assert main(["score", "named.csv", "--truth", "cap.csv"]) == 2
+    assert "--fold" in capsys.readouterr().err
+    assert main(["score", "a.csv", "--truth", "label.csv", "--json"]) == 0
+    expected = json.loads(capsys.readouterr().out)
+    assert main(["score", "named.csv", "--truth", "cap.csv", "--fold", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [each["value"] for each in found] == [each["value"] for each in expected]
+
+
+def test_confusion_warns_of_true_labels_in_another_case_and_folds_them(folder, capsys):
+    for name in "ab":
+        text = (folder / f"{name}.csv").read_text()
+        (folder / f"{name}.csv").write_text(text.replace("0,1,2", "cat,dog,cow", 1))
+    truth = (folder / "label.csv").read_text()
+    for digit, name in (("0", "Cat"), ("1", "Dog"), ("2", "Cow")):
+        truth = truth.replace(f",{digit}\n", f",{name}\n")
+    (folder / "cap.csv").write_text(truth)
+    fuse = ["a.csv", "b.csv", "--confusion", "cap.csv"]
+    assert main(["fuse", *fuse, "--out", "f.csv"]) == 0
+    said = capsys.readouterr().err
+    assert "'Cat' and 'cat'" in said
+    assert "--fold" in said
+    assert main(["explain", *fuse]) == 0
+    assert "'Cat' and 'cat'" in capsys.readouterr().err
+    assert main(["fuse", *fuse, "--fold", "--weights", "accuracy", "--out", "g.csv"]) == 0
+    assert "differ only in case" not in capsys.readouterr().err
+    assert (folder / "g.csv").read_text().splitlines()[0] == "sample,cat,dog,cow"
+
+
+def test_fit_warns_of_true_labels_that_some_model_writes_in_another_case(folder, capsys):
+    (folder / "b.csv").write_text((folder / "b.csv").read_text().replace("0,1,2", "A,B,C", 1))
+    (folder / "a.csv").write_text((folder / "a.csv").read_text().replace("0,1,2", "a,b,c", 1))
+    truth = (folder / "label.csv").read_text()
+    for digit, name in zip("012", "ABC", strict=True):
+        truth = truth.replace(f",{digit}\n", f",{name}\n")
+    (folder / "cap.csv").write_text(truth)
+    assert main(["fit", "a.csv", "b.csv", "--truth", "cap.csv", *LEARN]) == 0
+    assert "'A' and 'a'" in capsys.readouterr().err
+
+
+def test_fit_warns_if_no_model_has_a_true_label(folder, capsys):
+    assert main(["fit", "a.csv", "b.csv", "--truth", "words.csv", *LEARN]) == 0
+    assert "no true label is a label of the models" in capsys.readouterr().err

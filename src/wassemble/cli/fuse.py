@@ -115,7 +115,8 @@ def fuse(
         else:
             account, extra = _fuse_folders(sets, out, scheduler, common)
     command = click.get_current_context().command
-    account.warnings = [speak_flags(warning, command) for warning in account.warnings]
+    doubts = [*account.warnings, *chosen.doubts]
+    account.warnings = [speak_flags(doubt, command) for doubt in doubts]
     for line in account.lines():
         talk(line, quiet=quiet)
     if extra:

@@ -41,6 +41,7 @@ class KernelChoice:
     kernel: Any  # as `fuse_files` takes it
     target: LabelSpace | None  # the labels it leads to, where it says so
     accuracy: dict[str, float] | None = None  # of each model, where the truth is known
+    doubts: tuple[str, ...] = ()  # what looks as if it was not meant
 
 
 def choose_kernel(
@@ -160,19 +161,28 @@ def _from_confusion(
     """One kernel per model, from what it answered where the truth is known."""
     import numpy as np
 
+    from wassemble.ensemble.label_overlap import find_truth_twins, tell_twins
     from wassemble.ensemble.members import merge_labels
     from wassemble.inputs import Aliases, PredictionFile
     from wassemble.inputs.overlap import check_truth_samples
     from wassemble.kernels import kernel_from_confusion
+    from wassemble.labels import LabelSpace
 
     path = values["confusion"]
     truth = _names_of(path, read_truth_file(path, values["truth_column"], reading, files))
     aliases, others = Aliases.of(matching["aliases"]), matching["other"] or {}
+    models, fold = [(file.model, file.labels) for file in files], matching["fold"]
     if target is None:
-        models = [(file.model, file.labels) for file in files]
-        target = merge_labels(
-            models, aliases, others, fold=matching["fold"], further=truth.values()
-        )
+        target = merge_labels(models, aliases, others, fold=fold, further=truth.values())
+    true = LabelSpace.union(truth.values())
+    doubts: tuple[str, ...] = ()
+    if fold:
+        pairs = dict(true.match(target, fold=True).folded)
+        truth = {sample: pairs.get(name, name) for sample, name in truth.items()}
+    else:
+        meant = [merge_labels([model], aliases, others) for model in models]
+        twins = find_truth_twins(true, meant)
+        doubts = (tell_twins(twins),) if twins else ()
     kernels, accuracy = {}, {}
     for file in files:
         seen = _known_samples(file, truth)
@@ -185,14 +195,15 @@ def _from_confusion(
             truth,
             target=target,
             prior=values["prior"],
-            fold=matching["fold"],
+            fold=fold,
             aliases=aliases.of_model(file.model),
             other=others.get(file.model),
         )
         best = np.nan_to_num(seen.scores).argmax(axis=1)
-        right = [truth[str(s)] == seen.labels[i] for s, i in zip(seen.samples, best, strict=True)]
+        means = seen.labels.match(target, aliases=aliases.of_model(file.model), fold=fold)
+        right = means.positions[best] == target.positions(truth[str(s)] for s in seen.samples)
         accuracy[file.model] = float(np.mean(right & seen.answered))
-    return KernelChoice(kernels, target, accuracy)
+    return KernelChoice(kernels, target, accuracy, doubts)
 
 
 def _names_of(path: Path, truth: Predictions) -> dict[str, str]:

@@ -26,6 +26,7 @@ __all__ = [
     "Reading",
     "aliases_option",
     "file_arguments",
+    "fold_option",
     "fusion_options",
     "hide",
     "is_given",
@@ -255,6 +256,10 @@ truth_column_option = click.option(
     "  [default: label, or the only column beside the ids if it is text]",
 )
 
+fold_option = click.option(
+    "--fold", is_flag=True, help="Match labels whatever their case, and with _ and - as spaces."
+)
+
 fusion_options = _stack(
     click.option(
         "--target",
@@ -265,9 +270,7 @@ fusion_options = _stack(
     aliases_option,
     other_option,
     truth_column_option,
-    click.option(
-        "--fold", is_flag=True, help="Match labels whatever their case, and with _ and - as spaces."
-    ),
+    fold_option,
     click.option(
         "--samples",
         type=click.Choice(["all", "common"]),

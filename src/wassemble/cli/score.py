@@ -9,7 +9,9 @@ import click
 from wassemble.cli.console import print_json, print_table, talk
 from wassemble.cli.options import (
     Reading,
+    aliases_option,
     file_arguments,
+    fold_option,
     open_files,
     output_options,
     read_truth_file,
@@ -37,12 +39,16 @@ __all__ = ["score"]
     help="accuracy, log_loss, brier, mAP or the name of a scikit-learn scorer; may be repeated."
     "  [default: the first three, or mAP where samples have several labels]",
 )
+@aliases_option
+@fold_option
 @output_options
 def score(
     files: tuple[str, ...],
     truth: Path,
     truth_column: str | None,
     metrics: tuple[str, ...],
+    aliases: Path | None,
+    fold: bool,
     as_json: bool,
     quiet: bool,
     reading: Reading,
@@ -58,15 +64,23 @@ def score(
     wassemble score a.csv b.csv fused.csv --truth truth.csv --metric accuracy
     """
     from wassemble.ensemble.learning.scoring import score_predictions
+    from wassemble.inputs import Aliases, read_aliases
     from wassemble.scale.files import read_whole
 
     found = []
     with open_files(files, reading) as opened:
         known = read_truth_file(truth, truth_column, reading, opened)
+        meanings = Aliases() if aliases is None else read_aliases(aliases)
+        meanings.check_models({file.model: file.labels for file in opened})
         for file in opened:
-            whole = read_whole(file)
-            known = read_truth_file(truth, truth_column, reading, [whole])
-            found += score_predictions(whole, known, metrics=metrics, kind=reading.kind)
+            found += score_predictions(
+                read_whole(file),
+                known,
+                metrics=metrics,
+                kind=reading.kind,
+                aliases=Aliases(row for row in meanings.rows if row[0] in (None, file.model)),
+                fold=fold,
+            )
     if as_json:
         print_json([each.to_dict() for each in found])
         return

@@ -14,7 +14,14 @@ from wassemble._checks import fail
 from wassemble.ensemble.plan import FusionPlan
 from wassemble.labels import LabelSpace, enumerate_names, fold_name
 
-__all__ = ["check_labels", "find_others", "find_twins"]
+__all__ = [
+    "check_labels",
+    "find_others",
+    "find_truth_twins",
+    "find_twins",
+    "tell_strangers",
+    "tell_twins",
+]
 
 # Labels by which models usually say that none of the others fits.
 _OTHER_NAMES = {
@@ -39,7 +46,8 @@ _N_OTHERS = 200
 _N_SHOWN = 3
 _N_COMPARED = 2000
 
-_REMEDY = "`aliases` says which labels mean the same, and a kernel which are similar"
+_SAME = "`aliases` says which labels mean the same"
+_REMEDY = f"{_SAME}, and a kernel which are similar"
 _FOLD = "`fold=True` takes them for the same label, `aliases` some of them"
 
 
@@ -55,7 +63,7 @@ def check_labels(plan: FusionPlan) -> list[str]:
     twins = _twins_of(plan, declared)
     if not declared.any():
         _refuse_target(plan, twins)
-    found = [_tell_twins(twins)] if twins else []
+    found = [tell_twins(twins)] if twins else []
     silent = [name for name, mask in zip(names, declared, strict=True) if not mask.any()]
     if silent:
         found.append(
@@ -138,12 +146,33 @@ def _twins_of(plan: FusionPlan, declared: np.ndarray) -> list[tuple[str, str]]:
     return list(found)
 
 
-def _tell_twins(twins: Sequence[tuple[str, str]]) -> str:
+def find_truth_twins(
+    names: Iterable[str], spaces: Iterable[Sequence[str]]
+) -> list[tuple[str, str]]:
+    """True labels and labels of models, each with a space of its own, that are twins."""
+    true = list(names)
+    return list(dict.fromkeys(pair for space in spaces for pair in find_twins(true, space)))
+
+
+def tell_strangers(true: Sequence[str], own: Sequence[str], who: str) -> tuple[str, str]:
+    """That no true label is a label of ``who``, whose labels are ``own``; and what would help."""
+    twins = find_twins(own, true)
+    nearest = "; ".join(f"{b!r} (true) and {a!r}" for a, b in (twins or _nearest(true, own))[:3])
+    said = (
+        f"no true label is a label of {who}: got"
+        f" {enumerate_names(true, at_most=_N_SHOWN)}, and labels of {who} are"
+        f" {enumerate_names(own, at_most=_N_SHOWN)}."
+    )
+    return said + (f" Nearest names: {nearest}." if nearest else ""), _FOLD if twins else _SAME
+
+
+def tell_twins(twins: Sequence[tuple[str, str]], remedy: str = _FOLD) -> str:
+    """That names which differ only in how they are written are different labels."""
     pairs = "; ".join(f"{a!r} and {b!r}" for a, b in twins[:_N_SHOWN])
     more = f" and {len(twins) - _N_SHOWN:,} more" if len(twins) > _N_SHOWN else ""
     return (
         "labels that differ only in case, spaces, hyphens or Unicode form are different labels:"
-        f" {pairs}{more}. {_FOLD}"
+        f" {pairs}{more}. {remedy}"
     )
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from wassemble._checks import fail
 from wassemble.inputs.predictions import Kind
 from wassemble.inputs.word_files import read_fields
-from wassemble.labels import LabelSpace, enumerate_names, read_name
+from wassemble.labels import LabelSpace, enumerate_names, fold_name, read_name
 
 __all__ = ["Aliases", "merge_scores", "read_aliases"]
 
@@ -89,6 +89,31 @@ class Aliases:
                     found.setdefault(source, {})[target] = weight
             own |= found
         return own
+
+    def with_folded(
+        self, models: Iterable[tuple[str, LabelSpace]], names: Iterable[str]
+    ) -> Aliases:
+        """These, and that labels of ``models`` stand for ``names`` which are written otherwise.
+
+        Labels that only models have are written as the first of these models does.
+
+        Examples
+        --------
+        >>> Aliases().with_folded([("a", LabelSpace(["Cat", "dog"]))], ["cat", "dog"]).rows
+        (('a', 'Cat', 'cat', 1.0),)
+        """
+        known = dict.fromkeys(names)
+        first: dict[str, str] = {}
+        for name in known:
+            first.setdefault(fold_name(name), name)
+        rows = list(self.rows)
+        for model, space in models:
+            own = self.of_model(model)
+            for name in space:
+                goal = first.setdefault(fold_name(name), name)
+                if name != goal and name not in known and name not in own:
+                    rows.append((model, name, goal, 1.0))
+        return Aliases(rows)
 
     def check_models(self, models: Mapping[str, LabelSpace]) -> None:
         """Refuse rows about models that are not there, or about labels that they lack."""

@@ -15,6 +15,7 @@ import numpy as np
 from wassemble._arrays import is_frame
 from wassemble._checks import fail
 from wassemble.ensemble.decisions import fit_thresholds
+from wassemble.ensemble.label_overlap import find_twins, tell_strangers
 from wassemble.ensemble.learning.choice import Choice, Comparison, Standing, choose, resample_counts
 from wassemble.ensemble.learning.families import list_recipes
 from wassemble.ensemble.learning.matching import Matched, Remedy, match_models
@@ -252,6 +253,8 @@ def learn_ensemble(
         aliases=aliases,
         other=other,
     )
+    if not kernels:
+        _doubt_truth(trial)
     usual = "accuracy" if trial.task == "multiclass" else "mAP"
     measure = read_measure(usual if metric is None else metric, trial.task)
     offered = _read_kernels(kernels or {}, trial)
@@ -286,6 +289,13 @@ def learn_ensemble(
         stacking=fit_stacking(trial) if is_stacked else None,
         seconds=round(time.perf_counter() - started, 3),
     )
+
+
+def _doubt_truth(trial: Trial) -> None:
+    """Warn if no true label is a label of some model; of labels written otherwise, others do."""
+    true, own = trial.strange_labels, LabelSpace.union(*(m.labels for m in trial.models))
+    if true and not find_twins(own, true):
+        warn_of_inputs([" ".join(tell_strangers(true, own, "the models"))])
 
 
 def _read_kernels(kernels: Mapping[str, Any], trial: Trial) -> dict[str, Any]:

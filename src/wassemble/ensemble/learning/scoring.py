@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from wassemble._checks import fail
+from wassemble.ensemble.label_overlap import tell_strangers
 from wassemble.ensemble.learning.evaluation import draw_counts
 from wassemble.ensemble.learning.measure import read_measure
-from wassemble.ensemble.learning.trial import read_trial
+from wassemble.ensemble.learning.trial import Trial, read_trial
 from wassemble.inputs import Kind, Predictions
 
 __all__ = ["Score", "score_predictions"]
@@ -64,6 +66,8 @@ def score_predictions(
     *,
     metrics: Sequence[Any] = (),
     kind: Kind | None = None,
+    aliases: Any = None,
+    fold: bool = False,
     seed: int = 0,
 ) -> list[Score]:
     """Scores of one model, or of a consensus, against the truth; matched by id and by name.
@@ -75,6 +79,10 @@ def score_predictions(
     metrics : sequence of str or callable
         See `learn_ensemble`; accuracy, log_loss and brier if none is given, or mAP where
         samples may have several labels.
+    aliases : dict of str to str, or Aliases, optional
+        True labels that labels of the model stand for; see `fuse_tables`.
+    fold : bool
+        Match names without regard to case, underscores, hyphens and repeated spaces.
     seed : int
         Of the bootstrap.
 
@@ -84,11 +92,11 @@ def score_predictions(
     >>> score_predictions(fused, ["cat", "cat", "cat", "dog"], metrics=["accuracy"])[0].value
     0.75
     """
-    trial = read_trial([predictions], truth, kind=kind)
-    [model] = trial.models
-    places = [trial.target.position(name) for name in model.labels]
-    scores = np.zeros((trial.n_samples, len(trial.target)))
-    scores[:, places] = np.nan_to_num(model.scores)
+    trial = read_trial([predictions], truth, kind=kind, aliases=aliases, fold=fold)
+    if true := trial.strange_labels:
+        said, remedy = tell_strangers(true, predictions.labels, repr(predictions.model))
+        fail(said, hint=remedy)
+    scores = _as_target(trial)
     is_known = isinstance(truth, Predictions)
     n_true = truth.n_samples if is_known else len(truth)
     found = []
@@ -111,3 +119,18 @@ def score_predictions(
             )
         )
     return found
+
+
+def _as_target(trial: Trial) -> np.ndarray:
+    """Scores of the only model of a trial, of the target labels that its labels stand for."""
+    [model] = trial.models
+    known = np.nan_to_num(model.scores)
+    shares = model.labels.match(
+        trial.target, aliases=trial.aliases.of_model(model.model)
+    ).to_sparse()
+    if trial.kind == "multiclass":
+        return np.asarray(known @ shares)
+    scores = np.zeros((trial.n_samples, len(trial.target)))
+    for place, goal in zip(*shares.nonzero(), strict=True):
+        np.maximum(scores[:, goal], known[:, place], out=scores[:, goal])
+    return scores

@@ -10,7 +10,7 @@ import numpy as np
 
 from wassemble._arrays import is_frame, is_series
 from wassemble._checks import check_count, fail
-from wassemble.ensemble.label_overlap import find_twins
+from wassemble.ensemble.label_overlap import find_truth_twins, tell_twins
 from wassemble.ensemble.members import merge_labels, read_other
 from wassemble.ensemble.tables import align_samples, common_kind, warn_of_inputs
 from wassemble.inputs import Aliases, Kind, Predictions
@@ -27,6 +27,8 @@ from wassemble.labels import LabelSpace, enumerate_names, name_of
 from wassemble.metrics.arguments import read_sample_weight
 
 __all__ = ["Trial", "read_trial"]
+
+_JOIN = "Write them the same way, or join them with `aliases`"
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,6 +84,17 @@ class Trial:
         ]
         return np.any([matching.declared for matching in matchings], axis=0)
 
+    @property
+    def strange_labels(self) -> list[str]:
+        """The true labels, if no model declares any of them."""
+        if self.truth.ndim == 1:
+            places = np.unique(self.truth)
+        else:
+            places = np.flatnonzero((self.truth == 1).any(axis=0))
+        if not places.size or self.is_reached_by_name[places].any():
+            return []
+        return [self.target[place] for place in places.tolist()]
+
     def take(self, rows: np.ndarray) -> Trial:
         """The samples ``rows``."""
         weight = None if self.sample_weight is None else self.sample_weight[rows]
@@ -133,6 +146,7 @@ def read_trial(
     sample_weight: Any = None,
     aliases: Any = None,
     other: str | Mapping[str, str] | None = None,
+    fold: bool = False,
     first: Predictions | None = None,
 ) -> Trial:
     """Models and truth, matched by sample id and label name.
@@ -151,6 +165,9 @@ def read_trial(
         Labels of the consensus; those of the models and of the truth if not given.
     aliases, other
         What labels of models stand for; see `fuse_tables`.
+    fold : bool
+        Labels of models are the labels of the target, or of the truth, that are written
+        otherwise.
     first : Predictions, optional
         The model that a truth or weights without ids go along with, if not the first.
     """
@@ -164,7 +181,10 @@ def read_trial(
     meanings, others = Aliases.of(aliases), read_other(other, spaces)
     meanings.check_models(dict(spaces))
     known = read_known(truth, aligned[0].samples)
-    warn_of_inputs(_check_inputs(models, known))
+    if fold:
+        meanings = meanings.with_folded(spaces, list_names(known) if target is None else target)
+    meant = [merge_labels([space], meanings, others) for space in spaces]
+    warn_of_inputs(_check_inputs(models, known, meant))
     if target is None:
         named = list_names(known)
         _refuse_places(truth, named, merge_labels(spaces, meanings, others))
@@ -247,8 +267,13 @@ def _refuse_places(truth: Any, named: list[str], labels: LabelSpace) -> None:
         )
 
 
-def _check_inputs(models: Sequence[Predictions], known: Any) -> list[str]:
-    """What looks as if it was not meant; a truth of other samples is an error."""
+def _check_inputs(
+    models: Sequence[Predictions], known: Any, spaces: Sequence[LabelSpace]
+) -> list[str]:
+    """What looks as if it was not meant; a truth of other samples is an error.
+
+    ``spaces`` are the labels that those of each model stand for.
+    """
     said = [f"{model.model}: {doubt}" for model in models for doubt in model.origin.doubts]
     said += check_samples(models, allow_disjoint=None)
     if isinstance(known, Predictions):
@@ -256,16 +281,8 @@ def _check_inputs(models: Sequence[Predictions], known: Any) -> list[str]:
     elif isinstance(known, Mapping):
         told = [sample for sample, value in known.items() if value is not None]
         said += check_truth_samples(told, models)
-    declared = LabelSpace.union(*(model.labels for model in models))
-    twins = find_twins(list_names(known), declared)
-    if twins:
-        shown = "; ".join(f"{a!r} and {b!r}" for a, b in twins[:3])
-        said.append(
-            "labels of the truth and of the models that differ only in case, spaces, hyphens or"
-            f" Unicode form are different labels: {shown}. Write them the same way, or join them"
-            " with `aliases`"
-        )
-    return said
+    twins = find_truth_twins(list_names(known), spaces)
+    return said + [tell_twins(twins, _JOIN)] * bool(twins)
 
 
 def _read_names(values: list[Any], target: LabelSpace) -> np.ndarray:
