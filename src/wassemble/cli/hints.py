@@ -16,6 +16,8 @@ _PHRASES = {
     r"mass=Balanced\(\)": "--balanced",
     r"`kernel_from_graph`": "--graph",
     r"`kernel_from_tree`": "--tree",
+    r"leave out `label_column` for tables without it": "--label-column MODEL=NAME is for one file",
+    r"leave out `score_column` for tables without it": "--score-column MODEL=NAME is for one file",
     r"`read_truth\(path, column=\"([^\"]*)\"\)`": r"--truth-column \1",
     r"`read_embeddings\(path\)` reads them.*": "--embeddings reads them from a file",
     r"another `AutoEpsilon\([^)]*\)`": "leave it out",

@@ -90,8 +90,8 @@ class Reading:
     """How prediction files are read: the options of `file_arguments`."""
 
     id_column: tuple[str, ...]
-    label_column: str | None
-    score_column: str | None
+    label_column: tuple[str, ...]
+    score_column: tuple[str, ...]
     labels: tuple[str, ...]
     kind: Any
     by_row: bool
@@ -108,15 +108,17 @@ _file_arguments = _stack(
     ),
     click.option(
         "--label-column",
-        metavar="NAME",
-        help="Column that holds the labels, in files with one row per sample and label."
-        "  [default: label]",
+        multiple=True,
+        metavar="[MODEL=]NAME",
+        help="Column that holds the labels, in files with one row per sample and label: in all"
+        " files or in that of MODEL; may be repeated.  [default: label]",
     ),
     click.option(
         "--score-column",
-        metavar="NAME",
-        help="Column that holds the scores, in files with one row per sample and label."
-        "  [default: score]",
+        multiple=True,
+        metavar="[MODEL=]NAME",
+        help="Column that holds the scores, in files with one row per sample and label: in all"
+        " files or in that of MODEL; may be repeated.  [default: score]",
     ),
     click.option(
         "--by-row",
@@ -485,7 +487,7 @@ def read_truth_file(
     from wassemble.inputs.by_row import common_row_ids
     from wassemble.inputs.files import read_truth
 
-    id_column = _column_of("truth", reading.id_column)
+    id_column = _column_of("truth", reading.id_column, "--id-column")
     options: dict[str, Any] = {"column": column, "by_row": reading.by_row}
     try:
         truth = read_truth(path, id_column=id_column, **options)
@@ -542,18 +544,22 @@ def read_arguments(
         model = name if is_named else PurePath(place.rstrip("/")).name.split(".")[0]
         own = declared.get(model, for_all)
         how = {
-            "id_column": _column_of(model, reading.id_column),
-            "label_column": reading.label_column,
-            "score_column": reading.score_column,
+            "id_column": _column_of(model, reading.id_column, "--id-column"),
+            "label_column": _column_of(model, reading.label_column, "--label-column"),
+            "score_column": _column_of(model, reading.score_column, "--score-column"),
             "labels": None if own is None else read_labels(own),
             "kind": reading.kind,
         }
         if reading.by_row:
             how["by_row"] = True
         found.append((model, place, how))
-    strange = set(declared) - {model for model, _, _ in found}
+    models = [model for model, _, _ in found]
+    strange = set(declared) - set(models)
     if strange:
         fail(f"--labels must name a model; got {', '.join(sorted(strange))}.")
+    _check_columns("--id-column", reading.id_column, [*models, "truth"])
+    _check_columns("--label-column", reading.label_column, models)
+    _check_columns("--score-column", reading.score_column, models)
     return found
 
 
@@ -573,11 +579,18 @@ def _check_names(arguments: Sequence[tuple[str, str, dict[str, Any]]]) -> None:
             )
 
 
-def _column_of(model: str, columns: tuple[str, ...]) -> str | None:
-    """The id column of a model: the one given for it, else the one for all."""
+def _check_columns(flag: str, columns: tuple[str, ...], models: Sequence[str]) -> None:
+    for column in columns:
+        if "=" in column and not any(column.startswith(f"{model}=") for model in models):
+            name = column.partition("=")[0]
+            fail(f"{flag} must name a model, one of {', '.join(models)}; got {name}.")
+
+
+def _column_of(model: str, columns: tuple[str, ...], flag: str) -> str | None:
+    """The column of a model that ``flag`` names: the one given for it, else the one for all."""
     own = [c.removeprefix(f"{model}=") for c in columns if c.startswith(f"{model}=")]
     shared = [c for c in columns if "=" not in c]
     if len(own) > 1 or len(shared) > 1:
-        fail(f"--id-column must be one for {model}; got {', '.join(own or shared)}.")
+        fail(f"{flag} must be one for {model}; got {', '.join(own or shared)}.")
     found = own or shared
     return found[0] if found else None

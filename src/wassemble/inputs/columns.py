@@ -194,7 +194,8 @@ def read_numbers(series: Any, name: str) -> np.ndarray:
         fail(
             f"the column {name!r} must hold scores, as numbers; got {got}.",
             hint="`labels` lists the columns that are labels; a long table has the columns"
-            " 'sample', 'label' and 'score'",
+            f" 'sample', 'label' and 'score'; `label_column=\"{name}\"` says that this one names"
+            " labels",
         )
     return np.array([v if _is_number(v) else np.nan for v in series.to_list()], dtype=float)
 

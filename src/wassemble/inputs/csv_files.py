@@ -254,7 +254,8 @@ def _explain(file: _CsvFile, numbers: set[str], flags: set[str]) -> None:
                 must = "a number" if name in numbers else "True or False, as above"
                 fail(
                     f"line {line}, column {name!r} must hold {must}; got {_shorten(field)!r}.",
-                    hint="`id_column` and `labels` say which columns are what",
+                    hint="`id_column` and `labels` say which columns are what"
+                    + (f'; `label_column="{name}"`, that it names labels' * (name in numbers)),
                 )
 
 

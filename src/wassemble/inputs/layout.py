@@ -130,9 +130,13 @@ def find_layout(
     # pandas writes an index first; an empty name elsewhere is a mistake.
     nameless = [n for i, n in enumerate(names) if is_nameless(n) and (n or i == 0)]
     stored_index = [n for n in names if n in stored_index or _NAMELESS_INDEX.fullmatch(n)]
-    for name in (choice.label_column, choice.score_column):
+    for option in ("label_column", "score_column"):
+        name = getattr(choice, option)
         if name is not None and name not in names:
-            fail(f"the table must have a column {name!r}; got {enumerate_names(names)}.")
+            fail(
+                f"the table must have a column {name!r}; got {enumerate_names(names)}.",
+                hint=None if choice.is_truth else f"leave out `{option}` for tables without it",
+            )
     id_column, has_ids = _find_id_column(names, type_of, choice, index, stored_index, nameless)
     chosen = {choice.label_column, choice.score_column, *(choice.labels or ())}
     ignored = {id_column, *({*stored_index, *nameless} - chosen)}
