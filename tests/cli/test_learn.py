@@ -190,3 +190,62 @@ def test_samples_without_the_only_model_of_the_rule_are_called_so(folder, capsys
     assert "'a', the only model that the chosen rule uses, did not answer 21 of 120 samples" in said
     assert "other models answered 21 of them" in said
     assert "no model answered" not in said
+
+
+def test_learning_says_of_what_it_reads_what_fusing_says(folder, capsys):
+    rows = (folder / "a.csv").read_text().splitlines()[1:]
+    parts = [row.split(",") for row in rows]
+    lines = "".join(f"{p[0]},{p[1]},{float(p[2]) + float(p[3])}\n" for p in parts)
+    (folder / "c.csv").write_text(f"sample,feline,other\n{lines}")
+    files = ["b.csv", "c.csv"]
+    assert main(["fuse", *files, "--out", "f.csv"]) == 0
+    fused = capsys.readouterr().err.splitlines()
+    told = [line for line in fused if line.startswith(("multiclass", "b", "c", "warning: 'b'"))]
+    assert [line.split(":")[0] for line in told] == [
+        *("multiclass, detected from the row sums", "b.csv", "c.csv", "c", "warning"),
+    ]
+    options = ["--n-folds", "2", "--time-budget", "0", "--out", "e"]
+    assert main(["fit", *files, "--truth", "validation.csv", *options]) == 0
+    learned = capsys.readouterr().err.splitlines()
+    assert set(told[:-1]) <= set(learned)
+    assert any(line.startswith(told[-1]) for line in learned)
+    assert main(["fit", *files, "--truth", "validation.csv", *options, "--quiet"]) == 0
+    assert capsys.readouterr().err == ""
+
+    test = [*files, "--truth", "test.csv"]
+    for command in (
+        ["predict", "e", *files, "--out", "p.csv"],
+        ["evaluate", "e", *test],
+        ["report", "e", *test, "--out", "r.html"],
+    ):
+        assert main(command) == 0
+        said = capsys.readouterr().err
+        assert told[1] in said
+        assert told[2] in said
+        assert "--other" not in said  # the ensemble is learned
+
+
+def test_learning_counts_the_samples_that_a_model_does_not_answer(folder, capsys):
+    lines = (folder / "b.csv").read_text().splitlines()
+    (folder / "b.csv").write_text("\n".join(lines[:-30]) + "\n")
+    options = ["--n-folds", "2", "--time-budget", "0", "--out", "e"]
+    files = ["a.csv", "b.csv"]
+    assert main(["fit", *files, "--truth", "validation.csv", *options]) == 0
+    assert "b: no answer for 30 of 120 samples" in capsys.readouterr().err
+    assert main(["predict", "e", *files, "--out", "p.csv"]) == 0
+    assert "b: no answer for 30 of 120 samples" in capsys.readouterr().err
+
+
+def test_labels_that_are_written_otherwise_are_learned_as_one_if_asked_to(folder, capsys):
+    text = (folder / "b.csv").read_text()
+    (folder / "b.csv").write_text(text.replace("cat,dog,cow", "CAT,Dog,cow", 1))
+    files = ["a.csv", "b.csv"]
+    options = ["--truth", "validation.csv", "--n-folds", "2", "--time-budget", "0", "--out", "e"]
+    assert main(["fit", *files, *options]) == 0
+    assert "--fold takes them for the same label" in capsys.readouterr().err
+    (folder / "wanted.txt").write_text("Cat\nDOG\nCOW\n")
+    for more, header in (([], "cat,dog,cow"), (["--target", "wanted.txt"], "Cat,DOG,COW")):
+        assert main(["fit", *files, *options, *more, "--fold"]) == 0
+        assert "--fold takes" not in capsys.readouterr().err
+        assert main(["predict", "e", *files, "--out", "p.csv"]) == 0
+        assert (folder / "p.csv").read_text().startswith(f"sample,{header}\n")

@@ -14,6 +14,7 @@ from wassemble.cli.options import (
     Reading,
     aliases_option,
     file_arguments,
+    fold_option,
     hide,
     kernel_options,
     open_files,
@@ -89,7 +90,32 @@ def _match(
     )
     if matched.by_labels:
         talk(str(matched), quiet=quiet)
+    fitted = learned.fitted
+    meanings = {"aliases": fitted.aliases, "other": fitted.other}
+    _tell_inputs(matched.models, fitted.kind, meanings, is_learned=True, quiet=quiet)
     return matched.models
+
+
+def _tell_inputs(
+    models: list[Predictions],
+    kind: Any,
+    meanings: dict[str, Any],
+    *,
+    is_learned: bool = False,
+    quiet: bool,
+) -> None:
+    """Say what was read, as `fuse` does."""
+    from wassemble.ensemble import FusionAccount, FusionPlan
+    from wassemble.ensemble.tables import align_samples, common_kind
+
+    found, detected = common_kind(models, kind)
+    plan = FusionPlan([(each.model, each.labels) for each in models], found, **meanings)
+    account = FusionAccount.of(plan, kind_is_detected=detected)
+    account.is_learned = is_learned
+    account.read_from([each.origin for each in models])
+    account.add_inputs(align_samples(models))
+    for line in account.input_lines():
+        talk(line, quiet=quiet)
 
 
 @click.command(cls=Command, short_help="Learn how to fuse models from samples with known labels.")
@@ -132,6 +158,7 @@ def _match(
 )
 @aliases_option
 @other_option
+@fold_option
 @kernel_options
 @output_options
 def fit(
@@ -147,6 +174,7 @@ def fit(
     log: Path | None,
     aliases: Path | None,
     others: tuple[str, ...],
+    fold: bool,
     as_json: bool,
     quiet: bool,
     reading: Reading,
@@ -172,6 +200,7 @@ def fit(
         fail("kernels from mistakes are always tried; got --confusion.", hint="leave it out")
     models = _read(files, reading)
     kernel = load_or_build(values, [model.model for model in models])
+    meanings = read_meanings(aliases, others, models) | {"fold": fold}
     goal = None if target is None else read_labels(target)
     if goal is None and hasattr(kernel, "target"):
         goal = kernel.target
@@ -183,7 +212,7 @@ def fit(
             kernels=None if kernel is None else {"given kernel": kernel},
             target=goal,
             kind=reading.kind,
-            **read_meanings(aliases, others, models),
+            **meanings,
             n_folds=n_folds,
             time_budget=time_budget,
             seed=seed,
@@ -191,6 +220,7 @@ def fit(
             progress=progress,
         )
     save_ensemble(learned, out)
+    _tell_inputs(models, reading.kind, meanings, quiet=quiet)
     if as_json:
         print_json([line.to_dict() for line in learned.leaderboard])
     else:

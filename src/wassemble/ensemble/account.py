@@ -69,6 +69,7 @@ class FusionAccount:
     least_mass: float = np.inf
     most_mass: float = 0.0
     n_tied: int = 0  # samples with several best labels
+    is_learned: bool = False  # what labels stand for was learned, and is not up for a change
     is_by_part: bool = False  # all samples of each part, matched within it alone
     warnings: list[str] = field(default_factory=list)  # what looks as if it was not meant
 
@@ -113,12 +114,21 @@ class FusionAccount:
         if self.plan.kind == "multiclass":
             best = chunk.scores.max(axis=1, keepdims=True)
             self.n_tied += int((((chunk.scores == best) & (best > 0)).sum(axis=1) > 1).sum())
-        for index, (model, given) in enumerate(zip(self.models, predictions, strict=True)):
+        for model, lost_mass in zip(self.models, chunk.lost_mass, strict=True):
+            model.lost_mass += float(lost_mass)
+        self._count_answers(predictions, chunk.answered)
+
+    def add_inputs(self, predictions: Sequence[Predictions]) -> None:
+        """Count what models answered, on the same samples, without fusing it."""
+        self.n_samples += predictions[0].n_samples
+        self._count_answers(predictions, [given.answered for given in predictions])
+
+    def _count_answers(self, predictions: Sequence[Predictions], answered: Any) -> None:
+        for model, given, rows in zip(self.models, predictions, answered, strict=True):
             model.is_hard |= given.is_hard
-            model.n_answered += int(chunk.answered[index].sum())
-            model.lost_mass += float(chunk.lost_mass[index])
+            model.n_answered += int(rows.sum())
             left = given._with(kind=self.plan.kind).unobserved_mass
-            partial = (np.isnan(given.scores).any(axis=1) | (left > 0)) & chunk.answered[index]
+            partial = (np.isnan(given.scores).any(axis=1) | (left > 0)) & rows
             model.n_partial += int(partial.sum())
             model.unobserved_mass += float(left[partial].sum())
 
@@ -162,8 +172,7 @@ class FusionAccount:
     def lines(self) -> list[str]:
         """What a person should know, one thing a line; the expected is not said."""
         plan, options = self.plan, self.plan.options
-        how = "detected from the row sums" if self.kind_is_detected else "as declared"
-        said = [_describe_rule(plan), f"{plan.kind}, {how}"]
+        said = [_describe_rule(plan), self._kind_line()]
         if plan.weights.ndim == 2:
             said.append("weights per model and label, as given")
         elif plan.is_label_aware:
@@ -172,12 +181,7 @@ class FusionAccount:
                 " on it"
                 + (f", or {options.leftover:.0%} where its kernel reaches it" * _partly(plan))
             )
-        unused = plan.aliases.unused(member.labels for member in plan.members)
-        if unused:
-            said.append(f"aliases of labels that no model has: {enumerate_names(unused)}")
-        said += [_reading(model) for model in self.models if model.ids is not None]
-        for model in self.models:
-            said += [f"{model.model}: {note}" for note in self._notes(model)]
+        said += self._tell_models()
         if any(m.n_partial for m in self.models):
             said.append(f"unobserved scores: {describe_rule(options.unobserved, plan.kind)}")
         many = _MANY_MISSING * self.n_samples
@@ -209,6 +213,25 @@ class FusionAccount:
                     f" {self.most_mass:.3g})"
                 )
         return said + [f"warning: {warning}" for warning in self.warnings]
+
+    def input_lines(self) -> list[str]:
+        """The lines about what was read alone, without warnings."""
+        return ([] if self.is_learned else [self._kind_line()]) + self._tell_models()
+
+    def _kind_line(self) -> str:
+        how = "detected from the row sums" if self.kind_is_detected else "as declared"
+        return f"{self.plan.kind}, {how}"
+
+    def _tell_models(self) -> list[str]:
+        """How models were read, and what became of their labels and answers."""
+        unused = self.plan.aliases.unused(member.labels for member in self.plan.members)
+        said = []
+        if unused:
+            said.append(f"aliases of labels that no model has: {enumerate_names(unused)}")
+        said += [_reading(model) for model in self.models if model.ids is not None]
+        for model in self.models:
+            said += [f"{model.model}: {note}" for note in self._notes(model)]
+        return said
 
     def _notes(self, model: ModelAccount) -> list[str]:
         notes = []
@@ -254,6 +277,8 @@ class FusionAccount:
         many = f"{len(model.lost_labels)} of {model.n_labels} labels lead to no target label"
         if self.plan.kind == "multilabel":
             return f"{many} and were left out"
+        if not self.ends:  # nothing was fused
+            return many
         share = model.lost_mass / max(model.n_answered, 1)
         return (
             f"{many}; {share:.1%} of its mass is there, and its say on a sample is less by that"
@@ -262,7 +287,7 @@ class FusionAccount:
 
     def _suggest_other(self, model: ModelAccount) -> list[str]:
         """Labels that look like "none of these", and the way to say so."""
-        if model.other is not None or self.plan.kind == "multilabel":
+        if model.other is not None or self.plan.kind == "multilabel" or self.is_learned:
             return []
         spaces = {member.model: member.labels for member in self.plan.members}
         if len({frozenset(labels) for labels in spaces.values()}) == 1:

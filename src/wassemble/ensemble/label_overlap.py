@@ -6,7 +6,7 @@ For plans without a kernel: one that was given may join labels of any names.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 
 import numpy as np
 
@@ -51,8 +51,15 @@ _REMEDY = f"{_SAME}, and a kernel which are similar"
 _FOLD = "`fold=True` takes them for the same label, `aliases` some of them"
 
 
-def check_labels(plan: FusionPlan) -> list[str]:
+def check_labels(plan: FusionPlan, told: Container[str] = ()) -> list[str]:
     """What there is to say of labels that do not meet; that no target label is met is an error.
+
+    Parameters
+    ----------
+    plan : FusionPlan
+    told : container of str
+        Labels of which it has been said that others differ from them only in how they are
+        written.
 
     Returns
     -------
@@ -60,7 +67,7 @@ def check_labels(plan: FusionPlan) -> list[str]:
     """
     declared = np.array([member.matching.declared for member in plan.members])
     names = [member.model for member in plan.members]
-    twins = _twins_of(plan, declared)
+    twins = [t for t in _twins_of(plan, declared) if t[0] not in told and t[1] not in told]
     if not declared.any():
         _refuse_target(plan, twins)
     found = [tell_twins(twins)] if twins else []
@@ -75,8 +82,8 @@ def check_labels(plan: FusionPlan) -> list[str]:
         one, other = (names[group[0]] for group in groups[:2])
         labels = [enumerate_names(plan.members[g[0]].labels, at_most=_N_SHOWN) for g in groups[:2]]
         found.append(
-            f"{one!r} and {other!r} have no label in common: {labels[0]}, and {labels[1]}. Nothing"
-            f" joins them; {_REMEDY}"
+            f"{one!r} and {other!r} have no label in common: {labels[0]}, and {labels[1]}. By"
+            f" name, nothing joins them; {_REMEDY}"
         )
     return found
 
@@ -166,13 +173,13 @@ def tell_strangers(true: Sequence[str], own: Sequence[str], who: str) -> tuple[s
     return said + (f" Nearest names: {nearest}." if nearest else ""), _FOLD if twins else _SAME
 
 
-def tell_twins(twins: Sequence[tuple[str, str]], remedy: str = _FOLD) -> str:
+def tell_twins(twins: Sequence[tuple[str, str]]) -> str:
     """That names which differ only in how they are written are different labels."""
     pairs = "; ".join(f"{a!r} and {b!r}" for a, b in twins[:_N_SHOWN])
     more = f" and {len(twins) - _N_SHOWN:,} more" if len(twins) > _N_SHOWN else ""
     return (
         "labels that differ only in case, spaces, hyphens or Unicode form are different labels:"
-        f" {pairs}{more}. {remedy}"
+        f" {pairs}{more}. {_FOLD}"
     )
 
 

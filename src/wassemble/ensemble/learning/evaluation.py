@@ -138,6 +138,8 @@ def read_held_out(
         target=learned.target,
         kind=learned.fitted.kind,
         sample_weight=sample_weight,
+        aliases=learned.fitted.aliases,
+        other=learned.fitted.other,
         first=given[0],
     )
     if trial.task != learned.task:

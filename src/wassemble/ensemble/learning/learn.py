@@ -15,7 +15,7 @@ import numpy as np
 from wassemble._arrays import is_frame
 from wassemble._checks import fail
 from wassemble.ensemble.decisions import fit_thresholds
-from wassemble.ensemble.label_overlap import find_twins, tell_strangers
+from wassemble.ensemble.label_overlap import check_labels, find_twins, tell_strangers
 from wassemble.ensemble.learning.choice import Choice, Comparison, Standing, choose, resample_counts
 from wassemble.ensemble.learning.families import list_recipes
 from wassemble.ensemble.learning.matching import Matched, Remedy, match_models
@@ -108,7 +108,8 @@ class LearnedEnsemble:
         of the rule answered has a row of nan, and is warned of.
         """
         members = matched_models(self, models)
-        warn_of_inputs(check_samples(members, allow_disjoint=None))
+        doubts = [f"{each.model}: {doubt}" for each in members for doubt in each.origin.doubts]
+        warn_of_inputs(doubts + check_samples(members, allow_disjoint=None))
         id_column = next((m.origin.id_column for m in members if m.origin.id_column), None)
         members = align_samples(members)
         chunk = self.fitted.fuse_chunk(members)
@@ -186,6 +187,7 @@ def learn_ensemble(
     kind: Kind | None = None,
     aliases: Any = None,
     other: str | Mapping[str, str] | None = None,
+    fold: bool = False,
     sample_weight: Any = None,
     n_folds: int | None = None,
     time_budget: float | None = None,
@@ -217,7 +219,7 @@ def learn_ensemble(
         ``(source, target)`` label spaces. Data frames are read by name.
     target : list of str, optional
         Labels of the consensus; those of the models and the truth if not given.
-    aliases, other
+    aliases, other, fold
         What labels of models stand for; see `fuse_tables`. The ensemble remembers it.
     n_folds : int, optional
         5 if not given, or as many as a true label usually has samples, if those are fewer.
@@ -252,9 +254,10 @@ def learn_ensemble(
         sample_weight=sample_weight,
         aliases=aliases,
         other=other,
+        fold=fold,
     )
     if not kernels:
-        _doubt_truth(trial)
+        warn_of_inputs(_doubt_labels(trial))
     usual = "accuracy" if trial.task == "multiclass" else "mAP"
     measure = read_measure(usual if metric is None else metric, trial.task)
     offered = _read_kernels(kernels or {}, trial)
@@ -291,11 +294,15 @@ def learn_ensemble(
     )
 
 
-def _doubt_truth(trial: Trial) -> None:
-    """Warn if no true label is a label of some model; of labels written otherwise, others do."""
-    true, own = trial.strange_labels, LabelSpace.union(*(m.labels for m in trial.models))
+def _doubt_labels(trial: Trial) -> list[str]:
+    """What there is to say of labels that do not meet by name, of models and of the truth."""
+    models = [(model.model, model.labels) for model in trial.models]
+    plan = FusionPlan(models, trial.kind, aliases=trial.aliases, other=trial.other)
+    said = check_labels(plan, told=trial.true_labels)
+    true, own = trial.strange_labels, LabelSpace.union(*(labels for _, labels in models))
     if true and not find_twins(own, true):
-        warn_of_inputs([" ".join(tell_strangers(true, own, "the models"))])
+        said.append(" ".join(tell_strangers(true, own, "the models")))
+    return said
 
 
 def _read_kernels(kernels: Mapping[str, Any], trial: Trial) -> dict[str, Any]:

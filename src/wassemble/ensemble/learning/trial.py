@@ -28,8 +28,6 @@ from wassemble.metrics.arguments import read_sample_weight
 
 __all__ = ["Trial", "read_trial"]
 
-_JOIN = "Write them the same way, or join them with `aliases`"
-
 
 @dataclass(frozen=True, eq=False)
 class Trial:
@@ -85,15 +83,19 @@ class Trial:
         return np.any([matching.declared for matching in matchings], axis=0)
 
     @property
-    def strange_labels(self) -> list[str]:
-        """The true labels, if no model declares any of them."""
+    def true_labels(self) -> list[str]:
+        """The labels that are true of some sample."""
         if self.truth.ndim == 1:
             places = np.unique(self.truth)
         else:
             places = np.flatnonzero((self.truth == 1).any(axis=0))
-        if not places.size or self.is_reached_by_name[places].any():
-            return []
         return [self.target[place] for place in places.tolist()]
+
+    @property
+    def strange_labels(self) -> list[str]:
+        """The true labels, if no model declares any of them."""
+        true = self.true_labels
+        return [] if self.is_reached_by_name[self.target.positions(true)].any() else true
 
     def take(self, rows: np.ndarray) -> Trial:
         """The samples ``rows``."""
@@ -166,8 +168,7 @@ def read_trial(
     aliases, other
         What labels of models stand for; see `fuse_tables`.
     fold : bool
-        Labels of models are the labels of the target, or of the truth, that are written
-        otherwise.
+        Match names without regard to case, underscores, hyphens and repeated spaces.
     first : Predictions, optional
         The model that a truth or weights without ids go along with, if not the first.
     """
@@ -183,6 +184,7 @@ def read_trial(
     known = read_known(truth, aligned[0].samples)
     if fold:
         meanings = meanings.with_folded(spaces, list_names(known) if target is None else target)
+        known = known if target is None else _fold_truth(known, target)
     meant = [merge_labels([space], meanings, others) for space in spaces]
     warn_of_inputs(_check_inputs(models, known, meant))
     if target is None:
@@ -267,6 +269,25 @@ def _refuse_places(truth: Any, named: list[str], labels: LabelSpace) -> None:
         )
 
 
+def _fold_truth(known: Any, target: LabelSpace) -> Any:
+    """The truth with the target's way to write its labels; what `read_known` returned."""
+    names = list_names(known)
+    if not names:
+        return known
+    pairs = dict(LabelSpace(names).match(target, fold=True).folded)
+    if isinstance(known, Predictions):
+        return known._with(labels=LabelSpace(pairs.get(name, name) for name in names))
+
+    def rename(value: Any) -> Any:
+        if isinstance(value, str):
+            return pairs.get(value, value)
+        return value and [pairs.get(name, name) for name in value]
+
+    if isinstance(known, Mapping):
+        return {sample: rename(value) for sample, value in known.items()}
+    return [rename(value) for value in known]
+
+
 def _check_inputs(
     models: Sequence[Predictions], known: Any, spaces: Sequence[LabelSpace]
 ) -> list[str]:
@@ -282,7 +303,7 @@ def _check_inputs(
         told = [sample for sample, value in known.items() if value is not None]
         said += check_truth_samples(told, models)
     twins = find_truth_twins(list_names(known), spaces)
-    return said + [tell_twins(twins, _JOIN)] * bool(twins)
+    return said + [tell_twins(twins)] * bool(twins)
 
 
 def _read_names(values: list[Any], target: LabelSpace) -> np.ndarray:
