@@ -475,3 +475,29 @@ def test_the_column_of_ids_may_get_another_name(make):
     same(predictions_from_frame(frame, "tiny", id_column="image"), ["a"], ["id", "dog"], [[1, 0]])
     with pytest.raises(InvalidInputError, match="`like`: one column must hold the sample ids"):
         frame_from_predictions(predictions, make({"cow": [7]}))
+
+
+@pytest.mark.parametrize("change", ["shuffle", "filter", "concatenate"])
+def test_the_only_column_of_text_holds_the_ids_whatever_rows_were_moved(change):
+    frame = pd.DataFrame(
+        {"image": ["w", "x", "y", "z"], "cat": [0.9, 0.5, 0.2, 0.5], "dog": [0.1, 0.5, 0.8, 0.5]}
+    )
+    moved = {
+        "shuffle": lambda: frame.iloc[[2, 0, 1, 3]],
+        "filter": lambda: frame[frame["cat"] != 0.2],
+        "concatenate": lambda: pd.concat([frame.iloc[2:], frame.iloc[:1]]),
+    }[change]()
+    found = predictions_from_frame(moved, "a")
+    assert found.samples.tolist() == moved["image"].tolist()
+    assert found.labels.names == ("cat", "dog")
+    back = frame_from_predictions(found, moved)
+    assert list(back.columns) == ["image", "cat", "dog"]
+
+
+def test_an_index_of_whole_numbers_holds_the_ids_of_a_long_frame():
+    frame = pd.DataFrame({"label": ["cat", "dog"]}, index=[7, 3])
+    assert predictions_from_frame(frame, "a").samples.tolist() == [7, 3]
+    chosen = predictions_from_frame(
+        frame.rename(columns={"label": "answer"}), "a", label_column="answer"
+    )
+    assert chosen.samples.tolist() == [7, 3]

@@ -90,3 +90,20 @@ def test_a_truth_with_other_ids_is_an_error():
     many = [model("a", range(10))]
     (said,) = check_truth_samples(["1", "x", "y", "z"], many)
     assert said.startswith("the truth knows 1 of 4 samples")
+
+
+def test_unmatched_ids_that_are_twins_of_unmatched_ids_are_said_whatever_the_overlap():
+    ones = [f"{i:03d}" for i in range(300)]
+    others = [str(i) for i in range(300)]
+    (said,) = check_samples([model("a", ones), model("b", others)])
+    assert "100 samples of 'a' look like samples of the other models" in said
+    assert "by zeros in front: '000' and '0'" in said
+    assert check_samples([model("a", ones), model("b", others)], allow_disjoint=True) == []
+
+
+def test_unmatched_ids_that_are_like_matched_ones_are_other_samples():
+    both = ["a", "b", "c", "d", "e"]
+    assert check_samples([model("a", [*both, "A"]), model("b", both)]) == []
+    assert check_samples([model("a", [*both, "x1"]), model("b", [*both, "y1"])]) == []
+    parts = [model("a", [*both, "x.p1", "x.p2"]), model("b", [*both, "x.p3", "x.p4"])]
+    assert check_samples(parts) == []

@@ -68,9 +68,9 @@ def predictions_from_frame(
         Name of the model.
     id_column : str, optional
         Column, or index of a pandas frame, with the sample ids. If not given: the column
-        called "sample", "sample_id" or "id"; else an index of a pandas frame that does not
-        just count its rows; else the only column of text. Where no column could hold ids, an
-        index of pandas that counts the rows does: samples 0, 1, 2 ...
+        called "sample", "sample_id" or "id"; else an index of a pandas frame that has a name or
+        holds text; else the only column of text; else an index of whole numbers. One that just
+        counts the rows holds the ids only where no column could: samples 0, 1, 2 ...
     label_column, score_column : str, optional
         Columns of a long frame, if they are not called "label" and "score". With either
         of them, other columns are not read.
@@ -132,7 +132,7 @@ def _read_frame(frame: Any, model: str, choice: ColumnChoice, kind: Kind | None)
 
 def _origin(table: Any, layout: WideLayout | LongLayout, doubts: list[str]) -> Origin:
     if layout.id_column is None and layout.has_ids:
-        index = _index_of(table)
+        index = _index_of(table, ColumnChoice())
         name = None if index is None else index.name
         words = "ids in the index" if name is None else f"ids in the index, {name!r}"
         return Origin(None, name, words, doubts=tuple(doubts))
@@ -174,7 +174,7 @@ def frame_from_predictions(
         if id_column is None:
             id_column = _find_layout(table, ColumnChoice()).id_column
         elif id_column not in table.columns:
-            index = _index_of(table)
+            index = _index_of(table, ColumnChoice())
             if index is not None and index.name == id_column:
                 id_column = None
     if id_column in predictions.labels:
@@ -258,10 +258,13 @@ def counts_rows(table: Any) -> bool:
     return index is not None and isinstance(index, nw.get_native_namespace(table).RangeIndex)
 
 
-def _index_of(table: Any) -> Index | None:
-    """The index of a pandas frame, unless it only counts the rows of a table with ids."""
+def _index_of(table: Any, choice: ColumnChoice) -> Index | None:
+    """The index of a pandas frame, unless it only counts, or once counted, rows with ids."""
     index = load_narwhals().maybe_get_index(table)
     if index is None or (_is_plain_count(table) and _may_have_ids(table)):
+        return None
+    # Rows that were filtered, shuffled or concatenated keep the numbers that they had.
+    if index.name is None and index.dtype.kind in "iu" and _has_text_ids(table, choice):
         return None
     if getattr(index, "nlevels", 1) > 1:
         fail(
@@ -286,6 +289,13 @@ def _may_have_ids(table: Any) -> bool:
     )
 
 
+def _has_text_ids(table: Any, choice: ColumnChoice) -> bool:
+    """Whether a single column of text is left for the sample ids."""
+    taken = {"label", choice.label_column, choice.score_column, *(choice.labels or ())}
+    free = [table.get_column(name) for name in table.columns if name not in taken]
+    return sum(column_type(each) == "text" for each in free) == 1
+
+
 def _is_whole(series: Any) -> bool:
     """Whether a column of numbers holds whole ones only, and some."""
     values = read_numbers(series, series.name)
@@ -307,6 +317,6 @@ def _find_layout(table: Any, choice: ColumnChoice) -> WideLayout | LongLayout:
         lambda name: column_type(table.get_column(name)),
         choice,
         # An index that only counts rows is none to match them by.
-        index=None if choice.by_row and _is_plain_count(table) else _index_of(table),
+        index=None if choice.by_row and _is_plain_count(table) else _index_of(table, choice),
         stored_index=read_stored_index(table.to_native().schema) if is_arrow else (),
     )

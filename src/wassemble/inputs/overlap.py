@@ -31,6 +31,8 @@ __all__ = [
 
 # Share of the smaller side below which an overlap is more likely a mistake than meant.
 _SMALL = 0.5
+# Share of the unmatched ids from which on twins among them are more likely a mistake than meant.
+_MANY_TWINS = 0.2
 # Ids in which a reason is looked for, and pairs that are compared letter by letter.
 _N_SEARCHED = 100_000
 _N_COMPARED = 200
@@ -154,7 +156,40 @@ def check_samples(models: Sequence[Any], *, allow_disjoint: bool | None = False)
     groups = shared.groups()
     if len(groups) > 1:
         _refuse_disjoint(models, groups, allow_disjoint)
-    return shared.warnings(lambda model: _look_at(models, model))
+    few = shared.warnings(lambda model: _look_at(models, model))
+    return few or _tell_twins(models, shared)
+
+
+def _tell_twins(models: Sequence[Any], shared: SharedSamples) -> list[str]:
+    """A sentence for each model whose unmatched ids are others' unmatched ids but for a detail."""
+    found: list[str] = []
+    for place, each in enumerate(models):
+        bit = 1 << place
+        if not shared.counts[bit] or all(mask & bit for mask in shared.counts):
+            continue
+        mine, others = _unmatched(models, place)
+        possible = min(len(mine.ids), len(others.ids), _N_SEARCHED)
+        for words, without in (*_DIFFERENCES, ("in several ways", _plain)):
+            n_twins = _count_twins(mine.ids, others.ids, without)
+            if n_twins < max(1, _MANY_TWINS * possible):
+                continue
+            shown = "; ".join(f"{a!r} and {b!r}" for a, b in _pairs(mine.ids, others.ids, without))
+            found.append(
+                f"{n_twins:,} samples of {each.model!r} look like samples of the other models, and"
+                f" were fused without them. Their ids differ {words}: {shown}. Write them the same"
+                f" way in all files; {_ALLOW}"
+            )
+            break
+        if found and len(models) == 2:  # the other one would say the same
+            break
+    return found
+
+
+def _count_twins(ones: Sequence[str], others: Sequence[str], without: Callable[[str], str]) -> int:
+    """Ids that are like one id of the other side, and like no second one of either."""
+    mine = Counter(without(text) for text in islice(ones, _N_SEARCHED))
+    theirs = Counter(without(text) for text in islice(others, _N_SEARCHED))
+    return sum(count == 1 and theirs[text] == 1 for text, count in mine.items())
 
 
 def check_part_samples(
@@ -263,12 +298,17 @@ def _has_labels_as_rows(table: Any, reference: Any) -> bool:
 
 def _look_at(models: Sequence[Any], model: int) -> str | None:
     """Why a model may share few samples with the others."""
+    return _compare(*_unmatched(models, model))
+
+
+def _unmatched(models: Sequence[Any], model: int) -> tuple[Side, Side]:
+    """Ids that a model has alone, and those that only others have."""
     own = _texts(models[model].samples)
     others = dict.fromkeys(
         sample for i, each in enumerate(models) if i != model for sample in _texts(each.samples)
     )
     mine = set(own)
-    return _compare(
+    return (
         Side(models[model].model, [sample for sample in own if sample not in others]),
         Side("the others", [sample for sample in others if sample not in mine]),
     )
