@@ -11,6 +11,7 @@ __all__ = [
     "MissingExtraError",
     "WassembleError",
     "fail",
+    "tell_count",
 ]
 
 
@@ -37,3 +38,8 @@ class MissingExtraError(WassembleError, ImportError):
 def fail(message: str, *, hint: str | None = None) -> NoReturn:
     """Raise `InvalidInputError` with ``message`` and, on a line of its own, ``hint``."""
     raise InvalidInputError(message if hint is None else f"{message}\nhint: {hint}")
+
+
+def tell_count(number: int, thing: str) -> str:
+    """A number of things in words, such as "1 model" and "2,000 models"."""
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"

@@ -336,7 +336,44 @@ def test_a_byte_order_mark_is_no_part_of_a_name(put):
 def test_a_header_without_rows_is_a_model_without_answers(put, capsys):
     put(a="sample,cat,dog\n", b=B)
     assert fused("a.csv", "b.csv") == 0
-    assert "a: no answer for 2 of 2 samples" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "warning: 'a' answered none of 2 samples and has no say" in said
+    assert "a: no answer for" not in said
+
+
+def test_headers_without_rows_are_no_samples_to_fuse(put, tmp_path, capsys):
+    put(a="sample,cat,dog\n", b="sample,cat,dog\n")
+    assert fused("a.csv", "b.csv") == 2
+    assert "some file must have samples; got no rows in a.csv, b.csv" in capsys.readouterr().err
+    assert not (tmp_path / "fused.csv").exists()
+
+
+def test_a_header_without_rows_does_not_tell_its_ids(put, capsys):
+    put(a="image,cat,dog\n", b=B)
+    assert fused("a.csv", "b.csv") == 2
+    said = capsys.readouterr().err
+    assert "the table must have rows, which tell the column of sample ids; got none" in said
+    assert "--id-column" in said
+
+
+def test_one_is_counted_as_one(put, capsys):
+    put(a="sample,cat,dog\nx,.7,.3\n")
+    assert fused("a.csv") == 0
+    assert "1 sample x 2 labels from 1 model in" in capsys.readouterr().err
+    put(a="sample,cat,dog\nx,.7,\n", b="sample,cat,dog\nx,.7,\ny,.4,\n")
+    assert fused("a.csv", "b.csv") == 0
+    said = capsys.readouterr().err
+    assert "a: 1 answer was partial" in said
+    assert "b: 2 answers were partial" in said
+
+
+def test_files_of_one_name_are_told_apart_as_the_command_line_does(put, capsys, tmp_path):
+    put(a=B)
+    (tmp_path / "more").mkdir()
+    (tmp_path / "more" / "a.csv").write_text(B)
+    assert fused("a.csv", "more/a.csv") == 2
+    said = capsys.readouterr().err
+    assert "hint: name them: MODEL=FILE" in said
 
 
 def test_a_folder_in_place_of_a_file_is_one_clear_error(put, tmp_path, capsys):

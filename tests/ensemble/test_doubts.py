@@ -119,3 +119,12 @@ def test_a_stray_column_of_a_frame_is_named():
         ws.fuse({"a": frame})
     read = ws.inputs.predictions_from_frame(frame, "a", labels=["cat", "dog"])
     assert read.kind == "multiclass"
+
+
+@pytest.mark.parametrize("silent", [np.empty((0, 2)), np.zeros((2, 2)), np.full((2, 2), np.nan)])
+def test_a_model_without_any_answer_is_a_warning(silent):
+    ids = ["x", "y"][: len(silent)]
+    models = [model("a", ["x", "y"], ["cat", "dog"])]
+    models.append(Predictions("b", ids, ["cat", "dog"], silent, kind="multiclass"))
+    with pytest.warns(InputWarning, match="'b' answered none of 2 samples and has no say"):
+        ws.fuse_tables(models)

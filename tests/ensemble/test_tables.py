@@ -104,7 +104,8 @@ def test_a_model_without_samples_has_no_vote(ids):
     nothing = make("b", ["cat", "dog"], np.empty((0, 2)), [])
     for models in ([a, nothing], [nothing, b], [nothing, b.take(slice(0, 0)), a]):
         named = [model._with(model=str(place)) for place, model in enumerate(models)]
-        consensus = fuse_tables(named).consensus
+        with pytest.warns(ws.InputWarning, match="answered none of 2 samples"):
+            consensus = fuse_tables(named).consensus
         np.testing.assert_allclose(consensus.scores, scores, rtol=1e-6)
         assert consensus.samples.dtype == ids.dtype
         assert consensus.samples.tolist() == ids.tolist()
@@ -156,7 +157,7 @@ def test_partial_answers_are_completed_and_said():
     a = make("a", ["cat", "dog", "cow"], [[0.8, nan, nan]])
     fusion = fuse_tables([a])
     np.testing.assert_allclose(fusion.consensus.scores, [[0.8, 0.1, 0.1]])
-    assert "1 answers were partial, 20.0% of their mass unobserved" in fusion.report
+    assert "1 answer was partial, 20.0% of its mass unobserved" in fusion.report
     assert "spread evenly" in fusion.report
     hard = make("h", ["cat", "dog", "cow"], [[1.0, nan, nan]], is_hard=True)
     assert "hard labels, taken with confidence 0.9" in fuse_tables([hard]).report

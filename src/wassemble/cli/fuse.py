@@ -25,7 +25,7 @@ from wassemble.cli.options import (
 )
 from wassemble.cli.places import Command, Output
 from wassemble.cli.request import FusionRequest
-from wassemble.errors import WassembleError, fail
+from wassemble.errors import WassembleError, fail, tell_count
 
 if TYPE_CHECKING:
     from wassemble.ensemble import FusionAccount
@@ -127,8 +127,9 @@ def fuse(
     seconds = time.perf_counter() - started
     where = "" if out is None else f"{out}: "
     talk(
-        f"{where}{account.n_samples:,} samples x {len(account.plan.target):,} labels from"
-        f" {len(account.models)} models in {seconds:.1f} s",
+        f"{where}{tell_count(account.n_samples, 'sample')} x"
+        f" {tell_count(len(account.plan.target), 'label')}"
+        f" from {tell_count(len(account.models), 'model')} in {seconds:.1f} s",
         quiet=quiet,
     )
     if as_json:

@@ -12,6 +12,7 @@ import numpy as np
 from wassemble.ensemble.completion import describe_rule
 from wassemble.ensemble.label_overlap import find_others
 from wassemble.ensemble.plan import NO_ANSWER, Chunk, FusionPlan
+from wassemble.errors import tell_count
 from wassemble.inputs import Predictions
 from wassemble.inputs.origin import Origin
 from wassemble.labels import enumerate_names
@@ -131,6 +132,15 @@ class FusionAccount:
             partial = (np.isnan(given.scores).any(axis=1) | (left > 0)) & rows
             model.n_partial += int(partial.sum())
             model.unobserved_mass += float(left[partial].sum())
+
+    def note_silent(self) -> None:
+        """Warn of models that answered nothing, once all is counted."""
+        self.warnings += [
+            f"{model.model!r} answered none of {tell_count(self.n_samples, 'sample')} and has no"
+            " say: its table has no rows, or its scores are all missing or 0"
+            for model in self.models
+            if self._n_missing(model) == self.n_samples > 0
+        ]
 
     @property
     def fine_ends(self) -> set[int]:
@@ -258,7 +268,7 @@ class FusionAccount:
             notes.append(self._tell_lost(model))
         notes += self._suggest_other(model)
         missing = self._n_missing(model)
-        if missing:
+        if 0 < missing < self.n_samples:
             notes.append(f"no answer for {missing:,} of {self.n_samples:,} samples")
         if model.is_hard:
             notes.append(
@@ -266,9 +276,10 @@ class FusionAccount:
             )
         if model.n_partial and not model.is_hard:
             share = model.unobserved_mass / model.n_partial
+            verb, whose = ("was", "its") if model.n_partial == 1 else ("were", "their")
             notes.append(
-                f"{model.n_partial:,} answers were partial"
-                + (f", {share:.1%} of their mass unobserved" if share else "")
+                f"{tell_count(model.n_partial, 'answer')} {verb} partial"
+                + (f", {share:.1%} of {whose} mass unobserved" if share else "")
             )
         return notes
 

@@ -198,6 +198,7 @@ def fuse_tables(
     members = align_samples(predictions, samples)
     chunk = plan.fuse(members)
     account.add(members, chunk)
+    account.note_silent()
     consensus = Predictions("consensus", members[0].samples, plan.target, chunk.scores, kind=found)
     consensus.origin = Origin(id_column=account.id_column)
     warn_of(account)

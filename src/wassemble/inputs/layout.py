@@ -236,6 +236,12 @@ def _find_id_column(
     if choice.by_row and (not texts or choice.is_truth):
         return None, False
     if len(texts) != 1:
+        if names and all(type_of(name) == "empty" for name in names):
+            fail(
+                "the table must have rows, which tell the column of sample ids; got none below"
+                f" {enumerate_names(names)}.",
+                hint="`id_column` names it",
+            )
         fail(
             "one column must hold the sample ids and be called 'sample', 'sample_id' or 'id';"
             f" got {enumerate_names(names) if names else 'no columns'}.",

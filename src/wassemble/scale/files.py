@@ -71,6 +71,9 @@ def fuse_files(
         fail(f'`samples` must be "all" or "common"; got {samples!r}.')
     if out is not None:
         refuse_overwriting(out, [file.path for file in files])
+    if not any(file.n_samples for file in files):
+        names = ", ".join(file.name for file in files)
+        fail(f"some file must have samples; got no rows in {names}.")
     if by_row:
         ids = common_row_ids(files)
         for file in files:
@@ -91,6 +94,7 @@ def fuse_files(
     check_inputs(account, files, kernel, allow_disjoint=allow_disjoint)
     n_samples, chunks = _chunks(files, samples)
     _fuse_chunks(account, n_samples, chunks, out, progress=progress, receive=receive)
+    account.note_silent()
     warn_of_inputs(account.warnings)
     return account
 

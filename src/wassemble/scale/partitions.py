@@ -200,6 +200,7 @@ def fuse_partitions(
         shared.add({int(bits): n for bits, n in records[name]["shared"].items()})
     if not allow_disjoint:
         account.warnings += shared.warnings()
+    account.note_silent()
     warn_of_inputs(account.warnings)
     if samples == "common" and account.n_samples == 0:
         fail("models must have samples in common, in parts of the same name; got none.")
