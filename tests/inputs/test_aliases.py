@@ -1,6 +1,10 @@
 """Aliases: what labels of models stand for, from Python and from files."""
 
+from pathlib import Path
+
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 
 from wassemble import Aliases, InvalidInputError, LabelSpace, read_aliases
@@ -89,3 +93,40 @@ def test_names_may_be_whole_numbers():
     }
     matching = LabelSpace([1, 2]).match(LabelSpace([7, 8]), aliases={1: 8, "2": {7: 1.0}})
     assert matching.positions.tolist() == [1, 0]
+
+
+@pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame])
+def test_a_data_frame_has_the_columns_of_a_file(library):
+    frame = library({"target": ["car", "1", "3"], "source": ["sedan", "odd", "odd"]})
+    assert Aliases.of(frame).of_model("any") == {
+        "sedan": {"car": 1.0},
+        "odd": {"1": 1.0, "3": 1.0},
+    }
+    frame = library(
+        {
+            "model": ["a", None],
+            "source": ["sedan", "odd"],
+            "target": ["car", "1"],
+            "weight": [2.0, None],
+        }
+    )
+    assert Aliases.of(frame).rows == (("a", "sedan", "car", 2.0), (None, "odd", "1", 1.0))
+    assert Aliases.of(library({"source": [7], "target": [8]})).rows == ((None, "7", "8", 1.0),)
+
+
+def test_a_data_frame_with_other_columns_is_refused():
+    with pytest.raises(InvalidInputError, match="columns source and target, and may have model"):
+        Aliases.of(pd.DataFrame({"from": ["sedan"], "to": ["car"]}))
+
+
+def test_a_dict_of_dicts_by_model_is_shown_how_to_say_it():
+    with pytest.raises(InvalidInputError, match="must be a number above 0; got 'car'") as caught:
+        Aliases.of({"wheels": {"sedan": "car"}})
+    assert 'Aliases([("wheels", "sedan", "car"), ...])' in str(caught.value)
+
+
+@pytest.mark.parametrize("path", ["aliases.csv", Path("aliases.csv")])
+def test_a_path_is_shown_the_function_that_reads_it(path):
+    with pytest.raises(InvalidInputError, match="must be a dict") as caught:
+        Aliases.of(path)
+    assert "`read_aliases(path)` reads a file" in str(caught.value)

@@ -123,9 +123,10 @@ def fuse_tables(
         target label (column), by name.
     kind : {"multiclass", "multilabel"}, optional
         Detected if not given: histograms if every row sums to 1.
-    aliases : dict of str to str, or Aliases, optional
+    aliases : dict of str to str, data frame or Aliases, optional
         Target labels that names stand for, whatever their spelling; a list or a dict of
-        weights where a name stands for several. `Aliases` says it for each model. Several
+        weights where a name stands for several. `Aliases`, or a data frame with the columns
+        model, source and target, says it for each model; `read_aliases` reads a file. Several
         labels of a model that stand for one are summed (histograms), or the largest is taken
         (multi-label scores).
     fold : bool

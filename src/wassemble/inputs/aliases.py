@@ -10,7 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from wassemble._arrays import is_frame
 from wassemble._checks import fail
+from wassemble.inputs.frames import as_narwhals
 from wassemble.inputs.predictions import Kind
 from wassemble.inputs.word_files import read_fields
 from wassemble.labels import LabelSpace, enumerate_names, fold_name, read_name
@@ -60,13 +62,17 @@ class Aliases:
     def of(given: Any) -> Aliases:
         """Aliases from what a user may give: a dict ``{source: target}``, rows, or None.
 
-        In a dict a target may be a list, or a dict of targets and weights.
+        In a dict a target may be a list, or a dict of targets and weights. A data frame has the
+        columns that `read_aliases` knows.
         """
         if given is None:
             return Aliases()
         if isinstance(given, Aliases):
             return given
+        if is_frame(given):
+            return Aliases(_rows_of(given))
         if isinstance(given, Mapping):
+            _refuse_models(given)
             return Aliases(
                 (None, source, target, weight)
                 for source, goals in given.items()
@@ -75,7 +81,8 @@ class Aliases:
         if isinstance(given, str) or not isinstance(given, Iterable):
             fail(
                 f"`aliases` must be a dict of names to target labels; got {given!r}.",
-                hint="Aliases([(model, source, target), ...]) says it for each model",
+                hint="`read_aliases(path)` reads a file; Aliases([(model, source, target), ...])"
+                " says it for each model",
             )
         return Aliases(given)
 
@@ -215,6 +222,41 @@ def merge_scores(scores: np.ndarray, groups: np.ndarray, kind: Kind) -> np.ndarr
     if missing.any():
         merged[np.logical_and.reduceat(missing[:, order], starts, axis=1)] = np.nan
     return merged
+
+
+def _rows_of(frame: Any) -> list[tuple[Any, Any, Any, Any]]:
+    """The rows of a data frame; without a model they are of every model, without a weight 1."""
+    table = as_narwhals(frame)
+    names = table.columns
+    if not {"source", "target"} <= set(names) or not set(names) <= set(_COLUMNS):
+        fail(
+            "a data frame of aliases must have the columns source and target, and may have model"
+            f" and weight; got {enumerate_names(names)}."
+        )
+    every: dict[str, list[Any]] = {"model": [None] * len(table), "weight": [1.0] * len(table)}
+    for name in names:
+        series = table.get_column(name)
+        gaps = series.is_null().to_list()
+        missing = 1.0 if name == "weight" else None
+        every[name] = [
+            missing if gap or value == "" else value
+            for value, gap in zip(series.to_list(), gaps, strict=True)
+        ]
+    return list(zip(*(every[name] for name in _COLUMNS), strict=True))
+
+
+def _refuse_models(given: Mapping[Any, Any]) -> None:
+    """Refuse a dict of models, whose dicts hold labels where weights belong."""
+    for model, goals in given.items():
+        for source, target in goals.items() if isinstance(goals, Mapping) else ():
+            if isinstance(target, str | list | tuple | Mapping):
+                goal = target if isinstance(target, str) else next(iter(target), "")
+                fail(
+                    f"the weight of an alias must be a number above 0; got {target!r} for"
+                    f" {model!r} -> {source!r}.",
+                    hint="what the labels of one model stand for is said by"
+                    f' Aliases([("{model}", "{source}", "{goal}"), ...])',
+                )
 
 
 def _goals(goals: Any) -> list[tuple[Any, Any]]:
