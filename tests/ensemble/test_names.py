@@ -1,5 +1,7 @@
 """Names count wherever there are names: nothing that has them is read by its position."""
 
+import inspect
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -181,3 +183,46 @@ def test_no_models_are_refused(nothing):
 def test_a_rule_is_a_function(models):
     with pytest.raises(InvalidInputError, match=r"got 'arithmetic'\.\nhint: .*ws\.arithmetic_mean"):
         fuse(models, rule="arithmetic")
+
+
+OPTIONS_BY_NAME = {
+    "target": ["cat", "dog"],
+    "aliases": {"cow": "dog"},
+    "fold": True,
+    "other": "cow",
+    "samples": "common",
+    "allow_disjoint": True,
+    "by_row": True,
+    "leftover": 0.5,
+    "unobserved": "drop",
+    "hard_confidence": 0.5,
+}
+
+
+@pytest.mark.parametrize("name", OPTIONS_BY_NAME)
+def test_fuse_takes_the_options_of_fuse_tables(name):
+    frames = {"a": FRAMES["a"], "b": FRAMES["b"][["cat", "dog"]] / 2}
+    options = {"kind": "multiclass", name: OPTIONS_BY_NAME[name]}
+    expected = fuse_tables(frames, **options).to_frame()
+    pd.testing.assert_frame_equal(fuse(frames, **options), expected)
+
+
+@pytest.mark.parametrize("name", OPTIONS_BY_NAME)
+def test_options_about_names_are_refused_beside_arrays(name):
+    with pytest.raises(InvalidInputError, match=f"`{name}` must go with predictions that have na"):
+        fuse(list(SCORES.values()), **{name: OPTIONS_BY_NAME[name]})
+
+
+def test_every_option_of_fuse_tables_is_one_of_fuse():
+    own = set(inspect.signature(fuse_tables).parameters) - {"models", "options"}
+    own |= set(ws.ensemble.Options.__dataclass_fields__)
+    assert own <= set(inspect.signature(fuse).parameters)
+
+
+def test_files_without_ids_are_fused_by_row_from_python(tmp_path):
+    places = {}
+    for name, frame in FRAMES.items():
+        places[name] = tmp_path / f"{name}.csv"
+        frame.to_csv(places[name], index=False)
+    found = fuse(places, by_row=True)
+    assert found.samples.tolist() == [0, 1]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Literal, Unpack, overload
 
@@ -13,6 +14,7 @@ import numpy as np
 from wassemble._arrays import Array, is_frame
 from wassemble._checks import fail, refuse_names
 from wassemble.ensemble.account import NO_MASS_REMEDY
+from wassemble.ensemble.completion import Unobserved
 from wassemble.ensemble.dask_arrays import are_dask_arrays, fuse_dask_arrays
 from wassemble.ensemble.fuse_types import FrameT, FuseOptions
 from wassemble.ensemble.histograms import to_histograms
@@ -22,6 +24,7 @@ from wassemble.ensemble.tables import fuse_tables, name_models
 from wassemble.errors import ConvergenceWarning
 from wassemble.inputs import Kind, Predictions
 from wassemble.kernels import IdentityKernel
+from wassemble.labels import LabelSpace
 from wassemble.solvers import (
     Balanced,
     BarycenterProblem,
@@ -73,6 +76,16 @@ def fuse(
     n_threads: int | None = None,
     progress: Callable[[int, int], None] | None = None,
     out: np.ndarray | None = None,
+    target: LabelSpace | Iterable[str] | None = None,
+    aliases: Any = None,
+    fold: bool = False,
+    other: str | Mapping[str, str] | None = None,
+    samples: Literal["all", "common"] = "all",
+    allow_disjoint: bool = False,
+    by_row: bool = False,
+    leftover: float = 0.05,
+    unobserved: Unobserved = "spread",
+    hard_confidence: float = 0.9,
 ) -> Array:
     """Consensus of several models' predictions.
 
@@ -83,8 +96,9 @@ def fuse(
         ``kind``). A single sample may drop the sample axis.
         Or predictions with names, which are matched by them: a dict of model names to data
         frames or paths, or a list of `Predictions` or of data frames; `fuse_tables` has the
-        details and more options. Dask arrays, Dask data frames and folders of part files are
-        fused block by block when their consensus is computed; `fuse_lazily` has the details.
+        details, and gives an account of what was matched. Dask arrays, Dask data frames and
+        folders of part files are fused block by block when their consensus is computed;
+        `fuse_lazily` has the details.
     kernel : Kernel, array or sparse matrix of shape (n_source, n_target), or one per model
         How similar each source label is to each target label. Without one, labels are
         similar to themselves alone and nothing is transported.
@@ -109,6 +123,10 @@ def fuse(
     out : array of shape (n_samples, n_target), optional
         Where to write the consensus, such as a memory-mapped file: with memory-mapped
         predictions a batch larger than memory goes through in flat memory.
+    target, aliases, fold, other, samples, allow_disjoint, by_row
+        For predictions with names, as in `fuse_tables`.
+    leftover, unobserved, hard_confidence
+        For predictions with names, as in `fuse_tables`.
 
     Returns
     -------
@@ -142,6 +160,18 @@ def fuse(
         "n_top": n_top,
         "n_threads": n_threads,
     }
+    by_name: dict[str, Any] = {
+        "target": target,
+        "aliases": aliases,
+        "fold": fold,
+        "other": other,
+        "samples": samples,
+        "allow_disjoint": allow_disjoint,
+        "by_row": by_row,
+        "leftover": leftover,
+        "unobserved": unobserved,
+        "hard_confidence": hard_confidence,
+    }
     check_rule(rule)
     if isinstance(predictions, Iterator):
         predictions = list(predictions)
@@ -149,6 +179,7 @@ def fuse(
         fail("there must be at least one model; got none.", hint="one array or table per model")
     if are_dask_arrays(predictions):
         options |= {"normalize": normalize, "mixed_precision": mixed_precision}
+        _refuse_names(by_name)
         return _fuse_dask(predictions, {"progress": progress, "out": out}, options)
     _refuse_paths(predictions)
     if are_named(predictions):
@@ -163,12 +194,18 @@ def fuse(
                 fail(f"`{name}` must go with arrays; got predictions with names.")
         named = name_models(predictions)
         if not all(isinstance(given, Predictions) for _, given in named):
-            predictions = read_places(dict(named))
+            predictions = read_places(dict(named), kind, by_row=by_row)
             if any(is_lazy(given) for given in predictions.values()):
-                return fuse_lazily(predictions, **options)
-        fusion = fuse_tables(predictions, **options)
+                if by_name.pop("by_row"):
+                    fail(
+                        "`by_row` must go with tables in memory; got partitions.",
+                        hint="samples of partitions are matched by id",
+                    )
+                return fuse_lazily(predictions, **options, **by_name)
+        fusion = fuse_tables(predictions, **options, **by_name)
         return fusion.consensus if fusion.frame is None else fusion.to_frame()
     refuse_names(predictions, "predictions")
+    _refuse_names(by_name)
     if rule is not solve_barycenter:
         given = {
             "kernel": kernel is not None,
@@ -241,6 +278,19 @@ def _are_histograms(predictions: Any, kind: Kind | None) -> bool:
     problem = BarycenterProblem(predictions, _identity(predictions), mass=USUAL_MASS, holds=holds)
     problem.check_entries(range(problem.n_models), _N_CHECKED)
     return problem.are_histograms
+
+
+def _refuse_names(by_name: Mapping[str, Any]) -> None:
+    """Refuse options about samples and labels beside arrays, which have no names of them."""
+    usual = inspect.signature(fuse).parameters
+    for name, given in by_name.items():
+        default = usual[name].default
+        if given is not default and (type(given) is not type(default) or given != default):
+            fail(
+                f"`{name}` must go with predictions that have names; got arrays.",
+                hint="data frames have names, and so has Predictions(model, samples, labels,"
+                " scores)",
+            )
 
 
 def _refuse_paths(predictions: Any) -> None:

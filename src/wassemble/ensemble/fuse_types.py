@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Protocol, TypedDict, TypeVar
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Literal, Protocol, TypedDict, TypeVar
 
 import numpy as np
 
+from wassemble.ensemble.completion import Unobserved
 from wassemble.inputs import Kind
+from wassemble.labels import LabelSpace
 from wassemble.solvers import MassRule
 
 __all__ = ["Frame", "FrameT", "FuseOptions"]
@@ -45,3 +47,13 @@ class FuseOptions(TypedDict, total=False):
     n_threads: int | None
     progress: Callable[[int, int], None] | None
     out: np.ndarray | None
+    target: LabelSpace | Iterable[str] | None
+    aliases: Any
+    fold: bool
+    other: str | Mapping[str, str] | None
+    samples: Literal["all", "common"]
+    allow_disjoint: bool
+    by_row: bool
+    leftover: float
+    unobserved: Unobserved
+    hard_confidence: float

@@ -141,13 +141,15 @@ def is_lazy(given: Any) -> bool:
     return isinstance(given, str | os.PathLike) or _is_dask_frame(given)
 
 
-def read_places(models: Mapping[str, Any]) -> dict[str, Any]:
+def read_places(
+    models: Mapping[str, Any], kind: Kind | None = None, *, by_row: bool = False
+) -> dict[str, Any]:
     """The models, with files read that paths or URLs lead to; those of folders are kept."""
     found = dict(models)
     for name, given in models.items():
         if isinstance(given, str | os.PathLike) and not is_data_set(given):
             with fetch_file(given) as path:
-                found[name] = read_predictions(path, model=str(name))
+                found[name] = read_predictions(path, model=str(name), kind=kind, by_row=by_row)
     return found
 
 
