@@ -99,7 +99,7 @@ def test_percentages_are_refused(put, capsys):
     put(a="sample,cat,dog\nx,70,30\ny,20,80\n")
     assert fused("a.csv") == 2
     said = capsys.readouterr().err
-    assert "every row sums to 100, as percentages do" in said
+    assert "every row sums to 100, or nearly so, as percentages do" in said
     assert "divide the scores by 100" in said
     assert fused("a.csv", "--kind", "multilabel") == 0
 
@@ -383,3 +383,35 @@ def test_a_folder_in_place_of_a_file_is_one_clear_error(put, tmp_path, capsys):
     assert fused("a.csv", "t") == 2
     for line in capsys.readouterr().err.splitlines():
         assert "should not happen" not in line
+
+
+PARTS = ["image,cat,dog,cow\n" + "".join(f"i{k},{k},3,2\n" for k in range(1, 9))] * 2
+
+
+def test_counts_and_percentages_are_divided_by_their_sums_if_asked(put, capsys):
+    put(a=PARTS[0], b="image,cat,dog,cow\n" + "".join(f"i{k},70,20,10\n" for k in range(1, 9)))
+    assert fused("a.csv", "b.csv", "--normalize", "--rule", "arithmetic") == 0
+    assert "a.csv: ids in 'image', each row divided by its sum" in capsys.readouterr().err
+    found = read_predictions("fused.csv")
+    expected = (np.array([1, 3, 2]) / 6 + [0.7, 0.2, 0.1]) / 2
+    np.testing.assert_allclose(found.scores[0], expected)
+    assert fused("a.csv", "--normalize", "--kind", "multilabel") == 2
+    assert "--normalize makes histograms; got --kind multilabel" in capsys.readouterr().err
+
+
+def test_folders_of_counts_are_divided_by_their_sums_if_asked(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for name, text in zip("ab", PARTS, strict=True):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "part.csv").write_text(text)
+    assert main(["fuse", "a", "b", "--normalize", "--out", "fused"]) == 0
+    found = read_predictions("fused/part.csv")
+    np.testing.assert_allclose(found.scores[0], np.array([1, 3, 2]) / 6, rtol=1e-5)
+
+
+def test_other_commands_divide_rows_by_their_sums_too(put, capsys):
+    truth = "image,label\n" + "".join(f"i{k},{'cat' if k > 3 else 'dog'}\n" for k in range(1, 9))
+    put(a=PARTS[0], truth=truth)
+    assert main(["score", "a.csv", "--truth", "truth.csv", "--normalize"]) == 0
+    assert main(["explain", "a.csv", "--sample", "i1", "--normalize"]) == 0
+    capsys.readouterr()

@@ -128,3 +128,11 @@ def test_a_model_without_any_answer_is_a_warning(silent):
     models.append(Predictions("b", ids, ["cat", "dog"], silent, kind="multiclass"))
     with pytest.warns(InputWarning, match="'b' answered none of 2 samples and has no say"):
         ws.fuse_tables(models)
+
+
+def test_rows_that_nearly_sum_to_one_are_doubted(rng):
+    scores = rng.dirichlet(np.full(10, 0.5), size=30).round(1)
+    frame = pd.DataFrame(scores, index=[f"s{i}" for i in range(30)], columns=list("0123456789"))
+    with pytest.warns(InputWarning, match="as probabilities do that were rounded") as caught:
+        ws.fuse({"a": frame, "b": frame})
+    assert "`normalize=True` divides each row by its sum" in str(caught[0].message)

@@ -226,3 +226,32 @@ def test_files_without_ids_are_fused_by_row_from_python(tmp_path):
         frame.to_csv(places[name], index=False)
     found = fuse(places, by_row=True)
     assert found.samples.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("form", ["frames", "predictions", "files", "dask"])
+def test_counts_with_names_are_divided_by_their_sums_if_asked(form, tmp_path):
+    counts = {name: (frame * 30).round() for name, frame in FRAMES.items()}
+    expected = fuse({name: frame.div(frame.sum(axis=1), axis=0) for name, frame in counts.items()})
+    given = counts
+    if form == "predictions":
+        given = [
+            Predictions(name, SAMPLES, LABELS, frame.to_numpy(), kind="multilabel")
+            for name, frame in counts.items()
+        ]
+    elif form == "files":
+        given = {name: tmp_path / f"{name}.csv" for name in counts}
+        for name, path in given.items():
+            counts[name].rename_axis("sample").to_csv(path)
+    elif form == "dask":
+        dd = pytest.importorskip("dask.dataframe")
+        given = {name: dd.from_pandas(frame, npartitions=1) for name, frame in counts.items()}
+    found = fuse(given, normalize=True)
+    if form == "dask":
+        found = found.compute()
+    scores = found.scores if isinstance(found, Predictions) else in_order(found)
+    np.testing.assert_allclose(scores, in_order(expected), rtol=1e-9)
+
+
+def test_multi_label_scores_are_not_divided_by_their_sums():
+    with pytest.raises(InvalidInputError, match=r"`normalize` makes histograms; got kind=\"multil"):
+        fuse(FRAMES, normalize=True, kind="multilabel")

@@ -145,3 +145,28 @@ def test_scores_in_a_data_frame_are_not_read_by_position():
     frame = pd.DataFrame([[0.9, 0.1]], index=["a"], columns=["dog", "cat"])
     with pytest.raises(InvalidInputError, match=r"must be an array(?s:.*)`\.to_numpy\(\)`"):
         Predictions("m", ["a"], ["cat", "dog"], frame)
+
+
+def test_histograms_rounded_to_two_decimals_are_histograms(rng):
+    scores = rng.dirichlet(np.full(10, 0.3), size=200).round(2)
+    assert np.abs(scores.sum(axis=1) - 1).max() > 0.015
+    read = Predictions("a", range(200), range(10), scores)
+    assert read.kind == "multiclass"
+    assert not read.unobserved_mass.any()
+    scores[7, :3] += 0.0321  # more decimals, and no rounding that explains its sum
+    assert Predictions("a", range(200), range(10), scores).kind == "multilabel"
+
+
+def test_few_labels_leave_no_room_for_rounding():
+    assert Predictions("a", ["x"], ["p", "q"], [[0.5, 0.53]]).kind == "multilabel"
+    assert Predictions("a", ["x"], ["p", "q", "r", "s"], [[0.2, 0.2, 0.3, 0.32]]).kind == (
+        "multiclass"
+    )
+
+
+def test_whole_percentages_are_percentages(rng):
+    scores = (100 * rng.dirichlet(np.full(10, 0.3), size=50)).round()
+    assert np.abs(scores.sum(axis=1) - 100).max() > 1.5
+    with pytest.raises(InvalidInputError, match="sums to 100, or nearly so") as caught:
+        Predictions("a", range(50), range(10), scores)
+    assert "`normalize=True` divides each row by its sum" in str(caught.value)

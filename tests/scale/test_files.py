@@ -150,3 +150,26 @@ def test_ids_that_all_files_have_are_not_copied(tmp_path, monkeypatch, samples):
         file.close()
     assert account.n_samples == n_samples
     assert peak < 30 * n_samples + 2**20
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".npz"])
+def test_rounded_histograms_are_detected_alike_in_chunks_and_as_a_whole(
+    tmp_path, monkeypatch, suffix
+):
+    rng = np.random.default_rng(0)
+    names = [f"s{i}" for i in range(60)]
+    scores = [rng.dirichlet(np.full(10, 0.3), size=60).round(2) for _ in range(2)]
+    models = [Predictions(m, names, range(10), x) for m, x in zip("ab", scores, strict=True)]
+    for model in models:
+        ws.write_predictions(tmp_path / f"{model.model}{suffix}", model)
+    monkeypatch.setattr(module, "_CHUNK_SCORES", 100)
+    files = [open_predictions(tmp_path / f"{m}{suffix}") for m in "ab"]
+    account = fuse_files(files, tmp_path / "fused.csv")
+    for file in files:
+        file.close()
+    whole = ws.fuse_tables(models)
+    found = read_predictions(tmp_path / "fused.csv").scores
+    np.testing.assert_allclose(found, whole.consensus.scores, atol=1e-9)
+    said = [line for line in account.lines() if "rounding" in line]
+    assert said == [line for line in whole.account.lines() if "rounding" in line]
+    assert "each divided by its sum" in said[0]

@@ -95,6 +95,7 @@ class Reading:
     labels: tuple[str, ...]
     kind: Any
     by_row: bool
+    normalize: bool
 
 
 _file_arguments = _stack(
@@ -138,6 +139,12 @@ _file_arguments = _stack(
         type=click.Choice(["multiclass", "multilabel"]),
         help="multiclass: one label per sample, scores are probabilities. multilabel: any number"
         " of labels per sample.  [default: detected from the scores]",
+    ),
+    click.option(
+        "--normalize",
+        is_flag=True,
+        help="Divide each row by its sum: for counts, percentages, and probabilities that were"
+        " rounded or cut off.",
     ),
 )
 
@@ -552,6 +559,8 @@ def read_arguments(
         }
         if reading.by_row:
             how["by_row"] = True
+        if reading.normalize:
+            how["normalize"] = True
         found.append((model, place, how))
     models = [model for model, _, _ in found]
     strange = set(declared) - set(models)

@@ -15,6 +15,7 @@ from wassemble.ensemble.plan import NO_ANSWER, Chunk, FusionPlan
 from wassemble.errors import tell_count
 from wassemble.inputs import Predictions
 from wassemble.inputs.origin import Origin
+from wassemble.inputs.predictions import SUM_SLACK
 from wassemble.labels import enumerate_names
 from wassemble.solvers import Balanced, Status, solve_barycenter
 
@@ -54,6 +55,7 @@ class ModelAccount:
     first_labels: list[str] = field(default_factory=list)
     n_answered: int = 0
     n_partial: int = 0  # answers with scores that were not reported
+    n_rounded: int = 0  # histograms of two decimals, whose sum is off by more than usual
     unobserved_mass: float = 0.0  # summed over samples
     lost_mass: float = 0.0  # summed over samples: "none of these", on labels that go nowhere
 
@@ -131,6 +133,9 @@ class FusionAccount:
             left = given._with(kind=self.plan.kind).unobserved_mass
             partial = (np.isnan(given.scores).any(axis=1) | (left > 0)) & rows
             model.n_partial += int(partial.sum())
+            if self.plan.kind == "multiclass" and not given.is_hard:
+                off = np.abs(np.nansum(given.scores, axis=1, dtype=np.float64) - 1) > SUM_SLACK
+                model.n_rounded += int((off & ~partial & rows).sum())
             model.unobserved_mass += float(left[partial].sum())
 
     def note_silent(self) -> None:
@@ -273,6 +278,11 @@ class FusionAccount:
         if model.is_hard:
             notes.append(
                 f"hard labels, taken with confidence {self.plan.options.hard_confidence:g}"
+            )
+        if model.n_rounded:
+            notes.append(
+                f"{tell_count(model.n_rounded, 'row')} of scores with two decimals sum to 1 only"
+                " but for rounding: taken as histograms, each divided by its sum"
             )
         if model.n_partial and not model.is_hard:
             share = model.unobserved_mass / model.n_partial

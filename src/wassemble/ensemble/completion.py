@@ -12,14 +12,12 @@ import numpy as np
 
 from wassemble._checks import fail
 from wassemble.inputs import Predictions
+from wassemble.inputs.predictions import is_near_one
 
 __all__ = ["RULES", "Unobserved", "complete_scores", "describe_rule"]
 
 Unobserved = Literal["spread", "renormalize", "drop"]
 RULES: tuple[str, ...] = get_args(Unobserved)
-
-# A histogram read from a file may be off by rounding; more than this is another thing.
-_SUM_SLACK = 0.015
 
 
 def complete_scores(
@@ -41,7 +39,8 @@ def complete_scores(
         factor = np.divide(hard_confidence, sums, out=np.zeros_like(sums), where=sums > 0)
         scores, sums = scores * factor[:, None].astype(scores.dtype), sums * factor
     n_missing = missing.sum(axis=1)
-    _check_sums(predictions, sums)
+    is_whole = is_near_one(scores, sums)
+    _check_sums(predictions, sums, is_whole)
     if unobserved == "spread":
         left = np.clip(1 - sums, 0, None) / np.maximum(n_missing, 1)
         # What a list leaves out is below what it names; the rest is on labels that nobody named.
@@ -51,7 +50,7 @@ def complete_scores(
     # With "drop" what was not reported stays out, and only whole rows are rounded to mass 1.
     whole = answered
     if unobserved == "drop":
-        whole = answered & (n_missing == 0) & (sums >= 1 - _SUM_SLACK)
+        whole = answered & (n_missing == 0) & is_whole
     divisor = np.where(whole, np.where(sums > 0, sums, 1), 1)
     scores = scores / divisor[:, None]
     return scores.astype(predictions.scores.dtype, copy=False)
@@ -78,14 +77,15 @@ def _complete_multilabel(
     return np.where(missing, half[:, None], scores).astype(scores.dtype, copy=False)
 
 
-def _check_sums(predictions: Predictions, sums: np.ndarray) -> None:
-    wrong = sums > 1 + _SUM_SLACK
+def _check_sums(predictions: Predictions, sums: np.ndarray, is_whole: np.ndarray) -> None:
+    wrong = (sums > 1) & ~is_whole
     if wrong.any():
         row = int(np.argmax(wrong))
         fail(
             f"histograms must sum to 1 at most; got {sums[row]:.4g} at sample"
             f" {predictions.samples[row]!r} of {predictions.model!r}.",
-            hint='kind="multilabel" takes scores of any mass',
+            hint='normalize=True divides each row by its sum; kind="multilabel" takes scores of any'
+            " mass",
         )
 
 

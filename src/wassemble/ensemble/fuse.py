@@ -184,7 +184,6 @@ def fuse(
     _refuse_paths(predictions)
     if are_named(predictions):
         refused = {
-            "normalize": normalize,
             "mixed_precision": mixed_precision,
             "progress": progress is not None,
             "out": out is not None,
@@ -192,9 +191,12 @@ def fuse(
         for name, is_given in refused.items():
             if is_given:
                 fail(f"`{name}` must go with arrays; got predictions with names.")
+        options["normalize"] = normalize
         named = name_models(predictions)
         if not all(isinstance(given, Predictions) for _, given in named):
-            predictions = read_places(dict(named), kind, by_row=by_row)
+            predictions = read_places(
+                dict(named), "multilabel" if normalize else kind, by_row=by_row
+            )
             if any(is_lazy(given) for given in predictions.values()):
                 if by_name.pop("by_row"):
                     fail(

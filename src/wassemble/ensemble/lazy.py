@@ -57,6 +57,7 @@ def fuse_lazily(
     other: str | Mapping[str, str] | None = None,
     samples: Literal["all", "common"] = "all",
     allow_disjoint: bool = False,
+    normalize: bool = False,
     **options: Any,
 ) -> Any:
     """Consensus of models in partitions, as a Dask data frame that is computed when asked for.
@@ -100,9 +101,11 @@ def fuse_lazily(
     is_folder = [isinstance(given, str | os.PathLike) for given in models.values()]
     source: _Folders | _Frames
     if all(is_folder):
-        source = _Folders([open_data_set(p, model=m, kind=kind) for m, p in models.items()])
+        how: dict[str, Any] = {"kind": kind, "normalize": normalize}
+        source = _Folders([open_data_set(p, model=m, **how) for m, p in models.items()])
     elif all(_is_dask_frame(given) for given in models.values()):
-        source = _Frames({str(name): frame for name, frame in models.items()}, kind)
+        frames = {str(name): frame for name, frame in models.items()}
+        source = _Frames(frames, kind, normalize=normalize)
     else:
         kinds = ", ".join(type(given).__name__ for given in models.values())
         fail(f"models must be all Dask data frames or all folders; got {kinds}.")
@@ -160,7 +163,7 @@ def _is_dask_frame(value: Any) -> bool:
 class _Frames:
     """Models in Dask data frames."""
 
-    def __init__(self, frames: Mapping[str, Any], kind: Kind | None) -> None:
+    def __init__(self, frames: Mapping[str, Any], kind: Kind | None, *, normalize: bool) -> None:
         sizes = {name: frame.npartitions for name, frame in frames.items()}
         if len(set(sizes.values())) > 1:
             each = ", ".join(f"{n} of {name}" for name, n in sizes.items())
@@ -173,8 +176,9 @@ class _Frames:
                     hint="a folder of long part files can be fused, with `labels`",
                 )
         self._frames = frames
+        self._normalize = normalize
         self.heads = [
-            predictions_from_frame(_first_rows(frame, kind), name, kind=kind)
+            predictions_from_frame(_first_rows(frame, kind), name, kind=kind, normalize=normalize)
             for name, frame in frames.items()
         ]
 
@@ -182,7 +186,7 @@ class _Frames:
         names = list(self._frames)
         each = [frame.to_delayed() for frame in self._frames.values()]
         return {
-            f"partition {place}": dask.delayed(_read_frames)(names, list(part))
+            f"partition {place}": dask.delayed(_read_frames)(names, list(part), self._normalize)
             for place, part in enumerate(zip(*each, strict=True))
         }
 
@@ -198,8 +202,11 @@ def _first_rows(frame: Any, kind: Kind | None) -> Any:
     return frame._meta if kind is not None else frame.get_partition(0).compute()
 
 
-def _read_frames(names: list[str], frames: list[Any]) -> list[Predictions]:
-    return [predictions_from_frame(f, name) for name, f in zip(names, frames, strict=True)]
+def _read_frames(names: list[str], frames: list[Any], normalize: bool) -> list[Predictions]:
+    return [
+        predictions_from_frame(frame, name, normalize=normalize)
+        for name, frame in zip(names, frames, strict=True)
+    ]
 
 
 class _Folders:

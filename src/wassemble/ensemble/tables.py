@@ -21,6 +21,7 @@ from wassemble.inputs.by_row import common_row_ids
 from wassemble.inputs.origin import Origin
 from wassemble.inputs.overlap import check_samples, refuse_transposed
 from wassemble.inputs.predictions import have_numbers
+from wassemble.inputs.sources import check_kind
 from wassemble.labels import LabelSpace, enumerate_names
 from wassemble.solvers import Status
 
@@ -101,6 +102,7 @@ def fuse_tables(
     samples: Literal["all", "common"] = "all",
     allow_disjoint: bool = False,
     by_row: bool = False,
+    normalize: bool = False,
     **options: Any,
 ) -> TableFusion:
     """Fuse models by the names of their samples and labels.
@@ -143,6 +145,9 @@ def fuse_tables(
     by_row : bool
         Rows are matched by their order, for tables without sample ids. Models must have the
         same number of rows, and the same ids in the same order if they have any.
+    normalize : bool
+        Divide each row by its sum, which makes histograms of counts, of percentages and of
+        probabilities that were rounded or cut off.
     mass : Balanced or Unbalanced, optional
         The paper's ``Unbalanced(2, epsilon=0.3)`` if not given, in which no model can rule a
         label out by itself; `Balanced` with ``debias``. A consensus of histograms is a
@@ -178,7 +183,7 @@ def fuse_tables(
     >>> fusion.consensus.scores.round(2)
     array([[0.52, 0.38, 0.1 ]])
     """
-    predictions, frame = read_models(models, kind, by_row=by_row)
+    predictions, frame = read_models(models, kind, by_row=by_row, normalize=normalize)
     if by_row:
         ids = common_row_ids(predictions)
         predictions = [given._with(samples=ids) for given in predictions]
@@ -207,7 +212,7 @@ def fuse_tables(
 
 
 def read_models(
-    models: Any, kind: Kind | None = None, *, by_row: bool = False
+    models: Any, kind: Kind | None = None, *, by_row: bool = False, normalize: bool = False
 ) -> tuple[list[Predictions], Any]:
     """Models with names as Predictions, and the first data frame among them.
 
@@ -221,9 +226,13 @@ def read_models(
     found = []
     for name, given in named:
         if isinstance(given, Predictions):
-            found.append(given if given.model == name else given._with(model=name))
+            check_kind(kind, normalize=normalize)
+            told = given if given.model == name else given._with(model=name)
+            found.append(told.normalized() if normalize else told)
         else:
-            found.append(predictions_from_frame(given, name, kind=kind, by_row=by_row))
+            found.append(
+                predictions_from_frame(given, name, kind=kind, by_row=by_row, normalize=normalize)
+            )
             frame = given if frame is None else frame
     return found, frame
 

@@ -58,6 +58,7 @@ class PartReader:
     score_column: str | None
     labels: LabelSpace | None
     kind: Kind | None
+    normalize: bool = False
 
     @contextmanager
     def open(self, file: str) -> Iterator[PredictionFile]:
@@ -80,6 +81,7 @@ class PartReader:
             score_column=self.score_column,
             labels=self.labels,
             kind=self.kind,
+            normalize=self.normalize,
         )
 
 
@@ -159,6 +161,7 @@ def open_data_set(
     score_column: str | None = None,
     labels: Iterable[str] | None = None,
     kind: Kind | None = None,
+    normalize: bool = False,
 ) -> DataSet:
     """Predictions of one model in a folder of part files.
 
@@ -187,7 +190,7 @@ def open_data_set(
     folder = open_folder(place)
     space = None if labels is None else LabelSpace(labels)
     name = folder.name.split(".")[0] if model is None else model
-    reader = PartReader(folder, name, id_column, label_column, score_column, space, kind)
+    reader = PartReader(folder, name, id_column, label_column, score_column, space, kind, normalize)
     return DataSet(reader)
 
 

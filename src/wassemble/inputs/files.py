@@ -47,6 +47,7 @@ def read_predictions(
     labels: Iterable[str] | None = None,
     kind: Kind | None = None,
     by_row: bool = False,
+    normalize: bool = False,
 ) -> Predictions:
     r"""Predictions of one model from a file.
 
@@ -79,6 +80,8 @@ def read_predictions(
         Detected if not given.
     by_row : bool
         The file may be without sample ids: its rows are then counted from 0.
+    normalize : bool
+        Divide each row by its sum, as counts, percentages and rounded histograms need it.
 
     Returns
     -------
@@ -95,7 +98,7 @@ def read_predictions(
     """
     path, format_, stem = _recognise(path)
     with blame(path.name, f"a whole {format_.name} file"):
-        check_kind(kind)
+        check_kind(kind, normalize=normalize)
         choice = choose_columns(id_column, label_column, score_column, labels, by_row=by_row)
         source = _open(path, format_, choice, stem)
         found = Predictions(
@@ -103,14 +106,14 @@ def read_predictions(
             source.samples,
             source.labels,
             _read_whole(source),
-            kind=kind or source.kind,
+            kind="multilabel" if normalize else kind or source.kind,
             is_hard=source.is_hard,
         )
         doubts: list[str] = []
         if found.kind_is_detected and labels is None and not source.is_long:
             doubts = doubt_scores(found.labels, found.scores, found.kind)
         found.origin = source.origin(path.name, doubts)
-        return found
+        return found.normalized() if normalize else found
 
 
 def open_predictions(
@@ -123,6 +126,7 @@ def open_predictions(
     labels: Iterable[str] | None = None,
     kind: Kind | None = None,
     by_row: bool = False,
+    normalize: bool = False,
 ) -> PredictionFile:
     r"""Predictions in a file that may be larger than memory, to be read in chunks.
 
@@ -143,7 +147,7 @@ def open_predictions(
     """
     path, format_, stem = _recognise(path)
     with blame(path.name, f"a whole {format_.name} file"):
-        check_kind(kind)
+        check_kind(kind, normalize=normalize)
         choice = choose_columns(id_column, label_column, score_column, labels, by_row=by_row)
         source = _open(path, format_, choice, stem)
         return PredictionFile(
@@ -152,6 +156,7 @@ def open_predictions(
             _name(model, source, stem),
             kind or source.kind,
             labels_are_declared=labels is not None,
+            normalize=normalize,
         )
 
 

@@ -29,7 +29,7 @@ from wassemble.inputs.layout import (
 )
 from wassemble.inputs.origin import Origin
 from wassemble.inputs.predictions import Kind, Predictions
-from wassemble.inputs.sources import blame, check_memory, describe_ids
+from wassemble.inputs.sources import blame, check_kind, check_memory, describe_ids
 from wassemble.inputs.table_doubts import doubt_scores
 from wassemble.labels import read_name
 
@@ -52,6 +52,7 @@ def predictions_from_frame(
     labels: Iterable[str] | None = None,
     kind: Kind | None = None,
     by_row: bool = False,
+    normalize: bool = False,
 ) -> Predictions:
     """Predictions of one model from a wide or a long data frame.
 
@@ -81,6 +82,8 @@ def predictions_from_frame(
         Detected if not given.
     by_row : bool
         The frame may be without sample ids: its rows are then counted from 0.
+    normalize : bool
+        Divide each row by its sum, as counts, percentages and rounded histograms need it.
 
     Returns
     -------
@@ -109,6 +112,9 @@ def truth_from_frame(frame: Any) -> Predictions:
 
 def _read_frame(frame: Any, model: str, choice: ColumnChoice, kind: Kind | None) -> Predictions:
     with blame(f"the table of {model!r}", "a data frame that can be read"):
+        check_kind(kind, normalize=normalize)
+        if normalize:
+            kind = "multilabel"
         table = as_narwhals(frame)
         layout = _find_layout(table, choice)
         ids: Any = range(len(table))
@@ -127,7 +133,7 @@ def _read_frame(frame: Any, model: str, choice: ColumnChoice, kind: Kind | None)
         if kind is None and choice.labels is None and isinstance(layout, WideLayout):
             doubts = doubt_scores(found, scores, made.kind)
         made.origin = _origin(table, layout, doubts)
-    return made
+    return made.normalized() if normalize else made
 
 
 def _origin(table: Any, layout: WideLayout | LongLayout, doubts: list[str]) -> Origin:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from wassemble._checks import fail
+from wassemble.inputs.predictions import are_rounded
 from wassemble.labels import LabelSpace, enumerate_names
 
 __all__ = ["LongTable"]
@@ -77,7 +78,12 @@ class LongTable:
         sums = np.bincount(self._rows, values, n_samples)
         n_listed = np.bincount(self._rows, known, n_samples)
         some = np.flatnonzero(sums > 0)
-        telling = [some[sums[some].argmin()], some[sums[some].argmax()]] if some.size else []
+        # Sums of scores with few decimals may be further from 1.
+        fine = np.bincount(self._rows, ~are_rounded(values), n_samples)[some] > 0
+        telling: list[int] = []
+        for group in (some[fine], some[~fine]):
+            if group.size:
+                telling += [group[sums[group].argmin()], group[sums[group].argmax()]]
         telling += np.flatnonzero(n_listed < len(self.labels))[:1].tolist()
         telling += self._rows[(values < 0) | np.isinf(values)][:1].tolist()
         places = np.unique(np.array(telling or [0], dtype=np.int64))

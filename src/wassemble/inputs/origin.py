@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 __all__ = ["Origin"]
 
@@ -30,3 +30,8 @@ class Origin:
     ids: str | None = None
     has_ids: bool = True
     doubts: tuple[str, ...] = ()
+
+    def of_normalized(self) -> Origin:
+        """The same, of a table whose rows were divided by their sums."""
+        done = "each row divided by its sum"
+        return replace(self, ids=done if self.ids is None else f"{self.ids}, {done}")

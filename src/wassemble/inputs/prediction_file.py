@@ -10,7 +10,7 @@ from weakref import WeakSet
 import numpy as np
 
 from wassemble._checks import check_count, fail
-from wassemble.inputs.predictions import Kind, Predictions, detect_kind
+from wassemble.inputs.predictions import Kind, Predictions, detect_kind, is_near_one
 from wassemble.inputs.sources import Source, blame, check_unchanged
 from wassemble.inputs.table_doubts import doubt_scores
 
@@ -51,6 +51,7 @@ class PredictionFile:
         kind: Kind | None,
         *,
         labels_are_declared: bool = False,
+        normalize: bool = False,
     ) -> None:
         self.path = path
         self.name = path.name  # as errors call it
@@ -59,7 +60,10 @@ class PredictionFile:
         self.samples = source.samples
         self.is_hard = source.is_hard
         self.streams = source.streams
+        if normalize:
+            kind = "multiclass"
         self.kind_is_detected = kind is None
+        self._normalize = normalize
         self._source = source
         self._is_open = True
         self._running: WeakSet[Any] = WeakSet()
@@ -77,6 +81,8 @@ class PredictionFile:
                 doubts = doubt_scores(self.labels, first, kind)
         self.kind: Kind = kind
         self.origin = source.origin(path.name, doubts)
+        if normalize:
+            self.origin = self.origin.of_normalized()
 
     @property
     def n_samples(self) -> int:
@@ -114,9 +120,12 @@ class PredictionFile:
                 ids = self.samples[start : start + len(scores)]
                 check_unchanged(len(ids), len(scores))
                 start += len(scores)
+                kind: Kind = "multilabel" if self._normalize else self.kind
                 chunk = Predictions(
-                    self.model, ids, self.labels, scores, kind=self.kind, is_hard=self.is_hard
+                    self.model, ids, self.labels, scores, kind=kind, is_hard=self.is_hard
                 )
+                if self._normalize:
+                    chunk = chunk.normalized()
                 chunk.kind_is_detected = self.kind_is_detected
                 chunk.origin = self.origin
                 if self.kind_is_detected:
@@ -160,10 +169,9 @@ def _regroup(blocks: Iterator[np.ndarray], n_rows: int) -> Iterator[np.ndarray]:
 def _find_evidence(scores: np.ndarray) -> np.ndarray:
     """The few rows from which `detect_kind` tells the same as from all."""
     sums = np.asarray(np.nansum(scores, axis=1, dtype=np.float64))
-    some = np.flatnonzero(sums > 0)
-    missing = np.flatnonzero(np.isnan(scores).any(axis=1))[:1]
-    ends = [some[sums[some].argmin()], some[sums[some].argmax()]] if some.size else []
-    return scores[np.array([*ends, *missing], dtype=np.intp)]
+    off = ~is_near_one(scores, sums)
+    telling = (off & (sums > 1), off & (sums < 1) & (sums > 0), np.isnan(scores).any(axis=1))
+    return scores[np.concatenate([np.flatnonzero(mask)[:1] for mask in telling])]
 
 
 def _check_kind(chunk: Predictions, evidence: np.ndarray) -> None:
@@ -172,7 +180,8 @@ def _check_kind(chunk: Predictions, evidence: np.ndarray) -> None:
         return
     sums = np.asarray(np.nansum(chunk.scores, axis=1, dtype=np.float64))
     if chunk.kind == "multiclass":
-        row = int(np.where(sums > 0, np.abs(sums - 1), 0).argmax())
+        off = (sums > 0) & ~is_near_one(chunk.scores, sums)
+        row = int(np.where(off, np.abs(sums - 1), 0).argmax())
         got = f"a sum of {sums[row]:g}"
     else:
         row = int(np.isnan(chunk.scores).any(axis=1).argmax())
@@ -180,5 +189,6 @@ def _check_kind(chunk: Predictions, evidence: np.ndarray) -> None:
     fail(
         f"the kind that the first samples have, {chunk.kind}, must hold for all; got {got} at"
         f" sample {chunk.samples.tolist()[row]!r}.",
-        hint='`kind="multilabel"` or `kind="multiclass"` says which it is',
+        hint='`kind="multilabel"` or `kind="multiclass"` says which it is; `normalize=True` divides'
+        " each row by its sum",
     )

@@ -19,15 +19,21 @@ __all__ = [
     "Kind",
     "Predictions",
     "TopLabel",
+    "are_rounded",
     "detect_kind",
     "have_numbers",
+    "is_near_one",
     "read_samples",
 ]
 
 Kind = Literal["multiclass", "multilabel"]
 
-# Files round: a histogram written with two decimals still is one.
+# Files round: a histogram written with few decimals still is one.
 SUM_SLACK = 0.015
+# Two decimals may each be off by this much, and their sum by this much at most: many labels
+# could explain any sum.
+_ROUNDING = 0.005
+_MOST_SLACK = 0.05
 
 
 class TopLabel(NamedTuple):
@@ -125,13 +131,14 @@ class Predictions:
         if not self.scores.max(initial=0, where=~np.isnan(self.scores)) > 1 + SUM_SLACK:
             return
         sums = np.asarray(np.nansum(self.scores, axis=1, dtype=np.float64))
-        told = sums[sums > 0]
-        if (np.abs(told - 100) <= 100 * SUM_SLACK).all():
+        told = sums > 0
+        shares = self.scores[told] / 100
+        if is_near_one(shares, sums[told] / 100).all():
             fail(
                 f"the scores of {self.model!r} must be histograms, which sum to 1; every row sums"
-                " to 100, as percentages do.",
-                hint='divide the scores by 100; or `kind="multilabel"` says that they are no'
-                " histograms",
+                " to 100, or nearly so, as percentages do.",
+                hint="divide the scores by 100, or `normalize=True` divides each row by its sum;"
+                ' or `kind="multilabel"` says that they are no histograms',
             )
 
     @property
@@ -156,9 +163,29 @@ class Predictions:
         """Mass of each histogram that was not reported, ``(n_samples,)``; 0 for scores."""
         if self.kind == "multilabel":
             return np.zeros(self.n_samples)
-        left = 1 - np.nansum(self.scores, axis=1, dtype=np.float64)
-        is_partial = np.isnan(self.scores).any(axis=1) | (left > SUM_SLACK)
+        sums = np.asarray(np.nansum(self.scores, axis=1, dtype=np.float64))
+        left = 1 - sums
+        is_partial = np.isnan(self.scores).any(axis=1)
+        is_partial |= (left > 0) & ~is_near_one(self.scores, sums)
         return np.where(is_partial, np.clip(left, 0, 1), 0.0)
+
+    def normalized(self) -> Predictions:
+        """Histograms: each row divided by its sum; rows without any mass are left as they are.
+
+        Examples
+        --------
+        >>> votes = Predictions("votes", ["a"], ["cat", "dog"], [[3, 1]], kind="multilabel")
+        >>> votes.normalized().scores
+        array([[0.75, 0.25]])
+        """
+        sums = np.nansum(self.scores, axis=1, dtype=np.float64, keepdims=True)
+        scores = (self.scores / np.where(sums > 0, sums, 1)).astype(self.scores.dtype)
+        return self._with(
+            scores=scores,
+            kind="multiclass",
+            kind_is_detected=False,
+            origin=self.origin.of_normalized(),
+        )
 
     def to_pandas(self) -> Any:
         """A pandas frame: samples in the index, one column per label, nan where unobserved.
@@ -233,13 +260,32 @@ class Predictions:
 def detect_kind(scores: np.ndarray) -> Kind:
     """Histograms if every row could be one: sums of 1, or less where scores are missing.
 
+    Rows of scores with two decimals may be off by as much as rounding explains.
+
     One missing score makes the whole table partial: the first answers of a list may be all the
     labels that a file happens to name.
     """
-    sums = np.nansum(scores, axis=1, dtype=np.float64)
+    sums = np.asarray(np.nansum(scores, axis=1, dtype=np.float64))
     partial = bool(np.isnan(scores).any())
-    fits = (sums <= 1 + SUM_SLACK) & (partial | (sums >= 1 - SUM_SLACK) | (sums == 0))
+    fits = is_near_one(scores, sums) | (sums == 0) | (partial & (sums < 1))
     return "multiclass" if fits.all() else "multilabel"
+
+
+def is_near_one(scores: np.ndarray, sums: np.ndarray) -> np.ndarray:
+    """Rows whose sum is 1 but for rounding, as a mask; more is allowed if all have two decimals."""
+    off = np.abs(sums - 1)
+    near = off <= SUM_SLACK
+    widest = min(_MOST_SLACK, _ROUNDING * scores.shape[1]) + 1e-6
+    rows = np.flatnonzero(~near & (off <= widest))
+    near[rows] = are_rounded(scores[rows]).all(axis=1)
+    return near
+
+
+def are_rounded(scores: np.ndarray) -> np.ndarray:
+    """Scores of two decimals at most, as a mask; so is what is missing."""
+    hundreds = np.nan_to_num(scores) * 100
+    rounded: np.ndarray = np.abs(hundreds - np.rint(hundreds)) < 1e-3
+    return rounded
 
 
 def have_numbers(many: Iterable[Any]) -> bool:

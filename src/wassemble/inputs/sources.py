@@ -161,10 +161,12 @@ def blame(name: str, must: str) -> Iterator[None]:
         raise InvalidInputError(f"{name}: {_describe(error, must)}") from error
 
 
-def check_kind(kind: Any) -> None:
+def check_kind(kind: Any, *, normalize: bool = False) -> None:
     """Refuse a kind that is none; None is for one that will be detected."""
     if kind not in (None, *get_args(Kind)):
         fail(f'`kind` must be "multiclass" or "multilabel"; got {kind!r}.')
+    if normalize and kind == "multilabel":
+        fail('`normalize` makes histograms; got kind="multilabel".')
 
 
 def check_unchanged(must: int, got: int) -> None:

@@ -24,6 +24,10 @@ _BESIDE = frozenset(
     }
 )
 
+# Rows that cannot all sum to nearly 1 by chance, and how nearly.
+_N_TELLING = 10
+_NEARLY = 0.3
+
 
 def doubt_scores(labels: LabelSpace, scores: np.ndarray, kind: Kind) -> list[str]:
     """Doubts about a wide table, from some of its rows.
@@ -49,7 +53,16 @@ def doubt_scores(labels: LabelSpace, scores: np.ndarray, kind: Kind) -> list[str
     if top > 1 + SUM_SLACK:
         return [
             f"scores go up to {top:.4g}: if they are logits, a softmax must make histograms of"
-            ' them first; `kind="multilabel"` says that they are scores'
+            " them first; if they are counts or percentages, `normalize=True` divides each row by"
+            ' its sum; `kind="multilabel"` says that they are scores'
+        ]
+    sums = known.sum(axis=1)
+    sums = sums[sums > 0]
+    if len(sums) >= _N_TELLING and (np.abs(sums - 1) <= _NEARLY).all():
+        return [
+            f"rows sum to {sums.min():.2f} to {sums.max():.2f}, as probabilities do that were"
+            " rounded or cut off: if they are, `normalize=True` divides each row by its sum;"
+            ' `kind="multilabel"` says that labels do not exclude each other'
         ]
     return []
 

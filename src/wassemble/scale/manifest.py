@@ -259,7 +259,12 @@ def _reading(given: DataSet) -> dict[str, Any]:
     reader = given.reader
     labels = None if reader.labels is None else _digest_texts(reader.labels)
     columns = {"id": reader.id_column, "label": reader.label_column, "score": reader.score_column}
-    return {"columns": columns, "labels": labels, "kind": reader.kind}
+    return {
+        "columns": columns,
+        "labels": labels,
+        "kind": reader.kind,
+        "normalize": reader.normalize,
+    }
 
 
 def _digest_texts(texts: Sequence[str] | Any) -> str:

@@ -30,7 +30,7 @@ __all__ = [
 RECORDS = "_wassemble/partitions"
 
 # Counts of each model that partitions add up.
-_SUMS = ("n_answered", "n_partial", "unobserved_mass", "lost_mass")
+_SUMS = ("n_answered", "n_partial", "n_rounded", "unobserved_mass", "lost_mass")
 # What a record has.
 _RECORD = {"request", "file", "n_bytes", "stamp", "sha256", "inputs", "counts", "shared"}
 
