@@ -63,10 +63,10 @@ def test_an_identity_of_shuffled_rows_leaves_labels_as_they_are():
 
 
 def test_a_kernel_that_lacks_a_label_is_refused_by_its_name():
-    with pytest.raises(InvalidInputError, match="every source label; it lacks 'cow'"):
+    with pytest.raises(InvalidInputError, match="every label of 'a'; it lacks 'cow'"):
         fuse(FRAMES, kernel=SIMILAR.drop(index="cow"))
     with pytest.raises(InvalidInputError, match="every target label; it lacks 'dog'"):
-        fuse(FRAMES, kernel=SIMILAR.drop(columns="dog"))
+        fuse(FRAMES, kernel=SIMILAR.drop(columns="dog"), target=LABELS)
     with pytest.raises(InvalidInputError, match="it lacks 'cat', 'dog', 'cow'"):
         fuse(FRAMES, kernel=SIMILAR.reset_index(drop=True))
 
@@ -255,3 +255,47 @@ def test_counts_with_names_are_divided_by_their_sums_if_asked(form, tmp_path):
 def test_multi_label_scores_are_not_divided_by_their_sums():
     with pytest.raises(InvalidInputError, match=r"`normalize` makes histograms; got kind=\"multil"):
         fuse(FRAMES, normalize=True, kind="multilabel")
+
+
+CARS = pd.DataFrame(
+    [[1.0, 0.0], [0.9, 0.0], [0.0, 1.0]],
+    index=["sedan", "coupe", "bicycle"],
+    columns=["car", "bicycle"],
+)
+
+
+@pytest.mark.parametrize("give", ["frame", "labelled", "dict"])
+def test_a_kernel_with_names_brings_its_target_labels(give):
+    fine = pd.DataFrame([[0.5, 0.3, 0.2]], index=["x"], columns=CARS.index)
+    models = {"a": fine, "b": fine[["bicycle", "coupe", "sedan"]]}
+    kernel = {
+        "frame": CARS,
+        "labelled": ws.LabelledKernel(CARS),
+        "dict": {"a": CARS, "b": ws.LabelledKernel(CARS)},
+    }[give]
+    found = fuse(models, kernel=kernel)
+    assert list(found.columns) == ["car", "bicycle"]
+    pd.testing.assert_frame_equal(found, fuse(models, kernel=kernel, target=["car", "bicycle"]))
+
+
+def test_a_model_of_target_labels_that_the_kernel_does_not_know_goes_by_name():
+    fine = pd.DataFrame([[0.5, 0.3, 0.2]], index=["x"], columns=CARS.index)
+    coarse = pd.DataFrame([[0.6, 0.4]], index=["x"], columns=["car", "bicycle"])
+    found = fuse([fine, coarse], kernel=CARS)
+    assert list(found.columns) == ["car", "bicycle"]
+    by_name = pd.DataFrame(np.eye(2), index=CARS.columns, columns=CARS.columns)
+    expected = fuse([fine, coarse], kernel=[CARS, by_name])
+    pd.testing.assert_frame_equal(found, expected)
+
+
+def test_a_model_that_neither_the_kernel_nor_the_target_knows_is_refused_with_a_way_out():
+    fine = pd.DataFrame([[0.5, 0.3, 0.2]], index=["x"], columns=CARS.index)
+    strange = pd.DataFrame([[0.6, 0.4]], index=["x"], columns=["lorry", "bicycle"])
+    with pytest.raises(InvalidInputError, match="it lacks 'lorry'") as caught:
+        fuse({"a": fine, "b": strange}, kernel=CARS)
+    assert "aliases" in str(caught.value)
+
+
+def test_a_kernel_within_one_space_keeps_the_labels_of_the_models():
+    found = fuse({"a": FRAMES["a"][["dog", "cat"]]}, kernel=SIMILAR, kind="multiclass")
+    assert list(found.columns) == ["dog", "cat"]

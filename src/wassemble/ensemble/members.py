@@ -26,7 +26,7 @@ from wassemble.kernels import (
 )
 from wassemble.labels import LabelSpace, Matching, enumerate_names, fold_meanings, fold_name
 
-__all__ = ["Member", "make_members", "merge_labels", "read_other"]
+__all__ = ["Member", "find_kernel_target", "make_members", "merge_labels", "read_other"]
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,14 @@ def make_members(
     _refuse_nameless(kernel, models)
     shared: dict[Any, tuple[Kernel, np.ndarray, bool]] = {}
     members = []
-    for (model, labels), given in zip(models, _kernel_of_each(kernel, models), strict=True):
+    each = _kernel_of_each(kernel, models)
+    # Kernels that know every label of some model: they were made for that one.
+    serving = {
+        id(given)
+        for (_, labels), given in zip(models, each, strict=True)
+        if isinstance(given, LabelledKernel) and all(name in given.source for name in labels)
+    }
+    for (model, labels), given in zip(models, each, strict=True):
         meanings = aliases.of_model(model)
         matching = labels.match(target, aliases=meanings, fold=fold)
         other = others.get(model)
@@ -155,7 +162,10 @@ def make_members(
         told = sorted((name, tuple(m.items())) for name, m in meanings.items())
         key = (id(given), labels, tuple(told), other)
         if key not in shared:
-            shared[key] = _read_kernel(given, model, matching, fused, groups)
+            is_of_others = id(given) in serving
+            shared[key] = _read_kernel(
+                given, model, matching, fused, groups, is_of_others=is_of_others
+            )
         found, declared, keeps_labels = shared[key]
         if keeps_labels:
             fused, groups = labels, None
@@ -208,6 +218,18 @@ def _merge_matched(matching: Matching) -> tuple[LabelSpace, np.ndarray | None]:
     return LabelSpace(names), groups
 
 
+def find_kernel_target(
+    kernel: Any, models: Sequence[tuple[str, LabelSpace]], merged: LabelSpace
+) -> LabelSpace:
+    """The target labels of kernels that all bring some, unless they know those of the models."""
+    each = _kernel_of_each(kernel, models)
+    if not all(isinstance(given, LabelledKernel) for given in each):
+        return merged
+    if all(name in given.target for given in each for name in merged):
+        return merged
+    return LabelSpace(dict.fromkeys(name for given in each for name in given.target))
+
+
 def _kernel_of_each(kernel: Any, models: Sequence[tuple[str, LabelSpace]]) -> list[Any]:
     """What was given as the kernel of each model; data frames with their names."""
     each = _one_of_each(kernel, models)
@@ -240,7 +262,13 @@ def _one_of_each(kernel: Any, models: Sequence[tuple[str, LabelSpace]]) -> Seque
 
 
 def _read_kernel(
-    given: Any, model: str, matching: Matching, fused: LabelSpace, groups: np.ndarray | None
+    given: Any,
+    model: str,
+    matching: Matching,
+    fused: LabelSpace,
+    groups: np.ndarray | None,
+    *,
+    is_of_others: bool,
 ) -> tuple[Kernel, np.ndarray, bool]:
     """A model's kernel, the target labels it declares, and whether it is from its own labels.
 
@@ -256,6 +284,17 @@ def _read_kernel(
         if given.declared is None:
             return found, _reached(found), True
         return found, given.declared[given.target.positions(target)], True
+    if isinstance(given, LabelledKernel):
+        strange = [name for name in fused if name not in given.source]
+        if strange and is_of_others and (by_fused.positions >= 0).all():  # target labels already
+            return kernel_from_matching(by_fused).kernel, matching.declared, False
+        if any(place not in by_fused.shared for place in fused.positions(strange).tolist()):
+            fail(
+                f"the kernel must know every label of {model!r}; it lacks"
+                f" {enumerate_names(strange)}.",
+                hint="`aliases` says which target labels they stand for; or give each model its"
+                " own kernel, {model: kernel}",
+            )
     if isinstance(given, LabelledKernel) or _builds(given):
         found = _add_shared_rows(given, by_fused)
         return found, _reached(found), False

@@ -13,7 +13,13 @@ from wassemble._arrays import detached, is_frame, is_series
 from wassemble._checks import check_count, check_tolerance, fail
 from wassemble.ensemble.completion import RULES, Unobserved, complete_scores
 from wassemble.ensemble.histograms import to_histograms
-from wassemble.ensemble.members import Member, make_members, merge_labels, read_other
+from wassemble.ensemble.members import (
+    Member,
+    find_kernel_target,
+    make_members,
+    merge_labels,
+    read_other,
+)
 from wassemble.inputs import Aliases, Kind, Predictions
 from wassemble.inputs.named_tables import read_named_table
 from wassemble.labels import LabelSpace, enumerate_names
@@ -142,7 +148,9 @@ class FusionPlan:
         self.aliases = Aliases.of(aliases)
         self.aliases.check_models(dict(models))
         others = read_other(other, models)
-        self.target = target or merge_labels(models, self.aliases, others, fold=fold)
+        merged = target or merge_labels(models, self.aliases, others, fold=fold)
+        # Kernels that lead elsewhere say by it what the consensus is over.
+        self.target = merged if target else find_kernel_target(kernel, models, merged)
         self.members = make_members(
             models, self.target, kernel, aliases=self.aliases, others=others, fold=fold
         )
