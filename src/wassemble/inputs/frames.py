@@ -102,7 +102,7 @@ def predictions_from_frame(
            [nan, 0.8]])
     """
     choice = choose_columns(id_column, label_column, score_column, labels, by_row=by_row)
-    return _read_frame(frame, model, choice, kind)
+    return _read_frame(frame, model, choice, kind, normalize=normalize)
 
 
 def truth_from_frame(frame: Any) -> Predictions:
@@ -110,7 +110,9 @@ def truth_from_frame(frame: Any) -> Predictions:
     return _read_frame(frame, "truth", ColumnChoice(is_truth=True), "multilabel")
 
 
-def _read_frame(frame: Any, model: str, choice: ColumnChoice, kind: Kind | None) -> Predictions:
+def _read_frame(
+    frame: Any, model: str, choice: ColumnChoice, kind: Kind | None, *, normalize: bool = False
+) -> Predictions:
     with blame(f"the table of {model!r}", "a data frame that can be read"):
         check_kind(kind, normalize=normalize)
         if normalize:
