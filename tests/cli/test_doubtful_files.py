@@ -367,15 +367,6 @@ def test_one_is_counted_as_one(put, capsys):
     assert "b: 2 answers were partial" in said
 
 
-def test_files_of_one_name_are_told_apart_as_the_command_line_does(put, capsys, tmp_path):
-    put(a=B)
-    (tmp_path / "more").mkdir()
-    (tmp_path / "more" / "a.csv").write_text(B)
-    assert fused("a.csv", "more/a.csv") == 2
-    said = capsys.readouterr().err
-    assert "hint: name them: MODEL=FILE" in said
-
-
 def test_a_folder_in_place_of_a_file_is_one_clear_error(put, tmp_path, capsys):
     put(a=A, b=A)
     (tmp_path / "t").mkdir()

@@ -20,7 +20,6 @@ _PHRASES = {
     r"leave out `score_column` for tables without it": "--score-column MODEL=NAME is for one file",
     r"`read_truth\(path, column=\"([^\"]*)\"\)`": r"--truth-column \1",
     r"`read_embeddings\(path\)` reads them.*": "--embeddings reads them from a file",
-    r"\{name: table\}, or NAME=FILE": "MODEL=FILE",
     r"another `AutoEpsilon\([^)]*\)`": "leave it out",
 }
 _QUOTES = "\"'"
