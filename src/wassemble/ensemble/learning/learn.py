@@ -133,11 +133,15 @@ class LearnedEnsemble:
         which = f"{empty.sum():,} of {len(empty):,} samples: left empty"
         answered = np.any([model.answered for model in align_samples(members)], axis=0)
         n_others = int((answered & empty).sum())
-        recipe = self.fitted.recipe
-        if recipe.rule != "single" or not n_others:
+        if not n_others:
             return f"no model answered {which}"
+        names = [m.model for m in self.plan.members]
+        if len(names) > 1:  # a weight of 0 takes no part
+            names = [n for n, w in zip(names, self.fitted.weights, strict=True) if w > 0]
+        if len(names) > 1:
+            return f"no model that the chosen rule uses answered {which}"
         return (
-            f"{recipe.model!r}, the only model that the chosen rule uses, did not answer {which};"
+            f"{names[0]!r}, the only model that the chosen rule uses, did not answer {which};"
             f" other models answered {n_others:,} of them"
         )
 
