@@ -155,6 +155,12 @@ class LearnedEnsemble:
     def report(self) -> str:
         """What was chosen and why, in words."""
         lines = [f"chosen: {self.fitted.recipe.name}", *self.choice.reasons]
+        if self.temperature != 1:
+            surer = "surer" if self.temperature < 1 else "less sure"
+            lines.append(
+                f"temperature: {self.temperature:.3g}; the consensus is made {surer}, the order of"
+                " its labels stays"
+            )
         lines += [
             "the table of rules scores each on samples that it was not fitted on, but the best is"
             " picked on the same folds, which flatters it; nested choice takes on each fold the"
@@ -162,12 +168,6 @@ class LearnedEnsemble:
             f"{self.metric} by nested choice, the honest estimate: {self.choice.estimate:.4f}"
             f" (standard error {self.choice.estimate_error:.4f})",
         ]
-        if self.temperature != 1:
-            surer = "surer" if self.temperature < 1 else "less sure"
-            lines.append(
-                f"temperature: {self.temperature:.3g}; the consensus is made {surer}, the order of"
-                " its labels stays"
-            )
         return "\n".join(lines)
 
 
