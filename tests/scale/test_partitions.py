@@ -677,7 +677,7 @@ def test_a_run_that_is_cut_off_at_its_very_end_is_finished(folder, moment, monke
         (["a", "b/part-000.parquet", "--out", "f"], "all files or all folders"),
         (["a", "c", "--out", "f"], "got 'part-003' of a and none of c"),
         (["c", "a", "--out", "f"], "got 'part-003' of a and none of c"),
-        (["a", "b", "--out", "a"], "that is read; got a"),
+        (["a", "b", "--out", "a"], "an input as well; got a"),
         (["a", "b", "--out", "b/fused"], "in a folder that is read"),
         (["a", "b", "--out", "."], "a folder of its own"),
         (["a", "b", "--out", "one.csv"], "one.csv: must be a folder"),
