@@ -96,8 +96,9 @@ def test_an_option_that_something_uses_is_taken(folder, line):
         ("fold=True", "--fold"),
         ("tolerance=None", "--tolerance none"),
         ("max_iterations=500", "--max-iterations 500"),
+        ("normalize=True divides", "--normalize divides"),
         # What this command has no option for, and what is no Python, stays.
-        ("normalize=True divides", "normalize=True divides"),
+        ("mixed_precision=True divides", "mixed_precision=True divides"),
         ("`scores` must be finite", "`scores` must be finite"),
         ("kernel=kernel.csv labels=labels.csv", "kernel=kernel.csv labels=labels.csv"),
         ("`wassemble fit` writes it anew", "`wassemble fit` writes it anew"),

@@ -68,16 +68,14 @@ def test_more_samples_of_the_same_kind_hold_less_back():
     assert 1 > found[0] > found[1] > found[2]
 
 
-def test_the_scale_of_sample_weights_does_not_matter():
+def test_a_sample_of_weight_2_counts_as_two_and_one_of_weight_0_as_none():
     rng = np.random.default_rng(0)
     truth = rng.integers(3, size=40)
     scores = histograms(rng, truth, 1.5)
-    weight = rng.integers(0, 3, size=40).astype(float)
-    found = fit_temperature(scores, truth, weight)
-    assert fit_temperature(scores, truth, 100 * weight) == pytest.approx(found)
-    assert fit_temperature(scores, truth, np.full(40, 7.0)) == pytest.approx(
-        fit_temperature(scores, truth)
-    )
+    counts = rng.integers(0, 3, size=40)
+    weighted = fit_temperature(scores, truth, counts.astype(float))
+    repeated = fit_temperature(np.repeat(scores, counts, axis=0), np.repeat(truth, counts))
+    assert weighted == pytest.approx(repeated, rel=1e-4)
 
 
 @pytest.mark.parametrize(

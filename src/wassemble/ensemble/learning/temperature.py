@@ -41,6 +41,7 @@ def fit_temperature(
     truth : array of shape (n_samples,)
         Place of the true label.
     sample_weight : array of shape (n_samples,), optional
+        A sample of weight 2 counts as two.
     """
     scores = np.nan_to_num(scores.astype(np.float64))
     weight = np.ones(len(scores)) if sample_weight is None else sample_weight
@@ -52,14 +53,12 @@ def fit_temperature(
     top = scores.max(axis=1, keepdims=True)
     logs = np.log(np.maximum(scores / top, _TINY))
     logs_or_none = np.where(scores > 0, logs, -np.inf)
-    share = weight / weight.sum()
-    n_effective = 1 / np.square(share).sum()
-    own = share @ logs[np.arange(len(logs)), truth]
+    own = weight @ logs[np.arange(len(logs)), truth]
 
     def minus_log_posterior(log_temperature: float) -> float:
         power = float(np.exp(-log_temperature))
-        loss = share @ np.log(np.exp(power * logs_or_none).sum(axis=1)) - power * own
-        return float(n_effective * loss + _PRIOR_PRECISION / 2 * log_temperature**2)
+        loss = weight @ np.log(np.exp(power * logs_or_none).sum(axis=1)) - power * own
+        return float(loss + _PRIOR_PRECISION / 2 * log_temperature**2)
 
     # Of nearly uniform histograms there may be two minima: the better one is bracketed first.
     grid = np.arange(_LOG_RANGE[0], _LOG_RANGE[1] + _LOG_STEP, _LOG_STEP).tolist()
