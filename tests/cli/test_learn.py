@@ -249,3 +249,36 @@ def test_labels_that_are_written_otherwise_are_learned_as_one_if_asked_to(folder
         assert "--fold takes" not in capsys.readouterr().err
         assert main(["predict", "e", *files, "--out", "p.csv"]) == 0
         assert (folder / "p.csv").read_text().startswith(f"sample,{header}\n")
+
+
+def test_predict_fuses_files_without_a_sample_in_common_if_asked_to(folder, capsys):
+    files = ["a.csv", "b.csv"]
+    options = ["--truth", "validation.csv", "--n-folds", "2", "--time-budget", "0", "--out", "e"]
+    assert main(["fit", *files, *options]) == 0
+    for name, rows in (("a", slice(0, 50)), ("b", slice(50, 120))):
+        write_predictions(f"some_{name}.csv", read_predictions(f"{name}.csv").take(rows))
+    some = ["predict", "e", "a=some_a.csv", "b=some_b.csv", "--out", "p.csv"]
+    capsys.readouterr()
+    assert main(some) == 2
+    assert "if they are meant to differ, --allow-disjoint" in capsys.readouterr().err
+    assert main([*some, "--allow-disjoint"]) == 0
+    assert read_predictions("p.csv").n_samples == 120
+
+
+def test_files_and_truths_that_are_written_otherwise_are_judged_if_asked_to(folder, capsys):
+    files = ["a.csv", "b.csv"]
+    options = ["--truth", "validation.csv", "--n-folds", "2", "--time-budget", "0", "--out", "e"]
+    assert main(["fit", *files, *options]) == 0
+    capsys.readouterr()
+    judge = ["--truth", "test.csv"]
+    assert main(["evaluate", "e", *files, *judge, "--json"]) == 0
+    known = json.loads(capsys.readouterr().out)
+    for name in ("test.csv", "b.csv"):
+        text = (folder / name).read_text()
+        (folder / name).write_text(text.replace("cat", "Cat").replace("cow", "COW"))
+        assert main(["evaluate", "e", *files, *judge]) == 2
+        assert main(["evaluate", "e", *files, *judge, "--fold", "--json"]) == 0
+        found = json.loads(capsys.readouterr().out)
+        for one, other in zip(found["outcomes"], known["outcomes"], strict=True):
+            assert (one["name"], one["score"]) == (other["name"], other["score"])
+    assert main(["report", "e", *files, *judge, "--fold", "--out", "r.html"]) == 0

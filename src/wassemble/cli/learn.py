@@ -13,6 +13,7 @@ from wassemble.cli.kernels import load_or_build
 from wassemble.cli.options import (
     Reading,
     aliases_option,
+    allow_disjoint_option,
     file_arguments,
     fold_option,
     hide,
@@ -71,6 +72,7 @@ def _match(
     reading: Reading,
     aliases: Path | None,
     *,
+    fold: bool = False,
     quiet: bool,
 ) -> list[Predictions]:
     """The files as the models that were learned from; says so if their labels had to tell."""
@@ -87,6 +89,7 @@ def _match(
         _read(files, reading),
         remedy=remedy,
         aliases=None if aliases is None else read_aliases(aliases),
+        fold=fold,
     )
     if matched.by_labels:
         talk(str(matched), quiet=quiet)
@@ -257,11 +260,13 @@ hide(fit, "confusion", "prior")
 )
 @top_option
 @_aliases
+@allow_disjoint_option
 @output_options
 def predict(
     ensemble: Path,
     files: tuple[str, ...],
     aliases: Path | None,
+    allow_disjoint: bool,
     out: Path | None,
     top: int | None,
     as_json: bool,
@@ -288,7 +293,7 @@ def predict(
         recognise(out) if top is None else check_top_file(out)
     learned = _load(ensemble)
     models = _match(learned, files, reading, aliases, quiet=quiet)
-    consensus = learned.predict(models)
+    consensus = learned.predict(models, allow_disjoint=allow_disjoint)
     if out is None:
         (csv_printer() if top is None else print_top(top))(consensus)
     elif top is None:
@@ -311,11 +316,13 @@ def predict(
 @_truth
 @truth_column_option
 @_aliases
+@fold_option
 @output_options
 def evaluate(
     ensemble: Path,
     files: tuple[str, ...],
     aliases: Path | None,
+    fold: bool,
     truth: Path,
     truth_column: str | None,
     as_json: bool,
@@ -334,9 +341,9 @@ def evaluate(
     from wassemble.ensemble.learning.evaluation import evaluate_ensemble
 
     learned = _load(ensemble)
-    models = _match(learned, files, reading, aliases, quiet=quiet)
+    models = _match(learned, files, reading, aliases, fold=fold, quiet=quiet)
     known = read_truth_file(truth, truth_column, reading, models)
-    found = evaluate_ensemble(learned, models, known)
+    found = evaluate_ensemble(learned, models, known, fold=fold)
     if as_json:
         print_json(found.to_dict())
         return
@@ -372,11 +379,13 @@ def evaluate(
 )
 @click.option("--title", help="Title of the page.")
 @_aliases
+@fold_option
 @output_options
 def report(
     ensemble: Path,
     files: tuple[str, ...],
     aliases: Path | None,
+    fold: bool,
     truth: Path,
     truth_column: str | None,
     out: Path,
@@ -398,9 +407,9 @@ def report(
     if out.suffix.lower() != ".html":
         fail(f"--out must end in .html; got {out.name}.")
     learned = _load(ensemble)
-    models = _match(learned, files, reading, aliases, quiet=quiet)
+    models = _match(learned, files, reading, aliases, fold=fold, quiet=quiet)
     known = read_truth_file(truth, truth_column, reading, models)
-    write_report(learned, models, known, out, title=title)
+    write_report(learned, models, known, out, title=title, fold=fold)
     if as_json:
         click.echo(out.with_suffix(".json").read_text(encoding="utf-8"))
     talk(f"wrote {out} and {out.with_suffix('.json')}", quiet=quiet)

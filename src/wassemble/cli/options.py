@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Reading",
     "aliases_option",
+    "allow_disjoint_option",
     "file_arguments",
     "fold_option",
     "fusion_options",
@@ -269,6 +270,13 @@ fold_option = click.option(
     "--fold", is_flag=True, help="Match labels whatever their case, and with _ and - as spaces."
 )
 
+allow_disjoint_option = click.option(
+    "--allow-disjoint",
+    is_flag=True,
+    help="Fuse files that have no samples, or few, in common; without it, that is an error or a"
+    " warning.",
+)
+
 fusion_options = _stack(
     click.option(
         "--target",
@@ -287,12 +295,7 @@ fusion_options = _stack(
         help="all: fuse every sample that some file has. common: only those that all files have.",
         **_SHOWN,
     ),
-    click.option(
-        "--allow-disjoint",
-        is_flag=True,
-        help="Fuse files that have no samples, or few, in common; without it, that is an error or a"
-        " warning.",
-    ),
+    allow_disjoint_option,
     click.option(
         "--weights",
         metavar="MODEL=W,...|accuracy",

@@ -94,12 +94,13 @@ def gather_evidence(
     *,
     metric: Any,
     sample_weight: Any,
+    fold: bool,
     seed: int,
 ) -> Evidence:
     """Held-out samples, and every rule judged on them."""
-    trial = read_held_out(learned, models, truth, sample_weight=sample_weight)
+    trial = read_held_out(learned, models, truth, sample_weight=sample_weight, fold=fold)
     evaluation = evaluate_ensemble(
-        learned, models, truth, metric=metric, sample_weight=sample_weight, seed=seed
+        learned, models, truth, metric=metric, sample_weight=sample_weight, fold=fold, seed=seed
     )
     few = trial
     if trial.n_samples > _N_FEW:

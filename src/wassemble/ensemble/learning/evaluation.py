@@ -46,6 +46,7 @@ def evaluate_ensemble(
     *,
     metric: Any = None,
     sample_weight: Any = None,
+    fold: bool = False,
     seed: int = 0,
 ) -> Evaluation:
     """The chosen rule beside every rival, on samples that nothing was learned from.
@@ -61,6 +62,9 @@ def evaluate_ensemble(
         The one learned by if not given. A function of one's own must be given again.
     sample_weight : array of shape (n_samples,), optional
         Metrics that know no weights are then left out of the other figures.
+    fold : bool
+        Match labels of the models and of the truth with those that were learned without regard
+        to case, underscores, hyphens and repeated spaces.
     seed : int
         Of the bootstrap.
 
@@ -79,7 +83,7 @@ def evaluate_ensemble(
     >>> found.chosen.score, found.is_worse_than_simple
     (1.0, False)
     """
-    trial = read_held_out(learned, models, truth, sample_weight=sample_weight)
+    trial = read_held_out(learned, models, truth, sample_weight=sample_weight, fold=fold)
     measure = measure_of(learned, metric)
     counts = draw_counts(trial, measure, seed)
     chosen, seconds = _timed(learned.fitted, trial)
@@ -129,17 +133,19 @@ def read_held_out(
     truth: Any,
     *,
     sample_weight: Any = None,
+    fold: bool = False,
 ) -> Trial:
     """The models that were learned from, on other samples, with the truth of each."""
     given, _ = read_models(models, learned.fitted.kind)
     trial = read_trial(
-        matched_models(learned, given),
+        matched_models(learned, given, fold=fold),
         truth,
         target=learned.target,
         kind=learned.fitted.kind,
         sample_weight=sample_weight,
         aliases=learned.fitted.aliases,
         other=learned.fitted.other,
+        fold=fold,
         first=given[0],
     )
     if trial.task != learned.task:

@@ -95,21 +95,27 @@ class LearnedEnsemble:
         *,
         remedy: Remedy | None = None,
         aliases: Any = None,
+        fold: bool = False,
     ) -> Matched:
         """The models as they were learned from: by name, or by label sets; see `match_models`."""
         given, _ = read_models(models, self.fitted.kind)
-        return match_models(self.fitted.models, given, remedy=remedy, aliases=Aliases.of(aliases))
+        return match_models(
+            self.fitted.models, given, remedy=remedy, aliases=Aliases.of(aliases), fold=fold
+        )
 
-    def predict(self, models: Sequence[Any] | Mapping[str, Any]) -> Predictions:
+    def predict(
+        self, models: Sequence[Any] | Mapping[str, Any], *, allow_disjoint: bool = False
+    ) -> Predictions:
         """Consensus of the same models on other samples.
 
         Models are matched by name (the keys of a dict, if it is one). Where names are new, by
         label sets, if these tell the models apart; a warning says so. A sample that no model
-        of the rule answered has a row of nan, and is warned of.
+        of the rule answered has a row of nan, and is warned of. Models without a sample in
+        common are an error, and a warning with few, unless ``allow_disjoint``.
         """
         members = matched_models(self, models)
         doubts = [f"{each.model}: {doubt}" for each in members for doubt in each.origin.doubts]
-        warn_of_inputs(doubts + check_samples(members, allow_disjoint=None))
+        warn_of_inputs(doubts + check_samples(members, allow_disjoint=allow_disjoint))
         id_column = next((m.origin.id_column for m in members if m.origin.id_column), None)
         members = align_samples(members)
         chunk = self.fitted.fuse_chunk(members)
@@ -172,10 +178,10 @@ class LearnedEnsemble:
 
 
 def matched_models(
-    learned: LearnedEnsemble, models: Sequence[Any] | Mapping[str, Any]
+    learned: LearnedEnsemble, models: Sequence[Any] | Mapping[str, Any], *, fold: bool = False
 ) -> list[Predictions]:
     """The models as they were learned from; a warning if their labels had to tell."""
-    matched = learned.match(models)
+    matched = learned.match(models, fold=fold)
     if matched.by_labels:
         warnings.warn(str(matched), stacklevel=3)
     return matched.models

@@ -49,6 +49,7 @@ def match_models(
     *,
     remedy: Remedy | None = None,
     aliases: Aliases | None = None,
+    fold: bool = False,
 ) -> Matched:
     """The models that were learned from, by name, or by label sets where these are unique.
 
@@ -62,13 +63,20 @@ def match_models(
         one, None where neither name nor labels tell, and the given names that are left.
     aliases : Aliases, optional
         For labels that were not learned from: the learned label that each stands for.
+    fold : bool
+        Labels that were not learned from stand for those that are the same but for case,
+        underscores, hyphens and repeated spaces.
     """
     models, labels = _by_name(given), dict(learned)
-    if aliases:
-        aliases.check_models({name: model.labels for name, model in models.items()})
+    if aliases or fold:
+        meanings = aliases or Aliases()
+        meanings.check_models({name: model.labels for name, model in models.items()})
         everything = LabelSpace.union(*labels.values())
+        known = {name: labels.get(name, everything) for name in models}
         models = {
-            name: _rename(model, aliases.of_model(name), labels.get(name, everything))
+            name: _rename(
+                model, _meanings_of(model, name, meanings, known[name], fold), known[name]
+            )
             for name, model in models.items()
         }
     told: Names = {name: name for name in labels if name in models}
@@ -82,6 +90,16 @@ def match_models(
     if missing or strange:
         _refuse({name: told.get(name) for name in labels}, missing, strange, remedy or _in_python)
     return Matched([_as_learned(models[told[n]], n, own) for n, own in learned], by_labels)
+
+
+def _meanings_of(
+    model: Predictions, name: str, aliases: Aliases, known: LabelSpace, fold: bool
+) -> Mapping[str, Mapping[str, float]]:
+    """What labels of a model stand for: by alias, else by a ``known`` one that folds alike."""
+    if not fold:
+        return aliases.of_model(name)
+    folded = dict(model.labels.match(known, fold=True).folded)
+    return {own: {goal: 1.0} for own, goal in folded.items()} | dict(aliases.of_model(name))
 
 
 def _rename(
