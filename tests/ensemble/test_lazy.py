@@ -212,3 +212,21 @@ def test_paths_need_names(models, tmp_path, gather):
     for given in (folders.values(), map(str, folders.values())):
         with pytest.raises(InvalidInputError, match="paths must come in a dict, each with"):
             ws.fuse(gather(given))
+
+
+def test_the_column_of_ids_may_be_named_for_partitions_too(tmp_path):
+    one = pd.DataFrame({"image": [7, 3], "cat": [0.9, 0.2], "dog": [0.1, 0.8]})
+    two = pd.DataFrame({"photo": [3, 7], "cat": [0.2, 0.9], "dog": [0.8, 0.1]})
+    named = {"a": "image", "b": "photo"}
+    lazy = {"a": dd.from_pandas(one, npartitions=1), "b": dd.from_pandas(two, npartitions=1)}
+    folders = {"a": tmp_path / "a", "b": tmp_path / "b"}
+    for name, frame in {"a": one, "b": two}.items():
+        folders[name].mkdir()
+        frame.to_csv(folders[name] / "part.csv", index=False)
+    for models in (lazy, folders):
+        found = ws.fuse(models, id_column=named).compute()
+        assert found.columns.tolist() == ["image", "cat", "dog"]
+        assert [int(sample) for sample in found["image"]] == [7, 3]
+        np.testing.assert_allclose(found["cat"], [0.9, 0.2])
+    with pytest.raises(InvalidInputError, match="must be of the models 'a', 'b'; got 'c'"):
+        ws.fuse(lazy, id_column={"c": "image"})

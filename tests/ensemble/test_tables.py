@@ -181,6 +181,41 @@ def test_the_account_is_ready_for_json():
     assert account["ends"] == {"converged": 1}
 
 
+def test_the_account_counts_what_a_mean_would_answer_alike(rng):
+    knows = make("knows", ["cat", "lynx"], rng.dirichlet([0.3, 0.3], size=200))
+    some = make("some", ["cat", "dog", "lynx"], rng.dirichlet([0.3] * 3, size=200))
+    some.scores[:9] = nan
+    for models in ([knows, some], [some, make("b", ["cat", "dog", "lynx"], some.scores[::-1])]):
+        fusion = fuse_tables(models)
+        mean = fuse_tables(models, rule=ws.arithmetic_mean)
+        has_answer = fusion.statuses >= 0
+        same = fusion.consensus.scores.argmax(axis=1) == mean.consensus.scores.argmax(axis=1)
+        account = fusion.account.to_dict()
+        assert account["n_same_as_mean"] == int(same[has_answer].sum())
+        assert account["n_compared_with_mean"] == int(has_answer.sum())
+        assert 0 < account["n_same_as_mean"] < account["n_compared_with_mean"]
+        assert mean.account.to_dict()["n_same_as_mean"] is None
+        aware = "label-aware " if fusion.plan.is_label_aware else ""
+        n_other = int((~same[has_answer]).sum())
+        assert (
+            f"the {aware}arithmetic mean gives the same label on {same[has_answer].sum()} of"
+            f" {has_answer.sum()} samples; only the truth can tell which is better on the other"
+            f" {n_other} (metrics.accuracy, learn_ensemble)"
+        ) in fusion.report
+        assert "the same label" not in mean.report
+    alike = fuse_tables([knows, knows._with(model="b")])
+    assert "mean gives the same label on all 200 samples" in alike.report
+
+
+def test_no_mean_is_compared_where_there_is_none_or_labels_are_too_many(monkeypatch):
+    a = make("a", ["cat", "dog"], [[0.5, 0.9]], kind="multilabel")
+    assert fuse_tables([a]).account.to_dict()["n_same_as_mean"] is None
+    monkeypatch.setattr("wassemble.ensemble.plan.MOST_LABELS_OF_MEAN", 1)
+    many = fuse_tables([make("a", ["cat", "dog"], [[0.1, 0.9]])])
+    assert many.account.to_dict()["n_same_as_mean"] is None
+    assert "not compared with the arithmetic mean: there are more than 1 labels" in many.report
+
+
 def test_kernels_are_put_in_order_by_name(rng):
     matrix = rng.uniform(0.1, 1, size=(3, 2))
     kernel = ws.kernel_from_ratings(matrix, ["x", "y", "z"], ["cat", "dog"])
@@ -219,6 +254,41 @@ def test_fuse_takes_tables_and_returns_the_same_library():
         assert isinstance(fused, library.DataFrame)
         assert list(fused.columns) == ["sample", "cat", "dog"]
         np.testing.assert_allclose(fused["dog"].to_numpy(), [0.5, 0.9])
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_the_column_of_ids_may_be_named_for_all_tables_or_for_each(library, tmp_path):
+    frames = pytest.importorskip(library)
+    numbered = {"image": [7, 3], "cat": [0.9, 0.2], "dog": [0.1, 0.8]}
+    turned = {"photo": [3, 7], "cat": [0.2, 0.9], "dog": [0.8, 0.1]}
+    one, two = frames.DataFrame(numbered), frames.DataFrame(turned)
+    for models, named in (
+        ({"a": one, "b": one}, "image"),
+        ({"a": one, "b": two}, {"a": "image", "b": "photo"}),
+    ):
+        fused = ws.fuse(models, id_column=named)
+        assert list(fused.columns) == ["image", "cat", "dog"]
+        assert fused["image"].to_list() == [7, 3]
+        np.testing.assert_allclose(fused["cat"].to_numpy(), [0.9, 0.2])
+        assert fuse_tables(models, id_column=named).account.id_column == "image"
+    (tmp_path / "b.csv").write_text("photo,cat,dog\n3,0.2,0.8\n7,0.9,0.1\n")
+    named = {"a": "image", "b": "photo"}
+    mixed = ws.fuse({"a": one, "b": tmp_path / "b.csv"}, id_column=named)
+    np.testing.assert_allclose(mixed["cat"].to_numpy(), [0.9, 0.2])
+
+
+def test_a_column_of_ids_of_nothing_is_refused():
+    import pandas as pd
+
+    frame = pd.DataFrame({"image": [7], "cat": [0.9], "dog": [0.1]})
+    with pytest.raises(InvalidInputError, match="must be of the models 'a'; got 'b'"):
+        fuse_tables({"a": frame}, id_column={"b": "image"})
+    with pytest.raises(InvalidInputError, match="must have a column 'photo'"):
+        fuse_tables({"a": frame}, id_column="photo")
+    with pytest.raises(InvalidInputError, match="`id_column` must go with data frames"):
+        fuse_tables([make("a", ["cat"], [[1.0]])], id_column="image")
+    with pytest.raises(InvalidInputError, match="must go with predictions that have names"):
+        ws.fuse([[0.5, 0.5], [0.5, 0.5]], id_column="image")
 
 
 def test_predictions_in_give_predictions_out():

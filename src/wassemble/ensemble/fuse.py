@@ -20,7 +20,7 @@ from wassemble.ensemble.fuse_types import FrameT, FuseOptions
 from wassemble.ensemble.histograms import to_histograms
 from wassemble.ensemble.lazy import fuse_lazily, is_lazy, read_places
 from wassemble.ensemble.plan import USUAL_MASS, check_rule
-from wassemble.ensemble.tables import fuse_tables, name_models
+from wassemble.ensemble.tables import fuse_tables, name_models, read_id_columns
 from wassemble.errors import ConvergenceWarning
 from wassemble.inputs import Kind, Predictions
 from wassemble.kernels import IdentityKernel
@@ -83,6 +83,7 @@ def fuse(
     samples: Literal["all", "common"] = "all",
     allow_disjoint: bool = False,
     by_row: bool = False,
+    id_column: str | Mapping[str, str] | None = None,
     leftover: float = 0.05,
     unobserved: Unobserved = "spread",
     hard_confidence: float = 0.9,
@@ -123,7 +124,7 @@ def fuse(
     out : array of shape (n_samples, n_target), optional
         Where to write the consensus, such as a memory-mapped file: with memory-mapped
         predictions a batch larger than memory goes through in flat memory.
-    target, aliases, fold, other, samples, allow_disjoint, by_row
+    target, aliases, fold, other, samples, allow_disjoint, by_row, id_column
         For predictions with names, as in `fuse_tables`.
     leftover, unobserved, hard_confidence
         For predictions with names, as in `fuse_tables`.
@@ -168,6 +169,7 @@ def fuse(
         "samples": samples,
         "allow_disjoint": allow_disjoint,
         "by_row": by_row,
+        "id_column": id_column,
         "leftover": leftover,
         "unobserved": unobserved,
         "hard_confidence": hard_confidence,
@@ -194,9 +196,15 @@ def fuse(
         options["normalize"] = normalize
         named = name_models(predictions)
         if not all(isinstance(given, Predictions) for _, given in named):
+            columns = read_id_columns(id_column, [name for name, _ in named])
             predictions = read_places(
-                dict(named), "multilabel" if normalize else kind, by_row=by_row
+                dict(named), "multilabel" if normalize else kind, by_row=by_row, id_columns=columns
             )
+            by_name["id_column"] = {  # those of files have served
+                name: column
+                for name, column in columns.items()
+                if predictions[name] is dict(named)[name]
+            }
             if any(is_lazy(given) for given in predictions.values()):
                 if by_name.pop("by_row"):
                     fail(

@@ -54,6 +54,7 @@ class FuseOptions(TypedDict, total=False):
     samples: Literal["all", "common"]
     allow_disjoint: bool
     by_row: bool
+    id_column: str | Mapping[str, str] | None
     leftover: float
     unobserved: Unobserved
     hard_confidence: float

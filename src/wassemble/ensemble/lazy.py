@@ -18,6 +18,7 @@ from wassemble.ensemble.plan import FusionPlan
 from wassemble.ensemble.tables import (
     align_samples,
     common_kind,
+    read_id_columns,
     read_options,
     warn_of,
     warn_of_inputs,
@@ -57,6 +58,7 @@ def fuse_lazily(
     other: str | Mapping[str, str] | None = None,
     samples: Literal["all", "common"] = "all",
     allow_disjoint: bool = False,
+    id_column: str | Mapping[str, str] | None = None,
     normalize: bool = False,
     **options: Any,
 ) -> Any:
@@ -100,12 +102,15 @@ def fuse_lazily(
         fail("there must be at least one model; got none.")
     is_folder = [isinstance(given, str | os.PathLike) for given in models.values()]
     source: _Folders | _Frames
+    ids = read_id_columns(id_column, [str(name) for name in models])
     if all(is_folder):
         how: dict[str, Any] = {"kind": kind, "normalize": normalize}
-        source = _Folders([open_data_set(p, model=m, **how) for m, p in models.items()])
+        source = _Folders(
+            [open_data_set(p, model=m, id_column=ids.get(str(m)), **how) for m, p in models.items()]
+        )
     elif all(_is_dask_frame(given) for given in models.values()):
         frames = {str(name): frame for name, frame in models.items()}
-        source = _Frames(frames, kind, normalize=normalize)
+        source = _Frames(frames, kind, ids, normalize=normalize)
     else:
         kinds = ", ".join(type(given).__name__ for given in models.values())
         fail(f"models must be all Dask data frames or all folders; got {kinds}.")
@@ -131,7 +136,7 @@ def fuse_lazily(
     dask = load_extra("dask", "scale", purpose="fusing lazily")
     dd = load_extra("dask.dataframe", "scale", purpose="fusing lazily")
     # One node of the graph for all partitions: a worker gets the kernel once.
-    part = _FusePart(plan, detected, samples, source.like(plan), allow_disjoint)
+    part = _FusePart(plan, detected, samples, source.like(plan), source.like_ids, allow_disjoint)
     fuse = dask.delayed(part, traverse=False)
     parts = [
         dask.delayed(_fuse_part)(fuse, name, part) for name, part in source.parts(dask).items()
@@ -145,14 +150,24 @@ def is_lazy(given: Any) -> bool:
 
 
 def read_places(
-    models: Mapping[str, Any], kind: Kind | None = None, *, by_row: bool = False
+    models: Mapping[str, Any],
+    kind: Kind | None = None,
+    *,
+    by_row: bool = False,
+    id_columns: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
     """The models, with files read that paths or URLs lead to; those of folders are kept."""
     found = dict(models)
     for name, given in models.items():
         if isinstance(given, str | os.PathLike) and not is_data_set(given):
             with fetch_file(given) as path:
-                found[name] = read_predictions(path, model=str(name), kind=kind, by_row=by_row)
+                found[name] = read_predictions(
+                    path,
+                    model=str(name),
+                    id_column=(id_columns or {}).get(name),
+                    kind=kind,
+                    by_row=by_row,
+                )
     return found
 
 
@@ -163,7 +178,14 @@ def _is_dask_frame(value: Any) -> bool:
 class _Frames:
     """Models in Dask data frames."""
 
-    def __init__(self, frames: Mapping[str, Any], kind: Kind | None, *, normalize: bool) -> None:
+    def __init__(
+        self,
+        frames: Mapping[str, Any],
+        kind: Kind | None,
+        ids: Mapping[str, str],
+        *,
+        normalize: bool,
+    ) -> None:
         sizes = {name: frame.npartitions for name, frame in frames.items()}
         if len(set(sizes.values())) > 1:
             each = ", ".join(f"{n} of {name}" for name, n in sizes.items())
@@ -176,17 +198,20 @@ class _Frames:
                     hint="a folder of long part files can be fused, with `labels`",
                 )
         self._frames = frames
-        self._normalize = normalize
+        self._how: list[dict[str, Any]] = [
+            {"id_column": ids.get(name), "normalize": normalize} for name in frames
+        ]
+        self.like_ids = ids.get(next(iter(frames)))
         self.heads = [
-            predictions_from_frame(_first_rows(frame, kind), name, kind=kind, normalize=normalize)
-            for name, frame in frames.items()
+            predictions_from_frame(_first_rows(frame, kind), name, kind=kind, **how)
+            for (name, frame), how in zip(frames.items(), self._how, strict=True)
         ]
 
     def parts(self, dask: Any) -> dict[str, Any]:
         names = list(self._frames)
         each = [frame.to_delayed() for frame in self._frames.values()]
         return {
-            f"partition {place}": dask.delayed(_read_frames)(names, list(part), self._normalize)
+            f"partition {place}": dask.delayed(_read_frames)(names, list(part), self._how)
             for place, part in enumerate(zip(*each, strict=True))
         }
 
@@ -202,15 +227,19 @@ def _first_rows(frame: Any, kind: Kind | None) -> Any:
     return frame._meta if kind is not None else frame.get_partition(0).compute()
 
 
-def _read_frames(names: list[str], frames: list[Any], normalize: bool) -> list[Predictions]:
+def _read_frames(
+    names: list[str], frames: list[Any], how: list[dict[str, Any]]
+) -> list[Predictions]:
     return [
-        predictions_from_frame(frame, name, normalize=normalize)
-        for name, frame in zip(names, frames, strict=True)
+        predictions_from_frame(frame, name, **own)
+        for name, frame, own in zip(names, frames, how, strict=True)
     ]
 
 
 class _Folders:
     """Models in folders of part files."""
+
+    like_ids: str | None = None  # a frame of its own making shows them
 
     def __init__(self, sets: list[DataSet]) -> None:
         self._sets = sets
@@ -259,6 +288,7 @@ class _FusePart:
     kind_is_detected: bool
     samples: Literal["all", "common"]
     like: Any  # a frame of the kind to give
+    like_ids: str | None  # its column of ids, if that was named
     allow_disjoint: bool
 
     def __call__(self, predictions: list[Predictions]) -> Any:
@@ -279,7 +309,7 @@ class _FusePart:
         consensus = Predictions(
             "consensus", members[0].samples, self.plan.target, chunk.scores, kind=self.plan.kind
         )
-        return frame_from_predictions(consensus, self.like)
+        return frame_from_predictions(consensus, self.like, id_column=self.like_ids)
 
 
 def _fuse_part(fuse: _FusePart, name: str, predictions: list[Predictions]) -> Any:
@@ -294,4 +324,4 @@ def _meta(plan: FusionPlan, source: _Frames | _Folders) -> Any:
     dtype = np.result_type(np.float32, *(head.scores.dtype for head in source.heads))
     ids = np.empty(0, dtype=np.int64 if have_numbers(source.heads) else object)
     nothing = Predictions("consensus", ids, plan.target, np.empty((0, len(plan.target)), dtype))
-    return frame_from_predictions(nothing, source.like(plan))
+    return frame_from_predictions(nothing, source.like(plan), id_column=source.like_ids)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -32,6 +32,7 @@ __all__ = [
     "common_kind",
     "fuse_tables",
     "name_models",
+    "read_id_columns",
     "read_models",
     "read_options",
     "warn_of",
@@ -61,6 +62,7 @@ class TableFusion:
     plan: FusionPlan
     members: list[Predictions]
     frame: Any = None  # the first data frame that was given
+    frame_ids: str | None = None  # its column of ids, if that was named
 
     @property
     def report(self) -> str:
@@ -69,10 +71,11 @@ class TableFusion:
 
     def to_frame(self, like: Any = None) -> Any:
         """The consensus as a data frame of the library of ``like``, or of the first one given."""
-        like = self.frame if like is None else like
-        if like is None:
+        if like is not None:
+            return frame_from_predictions(self.consensus, like)
+        if self.frame is None:
             fail("there must be a data frame to be like; the models were none.")
-        return frame_from_predictions(self.consensus, like)
+        return frame_from_predictions(self.consensus, self.frame, id_column=self.frame_ids)
 
     def row(self, sample: Any) -> int:
         """Place of a sample, by its id."""
@@ -102,6 +105,7 @@ def fuse_tables(
     samples: Literal["all", "common"] = "all",
     allow_disjoint: bool = False,
     by_row: bool = False,
+    id_column: str | Mapping[str, str] | None = None,
     normalize: bool = False,
     **options: Any,
 ) -> TableFusion:
@@ -145,6 +149,9 @@ def fuse_tables(
     by_row : bool
         Rows are matched by their order, for tables without sample ids. Models must have the
         same number of rows, and the same ids in the same order if they have any.
+    id_column : str, or dict of model name to str, optional
+        Column of data frames that holds the sample ids; found as `predictions_from_frame` says
+        if not given.
     normalize : bool
         Divide each row by its sum, which makes histograms of counts, of percentages and of
         probabilities that were rounded or cut off.
@@ -183,7 +190,14 @@ def fuse_tables(
     >>> fusion.consensus.scores.round(2)
     array([[0.52, 0.38, 0.1 ]])
     """
-    predictions, frame = read_models(models, kind, by_row=by_row, normalize=normalize)
+    if isinstance(models, Iterator):
+        models = list(models)
+    predictions, frame = read_models(
+        models, kind, by_row=by_row, normalize=normalize, id_column=id_column
+    )
+    named = name_models(models)
+    columns = read_id_columns(id_column, [name for name, _ in named])
+    frame_ids = next((columns.get(name) for name, given in named if given is frame), None)
     if by_row:
         ids = common_row_ids(predictions)
         predictions = [given._with(samples=ids) for given in predictions]
@@ -208,11 +222,16 @@ def fuse_tables(
     consensus = Predictions("consensus", members[0].samples, plan.target, chunk.scores, kind=found)
     consensus.origin = Origin(id_column=account.id_column)
     warn_of(account)
-    return TableFusion(consensus, chunk.statuses, account, plan, members, frame)
+    return TableFusion(consensus, chunk.statuses, account, plan, members, frame, frame_ids)
 
 
 def read_models(
-    models: Any, kind: Kind | None = None, *, by_row: bool = False, normalize: bool = False
+    models: Any,
+    kind: Kind | None = None,
+    *,
+    by_row: bool = False,
+    normalize: bool = False,
+    id_column: str | Mapping[str, str] | None = None,
 ) -> tuple[list[Predictions], Any]:
     """Models with names as Predictions, and the first data frame among them.
 
@@ -224,17 +243,45 @@ def read_models(
         fail("there must be at least one model; got none.")
     frame = None
     found = []
+    columns = read_id_columns(id_column, [name for name, _ in named])
     for name, given in named:
         if isinstance(given, Predictions):
+            if name in columns:
+                fail(f"`id_column` must go with data frames; {name!r} is Predictions, with ids.")
             check_kind(kind, normalize=normalize)
             told = given if given.model == name else given._with(model=name)
             found.append(told.normalized() if normalize else told)
         else:
             found.append(
-                predictions_from_frame(given, name, kind=kind, by_row=by_row, normalize=normalize)
+                predictions_from_frame(
+                    given,
+                    name,
+                    id_column=columns.get(name),
+                    kind=kind,
+                    by_row=by_row,
+                    normalize=normalize,
+                )
             )
             frame = given if frame is None else frame
     return found, frame
+
+
+def read_id_columns(
+    id_column: str | Mapping[str, str] | None, models: Sequence[str]
+) -> dict[str, str]:
+    """The column of sample ids of each model for which it was named."""
+    if id_column is None:
+        return {}
+    if not isinstance(id_column, Mapping):
+        return dict.fromkeys(models, id_column)
+    named = {str(model): column for model, column in id_column.items()}
+    strange = [model for model in named if model not in models]
+    if strange:
+        fail(
+            f"`id_column` must be of the models {enumerate_names(models)}; got"
+            f" {enumerate_names(strange)}."
+        )
+    return named
 
 
 def name_models(models: Any) -> list[tuple[str, Any]]:

@@ -72,13 +72,9 @@ def match_models(
         meanings = aliases or Aliases()
         meanings.check_models({name: model.labels for name, model in models.items()})
         everything = LabelSpace.union(*labels.values())
-        known = {name: labels.get(name, everything) for name in models}
-        models = {
-            name: _rename(
-                model, _meanings_of(model, name, meanings, known[name], fold), known[name]
-            )
-            for name, model in models.items()
-        }
+        for name, model in models.items():
+            known = labels.get(name, everything)
+            models[name] = _rename(model, _meanings_of(model, name, meanings, known, fold), known)
     told: Names = {name: name for name in labels if name in models}
     by_labels = _by_labels(
         {name: own for name, own in labels.items() if name not in told},
