@@ -210,10 +210,12 @@ def test_the_account_counts_what_a_mean_would_answer_alike(rng):
 def test_no_mean_is_compared_where_there_is_none_or_labels_are_too_many(monkeypatch):
     a = make("a", ["cat", "dog"], [[0.5, 0.9]], kind="multilabel")
     assert fuse_tables([a]).account.to_dict()["n_same_as_mean"] is None
-    monkeypatch.setattr("wassemble.ensemble.plan.MOST_LABELS_OF_MEAN", 1)
-    many = fuse_tables([make("a", ["cat", "dog"], [[0.1, 0.9]])])
+    monkeypatch.setattr("wassemble.ensemble.plan._MOST_LABELS_OF_MEAN", 1)
+    one = make("a", ["cat", "dog"], [[0.1, 0.9]])
+    many = fuse_tables([one, one._with(model="b")])
     assert many.account.to_dict()["n_same_as_mean"] is None
-    assert "not compared with the arithmetic mean: there are more than 1 labels" in many.report
+    assert "not compared with the arithmetic mean: that takes long for 2 labels" in many.report
+    assert "arithmetic mean" not in fuse_tables([one]).report
 
 
 def test_kernels_are_put_in_order_by_name(rng):

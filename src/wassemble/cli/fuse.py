@@ -117,7 +117,7 @@ def fuse(
     command = click.get_current_context().command
     doubts = [*account.warnings, *chosen.doubts]
     account.warnings = [speak_flags(doubt, command) for doubt in doubts]
-    for line in account.lines():
+    for line in account.lines(judges="wassemble score, wassemble fit"):
         talk(line, quiet=quiet)
     if extra:
         told = "{n_partitions:,} partitions, {n_kept:,} of an earlier run"

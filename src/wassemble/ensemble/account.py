@@ -19,7 +19,7 @@ from wassemble.inputs.predictions import SUM_SLACK
 from wassemble.labels import enumerate_names
 from wassemble.solvers import Balanced, Status, solve_barycenter
 
-__all__ = ["NO_MASS_REMEDY", "SILENCE", "FusionAccount", "ModelAccount"]
+__all__ = ["JUDGES", "NO_MASS_REMEDY", "SILENCE", "FusionAccount", "ModelAccount"]
 
 # Labels of a model that are named.
 _N_FIRST = 5
@@ -31,6 +31,8 @@ NO_MASS_REMEDY = (
     "a kernel that joins more labels lets their mass meet, and mass=Unbalanced(2, epsilon=0.3),"
     " the default, lets no model rule out a label"
 )
+# What holds a consensus against the truth, in Python.
+JUDGES = "metrics.accuracy, learn_ensemble"
 # What is said of samples without a consensus.
 SILENCE = "no model answered, or none with a target label"
 
@@ -72,6 +74,8 @@ class FusionAccount:
     least_mass: float = np.inf
     most_mass: float = 0.0
     n_tied: int = 0  # samples with several best labels
+    n_compared: int = 0  # samples with a best label, by the consensus and by the mean
+    n_same_as_mean: int = 0  # those on which both have the same
     is_learned: bool = False  # what labels stand for was learned, and is not up for a change
     is_by_part: bool = False  # all samples of each part, matched within it alone
     warnings: list[str] = field(default_factory=list)  # what looks as if it was not meant
@@ -117,6 +121,11 @@ class FusionAccount:
         if self.plan.kind == "multiclass":
             best = chunk.scores.max(axis=1, keepdims=True)
             self.n_tied += int((((chunk.scores == best) & (best > 0)).sum(axis=1) > 1).sum())
+        if chunk.best_of_mean is not None:
+            best = chunk.scores.max(axis=1)
+            own = np.take_along_axis(chunk.scores, chunk.best_of_mean[:, None], axis=1)[:, 0]
+            self.n_compared += int((best > 0).sum())  # nan where nobody answered
+            self.n_same_as_mean += int(((own == best) & (best > 0)).sum())
         for model, lost_mass in zip(self.models, chunk.lost_mass, strict=True):
             model.lost_mass += float(lost_mass)
         self._count_answers(predictions, chunk.answered)
@@ -179,13 +188,18 @@ class FusionAccount:
                 if code != NO_ANSWER
             },
             "n_tied": self.n_tied,
+            "n_same_as_mean": self.n_same_as_mean if self.n_compared else None,
+            "n_compared_with_mean": self.n_compared if self.n_compared else None,
             "consensus_mass": [self.least_mass, self.most_mass] if self.most_mass else None,
             "warnings": self.warnings,
             "models": [vars(model) for model in self.models],
         }
 
-    def lines(self) -> list[str]:
-        """What a person should know, one thing a line; the expected is not said."""
+    def lines(self, *, judges: str = JUDGES) -> list[str]:
+        """What a person should know, one thing a line; the expected is not said.
+
+        ``judges`` are what a caller can hold a consensus against the truth with.
+        """
         plan, options = self.plan, self.plan.options
         said = [_describe_rule(plan), self._kind_line()]
         if plan.weights.ndim == 2:
@@ -227,7 +241,29 @@ class FusionAccount:
                     f"each consensus was divided by its mass ({self.least_mass:.3g} to"
                     f" {self.most_mass:.3g})"
                 )
+        said += self._tell_mean(judges)
         return said + [f"warning: {warning}" for warning in self.warnings]
+
+    def _tell_mean(self, judges: str) -> list[str]:
+        """How often a plain mean says the same: without the truth, all that can be known of it."""
+        plan = self.plan
+        mean = "label-aware arithmetic mean" if plan.is_label_aware else "arithmetic mean"
+        if plan.has_rival and plan.is_vast:
+            return [
+                f"not compared with the {mean}: that takes long for {len(plan.target):,} labels"
+            ]
+        if not self.n_compared:
+            return []
+        n_others = self.n_compared - self.n_same_as_mean
+        if not n_others:
+            return [
+                f"the {mean} gives the same label on all {tell_count(self.n_compared, 'sample')}"
+            ]
+        return [
+            f"the {mean} gives the same label on {self.n_same_as_mean:,} of"
+            f" {tell_count(self.n_compared, 'sample')}; only the truth can tell which is better on"
+            f" the other {n_others:,} ({judges})"
+        ]
 
     def input_lines(self) -> list[str]:
         """The lines about what was read alone, without warnings."""

@@ -46,6 +46,11 @@ __all__ = [
     "check_rule",
 ]
 
+# Target labels beyond which no mean is taken to compare the consensus with.
+_MOST_LABELS_OF_MEAN = 20_000
+# Scores of a mean that are in memory at a time.
+_N_MEAN_SCORES = 2**17
+
 # Status of a sample about which no model said anything.
 NO_ANSWER = -1
 
@@ -103,6 +108,7 @@ class Chunk:
     answered: np.ndarray  # (n_models, n_samples)
     mass: np.ndarray  # (n_samples,), of the consensus before it was divided by it
     lost_mass: np.ndarray  # (n_models,), summed over samples: mass without a target label
+    best_of_mean: np.ndarray | None = None  # (n_samples,), place of a label; if it was asked for
 
 
 class FusionPlan:
@@ -225,15 +231,34 @@ class FusionPlan:
 
     # -- fusing ----------------------------------------------------------------------
 
-    def fuse(self, predictions: Sequence[Predictions]) -> Chunk:
-        """Fuse predictions on the same samples in the same order, one per member."""
+    @property
+    def has_rival(self) -> bool:
+        """Whether a mean of several models would give one best label as well."""
+        is_barycenter = self.options.rule is solve_barycenter
+        return is_barycenter and self.kind == "multiclass" and len(self.members) > 1
+
+    @property
+    def is_vast(self) -> bool:
+        """Whether there are too many labels for that mean to cost little."""
+        return len(self.target) > _MOST_LABELS_OF_MEAN
+
+    def fuse(self, predictions: Sequence[Predictions], *, compare: bool = False) -> Chunk:
+        """Fuse predictions on the same samples in the same order, one per member.
+
+        With ``compare``, find the best label of the arithmetic mean too, unless labels are too
+        many.
+        """
         ready = self.prepare(predictions)
         answered = ready.answered
         n_samples = answered.shape[1]
         dtype = np.result_type(np.float32, *(scores.dtype for scores in ready.scores))
         found = np.full((n_samples, len(self.target)), np.nan, dtype=dtype)
         statuses = np.full(n_samples, NO_ANSWER, dtype=np.int8)
+        is_compared = compare and self.has_rival and not self.is_vast
+        best = np.zeros(n_samples, dtype=np.int64) if is_compared else None
         for voting, rows in _patterns(ready.votes):
+            if best is not None:
+                best[rows] = self._best_of_mean(ready, voting, np.arange(n_samples)[rows])
             scores, statuses[rows] = self._fuse_rows(ready, voting, rows)
             if self.weights.ndim == 2:  # labels on which nobody who answered has a say
                 scores = np.where((self.weights[voting] > 0).any(axis=0), scores, 0)
@@ -242,7 +267,7 @@ class FusionPlan:
         if self.kind == "multiclass":
             is_mean = self.options.rule is not solve_barycenter
             to_histograms(found, None if is_mean else self.mass, out=found)
-        return Chunk(found, statuses, answered, mass, ready.lost_mass)
+        return Chunk(found, statuses, answered, mass, ready.lost_mass, best)
 
     def solve_sample(self, predictions: Sequence[Predictions], row: int) -> Solved:
         """The whole result for one sample, with its couplings."""
@@ -309,6 +334,24 @@ class FusionPlan:
         if is_empty.any():  # models that are sure of different labels, or that all say "none"
             is_empty &= np.any([image.any(axis=1) for image in images], axis=0)
         return mean, np.where(is_empty, Status.NO_MASS, Status.CONVERGED)
+
+    def _best_of_mean(self, ready: Ready, voting: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Place of the best label of each of ``rows`` by the arithmetic mean, weights as they are.
+
+        One product with each kernel, a few rows at a time: little beside the sweeps.
+        """
+        best = np.empty(len(rows), dtype=np.int64)
+        has_say = (self.weights[voting] > 0).any(axis=0)
+        step = max(1, _N_MEAN_SCORES // len(self.target))
+        for start in range(0, len(rows), step):
+            some = rows[start : start + step]
+            mean: Any = 0.0
+            weights = self.weights_of(voting, ready.say[:, some])
+            for model, weight in zip(voting, weights, strict=True):
+                image = self.carry(self.members[model], ready.scores[model][some], some)
+                mean = mean + image * weight.astype(image.dtype)
+            best[start : start + step] = np.where(has_say, mean, 0).argmax(axis=1)
+        return best
 
     def carry(self, member: Member, scores: np.ndarray, rows: Any = slice(None)) -> np.ndarray:
         """A model's scores carried to the target labels by its kernel alone."""

@@ -131,7 +131,7 @@ def _fuse_chunks(
             writer = PredictionWriter(out, plan.target, id_column=id_column)
             write = stack.enter_context(writer).write
         for members in chunks:
-            chunk = plan.fuse(members)
+            chunk = plan.fuse(members, compare=True)
             account.add(members, chunk)
             consensus = Predictions(
                 "consensus", members[0].samples, plan.target, chunk.scores, kind=plan.kind

@@ -102,6 +102,8 @@ def counts_of(account: FusionAccount) -> dict[str, Any]:
     return {
         "n_samples": account.n_samples,
         "n_tied": account.n_tied,
+        "n_compared": account.n_compared,
+        "n_same_as_mean": account.n_same_as_mean,
         "ends": {str(code): count for code, count in sorted(account.ends.items())},
         # Without any answer there is no least.
         "mass": [account.least_mass, account.most_mass] if account.most_mass else None,
@@ -115,6 +117,8 @@ def add_counts(account: FusionAccount, counts: Mapping[str, Any]) -> None:
     """Add the counts of a partition to an account of the same plan."""
     account.n_samples += counts["n_samples"]
     account.n_tied += counts["n_tied"]
+    account.n_compared += counts["n_compared"]
+    account.n_same_as_mean += counts["n_same_as_mean"]
     account.ends.update(Counter({int(code): n for code, n in counts["ends"].items()}))
     if counts["mass"] is not None:
         account.least_mass = min(account.least_mass, counts["mass"][0])
