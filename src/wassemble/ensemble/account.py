@@ -76,6 +76,8 @@ class FusionAccount:
     n_tied: int = 0  # samples with several best labels
     n_compared: int = 0  # samples with a best label, by the consensus and by the mean
     n_same_as_mean: int = 0  # those on which both have the same
+    # Predictions and consensus of what the mean was not yet compared on.
+    pending: list[tuple[list[Predictions], np.ndarray]] = field(default_factory=list, repr=False)
     is_learned: bool = False  # what labels stand for was learned, and is not up for a change
     is_by_part: bool = False  # all samples of each part, matched within it alone
     warnings: list[str] = field(default_factory=list)  # what looks as if it was not meant
@@ -121,14 +123,21 @@ class FusionAccount:
         if self.plan.kind == "multiclass":
             best = chunk.scores.max(axis=1, keepdims=True)
             self.n_tied += int((((chunk.scores == best) & (best > 0)).sum(axis=1) > 1).sum())
-        if chunk.best_of_mean is not None:
-            best = chunk.scores.max(axis=1)
-            own = np.take_along_axis(chunk.scores, chunk.best_of_mean[:, None], axis=1)[:, 0]
-            self.n_compared += int((best > 0).sum())  # nan where nobody answered
-            self.n_same_as_mean += int(((own == best) & (best > 0)).sum())
+        if self.plan.has_rival and not self.plan.is_vast:
+            self.pending.append((predictions, chunk.scores))
         for model, lost_mass in zip(self.models, chunk.lost_mass, strict=True):
             model.lost_mass += float(lost_mass)
         self._count_answers(predictions, chunk.answered)
+
+    def compare(self) -> None:
+        """Count on how many samples the mean gives the same label; done at the latest when told."""
+        for predictions, scores in self.pending:
+            best = scores.max(axis=1)
+            mine = self.plan.best_of_mean(predictions)
+            own = np.take_along_axis(scores, mine[:, None], axis=1)[:, 0]
+            self.n_compared += int((best > 0).sum())  # nan where nobody answered
+            self.n_same_as_mean += int(((own == best) & (best > 0)).sum())
+        self.pending.clear()
 
     def add_inputs(self, predictions: Sequence[Predictions]) -> None:
         """Count what models answered, on the same samples, without fusing it."""
@@ -164,6 +173,7 @@ class FusionAccount:
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, ready for JSON."""
+        self.compare()
         plan, options = self.plan, self.plan.options
         return {
             "kind": plan.kind,
@@ -246,6 +256,7 @@ class FusionAccount:
 
     def _tell_mean(self, judges: str) -> list[str]:
         """How often a plain mean says the same: without the truth, all that can be known of it."""
+        self.compare()
         plan = self.plan
         mean = "label-aware arithmetic mean" if plan.is_label_aware else "arithmetic mean"
         if plan.has_rival and plan.is_vast:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from typing import Any
@@ -108,7 +108,6 @@ class Chunk:
     answered: np.ndarray  # (n_models, n_samples)
     mass: np.ndarray  # (n_samples,), of the consensus before it was divided by it
     lost_mass: np.ndarray  # (n_models,), summed over samples: mass without a target label
-    best_of_mean: np.ndarray | None = None  # (n_samples,), place of a label; if it was asked for
 
 
 class FusionPlan:
@@ -231,34 +230,15 @@ class FusionPlan:
 
     # -- fusing ----------------------------------------------------------------------
 
-    @property
-    def has_rival(self) -> bool:
-        """Whether a mean of several models would give one best label as well."""
-        is_barycenter = self.options.rule is solve_barycenter
-        return is_barycenter and self.kind == "multiclass" and len(self.members) > 1
-
-    @property
-    def is_vast(self) -> bool:
-        """Whether there are too many labels for that mean to cost little."""
-        return len(self.target) > _MOST_LABELS_OF_MEAN
-
-    def fuse(self, predictions: Sequence[Predictions], *, compare: bool = False) -> Chunk:
-        """Fuse predictions on the same samples in the same order, one per member.
-
-        With ``compare``, find the best label of the arithmetic mean too, unless labels are too
-        many.
-        """
+    def fuse(self, predictions: Sequence[Predictions]) -> Chunk:
+        """Fuse predictions on the same samples in the same order, one per member."""
         ready = self.prepare(predictions)
         answered = ready.answered
         n_samples = answered.shape[1]
         dtype = np.result_type(np.float32, *(scores.dtype for scores in ready.scores))
         found = np.full((n_samples, len(self.target)), np.nan, dtype=dtype)
         statuses = np.full(n_samples, NO_ANSWER, dtype=np.int8)
-        is_compared = compare and self.has_rival and not self.is_vast
-        best = np.zeros(n_samples, dtype=np.int64) if is_compared else None
         for voting, rows in _patterns(ready.votes):
-            if best is not None:
-                best[rows] = self._best_of_mean(ready, voting, np.arange(n_samples)[rows])
             scores, statuses[rows] = self._fuse_rows(ready, voting, rows)
             if self.weights.ndim == 2:  # labels on which nobody who answered has a say
                 scores = np.where((self.weights[voting] > 0).any(axis=0), scores, 0)
@@ -267,7 +247,7 @@ class FusionPlan:
         if self.kind == "multiclass":
             is_mean = self.options.rule is not solve_barycenter
             to_histograms(found, None if is_mean else self.mass, out=found)
-        return Chunk(found, statuses, answered, mass, ready.lost_mass, best)
+        return Chunk(found, statuses, answered, mass, ready.lost_mass)
 
     def solve_sample(self, predictions: Sequence[Predictions], row: int) -> Solved:
         """The whole result for one sample, with its couplings."""
@@ -335,24 +315,6 @@ class FusionPlan:
             is_empty &= np.any([image.any(axis=1) for image in images], axis=0)
         return mean, np.where(is_empty, Status.NO_MASS, Status.CONVERGED)
 
-    def _best_of_mean(self, ready: Ready, voting: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """Place of the best label of each of ``rows`` by the arithmetic mean, weights as they are.
-
-        One product with each kernel, a few rows at a time: little beside the sweeps.
-        """
-        best = np.empty(len(rows), dtype=np.int64)
-        has_say = (self.weights[voting] > 0).any(axis=0)
-        step = max(1, _N_MEAN_SCORES // len(self.target))
-        for start in range(0, len(rows), step):
-            some = rows[start : start + step]
-            mean: Any = 0.0
-            weights = self.weights_of(voting, ready.say[:, some])
-            for model, weight in zip(voting, weights, strict=True):
-                image = self.carry(self.members[model], ready.scores[model][some], some)
-                mean = mean + image * weight.astype(image.dtype)
-            best[start : start + step] = np.where(has_say, mean, 0).argmax(axis=1)
-        return best
-
     def carry(self, member: Member, scores: np.ndarray, rows: Any = slice(None)) -> np.ndarray:
         """A model's scores carried to the target labels by its kernel alone."""
         kernel = member.kernel.take(rows)
@@ -360,6 +322,45 @@ class FusionPlan:
             sums = np.asarray(kernel.row_sums)
             scores = np.divide(scores, sums, out=np.zeros_like(scores), where=sums > 0)
         return np.asarray(kernel.apply_transpose(scores))
+
+    @property
+    def has_rival(self) -> bool:
+        """Whether a mean of several models would give one best label as well."""
+        is_barycenter = self.options.rule is solve_barycenter
+        return is_barycenter and self.kind == "multiclass" and len(self.members) > 1
+
+    @property
+    def is_vast(self) -> bool:
+        """Whether there are too many labels for that mean to cost little."""
+        return len(self.target) > _MOST_LABELS_OF_MEAN
+
+    def best_of_mean(self, predictions: Sequence[Predictions]) -> np.ndarray:
+        """Place of the best label of each sample by the arithmetic mean, weights as they are.
+
+        0 where no model answered.
+        """
+        ready = self.prepare(predictions)
+        best = np.zeros(ready.answered.shape[1], dtype=np.int64)
+        for voting, rows in _patterns(ready.votes):
+            best[rows] = self._best_of_rows(ready, voting, rows)
+        return best
+
+    def _best_of_rows(self, ready: Ready, voting: np.ndarray, rows: Any) -> np.ndarray:
+        """One product with each kernel, a few rows at a time: little beside sweeps."""
+        best = []
+        shared = None if (ready.say[voting] < 1).any() else self.weights_of(voting)
+        step = max(1, _N_MEAN_SCORES // len(self.target))
+        for some in _steps(rows, ready.say.shape[1], step):
+            weights = self.weights_of(voting, ready.say[:, some]) if shared is None else shared
+            mean: Any = None
+            for model, weight in zip(voting, weights, strict=True):
+                image = self.carry(self.members[model], ready.scores[model][some], some)
+                image = image * weight.astype(image.dtype)
+                mean = image if mean is None else np.add(mean, image, out=mean)
+            if self.weights.ndim == 2:  # as in `fuse`
+                mean = np.where((self.weights[voting] > 0).any(axis=0), mean, 0)
+            best.append(mean.argmax(axis=1))
+        return np.concatenate(best)
 
     def _problem(self, ready: Ready, voting: np.ndarray, rows: Any) -> BarycenterProblem:
         options = self.options
@@ -421,6 +422,14 @@ def _normalized(weights: np.ndarray, otherwise: np.ndarray) -> np.ndarray:
     otherwise = otherwise.reshape(-1, *[1] * (weights.ndim - 1))
     weights = np.where(silent, otherwise, weights)
     return weights / np.where(silent, otherwise.sum(), sums)
+
+
+def _steps(rows: Any, n_samples: int, step: int) -> Iterator[Any]:
+    """``rows``, all or those listed, a few at a time."""
+    if isinstance(rows, slice):  # no copies of anything
+        yield from (slice(i, i + step) for i in range(0, n_samples, step))
+    else:
+        yield from (rows[i : i + step] for i in range(0, len(rows), step))
 
 
 def _patterns(answered: np.ndarray) -> list[tuple[np.ndarray, Any]]:

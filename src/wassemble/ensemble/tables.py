@@ -216,7 +216,7 @@ def fuse_tables(
     account = FusionAccount.of(plan, kind_is_detected=detected)
     check_inputs(account, predictions, kernel, allow_disjoint=allow_disjoint)
     members = align_samples(predictions, samples)
-    chunk = plan.fuse(members, compare=True)
+    chunk = plan.fuse(members)
     account.add(members, chunk)
     account.note_silent()
     consensus = Predictions("consensus", members[0].samples, plan.target, chunk.scores, kind=found)

@@ -131,8 +131,9 @@ def _fuse_chunks(
             writer = PredictionWriter(out, plan.target, id_column=id_column)
             write = stack.enter_context(writer).write
         for members in chunks:
-            chunk = plan.fuse(members, compare=True)
+            chunk = plan.fuse(members)
             account.add(members, chunk)
+            account.compare()  # while the chunk is here
             consensus = Predictions(
                 "consensus", members[0].samples, plan.target, chunk.scores, kind=plan.kind
             )
