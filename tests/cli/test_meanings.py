@@ -66,6 +66,41 @@ def test_fuse_and_explain(folder, capsys):
     assert {label for model, label in sources if model == "parity"} <= {"odd", "even"}
 
 
+def test_fuse_says_how_often_a_mean_gives_the_same_label(folder, capsys, rng):
+    out = folder / "f.csv"
+    for path in files(folder):  # surer than they were, of different labels
+        given = read_predictions(path)
+        sure = rng.dirichlet([0.2] * len(given.labels), size=80)
+        write_predictions(path, Predictions(given.model, given.samples, given.labels, sure))
+    code, told, said = run(capsys, "fuse", *files(folder), *meaning(folder), "--out", out, "--json")
+    assert code == 0
+    account = json.loads(told)
+    mean = folder / "mean.csv"
+    plain = ["--rule", "arithmetic", "--out", mean, "--json"]
+    code, told, aside = run(capsys, "fuse", *files(folder), *meaning(folder), *plain)
+    assert code == 0
+    best = [read_predictions(path).scores.argmax(axis=1) for path in (out, mean)]
+    n_same = int((best[0] == best[1]).sum())
+    assert 0 < n_same < 80
+    assert (account["n_same_as_mean"], account["n_compared_with_mean"]) == (n_same, 80)
+    assert (
+        f"the arithmetic mean gives the same label on {n_same} of 80 samples; only the"
+        f" truth can tell which is better on the other {80 - n_same} (wassemble score, wassemble"
+        " fit)"
+    ) in said
+    assert json.loads(told)["n_same_as_mean"] is None
+    assert "same label" not in aside
+    for path in files(folder):
+        part = folder / "parts" / path.stem / "part.csv"
+        part.parent.mkdir(parents=True)
+        part.write_bytes(path.read_bytes())
+    folders = [folder / "parts" / path.stem for path in files(folder)]
+    some = [*meaning(folder), "--out", folder / "fused", "--json"]
+    code, told, _ = run(capsys, "fuse", *folders, *some)
+    assert code == 0
+    assert json.loads(told)["n_same_as_mean"] == n_same
+
+
 def test_a_label_like_other_is_pointed_out(folder, capsys):
     models, out = [folder / "digits.csv", folder / "few.csv"], folder / "fused.csv"
     code, _, err = run(capsys, "fuse", *models, "--out", out)

@@ -24,6 +24,19 @@ def test_imagenet_top5_prints_a_table_of_rules(capsys):
     assert len(accuracy) == 4
 
 
+def test_digits_with_different_labels_prints_a_table_in_which_the_consensus_beats_a_mean(capsys):
+    assert load("digits_with_different_labels").main([]) == 0
+    printed = capsys.readouterr()
+    lines = printed.out.splitlines()
+    accuracy = {line[:32].strip(): float(line[32:]) for line in lines[1:]}
+    assert lines[0].split() == ["rule", "accuracy"]
+    assert len(accuracy) == 4
+    best = next(found for rule, found in accuracy.items() if rule.startswith("best single"))
+    assert best < 1
+    assert accuracy["consensus"] > accuracy["plain mean over names"]
+    assert "arithmetic mean gives the same label on" in printed.err
+
+
 def test_gpu_says_that_there_is_none_and_checks_the_processor(capsys, monkeypatch):
     script = load("gpu")
     monkeypatch.setattr(script, "find_gpu", lambda: None)
