@@ -13,11 +13,14 @@ from wassemble._extras import load_extra
 @pytest.fixture
 def slow(tmp_path, monkeypatch):
     """A module that is interrupted in its midst; says when it has come to its end."""
+    # A shell that starts the tests in the background has interrupts ignored.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     text = "import signal\nsignal.raise_signal(signal.SIGINT)\nis_whole = True\n"
     (tmp_path / "slow_extra.py").write_text(text)
     monkeypatch.syspath_prepend(tmp_path)
     yield "slow_extra"
     sys.modules.pop("slow_extra", None)
+    signal.signal(signal.SIGINT, before)
 
 
 def test_an_interrupt_waits_until_a_module_is_whole(slow):

@@ -83,7 +83,7 @@ def test_whatever_is_sent_the_answer_is_as_described(described, secrets):
         @given(case=operation.as_strategy(), data=st.data())
         def check(case, data):
             steer(case, data, secrets)
-            answer = case.call(headers=HEADERS, allow_redirects=False)
+            answer = case.call(headers=HEADERS, allow_redirects=False, timeout=SECONDS)
             case.validate_response(answer, checks=CHECKS, headers=HEADERS)
             assert "content-security-policy" in answer.headers
 
