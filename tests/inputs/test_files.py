@@ -22,14 +22,13 @@ from wassemble.errors import MissingExtraError
 from wassemble.inputs import (
     Predictions,
     PredictionWriter,
-    arrow_files,
-    csv_files,
     open_predictions,
     read_predictions,
     write_predictions,
 )
 from wassemble.inputs.files import read_truth
-from wassemble.inputs.sources import blame
+from wassemble.inputs.formats import arrow_files, csv_files
+from wassemble.inputs.formats.sources import blame
 
 nan = float("nan")
 TABLES = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet", ".arrow", ".feather", ".ipc")
@@ -1107,7 +1106,7 @@ def test_a_long_table_of_many_labels_stays_sparse(tmp_path):
 
 def test_a_table_that_does_not_fit_in_memory_is_refused_before_it_is_made(tmp_path, monkeypatch):
     path = put(tmp_path / "x.csv", "sample,label,score\n" + "a,cat,0.5\nb,dog,0.5\n")
-    monkeypatch.setattr("wassemble.inputs.sources._free_memory", lambda: 31)
+    monkeypatch.setattr("wassemble.inputs.formats.sources._free_memory", lambda: 31)
     with pytest.raises(InvalidInputError, match="2 samples x 2 labels must fit in mem") as caught:
         read_predictions(path)
     assert "wassemble fuse" in str(caught.value)

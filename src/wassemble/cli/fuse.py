@@ -86,7 +86,7 @@ def fuse(
     wassemble fuse a/ b/ --out fused/ --scheduler tcp://10.0.0.1:8786
     wassemble fuse --config fuse.toml
     """
-    from wassemble.inputs.top_labels import check_top_file
+    from wassemble.inputs.predictions.top_labels import check_top_file
 
     if as_json and out is None:
         fail("--json answers on standard output; got no --out for the consensus.")
@@ -144,7 +144,7 @@ def _fuse_files(
     common: dict[str, Any],
 ) -> FusionAccount:
     from wassemble.inputs.folders import store_file
-    from wassemble.inputs.top_labels import print_top, write_top
+    from wassemble.inputs.predictions.top_labels import print_top, write_top
     from wassemble.scale import fuse_files
 
     if scheduler is not None:

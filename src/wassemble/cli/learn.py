@@ -280,7 +280,7 @@ def predict(
     """
     from wassemble.inputs import write_predictions
     from wassemble.inputs.formats import recognise
-    from wassemble.inputs.top_labels import check_top_file, print_top, write_top
+    from wassemble.inputs.predictions.top_labels import check_top_file, print_top, write_top
 
     if as_json and out is None:
         fail("--json answers on standard output; got no --out for the consensus.")

@@ -463,8 +463,8 @@ def open_files(
 ) -> Iterator[list[PredictionFile]]:
     """The prediction files, open, in the order given; ``together`` if their samples are matched."""
     from wassemble.inputs import open_predictions
-    from wassemble.inputs.by_row import common_row_ids
     from wassemble.inputs.folders import fetch_file
+    from wassemble.inputs.predictions.overlap import common_row_ids
 
     arguments = read_arguments(files, reading)
     if together:
@@ -491,8 +491,8 @@ def read_truth_file(
 ) -> Predictions:
     """The true labels in a file; with --by-row, of the rows of ``models``."""
     from wassemble.errors import InvalidInputError
-    from wassemble.inputs.by_row import common_row_ids
     from wassemble.inputs.files import read_truth
+    from wassemble.inputs.predictions.overlap import common_row_ids
 
     id_column = _column_of("truth", reading.id_column, "--id-column")
     options: dict[str, Any] = {"column": column, "by_row": reading.by_row}
@@ -514,8 +514,8 @@ def read_truth_file(
 
 def open_data_sets(files: tuple[str, ...], reading: Reading) -> list[DataSet] | None:
     """The folders of part files, in the order given; None if none of them is a folder."""
-    from wassemble.inputs.data_sets import is_data_set, open_data_set
     from wassemble.inputs.folders import open_folder
+    from wassemble.inputs.part_files import is_data_set, open_data_set
 
     arguments = read_arguments(files, reading)
     places = [place for _, place, _ in arguments]

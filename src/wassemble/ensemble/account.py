@@ -14,8 +14,7 @@ from wassemble.ensemble.label_overlap import find_others
 from wassemble.ensemble.plan import NO_ANSWER, Chunk, FusionPlan
 from wassemble.errors import tell_count
 from wassemble.inputs import Predictions
-from wassemble.inputs.origin import Origin
-from wassemble.inputs.predictions import SUM_SLACK
+from wassemble.inputs.predictions import SUM_SLACK, Origin
 from wassemble.labels import enumerate_names
 from wassemble.solvers import Balanced, Status, solve_barycenter
 

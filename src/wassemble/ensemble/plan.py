@@ -21,7 +21,7 @@ from wassemble.ensemble.members import (
     read_other,
 )
 from wassemble.inputs import Aliases, Kind, Predictions
-from wassemble.inputs.named_tables import read_named_table
+from wassemble.inputs.formats.named_tables import read_named_table
 from wassemble.labels import LabelSpace, enumerate_names
 from wassemble.solvers import (
     Balanced,

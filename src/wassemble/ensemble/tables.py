@@ -17,11 +17,9 @@ from wassemble.ensemble.label_overlap import check_labels
 from wassemble.ensemble.plan import NO_ANSWER, FusionPlan, Options
 from wassemble.errors import ConvergenceWarning, InputWarning
 from wassemble.inputs import Kind, Predictions, frame_from_predictions, predictions_from_frame
-from wassemble.inputs.by_row import common_row_ids
-from wassemble.inputs.origin import Origin
-from wassemble.inputs.overlap import check_samples, refuse_transposed
-from wassemble.inputs.predictions import have_numbers
-from wassemble.inputs.sources import check_kind
+from wassemble.inputs.formats.sources import check_kind
+from wassemble.inputs.predictions import Origin, have_numbers
+from wassemble.inputs.predictions.overlap import check_samples, common_row_ids, refuse_transposed
 from wassemble.labels import LabelSpace, enumerate_names
 from wassemble.solvers import Status
 

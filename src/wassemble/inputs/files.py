@@ -15,13 +15,19 @@ import numpy as np
 
 from wassemble._checks import fail
 from wassemble.inputs.formats import Format, recognise
-from wassemble.inputs.layout import ColumnChoice, choose_columns
-from wassemble.inputs.prediction_file import PredictionFile
-from wassemble.inputs.prediction_writer import PredictionWriter
-from wassemble.inputs.predictions import Kind, Predictions
-from wassemble.inputs.sources import Source, blame, check_kind, check_memory, check_unchanged
-from wassemble.inputs.table_doubts import doubt_scores
-from wassemble.inputs.truth import check_truth
+from wassemble.inputs.formats.layout import ColumnChoice, choose_columns
+from wassemble.inputs.formats.prediction_file import PredictionFile
+from wassemble.inputs.formats.prediction_writer import PredictionWriter
+from wassemble.inputs.formats.sources import (
+    Source,
+    blame,
+    check_kind,
+    check_memory,
+    check_unchanged,
+)
+from wassemble.inputs.predictions.doubts import doubt_scores
+from wassemble.inputs.predictions.truth import check_truth
+from wassemble.inputs.predictions.value import Kind, Predictions
 
 __all__ = [
     "PredictionFile",

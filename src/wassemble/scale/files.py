@@ -14,10 +14,9 @@ from wassemble._files import refuse_overwriting
 from wassemble.ensemble import FusionAccount, FusionPlan, Options
 from wassemble.ensemble.tables import align_samples, check_inputs, common_kind, warn_of_inputs
 from wassemble.inputs import Kind, PredictionFile, Predictions, PredictionWriter
-from wassemble.inputs.by_row import common_row_ids
-from wassemble.inputs.origin import Origin
-from wassemble.inputs.predictions import have_numbers
-from wassemble.inputs.sources import blame, check_memory
+from wassemble.inputs.formats.sources import blame, check_memory
+from wassemble.inputs.predictions import Origin, have_numbers
+from wassemble.inputs.predictions.overlap import common_row_ids
 from wassemble.labels import LabelSpace
 
 __all__ = ["fuse_by_plan", "fuse_files", "read_whole"]

@@ -17,9 +17,9 @@ from wassemble._checks import fail
 from wassemble.ensemble import FusionAccount, FusionPlan
 from wassemble.errors import WassembleError
 from wassemble.inputs import PredictionFile
-from wassemble.inputs.data_sets import PartFile, PartReader
 from wassemble.inputs.folders import Folder, Found
-from wassemble.inputs.overlap import count_shared
+from wassemble.inputs.part_files import PartFile, PartReader
+from wassemble.inputs.predictions.overlap import count_shared
 from wassemble.labels import enumerate_names
 from wassemble.scale.files import fuse_by_plan
 from wassemble.scale.manifest import RUN, find_record

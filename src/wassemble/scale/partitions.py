@@ -15,9 +15,9 @@ from wassemble.ensemble.label_overlap import check_labels
 from wassemble.ensemble.tables import common_kind, warn_of_inputs
 from wassemble.errors import WassembleError
 from wassemble.inputs import Kind
-from wassemble.inputs.data_sets import DataSet, common_parts, open_data_set, open_parts
 from wassemble.inputs.folders import Folder, open_folder
-from wassemble.inputs.overlap import SharedSamples, check_part_samples
+from wassemble.inputs.part_files import DataSet, common_parts, open_data_set, open_parts
+from wassemble.inputs.predictions.overlap import SharedSamples, check_part_samples
 from wassemble.labels import LabelSpace
 from wassemble.scale.cluster import run_on_cluster
 from wassemble.scale.manifest import LOCK, Manifest, describe_request, refuse_foreign

@@ -11,8 +11,8 @@ from typing import Any
 
 from wassemble.ensemble import FusionAccount
 from wassemble.errors import WassembleError
-from wassemble.inputs.data_sets import PartFile
 from wassemble.inputs.folders import Folder, Found
+from wassemble.inputs.part_files import PartFile
 
 __all__ = [
     "RECORDS",

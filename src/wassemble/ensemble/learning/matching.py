@@ -11,7 +11,7 @@ import numpy as np
 
 from wassemble._checks import fail
 from wassemble.inputs import Aliases, Predictions
-from wassemble.inputs.aliases import merge_scores
+from wassemble.inputs.predictions.aliases import merge_scores
 from wassemble.labels import LabelSpace, enumerate_names
 
 __all__ = ["Matched", "Remedy", "match_models"]
