@@ -84,7 +84,7 @@ def test_predictions_given_to_by_row_are_left_as_they_are():
     first, second = model("a", [0, 1], ["cat", "dog"]), model("b", ["x", "y"], ["cat", "dog"])
     with pytest.raises(InvalidInputError, match="must have the same ids"):
         ws.fuse_tables([first, second], by_row=True)
-    ws.fuse_tables([second, second._with(model="c")], by_row=True)
+    ws.fuse_tables([second, second.replace(model="c")], by_row=True)
     assert second.samples.tolist() == ["x", "y"]
 
 

@@ -235,7 +235,7 @@ def _known_samples(file: PredictionFile, truth: dict[str, str]) -> Predictions |
             parts.append(chunk.take(known))
     if not parts:
         return None
-    return parts[0]._with(
+    return parts[0].replace(
         samples=np.concatenate([part.samples for part in parts]),
         scores=np.concatenate([part.scores for part in parts]),
     )

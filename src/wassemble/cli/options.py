@@ -508,7 +508,7 @@ def read_truth_file(
             raise error from None
     if reading.by_row:
         common_row_ids([*models, truth])  # as many rows, and no other ids
-        truth = truth._with(samples=models[0].samples)
+        truth = truth.replace(samples=models[0].samples)
     return truth
 
 

@@ -129,7 +129,7 @@ class FusionAccount:
         for model, given, rows in zip(self.models, predictions, answered, strict=True):
             model.is_hard |= given.is_hard
             model.n_answered += int(rows.sum())
-            left = given._with(kind=self.plan.kind).unobserved_mass
+            left = given.replace(kind=self.plan.kind).unobserved_mass
             partial = (np.isnan(given.scores).any(axis=1) | (left > 0)) & rows
             model.n_partial += int(partial.sum())
             if self.plan.kind == "multiclass" and not given.is_hard:

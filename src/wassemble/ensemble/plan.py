@@ -271,7 +271,7 @@ class FusionPlan:
                     f"the labels of {member.model!r} must be those of the plan,"
                     f" {enumerate_names(member.labels)}; got {enumerate_names(given.labels)}."
                 )
-            told = given._with(kind=self.kind)
+            told = given.replace(kind=self.kind)
             rows = complete_scores(
                 told, options.unobserved, hard_confidence=options.hard_confidence
             )

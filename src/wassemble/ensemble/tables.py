@@ -184,7 +184,7 @@ def fuse_tables(
     predictions, frame = read_models(models, kind, by_row=by_row, normalize=normalize)
     if by_row:
         ids = common_row_ids(predictions)
-        predictions = [given._with(samples=ids) for given in predictions]
+        predictions = [given.replace(samples=ids) for given in predictions]
     found, detected = common_kind(predictions, kind)
     plan = FusionPlan(
         [(p.model, p.labels) for p in predictions],
@@ -225,7 +225,7 @@ def read_models(
     for name, given in named:
         if isinstance(given, Predictions):
             check_kind(kind, normalize=normalize)
-            told = given if given.model == name else given._with(model=name)
+            told = given if given.model == name else given.replace(model=name)
             found.append(told.normalized() if normalize else told)
         else:
             found.append(
@@ -310,7 +310,7 @@ def align_samples(
         rows = np.array([place.get(sample, -1) for sample in wanted], dtype=np.int64)
         scores = np.full((len(wanted), len(given.labels)), np.nan, dtype=given.scores.dtype)
         scores[rows >= 0] = given.scores[rows[rows >= 0]]
-        aligned.append(given._with(samples=names, scores=scores))
+        aligned.append(given.replace(samples=names, scores=scores))
     return aligned
 
 

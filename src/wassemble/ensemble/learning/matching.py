@@ -102,7 +102,7 @@ def _rename(
     if list(names) == list(model.labels):
         return model
     scores = merge_scores(model.scores, np.array(groups), model.kind)
-    return model._with(labels=LabelSpace(names), scores=scores)
+    return model.replace(labels=LabelSpace(names), scores=scores)
 
 
 def _by_name(given: Sequence[Predictions] | Mapping[str, Predictions]) -> dict[str, Predictions]:
@@ -162,7 +162,7 @@ def _in_python(told: Mapping[str, str | None], candidates: Sequence[str]) -> str
 def _as_learned(model: Predictions, name: str, labels: LabelSpace) -> Predictions:
     """The model under its name and with its labels in the order that was learned from."""
     if model.labels == labels:
-        return model._with(model=name)
+        return model.replace(model=name)
     lacks = [label for label in labels if label not in model.labels]
     strange = [label for label in model.labels if label not in labels]
     if lacks or strange:
@@ -174,4 +174,4 @@ def _as_learned(model: Predictions, name: str, labels: LabelSpace) -> Prediction
             hint="labels=... declares those that a model could have answered" if lacks else None,
         )
     places = model.labels.positions(labels)
-    return model._with(model=name, labels=labels, scores=model.scores[:, places])
+    return model.replace(model=name, labels=labels, scores=model.scores[:, places])

@@ -276,7 +276,7 @@ def _fold_truth(known: Any, target: LabelSpace) -> Any:
         return known
     pairs = dict(LabelSpace(names).match(target, fold=True).folded)
     if isinstance(known, Predictions):
-        return known._with(labels=LabelSpace(pairs.get(name, name) for name in names))
+        return known.replace(labels=LabelSpace(pairs.get(name, name) for name in names))
 
     def rename(value: Any) -> Any:
         if isinstance(value, str):

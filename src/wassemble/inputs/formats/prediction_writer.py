@@ -79,7 +79,7 @@ class PredictionWriter:
                 f" {self.labels!r}; got {predictions.labels!r}."
             )
         if self.kind is not None:
-            predictions = predictions._with(kind=self.kind)
+            predictions = predictions.replace(kind=self.kind)
         n_rows = max(1, _N_SCORES // len(self.labels))
         try:
             with blame(self.path.name, "a file that can be written"):

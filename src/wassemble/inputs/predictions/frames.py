@@ -191,7 +191,7 @@ def frame_from_predictions(
         )
     if predictions.n_samples == 0:  # libraries tell types from rows
         example = 0 if predictions.samples.dtype.kind == "i" else "some sample"
-        one = predictions._with(
+        one = predictions.replace(
             samples=np.array([example]),
             scores=np.ones_like(predictions.scores, shape=(1, len(predictions.labels))),
         )

@@ -211,7 +211,7 @@ class Predictions:
         """
         sums = np.nansum(self.scores, axis=1, dtype=np.float64, keepdims=True)
         scores = (self.scores / np.where(sums > 0, sums, 1)).astype(self.scores.dtype)
-        return self._with(
+        return self.replace(
             scores=scores,
             kind="multiclass",
             kind_is_detected=False,
@@ -273,10 +273,17 @@ class Predictions:
 
     def take(self, rows: Any) -> Predictions:
         """The samples ``rows``, by index, mask or slice."""
-        return self._with(samples=self.samples[rows], scores=self.scores[rows])
+        return self.replace(samples=self.samples[rows], scores=self.scores[rows])
 
-    def _with(self, **changes: Any) -> Predictions:
-        """A copy with some attributes changed, not checked again."""
+    def replace(self, **changes: Any) -> Predictions:
+        """A copy with some attributes changed, which are not checked again.
+
+        Examples
+        --------
+        >>> tiny = Predictions("tiny", ["a"], ["cat", "dog"], [[0.9, 0.1]])
+        >>> tiny.replace(model="large")
+        Predictions('large': 1 samples x 2 labels, multiclass)
+        """
         other = object.__new__(Predictions)
         other.__dict__.update(self.__dict__ | changes)
         return other

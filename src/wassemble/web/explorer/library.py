@@ -134,7 +134,7 @@ class Library:
                     n_scores += self._check_size(file, n_scores)
                     own = read_whole(file)
             if file.model == path.name.split(".")[0]:
-                own = own._with(model=_stem(name))
+                own = own.replace(model=_stem(name))
             models.append(own)
         kind, _ = common_kind(models, None)
         n_samples = len({str(sample) for model in models for sample in model.samples.tolist()})
@@ -213,7 +213,7 @@ def _renamed(models: list[Predictions]) -> list[Predictions]:
     for model in models:
         seen[model.model] = seen.get(model.model, 0) + 1
         count = seen[model.model]
-        found.append(model if count == 1 else model._with(model=f"{model.model} ({count})"))
+        found.append(model if count == 1 else model.replace(model=f"{model.model} ({count})"))
     return found
 
 
