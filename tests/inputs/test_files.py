@@ -376,7 +376,7 @@ def test_one_missing_score_makes_short_sums_histograms(tmp_path, n_rows):
 
 def test_a_file_that_changes_between_ids_and_scores_is_refused(tmp_path):
     path = put(tmp_path / "x.csv", "sample,a\n1,1\n2,1\n")
-    with open_predictions(path) as file:
+    with open_predictions(path, kind="multilabel") as file:
         put(path, "sample,a\n1,1\n")
         with pytest.raises(InvalidInputError, match="must not change while it is read"):
             list(file.chunks(5))

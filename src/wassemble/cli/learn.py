@@ -59,10 +59,9 @@ def _json_beside(page: Path) -> list[Path]:
 
 
 def _read(files: tuple[str, ...], reading: Reading) -> list[Predictions]:
-    from wassemble.scale.files import read_whole
 
     with open_files(files, reading) as opened:
-        return [read_whole(file) for file in opened]
+        return [file.read() for file in opened]
 
 
 def _match(

@@ -378,7 +378,9 @@ def test_an_ensemble_file_cannot_leave_its_folder(rng, tmp_path):
 def test_models_are_matched_by_name_when_predicting(plain):
     models, truth = plain
     learned = learn_ensemble(models, truth, n_folds=2, time_budget=0)
-    turned = [m.replace(labels=ws.LabelSpace(LABELS[::-1]), scores=m.scores[:, ::-1]) for m in models]
+    turned = [
+        m.replace(labels=ws.LabelSpace(LABELS[::-1]), scores=m.scores[:, ::-1]) for m in models
+    ]
     np.testing.assert_allclose(learned.predict(turned[::-1]).scores, learned.predict(models).scores)
     with pytest.raises(InvalidInputError, match="m0 is missing"):
         learned.predict(models[1:])

@@ -17,10 +17,12 @@ from wassemble.inputs.formats.layout import ColumnType, LongLayout
 from wassemble.inputs.formats.long_tables import LongTable
 from wassemble.inputs.formats.sources import Source
 from wassemble.inputs.predictions.value import read_samples
-from wassemble.labels import LabelSpace, name_of
+from wassemble.labels import LabelSpace, name_of, read_name
 
 __all__ = [
+    "as_narwhals",
     "column_type",
+    "counts_rows",
     "load_narwhals",
     "long_source",
     "read_ids",
@@ -41,6 +43,47 @@ _LARGEST_WHOLE = 2**53
 def load_narwhals() -> Any:
     """The narwhals module."""
     return load_extra("narwhals", "tables", purpose="reading data frames")
+
+
+def as_narwhals(frame: Any) -> Any:
+    """``frame`` in narwhals' interface, with texts for the names of its columns."""
+    nw = load_narwhals()
+    try:
+        return nw.from_native(_with_text_names(frame), eager_only=True)
+    except TypeError:
+        library = type(frame).__module__.split(".")[0]
+        hint = "`Predictions` takes arrays with names"
+        if hasattr(frame, "collect"):
+            hint = "`.collect()` makes one"
+        elif library == "dask":
+            hint = "`fuse_lazily` takes Dask data frames"
+        fail(
+            f"the table must be a data frame in memory; got an object of type"
+            f" {library}.{type(frame).__name__}.",
+            hint=hint,
+        )
+    except nw.exceptions.DuplicateError as error:
+        got = ", ".join(line.removeprefix("- ") for line in str(error).splitlines()[1:])
+        fail(f"the names of columns must differ; got {got}.")
+
+
+def _with_text_names(frame: Any) -> Any:
+    """A pandas frame with texts in place of whole numbers that name columns."""
+    if not load_narwhals().dependencies.is_pandas_like_dataframe(frame):
+        return frame
+    names = list(frame.columns)
+    if all(isinstance(name, str) for name in names):
+        return frame
+    renamed = frame.copy(deep=False)
+    renamed.columns = [name if isinstance(name, str) else read_name(name) for name in names]
+    return renamed
+
+
+def counts_rows(table: Any) -> bool:
+    """Whether the index of a pandas frame only counts its rows."""
+    nw = load_narwhals()
+    index = nw.maybe_get_index(table)
+    return index is not None and isinstance(index, nw.get_native_namespace(table).RangeIndex)
 
 
 def column_type(series: Any) -> ColumnType:
@@ -155,6 +198,7 @@ def long_source(listed: LongTable, layout: LongLayout, model: str) -> Source:
         is_hard=listed.is_hard,
         id_column=layout.id_column,
         has_ids=layout.has_ids,
+        is_long=True,
         find_telling=listed.find_telling,
     )
 

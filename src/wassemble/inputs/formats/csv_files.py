@@ -10,11 +10,11 @@ import csv
 import gzip
 import io
 import re
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -26,11 +26,11 @@ from wassemble.inputs.formats.columns import (
     load_narwhals,
     long_source,
     read_long_table,
-    read_scores,
 )
 from wassemble.inputs.formats.layout import (
     ColumnChoice,
     ColumnType,
+    LongLayout,
     WideLayout,
     find_layout,
     free_id_name,
@@ -58,6 +58,7 @@ class _CsvFile:
     """Where a file is, and what its first lines look like."""
 
     path: Path
+    arrow: Any  # the module pyarrow, with its csv
     delimiter: str
     n_blank: int  # lines above the header
     header: list[str]
@@ -83,47 +84,93 @@ class _CsvFile:
         return [field for field in fields if field not in _MISSING]
 
 
-def open_csv(path: Path, choice: ColumnChoice, model: str, *, delimiter: str) -> Source:
-    """The predictions in a CSV file; long tables are read whole."""
-    file = _look_at(path, delimiter)
-    layout = find_layout(file.header, file.type_of, choice)
-    id_column = layout.id_column
-    if isinstance(layout, WideLayout):
-        labels = layout.labels
-        if layout.has_ids:
-            columns = _tables(file, [cast("str", id_column)])  # a file has no index
-            texts = [text for table in columns for text in table.column(0).to_pylist()]
-            ids = _check_ids(file, texts)
-        else:
-            columns = _tables(file, [labels[0]], text=())
-            ids = list(range(sum(table.num_rows for table in columns)))
+class _Scores:
+    """The scores of a wide file, from its first row on.
 
-        def blocks(n_rows: int) -> Iterator[np.ndarray]:
-            for table in _tables(file, labels.names, text=()):
+    What was looked at is not read again: the first who goes through the rows begins with the
+    table that `first` kept.
+    """
+
+    def __init__(self, file: _CsvFile, labels: LabelSpace) -> None:
+        self._file = file
+        self._names = labels.names
+        self._begun: tuple[list[Any], Any] | None = None
+
+    def first(self, n_rows: int) -> np.ndarray:
+        """The first ``n_rows`` rows at most; the file stays open behind them."""
+        if self._begun is None:
+            tables = _tables(self._file, self._names)
+            self._begun = list(islice(tables, 1)), tables
+        begin, _ = self._begun
+        return self._read(begin[0].slice(0, n_rows)) if begin else self._nothing()
+
+    def blocks(self, n_rows: int) -> Iterator[np.ndarray]:
+        begin, tables = self._begun or ([], _tables(self._file, self._names))
+        self._begun = None
+        with closing(tables):
+            for table in chain(begin, tables):
+                begin.clear()
                 for start in range(0, len(table), n_rows):
-                    part = load_narwhals().from_native(table.slice(start, n_rows))
-                    yield read_scores(part, labels.names)
+                    yield self._read(table.slice(start, n_rows))
 
-        return Source(
-            labels,
-            read_samples(ids, model),
-            blocks,
-            streams=True,
-            id_column=id_column,
-            has_ids=layout.has_ids,
-        )
+    def close(self) -> None:
+        if self._begun is not None:
+            self._begun[1].close()
+            self._begun = None
 
-    pa = load_extra("pyarrow", "tables", purpose="reading CSV files")
-    names = [id_column, layout.label_column, layout.score_column]
+    def _read(self, table: Any) -> np.ndarray:
+        number = self._file.arrow.float64()
+        return np.column_stack([column.cast(number).to_numpy() for column in table.columns])
+
+    def _nothing(self) -> np.ndarray:
+        return np.empty((0, len(self._names)))
+
+
+def open_csv(path: Path, choice: ColumnChoice, model: str, *, delimiter: str) -> Source:
+    """The predictions in a CSV file, opened once; once more for the scores of a wide table."""
+    with _open_bytes(path) as raw:
+        file = _look_at(path, raw, delimiter)
+        layout = find_layout(file.header, file.type_of, choice)
+        if isinstance(layout, WideLayout):
+            return _open_wide(file, raw, layout, model)
+        return _open_long(file, raw, layout, choice.labels, model)
+
+
+def _open_wide(file: _CsvFile, raw: BinaryIO, layout: WideLayout, model: str) -> Source:
+    if layout.id_column is None:  # a file has no index
+        counted = _tables(file, layout.labels.names[:1], raw=raw)
+        ids: list[Any] = list(range(sum(table.num_rows for table in counted)))
+    else:
+        columns = _tables(file, [layout.id_column], text=[layout.id_column], raw=raw)
+        texts = [text for table in columns for text in table.column(0).to_pylist()]
+        ids = _check_ids(file, texts)
+    scores = _Scores(file, layout.labels)
+    return Source(
+        layout.labels,
+        read_samples(ids, model),
+        scores.blocks,
+        streams=True,
+        id_column=layout.id_column,
+        has_ids=layout.has_ids,
+        first=scores.first,
+        close=scores.close,
+    )
+
+
+def _open_long(
+    file: _CsvFile, raw: BinaryIO, layout: LongLayout, declared: LabelSpace | None, model: str
+) -> Source:
+    pa = file.arrow
+    names = [layout.id_column, layout.label_column, layout.score_column]
     wanted = [name for name in names if name is not None]
-    text = [name for name in (id_column, layout.label_column) if name is not None]
-    tables = list(_tables(file, wanted, text=text))
+    text = [name for name in names[:2] if name is not None]
+    tables = list(_tables(file, wanted, text=text, raw=raw))
     whole = pa.concat_tables(tables) if tables else pa.table({name: [] for name in wanted})
     frame = load_narwhals().from_native(whole)
-    ids = list(range(len(frame)))
-    if id_column is not None:
-        ids = _check_ids(file, frame.get_column(id_column).to_list())
-    listed = read_long_table(ids, frame, layout, choice.labels, place=lambda i: _place(file, i))
+    ids: list[Any] = list(range(len(frame)))
+    if layout.id_column is not None:
+        ids = _check_ids(file, frame.get_column(layout.id_column).to_list())
+    listed = read_long_table(ids, frame, layout, declared, place=lambda i: _place(file, i))
     return long_source(listed, layout, model)
 
 
@@ -169,12 +216,18 @@ def append_csv(
         yield append
 
 
-def _look_at(path: Path, delimiter: str) -> _CsvFile:
-    with _open_bytes(path) as raw:
-        start = raw.read(2)
+def _look_at(path: Path, raw: BinaryIO, delimiter: str) -> _CsvFile:
+    """What the first lines say; ``raw`` is then at its start."""
+    load_extra("pyarrow.csv", "tables", purpose="reading CSV files")
+    pa = load_extra("pyarrow", "tables", purpose="reading CSV files")
+    start = raw.read(2)
+    raw.seek(0)
     if start in (b"\xff\xfe", b"\xfe\xff"):
         fail("the text must be UTF-8; it looks like UTF-16.", hint="save it as UTF-8")
-    records = list(islice(_records(path, delimiter), _N_LOOKED_AT + 1))
+    text = _as_text(raw)
+    records = list(islice(_records(text, delimiter), _N_LOOKED_AT + 1))
+    text.detach()  # or it would close the file
+    raw.seek(0)
     if not records:
         fail("the first line must name the columns; got an empty file.")
     line, header = records[0]
@@ -186,27 +239,32 @@ def _look_at(path: Path, delimiter: str) -> _CsvFile:
                 f" {_shorten(header[0])!r}.",
                 hint=f"it looks as if they were separated by {others[0]!r}",
             )
-    return _CsvFile(path, delimiter, line - 1, header, [fields for _, fields in records[1:]])
+    return _CsvFile(path, pa, delimiter, line - 1, header, [fields for _, fields in records[1:]])
 
 
 def _tables(
-    file: _CsvFile, names: Sequence[str], text: Sequence[str] | None = None
-) -> Iterator[Any]:
-    """Some columns, as one pyarrow table after the other; ``text`` are not numbers (all)."""
+    file: _CsvFile,
+    names: Sequence[str],
+    *,
+    text: Sequence[str] = (),
+    raw: BinaryIO | None = None,
+) -> Generator[Any]:
+    """Some columns, as one pyarrow table after the other; ``text`` are those without numbers.
+
+    ``raw`` is the file if it is open, at its start.
+    """
     if not file.first_rows:
         return
-    pa = load_extra("pyarrow", "tables", purpose="reading CSV files")
-    pa_csv = load_extra("pyarrow.csv", "tables", purpose="reading CSV files")
-    text = names if text is None else text
+    pa, pa_csv = file.arrow, file.arrow.csv
     block = max(_BLOCK, _BYTES_PER_FIELD * len(file.header))
     types = {
         name: pa.string() if name in text else pa.bool_() if file.has_flags(name) else pa.float64()
         for name in names
     }
     try:
-        with _open_bytes(file.path) as raw:
+        with _open_bytes(file.path) if raw is None else nullcontext(raw) as opened:
             reader = pa_csv.open_csv(
-                raw,
+                opened,
                 read_options=pa_csv.ReadOptions(
                     column_names=file.header,
                     skip_rows=file.n_blank,
@@ -243,7 +301,7 @@ def _tables(
 def _explain(file: _CsvFile, numbers: set[str], flags: set[str]) -> None:
     """Fail with the line of the first fault, if there is one that Python's reader sees."""
     width = len(file.header)
-    for line, fields in islice(_records(file.path, file.delimiter), 1, None):
+    for line, fields in islice(_read_records(file), 1, None):
         if len(fields) != width:
             quoted = any("\n" in field for field in fields)
             fail(
@@ -272,28 +330,33 @@ def _check_ids(file: _CsvFile, ids: list[str]) -> list[Any]:
 
 def _place(file: _CsvFile, row: int) -> str:
     """Row ``row`` below the header, as the line of the file where it starts."""
-    records = _records(file.path, file.delimiter)
-    line, _ = next(islice(records, row + 1, None), (None, None))
+    line, _ = next(islice(_read_records(file), row + 1, None), (None, None))
     return f"row {row}" if line is None else f"line {line}"
 
 
-def _records(path: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+def _read_records(file: _CsvFile) -> Iterator[tuple[int, list[str]]]:
+    """Each row with the line it starts on, from the file anew."""
+    with _open_bytes(file.path) as raw, _as_text(raw) as text:
+        yield from _records(text, file.delimiter)
+
+
+def _as_text(raw: BinaryIO) -> io.TextIOWrapper:
+    return io.TextIOWrapper(raw, "utf-8-sig", errors="surrogateescape", newline="")
+
+
+def _records(text: io.TextIOWrapper, delimiter: str) -> Iterator[tuple[int, list[str]]]:
     """Each row with the line it starts on, counted from 1; lines without anything are left out."""
     line = 1
-    with (
-        _open_bytes(path) as raw,
-        io.TextIOWrapper(raw, "utf-8-sig", errors="surrogateescape", newline="") as text,
-    ):
-        reader = csv.reader(text, delimiter=delimiter)
-        try:
-            for fields in reader:
-                if not all(map(_is_valid, fields)):
-                    fail(f"the text must be UTF-8; line {line} is not.", hint="save it as UTF-8")
-                if fields:
-                    yield line, fields
-                line = reader.line_num + 1
-        except csv.Error as error:
-            fail(f"line {line} must be readable; got: {error}.")
+    reader = csv.reader(text, delimiter=delimiter)
+    try:
+        for fields in reader:
+            if not all(map(_is_valid, fields)):
+                fail(f"the text must be UTF-8; line {line} is not.", hint="save it as UTF-8")
+            if fields:
+                yield line, fields
+            line = reader.line_num + 1
+    except csv.Error as error:
+        fail(f"line {line} must be readable; got: {error}.")
 
 
 def _open_bytes(path: Path) -> BinaryIO:

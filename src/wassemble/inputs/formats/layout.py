@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from wassemble._checks import fail
+from wassemble.inputs.predictions.value import Origin
 from wassemble.labels import LabelSpace, enumerate_names
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "LongLayout",
     "WideLayout",
     "choose_columns",
+    "describe_ids",
     "find_layout",
     "free_id_name",
     "is_nameless",
@@ -88,6 +90,7 @@ def choose_columns(
     labels: Iterable[str] | None,
     *,
     by_row: bool = False,
+    is_truth: bool = False,
 ) -> ColumnChoice:
     """The user's choice, checked as far as it can be without a table."""
     named = {"id_column": id_column, "label_column": label_column, "score_column": score_column}
@@ -104,7 +107,7 @@ def choose_columns(
         if not isinstance(labels, Iterable):
             fail(f"`labels` must be a list of names; got {labels!r}.")
         labels = LabelSpace(labels)
-    return ColumnChoice(id_column, label_column, score_column, labels, by_row)
+    return ColumnChoice(id_column, label_column, score_column, labels, by_row, is_truth)
 
 
 def find_layout(
@@ -167,6 +170,25 @@ def find_layout(
 def is_nameless(name: Any) -> bool:
     """Whether a column has no name, or one that pandas made up for it."""
     return isinstance(name, str) and _NAMELESS_COLUMN.fullmatch(name) is not None
+
+
+def describe_ids(
+    file: str | None, id_column: str | None, has_ids: bool, doubts: Iterable[str] = ()
+) -> Origin:
+    """The origin of a table whose ids are in a column; None for those beside the scores."""
+    name = None if id_column is None or is_nameless(id_column) else id_column
+    return Origin(file, name, _where_ids_are(id_column, has_ids), has_ids, tuple(doubts))
+
+
+def _where_ids_are(id_column: str | None, has_ids: bool) -> str:
+    if not has_ids:
+        return "no ids, rows counted from 0"
+    if id_column is None:
+        return "ids beside the scores"
+    if id_column.strip() == "":
+        return "ids in the column without a name"
+    note = ", as pandas calls a column without a name" if is_nameless(id_column) else ""
+    return f"ids in {id_column!r}{note}"
 
 
 def free_id_name(labels: LabelSpace, wanted: str | None = None) -> str:

@@ -10,14 +10,15 @@ import numpy as np
 
 from wassemble._checks import fail
 from wassemble.inputs.formats.columns import (
+    as_narwhals,
     column_type,
+    counts_rows,
     load_narwhals,
     read_label_names,
     read_scores,
 )
 from wassemble.inputs.formats.layout import ID_NAMES
 from wassemble.inputs.formats.sources import blame
-from wassemble.inputs.predictions.frames import as_narwhals, counts_rows
 from wassemble.labels import LabelSpace, enumerate_names, read_name
 
 __all__ = ["NamedTable", "read_named_table"]

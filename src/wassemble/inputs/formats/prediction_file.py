@@ -16,10 +16,6 @@ from wassemble.inputs.predictions.value import Kind, Predictions, detect_kind, i
 
 __all__ = ["PredictionFile"]
 
-# Samples from which the kind is told, and scores that are read for it at most.
-_N_FIRST = 1024
-_N_SCORES = 1 << 24
-
 
 class PredictionFile:
     """An open file of predictions; `open_predictions` makes one.
@@ -68,15 +64,13 @@ class PredictionFile:
         self._is_open = True
         self._running: WeakSet[Any] = WeakSet()
         self._evidence = np.empty((0, len(self.labels)))
+        self._n_looked_at = 0
         doubts: list[str] = []
         if kind is None:
-            if source.find_telling is not None:
-                rows, first = source.find_telling()
-            else:
-                first = next(source.blocks(_rows_within(len(self.labels))), self._evidence)
-                rows = np.arange(len(first))
+            rows, first = source.look()
             kind = Predictions(model, self.samples[rows], self.labels, first).kind
             self._evidence = _find_evidence(first)
+            self._n_looked_at = self.n_samples if source.is_long else len(first)
             if not (labels_are_declared or source.is_long):
                 doubts = doubt_scores(self.labels, first, kind)
         self.kind: Kind = kind
@@ -98,41 +92,58 @@ class PredictionFile:
         that chunks never say something else than the whole.
         """
         n_rows = check_count(n_rows, "n_rows")
-        if not self._is_open:
-            fail(f"{self.name}: the file must be open; it has been closed.")
+        self._check_open()
         chunks = self._chunks(n_rows)
         self._running.add(chunks)
         return chunks
 
+    def read(self) -> Predictions:
+        """Every sample at once."""
+        self._check_open()
+        with blame(self.name, "a whole file"):
+            scores = self._source.read()
+            chunk = self._chunk(self.samples, scores)
+            if self.kind_is_detected and self._n_looked_at < self.n_samples:
+                _check_kind(chunk, _add_evidence(self._evidence, scores))
+            return chunk
+
     def close(self) -> None:
         """Let go of the file; chunks that are under way end."""
         self._is_open = False
+        self._source.close()
         for chunks in list(self._running):
             chunks.close()
 
+    def _check_open(self) -> None:
+        if not self._is_open:
+            fail(f"{self.name}: the file must be open; it has been closed.")
+
     def _chunks(self, n_rows: int) -> Iterator[Predictions]:
+        if self.n_samples == 0:
+            yield self.read()
+            return
         with blame(self.name, "a whole file"):
             start = 0
             evidence = self._evidence
-            groups = _regroup(self._source.blocks(n_rows), n_rows)
-            nothing = np.empty((0, len(self.labels)))  # where a format has no types
-            for scores in groups if self.n_samples else [next(self._source.blocks(1), nothing)]:
+            for scores in _regroup(self._source.blocks(n_rows), n_rows):
                 ids = self.samples[start : start + len(scores)]
                 check_unchanged(len(ids), len(scores))
                 start += len(scores)
-                kind: Kind = "multilabel" if self._normalize else self.kind
-                chunk = Predictions(
-                    self.model, ids, self.labels, scores, kind=kind, is_hard=self.is_hard
-                )
-                if self._normalize:
-                    chunk = chunk.normalized()
-                chunk.kind_is_detected = self.kind_is_detected
-                chunk.origin = self.origin
-                if self.kind_is_detected:
-                    evidence = _find_evidence(np.vstack([evidence, _find_evidence(scores)]))
+                chunk = self._chunk(ids, scores)
+                if self.kind_is_detected and self._n_looked_at < start:
+                    evidence = _add_evidence(evidence, scores)
                     _check_kind(chunk, evidence)
                 yield chunk
             check_unchanged(self.n_samples, start)
+
+    def _chunk(self, ids: np.ndarray, scores: np.ndarray) -> Predictions:
+        kind: Kind = "multilabel" if self._normalize else self.kind
+        chunk = Predictions(self.model, ids, self.labels, scores, kind=kind, is_hard=self.is_hard)
+        if self._normalize:
+            chunk = chunk.normalized()
+        chunk.kind_is_detected = self.kind_is_detected
+        chunk.origin = self.origin
+        return chunk
 
     def __enter__(self) -> Self:
         return self
@@ -145,10 +156,6 @@ class PredictionFile:
             f"PredictionFile({self.name!r}: {self.n_samples:,} samples x"
             f" {len(self.labels):,} labels, {self.kind})"
         )
-
-
-def _rows_within(n_labels: int) -> int:
-    return max(1, min(_N_FIRST, _N_SCORES // n_labels))
 
 
 def _regroup(blocks: Iterator[np.ndarray], n_rows: int) -> Iterator[np.ndarray]:
@@ -172,6 +179,10 @@ def _find_evidence(scores: np.ndarray) -> np.ndarray:
     off = ~is_near_one(scores, sums)
     telling = (off & (sums > 1), off & (sums < 1) & (sums > 0), np.isnan(scores).any(axis=1))
     return scores[np.concatenate([np.flatnonzero(mask)[:1] for mask in telling])]
+
+
+def _add_evidence(evidence: np.ndarray, scores: np.ndarray) -> np.ndarray:
+    return _find_evidence(np.vstack([evidence, _find_evidence(scores)]))
 
 
 def _check_kind(chunk: Predictions, evidence: np.ndarray) -> None:

@@ -10,6 +10,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any, get_args
 
@@ -17,7 +18,7 @@ import numpy as np
 
 from wassemble._checks import fail
 from wassemble.errors import InvalidInputError, MissingExtraError
-from wassemble.inputs.formats.layout import is_nameless
+from wassemble.inputs.formats.layout import describe_ids
 from wassemble.inputs.predictions.value import Kind, Origin
 from wassemble.labels import LabelSpace, enumerate_names
 
@@ -28,7 +29,6 @@ __all__ = [
     "check_kind",
     "check_memory",
     "check_unchanged",
-    "describe_ids",
     "ids_from_text",
     "pick_labels",
 ]
@@ -47,6 +47,10 @@ _FAULTS = (
     lzma.LZMAError,
     zipfile.BadZipFile,
 )
+
+# Samples read at once, and their scores at most.
+_N_ROWS = 1024
+_N_SCORES = 1 << 24
 
 # Whole numbers with more do not fit an int64, and stay text.
 _DIGITS = 19
@@ -73,9 +77,15 @@ class Source:
         Name of the column or key that has the ids.
     has_ids : bool
         Whether there are ids; if not, the rows are counted from 0.
+    is_long : bool
+        Whether scores are listed one by one.
     find_telling : callable, optional
         Rows from which the kind of all can be told, by their places; the first ones if not
         given.
+    first : callable, optional
+        ``first(n_rows)`` is the first block, without reading it twice.
+    close : callable, optional
+        Lets go of what ``first`` keeps open.
     """
 
     labels: LabelSpace
@@ -87,35 +97,45 @@ class Source:
     model: str | None = None
     id_column: str | None = None
     has_ids: bool = True
+    is_long: bool = False
     find_telling: Callable[[], tuple[np.ndarray, np.ndarray]] | None = None
+    first: Callable[[int], np.ndarray] | None = None
+    close: Callable[[], None] = lambda: None
 
-    @property
-    def is_long(self) -> bool:
-        """Whether scores are listed one by one."""
-        return self.find_telling is not None
+    def look(self) -> tuple[np.ndarray, np.ndarray]:
+        """Rows from which the kind of all can be told: their places, and their scores."""
+        if self.find_telling is not None:
+            return self.find_telling()
+        first = self.first or (lambda n_rows: next(self.blocks(n_rows), self._nothing()))
+        scores = first(self._n_rows())
+        return np.arange(len(scores)), scores
+
+    def read(self) -> np.ndarray:
+        """The scores of every sample."""
+        blocks = self.blocks(self._n_rows())
+        first = next(blocks, self._nothing())
+        n_samples, n_labels = len(self.samples), len(self.labels)
+        check_memory(n_samples, n_labels, first.dtype.itemsize)
+        scores = np.empty((n_samples, n_labels), first.dtype)
+        start = 0
+        for block in chain([first], blocks):
+            part = scores[start : start + len(block)]
+            check_unchanged(len(part), len(block))
+            part[:] = block
+            start += len(block)
+        check_unchanged(n_samples, start)
+        return scores
+
+    def _n_rows(self) -> int:
+        """Rows that are read at a time where nobody says how many."""
+        return max(1, min(_N_ROWS, _N_SCORES // len(self.labels)))
+
+    def _nothing(self) -> np.ndarray:
+        return np.empty((0, len(self.labels)))
 
     def origin(self, file: str, doubts: Iterable[str] = ()) -> Origin:
         """What there is to say of how ``file`` was read."""
         return describe_ids(file, self.id_column, self.has_ids, doubts)
-
-
-def describe_ids(
-    file: str | None, id_column: str | None, has_ids: bool, doubts: Iterable[str] = ()
-) -> Origin:
-    """The origin of a table whose ids are in a column; None for those beside the scores."""
-    name = None if id_column is None or is_nameless(id_column) else id_column
-    return Origin(file, name, _where_ids_are(id_column, has_ids), has_ids, tuple(doubts))
-
-
-def _where_ids_are(id_column: str | None, has_ids: bool) -> str:
-    if not has_ids:
-        return "no ids, rows counted from 0"
-    if id_column is None:
-        return "ids beside the scores"
-    if id_column.strip() == "":
-        return "ids in the column without a name"
-    note = ", as pandas calls a column without a name" if is_nameless(id_column) else ""
-    return f"ids in {id_column!r}{note}"
 
 
 def check_memory(n_samples: int, n_labels: int, n_bytes: int = 8) -> None:

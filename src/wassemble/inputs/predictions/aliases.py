@@ -12,7 +12,7 @@ import numpy as np
 
 from wassemble._arrays import is_frame
 from wassemble._checks import fail
-from wassemble.inputs.predictions.frames import as_narwhals
+from wassemble.inputs.formats.columns import as_narwhals
 from wassemble.inputs.predictions.value import Kind
 from wassemble.inputs.words.text_files import read_fields
 from wassemble.labels import LabelSpace, enumerate_names, fold_name, read_name

@@ -10,7 +10,9 @@ import numpy as np
 
 from wassemble._checks import fail
 from wassemble.inputs.formats.columns import (
+    as_narwhals,
     column_type,
+    counts_rows,
     load_narwhals,
     read_ids,
     read_long_table,
@@ -25,16 +27,14 @@ from wassemble.inputs.formats.layout import (
     LongLayout,
     WideLayout,
     choose_columns,
+    describe_ids,
     find_layout,
 )
-from wassemble.inputs.formats.sources import blame, check_kind, check_memory, describe_ids
+from wassemble.inputs.formats.sources import blame, check_kind, check_memory
 from wassemble.inputs.predictions.doubts import doubt_scores
 from wassemble.inputs.predictions.value import Kind, Origin, Predictions
-from wassemble.labels import read_name
 
 __all__ = [
-    "as_narwhals",
-    "counts_rows",
     "frame_from_predictions",
     "predictions_from_frame",
     "truth_from_frame",
@@ -222,47 +222,6 @@ def _whole_names(labels: Sequence[str], like: Any) -> list[int] | None:
     if not names or not all(re.fullmatch(r"0|-?[1-9][0-9]*", label) for label in labels):
         return None
     return [int(label) for label in labels]
-
-
-def as_narwhals(frame: Any) -> Any:
-    """``frame`` in narwhals' interface, with texts for the names of its columns."""
-    nw = load_narwhals()
-    try:
-        return nw.from_native(_with_text_names(frame), eager_only=True)
-    except TypeError:
-        library = type(frame).__module__.split(".")[0]
-        hint = "`Predictions` takes arrays with names"
-        if hasattr(frame, "collect"):
-            hint = "`.collect()` makes one"
-        elif library == "dask":
-            hint = "`fuse_lazily` takes Dask data frames"
-        fail(
-            f"the table must be a data frame in memory; got an object of type"
-            f" {library}.{type(frame).__name__}.",
-            hint=hint,
-        )
-    except nw.exceptions.DuplicateError as error:
-        got = ", ".join(line.removeprefix("- ") for line in str(error).splitlines()[1:])
-        fail(f"the names of columns must differ; got {got}.")
-
-
-def _with_text_names(frame: Any) -> Any:
-    """A pandas frame with texts in place of whole numbers that name columns."""
-    if not load_narwhals().dependencies.is_pandas_like_dataframe(frame):
-        return frame
-    names = list(frame.columns)
-    if all(isinstance(name, str) for name in names):
-        return frame
-    renamed = frame.copy(deep=False)
-    renamed.columns = [name if isinstance(name, str) else read_name(name) for name in names]
-    return renamed
-
-
-def counts_rows(table: Any) -> bool:
-    """Whether the index of a pandas frame only counts its rows."""
-    nw = load_narwhals()
-    index = nw.maybe_get_index(table)
-    return index is not None and isinstance(index, nw.get_native_namespace(table).RangeIndex)
 
 
 def _index_of(table: Any, choice: ColumnChoice) -> Index | None:

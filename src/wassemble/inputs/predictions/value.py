@@ -119,14 +119,17 @@ class Predictions:
         self.model = model
         self.labels = labels if isinstance(labels, LabelSpace) else LabelSpace(labels)
         self.samples = read_samples(samples, model)
-        if is_frame(scores):
+        is_plain = type(scores) is np.ndarray and scores.dtype in (np.float64, np.float32)
+        if not is_plain and is_frame(scores):
             fail(
                 f"the scores of {model!r} must be an array, in the order of samples and labels; got"
                 " a data frame.",
                 hint="`fuse` takes data frames by name, {name: frame}; `.to_numpy()` of it, if it"
                 " is known to be in the right order",
             )
-        self.scores = np.asarray(as_float_array(scores, f"scores of {model}"))
+        self.scores: np.ndarray = (
+            scores if is_plain else np.asarray(as_float_array(scores, f"scores of {model}"))
+        )
         if self.scores.dtype.itemsize < 4:  # a format for files, not for sums
             self.scores = self.scores.astype(np.float32)
         self.is_hard = is_hard

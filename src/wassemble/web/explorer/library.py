@@ -14,7 +14,6 @@ from wassemble.ensemble.tables import align_samples, common_kind
 from wassemble.errors import InvalidInputError
 from wassemble.inputs import PredictionFile, Predictions, open_predictions
 from wassemble.inputs.formats import ENDS
-from wassemble.scale.files import read_whole
 from wassemble.web.explorer.cases import Case, Table
 from wassemble.web.explorer.examples import find_example, list_examples
 from wassemble.web.explorer.kept import Kept
@@ -132,7 +131,7 @@ class Library:
                 self._check_unpacked(path)
                 with open_predictions(path) as file:
                     n_scores += self._check_size(file, n_scores)
-                    own = read_whole(file)
+                    own = file.read()
             if file.model == path.name.split(".")[0]:
                 own = own.replace(model=_stem(name))
             models.append(own)
