@@ -15,9 +15,9 @@ from typing import NamedTuple
 from wassemble._checks import fail
 from wassemble.inputs.formats import Format, recognise
 from wassemble.inputs.formats.layout import choose_columns
-from wassemble.inputs.formats.prediction_file import PredictionFile
 from wassemble.inputs.formats.prediction_writer import PredictionWriter
 from wassemble.inputs.formats.sources import (
+    PredictionFile,
     Source,
     blame,
     check_kind,

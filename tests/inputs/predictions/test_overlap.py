@@ -4,7 +4,12 @@ import numpy as np
 import pytest
 
 from wassemble import InvalidInputError, Predictions
-from wassemble.inputs.predictions.overlap import check_samples, check_truth_samples
+from wassemble.inputs.predictions.overlap import (
+    check_samples,
+    check_truth_samples,
+    pick_ids,
+    tell_repeated,
+)
 
 
 def model(name, samples, labels=("cat", "dog")):
@@ -107,3 +112,21 @@ def test_unmatched_ids_that_are_like_matched_ones_are_other_samples():
     assert check_samples([model("a", [*both, "x1"]), model("b", [*both, "y1"])]) == []
     parts = [model("a", [*both, "x.p1", "x.p2"]), model("b", [*both, "x.p3", "x.p4"])]
     assert check_samples(parts) == []
+
+
+def test_samples_of_several_parts_are_told_though_only_some_ids_are_compared():
+    parts = {
+        name: pick_ids([Predictions("a", ids, ["cat"], np.ones((len(ids), 1)))])
+        for name, ids in (("one", range(5000)), ("two", range(4000, 9000)))
+    }
+    assert all(len(ids) < 1000 for ids in parts.values())
+    (told,) = tell_repeated(parts)
+    assert "is in one and in two" in told
+    apart = {name: [f"{name} {sample}" for sample in ids] for name, ids in parts.items()}
+    assert tell_repeated(apart) == []
+
+
+def test_every_id_of_a_small_part_is_compared_of_whichever_model():
+    ones = Predictions("a", ["x", "y"], ["cat"], np.ones((2, 1)))
+    others = Predictions("b", ["y", "z"], ["cat"], np.ones((2, 1)))
+    assert sorted(pick_ids([ones, others])) == ["x", "y", "z"]

@@ -1,4 +1,7 @@
-"""An open file of predictions, whatever its format, and whom to blame for its faults."""
+"""An open file of predictions, whatever its format, and whom to blame for its faults.
+
+A format makes a `Source` of a file; a `PredictionFile` is what others see of it.
+"""
 
 from __future__ import annotations
 
@@ -12,17 +15,26 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, Self, get_args
+from weakref import WeakSet
 
 import numpy as np
 
-from wassemble._checks import fail
+from wassemble._checks import check_count, fail
 from wassemble.errors import InvalidInputError, MissingExtraError
 from wassemble.inputs.formats.layout import describe_ids
-from wassemble.inputs.predictions.value import Kind, Origin
+from wassemble.inputs.predictions.doubts import doubt_scores
+from wassemble.inputs.predictions.value import (
+    Kind,
+    Origin,
+    Predictions,
+    detect_kind,
+    is_near_one,
+)
 from wassemble.labels import LabelSpace, enumerate_names
 
 __all__ = [
+    "PredictionFile",
     "Source",
     "as_scores",
     "blame",
@@ -138,6 +150,149 @@ class Source:
         return describe_ids(file, self.id_column, self.has_ids, doubts)
 
 
+class PredictionFile:
+    """An open file of predictions; `open_predictions` makes one.
+
+    Attributes
+    ----------
+    model : str
+    labels : LabelSpace
+    samples : array of shape (n_samples,)
+        Every id.
+    kind : {"multiclass", "multilabel"}
+    kind_is_detected : bool
+        Whether ``kind`` was told from the first samples.
+    is_hard : bool
+        The labels have no scores.
+    is_normalized : bool
+        Whether each row is divided by its sum.
+    streams : bool
+        Whether only a few rows are in memory at a time: so for wide tables in CSV, Parquet
+        and Arrow files, wide JSON lines, and ``.npy``. Long tables and ``.npz`` are kept
+        in memory as they are in the file.
+    origin : Origin
+        Where ids were found, and what looked odd.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        source: Source,
+        model: str,
+        kind: Kind | None,
+        *,
+        labels_are_declared: bool = False,
+        normalize: bool = False,
+    ) -> None:
+        self.path = path
+        self.name = path.name  # as errors call it
+        self.model = model
+        self.labels = source.labels
+        self.samples = source.samples
+        self.is_hard = source.is_hard
+        self.streams = source.streams
+        if normalize:
+            kind = "multiclass"
+        self.kind_is_detected = kind is None
+        self.is_normalized = normalize
+        self._source = source
+        self._is_open = True
+        self._running: WeakSet[Any] = WeakSet()
+        self._evidence = np.empty((0, len(self.labels)))
+        self._n_looked_at = 0
+        doubts: list[str] = []
+        if kind is None:
+            rows, first = source.look()
+            kind = Predictions(model, self.samples[rows], self.labels, first).kind
+            self._evidence = _find_evidence(first)
+            self._n_looked_at = self.n_samples if source.is_long else len(first)
+            if not (labels_are_declared or source.is_long):
+                doubts = doubt_scores(self.labels, first, kind)
+        self.kind: Kind = kind
+        self.origin = source.origin(path.name, doubts)
+        if normalize:
+            self.origin = self.origin.of_normalized()
+
+    @property
+    def n_samples(self) -> int:
+        """Number of samples."""
+        return len(self.samples)
+
+    def chunks(self, n_rows: int) -> Iterator[Predictions]:
+        """Consecutive samples, ``n_rows`` at a time and the rest at the end.
+
+        A file without samples has one chunk without samples.
+
+        If ``kind`` was detected and a later sample contradicts it, that is an error, so
+        that chunks never say something else than the whole.
+        """
+        n_rows = check_count(n_rows, "n_rows")
+        self._check_open()
+        chunks = self._chunks(n_rows)
+        self._running.add(chunks)
+        return chunks
+
+    def read(self) -> Predictions:
+        """Every sample at once."""
+        self._check_open()
+        with blame(self.name, "a whole file"):
+            scores = self._source.read()
+            chunk = self._chunk(self.samples, scores)
+            if self.kind_is_detected and self._n_looked_at < self.n_samples:
+                _check_kind(chunk, _add_evidence(self._evidence, scores))
+            return chunk
+
+    def close(self) -> None:
+        """Let go of the file; chunks that are under way end."""
+        self._is_open = False
+        self._source.close()
+        for chunks in list(self._running):
+            chunks.close()
+
+    def _check_open(self) -> None:
+        if not self._is_open:
+            fail(f"{self.name}: the file must be open; it has been closed.")
+
+    def _chunks(self, n_rows: int) -> Iterator[Predictions]:
+        if self.n_samples == 0:
+            yield self.read()
+            return
+        with blame(self.name, "a whole file"):
+            start = 0
+            evidence = self._evidence
+            for scores in _regroup(self._source.blocks(n_rows), n_rows):
+                ids = self.samples[start : start + len(scores)]
+                check_unchanged(len(ids), len(scores))
+                start += len(scores)
+                chunk = self._chunk(ids, scores)
+                if self.kind_is_detected and self._n_looked_at < start:
+                    evidence = _add_evidence(evidence, scores)
+                    _check_kind(chunk, evidence)
+                yield chunk
+            check_unchanged(self.n_samples, start)
+
+    def _chunk(self, ids: np.ndarray, scores: np.ndarray) -> Predictions:
+        kind: Kind = "multilabel" if self.is_normalized else self.kind
+        chunk = Predictions(self.model, ids, self.labels, scores, kind=kind, is_hard=self.is_hard)
+        if self.is_normalized:
+            chunk = chunk.normalized()
+        chunk.kind_is_detected = self.kind_is_detected
+        chunk.origin = self.origin
+        return chunk
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return (
+            f"PredictionFile({self.name!r}: {self.n_samples:,} samples x"
+            f" {len(self.labels):,} labels, {self.kind})"
+        )
+
+
 def check_memory(n_samples: int, n_labels: int, n_bytes: int = 8) -> None:
     """Refuse scores that would not fit in the memory that is free, before they are made."""
     wanted, free = n_samples * n_labels * n_bytes, _free_memory()
@@ -245,3 +400,50 @@ def _describe(error: Exception, must: str) -> str:
     lines = str(error).strip().splitlines()
     text = lines[0] if lines else type(error).__name__
     return f"must be {must}; got: {text[:160].rstrip('.')}."
+
+
+def _regroup(blocks: Iterator[np.ndarray], n_rows: int) -> Iterator[np.ndarray]:
+    """The same rows, ``n_rows`` at a time."""
+    parts: list[np.ndarray] = []
+    n_held = 0
+    for block in blocks:  # of n_rows at most
+        parts.append(block)
+        n_held += len(block)
+        if n_held >= n_rows:
+            held = parts[0] if len(parts) == 1 else np.concatenate(parts)
+            yield held[:n_rows]
+            parts, n_held = [held[n_rows:]], n_held - n_rows
+    if n_held:
+        yield np.concatenate(parts)
+
+
+def _find_evidence(scores: np.ndarray) -> np.ndarray:
+    """The few rows from which `detect_kind` tells the same as from all."""
+    sums = np.asarray(np.nansum(scores, axis=1, dtype=np.float64))
+    off = ~is_near_one(scores, sums)
+    telling = (off & (sums > 1), off & (sums < 1) & (sums > 0), np.isnan(scores).any(axis=1))
+    return scores[np.concatenate([np.flatnonzero(mask)[:1] for mask in telling])]
+
+
+def _add_evidence(evidence: np.ndarray, scores: np.ndarray) -> np.ndarray:
+    return _find_evidence(np.vstack([evidence, _find_evidence(scores)]))
+
+
+def _check_kind(chunk: Predictions, evidence: np.ndarray) -> None:
+    """Refuse a chunk after which the kind of all that was read is not the first one's."""
+    if detect_kind(evidence) == chunk.kind:
+        return
+    sums = np.asarray(np.nansum(chunk.scores, axis=1, dtype=np.float64))
+    if chunk.kind == "multiclass":
+        off = (sums > 0) & ~is_near_one(chunk.scores, sums)
+        row = int(np.where(off, np.abs(sums - 1), 0).argmax())
+        got = f"a sum of {sums[row]:g}"
+    else:
+        row = int(np.isnan(chunk.scores).any(axis=1).argmax())
+        got = "missing scores, as of histograms,"
+    fail(
+        f"the kind that the first samples have, {chunk.kind}, must hold for all; got {got} at"
+        f" sample {chunk.samples.tolist()[row]!r}.",
+        hint='`kind="multilabel"` or `kind="multiclass"` says which it is; `normalize=True` divides'
+        " each row by its sum",
+    )

@@ -7,8 +7,10 @@ said, so that whoever made the files can put it right.
 from __future__ import annotations
 
 import difflib
+import heapq
 import re
 import unicodedata
+import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
@@ -27,7 +29,9 @@ __all__ = [
     "check_truth_samples",
     "common_row_ids",
     "count_shared",
+    "pick_ids",
     "refuse_transposed",
+    "tell_repeated",
 ]
 
 # Share of the smaller side below which an overlap is more likely a mistake than meant.
@@ -38,6 +42,8 @@ _MANY_TWINS = 0.2
 _N_SEARCHED = 100_000
 _N_COMPARED = 200
 _N_SHOWN = 3
+# Ids of each part that are compared with those of all others.
+_N_PICKED = 256
 
 _ALLOW = "if they are meant to differ, `allow_disjoint=True`"
 
@@ -191,6 +197,31 @@ def _count_twins(ones: Sequence[str], others: Sequence[str], without: Callable[[
     mine = Counter(without(text) for text in islice(ones, _N_SEARCHED))
     theirs = Counter(without(text) for text in islice(others, _N_SEARCHED))
     return sum(count == 1 and theirs[text] == 1 for text, count in mine.items())
+
+
+def pick_ids(models: Sequence[Any]) -> list[str]:
+    """Some of the samples' ids, the same ones wherever they occur: all if there are few."""
+    first, *others = (each.samples for each in models)
+    differing = [ids for ids in others if ids is not first and not np.array_equal(ids, first)]
+    texts = {str(sample) for ids in (first, *differing) for sample in ids.tolist()}
+    return heapq.nsmallest(_N_PICKED, texts, key=lambda text: zlib.crc32(text.encode()))
+
+
+def tell_repeated(parts: Mapping[str, Sequence[str]]) -> list[str]:
+    """A sentence if samples are in several parts; ``parts`` have some ids each, from `pick_ids`."""
+    first_part: dict[str, str] = {}
+    repeated: dict[str, tuple[str, str]] = {}
+    for part, ids in parts.items():
+        for sample in ids:
+            if first_part.setdefault(sample, part) != part:
+                repeated.setdefault(sample, (first_part[sample], part))
+    if not repeated:
+        return []
+    sample, (one, other) = next(iter(repeated.items()))
+    return [
+        f"samples are in several parts, and so they are in the consensus: {sample!r}, for example,"
+        f" is in {one} and in {other}; ids that count the rows of each part must be made unique"
+    ]
 
 
 def check_part_samples(

@@ -59,7 +59,10 @@ def read_known(truth: Any, samples: np.ndarray) -> Any:
 
 
 def check_truth(truth: Predictions) -> None:
-    """Refuse a table with a column for each label that holds something else than 0 and 1."""
+    """Refuse a table with a column for each label that holds something else than 0 and 1.
+
+    So is one that says of every sample that it has the only label: names of one class, more likely.
+    """
     if truth.is_hard:
         return
     scores = truth.scores
@@ -71,6 +74,13 @@ def check_truth(truth: Predictions) -> None:
             "the true labels must be names in one column, or 0 and 1 in a column for each label;"
             f" got {scores[row, place]:g} in the column {name!r} (sample"
             f" {truth.samples.tolist()[row]!r}).",
+            hint=say_column(truth, name),
+        )
+    if len(truth.labels) == 1 and (scores == 1).any() and not (scores == 0).any():
+        name = truth.labels[0]
+        fail(
+            "the true labels must be names in one column, or 0 and 1 in a column for each label;"
+            f" got 1 for every sample in {name!r}, the only column.",
             hint=say_column(truth, name),
         )
 

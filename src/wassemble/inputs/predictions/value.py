@@ -166,10 +166,14 @@ class Predictions:
             return
         sums = np.asarray(np.nansum(self.scores, axis=1, dtype=np.float64))
         told = sums > 0
-        shares = self.scores[told] / 100
-        if is_near_one(shares, sums[told] / 100).all():
+        shares, sums = self.scores[told] / 100, sums[told] / 100
+        near = is_near_one(shares, sums)
+        is_partial = np.isnan(shares).any(axis=1)
+        # What is missing from a row may be the rest of its 100.
+        if near.any() and (near | (is_partial & (sums < 1))).all():
+            every = "every row" if near.all() else "every row without an empty cell"
             fail(
-                f"the scores of {self.model!r} must be histograms, which sum to 1; every row sums"
+                f"the scores of {self.model!r} must be histograms, which sum to 1; {every} sums"
                 " to 100, or nearly so, as percentages do.",
                 hint="divide the scores by 100, or `normalize=True` divides each row by its sum;"
                 ' or `kind="multilabel"` says that they are no histograms',
