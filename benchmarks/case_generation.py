@@ -15,7 +15,7 @@ import wassemble as ws
 from benchmarks.measure import race
 from wassemble.inputs.captions_data import load_caption_words, load_captions
 from wassemble.inputs.datasets import data_folder, find_data
-from wassemble.inputs.embeddings import Embeddings
+from wassemble.inputs.words.embeddings import Embeddings
 from wassemble.text.captioner import Captioner, read_captioner
 
 THREADS = "WASSEMBLE_NUM_THREADS"

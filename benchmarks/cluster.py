@@ -29,7 +29,7 @@ from benchmarks.measure import describe
 from wassemble import DenseKernel, LabelledKernel, Predictions, Unbalanced, write_predictions
 from wassemble._files import write_whole
 from wassemble.ensemble import Options
-from wassemble.inputs.data_sets import PartFile
+from wassemble.inputs.part_files import PartFile
 from wassemble.scale import cluster, fuse_partitions
 from wassemble.scale.partition import Outcome, Partition
 

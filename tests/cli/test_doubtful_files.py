@@ -104,6 +104,21 @@ def test_percentages_are_refused(put, capsys):
     assert fused("a.csv", "--kind", "multilabel") == 0
 
 
+def test_percentages_with_an_empty_cell_are_refused(put, capsys):
+    put(a="sample,cat,dog,eel\nx,70,20,10\ny,20,70,\nz,,,\n")
+    assert fused("a.csv") == 2
+    said = capsys.readouterr().err
+    assert "every row without an empty cell sums to 100, or nearly so, as percentages do" in said
+    assert "--normalize" in said
+    assert fused("a.csv", "--normalize") == 0
+
+
+def test_counts_with_an_empty_cell_are_no_percentages(put, capsys):
+    put(a="sample,cat,dog,eel\nx,70,20,10\ny,90,70,\n")
+    assert fused("a.csv") == 0
+    assert "scores go up to 90" in capsys.readouterr().err
+
+
 def test_logits_are_refused_or_doubted(put, capsys):
     put(a="sample,cat,dog\nx,-1.5,2.5\n", b="sample,cat,dog\nx,11.5,2.5\n")
     assert fused("a.csv") == 2

@@ -62,6 +62,23 @@ def test_a_multi_class_table_of_0_and_1_must_have_one_label_in_each_row(folder, 
     assert "--truth-column digit" in said
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["score", "a.csv", "--truth", "ones.csv"],
+        ["fuse", "a.csv", "b.csv", "--confusion", "ones.csv", "--out", "f.csv"],
+    ],
+)
+def test_a_truth_of_one_class_in_a_column_that_nobody_named_is_refused(folder, capsys, command):
+    lines = "".join(f"s{i},1\n" for i in range(24))
+    (folder / "ones.csv").write_text(f"id,digit\n{lines}")
+    assert main(command) == 2
+    said = capsys.readouterr().err
+    assert "got 1 for every sample in 'digit', the only column" in said
+    assert "--truth-column digit" in said
+    assert main([*command, "--truth-column", "digit"]) == 0
+
+
 def test_a_truth_without_ids_goes_along_with_rows_without_ids(folder, capsys):
     for name in ("a", "b", "label"):
         lines = (folder / f"{name}.csv").read_text().splitlines()

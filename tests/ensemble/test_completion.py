@@ -98,7 +98,7 @@ def test_completed_histograms_have_mass_1_and_keep_the_order_of_what_was_reporte
 
 
 def test_single_precision_stays():
-    given = make([[0.6, 0.2, nan]])._with(scores=np.array([[0.6, 0.2, nan]], dtype=np.float32))
+    given = make([[0.6, 0.2, nan]]).replace(scores=np.array([[0.6, 0.2, nan]], dtype=np.float32))
     for rule in RULES:
         assert complete_scores(given, rule, hard_confidence=0.9).dtype == np.float32
 

@@ -13,7 +13,7 @@ from wassemble.ensemble.decisions import (
     choose_least_cost,
     fit_thresholds,
 )
-from wassemble.inputs.graphs import Edges
+from wassemble.inputs.words.graphs import Edges
 from wassemble.metrics import accuracy, mean_cost, precision_recall_f1
 
 TREE = [

@@ -84,7 +84,7 @@ def test_predictions_given_to_by_row_are_left_as_they_are():
     first, second = model("a", [0, 1], ["cat", "dog"]), model("b", ["x", "y"], ["cat", "dog"])
     with pytest.raises(InvalidInputError, match="must have the same ids"):
         ws.fuse_tables([first, second], by_row=True)
-    ws.fuse_tables([second, second._with(model="c")], by_row=True)
+    ws.fuse_tables([second, second.replace(model="c")], by_row=True)
     assert second.samples.tolist() == ["x", "y"]
 
 
@@ -100,7 +100,7 @@ def test_a_consensus_keeps_the_name_of_the_ids(tmp_path):
 
 def test_a_label_with_the_name_of_the_ids_gives_them_another(tmp_path):
     given = model("a", ["x"], ["image", "text"])
-    given.origin = ws.inputs.origin.Origin(id_column="image")
+    given.origin = ws.inputs.predictions.Origin(id_column="image")
     ws.write_predictions(tmp_path / "f.csv", given)
     assert (tmp_path / "f.csv").read_text().startswith("sample,image,text\n")
 

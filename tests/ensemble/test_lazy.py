@@ -196,7 +196,7 @@ def test_a_partition_of_another_kind_is_refused(models):
 
 def test_a_part_with_other_labels_is_named(models, tmp_path):
     folders = write(tmp_path, models)
-    strange = models["b"].take(slice(8, None))._with(labels=ws.LabelSpace(["dog", "cat", "yak"]))
+    strange = models["b"].take(slice(8, None)).replace(labels=ws.LabelSpace(["dog", "cat", "yak"]))
     ws.write_predictions(tmp_path / "b" / "2.parquet", strange)
     with pytest.raises(InvalidInputError, match=r"^2: the labels of 'b' must be .* got .*'yak'"):
         ws.fuse(folders).compute()

@@ -52,8 +52,8 @@ def test_mass_that_leads_nowhere_weakens_the_say_by_as_much(options, lost):
     weights = np.array([1, 1 - lost]) / (2 - lost)
     bare = one("second", DIGITS[:2], [0.2, 0.8])
     if "rule" in options:  # means take what is left as it is
-        bare = bare._with(kind="multilabel", scores=bare.scores * (1 - lost))
-        first = first._with(kind="multilabel")
+        bare = bare.replace(kind="multilabel", scores=bare.scores * (1 - lost))
+        first = first.replace(kind="multilabel")
     expected = fuse_tables([first, bare], weights=weights, **options).consensus.scores
     np.testing.assert_allclose(found, expected / expected.sum(), rtol=1e-6)
 
@@ -328,7 +328,7 @@ def test_a_kernel_without_names_is_no_kernel_for_labels_in_another_order(make):
         fuse_tables([first, second], kernel=make(2))
     with pytest.raises(InvalidInputError, match=words):
         fuse_tables([first, second], kernel=[DenseKernel(np.eye(2)), DenseKernel(np.eye(2))])
-    same = fuse_tables([first, first._with(model="b")], kernel=make(2))
+    same = fuse_tables([first, first.replace(model="b")], kernel=make(2))
     np.testing.assert_allclose(same.consensus.scores, [[0.3, 0.7]], rtol=1e-6)
 
 

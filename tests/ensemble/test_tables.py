@@ -103,7 +103,7 @@ def test_a_model_without_samples_has_no_vote(ids):
     a, b = (make(name, ["cat", "dog"], scores, ids) for name in "ab")
     nothing = make("b", ["cat", "dog"], np.empty((0, 2)), [])
     for models in ([a, nothing], [nothing, b], [nothing, b.take(slice(0, 0)), a]):
-        named = [model._with(model=str(place)) for place, model in enumerate(models)]
+        named = [model.replace(model=str(place)) for place, model in enumerate(models)]
         with pytest.warns(ws.InputWarning, match="answered none of 2 samples"):
             consensus = fuse_tables(named).consensus
         np.testing.assert_allclose(consensus.scores, scores, rtol=1e-6)
@@ -147,7 +147,7 @@ def test_a_smaller_target_leaves_out_the_rest_and_says_how_much():
 
 def test_multilabel_scores_are_not_divided_by_their_mass():
     a = make("a", ["cat", "dog"], [[0.9, 0.8]])
-    fusion = fuse_tables([a, a._with(model="b")])
+    fusion = fuse_tables([a, a.replace(model="b")])
     assert fusion.plan.mass == ws.Unbalanced(2.0, epsilon=0.3)
     assert fusion.consensus.kind == "multilabel"
     assert fusion.consensus.scores.sum() > 1.2
@@ -241,7 +241,7 @@ def test_a_function_makes_a_kernel_for_each_label_set():
         return ws.kernel_from_names(source, target)
 
     a, b = make("a", ["cat", "dog"], [[0.5, 0.5]]), make("b", ["dog"], [[1.0]])
-    fuse_tables([a, a._with(model="c"), b], kernel=build)
+    fuse_tables([a, a.replace(model="c"), b], kernel=build)
     assert asked == [(("cat", "dog"), ("cat", "dog")), (("dog",), ("cat", "dog"))]
 
 
@@ -295,7 +295,7 @@ def test_a_column_of_ids_of_nothing_is_refused():
 
 def test_predictions_in_give_predictions_out():
     a = make("a", ["cat", "dog"], [[0.5, 0.5]])
-    assert isinstance(ws.fuse([a, a._with(model="b")]), Predictions)
+    assert isinstance(ws.fuse([a, a.replace(model="b")]), Predictions)
 
 
 @pytest.mark.parametrize(

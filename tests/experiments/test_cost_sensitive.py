@@ -9,7 +9,7 @@ from wassemble.experiments.cost_tasks import answers, minus_cost, share_right, t
 from wassemble.experiments.judging import Judge
 from wassemble.experiments.tasks import TASKS
 from wassemble.experiments.user_costs import user_costs
-from wassemble.inputs.graphs import as_edges
+from wassemble.inputs.words.graphs import as_edges
 from wassemble.labels import LabelSpace
 
 STEPS = np.array([[0.0, 2, 4], [2, 0, 4], [4, 4, 0]])

@@ -22,14 +22,13 @@ from wassemble.errors import MissingExtraError
 from wassemble.inputs import (
     Predictions,
     PredictionWriter,
-    arrow_files,
-    csv_files,
     open_predictions,
     read_predictions,
     write_predictions,
 )
 from wassemble.inputs.files import read_truth
-from wassemble.inputs.sources import blame
+from wassemble.inputs.formats import arrow_files, csv_files
+from wassemble.inputs.formats.sources import blame
 
 nan = float("nan")
 TABLES = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet", ".arrow", ".feather", ".ipc")
@@ -377,7 +376,7 @@ def test_one_missing_score_makes_short_sums_histograms(tmp_path, n_rows):
 
 def test_a_file_that_changes_between_ids_and_scores_is_refused(tmp_path):
     path = put(tmp_path / "x.csv", "sample,a\n1,1\n2,1\n")
-    with open_predictions(path) as file:
+    with open_predictions(path, kind="multilabel") as file:
         put(path, "sample,a\n1,1\n")
         with pytest.raises(InvalidInputError, match="must not change while it is read"):
             list(file.chunks(5))
@@ -1107,7 +1106,7 @@ def test_a_long_table_of_many_labels_stays_sparse(tmp_path):
 
 def test_a_table_that_does_not_fit_in_memory_is_refused_before_it_is_made(tmp_path, monkeypatch):
     path = put(tmp_path / "x.csv", "sample,label,score\n" + "a,cat,0.5\nb,dog,0.5\n")
-    monkeypatch.setattr("wassemble.inputs.sources._free_memory", lambda: 31)
+    monkeypatch.setattr("wassemble.inputs.formats.sources._free_memory", lambda: 31)
     with pytest.raises(InvalidInputError, match="2 samples x 2 labels must fit in mem") as caught:
         read_predictions(path)
     assert "wassemble fuse" in str(caught.value)

@@ -8,7 +8,7 @@ import pytest
 
 from wassemble import InvalidInputError, MissingExtraError
 from wassemble.inputs.captions_data import load_caption_words, load_captions
-from wassemble.inputs.embeddings import Embeddings
+from wassemble.inputs.words.embeddings import Embeddings
 from wassemble.metrics import captions as metrics, wasserstein_distance
 
 SCORES = [metrics.cider, metrics.bleu, metrics.meteor, metrics.spice]

@@ -288,7 +288,7 @@ def test_weights_by_label_are_shown_where_models_declare_different_labels(tmp_pa
     )
     third = case.models[2]
     scores = third.scores[:, :5] / third.scores[:, :5].sum(axis=1, keepdims=True)
-    models = [*case.models[:2], third._with(labels=fitted.models[2][1], scores=scores)]
+    models = [*case.models[:2], third.replace(labels=fitted.models[2][1], scores=scores)]
     path = tmp_path / "aware.html"
     rivals = tuple(replace(rule, models=fitted.models) for rule in learned.rivals)
     rivals = tuple(rule for rule in rivals if rule.kernels is None)

@@ -52,8 +52,8 @@ def test_chunks_give_what_the_whole_gives(tmp_path, members, suffix, n_scores, m
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_chunks_that_a_model_lacks_keep_the_type(tmp_path, members, dtype, monkeypatch):
     monkeypatch.setattr(module, "_CHUNK_SCORES", 7 * 5)
-    narrow = members[0]._with(scores=members[0].scores.astype(np.float32))
-    last = members[2]._with(scores=members[2].scores.astype(dtype))  # nothing at first
+    narrow = members[0].replace(scores=members[0].scores.astype(np.float32))
+    last = members[2].replace(scores=members[2].scores.astype(dtype))  # nothing at first
     found, _ = fuse_them(tmp_path, [narrow, last], "parquet")
     assert found.scores.dtype == dtype
 

@@ -198,3 +198,15 @@ def test_a_model_that_is_not_there_is_named(frames, tmp_path, monkeypatch, capsy
     assert "nosuch: must be a folder, as a is; there is nothing" in capsys.readouterr().err
     assert main(["fuse", "a", "a/part-0.parquet", "--out", "fused"]) == 2
     assert "all files or all folders" in capsys.readouterr().err
+
+
+def test_samples_that_are_in_several_parts_are_told_in_every_run(frames, tmp_path):
+    for model, frame in frames.items():
+        for place, part in enumerate(cut(frame)):
+            counted = part.assign(sample=range(len(part)))
+            (tmp_path / model).mkdir(exist_ok=True)
+            counted.to_csv(tmp_path / model / f"part-{place}.csv", index=False)
+    for n_kept in (0, 4):
+        with pytest.warns(ws.InputWarning, match="in part-0 and in part-1") as caught:
+            assert fuse_folders(tmp_path).n_kept == n_kept
+        assert len([each for each in caught if "several parts" in str(each.message)]) == 1

@@ -84,7 +84,7 @@ def progress_bar(title: str, *, quiet: bool) -> Iterator[Callable[[int, int], No
 
 def csv_printer() -> Callable[[Predictions], None]:
     """A function that prints chunks of predictions as one CSV table on standard output."""
-    from wassemble.inputs.layout import free_id_name
+    from wassemble.inputs.formats.layout import free_id_name
 
     is_first = True
 

@@ -59,14 +59,13 @@ def explain(
     """
     import wassemble as ws
     from wassemble.ensemble.tables import warn_of_inputs
-    from wassemble.scale.files import read_whole
 
     with open_files(files, reading) as opened:
         request = FusionRequest.of(values, opened)
         chosen = choose_kernel(values, opened, request.target, request.matching, reading)
         warn_of_inputs(chosen.doubts)
         fusion = ws.fuse_tables(
-            [read_whole(file) for file in opened],
+            [file.read() for file in opened],
             kernel=chosen.kernel,
             target=chosen.target,
             weights=request.weights,

@@ -18,8 +18,7 @@ from wassemble.cli.options import (
     file_arguments,
     fusion_options,
     kernel_options,
-    open_data_sets,
-    open_files,
+    open_models,
     output_options,
     top_option,
 )
@@ -86,7 +85,8 @@ def fuse(
     wassemble fuse a/ b/ --out fused/ --scheduler tcp://10.0.0.1:8786
     wassemble fuse --config fuse.toml
     """
-    from wassemble.inputs.top_labels import check_top_file
+    from wassemble.inputs import DataSet
+    from wassemble.inputs.predictions.top_labels import check_top_file
 
     if as_json and out is None:
         fail("--json answers on standard output; got no --out for the consensus.")
@@ -95,11 +95,11 @@ def fuse(
     started = time.perf_counter()
     by_accuracy = values["weights"] == "accuracy"
     extra: dict[str, int] = {}
-    sets = open_data_sets(files, reading)
     with ExitStack() as stack:
         stack.enter_context(warnings.catch_warnings())
         warnings.simplefilter("ignore")  # what they say is part of the account
-        models: Sequence[Any] = sets or stack.enter_context(open_files(files, reading))
+        models: Sequence[Any] = stack.enter_context(open_models(files, reading))
+        are_folders = any(isinstance(each, DataSet) for each in models)
         request = FusionRequest.of(values | ({"weights": None} if by_accuracy else {}), models)
         common: dict[str, Any] = {"kind": reading.kind, **request.matching}
         common |= {"samples": values["samples"], "options": request.options}
@@ -108,12 +108,12 @@ def fuse(
         common |= {"kernel": chosen.kernel, "target": chosen.target}
         common["weights"] = _by_accuracy(chosen.accuracy) if by_accuracy else request.weights
         common["progress"] = stack.enter_context(progress_bar("fusing", quiet=quiet))
-        if sets is not None and top is not None:
+        if are_folders and top is not None:
             fail("--top must go with files; got folders of part files.")
-        if sets is None:
-            account = _fuse_files(models, out, top, scheduler, common)
+        if are_folders:
+            account, extra = _fuse_folders(models, out, scheduler, common)
         else:
-            account, extra = _fuse_folders(sets, out, scheduler, common)
+            account = _fuse_files(models, out, top, scheduler, common)
     command = click.get_current_context().command
     doubts = [*account.warnings, *chosen.doubts]
     account.warnings = [speak_flags(doubt, command) for doubt in doubts]
@@ -144,7 +144,7 @@ def _fuse_files(
     common: dict[str, Any],
 ) -> FusionAccount:
     from wassemble.inputs.folders import store_file
-    from wassemble.inputs.top_labels import print_top, write_top
+    from wassemble.inputs.predictions.top_labels import print_top, write_top
     from wassemble.scale import fuse_files
 
     if scheduler is not None:

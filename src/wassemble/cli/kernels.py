@@ -164,7 +164,7 @@ def _from_confusion(
     from wassemble.ensemble.label_overlap import find_truth_twins, tell_twins
     from wassemble.ensemble.members import merge_labels
     from wassemble.inputs import Aliases, PredictionFile
-    from wassemble.inputs.overlap import check_truth_samples
+    from wassemble.inputs.predictions.overlap import check_truth_samples
     from wassemble.kernels import kernel_from_confusion
     from wassemble.labels import LabelSpace
 
@@ -208,7 +208,7 @@ def _from_confusion(
 
 def _names_of(path: Path, truth: Predictions) -> dict[str, str]:
     """The true label of each sample."""
-    from wassemble.inputs.truth import say_column
+    from wassemble.inputs.predictions.truth import say_column
 
     found: dict[str, str] = {}
     for sample, row in zip(truth.samples, truth.scores, strict=True):
@@ -235,7 +235,7 @@ def _known_samples(file: PredictionFile, truth: dict[str, str]) -> Predictions |
             parts.append(chunk.take(known))
     if not parts:
         return None
-    return parts[0]._with(
+    return parts[0].replace(
         samples=np.concatenate([part.samples for part in parts]),
         scores=np.concatenate([part.scores for part in parts]),
     )

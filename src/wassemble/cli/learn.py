@@ -60,10 +60,9 @@ def _json_beside(page: Path) -> list[Path]:
 
 
 def _read(files: tuple[str, ...], reading: Reading) -> list[Predictions]:
-    from wassemble.scale.files import read_whole
 
     with open_files(files, reading) as opened:
-        return [read_whole(file) for file in opened]
+        return [file.read() for file in opened]
 
 
 def _match(
@@ -285,7 +284,7 @@ def predict(
     """
     from wassemble.inputs import write_predictions
     from wassemble.inputs.formats import recognise
-    from wassemble.inputs.top_labels import check_top_file, print_top, write_top
+    from wassemble.inputs.predictions.top_labels import check_top_file, print_top, write_top
 
     if as_json and out is None:
         fail("--json answers on standard output; got no --out for the consensus.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, fields
 from functools import wraps
 from itertools import count, islice
@@ -32,8 +32,8 @@ __all__ = [
     "hide",
     "is_given",
     "kernel_options",
-    "open_data_sets",
     "open_files",
+    "open_models",
     "other_option",
     "output_options",
     "read_arguments",
@@ -48,6 +48,7 @@ __all__ = [
 Function = TypeVar("Function", bound=Callable[..., Any])
 _PATH = click.Path(path_type=Path)
 _SHOWN: Any = {"show_default": True}
+_Argument = tuple[str, str, dict[str, Any]]  # model, place, and how to read it
 
 
 def _stack(*decorators: Callable[[Any], Any]) -> Callable[[Function], Function]:
@@ -461,17 +462,38 @@ def read_labels(path: Path) -> LabelSpace:
 
 
 @contextmanager
+def open_models(
+    files: tuple[str, ...], reading: Reading
+) -> Iterator[list[PredictionFile] | list[DataSet]]:
+    """The prediction files, open, or the folders of part files, in the order given."""
+    arguments = read_arguments(files, reading)
+    _check_names(arguments)
+    sets = _open_data_sets(arguments, reading)
+    if sets is not None:
+        yield sets
+        return
+    with _open(arguments, reading, together=True) as opened:
+        yield opened
+
+
 def open_files(
     files: tuple[str, ...], reading: Reading, *, together: bool = True
-) -> Iterator[list[PredictionFile]]:
+) -> AbstractContextManager[list[PredictionFile]]:
     """The prediction files, open, in the order given; ``together`` if their samples are matched."""
-    from wassemble.inputs import open_predictions
-    from wassemble.inputs.by_row import common_row_ids
-    from wassemble.inputs.folders import fetch_file
-
     arguments = read_arguments(files, reading)
     if together:
         _check_names(arguments)
+    return _open(arguments, reading, together=together)
+
+
+@contextmanager
+def _open(
+    arguments: Sequence[_Argument], reading: Reading, *, together: bool
+) -> Iterator[list[PredictionFile]]:
+    from wassemble.inputs import open_predictions
+    from wassemble.inputs.folders import fetch_file
+    from wassemble.inputs.predictions.overlap import common_row_ids
+
     with ExitStack() as stack:
         opened = [
             stack.enter_context(
@@ -494,8 +516,8 @@ def read_truth_file(
 ) -> Predictions:
     """The true labels in a file; with --by-row, of the rows of ``models``."""
     from wassemble.errors import InvalidInputError
-    from wassemble.inputs.by_row import common_row_ids
     from wassemble.inputs.files import read_truth
+    from wassemble.inputs.predictions.overlap import common_row_ids
 
     id_column = _column_of("truth", reading.id_column, "--id-column")
     options: dict[str, Any] = {"column": column, "by_row": reading.by_row}
@@ -511,16 +533,15 @@ def read_truth_file(
             raise error from None
     if reading.by_row:
         common_row_ids([*models, truth])  # as many rows, and no other ids
-        truth = truth._with(samples=models[0].samples)
+        truth = truth.replace(samples=models[0].samples)
     return truth
 
 
-def open_data_sets(files: tuple[str, ...], reading: Reading) -> list[DataSet] | None:
+def _open_data_sets(arguments: Sequence[_Argument], reading: Reading) -> list[DataSet] | None:
     """The folders of part files, in the order given; None if none of them is a folder."""
-    from wassemble.inputs.data_sets import is_data_set, open_data_set
     from wassemble.inputs.folders import open_folder
+    from wassemble.inputs.part_files import is_data_set, open_data_set
 
-    arguments = read_arguments(files, reading)
     places = [place for _, place, _ in arguments]
     folders = [place for place in places if is_data_set(place)]
     if not folders:
@@ -536,15 +557,13 @@ def open_data_sets(files: tuple[str, ...], reading: Reading) -> list[DataSet] | 
             if open_folder(place).look("") is None:
                 fail(f"{place}: must be a folder, as {folders[0]} is; there is nothing.")
         fail(f"models must be all files or all folders; got {folders[0]} and {others[0]}.")
-    _check_names(arguments)
     return [open_data_set(place, model=model, **how) for model, place, how in arguments]
 
 
-def read_arguments(
-    files: tuple[str, ...], reading: Reading
-) -> list[tuple[str, str, dict[str, Any]]]:
+def read_arguments(files: tuple[str, ...], reading: Reading) -> list[_Argument]:
     """Model, place and way to read it, of each argument."""
     declared, for_all = split_names(reading.labels, "--labels")
+    spaces: dict[Path, LabelSpace] = {}
     found = []
     for value in files:
         name, sign, rest = value.partition("=")
@@ -553,11 +572,13 @@ def read_arguments(
         place = rest if is_named else value
         model = name if is_named else PurePath(place.rstrip("/")).name.split(".")[0]
         own = declared.get(model, for_all)
+        if own is not None and own not in spaces:
+            spaces[own] = read_labels(own)
         how = {
             "id_column": _column_of(model, reading.id_column, "--id-column"),
             "label_column": _column_of(model, reading.label_column, "--label-column"),
             "score_column": _column_of(model, reading.score_column, "--score-column"),
-            "labels": None if own is None else read_labels(own),
+            "labels": None if own is None else spaces[own],
             "kind": reading.kind,
         }
         if reading.by_row:
@@ -575,7 +596,7 @@ def read_arguments(
     return found
 
 
-def _check_names(arguments: Sequence[tuple[str, str, dict[str, Any]]]) -> None:
+def _check_names(arguments: Sequence[_Argument]) -> None:
     """Refuse two files of one name, which models that are matched must not have."""
     places: dict[str, list[str]] = {}
     for model, place, _ in arguments:

@@ -65,7 +65,6 @@ def score(
     """
     from wassemble.ensemble.learning.scoring import score_predictions
     from wassemble.inputs import Aliases, read_aliases
-    from wassemble.scale.files import read_whole
 
     found = []
     with open_files(files, reading) as opened:
@@ -74,7 +73,7 @@ def score(
         meanings.check_models({file.model: file.labels for file in opened})
         for file in opened:
             found += score_predictions(
-                read_whole(file),
+                file.read(),
                 known,
                 metrics=metrics,
                 kind=reading.kind,

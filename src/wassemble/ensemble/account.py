@@ -14,8 +14,7 @@ from wassemble.ensemble.label_overlap import find_others
 from wassemble.ensemble.plan import NO_ANSWER, Chunk, FusionPlan
 from wassemble.errors import tell_count
 from wassemble.inputs import Predictions
-from wassemble.inputs.origin import Origin
-from wassemble.inputs.predictions import SUM_SLACK
+from wassemble.inputs.predictions import SUM_SLACK, Origin
 from wassemble.labels import enumerate_names
 from wassemble.solvers import Balanced, Status, solve_barycenter
 
@@ -148,7 +147,7 @@ class FusionAccount:
         for model, given, rows in zip(self.models, predictions, answered, strict=True):
             model.is_hard |= given.is_hard
             model.n_answered += int(rows.sum())
-            left = given._with(kind=self.plan.kind).unobserved_mass
+            left = given.replace(kind=self.plan.kind).unobserved_mass
             partial = (np.isnan(given.scores).any(axis=1) | (left > 0)) & rows
             model.n_partial += int(partial.sum())
             if self.plan.kind == "multiclass" and not given.is_hard:

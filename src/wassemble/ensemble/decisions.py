@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
 from wassemble._checks import check_count, fail
-from wassemble.inputs.graphs import Edges, as_edges
+from wassemble.inputs.words.graphs import Edges, as_edges
 from wassemble.kernels.workshop.spaces import find_nodes
 from wassemble.labels import LabelSpace, enumerate_names
 from wassemble.metrics.arguments import (

@@ -33,11 +33,11 @@ from wassemble.inputs import (
     predictions_from_frame,
     read_predictions,
 )
-from wassemble.inputs.data_sets import PartReader, common_parts, is_data_set, open_parts
 from wassemble.inputs.folders import fetch_file
-from wassemble.inputs.layout import free_id_name
-from wassemble.inputs.overlap import check_part_samples, count_shared
+from wassemble.inputs.formats.layout import free_id_name
+from wassemble.inputs.part_files import PartReader, common_parts, is_data_set, open_parts
 from wassemble.inputs.predictions import have_numbers
+from wassemble.inputs.predictions.overlap import check_part_samples, count_shared
 from wassemble.labels import LabelSpace
 
 __all__ = ["fuse_lazily", "is_lazy", "read_places"]

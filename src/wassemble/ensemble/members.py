@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from wassemble._arrays import is_frame
 from wassemble._checks import fail
 from wassemble.inputs import Aliases, Kind
-from wassemble.inputs.aliases import merge_scores
+from wassemble.inputs.predictions.aliases import merge_scores
 from wassemble.kernels import (
     DenseKernel,
     Kernel,

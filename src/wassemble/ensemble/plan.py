@@ -21,7 +21,7 @@ from wassemble.ensemble.members import (
     read_other,
 )
 from wassemble.inputs import Aliases, Kind, Predictions
-from wassemble.inputs.named_tables import read_named_table
+from wassemble.inputs.formats.named_tables import read_named_table
 from wassemble.labels import LabelSpace, enumerate_names
 from wassemble.solvers import (
     Balanced,
@@ -276,7 +276,7 @@ class FusionPlan:
                     f"the labels of {member.model!r} must be those of the plan,"
                     f" {enumerate_names(member.labels)}; got {enumerate_names(given.labels)}."
                 )
-            told = given._with(kind=self.kind)
+            told = given.replace(kind=self.kind)
             rows = complete_scores(
                 told, options.unobserved, hard_confidence=options.hard_confidence
             )

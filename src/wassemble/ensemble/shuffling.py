@@ -54,5 +54,5 @@ def shuffle_inside(
             if len(places) > 1:
                 order = rng.random((len(scores), len(places))).argsort(axis=1)
                 scores[:, places] = np.take_along_axis(scores[:, places], order, axis=1)
-        found.append(model._with(scores=scores))
+        found.append(model.replace(scores=scores))
     return found

@@ -17,11 +17,9 @@ from wassemble.ensemble.label_overlap import check_labels
 from wassemble.ensemble.plan import NO_ANSWER, FusionPlan, Options
 from wassemble.errors import ConvergenceWarning, InputWarning
 from wassemble.inputs import Kind, Predictions, frame_from_predictions, predictions_from_frame
-from wassemble.inputs.by_row import common_row_ids
-from wassemble.inputs.origin import Origin
-from wassemble.inputs.overlap import check_samples, refuse_transposed
-from wassemble.inputs.predictions import have_numbers
-from wassemble.inputs.sources import check_kind
+from wassemble.inputs.formats.sources import check_kind
+from wassemble.inputs.predictions import Origin, have_numbers
+from wassemble.inputs.predictions.overlap import check_samples, common_row_ids, refuse_transposed
 from wassemble.labels import LabelSpace, enumerate_names
 from wassemble.solvers import Status
 
@@ -200,7 +198,7 @@ def fuse_tables(
     frame_ids = next((columns.get(name) for name, given in named if given is frame), None)
     if by_row:
         ids = common_row_ids(predictions)
-        predictions = [given._with(samples=ids) for given in predictions]
+        predictions = [given.replace(samples=ids) for given in predictions]
     found, detected = common_kind(predictions, kind)
     plan = FusionPlan(
         [(p.model, p.labels) for p in predictions],
@@ -249,7 +247,7 @@ def read_models(
             if name in columns:
                 fail(f"`id_column` must go with data frames; {name!r} is Predictions, with ids.")
             check_kind(kind, normalize=normalize)
-            told = given if given.model == name else given._with(model=name)
+            told = given if given.model == name else given.replace(model=name)
             found.append(told.normalized() if normalize else told)
         else:
             found.append(
@@ -359,7 +357,7 @@ def align_samples(
         rows = np.array([place.get(sample, -1) for sample in wanted], dtype=np.int64)
         scores = np.full((len(wanted), len(given.labels)), np.nan, dtype=given.scores.dtype)
         scores[rows >= 0] = given.scores[rows[rows >= 0]]
-        aligned.append(given._with(samples=names, scores=scores))
+        aligned.append(given.replace(samples=names, scores=scores))
     return aligned
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from wassemble.inputs.captions_data import load_captions
 from wassemble.inputs.datasets import find_data
-from wassemble.inputs.graphs import Edges, as_edges
+from wassemble.inputs.words.graphs import Edges, as_edges
 from wassemble.labels import LabelSpace
 from wassemble.text.ngrams import NGramModel
 from wassemble.text.vocabulary import Vocabulary

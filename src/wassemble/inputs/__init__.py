@@ -1,10 +1,5 @@
 """Inputs: files in, names and arrays out."""
 
-from wassemble.inputs.aliases import Aliases, read_aliases
-from wassemble.inputs.animals_data import AnimalsData, load_animals
-from wassemble.inputs.data_sets import DataSet, open_data_set
-from wassemble.inputs.describe import describe_predictions
-from wassemble.inputs.embeddings import Embeddings, read_embeddings
 from wassemble.inputs.files import (
     PredictionFile,
     PredictionWriter,
@@ -13,11 +8,15 @@ from wassemble.inputs.files import (
     read_truth,
     write_predictions,
 )
-from wassemble.inputs.frames import frame_from_predictions, predictions_from_frame
-from wassemble.inputs.graphs import Edges, read_edges
-from wassemble.inputs.languages_data import LanguagesData, load_languages
-from wassemble.inputs.predictions import Kind, Predictions, TopLabel
-from wassemble.inputs.synonyms import read_synonyms
+from wassemble.inputs.part_files import DataSet, open_data_set
+from wassemble.inputs.predictions.aliases import Aliases, read_aliases
+from wassemble.inputs.predictions.describe import describe_predictions
+from wassemble.inputs.predictions.frames import frame_from_predictions, predictions_from_frame
+from wassemble.inputs.predictions.value import Kind, Predictions, TopLabel
+from wassemble.inputs.shipped.animals import AnimalsData, load_animals
+from wassemble.inputs.shipped.languages import LanguagesData, load_languages
+from wassemble.inputs.words.embeddings import Embeddings, read_embeddings
+from wassemble.inputs.words.graphs import Edges, read_edges, read_synonyms
 
 __all__ = [
     "Aliases",

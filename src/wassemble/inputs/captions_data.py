@@ -13,7 +13,7 @@ import numpy as np
 
 from wassemble._checks import fail
 from wassemble.inputs.datasets import find_data
-from wassemble.inputs.embeddings import Embeddings
+from wassemble.inputs.words.embeddings import Embeddings
 
 __all__ = ["CaptionsData", "load_caption_words", "load_captions"]
 

@@ -7,21 +7,24 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-
-import numpy as np
+from typing import NamedTuple
 
 from wassemble._checks import fail
 from wassemble.inputs.formats import Format, recognise
-from wassemble.inputs.layout import ColumnChoice, choose_columns
-from wassemble.inputs.prediction_file import PredictionFile
-from wassemble.inputs.prediction_writer import PredictionWriter
-from wassemble.inputs.predictions import Kind, Predictions
-from wassemble.inputs.sources import Source, blame, check_kind, check_memory, check_unchanged
-from wassemble.inputs.table_doubts import doubt_scores
-from wassemble.inputs.truth import check_truth
+from wassemble.inputs.formats.layout import choose_columns
+from wassemble.inputs.formats.prediction_writer import PredictionWriter
+from wassemble.inputs.formats.sources import (
+    PredictionFile,
+    Source,
+    blame,
+    check_kind,
+)
+from wassemble.inputs.predictions.doubts import doubt_scores
+from wassemble.inputs.predictions.truth import check_truth
+from wassemble.inputs.predictions.value import Kind, Predictions
 
 __all__ = [
     "PredictionFile",
@@ -31,10 +34,6 @@ __all__ = [
     "read_truth",
     "write_predictions",
 ]
-
-# Samples read at once, and their scores at most.
-_N_ROWS = 1024
-_N_SCORES = 1 << 24
 
 
 def read_predictions(
@@ -96,23 +95,12 @@ def read_predictions(
     >>> read_predictions(path)
     Predictions('tiny': 2 samples x 2 labels, multiclass)
     """
-    path, format_, stem = _recognise(path)
-    with blame(path.name, f"a whole {format_.name} file"):
-        check_kind(kind, normalize=normalize)
-        choice = choose_columns(id_column, label_column, score_column, labels, by_row=by_row)
-        source = _open(path, format_, choice, stem)
-        found = Predictions(
-            _name(model, source, stem),
-            source.samples,
-            source.labels,
-            _read_whole(source),
-            kind="multilabel" if normalize else kind or source.kind,
-            is_hard=source.is_hard,
-        )
-        doubts: list[str] = []
+    columns = (id_column, label_column, score_column)
+    with _opened(path, columns, labels, kind, by_row=by_row, normalize=normalize) as (file, source):
+        found = _read(file, source, "multilabel" if normalize else kind or source.kind, model)
         if found.kind_is_detected and labels is None and not source.is_long:
             doubts = doubt_scores(found.labels, found.scores, found.kind)
-        found.origin = source.origin(path.name, doubts)
+            found.origin = source.origin(file.path.name, doubts)
         return found.normalized() if normalize else found
 
 
@@ -145,15 +133,12 @@ def open_predictions(
     Predictions('tiny': 2 samples x 2 labels, multiclass)
     Predictions('tiny': 1 samples x 2 labels, multiclass)
     """
-    path, format_, stem = _recognise(path)
-    with blame(path.name, f"a whole {format_.name} file"):
-        check_kind(kind, normalize=normalize)
-        choice = choose_columns(id_column, label_column, score_column, labels, by_row=by_row)
-        source = _open(path, format_, choice, stem)
+    columns = (id_column, label_column, score_column)
+    with _opened(path, columns, labels, kind, by_row=by_row, normalize=normalize) as (file, source):
         return PredictionFile(
-            path,
+            file.path,
             source,
-            _name(model, source, stem),
+            file.name_model(model, source),
             kind or source.kind,
             labels_are_declared=labels is not None,
             normalize=normalize,
@@ -195,19 +180,9 @@ def read_truth(
     >>> truth.samples.tolist(), truth.labels.names
     (['a.png', 'b.png'], ('2', '7'))
     """
-    path, format_, stem = _recognise(path)
-    with blame(path.name, f"a whole {format_.name} file"):
-        choice = choose_columns(id_column, column, None, None, by_row=by_row)
-        source = _open(path, format_, replace(choice, is_truth=True), stem)
-        found = Predictions(
-            stem,
-            source.samples,
-            source.labels,
-            _read_whole(source),
-            kind="multilabel",
-            is_hard=source.is_hard,
-        )
-        found.origin = source.origin(path.name)
+    columns = (id_column, column, None)
+    with _opened(path, columns, by_row=by_row, is_truth=True) as (file, source):
+        found = _read(file, source, "multilabel", file.stem)
         check_truth(found)
         return found
 
@@ -241,50 +216,69 @@ def write_predictions(path: str | os.PathLike[str], predictions: Predictions) ->
         writer.write(predictions)
 
 
-def _open(path: Path, format_: Format, choice: ColumnChoice, stem: str) -> Source:
-    if path.is_dir():
-        fail("must be a file; got a folder.")
-    if not path.exists():
-        fail(f"must be a file; there is none at {path}.")
-    source: Source = format_.open(path, choice, stem)
-    if source.is_long and not (source.has_ids or choice.is_truth):
-        fail(
-            "a long table must have sample ids, since a sample may have several rows; got none.",
-            hint="`id_column` names their column",
-        )
-    return source
+class _Named(NamedTuple):
+    """A file, and what its name says."""
+
+    path: Path
+    format: Format
+    stem: str
+
+    def name_model(self, model: str | None, source: Source) -> str:
+        return next(name for name in (model, source.model, self.stem) if name is not None)
 
 
-def _recognise(path: str | os.PathLike[str]) -> tuple[Path, Format, str]:
-    """The path, its format and stem; what can be read only once is refused."""
+@contextmanager
+def _opened(
+    path: str | os.PathLike[str],
+    columns: tuple[str | None, str | None, str | None],
+    labels: Iterable[str] | None = None,
+    kind: Kind | None = None,
+    *,
+    by_row: bool = False,
+    normalize: bool = False,
+    is_truth: bool = False,
+) -> Iterator[tuple[_Named, Source]]:
+    """What is in a file; errors inside begin with its name."""
+    _refuse_pipe(path)
+    file = _Named(*recognise(path))
+    with blame(file.path.name, f"a whole {file.format.name} file"):
+        check_kind(kind, normalize=normalize)
+        choice = choose_columns(*columns, labels, by_row=by_row, is_truth=is_truth)
+        if file.path.is_dir():
+            fail("must be a file; got a folder.")
+        if not file.path.exists():
+            fail(f"must be a file; there is none at {file.path}.")
+        source: Source = file.format.open(file.path, choice, file.stem)
+        if source.is_long and not (source.has_ids or is_truth):
+            fail(
+                "a long table must have sample ids, since a sample may have several rows; got"
+                " none.",
+                hint="`id_column` names their column",
+            )
+        yield file, source
+
+
+def _refuse_pipe(path: str | os.PathLike[str]) -> None:
+    """Refuse what can be read only once."""
     try:
         mode = Path(path).stat().st_mode
     except (OSError, TypeError, ValueError):  # told when it is opened
-        return recognise(path)
+        return
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
         fail(
             f"{path}: must be a file, which is read more than once; got a pipe or a device.",
             hint="write it to a file first; .csv.gz and .tsv.gz are read as they are",
         )
-    return recognise(path)
 
 
-def _name(model: str | None, source: Source, stem: str) -> str:
-    return next(name for name in (model, source.model, stem) if name is not None)
-
-
-def _read_whole(source: Source) -> np.ndarray:
-    blocks = source.blocks(max(1, min(_N_ROWS, _N_SCORES // len(source.labels))))
-    first = next(blocks, np.empty((0, len(source.labels))))
-    check_memory(len(source.samples), len(source.labels), first.dtype.itemsize)
-    scores = np.empty((len(source.samples), len(source.labels)), first.dtype)
-    start = 0
-    block: np.ndarray | None = first
-    while block is not None:
-        part = scores[start : start + len(block)]
-        check_unchanged(len(part), len(block))
-        part[:] = block
-        start += len(block)
-        block = next(blocks, None)
-    check_unchanged(len(scores), start)
-    return scores
+def _read(file: _Named, source: Source, kind: Kind | None, model: str | None) -> Predictions:
+    found = Predictions(
+        file.name_model(model, source),
+        source.samples,
+        source.labels,
+        source.read(),
+        kind=kind,
+        is_hard=source.is_hard,
+    )
+    found.origin = source.origin(file.path.name)
+    return found

@@ -7,7 +7,7 @@ from typing import Any
 
 from wassemble._arrays import is_frame
 from wassemble._checks import fail
-from wassemble.inputs.named_tables import read_named_table
+from wassemble.inputs.formats.named_tables import read_named_table
 from wassemble.labels import LabelSpace
 
 __all__ = ["Names", "read_names", "read_spaces"]

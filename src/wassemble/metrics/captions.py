@@ -20,7 +20,7 @@ import numpy as np
 from wassemble._checks import fail
 from wassemble._extras import load_extra
 from wassemble.errors import MissingExtraError
-from wassemble.inputs.embeddings import Embeddings
+from wassemble.inputs.words.embeddings import Embeddings
 from wassemble.metrics.cider import CiderD
 
 __all__ = ["CaptionScore", "bleu", "cider", "meteor", "spice", "word_movers_distance"]

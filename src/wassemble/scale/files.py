@@ -14,13 +14,12 @@ from wassemble._files import refuse_overwriting
 from wassemble.ensemble import FusionAccount, FusionPlan, Options
 from wassemble.ensemble.tables import align_samples, check_inputs, common_kind, warn_of_inputs
 from wassemble.inputs import Kind, PredictionFile, Predictions, PredictionWriter
-from wassemble.inputs.by_row import common_row_ids
-from wassemble.inputs.origin import Origin
-from wassemble.inputs.predictions import have_numbers
-from wassemble.inputs.sources import blame, check_memory
+from wassemble.inputs.formats.sources import blame, check_memory
+from wassemble.inputs.predictions import Origin, have_numbers
+from wassemble.inputs.predictions.overlap import common_row_ids
 from wassemble.labels import LabelSpace
 
-__all__ = ["fuse_by_plan", "fuse_files", "read_whole"]
+__all__ = ["fuse_by_plan", "fuse_files"]
 
 # Scores of all models that are in memory at a time.
 _CHUNK_SCORES = 2**23
@@ -153,8 +152,9 @@ def _chunks(
     """Number of samples, and the models' predictions on some of them at a time."""
     first = files[0].samples
     if all(_are_same(file.samples, first) for file in files):
-        # Nothing is made of the ids: they take more room than all else.
-        return len(first), _streamed(files, [np.arange(len(first))] * len(files), first)
+        step = _rows_per_chunk(sum(len(file.labels) for file in files))
+        together = zip(*(file.chunks(step) for file in files), strict=True)
+        return len(first), map(list, together)
     by_text = not have_numbers(files)
     ids = [[str(s) for s in f.samples] if by_text else f.samples.tolist() for f in files]
     order = {s: i for i, s in enumerate(dict.fromkeys(s for each in ids for s in each))}
@@ -167,7 +167,7 @@ def _chunks(
     for file in files:
         with blame(file.name, "a file that can be read"):
             check_memory(len(order), len(file.labels))
-    whole = align_samples([read_whole(file) for file in files], samples)
+    whole = align_samples([file.read() for file in files], samples)
     return whole[0].n_samples, _sliced(whole)
 
 
@@ -177,14 +177,6 @@ def _are_same(ids: np.ndarray, others: np.ndarray) -> bool:
 
 def _rows_per_chunk(n_labels: int) -> int:
     return max(1, _CHUNK_SCORES // max(1, n_labels))
-
-
-def read_whole(file: PredictionFile) -> Predictions:
-    """Every sample of an open file."""
-    for whole in file.chunks(max(1, len(file.samples))):
-        return whole
-    empty = np.empty((0, len(file.labels)))
-    return Predictions(file.model, [], file.labels, empty, kind=file.kind, is_hard=file.is_hard)
 
 
 def _sliced(whole: list[Predictions]) -> Iterator[list[Predictions]]:

@@ -22,8 +22,8 @@ from wassemble._checks import fail
 from wassemble._extras import load_extra
 from wassemble.ensemble import FusionPlan
 from wassemble.errors import WassembleError
-from wassemble.inputs.data_sets import DataSet
 from wassemble.inputs.folders import Folder
+from wassemble.inputs.part_files import DataSet
 from wassemble.kernels import Kernel
 from wassemble.kernels.kernel_files import entries_to_arrays
 from wassemble.labels import enumerate_names

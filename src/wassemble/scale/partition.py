@@ -17,9 +17,9 @@ from wassemble._checks import fail
 from wassemble.ensemble import FusionAccount, FusionPlan
 from wassemble.errors import WassembleError
 from wassemble.inputs import PredictionFile
-from wassemble.inputs.data_sets import PartFile, PartReader
 from wassemble.inputs.folders import Folder, Found
-from wassemble.inputs.overlap import count_shared
+from wassemble.inputs.part_files import PartFile, PartReader
+from wassemble.inputs.predictions.overlap import count_shared, pick_ids
 from wassemble.labels import enumerate_names
 from wassemble.scale.files import fuse_by_plan
 from wassemble.scale.manifest import RUN, find_record
@@ -134,6 +134,7 @@ def _fuse(job: Job, partition: Partition) -> dict[str, Any]:
         for model in account.models:
             model.id_column = job.id_column
         shared = count_shared(files).counts
+        some_ids = pick_ids(files)
         out = stack.enter_context(job.out.store(partition.out_file, durable=True))
         fuse_by_plan(account, files, out, samples=job.samples)
         inputs = [
@@ -162,6 +163,7 @@ def _fuse(job: Job, partition: Partition) -> dict[str, Any]:
         "sha256": digest,
         "counts": counts_of(account),
         "shared": {str(bits): n for bits, n in sorted(shared.items())},
+        "some_ids": some_ids,
     }
     write_record(job.out, partition.name, record)
     return record

@@ -15,9 +15,9 @@ from wassemble.ensemble.label_overlap import check_labels
 from wassemble.ensemble.tables import common_kind, warn_of_inputs
 from wassemble.errors import WassembleError
 from wassemble.inputs import Kind
-from wassemble.inputs.data_sets import DataSet, common_parts, open_data_set, open_parts
 from wassemble.inputs.folders import Folder, open_folder
-from wassemble.inputs.overlap import SharedSamples, check_part_samples
+from wassemble.inputs.part_files import DataSet, common_parts, open_data_set, open_parts
+from wassemble.inputs.predictions.overlap import SharedSamples, check_part_samples, tell_repeated
 from wassemble.labels import LabelSpace
 from wassemble.scale.cluster import run_on_cluster
 from wassemble.scale.manifest import LOCK, Manifest, describe_request, refuse_foreign
@@ -198,8 +198,8 @@ def fuse_partitions(
     for name in names:  # in their order: sums are the same whoever came first
         add_counts(account, records[name]["counts"])
         shared.add({int(bits): n for bits, n in records[name]["shared"].items()})
-    if not allow_disjoint:
-        account.warnings += shared.warnings()
+    account.warnings += [] if allow_disjoint else shared.warnings()
+    account.warnings += tell_repeated({name: records[name]["some_ids"] for name in names})
     account.note_silent()
     warn_of_inputs(account.warnings)
     if samples == "common" and account.n_samples == 0:

@@ -11,8 +11,8 @@ from typing import Any
 
 from wassemble.ensemble import FusionAccount
 from wassemble.errors import WassembleError
-from wassemble.inputs.data_sets import PartFile
 from wassemble.inputs.folders import Folder, Found
+from wassemble.inputs.part_files import PartFile
 
 __all__ = [
     "RECORDS",
@@ -32,7 +32,10 @@ RECORDS = "_wassemble/partitions"
 # Counts of each model that partitions add up.
 _SUMS = ("n_answered", "n_partial", "n_rounded", "unobserved_mass", "lost_mass")
 # What a record has.
-_RECORD = {"request", "file", "n_bytes", "stamp", "sha256", "inputs", "counts", "shared"}
+_RECORD = {
+    *("request", "file", "n_bytes", "stamp", "sha256", "inputs"),
+    *("counts", "shared", "some_ids"),
+}
 
 
 def read_record(out: Folder, partition: str) -> dict[str, Any] | None:

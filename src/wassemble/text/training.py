@@ -20,7 +20,7 @@ from torch import Tensor
 from wassemble._checks import fail
 from wassemble._files import whole_file
 from wassemble.inputs.captions_data import CaptionsData, load_caption_words, load_captions
-from wassemble.inputs.embeddings import Embeddings
+from wassemble.inputs.words.embeddings import Embeddings
 from wassemble.metrics.cider import CiderD
 from wassemble.text.captioner import Captioner, read_captioner, write_captioner
 from wassemble.text.captioner_network import CaptionerNetwork

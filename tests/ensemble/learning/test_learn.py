@@ -378,11 +378,13 @@ def test_an_ensemble_file_cannot_leave_its_folder(rng, tmp_path):
 def test_models_are_matched_by_name_when_predicting(plain):
     models, truth = plain
     learned = learn_ensemble(models, truth, n_folds=2, time_budget=0)
-    turned = [m._with(labels=ws.LabelSpace(LABELS[::-1]), scores=m.scores[:, ::-1]) for m in models]
+    turned = [
+        m.replace(labels=ws.LabelSpace(LABELS[::-1]), scores=m.scores[:, ::-1]) for m in models
+    ]
     np.testing.assert_allclose(learned.predict(turned[::-1]).scores, learned.predict(models).scores)
     with pytest.raises(InvalidInputError, match="m0 is missing"):
         learned.predict(models[1:])
-    strange = models[0]._with(labels=ws.LabelSpace(["a", "b", "c", "d"]))
+    strange = models[0].replace(labels=ws.LabelSpace(["a", "b", "c", "d"]))
     with pytest.raises(InvalidInputError, match="labels of 'm0' must be those"):
         learned.predict([strange, *models[1:]])
 
@@ -450,7 +452,7 @@ def test_samples_that_the_only_model_of_the_rule_lacks_are_told_from_those_nobod
     alone = replace(learned.fitted, recipe=Recipe("single", model="a"))
     learned = replace(learned, fitted=alone)
     poor[4] = np.nan
-    given = [a.take(slice(0, 3)), b._with(scores=poor).take(slice(0, 6))]
+    given = [a.take(slice(0, 3)), b.replace(scores=poor).take(slice(0, 6))]
     with pytest.warns(ws.ConvergenceWarning) as caught:
         fused = learned.predict(given)
     assert np.isnan(fused.scores).all(axis=1).tolist() == [False] * 3 + [True] * 3

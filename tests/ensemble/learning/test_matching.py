@@ -125,7 +125,7 @@ def test_a_learned_ensemble_takes_new_names_and_says_so(rng):
     labels = [PETS[i] for i in truth]
     made = learn_ensemble([first, second], labels, n_folds=2, time_budget=0)
     known = made.predict([first, second])
-    renamed = [second._with(model="new_b"), first._with(model="new_a")]
+    renamed = [second.replace(model="new_b"), first.replace(model="new_a")]
     with pytest.warns(UserWarning, match="new_a is a, new_b is b"):
         np.testing.assert_array_equal(made.predict(renamed).scores, known.scores)
     with pytest.warns(UserWarning, match="new_a is a, new_b is b"):

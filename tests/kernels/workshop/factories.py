@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from wassemble.inputs.embeddings import Embeddings
 from wassemble.inputs.predictions import Predictions
+from wassemble.inputs.words.embeddings import Embeddings
 from wassemble.kernels import (
     LabelledKernel,
     kernel_from_attributes,

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import wassemble as ws
-from wassemble.inputs.graphs import Edges
+from wassemble.inputs.words.graphs import Edges
 from wassemble.kernels import SparseKernel, kernel_from_synonyms
 
 VOTES = [

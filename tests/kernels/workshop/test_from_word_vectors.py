@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import wassemble as ws
-from wassemble.inputs.embeddings import Embeddings
+from wassemble.inputs.words.embeddings import Embeddings
 from wassemble.kernels import DenseKernel, SparseKernel, kernel_from_word_vectors
 
 WORDS = Embeddings(

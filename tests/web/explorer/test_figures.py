@@ -117,7 +117,7 @@ def test_what_is_shown_is_json(case, answer):
 
 
 def test_words_say_whether_a_plain_mean_would_do(case):
-    same = [m._with(scores=m.scores * 0 + [0.96, 0.01, 0.01, 0.01, 0.01]) for m in histograms()]
+    same = [m.replace(scores=m.scores * 0 + [0.96, 0.01, 0.01, 0.01, 0.01]) for m in histograms()]
     alike = make_case(same, from_vectors())
     shown = present(alike, ask(alike), View())
     assert "a plain mean gives the same answer" in shown.summary

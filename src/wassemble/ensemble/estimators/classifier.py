@@ -14,7 +14,7 @@ from sklearn.utils.validation import _check_sample_weight, column_or_1d
 from wassemble._arrays import is_frame
 from wassemble.ensemble.decisions import choose_least_cost
 from wassemble.ensemble.estimators.base import MemberEnsemble, names_of
-from wassemble.inputs.named_tables import read_named_table
+from wassemble.inputs.formats.named_tables import read_named_table
 from wassemble.labels import LabelSpace
 
 __all__ = ["WassersteinClassifier"]

@@ -11,7 +11,7 @@ import numpy as np
 
 from wassemble._checks import fail
 from wassemble.inputs import Aliases, Predictions
-from wassemble.inputs.aliases import merge_scores
+from wassemble.inputs.predictions.aliases import merge_scores
 from wassemble.labels import LabelSpace, enumerate_names
 
 __all__ = ["Matched", "Remedy", "match_models"]
@@ -116,7 +116,7 @@ def _rename(
     if list(names) == list(model.labels):
         return model
     scores = merge_scores(model.scores, np.array(groups), model.kind)
-    return model._with(labels=LabelSpace(names), scores=scores)
+    return model.replace(labels=LabelSpace(names), scores=scores)
 
 
 def _by_name(given: Sequence[Predictions] | Mapping[str, Predictions]) -> dict[str, Predictions]:
@@ -176,7 +176,7 @@ def _in_python(told: Mapping[str, str | None], candidates: Sequence[str]) -> str
 def _as_learned(model: Predictions, name: str, labels: LabelSpace) -> Predictions:
     """The model under its name and with its labels in the order that was learned from."""
     if model.labels == labels:
-        return model._with(model=name)
+        return model.replace(model=name)
     lacks = [label for label in labels if label not in model.labels]
     strange = [label for label in model.labels if label not in labels]
     if lacks or strange:
@@ -188,4 +188,4 @@ def _as_learned(model: Predictions, name: str, labels: LabelSpace) -> Prediction
             hint="labels=... declares those that a model could have answered" if lacks else None,
         )
     places = model.labels.positions(labels)
-    return model._with(model=name, labels=labels, scores=model.scores[:, places])
+    return model.replace(model=name, labels=labels, scores=model.scores[:, places])

@@ -14,8 +14,8 @@ from wassemble.ensemble.label_overlap import find_truth_twins, tell_twins
 from wassemble.ensemble.members import merge_labels, read_other
 from wassemble.ensemble.tables import align_samples, common_kind, warn_of_inputs
 from wassemble.inputs import Aliases, Kind, Predictions
-from wassemble.inputs.overlap import check_samples, check_truth_samples
-from wassemble.inputs.truth import (
+from wassemble.inputs.predictions.overlap import check_samples, check_truth_samples
+from wassemble.inputs.predictions.truth import (
     list_names,
     read_known,
     read_known_weight,
@@ -276,7 +276,7 @@ def _fold_truth(known: Any, target: LabelSpace) -> Any:
         return known
     pairs = dict(LabelSpace(names).match(target, fold=True).folded)
     if isinstance(known, Predictions):
-        return known._with(labels=LabelSpace(pairs.get(name, name) for name in names))
+        return known.replace(labels=LabelSpace(pairs.get(name, name) for name in names))
 
     def rename(value: Any) -> Any:
         if isinstance(value, str):

@@ -10,7 +10,7 @@ import numpy as np
 from wassemble._arrays import is_frame
 from wassemble._checks import check_flag, check_nonnegative_number, fail
 from wassemble.inputs.predictions import Predictions
-from wassemble.inputs.truth import read_known
+from wassemble.inputs.predictions.truth import read_known
 from wassemble.kernels.dense import DenseKernel
 from wassemble.kernels.labelled import LabelledKernel
 from wassemble.kernels.workshop.spaces import Names, count_names, read_spaces

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from wassemble._arrays import detached, is_frame
 from wassemble._checks import as_float_array, check_nonnegative, check_nonnegative_number, fail
-from wassemble.inputs.named_tables import read_named_table
+from wassemble.inputs.formats.named_tables import read_named_table
 from wassemble.kernels.base import Kernel
 from wassemble.kernels.dense import DenseKernel
 from wassemble.kernels.labelled import LabelledKernel

@@ -11,7 +11,7 @@ import numpy as np
 
 from wassemble._checks import fail
 from wassemble.inputs import Predictions, read_embeddings, read_predictions, read_synonyms
-from wassemble.inputs.graphs import read_edges
+from wassemble.inputs.words.graphs import read_edges
 from wassemble.kernels.labelled import LabelledKernel
 from wassemble.kernels.workshop.auto_epsilon import Epsilon
 from wassemble.kernels.workshop.from_attributes import kernel_from_attributes

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import dijkstra
 
 from wassemble._checks import check_flag, check_positive_number, fail
-from wassemble.inputs.graphs import Edges, as_edges
+from wassemble.inputs.words.graphs import Edges, as_edges
 from wassemble.kernels.base import Kernel
 from wassemble.kernels.from_cost import kernel_from_cost
 from wassemble.kernels.labelled import LabelledKernel

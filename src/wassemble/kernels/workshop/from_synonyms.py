@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from wassemble._checks import check_flag, check_positive_number, fail
-from wassemble.inputs.graphs import Edges, as_edges
+from wassemble.inputs.words.graphs import Edges, as_edges
 from wassemble.kernels.labelled import LabelledKernel
 from wassemble.kernels.sparse import SparseKernel
 from wassemble.kernels.workshop.spaces import Names, count_names, read_spaces

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
 from wassemble._checks import fail
-from wassemble.inputs.graphs import Edges, as_edges
+from wassemble.inputs.words.graphs import Edges, as_edges
 from wassemble.kernels.from_cost import kernel_from_cost
 from wassemble.kernels.labelled import LabelledKernel
 from wassemble.kernels.workshop.auto_epsilon import Epsilon, choose_epsilon

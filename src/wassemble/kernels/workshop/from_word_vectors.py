@@ -9,7 +9,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from wassemble._checks import check_count, check_flag, fail
-from wassemble.inputs.embeddings import Embeddings, split_words, word_forms
+from wassemble.inputs.words.embeddings import Embeddings, split_words, word_forms
 from wassemble.kernels.from_embeddings import Metric, kernel_from_embeddings
 from wassemble.kernels.labelled import LabelledKernel
 from wassemble.kernels.named_errors import named_labels

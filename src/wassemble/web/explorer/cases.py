@@ -234,7 +234,7 @@ class Case:
 
     def _complete(self, model: Predictions, row: int) -> np.ndarray:
         """A model's scores of one sample; what it did not report is filled in first."""
-        one = model.take(slice(row, row + 1))._with(kind=self.table.kind)
+        one = model.take(slice(row, row + 1)).replace(kind=self.table.kind)
         scores = complete_scores(one, "spread", hard_confidence=0.9)[0]
         # Plain arithmetic holds far smaller similarities in float64.
         return scores.astype(np.float64)

@@ -11,7 +11,7 @@ from wassemble.experiments.tasks import TASKS, Task
 from wassemble.inputs import Predictions
 from wassemble.inputs.captions_data import load_captions
 from wassemble.inputs.datasets import data_folder, find_data
-from wassemble.inputs.embeddings import Embeddings, read_embeddings
+from wassemble.inputs.words.embeddings import Embeddings, read_embeddings
 from wassemble.kernels import kernel_from_confusion, kernel_from_word_vectors
 from wassemble.labels import LabelSpace
 from wassemble.text import NGramModel, Vocabulary

@@ -14,7 +14,6 @@ from wassemble.ensemble.tables import align_samples, common_kind
 from wassemble.errors import InvalidInputError
 from wassemble.inputs import PredictionFile, Predictions, open_predictions
 from wassemble.inputs.formats import ENDS
-from wassemble.scale.files import read_whole
 from wassemble.web.explorer.cases import Case, Table
 from wassemble.web.explorer.examples import find_example, list_examples
 from wassemble.web.explorer.kept import Kept
@@ -132,9 +131,9 @@ class Library:
                 self._check_unpacked(path)
                 with open_predictions(path) as file:
                     n_scores += self._check_size(file, n_scores)
-                    own = read_whole(file)
+                    own = file.read()
             if file.model == path.name.split(".")[0]:
-                own = own._with(model=_stem(name))
+                own = own.replace(model=_stem(name))
             models.append(own)
         kind, _ = common_kind(models, None)
         n_samples = len({str(sample) for model in models for sample in model.samples.tolist()})
@@ -213,7 +212,7 @@ def _renamed(models: list[Predictions]) -> list[Predictions]:
     for model in models:
         seen[model.model] = seen.get(model.model, 0) + 1
         count = seen[model.model]
-        found.append(model if count == 1 else model._with(model=f"{model.model} ({count})"))
+        found.append(model if count == 1 else model.replace(model=f"{model.model} ({count})"))
     return found
 
 

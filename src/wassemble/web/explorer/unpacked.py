@@ -10,7 +10,7 @@ from typing import Any
 
 from wassemble._checks import fail
 from wassemble._extras import load_extra
-from wassemble.inputs.sources import blame
+from wassemble.inputs.formats.sources import blame
 
 __all__ = ["check_unpacked"]
 

@@ -1,0 +1,106 @@
+"""What makes one doubt that a table of scores means what was read from it.
+
+Looks at names of columns and at some rows. What cannot be meant is an error, with the way
+out; what may be meant is a sentence for the account.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from wassemble._checks import fail
+from wassemble.inputs.predictions.value import SUM_SLACK, Kind
+from wassemble.labels import LabelSpace, enumerate_names, fold_name
+
+__all__ = ["doubt_scores"]
+
+# Columns that stand beside scores in many tables, by their folded names.
+_BESIDE = frozenset(
+    {
+        *("class", "class id", "class index", "confidence", "entropy", "epoch", "fold", "gt"),
+        *("index", "label", "label id", "margin", "max prob", "pred", "prediction", "row"),
+        *("score", "seed", "split", "target", "time", "top1", "true label", "truth"),
+        *("y", "y pred", "y true"),
+    }
+)
+
+# Rows that cannot all sum to nearly 1 by chance, and how nearly.
+_N_TELLING = 10
+_NEARLY = 0.3
+
+
+def doubt_scores(labels: LabelSpace, scores: np.ndarray, kind: Kind) -> list[str]:
+    """Doubts about a wide table, from some of its rows.
+
+    Parameters
+    ----------
+    labels : LabelSpace
+        Its columns, of which nobody said that they are labels.
+    scores : array of shape (n_rows, n_labels)
+    kind : {"multiclass", "multilabel"}
+        As it was detected.
+    """
+    if kind == "multiclass" or len(scores) == 0:
+        return []
+    known = np.nan_to_num(scores.astype(np.float64, copy=False))
+    _refuse_stray(labels, known)
+    beside = [labels[i] for i in _find_beside(labels, known)]
+    if beside:
+        return [
+            f"{enumerate_names(beside)} may be no label; `labels` lists the labels of this model"
+        ]
+    top = float(known.max())
+    if top > 1 + SUM_SLACK:
+        return [
+            f"scores go up to {top:.4g}: if they are logits, a softmax must make histograms of"
+            " them first; if they are counts or percentages, `normalize=True` divides each row by"
+            ' its sum; `kind="multilabel"` says that they are scores'
+        ]
+    sums = known.sum(axis=1)
+    sums = sums[sums > 0]
+    if len(sums) >= _N_TELLING and (np.abs(sums - 1) <= _NEARLY).all():
+        return [
+            f"rows sum to {sums.min():.2f} to {sums.max():.2f}, as probabilities do that were"
+            " rounded or cut off: if they are, `normalize=True` divides each row by its sum;"
+            ' `kind="multilabel"` says that labels do not exclude each other'
+        ]
+    return []
+
+
+def _refuse_stray(labels: LabelSpace, scores: np.ndarray) -> None:
+    """Refuse columns without which every row would sum to 1."""
+    if len(labels) < 3:
+        return
+    sums = scores.sum(axis=1)
+    rows = np.flatnonzero(scores.any(axis=1))
+    without = sums[rows, None] - scores[rows]
+    alone = np.flatnonzero((np.abs(without - 1) <= SUM_SLACK).all(axis=0)).tolist()
+    named = [place for place, name in enumerate(labels) if fold_name(name) in _BESIDE]
+    # A confidence may be a copy of the label that is always first.
+    stray = [place for place in alone if place in named][:1] or alone[-1:]
+    if not stray:
+        left = sums[rows] - scores[rows][:, named].sum(axis=1)
+        if 0 < len(named) < len(labels) - 1 and (np.abs(left - 1) <= SUM_SLACK).all():
+            stray = named
+    if stray and len(rows):
+        names = enumerate_names([labels[place] for place in stray])
+        fail(
+            f"every column beside the ids must be a label; got {names}, without which every row"
+            " sums to 1.",
+            hint='remove it; or `labels` lists the labels of this model; or `kind="multilabel"`'
+            " says that it is one",
+        )
+
+
+def _find_beside(labels: LabelSpace, scores: np.ndarray) -> list[int]:
+    """Columns called like something else whose values are like something else, too."""
+    found = []
+    for place, name in enumerate(labels):
+        if fold_name(name) not in _BESIDE or len(labels) < 2:
+            continue
+        own = scores[:, place]
+        counts = own.max() > 1 and (own == np.floor(own)).all()
+        others = np.delete(scores, place, axis=1).max(axis=1)
+        if counts or (own.any() and np.allclose(own, others)):
+            found.append(place)
+    return found

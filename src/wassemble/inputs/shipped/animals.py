@@ -1,0 +1,93 @@
+"""The shipped example: animals recognised by the attributes that two networks see."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+
+import numpy as np
+
+__all__ = ["AnimalsData", "load_animals"]
+
+# Score of each rank of a network's five best classes.
+_RANK_SCORES = (0.7, 0.15, 0.07, 0.05, 0.03)
+
+
+@dataclass(frozen=True)
+class AnimalsData:
+    """Attribute scores of two networks, and the animals they should point to."""
+
+    models: tuple[str, ...]
+    attributes: tuple[str, ...]
+    animals: tuple[str, ...]
+    scores: np.ndarray  # (n_models, n_samples, n_attributes)
+    has_attribute: np.ndarray  # (n_attributes, n_animals), 0 or 1
+    truth: np.ndarray  # (n_samples,), index of the animal
+    is_test: np.ndarray  # (n_samples,), False for validation
+
+
+def load_animals(*, unseen: Sequence[str] = ()) -> AnimalsData:
+    """Attribute scores of ResNet-18 and ResNet-34 on 2,350 images of 36 animals.
+
+    The attribute scores are derived from predicted classes: rank r of a network's five
+    best classes scores (.7, .15, .07, .05, .03)[r]; a class that belongs to one of the
+    animals adds its score times that animal's attributes, any other class its score
+    times the mean animal's. Scores are clipped to [1e-6, 1], attributes that no animal
+    has are dropped, and a hash of the image number puts half of the images aside for
+    test.
+
+    Parameters
+    ----------
+    unseen : sequence of str, optional
+        Animals that the networks are made not to know: their classes are struck from the
+        predictions and the ranks behind move up, so that attributes come from what else
+        an image looked like.
+
+    Examples
+    --------
+    >>> load_animals().scores.shape
+    (2, 2350, 83)
+    """
+    folder = files("wassemble.inputs") / "shipped/data/animals"
+    all_animals = _names((folder / "classes.txt").read_text())
+    attributes = _names((folder / "predicates.txt").read_text())
+    table = np.loadtxt((folder / "predicate-matrix-binary.txt").read_text().splitlines())
+    classes_of = json.loads((folder / "awa_to_imagenet.json").read_text())
+    with (folder / "imagenet_top5.npz").open("rb") as file, np.load(file) as arrays:
+        models = tuple(str(name) for name in arrays["models"])
+        image, truth, top5 = arrays["image"], arrays["truth"], arrays["top5"]
+
+    animals = tuple(animal for animal in all_animals if animal in classes_of)
+    rows = table[[all_animals.index(animal) for animal in animals]]
+    known = np.flatnonzero(rows.any(axis=0))
+    rows = rows[:, known]
+    animal_of = np.full(1000, len(animals))  # the last row stands for any other class
+    for index, animal in enumerate(animals):
+        animal_of[[found["cid"] for found in classes_of[animal]]] = index
+    hidden = [index for index, animal in enumerate(animals) if animal in set(unseen)]
+    predicted = animal_of[top5]
+    is_struck = np.isin(predicted, hidden)
+    kept_first = np.argsort(is_struck, axis=2, kind="stable")
+    predicted = np.take_along_axis(predicted, kept_first, axis=2)
+    # What was struck moved behind, where it says as little as any other class.
+    predicted[np.take_along_axis(is_struck, kept_first, axis=2)] = len(animals)
+    known_rows = np.delete(rows, hidden, axis=0)
+    seen = np.vstack([rows, known_rows.mean(axis=0)])[predicted]
+    scores = np.einsum("r,msra->msa", _RANK_SCORES, seen)
+    return AnimalsData(
+        models=models,
+        attributes=tuple(attributes[index] for index in known),
+        animals=animals,
+        scores=np.clip(scores, 1e-6, 1),
+        has_attribute=rows.T,
+        truth=animal_of[truth],
+        is_test=np.array([zlib.crc32(str(number).encode()) % 2 == 0 for number in image]),
+    )
+
+
+def _names(text: str) -> list[str]:
+    """Names of a numbered list, with spaces for the file's plus signs kept as they are."""
+    return [line.split()[1] for line in text.splitlines() if line.strip()]

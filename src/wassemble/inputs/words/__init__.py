@@ -1,0 +1,1 @@
+"""Words: their vectors, graphs and synonyms, from files."""
