@@ -14,9 +14,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from paper.record.findings import markdown_table, table_of
+from paper.record.page import read_records, to_page
 from wassemble._files import write_whole
-from wassemble.experiments.findings import markdown_table, table_of
-from wassemble.experiments.page import read_records, to_page
 
 ROOT = Path(__file__).resolve().parent.parent
 RECORDS = ROOT / "docs" / "results"

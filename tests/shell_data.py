@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 
 import wassemble as ws
+from paper.data.files import find_data
 from wassemble import Predictions, write_predictions
-from wassemble.inputs.datasets import find_data
 
 # Twelve classes of CIFAR-100; each of three networks is asked about ten of them.
 CLASSES = ["lion", "tiger", "leopard", "wolf", "fox", "bear", "otter", "beaver", "seal"]
