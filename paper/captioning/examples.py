@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 from paper.captioning.gallery import FIVE, Captioned, Gallery, read_captioners
 from paper.captioning.kernels import glove_kernels, synonym_kernels
-from paper.record.findings import Cell, Findings, Table
+from paper.record.findings import Cell, Findings, Progress, Table
 from paper.record.paper_figures import paper_figures
-from paper.record.records import Progress
 from wassemble.kernels import LabelledKernel
 from wassemble.solvers import arithmetic_mean, geometric_mean
 from wassemble.text.fused import FusedNextWord

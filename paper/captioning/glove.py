@@ -18,9 +18,8 @@ from paper.captioning.study import (
     StudyConfig,
 )
 from paper.captioning.tables import study_tables, sweep_plots
-from paper.record.findings import Claim, Findings
+from paper.record.findings import Claim, Findings, Progress
 from paper.record.paper_figures import paper_figures
-from paper.record.records import Progress
 
 __all__ = ["Config", "run"]
 

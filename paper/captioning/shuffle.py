@@ -18,8 +18,7 @@ from paper.captioning.kernels import KernelAt, glove_kernels
 from paper.captioning.shuffled_words import ShuffledNextWord, word_groups
 from paper.captioning.study import Rules
 from paper.captioning.tables import judged_table
-from paper.record.findings import Cell, Claim, Figure, Findings, Plot, Table
-from paper.record.records import Progress
+from paper.record.findings import Cell, Claim, Figure, Findings, Plot, Progress, Table
 from wassemble.solvers import arithmetic_mean, power_mean
 from wassemble.text.fused import FusedNextWord
 from wassemble.text.models import NextWordModel

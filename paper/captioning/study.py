@@ -12,7 +12,7 @@ from typing import Any
 
 from paper.captioning.gallery import FIVE, Captioned, Gallery, read_captioners
 from paper.captioning.kernels import KernelAt
-from paper.record.records import Progress
+from paper.record.findings import Progress
 from wassemble.kernels import distance_to_identity
 from wassemble.labels import LabelSpace
 from wassemble.solvers import power_mean

@@ -15,8 +15,7 @@ from paper.captioning.claims import (
 from paper.captioning.kernels import glove_kernels, synonym_kernels
 from paper.captioning.study import Found, Study, StudyConfig
 from paper.captioning.tables import study_tables, sweep_plots
-from paper.record.findings import Claim, Findings
-from paper.record.records import Progress
+from paper.record.findings import Claim, Findings, Progress
 from wassemble.kernels import distance_to_identity
 
 __all__ = ["Config", "run"]

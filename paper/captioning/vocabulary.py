@@ -16,8 +16,7 @@ from paper.captioning.gallery import Captioned, Gallery, read_captioners
 from paper.captioning.kernels import glove_kernels
 from paper.captioning.study import Rules
 from paper.captioning.tables import judged_table
-from paper.record.findings import Claim, Findings, Plot
-from paper.record.records import Progress
+from paper.record.findings import Claim, Findings, Plot, Progress
 from wassemble.solvers import arithmetic_mean, power_mean
 from wassemble.text.fused import FusedNextWord
 from wassemble.text.models import NextWordModel

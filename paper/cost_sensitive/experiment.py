@@ -23,9 +23,8 @@ from paper.cost_sensitive.tasks import (
     minus_cost,
     share_right,
 )
-from paper.record.findings import Cell, Claim, Figure, Findings, Table
+from paper.record.findings import Cell, Claim, Figure, Findings, Progress, Table
 from paper.record.judging import Judge, simple_rules
-from paper.record.records import Progress
 from wassemble.ensemble.learning.measure import Measure
 from wassemble.ensemble.learning.recipes import shuffle_labels
 from wassemble.kernels import DenseKernel, LabelledKernel

@@ -15,10 +15,8 @@ import numpy as np
 
 from paper.expansion.rules import FLOOR, Grid, Rules
 from paper.expansion.tasks import Expansion, load_images, load_words
-from paper.record.findings import Cell, Claim, Findings, Plot, Table
-from paper.record.judging import Judge
-from paper.record.per_sample import PER_SAMPLE
-from paper.record.records import Progress
+from paper.record.findings import Cell, Claim, Findings, Plot, Progress, Table
+from paper.record.judging import PER_SAMPLE, Judge
 
 __all__ = ["Config", "run"]
 

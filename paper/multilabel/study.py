@@ -16,8 +16,7 @@ from paper.multilabel.rules import (
     gated_means,
     tune,
 )
-from paper.record.findings import Figure
-from paper.record.records import Progress
+from paper.record.findings import Figure, Progress
 
 __all__ = [
     "ARITHMETIC",

@@ -20,9 +20,8 @@ from paper.multilabel.study import (
     study,
     without_transport,
 )
-from paper.record.findings import Cell, Claim, Figure, Findings, Table
+from paper.record.findings import Cell, Claim, Figure, Findings, Progress, Table
 from paper.record.paper_figures import PaperFigures, paper_figures
-from paper.record.records import Progress
 from wassemble.ensemble.learning.recipes import Fitter, Recipe
 
 __all__ = ["Config", "run"]

@@ -21,10 +21,8 @@ from paper.multilingual.riddles import (
     lay_out,
     strike,
 )
-from paper.record.findings import Cell, Claim, Figure, Findings, Plot, Table
-from paper.record.judging import Judge
-from paper.record.per_sample import PER_SAMPLE
-from paper.record.records import Progress
+from paper.record.findings import Cell, Claim, Figure, Findings, Plot, Progress, Table
+from paper.record.judging import PER_SAMPLE, Judge
 from wassemble.kernels import SparseKernel
 from wassemble.solvers import Unbalanced, power_mean, solve_barycenter
 

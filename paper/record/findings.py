@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -12,12 +12,16 @@ __all__ = [
     "Figure",
     "Findings",
     "Plot",
+    "Progress",
     "Table",
     "markdown_table",
     "plot_file",
     "table_of",
     "to_markdown",
 ]
+
+Progress = Callable[[int, int], None] | None
+"""What an experiment tells while it runs: called as ``progress(n_done, n_all)``."""
 
 
 @dataclass(frozen=True)

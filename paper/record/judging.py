@@ -11,11 +11,18 @@ from paper.record.findings import Cell, Figure
 from wassemble.ensemble.learning.measure import Measure
 from wassemble.solvers import power_mean
 
-__all__ = ["Judge", "compare", "simple_rules"]
+__all__ = ["PER_SAMPLE", "Judge", "compare", "simple_rules"]
 
 # Of a power mean, beside the arithmetic (1) and the geometric (0) one.
 _ORDERS = (0.25, 0.5, 0.75, 1.5, 2.0, 4.0)
 _N_RESAMPLES = 1000
+
+PER_SAMPLE = Measure(
+    "mean over samples",
+    lambda figures, _, weights: float(np.average(figures, weights=weights)),
+    lambda figures, _: figures,
+)
+"""For figures that are there already, one number for each sample."""
 
 
 class Judge:

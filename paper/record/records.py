@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import platform
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, fields, replace
 from importlib.metadata import version
-from importlib.resources import files
 from operator import methodcaller
 from pathlib import Path
 from typing import Any
 
 from paper.record.catalogue import Experiment
-from paper.record.findings import plot_file, to_markdown
+from paper.record.findings import Progress, plot_file, to_markdown
+from paper.record.fingerprint import fingerprint
 from wassemble._files import write_whole
 from wassemble.errors import fail
 
 __all__ = ["configure", "describe_machine", "differences", "read_record", "reproduce"]
-
-Progress = Callable[[int, int], None] | None
-"""Called as ``progress(n_done, n_all)``."""
 
 
 def reproduce(
@@ -35,11 +31,12 @@ def reproduce(
 ) -> dict[str, Any]:
     """Run an experiment and write its record, page and plots into ``out``; the record.
 
-    A record that the same code made with the same settings is not made again.
+    A record that the same code made with the same settings is not made again: `fingerprint`
+    says which code that is.
     """
     module = experiment.load()
     config = configure(module.Config(), settings or {}, experiment.name)
-    made_by = _fingerprint(asdict(config))
+    made_by = fingerprint(experiment, asdict(config))
     known = None if again else read_record(experiment.name, out)
     if known is not None and known["made_by"] == made_by:
         return known | {"is_new": False}
@@ -112,15 +109,6 @@ def describe_machine() -> dict[str, str]:
     """Versions that a figure may depend on."""
     packages = {name: version(name) for name in ("wassemble", "numpy", "scipy")}
     return {"python": platform.python_version(), "machine": platform.machine(), **packages}
-
-
-def _fingerprint(config: dict[str, Any]) -> str:
-    """Of the settings and of every line of the package."""
-    digest = hashlib.sha256(json.dumps(config, sort_keys=True, default=list).encode())
-    root = Path(str(files("wassemble")))
-    for path in sorted(root.rglob("*.py")):
-        digest.update(path.read_bytes())
-    return digest.hexdigest()[:16]
 
 
 def differences(found: Any, pinned: Any, *, tolerance: float = 1e-6, where: str = "") -> list[str]:

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from paper.cost_sensitive.tasks import Answer, minus_cost, share_right
-from paper.record.findings import Cell, Claim, Figure, Findings, Plot, Table
+from paper.record.findings import Cell, Claim, Figure, Findings, Plot, Progress, Table
 from paper.record.judging import Judge, simple_rules
-from paper.record.records import Progress
 from paper.shuffle.cases import (
     SHUFFLED,
     Case,

@@ -13,8 +13,7 @@ import numpy as np
 from scipy.stats import spearmanr
 
 from paper.data.files import find_data
-from paper.record.findings import Cell, Claim, Figure, Findings, Table
-from paper.record.records import Progress
+from paper.record.findings import Cell, Claim, Figure, Findings, Progress, Table
 from paper.theory.exact_barycenter import exact_barycenter
 from paper.theory.mean_bounds import mean_claims
 from paper.theory.transport_costs import compare_costs_of_scores, follow_divergence

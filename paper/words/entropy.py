@@ -12,8 +12,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from paper.record.findings import Claim, Findings
-from paper.record.records import Progress
+from paper.record.findings import Claim, Findings, Progress
 from paper.words.entropy_figures import (
     Step,
     entropy_plots,

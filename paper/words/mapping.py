@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from paper.record.findings import Cell, Claim, Findings, Table
-from paper.record.records import Progress
+from paper.record.findings import Cell, Claim, Findings, Progress, Table
 from paper.words.next_words import count_votes, load_glove, next_words, train_models
 from wassemble.kernels import distance_to_identity, kernel_from_synonyms
 from wassemble.labels import LabelSpace

@@ -1,4 +1,4 @@
-"""`python -m paper generate`: what it writes, what it refuses, and that the guide's commands run."""
+"""`python -m paper generate`: what it writes and refuses, and that the guide's commands run."""
 
 import json
 import re

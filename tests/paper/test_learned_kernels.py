@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from paper.learned_kernels import experiment as learned_kernels
+from paper.learned_kernels.experiment import Config, say_effect
 from paper.learned_kernels.figures import Row, Rows, average_rows
-from paper.learned_kernels.runs import Config, say_effect
 from paper.learned_kernels.tasks import KERNEL_TASKS
 from paper.record.findings import Figure
 

@@ -69,7 +69,7 @@ def test_other_settings_or_other_code_run_again(experiment, tmp_path, monkeypatc
     changed = reproduce(experiment.it, tmp_path, settings={"epsilon": 1})
     assert changed["config"]["epsilon"] == 1.0
     assert changed["command"] == "python -m paper reproduce attributes --set epsilon=1"
-    monkeypatch.setattr(records, "_fingerprint", lambda config: "newer code")
+    monkeypatch.setattr(records, "fingerprint", lambda experiment, config: "newer code")
     reproduce(experiment.it, tmp_path, settings={"epsilon": 1})
     assert len(experiment.runs) == 3
 
