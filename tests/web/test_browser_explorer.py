@@ -300,7 +300,7 @@ def test_ten_thousand_labels_answer_while_a_slider_moves(pages, server):
     words = [f"word{i}" for i in range(10_000)]
     for name in ("many", "more"):
         scores = rng.dirichlet(np.full(len(words), 0.05), size=2).astype(np.float32)
-        write_predictions(server.folder / f"{name}.npz", Predictions(name, "xy", words, scores))
+        write_predictions(server.folder / f"{name}.npz", Predictions(name, range(2), words, scores))
     vectors = rng.normal(size=(len(words), 20)).astype(np.float32)
     np.savez(server.folder / "words.npz", words=np.array(words), vectors=vectors)
     files = "file=many.npz&file=more.npz&kernel=embeddings&kernel_file=words.npz"
