@@ -27,8 +27,8 @@ help:
 	@echo "make clean  remove the environment and everything generated"
 
 demo: .venv/core.stamp
-	$(BIN)/wassemble reproduce attributes languages --out reports
-	$(BIN)/wassemble evidence animals languages --time-budget 30 --out reports
+	$(BIN)/python -m paper reproduce attributes languages --out reports
+	$(BIN)/python -m paper evidence animals languages --time-budget 30 --out reports
 
 test: .venv/develop.stamp browser postgres
 	$(BIN)/python -m pytest --numprocesses 2 --durations 30
@@ -66,14 +66,14 @@ lint: .venv/develop.stamp
 	$(BIN)/mypy
 
 evidence: .venv/core.stamp
-	$(BIN)/wassemble evidence --out reports
+	$(BIN)/python -m paper evidence --out reports
 	cp reports/evidence.json docs/evidence.json
 	$(BIN)/python docs/generate.py
 
 results: .venv/core.stamp
 	$(PIP) -e '.[cli,torch,captions]'
-	$(BIN)/wassemble reproduce all --out reports/results
-	$(BIN)/wassemble reproduce captioning --out reports/results
+	$(BIN)/python -m paper reproduce all --out reports/results
+	$(BIN)/python -m paper reproduce captioning --out reports/results
 	cp reports/results/*.json reports/results/*.svg docs/results/
 	$(BIN)/python docs/generate.py
 

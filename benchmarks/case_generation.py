@@ -13,10 +13,10 @@ import numpy as np
 
 import wassemble as ws
 from benchmarks.measure import race
-from wassemble.inputs.captions_data import load_caption_words, load_captions
-from wassemble.inputs.datasets import data_folder, find_data
+from paper.captioners.captioner import Captioner, read_captioner
+from paper.data.captions import load_caption_words, load_captions
+from paper.data.files import data_folder, find_data
 from wassemble.inputs.words.embeddings import Embeddings
-from wassemble.text.captioner import Captioner, read_captioner
 
 THREADS = "WASSEMBLE_NUM_THREADS"
 EPSILON = 0.3
@@ -83,7 +83,7 @@ def _steps(*, quick: bool) -> dict:
 def _random_captioners() -> list[Captioner]:
     import torch
 
-    from wassemble.text.captioner_network import CaptionerNetwork
+    from paper.captioners.network import CaptionerNetwork
 
     with np.load(find_data("words/glove_100d_10k.npz")) as arrays:
         words = arrays["words"].tolist()

@@ -82,7 +82,7 @@ def run(*, quick: bool) -> dict:
 def _server() -> Iterator[tuple[str, int]]:
     """Address and process of the real command, without its limit on requests of one address."""
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-m", "wassemble", "serve", folder, "--port", "0"]
+        command = [sys.executable, "-m", "paper", "serve", folder, "--port", "0"]
         command += ["--max-requests-per-second", "1000000", "--processes", str(N_PROCESSES)]
         with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
             try:

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.targets import TARGETS
+from paper.record.findings import markdown_table as table
 from wassemble._files import write_whole
-from wassemble.experiments.findings import markdown_table as table
 
 __all__ = ["targets_table", "write"]
 

@@ -109,17 +109,11 @@ FILES = {
     **{
         f"captioners/{name}.npz": (
             f"attention LSTM captioner: {what}",
-            f"trained by `wassemble train-captioners {name}` on coco_captions",
+            f"trained by `python -m paper train-captioners {name}` on coco_captions",
             f"Apache-2.0; learned from COCO captions, CC-BY 4.0; {NON_COMMERCIAL}",
         )
         for name, what in CAPTIONERS.items()
     },
-    "study/captions.jsonl": (
-        "example study: captions of four rules for the first 20 test images, reference captions in"
-        " place of pictures, two attention checks",
-        f"written by `python datasets/write_study.py` with captioners/; {CAPTIONS}",
-        f"CC-BY 4.0 (references); Apache-2.0 (generated captions); {NON_COMMERCIAL}",
-    ),
     "words/glove_100d_10k.npz": ("vectors of the 10,000 most frequent words", GLOVE, "PDDL 1.0"),
     "words/oewn_synsets.tsv.gz": (
         "synsets of Open English WordNet: id, interlingual index, members, hypernyms, similar",

@@ -14,11 +14,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from wassemble._files import write_whole
-from wassemble.experiments.findings import markdown_table, table_of
-from wassemble.experiments.page import read_records, to_page
-
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))  # paper/ is beside this folder, and not installed
+
+from paper.record.findings import markdown_table, table_of  # noqa: E402
+from paper.record.page import read_records, to_page  # noqa: E402
+from wassemble._files import write_whole  # noqa: E402
+
 RECORDS = ROOT / "docs" / "results"
 PAGES = ("README.md", "docs/evidence.md", "docs/guides/generate.md", "docs/guides/scale.md")
 

@@ -23,8 +23,8 @@ def main() -> None:
     """Serve the explorer, open it, and keep what the browser shows."""
     with tempfile.TemporaryDirectory() as folder:
         (served := Path(folder) / "served").mkdir()
-        command = [sys.executable, "-m", "wassemble", "serve", str(served), "--port", "0"]
-        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        command = [sys.executable, "-m", "paper", "serve", str(served), "--port", "0"]
+        with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True) as process:
             try:
                 assert process.stderr is not None
                 found = re.search(r"http://\S+", process.stderr.readline())

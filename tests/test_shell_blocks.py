@@ -21,6 +21,7 @@ import click
 import pytest
 from shell_data import write_all
 
+from paper.commands import main as paper_main, paper as paper_command
 from wassemble.cli import main
 from wassemble.cli.command import command as whole_command
 from wassemble.scale.command import _parser as rank_parser
@@ -38,13 +39,23 @@ class NotRun(NamedTuple):
     check: Callable[[str], None]
 
 
+NAMES = {whole_command: "wassemble", paper_command: "python -m paper"}
+MAINS = {whole_command: main, paper_command: paper_main}
+
+
+def group_of(line):
+    """The commands that a line calls one of."""
+    words = re.sub(r"^(\w+=\S+ )*", "", line)  # variables of the environment
+    return next((each for each, name in NAMES.items() if words.startswith(f"{name} ")), None)
+
+
 def parses(line):
     """The command takes these options and arguments."""
     words = shlex.split(line, comments=True)
     while "=" in words[0]:  # a variable of the environment
         words.pop(0)
-    assert words.pop(0) == "wassemble"
-    group, context = whole_command, None
+    group, context = group_of(line), None
+    del words[: len(NAMES[group].split())]
     while isinstance(group, click.Group):
         name = words.pop(0)
         group = group.commands[name]
@@ -84,23 +95,22 @@ def is_known(line):
 NOT_RUN = [
     NotRun(r"pip install ", "installs packages", is_an_extra),
     NotRun(r"make ", "would run for minutes, and this very test", is_a_target),
-    NotRun(r".*wassemble serve ?", "runs until it is stopped; tests/web starts it", parses),
-    NotRun(r"wassemble train-captioners", "trains for minutes; tests/text does it small", parses),
-    NotRun(r"wassemble reproduce (all|captioning) ", "runs for an hour; `make results`", parses),
-    NotRun(r"wassemble evidence", "runs for minutes; `make evidence`", parses),
+    NotRun(r".*(wassemble|paper) serve ?", "runs until it is stopped; tests/web starts it", parses),
+    NotRun(r"python -m paper train-captioners", "trains for minutes; tests/paper does", parses),
+    NotRun(r"python -m paper reproduce (all|captioning) ", "an hour; `make results`", parses),
+    NotRun(r"python -m paper evidence", "runs for minutes; `make evidence`", parses),
     NotRun(r".* --scheduler tcp://", "there is no cluster at the address; tests/scale", parses),
     NotRun(r"dask (scheduler|worker) ", "runs until it is stopped; tests/scale", is_known),
     NotRun(r"python examples/", "tests/examples runs them", is_a_file),
-    NotRun(r"wassemble generate smoothed mine/", "needs features of your own pictures", parses),
+    NotRun(r"python -m paper generate smoothed mine/", "needs your own pictures", parses),
     NotRun(r"grep '\^#' constraints.txt|\.venv/bin/python -m pip", "changes the pins", is_known),
 ]
 if shutil.which("sqlite3") is None:
     NOT_RUN.append(NotRun(r"sqlite3 ", "is not installed here; Python does the same", is_known))
 # Run in the long suite alone: ten seconds and more of the processor each.
 SLOW = {
-    r"wassemble generate (?!--first 5$)": parses,
-    r"wassemble study items .*": parses,
-    r"wassemble reproduce attributes ": parses,
+    r"python -m paper generate (?!--first 5$)": parses,
+    r"python -m paper reproduce attributes ": parses,
     r"torchrun ": is_for_ranks,
 }
 
@@ -133,10 +143,13 @@ def blocks_of(page):
     return [line for block in blocks for line in joined(block.splitlines())]
 
 
-def every_command(group=whole_command, path=("wassemble",)):
-    yield path, group
-    for name, found in getattr(group, "commands", {}).items():
-        yield from every_command(found, (*path, name))
+def every_command():
+    """Words that call each command, and the command."""
+    todo = [((name,), group) for group, name in NAMES.items()]
+    while todo:
+        path, group = todo.pop(0)
+        yield path, group
+        todo += [((*path, name), found) for name, found in getattr(group, "commands", {}).items()]
 
 
 def examples_of(command):
@@ -171,6 +184,9 @@ def run(prepared, tmp_path):
         script.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} {words} "$@"\n')
         script.chmod(0o755)
     environment = os.environ | {"PATH": f"{tools}:{os.environ['PATH']}", "OMP_NUM_THREADS": "1"}
+    # A clone is where `python -m paper` runs; here it is where the files are.
+    places = (str(ROOT), os.environ.get("PYTHONPATH"))
+    environment["PYTHONPATH"] = os.pathsep.join(filter(None, places))
 
     def run(line):
         found = subprocess.run(
@@ -236,12 +252,13 @@ PREPARE = {"scale.md": run_first_python, "web.md": open_database}
 @pytest.mark.parametrize("name", HELPED)
 def test_examples_of_a_help_text_run(name, run, monkeypatch, capsys):
     def run_here(line):
-        if not line.startswith("wassemble "):
+        group = group_of(line)
+        if group is None:
             return run(line)
         # The same words that a shell gives, without a second for each start.
-        words = shlex.split(line, comments=True)[1:]
+        words = shlex.split(line, comments=True)[len(NAMES[group].split()) :]
         words = [each for word in words for each in (sorted(glob.glob(word)) or [word])]
-        assert main(words) == 0, f"{line}\n{capsys.readouterr().err}"
+        assert MAINS[group](words) == 0, f"{line}\n{capsys.readouterr().err}"
         return None
 
     run_here.folder = run.folder
@@ -269,12 +286,13 @@ def test_commands_in_running_text_parse():
     """What stands in backquotes as a whole command is one."""
     for page in PAGES:
         text = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.S | re.M)
-        for found in re.findall(r"`(wassemble [^`]*)`", text):
+        for found in re.findall(r"`((?:wassemble|python -m paper) [^`]*)`", text):
             line = re.sub(r"\s+", " ", found)
-            words = line.split()[1:]
-            assert words[0] in whole_command.commands or words[0].startswith("-"), (page, line)
+            whole = group_of(line)
+            words = line.split()[len(NAMES[whole].split()) :]
+            assert words[0] in whole.commands or words[0].startswith("-"), (page, line)
             flags = [word for word in words if word.startswith("--")]
-            group = whole_command.commands.get(words[0], whole_command)
+            group = whole.commands.get(words[0], whole)
             if isinstance(group, click.Group) and len(words) > 1 and words[1] in group.commands:
                 group = group.commands[words[1]]
             known = {flag for p in group.params for flag in (*p.opts, *p.secondary_opts)}

@@ -42,10 +42,3 @@ def test_a_table_for_a_pipe_gets_there_though_a_bar_is_shown(tmp_path):
     assert table.decode().splitlines()[0] == "sample,cat,dog"
     assert "sample,cat,dog" not in shown
     assert "fusing" in shown
-
-
-def test_captions_on_a_terminal_begin_their_lines():
-    pytest.importorskip("torch")
-    options = ["--first", "2", "--rule", "geometric", "--max-words", "3"]
-    shown, _ = on_terminal("generate", "tiny", *options)
-    assert len([line for line in shown.splitlines() if line.startswith('{"image_id"')]) == 2

@@ -136,7 +136,7 @@ PYTHON_ALONE = {
     "solvers": "the command gives kernels and arrays that fit",
     "kernels": "built from files, never by hand",
     "metrics": "functions of arrays",
-    "text": "captioners come from files",
+    "text": "models of text are Python's alone",
     "ensemble/estimators": "scikit-learn's manner",
     "ensemble/lazy.py": "Dask arrays",
     "ensemble/dask_arrays.py": "Dask arrays",
@@ -146,7 +146,6 @@ PYTHON_ALONE = {
     "inputs/frames.py": "data frames",
     "scale": "has a command of its own",
     "web": "pages",
-    "experiments": "settings of an experiment",
     "_": "what libraries are missing",
 }
 

@@ -150,7 +150,6 @@ def test_several_true_labels_make_a_multilabel_task(folder, capsys, rng):
         (["predict", "nowhere", "a.csv", "--json"], "got no --out"),
         (["evaluate", "nowhere", "a.csv", "--truth", "test.csv"], "ensemble.json"),
         (["report", "e", "a.csv", "--truth", "test.csv", "--out", "r.txt"], "must end in .html"),
-        (["evidence", "nothing"], "is not one of"),
     ],
 )
 def test_a_wrong_call_is_one_clear_error_and_exit_code_2(folder, capsys, arguments, message):
@@ -159,19 +158,6 @@ def test_a_wrong_call_is_one_clear_error_and_exit_code_2(folder, capsys, argumen
     assert printed.err.startswith("error: ")
     assert message in printed.err
     assert "Traceback" not in printed.err
-
-
-def test_evidence_on_a_real_task(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    assert main(["evidence", "animals", "--out", "r", "--time-budget", "0", "--no-pages"]) == 0
-    record = json.loads((tmp_path / "r" / "evidence.json").read_text())["animals"]
-    assert record["chosen_score"] > 0.92
-    assert record["best_plain_score"] < 0.89
-    assert record["over_best_plain"] > 0.03
-    assert record["verdict"] == "better"
-    assert record["meaning_helped"] is True
-    assert not record["is_worse_than_plain"]
-    assert "animals" in capsys.readouterr().out
 
 
 def test_samples_without_the_only_model_of_the_rule_are_called_so(folder, capsys):

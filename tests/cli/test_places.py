@@ -79,9 +79,6 @@ def contents(folder):
         "predict e a.csv b.csv --out a.csv",
         "predict e a.csv b.csv --out e/kernel-0.npz",
         "report e a.csv b.csv --truth truth.csv --out e/ensemble.html",
-        "generate --images v.txt --out v.txt",
-        "generate v.txt --out v.txt",
-        "generate --kernel k.csv --out k.csv",
         "study items g=g.jsonl h=h.jsonl --out g.jsonl",
         "study items g=g.jsonl h=h.jsonl --references v.txt --out v.txt",
     ],
@@ -106,10 +103,6 @@ def test_what_is_read_is_not_written_over(folder, capsys, line):
         ("predict e a.csv --out f.xyz", "must end in .csv"),
         ("kernel --source labels.txt --spelling --out k.txt", "must end in .npz or .parquet"),
         ("example animals v.txt", "FOLDER must be a folder, new or not; got v.txt"),
-        ("reproduce attributes --out v.txt", "--out must be a folder"),
-        ("evidence animals --out v.txt", "--out must be a folder"),
-        ("train-captioners tiny --out v.txt", "--out must be a folder"),
-        ("generate --first 1 --out sub", "--out must be a file"),
     ],
 )
 def test_an_output_that_cannot_be_written_is_told_before_any_work(
@@ -213,8 +206,6 @@ def complete(line, incomplete):
         "predict",
         "predict e",
         "report e a.csv --out",
-        "generate --out",
-        "generate --kernel",
         "study items",
         "example animals",
         "serve",
@@ -235,12 +226,6 @@ def test_files_are_completed_behind_the_name_of_a_model(folder):
         ("plain", "first=parts/b/"),
     ]
     assert complete("fuse", "first=nothing/x") == []
-
-
-def test_names_and_files_are_completed_where_either_may_stand(folder):
-    (folder / "testing.npz").write_text("")
-    found = complete("generate --images", "te")
-    assert found == [("plain", "test"), ("plain", "testing.npz")]
 
 
 BASH = """

@@ -1,12 +1,13 @@
 """`wassemble study items`: captions of several systems become a study file."""
 
 import json
+from importlib.resources import files
 
 import pytest
 
+from paper.commands import main as paper
+from paper.data.captions import load_captions
 from wassemble.cli import main
-from wassemble.inputs.captions_data import load_captions
-from wassemble.inputs.datasets import data_folder
 from wassemble.web.study.items import read_items
 
 
@@ -23,12 +24,21 @@ def captions(tmp_path):
     return given
 
 
+@pytest.fixture(scope="module")
+def references(tmp_path_factory):
+    """Files of the reference captions of two splits, by name."""
+    folder = tmp_path_factory.mktemp("references")
+    for split in ("test", "val"):
+        assert paper(["references", split, "--out", str(folder / f"{split}.jsonl")]) == 0
+    return {split: str(folder / f"{split}.jsonl") for split in ("test", "val")}
+
+
 def run(*arguments):
     return main(["study", "items", *map(str, arguments), "--quiet"])
 
 
-def test_references_stand_for_the_pictures(captions, capsys):
-    assert run(*captions, "--references", "test") == 0
+def test_references_stand_for_the_pictures(captions, references, capsys):
+    assert run(*captions, "--references", references["test"]) == 0
     items = read_items(capsys.readouterr().out)
     data = load_captions("test")
     for place, item in enumerate(items):
@@ -54,23 +64,23 @@ def test_references_may_come_from_a_file(captions, tmp_path, capsys):
     assert all(f"- reference {i.id}" in i.text for i in read_items(capsys.readouterr().out))
 
 
-def test_checks_are_of_other_images_and_say_what_is_right(captions, capsys):
-    assert run(*captions, "--references", "test", "--checks", "3") == 0
+def test_checks_are_of_other_images_and_say_what_is_right(captions, references, capsys):
+    assert run(*captions, "--references", references["test"], "--checks", "3") == 0
     items = read_items(capsys.readouterr().out)
     rated, checks = items[:3], items[3:]
     data = load_captions("test")
-    references = dict(zip(map(str, data.image_ids), data.captions, strict=True))
+    written = dict(zip(map(str, data.image_ids), data.captions, strict=True))
     for check in checks:
         number = check.id.removeprefix("check ")
         assert number not in [item.id for item in rated]
-        own, *shown = references[number]
+        own, *shown = written[number]
         assert check.captions["reference"] == own
         assert all(each in check.text for each in shown)
         wrong = check.check.scores["correctness"]
         assert set(wrong) == set(check.captions) - {"reference"}
         assert set(wrong.values()) == {(1, 2)}
         for system in wrong:
-            assert check.captions[system] == references[system.removeprefix("image ")][0]
+            assert check.captions[system] == written[system.removeprefix("image ")][0]
 
 
 @pytest.mark.parametrize(
@@ -80,13 +90,13 @@ def test_checks_are_of_other_images_and_say_what_is_right(captions, capsys):
         (["{0}", "{0}"], "systems must have different names; got 'glove' twice"),
         (["{0}", "{1}"], "either references or pictures must be shown"),
         (["{0}", "{1}", "--image", "x", "--checks", "1"], "--checks are made of references"),
-        (["{0}", "--references", "test"], "`captions` must be 2 to 10; got 1"),
-        (["{0}", "{1}", "--references", "val"], "must have a reference caption; got none"),
-        (["{0}", "x=nowhere.jsonl", "--references", "test"], "must be a UTF-8 file of captions"),
+        (["{0}", "--references", "{test}"], "`captions` must be 2 to 10; got 1"),
+        (["{0}", "{1}", "--references", "{val}"], "must have a reference caption; got none"),
+        (["{0}", "x=nowhere.jsonl", "--references", "{test}"], "must be a UTF-8 file of captions"),
     ],
 )
-def test_what_cannot_be_joined_is_said_in_words(captions, capsys, arguments, words):
-    assert run(*(each.format(*captions) for each in arguments)) == 2
+def test_what_cannot_be_joined_is_said_in_words(captions, references, capsys, arguments, words):
+    assert run(*(each.format(*captions, **references) for each in arguments)) == 2
     assert words in capsys.readouterr().err
 
 
@@ -100,15 +110,16 @@ def test_what_cannot_be_joined_is_said_in_words(captions, capsys, arguments, wor
         ('{"image_id": 5, "caption": "more"}', "geometric mean must have a caption for image 5"),
     ],
 )
-def test_a_wrong_line_is_named(captions, capsys, line, words):
+def test_a_wrong_line_is_named(captions, references, capsys, line, words):
     with open(captions[0].partition("=")[2], "a") as file:
         file.write(line)
-    assert run(*captions, "--references", "test") == 2
+    assert run(*captions, "--references", references["test"]) == 2
     assert words in capsys.readouterr().err
 
 
 def test_the_shipped_example_is_a_study_of_the_first_test_images():
-    items = read_items((data_folder() / "study" / "captions.jsonl").read_text(encoding="utf-8"))
+    example = files("wassemble.web.study") / "example.jsonl"
+    items = read_items(example.read_text(encoding="utf-8"))
     rated = [item for item in items if item.check is None]
     assert [item.id for item in rated] == [str(n) for n in load_captions("test").image_ids[:20]]
     assert len(items) - len(rated) == 2

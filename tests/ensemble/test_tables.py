@@ -203,7 +203,7 @@ def test_the_account_counts_what_a_mean_would_answer_alike(rng):
             f" {n_other} (metrics.accuracy, learn_ensemble)"
         ) in fusion.report
         assert "the same label" not in mean.report
-    alike = fuse_tables([knows, knows._with(model="b")])
+    alike = fuse_tables([knows, knows.replace(model="b")])
     assert "mean gives the same label on all 200 samples" in alike.report
 
 
@@ -212,7 +212,7 @@ def test_no_mean_is_compared_where_there_is_none_or_labels_are_too_many(monkeypa
     assert fuse_tables([a]).account.to_dict()["n_same_as_mean"] is None
     monkeypatch.setattr("wassemble.ensemble.plan._MOST_LABELS_OF_MEAN", 1)
     one = make("a", ["cat", "dog"], [[0.1, 0.9]])
-    many = fuse_tables([one, one._with(model="b")])
+    many = fuse_tables([one, one.replace(model="b")])
     assert many.account.to_dict()["n_same_as_mean"] is None
     assert "not compared with the arithmetic mean: that takes long for 2 labels" in many.report
     assert "arithmetic mean" not in fuse_tables([one]).report

@@ -6,8 +6,8 @@ from itertools import permutations
 import numpy as np
 import pytest
 
+from paper.data.captions import load_caption_words, load_captions
 from wassemble import InvalidInputError, MissingExtraError
-from wassemble.inputs.captions_data import load_caption_words, load_captions
 from wassemble.inputs.words.embeddings import Embeddings
 from wassemble.metrics import captions as metrics, wasserstein_distance
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from wassemble.inputs.captions_data import load_captions
+from paper.data.captions import load_captions
 from wassemble.metrics.cider import CiderD
 
 SENTENCES = (

@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
+from paper.data.captions import load_captions
 from wassemble import InvalidInputError
-from wassemble.inputs.captions_data import load_captions
 from wassemble.metrics.diversity import distinct_n, self_bleu, vocabulary_size
 
 

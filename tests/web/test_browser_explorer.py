@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from urllib.parse import parse_qs, urlsplit
 
+import numpy as np
 import pytest
 from patience import SECONDS
 from report.browser import find_requests, set_screen
@@ -13,7 +14,7 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.wait import WebDriverWait
 from web.explorer.small import LABELS, TAG, histograms
 
-from wassemble import write_predictions
+from wassemble import Predictions, write_predictions
 
 ANIMALS = "/explorer/view?example=animals"
 
@@ -294,8 +295,16 @@ def test_a_field_that_is_wrong_asks_nothing(pages):
     assert "epsilon" not in query(browser)
 
 
-def test_ten_thousand_labels_answer_while_a_slider_moves(pages):
-    browser = pages("/explorer/view?example=words")
+def test_ten_thousand_labels_answer_while_a_slider_moves(pages, server):
+    rng = np.random.default_rng(0)
+    words = [f"word{i}" for i in range(10_000)]
+    for name in ("many", "more"):
+        scores = rng.dirichlet(np.full(len(words), 0.05), size=2).astype(np.float32)
+        write_predictions(server.folder / f"{name}.npz", Predictions(name, range(2), words, scores))
+    vectors = rng.normal(size=(len(words), 20)).astype(np.float32)
+    np.savez(server.folder / "words.npz", words=np.array(words), vectors=vectors)
+    files = "file=many.npz&file=more.npz&kernel=embeddings&kernel_file=words.npz"
+    browser = pages(f"/explorer/view?{files}")
     assert "500 of 10,000 labels" in text_of(browser, "facts")
     before = text_of(browser, "table-rules")
     slider = browser.find_element(By.CSS_SELECTOR, "[data-slider=epsilon]")

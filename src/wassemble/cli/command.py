@@ -12,18 +12,14 @@ from typing import Any
 import click
 
 from wassemble import __version__
-from wassemble.cli.captioners import train_captioners
 from wassemble.cli.console import allow_any_text, talk
 from wassemble.cli.describe import describe
-from wassemble.cli.evidence import evidence
 from wassemble.cli.example import example
 from wassemble.cli.explain import explain
 from wassemble.cli.fuse import fuse
-from wassemble.cli.generate import generate
 from wassemble.cli.hints import speak_flags
 from wassemble.cli.kernel import kernel
 from wassemble.cli.learn import evaluate, fit, predict, report
-from wassemble.cli.reproduce import data, reproduce
 from wassemble.cli.score import score
 from wassemble.cli.serve import serve
 from wassemble.cli.study import study
@@ -78,11 +74,6 @@ for _command in (
     evaluate,
     report,
     score,
-    evidence,
-    reproduce,
-    data,
-    train_captioners,
-    generate,
     serve,
     study,
     example,
@@ -90,8 +81,13 @@ for _command in (
     command.add_command(_command)
 
 
-def run(arguments: list[str] | None = None) -> int:
-    """Run the command; every error is words on standard error and an exit code."""
+def run(
+    arguments: list[str] | None = None,
+    group: click.Group = command,
+    *,
+    program: str = "wassemble",
+) -> int:
+    """Run a group of commands; every error is words on standard error and an exit code."""
     from wassemble.errors import InputWarning, InvalidInputError, WassembleError
 
     allow_any_text()
@@ -102,7 +98,7 @@ def run(arguments: list[str] | None = None) -> int:
         # A polite kill cleans up as an interrupt does.
         signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        code = command.main(arguments, prog_name="wassemble", standalone_mode=False)
+        code = group.main(arguments, prog_name=program, standalone_mode=False)
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except click.exceptions.Exit as stop:

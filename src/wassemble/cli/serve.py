@@ -10,7 +10,7 @@ import click
 from wassemble.cli.console import talk
 from wassemble.cli.places import Command
 
-__all__ = ["serve"]
+__all__ = ["serve", "start"]
 
 
 @click.command(cls=Command, short_help="Explore a consensus, or run a study, in the browser.")
@@ -97,6 +97,11 @@ def serve(open_browser: bool, **options: Any) -> None:
     WASSEMBLE_TOKEN=... wassemble serve studies --host 0.0.0.0
     wassemble serve studies --database postgresql+psycopg://user:secret@host/name
     """
+    start(open_browser, **options)
+
+
+def start(open_browser: bool, **options: Any) -> None:
+    """Serve until interrupted; options are those of `Settings`."""
     from wassemble._extras import load_extra
 
     for module in ("fastapi", "uvicorn", "sqlalchemy", "multipart", "krippendorff", "jinja2"):

@@ -7,12 +7,10 @@ from pathlib import Path
 import click
 
 from wassemble.cli.console import talk
-from wassemble.cli.places import Command, NamedFile, NameOrFile, Output
+from wassemble.cli.places import Command, NamedFile, Output
 from wassemble.errors import fail
 
 __all__ = ["study"]
-
-_SPLITS = ("test", "val", "train")
 
 
 @click.group(short_help="Prepare a study in which people judge captions.")
@@ -24,10 +22,9 @@ def study() -> None:
 @click.argument("captions", nargs=-1, required=True, type=NamedFile(), metavar="SYSTEM=FILE...")
 @click.option(
     "--references",
-    type=NameOrFile(_SPLITS),
-    metavar="test|val|train|FILE",
-    help="Show raters the reference captions, as text: those of a split of the shipped pictures,"
-    " or of a file of JSON lines with image_id and captions.",
+    type=click.Path(path_type=Path),
+    help="Show raters the reference captions of this file, as text: JSON lines with image_id and"
+    " captions.",
 )
 @click.option(
     "--image",
@@ -50,28 +47,33 @@ def study() -> None:
 @click.option("--quiet", is_flag=True, help="Print no messages, only errors.")
 def items(
     captions: tuple[str, ...],
-    references: str | None,
+    references: Path | None,
     image: str | None,
     checks: int,
     out: Path | None,
     quiet: bool,
 ) -> None:
-    """Join captions of the same pictures, as `wassemble generate` writes them, into a study.
+    """Join captions of the same pictures into a study.
+
+    The captions of a SYSTEM are JSON lines with image_id and caption.
 
     SYSTEM is the name that results will show; raters never see it. Upload the study at
     /studies of `wassemble serve`.
 
     \b
-    wassemble generate --first 20 --out glove.jsonl
-    wassemble generate --first 20 --rule geometric --out geometric.jsonl
     wassemble study items glove=glove.jsonl geometric=geometric.jsonl \\
-        --references test --checks 2 --out study.jsonl
+        --references references.jsonl --checks 2 --out study.jsonl
     """
     import json
 
     from wassemble._files import write_whole
     from wassemble.web.study.items import read_items
-    from wassemble.web.study.joining import join_captions, make_checks, read_captions
+    from wassemble.web.study.joining import (
+        join_captions,
+        make_checks,
+        read_captions,
+        read_references,
+    )
 
     runs = {}
     for value in captions:
@@ -81,7 +83,7 @@ def items(
         if system in runs:
             fail(f"systems must have different names; got {system!r} twice.")
         runs[system] = read_captions(Path(path))
-    known = None if references is None else _read_references(references)
+    known = None if references is None else read_references(references)
     if checks and known is None:
         fail("--checks are made of references; got no --references.")
     found = join_captions(runs, references=known if image is None else None, image=image)
@@ -95,18 +97,3 @@ def items(
     else:
         write_whole(out, text)
     talk(f"{len(found) - checks} items of {len(runs)} systems, {checks} checks", quiet=quiet)
-
-
-def _read_references(value: str) -> dict[str, list[str]]:
-    """Reference captions by image id, of what --references names."""
-    if value in _SPLITS:
-        from wassemble.inputs.captions_data import load_captions
-
-        data = load_captions(value)
-        return {
-            str(number): captions
-            for number, captions in zip(data.image_ids.tolist(), data.captions, strict=True)
-        }
-    from wassemble.web.study.joining import read_references
-
-    return read_references(Path(value))

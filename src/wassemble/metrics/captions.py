@@ -1,7 +1,7 @@
 """How good captions are beside the references of their pictures.
 
 Captions are texts whose words are parted by blanks, in lower case and without punctuation,
-as `wassemble.inputs.captions_data` has them: nothing is tokenised here. CIDEr needs no
+as COCO's tokeniser leaves them: nothing is tokenised here. CIDEr needs no
 package, BLEU pycocoevalcap, METEOR Java as well, SPICE also a parser of 400 MB; the Word
 Mover's Distance needs POT.
 """

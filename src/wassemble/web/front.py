@@ -6,7 +6,6 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 
 from wassemble.inputs.formats import ENDS
-from wassemble.web.explorer.examples import list_examples
 from wassemble.web.pages import render
 from wassemble.web.paths import list_files
 from wassemble.web.settings import Settings
@@ -24,7 +23,7 @@ def make_router(settings: Settings) -> APIRouter:
         return render(
             request,
             "front.html",
-            examples=list_examples(),
+            examples=settings.examples,
             folder=settings.folder.name,
             n_files=len(list_files(settings.folder, ENDS)),
         )

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from wassemble._checks import check_count, check_positive_number, fail
+from wassemble.web.explorer.examples import SHIPPED, Example
 
 __all__ = ["LOOPBACK_NAMES", "Settings"]
 
@@ -39,6 +40,8 @@ class Settings:
         How many requests compute at once; others wait, while pages are still served.
     n_processes : int
         How many processes answer, each with limits of its own.
+    examples : tuple of Example
+        What the explorer offers besides files; those of the package, unless others are given.
     run_id : str
         Secret of this run of the server, common to its processes.
     """
@@ -55,6 +58,7 @@ class Settings:
     max_seconds: float = 10
     max_computing: int = 2
     n_processes: int = 1
+    examples: tuple[Example, ...] = SHIPPED
     run_id: str = field(default_factory=lambda: f"{os.getpid()}-{secrets.token_hex(16)}")
 
     def __post_init__(self) -> None:

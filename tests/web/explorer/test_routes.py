@@ -14,7 +14,7 @@ from web.explorer.small import LABELS, TAG, histograms
 
 from wassemble import write_predictions
 from wassemble.web.app import create_app
-from wassemble.web.explorer import examples
+from wassemble.web.explorer.examples import SHIPPED
 from wassemble.web.explorer.view import View
 from wassemble.web.settings import Settings
 
@@ -54,11 +54,6 @@ def test_an_empty_folder_still_has_examples(tmp_path):
     assert page.status_code == 200
     assert "example=animals" in page.text
     assert "There are none yet" in page.text
-
-
-def test_without_the_repository_only_what_the_package_has_is_offered(tmp_path, monkeypatch):
-    monkeypatch.setenv("WASSEMBLE_DATA", str(tmp_path))
-    assert [each.name for each in examples.list_examples()] == ["animals", "languages"]
 
 
 def test_the_first_page_lists_files(client):
@@ -270,10 +265,11 @@ def test_an_upload_that_is_gone_says_so(client):
 # -- shipped examples ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("example", [each.name for each in examples.list_examples()])
+@pytest.mark.parametrize("example", SHIPPED, ids=lambda example: example.name)
 def test_every_example_opens(client, example):
-    for kernel in examples.find_example(example).kernels:
-        found = client.get("/explorer/api/answer", params={"example": example, "kernel": kernel})
+    for kernel in example.kernels:
+        query = {"example": example.name, "kernel": kernel}
+        found = client.get("/explorer/api/answer", params=query)
         assert found.status_code == 200, found.text
         body = found.json()
         assert body["summary"].startswith("Consensus: ")

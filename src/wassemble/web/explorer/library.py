@@ -15,7 +15,7 @@ from wassemble.errors import InvalidInputError
 from wassemble.inputs import PredictionFile, Predictions, open_predictions
 from wassemble.inputs.formats import ENDS
 from wassemble.web.explorer.cases import Case, Table
-from wassemble.web.explorer.examples import find_example, list_examples
+from wassemble.web.explorer.examples import Example
 from wassemble.web.explorer.kept import Kept
 from wassemble.web.explorer.ranking import Ranking, rank_samples
 from wassemble.web.explorer.similarity import KERNEL_FILES, Similarity, read_similarity
@@ -50,6 +50,10 @@ class Library:
         self._similarities: Kept[Similarity] = Kept(
             4, n_bytes=_MAX_KEPT_BYTES, size=lambda similarity: similarity.n_bytes
         )
+
+    def find_example(self, name: str) -> Example | None:
+        """The example of that name, if it is offered."""
+        return next((each for each in self._settings.examples if each.name == name), None)
 
     def files(self) -> list[str]:
         """Prediction files of the folder."""
@@ -105,9 +109,9 @@ class Library:
         return case
 
     def _example(self, view: View) -> Case:
-        example = find_example(view.example)
+        example = self.find_example(view.example)
         if example is None:
-            names = ", ".join(each.name for each in list_examples())
+            names = ", ".join(each.name for each in self._settings.examples)
             fail(f"an example must be one of {names}; got {view.example!r}.")
         name = view.kernel or example.kernels[0]
         if name not in example.kernels:

@@ -25,7 +25,6 @@ from wassemble.errors import InvalidInputError
 from wassemble.labels import enumerate_names
 from wassemble.web.explorer.answers import Answer, Knobs, fuse_sample
 from wassemble.web.explorer.cases import Case
-from wassemble.web.explorer.examples import find_example, list_examples
 from wassemble.web.explorer.exports import as_csv, as_json, file_name
 from wassemble.web.explorer.library import Library
 from wassemble.web.explorer.present import Shown, present
@@ -138,7 +137,7 @@ def make_router(settings: Settings) -> APIRouter:
             data=None if shown is None else shown.model_dump(),
             problem=problem,
             models=[model.model for model in case.table.models],
-            kernels=_kernels(view),
+            kernels=_kernels(library, view),
             text=case.table.texts.get(view.sample, ""),
             listed=_list_samples(case, ranking, view, row),
         )
@@ -184,9 +183,9 @@ def make_router(settings: Settings) -> APIRouter:
     return router
 
 
-def _kernels(view: View) -> tuple[str, ...]:
+def _kernels(library: Library, view: View) -> tuple[str, ...]:
     """Kernels to choose from, where an example has more than one."""
-    example = find_example(view.example)
+    example = library.find_example(view.example)
     return () if example is None or len(example.kernels) < 2 else example.kernels
 
 
@@ -294,7 +293,7 @@ def _open_page(
         request,
         "explorer/open.html",
         status_code=422 if problem else 200,
-        examples=list_examples(),
+        examples=settings.examples,
         files=library.files(),
         kernel_files=library.kernel_files(),
         kernels=KERNELS,

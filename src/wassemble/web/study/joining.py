@@ -1,4 +1,4 @@
-"""A study file from the captions that `wassemble generate` wrote, one file for each system."""
+"""A study file from captions, one file of JSON lines for each system."""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.resources import files
 from pathlib import PurePath
 from typing import Annotated, Any, Literal
 
@@ -9,7 +10,6 @@ from fastapi import APIRouter, Depends, File, Form, HTTPException, Request, Uplo
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from wassemble.errors import InvalidInputError, fail
-from wassemble.inputs.datasets import data_folder
 from wassemble.web.limits import compute_slot
 from wassemble.web.pages import render
 from wassemble.web.study.access import FoundStudy, OpenStore, RowId
@@ -20,7 +20,7 @@ from wassemble.web.study.store import Store
 
 __all__ = ["router"]
 
-_EXAMPLE = "study/captions.jsonl"
+_EXAMPLE = files("wassemble.web.study") / "example.jsonl"
 _MAX_AT_ONCE = 500  # raters
 _NRaters = Annotated[int, Form(ge=1, le=_MAX_AT_ONCE)]
 _DEFAULTS = {
@@ -61,7 +61,10 @@ def create(
     """Create a study with links for so many raters."""
     asked = tuple(scale for scale in SCALES if scale in (scales or SCALES))
     try:
-        name, text = _read_example() if is_example else _read_upload(file)
+        if is_example:
+            name, text = "example study", _EXAMPLE.read_text(encoding="utf-8")
+        else:
+            name, text = _read_upload(file)
         items = read_items(text, name=name)
         check_pictures(request.app.state.settings.folder, items)
         design = Design(
@@ -149,17 +152,9 @@ def _render_studies(
         entered=entered,
         all_scales=SCALES,
         max_raters=_MAX_AT_ONCE,
-        has_example=(data_folder() / _EXAMPLE).is_file(),
         message=message,
         hint=hint,
     )
-
-
-def _read_example() -> tuple[str, str]:
-    path = data_folder() / _EXAMPLE
-    if not path.is_file():
-        fail("the example study comes with the repository; it is not here.")
-    return "example study", path.read_text(encoding="utf-8")
 
 
 def _read_upload(file: UploadFile | None) -> tuple[str, str]:

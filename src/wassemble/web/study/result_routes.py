@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import asdict
+from importlib.resources import files
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import HTMLResponse, JSONResponse, Response
 
-from wassemble.experiments.paper_figures import paper_figures
 from wassemble.web.limits import compute_slot
 from wassemble.web.pages import render
 from wassemble.web.study.access import FoundStudy, OpenStore
@@ -17,6 +18,8 @@ from wassemble.web.study.exports import to_csv, to_json
 from wassemble.web.study.results import compute_results
 
 __all__ = ["router"]
+
+_PAPER = json.loads((files("wassemble.web.study") / "human_study.json").read_text(encoding="utf-8"))
 
 _Raters = Annotated[
     Literal["all", "attentive"], Query(description="All, or only who failed no attention check.")
@@ -44,7 +47,7 @@ def show_results(
         charts=draw_charts(results),
         raters=raters,
         n_checks=sum(item.check is not None for item in snapshot.items),
-        paper=paper_figures("human-study"),
+        paper=_PAPER,
     )
 
 

@@ -1,0 +1,1 @@
+"""The captioners that are fused: their network, their training, their files."""

@@ -1,0 +1,120 @@
+"""A trained captioner: from a file, as a next-word model.
+
+Its context is the grid features of pictures. A captioner file is an ``.npz`` with the
+weights in float16, the words, and a JSON account of how it was trained.
+"""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, final
+
+import numpy as np
+
+from wassemble._checks import as_float_array, fail
+from wassemble._extras import load_extra
+from wassemble._files import whole_file
+from wassemble.labels import LabelSpace
+from wassemble.text.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from paper.captioners.network import CaptionerNetwork, NetworkState
+
+__all__ = ["Captioner", "read_captioner", "write_captioner"]
+
+_WEIGHTS = "weights/"
+
+
+@final
+class Captioner:
+    """A network that captions pictures; a `NextWordModel`.
+
+    Parameters
+    ----------
+    network : CaptionerNetwork
+        Trained.
+    vocabulary : Vocabulary
+        One word for each of the network's; the unknown word is never said.
+    account : dict
+        How it was trained.
+    """
+
+    def __init__(
+        self, network: CaptionerNetwork, vocabulary: Vocabulary, account: dict[str, Any]
+    ) -> None:
+        self.network = network.eval()
+        self.vocabulary = vocabulary
+        self.account = account
+
+    def start(self, context: Any) -> NetworkState:
+        """State for features of shape (n_images, n_cells, n_features), one row for each image."""
+        import torch
+
+        features = as_float_array(context, "context")
+        wanted = self.network.cells.in_features
+        if features.ndim != 3 or features.shape[2] != wanted:
+            fail(
+                f"`context` must be grid features of shape (n_images, n_cells, {wanted});"
+                f" got shape {tuple(features.shape)}."
+            )
+        with torch.inference_mode():
+            return self.network.start(torch.as_tensor(features, dtype=torch.float32))
+
+    def step(self, state: NetworkState, words: np.ndarray) -> tuple[np.ndarray, NetworkState]:
+        """Read one word per row; log-probabilities of the next and the state after it."""
+        import torch
+
+        with torch.inference_mode():
+            summary, state = self.network.step(state, torch.as_tensor(words))
+            logits = self.network.logits(summary)
+            if self.vocabulary.unknown_index is not None:
+                logits[:, self.vocabulary.unknown_index] = -torch.inf
+            return logits.log_softmax(dim=1).numpy(), state
+
+    def reorder(self, state: NetworkState, rows: np.ndarray) -> NetworkState:
+        """State with the given rows, in this order."""
+        import torch
+
+        return state.take(torch.as_tensor(rows))
+
+
+def write_captioner(captioner: Captioner, path: str | PathLike[str]) -> None:
+    """Write a captioner as an ``.npz`` file, weights in float16."""
+    weights = captioner.network.state_dict().items()
+    with whole_file(Path(path)) as temporary:
+        np.savez_compressed(
+            temporary,
+            words=np.array(list(captioner.vocabulary.words)),
+            account=json.dumps(captioner.account),
+            **{_WEIGHTS + name: tensor.numpy().astype(np.float16) for name, tensor in weights},
+        )
+
+
+def read_captioner(path: str | PathLike[str]) -> Captioner:
+    """The captioner in a file that `write_captioner` wrote."""
+    load_extra("torch", "captions", purpose="a captioner")
+    import torch
+
+    from paper.captioners.network import CaptionerNetwork
+
+    try:
+        with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+            weights = {
+                name.removeprefix(_WEIGHTS): torch.from_numpy(arrays[name].astype(np.float32))
+                for name in arrays.files
+                if name.startswith(_WEIGHTS)
+            }
+            words, account = arrays["words"].tolist(), json.loads(str(arrays["account"]))
+        n_words, n_embedding = weights["words.weight"].shape
+        n_units, n_features = weights["cells.weight"].shape
+        network = CaptionerNetwork(n_words, n_features, n_units, n_embedding, dropout=0.0)
+        network.load_state_dict(weights)
+    except (ValueError, KeyError, RuntimeError, EOFError, zipfile.BadZipFile) as error:
+        fail(
+            f"{path}: must be a captioner file; {error}.",
+            hint="`python -m paper train-captioners` writes them",
+        )
+    return Captioner(network, Vocabulary(LabelSpace(words)), account)

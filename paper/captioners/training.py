@@ -1,0 +1,280 @@
+"""Training captioners: epochs, checkpoints, and when to stop.
+
+A training that was killed goes on after its last whole epoch, and ends with the same
+weights as one that was not: each epoch draws its random numbers from its own seed.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from paper.captioners.captioner import Captioner, read_captioner, write_captioner
+from paper.captioners.network import CaptionerNetwork
+from paper.captioners.objectives import generate, imitation_loss, self_critical_loss
+from paper.captioners.recipes import Recipe
+from paper.data.captions import CaptionsData, load_caption_words, load_captions
+from wassemble._checks import fail
+from wassemble._files import whole_file
+from wassemble.inputs.words.embeddings import Embeddings
+from wassemble.metrics.cider import CiderD
+from wassemble.text.vocabulary import Vocabulary
+
+__all__ = ["Epoch", "TrainingData", "load_training_data", "train_captioner"]
+
+_N_IMAGES = 20  # in a batch
+_MAX_GRADIENT = 5.0
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """What one pass over the training images came to."""
+
+    number: int
+    loss: float
+    validation_cider: float
+    seconds: float
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingData:
+    """Pictures to learn from and to stop by, and words in the order of their frequency."""
+
+    train: CaptionsData
+    validation: CaptionsData
+    words: tuple[str, ...]
+    embeddings: Embeddings
+
+
+def load_training_data() -> TrainingData:
+    """The shipped COCO pictures and captions."""
+    words, embeddings = load_caption_words()
+    return TrainingData(load_captions("train"), load_captions("val"), words, embeddings)
+
+
+def train_captioner(
+    recipe: Recipe,
+    data: TrainingData,
+    folder: Path,
+    *,
+    progress: Callable[[int, int], None] | None = None,
+    tell: Callable[[Epoch], None] | None = None,
+) -> Captioner:
+    """Train a captioner, or go on where a killed training was; or read it if it is done.
+
+    Parameters
+    ----------
+    recipe : Recipe
+    data : TrainingData
+    folder : path
+        ``NAME.npz`` is the captioner of the best epoch; ``NAME.checkpoint.npz`` is there
+        while it is being trained.
+    progress : callable, optional
+        Given the number of batches done and the number of all.
+    tell : callable, optional
+        Given each epoch that has ended.
+
+    Returns
+    -------
+    captioner : Captioner
+    """
+    path = folder / f"{recipe.name}.npz"
+    if path.exists():
+        captioner = read_captioner(path)
+        _check_recipe(captioner.account["recipe"], recipe, path)
+        return captioner
+    training = _Training(recipe, data, folder)
+    while not training.is_done:
+        epoch = training.run_epoch(progress)
+        if tell is not None:
+            tell(epoch)
+    write_captioner(training.best_captioner(), path)
+    training.checkpoint.unlink()
+    return read_captioner(path)  # in float16, as it will be used
+
+
+def _check_recipe(found: dict[str, Any], recipe: Recipe, path: Path) -> None:
+    wrong = [name for name, value in asdict(recipe).items() if found.get(name) != value]
+    if wrong:
+        name = wrong[0]
+        fail(
+            f"{path}: must come from the recipe {recipe.name!r} as it is now; got"
+            f" {name} {found.get(name)!r} in place of {getattr(recipe, name)!r}.",
+            hint="move the file away to train anew",
+        )
+
+
+class _Training:
+    """A network, its optimiser, and what they came to so far."""
+
+    def __init__(self, recipe: Recipe, data: TrainingData, folder: Path) -> None:
+        self.recipe = recipe
+        self.data = data
+        self.checkpoint = folder / f"{recipe.name}.checkpoint.npz"
+        self.vocabulary = recipe.choose_words(data.words)
+        self.network = _first_network(recipe, self.vocabulary, data, folder)
+        self.optimizer = torch.optim.Adam(self.network.parameters(), lr=recipe.learning_rate)
+        self.best = _copy(self.network)
+        self.epochs: list[Epoch] = []
+        if self.checkpoint.exists():
+            self._go_on()
+        self._features = torch.from_numpy(data.train.features)
+        # The end counts as a word where captions are drawn: see `self_critical_loss`.
+        self._cider = CiderD(
+            [[[*c.split(), self.vocabulary.end] for c in each] for each in data.train.captions]
+        )
+
+    @property
+    def is_done(self) -> bool:
+        since_best = len(self.epochs) - 1 - self._best_place()
+        return len(self.epochs) >= self.recipe.max_epochs or since_best >= self.recipe.patience
+
+    def run_epoch(self, progress: Callable[[int, int], None] | None) -> Epoch:
+        started = time.perf_counter()
+        number = len(self.epochs) + 1
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.recipe.learning_rate * self.recipe.decay ** (number - 1)
+        with torch.random.fork_rng(devices=()):
+            torch.manual_seed(1000 * self.recipe.seed + number)
+            losses = list(self._run_batches(number, progress))
+        loss, cider = float(np.mean(losses)), self._validate()
+        epoch = Epoch(number, loss, cider, time.perf_counter() - started)
+        self.epochs.append(epoch)
+        if self._best_place() == len(self.epochs) - 1:
+            self.best = _copy(self.network)
+        self._save()
+        return epoch
+
+    def best_captioner(self) -> Captioner:
+        self.network.load_state_dict(self.best)
+        return Captioner(
+            self.network,
+            self.vocabulary,
+            {"recipe": asdict(self.recipe), "epochs": [asdict(epoch) for epoch in self.epochs]},
+        )
+
+    def _best_place(self) -> int:
+        return int(np.argmax([epoch.validation_cider for epoch in self.epochs] or [0]))
+
+    def _run_batches(
+        self, number: int, progress: Callable[[int, int], None] | None
+    ) -> Iterator[float]:
+        self.network.train()
+        order = torch.split(torch.randperm(len(self.data.train)), _N_IMAGES)
+        for place, images in enumerate(order):
+            loss = self._loss(images)
+            self.optimizer.zero_grad()
+            loss.backward()  # type: ignore[no-untyped-call]
+            torch.nn.utils.clip_grad_norm_(self.network.parameters(), _MAX_GRADIENT)
+            self.optimizer.step()
+            if progress is not None:
+                done = (number - 1) * len(order) + place + 1
+                progress(done, self.recipe.max_epochs * len(order))
+            yield loss.item()
+
+    def _loss(self, images: Tensor) -> Tensor:
+        features, captions = self._features[images], self.data.train.captions
+        if self.recipe.begin_from:
+            numbers = images.tolist()
+            return self_critical_loss(
+                self.network,
+                self.vocabulary,
+                features,
+                lambda row, caption: self._cider.score(numbers[row], caption),
+            )
+        each = [(row, text) for row, i in enumerate(images.tolist()) for text in captions[i]]
+        return imitation_loss(
+            self.network,
+            self.vocabulary,
+            features[[row for row, _ in each]],
+            [text.split() for _, text in each],
+            label_smoothing=self.recipe.label_smoothing,
+        )
+
+    def _validate(self) -> float:
+        """CIDEr of the likeliest words, one after the other, on the validation images."""
+        data = self.data.validation
+        self.network.eval()
+        captions = generate(self.network, self.vocabulary, torch.from_numpy(data.features))
+        cider = CiderD([[c.split() for c in each] for each in data.captions])
+        return float(np.mean([cider.score(i, words) for i, words in enumerate(captions)]))
+
+    def _save(self) -> None:
+        arrays = {f"now/{name}": tensor for name, tensor in self.network.state_dict().items()}
+        arrays |= {f"best/{name}": tensor for name, tensor in self.best.items()}
+        for place, state in self.optimizer.state_dict()["state"].items():
+            arrays |= {f"optimizer/{place}/{name}": tensor for name, tensor in state.items()}
+        account = {"recipe": asdict(self.recipe), "epochs": [asdict(e) for e in self.epochs]}
+        with whole_file(self.checkpoint) as temporary:
+            np.savez(
+                temporary,
+                account=json.dumps(account),
+                **{name: tensor.numpy() for name, tensor in arrays.items()},
+            )
+
+    def _go_on(self) -> None:
+        """Load the checkpoint."""
+        with np.load(self.checkpoint, allow_pickle=False) as arrays:
+            account = json.loads(str(arrays["account"]))
+            _check_recipe(account["recipe"], self.recipe, self.checkpoint)
+            tensors = {name: torch.from_numpy(arrays[name]) for name in arrays if "/" in name}
+        self.network.load_state_dict(_under("now/", tensors))
+        self.best = _under("best/", tensors)
+        states: dict[int, dict[str, Tensor]] = {}
+        for name, tensor in _under("optimizer/", tensors).items():
+            place, _, part = name.partition("/")
+            states.setdefault(int(place), {})[part] = tensor
+        self.optimizer.load_state_dict(self.optimizer.state_dict() | {"state": states})
+        self.epochs = [Epoch(**epoch) for epoch in account["epochs"]]
+
+
+def _first_network(
+    recipe: Recipe, vocabulary: Vocabulary, data: TrainingData, folder: Path
+) -> CaptionerNetwork:
+    """A network before the first epoch: drawn with GloVe vectors, or another captioner's."""
+    if recipe.begin_from:
+        path = folder / f"{recipe.begin_from}.npz"
+        if not path.exists():
+            fail(
+                f"{path}: must be there; the captioner {recipe.name!r} begins from it.",
+                hint=f"train {recipe.begin_from!r} first",
+            )
+        network = read_captioner(path).network
+        network.dropout.p = recipe.dropout
+        return network
+    with torch.random.fork_rng(devices=()):
+        torch.manual_seed(1000 * recipe.seed)
+        network = CaptionerNetwork(
+            len(vocabulary),
+            data.train.features.shape[2],
+            recipe.n_units,
+            recipe.n_embedding,
+            recipe.dropout,
+        )
+    n_copied = min(recipe.n_embedding, data.embeddings.n_dimensions)
+    vectors = network.words.weight.detach()
+    for number, word in enumerate(vocabulary.words):
+        place = data.embeddings.find(word)
+        if place is not None:
+            vectors[number, :n_copied] = torch.from_numpy(data.embeddings.vectors[place, :n_copied])
+    return network
+
+
+def _copy(network: CaptionerNetwork) -> dict[str, Tensor]:
+    return {name: tensor.clone() for name, tensor in network.state_dict().items()}
+
+
+def _under(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    return {
+        name.removeprefix(prefix): tensor
+        for name, tensor in tensors.items()
+        if name.startswith(prefix)
+    }

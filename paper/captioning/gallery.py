@@ -1,0 +1,176 @@
+"""Pictures to caption: a search over any next-word model, and the scores of what it says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from paper.captioners.captioner import Captioner, read_captioner
+from paper.data.captions import CaptionsData, load_caption_words, load_captions
+from paper.data.files import find_data
+from paper.record.judging import Judge
+from wassemble._threads import count_threads
+from wassemble.ensemble.learning.measure import Measure
+from wassemble.errors import MissingExtraError
+from wassemble.metrics import entropy
+from wassemble.metrics.captions import CaptionScore, meteor, spice, word_movers_distance
+from wassemble.metrics.cider import CiderD
+from wassemble.text.models import NextWordModel
+from wassemble.text.search import beam_search
+
+__all__ = ["FIVE", "Captioned", "Gallery", "java_scores", "read_captioners"]
+
+FIVE = (
+    "cross-entropy",
+    "cross-entropy-small",
+    "smoothed",
+    "self-critical",
+    "self-critical-small",
+)
+"""The captioners that are fused."""
+
+_N_TOGETHER = 25
+"""Images that are searched in one batch, by one thread."""
+
+
+def read_captioners(names: Sequence[str]) -> dict[str, Captioner]:
+    """Trained captioners of the repository, by name."""
+    return {name: read_captioner(find_data(f"captioners/{name}.npz")) for name in names}
+
+
+@dataclass(frozen=True, eq=False)
+class Captioned:
+    """What a model said of each picture.
+
+    Attributes
+    ----------
+    texts : list of str
+    entropy : float
+        Mean over all steps of the histograms that the search saw, in nats.
+    cider : array of shape (n_images,)
+        CIDEr-D; how rare an n-gram is, is counted on every image of the split.
+    similarity : array of shape (n_images,)
+        exp(-Word Mover's Distance) to the nearest reference; 0 without a word that has a vector.
+    """
+
+    texts: list[str]
+    entropy: float
+    cider: np.ndarray
+    similarity: np.ndarray
+
+    @property
+    def n_words(self) -> float:
+        """Words of a caption, on average."""
+        return float(np.mean([len(text.split()) for text in self.texts]))
+
+
+class Gallery:
+    """The first images of a split, by their numbers, and a search.
+
+    Parameters
+    ----------
+    split : {"train", "val", "test"}
+    n_images : int
+        At most.
+    search : options of `beam_search`
+    """
+
+    def __init__(self, split: str, n_images: int, **search: Any) -> None:
+        data, self._cider = _read_split(split)
+        self.image_ids = data.image_ids[:n_images]
+        self.features = data.features[:n_images]
+        self.references = data.captions[:n_images]
+        self._search = search
+        _, self._vectors = load_caption_words()
+
+    def caption(self, model: NextWordModel, *, seed: int = 0, **search: Any) -> Captioned:
+        """The best sentence for each picture; ``search`` is added to the gallery's.
+
+        What is sampled for a picture depends on ``seed`` and its number.
+        """
+        watched = _Watched(model)
+        options = self._search | search
+
+        def caption_some(first: int) -> list[str]:
+            # Products are small: threads inside them cost more than they bring.
+            with threadpool_limits(1, user_api="openmp"):
+                some = slice(first, first + _N_TOGETHER)
+                seeds = [[seed, int(number)] for number in self.image_ids[some]]
+                found = beam_search(watched, self.features[some], seed=seeds, **options)
+            return [sentences[0].text for sentences in found]
+
+        with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(count_threads(None)) as pool:
+            parts = list(pool.map(caption_some, range(0, len(self.features), _N_TOGETHER)))
+        texts = [text for part in parts for text in part]
+        return Captioned(texts, watched.mean_entropy, *self.score(texts))
+
+    def score(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+        """CIDEr and similarity of each caption."""
+        rare = np.array([self._cider.score(i, text.split()) for i, text in enumerate(texts)])
+        distance = word_movers_distance(texts, self.references, self._vectors).per_image
+        return rare, np.nan_to_num(np.exp(-distance), nan=0.0)
+
+    def judge(self, seed: int) -> Judge:
+        """Of scores that are one number per image."""
+        measure = Measure("mean", lambda scores, *_: float(scores.mean()), lambda scores, _: scores)
+        return Judge(measure, np.zeros(len(self.features)), seed=seed)
+
+
+@cache
+def _read_split(split: str) -> tuple[CaptionsData, CiderD]:
+    """A split's images, and how rare the n-grams of their captions are."""
+    data = load_captions(split)
+    return data, CiderD([[text.split() for text in texts] for texts in data.captions])
+
+
+class _Watched:
+    """A next-word model whose entropies are added up."""
+
+    def __init__(self, model: NextWordModel) -> None:
+        self._model = model
+        self.vocabulary = model.vocabulary
+        self._entropies: list[np.ndarray] = []  # of each step; threads may add to it
+
+    @property
+    def mean_entropy(self) -> float:
+        # In order of size: which thread was first must not change the last digit.
+        return float(np.sort(np.concatenate(self._entropies)).mean())
+
+    def start(self, context: Any) -> Any:
+        return self._model.start(context)
+
+    def step(self, state: Any, words: np.ndarray) -> tuple[np.ndarray, Any]:
+        logs, state = self._model.step(state, words)
+        self._entropies.append(entropy(np.exp(logs)))
+        return logs, state
+
+    def reorder(self, state: Any, rows: np.ndarray) -> Any:
+        return self._model.reorder(state, rows)
+
+
+def java_scores(
+    rules: dict[str, Captioned], references: Sequence[Sequence[str]]
+) -> tuple[dict[str, dict[str, float]], list[str]]:
+    """METEOR and SPICE by rule, means over images, and why one of them is not there.
+
+    The captions of all rules are scored in one call: the programs are slow to start.
+    """
+    texts = [text for found in rules.values() for text in found.texts]
+    each = list(references) * len(rules)
+    found: dict[str, dict[str, float]] = {}
+    notes = []
+    metrics: dict[str, Callable[..., CaptionScore]] = {"METEOR": meteor, "SPICE": spice}
+    for name, metric in metrics.items():
+        try:
+            per_image = metric(texts, each).per_image.reshape(len(rules), -1)
+        except MissingExtraError as error:
+            notes.append(str(error).splitlines()[0])
+        else:
+            found[name] = dict(zip(rules, per_image.mean(axis=1).tolist(), strict=True))
+    return found, notes

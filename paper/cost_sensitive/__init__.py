@@ -1,0 +1,1 @@
+"""When mistakes cost differently."""

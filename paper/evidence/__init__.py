@@ -1,0 +1,1 @@
+"""Ensembles learned on five real tasks and judged on held-out samples."""

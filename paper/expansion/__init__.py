@@ -1,0 +1,1 @@
+"""Labels that no model knows: larger vocabularies."""

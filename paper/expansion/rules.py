@@ -1,0 +1,210 @@
+"""Rules that give hidden labels their mass back, each tuned on validation samples."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from itertools import product
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from paper.expansion.tasks import Expansion
+from wassemble.ensemble import fuse_tables
+from wassemble.kernels import LabelledKernel, SparseKernel
+from wassemble.solvers import Unbalanced, arithmetic_mean, geometric_mean, power_mean
+
+__all__ = ["FLOOR", "Grid", "Rules", "kernel_to_hidden", "nearest_known"]
+
+FLOOR = 1e-6
+"""What a log-likelihood takes at least: some rules give a hidden label nothing."""
+
+_LINEAR: dict[str, Any] = {"rule": arithmetic_mean}
+
+
+@dataclass(frozen=True)
+class Grid:
+    """What is tried.
+
+    Attributes
+    ----------
+    given, kernel_given : tuple of float
+        What a label passes on to hidden ones for 1 that it keeps: all of it evenly or to each
+        that it is nearest to; and times similarity, in kernels.
+    leftover : float
+        Share of its weight that a model keeps on labels that it does not know.
+    exponents : tuple of float
+        mass_penalty / (mass_penalty + epsilon).
+    """
+
+    orders: tuple[float, ...] = (0.25, 0.5, 2.0)
+    given: tuple[float, ...] = (0.03, 0.1, 0.3, 1.0, 3.0)
+    kernel_given: tuple[float, ...] = (0.03, 0.1, 1.0, 5.0, 20.0)
+    epsilons: tuple[float, ...] = (0.1, 0.2)
+    leftover: float = 0.05
+    exponents: tuple[float, ...] = (0.9, 0.97)
+    n_sweeps: int = 3
+
+
+class Rules:
+    """Consensus of each rule over the rows of a task, with its knobs in words."""
+
+    def __init__(self, task: Expansion, grid: Grid) -> None:
+        self.task, self.grid = task, grid
+        self.knobs: dict[str, str] = {}
+        self.validation: dict[str, float] = {}  # of what was tuned
+        self._tuning_rows = np.unique(task.row[~task.is_test])
+
+    @cached_property
+    def whole(self) -> np.ndarray:
+        """The mean of the models with nothing hidden."""
+        return _fuse(self.task.whole, rule=arithmetic_mean)
+
+    @cached_property
+    def alone(self) -> dict[str, np.ndarray]:
+        """Each model over the target labels; 0 where it knows none."""
+        target = self.task.target
+        return {
+            model.model: _fuse([model], target=target, leftover=1, rule=arithmetic_mean)
+            for model in self.task.models
+        }
+
+    def all(self) -> dict[str, np.ndarray]:
+        """Every rule, tuned."""
+        rows = self._tuning_rows
+        best = max(self.alone, key=lambda name: self._validation(self.alone[name][rows]))
+        aware = partial(self._fuse, leftover=0)
+        powers = {order: partial(power_mean, order=order) for order in self.grid.orders}
+        return {
+            f"best single model ({best})": self.alone[best],
+            "mean, unknown is 0": self._fuse(rule=arithmetic_mean, leftover=1),
+            "mean of those who know": aware(rule=arithmetic_mean),
+            "geometric mean of those who know": aware(rule=geometric_mean),
+            "power mean of those who know": self._best(
+                "power mean",
+                {f"order {order:g}": partial(aware, rule=rule) for order, rule in powers.items()},
+            ),
+            "spread evenly": self._best(
+                "spread evenly",
+                {f"given {given:g}": partial(self._spread, given) for given in self.grid.given},
+            ),
+            "nearest neighbour": self._best(
+                "nearest neighbour", self._through(self._nearest_kernels(), {"": _LINEAR})
+            ),
+            "linear through K": self._best(
+                "linear through K", self._through(self._kernels, {"": _LINEAR})
+            ),
+            "geometric mean through K": self._best(
+                "geometric mean through K",
+                self._through(self._kernels, {"": {"rule": geometric_mean}}),
+            ),
+            "barycenter": self._best(
+                "barycenter", self._through(self._kernels, self._transports())
+            ),
+        }
+
+    def _validation(self, scores: np.ndarray) -> float:
+        """Mean log-likelihood of the validation samples, from the scores of their rows."""
+        task, samples = self.task, ~self.task.is_test
+        places = np.searchsorted(self._tuning_rows, task.row[samples])
+        return float(np.log(np.maximum(scores[places, task.truth[samples]], FLOOR)).mean())
+
+    def _best(self, name: str, tried: dict[str, Callable[..., np.ndarray]]) -> np.ndarray:
+        found = {
+            words: self._validation(consensus(rows=self._tuning_rows))
+            for words, consensus in tried.items()
+        }
+        self.knobs[name] = max(found, key=lambda words: found[words])
+        self.validation[name] = found[self.knobs[name]]
+        return tried[self.knobs[name]]()
+
+    def _fuse(self, rows: Any = slice(None), **options: Any) -> np.ndarray:
+        models = [model.take(rows) for model in self.task.models]
+        return _fuse(models, target=self.task.target, **options)
+
+    def _spread(self, given: float, rows: Any = slice(None)) -> np.ndarray:
+        """Every model gives as much to each label that it does not know."""
+        completed = []
+        for own, known in zip(self.alone.values(), self.task.is_known, strict=True):
+            each = given / max((~known).sum(), 1)
+            completed.append(np.where(known, own[rows], each) / (1 + given))
+        weights = np.where(self.task.is_known, 1.0, self.grid.leftover)
+        found = arithmetic_mean(completed, weights=weights / weights.sum(axis=0))
+        return np.asarray(found / found.sum(axis=1, keepdims=True))
+
+    def _through(
+        self, kernels: dict[str, list[LabelledKernel]], ways: dict[str, dict[str, Any]]
+    ) -> dict[str, Callable[..., np.ndarray]]:
+        return {
+            of_kernel + of_way: partial(
+                self._fuse, kernel=kernels[of_kernel], leftover=self.grid.leftover, **way
+            )
+            for of_kernel, (of_way, way) in product(kernels, ways.items())
+        }
+
+    def _transports(self) -> dict[str, dict[str, Any]]:
+        shared = {"max_iterations": self.grid.n_sweeps, "tolerance": None}
+        return {
+            f", f {each:g}": {"mass": Unbalanced(each / (1 - each), epsilon=1.0)} | shared
+            for each in self.grid.exponents
+        }
+
+    def _nearest_kernels(self) -> dict[str, list[LabelledKernel]]:
+        nearest = [nearest_known(self.task.similarity, known) for known in self.task.is_known]
+        return {
+            f"given {given:g}": self._labelled([given * each for each in nearest])
+            for given in self.grid.given
+        }
+
+    @cached_property
+    def _kernels(self) -> dict[str, list[LabelledKernel]]:
+        """To hidden labels alone, beside the identity; and the paper's, to near labels too."""
+        found = {}
+        for epsilon in self.grid.epsilons:
+            similar = self.task.similarity.power(1 / epsilon)
+            towards = [kernel_to_hidden(similar, known) for known in self.task.is_known]
+            for given in self.grid.kernel_given:
+                found[f"epsilon {epsilon:g}, {given:g} to hidden labels"] = self._labelled(
+                    [given * each for each in towards]
+                )
+            beside = sp.csr_array(similar - sp.eye_array(similar.shape[0]))
+            found[f"epsilon {epsilon:g}, to all labels"] = self._labelled(
+                [beside[known] for known in self.task.is_known]
+            )
+        return found
+
+    def _labelled(self, beyond: Sequence[sp.csr_array]) -> list[LabelledKernel]:
+        """A kernel per model: the identity, and what goes beyond it."""
+        own = sp.eye_array(len(self.task.target), format="csr", dtype=np.float32)
+        return [
+            LabelledKernel(
+                SparseKernel(sp.csr_array(own[known] + further).astype(np.float32)),
+                model.labels,
+                self.task.target,
+                "similarity of labels",
+                declared=known,
+            )
+            for model, known, further in zip(
+                self.task.models, self.task.is_known, beyond, strict=True
+            )
+        ]
+
+
+def kernel_to_hidden(similarity: sp.csr_array, is_known: np.ndarray) -> sp.csr_array:
+    """From known labels to hidden ones: rows of known labels, columns of hidden ones filled."""
+    hidden = sp.diags_array((~is_known).astype(similarity.dtype))
+    return sp.csr_array(similarity[is_known] @ hidden)
+
+
+def nearest_known(similarity: sp.csr_array, is_known: np.ndarray) -> sp.csr_array:
+    """1 for each hidden label and the known label that is most similar to it, else 0."""
+    towards = kernel_to_hidden(similarity, is_known).tocsc()
+    best = np.asarray(towards.argmax(axis=0)).ravel()
+    filled = np.flatnonzero(np.diff(towards.indptr) > 0)
+    return sp.csr_array((np.ones(len(filled)), (best[filled], filled)), shape=towards.shape)
+
+
+def _fuse(models: Any, **options: Any) -> np.ndarray:
+    return fuse_tables(models, **options).consensus.scores

@@ -1,0 +1,228 @@
+"""Models that lack a fifth of the labels: ImageNet networks and next-word models."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import compress, pairwise
+
+import numpy as np
+import scipy.sparse as sp
+
+from paper.data.captions import load_captions
+from paper.data.files import find_data
+from paper.words.next_words import load_glove
+from wassemble.inputs import Embeddings, Predictions, read_edges
+from wassemble.kernels import SparseKernel, kernel_from_tree, kernel_from_word_vectors
+from wassemble.labels import LabelSpace
+
+__all__ = ["Expansion", "hide_labels", "load_images", "load_words", "strike_classes"]
+
+
+@dataclass(frozen=True, eq=False)
+class Expansion:
+    """Models over parts of the target labels.
+
+    Attributes
+    ----------
+    models : list of Predictions
+        Each over the labels that it knows, in the target's order.
+    whole : list of Predictions
+        The same models with nothing hidden.
+    is_known : ndarray of shape (n_models, n_target)
+    similarity : sparse array of shape (n_target, n_target)
+        exp(-cost) of near labels, symmetric.
+    truth : ndarray of shape (n_samples,)
+        Places among the target labels.
+    row : ndarray of shape (n_samples,)
+        Row of the predictions that a sample belongs to.
+    is_test : ndarray of shape (n_samples,)
+    groups : ndarray of shape (n_samples,)
+        Samples that a bootstrap draws together.
+    """
+
+    models: list[Predictions]
+    whole: list[Predictions]
+    target: LabelSpace
+    is_known: np.ndarray
+    similarity: sp.csr_array
+    truth: np.ndarray
+    row: np.ndarray
+    is_test: np.ndarray
+    groups: np.ndarray
+
+
+def hide_labels(
+    n_models: int, n_target: int, share: float, *, alike: bool, rng: np.random.Generator
+) -> np.ndarray:
+    """Which labels each model knows, ``(n_models, n_target)``; all the same ones if ``alike``."""
+    n_hidden = round(share * n_target)
+    is_known = np.ones((n_models, n_target), dtype=bool)
+    for known in is_known[:1] if alike else is_known:
+        known[rng.permutation(n_target)[:n_hidden]] = False
+    return np.broadcast_to(is_known[:1], is_known.shape) if alike else is_known
+
+
+def load_images(
+    *, share: float, alike: bool, n_validation: int, n_test: int, n_neighbors: int, seed: int
+) -> Expansion:
+    """Eight networks' five best classes, without those that each does not know.
+
+    Classes that a network does not know are struck from its five best, and the next move up.
+    Rank r scores what share of other images has the truth there; the rest is unobserved.
+    """
+    index = json.loads(find_data("imagenet/imagenet_class_index.json").read_text())
+    classes = LabelSpace(index[str(number)][0] for number in range(len(index)))
+    with np.load(find_data("imagenet/top5_8models.npz")) as arrays:
+        names = [str(name) for name in arrays["models"]]
+        top5, truth = arrays["top5"].astype(np.int64), arrays["truth"].astype(np.int64)
+    rng = np.random.default_rng(seed)
+    n_fitting = len(truth) // 2
+    images = rng.permutation(len(truth))
+    fitting, kept = images[:n_fitting], images[n_fitting:][: n_validation + n_test]
+    is_known = hide_labels(len(names), len(classes), share, alike=alike, rng=rng)
+    models: list[Predictions] = []
+    whole: list[Predictions] = []
+    for name, best, known in zip(names, top5, is_known, strict=True):
+        for found, mask in ((models, known), (whole, np.ones_like(known))):
+            left = strike_classes(best, mask)
+            at_rank = (left[fitting] == truth[fitting, None]).mean(axis=0)
+            scores = np.full((len(kept), len(classes) + 1), np.nan, dtype=np.float32)
+            np.put_along_axis(scores, left[kept], np.tile(at_rank, (len(kept), 1)), axis=1)
+            labels = list(compress(classes, mask))
+            told = scores[:, :-1][:, mask]
+            told[np.isnan(told).all(axis=1)] = 1 / len(labels)  # all five struck: no idea
+            found.append(Predictions(name, kept, labels, told, kind="multiclass"))
+    tree = read_edges(find_data("imagenet/wordnet.parent-child.mintree.txt"))
+    costs = kernel_from_tree(classes, edges=tree, cost="lin", epsilon=1.0)
+    rows = np.arange(len(kept))
+    return Expansion(
+        models,
+        whole,
+        classes,
+        is_known,
+        _nearest(np.asarray(costs.kernel.to_dense()), n_neighbors),
+        truth[kept],
+        rows,
+        rows >= n_validation,
+        rows,
+    )
+
+
+def strike_classes(best: np.ndarray, is_known: np.ndarray) -> np.ndarray:
+    """Lists of best classes without unknown ones: known ones move up, -1 fills the end."""
+    order = np.argsort(~is_known[best], axis=1, kind="stable")
+    moved = np.take_along_axis(best, order, axis=1)
+    return np.where(is_known[moved], moved, -1)
+
+
+def load_words(
+    *,
+    share: float,
+    alike: bool,
+    n_models: int,
+    n_contexts: int,
+    n_frequent: int,
+    n_validation: int,
+    n_test: int,
+    n_neighbors: int,
+    backoff: float,
+    seed: int,
+) -> Expansion:
+    """Next words after a word, counted in parts of the training captions.
+
+    A model counts pairs of words in its part of the captions; after a word of n pairs, each
+    word scores (count + backoff * share of the word in the part) / (n + backoff), where every
+    word counts as seen once more; words that the model does not know are struck. The samples
+    are pairs in other captions, after the ``n_contexts`` words that most often come first
+    there; the ``n_frequent`` most frequent words are never hidden, since no vocabulary lacks
+    them.
+    """
+    words, similarity = _glove(n_neighbors)
+    rng = np.random.default_rng(seed)
+    places = {word: place for place, word in enumerate(words)}
+    pairs = {split: _pairs(load_captions(split).captions, places) for split in _SPLITS}
+    is_known = hide_labels(n_models, len(words), share, alike=alike, rng=rng)
+    is_known = is_known | (np.arange(len(words)) < n_frequent)  # the file has the frequent first
+    validation = pairs["val"]
+    contexts = np.argsort(-np.bincount(validation[:, 1], minlength=len(words)), kind="stable")
+    contexts = contexts[:n_contexts]
+    models: list[Predictions] = []
+    whole: list[Predictions] = []
+    for part in range(n_models):
+        train = pairs["train"][pairs["train"][:, 0] % n_models == part]
+        table = _next_words(train, contexts, len(words), backoff)
+        for found, mask in ((models, is_known[part]), (whole, np.ones(len(words), dtype=bool))):
+            known = table[:, mask]
+            labels = list(compress(words, mask))
+            scores = known / known.sum(axis=1, keepdims=True)
+            name = f"captions, part {part + 1}"
+            found.append(Predictions(name, contexts, labels, scores, kind="multiclass"))
+    drawn = []
+    for split, n_samples in (("val", n_validation), ("test", n_test)):
+        inside = pairs[split][np.isin(pairs[split][:, 1], contexts)]
+        drawn.append(inside[np.sort(rng.permutation(len(inside))[:n_samples])])
+    image, before, truth = np.concatenate(drawn).T
+    row_of = np.zeros(len(words), dtype=np.int64)
+    row_of[contexts] = np.arange(len(contexts))
+    is_test = np.arange(len(truth)) >= len(drawn[0])
+    return Expansion(
+        models,
+        whole,
+        words,
+        is_known,
+        similarity,
+        truth,
+        row_of[before],
+        is_test,
+        image,
+    )
+
+
+_SPLITS = ("train", "val", "test")
+
+
+@cache  # 10,000 words against each other, for two tasks
+def _glove(n_neighbors: int) -> tuple[LabelSpace, sp.csr_array]:
+    """The words of the vectors, the most frequent first, and how similar near ones are."""
+    words, units = load_glove()
+    vectors = Embeddings(words, units)
+    near = kernel_from_word_vectors(words, embeddings=vectors, epsilon=1.0, n_neighbors=n_neighbors)
+    assert isinstance(near.kernel, SparseKernel)  # as neighbours are asked for
+    found = near.kernel.to_sparse()
+    return words, sp.csr_array(found.maximum(found.T))
+
+
+def _pairs(captions: Sequence[Sequence[str]], places: dict[str, int]) -> np.ndarray:
+    """Image, word and next word of each pair of known neighbours, ``(n_pairs, 3)``."""
+    found = []
+    for image, several in enumerate(captions):
+        for caption in several:
+            known = [places.get(word, -1) for word in caption.split()]
+            found += [
+                (image, first, second)
+                for first, second in pairwise(known)
+                if first >= 0 and second >= 0
+            ]
+    return np.array(found)
+
+
+def _next_words(
+    pairs: np.ndarray, contexts: np.ndarray, n_words: int, backoff: float
+) -> np.ndarray:
+    """Shares of words after each context, ``(n_contexts, n_words)``."""
+    _, first, second = pairs.T
+    counts = sp.csr_array((np.ones(len(pairs)), (first, second)), shape=(n_words, n_words))
+    after = counts[contexts].toarray()
+    overall = (np.bincount(second, minlength=n_words) + 1) / (len(second) + n_words)
+    sums = after.sum(axis=1, keepdims=True)
+    return ((after + backoff * overall) / (sums + backoff)).astype(np.float32)
+
+
+def _nearest(similarity: np.ndarray, n_neighbors: int) -> sp.csr_array:
+    """The largest ``n_neighbors`` entries of each row of a symmetric table, and of each column."""
+    least = np.partition(similarity, -n_neighbors, axis=1)[:, -n_neighbors]
+    kept = similarity >= np.minimum(least[:, None], least)
+    return sp.csr_array(np.where(kept, similarity, 0))

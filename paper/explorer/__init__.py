@@ -1,0 +1,1 @@
+"""The web app with more examples: `python -m paper serve`."""

@@ -1,0 +1,136 @@
+"""Examples of the explorer that need the data sets of the repository."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from paper.data.captions import load_captions
+from paper.data.files import find_data
+from paper.evidence.tasks import TASKS, Task
+from wassemble.inputs import Predictions
+from wassemble.inputs.words.embeddings import Embeddings, read_embeddings
+from wassemble.kernels import kernel_from_word_vectors
+from wassemble.labels import LabelSpace
+from wassemble.text import NGramModel, Vocabulary
+from wassemble.web.explorer.cases import Table
+from wassemble.web.explorer.examples import Example
+from wassemble.web.explorer.similarity import NAMES, Similarity, given_kernel
+
+__all__ = ["EXAMPLES"]
+
+
+def _load_task(name: str) -> tuple[Table, dict[str, Similarity]]:
+    task: Task = TASKS[name]()
+    kernels = {kernel: given_kernel(made) for kernel, made in task.kernels.items()}
+    table = Table(f"example {name}", task.title, task.models, task.kind, task.target, _texts(task))
+    return table, {**kernels, "names": NAMES}
+
+
+def _texts(task: Task) -> dict[str, str]:
+    """What is true of each sample."""
+    names = task.truth
+    if isinstance(names, np.ndarray):
+        names = [
+            ", ".join(task.target[i] for i in np.flatnonzero(row == 1).tolist()) or "none"
+            for row in names
+        ]
+    samples = task.models[0].samples.tolist()
+    return {str(s): f"truth: {name}" for s, name in zip(samples, names, strict=True)}
+
+
+# Beginnings of sentences to go on with.
+_N_BEGINNINGS = 24
+
+
+def _load_words() -> tuple[Table, dict[str, Similarity]]:
+    """Next words of three n-gram models, over the 10,000 words that have a vector."""
+    vectors = read_embeddings(find_data("words/glove_100d_10k.npz"))
+    words = LabelSpace(vectors.words)
+    vocabulary = Vocabulary(LabelSpace(["<start>", "<end>", "<unk>", *words]))
+    captions = [[text.split() for text in some] for some in load_captions("train").captions]
+    # Each has read other captions of the same pictures.
+    trained = {
+        name: NGramModel.fit(
+            [text for some in captions for text in some[first : first + 2]],
+            order=order,
+            vocabulary=vocabulary,
+        )
+        for name, order, first in (("bigrams", 2, 0), ("trigrams", 3, 1), ("other trigrams", 3, 3))
+    }
+    begun = _beginnings()
+    samples = [" ".join(some) + " …" for some in begun]
+    models = []
+    for name, model in trained.items():
+        scores = np.stack([_next_words(model, some) for some in begun])
+        models.append(Predictions(name, samples, words, scores, kind="multiclass"))
+    note = "Each histogram is of the next word, given that it is one of the 10,000."
+    title = "Next words, 10,000 labels"
+    table = Table("example words", title, models, "multiclass", words, note=note)
+    return table, {"GloVe": _from_vectors(vectors), "names": NAMES}
+
+
+def _beginnings() -> list[list[str]]:
+    """First words of captions that no model has read, each beginning once."""
+    texts = [some[0].split() for some in load_captions("test").captions]
+    found: dict[tuple[str, ...], None] = {}
+    for number, text in enumerate(texts):
+        n_words = 2 + number % 5
+        if len(text) > n_words:
+            found.setdefault(tuple(text[:n_words]))
+    return [list(some) for some in found][:_N_BEGINNINGS]
+
+
+def _next_words(model: NGramModel, begun: list[str]) -> np.ndarray:
+    state = model.start([None])
+    numbers = model.vocabulary.encode(begun)
+    for number in (model.vocabulary.start_index, *numbers.tolist()):
+        logs, state = model.step(state, np.array([number]))
+    chances = np.exp(logs[0][3:])  # without the words that start, end and stand for others
+    found: np.ndarray = chances / chances.sum()
+    return found
+
+
+def _from_vectors(vectors: Embeddings) -> Similarity:
+    return Similarity(
+        "GloVe word vectors",
+        lambda epsilon: (
+            lambda source, target: kernel_from_word_vectors(
+                source, target, embeddings=vectors, epsilon=epsilon
+            )
+        ),
+        has_cost=True,
+    )
+
+
+EXAMPLES = (
+    Example(
+        "words",
+        "Next words: 10,000 labels",
+        "Three language models go on with a sentence; words that mean the same share mass.",
+        ("GloVe", "names"),
+        _load_words,
+    ),
+    Example(
+        "cifar100",
+        "CIFAR-100",
+        "Three networks' twenty best of a hundred classes; kernels from words and from a tree.",
+        ("GloVe", "tree", "names"),
+        partial(_load_task, "cifar100"),
+    ),
+    Example(
+        "coco",
+        "COCO, many labels at once",
+        "Eight models' scores of eighty categories in each picture; mass may differ.",
+        ("GloVe", "co-occurrence", "names"),
+        partial(_load_task, "coco"),
+    ),
+    Example(
+        "voc",
+        "VOC 2007, many labels at once",
+        "Eight published detectors' scores of twenty classes.",
+        ("GloVe", "co-occurrence", "names"),
+        partial(_load_task, "voc"),
+    ),
+)

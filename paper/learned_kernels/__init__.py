@@ -1,0 +1,1 @@
+"""Kernels learned through the solver."""

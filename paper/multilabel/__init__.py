@@ -1,0 +1,1 @@
+"""Objects in images: several labels at once, and weights by performance."""

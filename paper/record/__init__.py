@@ -1,0 +1,1 @@
+"""What experiments share: the catalogue, findings, how they are judged, and their records."""

@@ -1,0 +1,193 @@
+"""What an experiment found: tables, plots and claims, in words and in JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+__all__ = [
+    "Cell",
+    "Claim",
+    "Figure",
+    "Findings",
+    "Plot",
+    "Progress",
+    "Table",
+    "markdown_table",
+    "plot_file",
+    "table_of",
+    "to_markdown",
+]
+
+Progress = Callable[[int, int], None] | None
+"""What an experiment tells while it runs: called as ``progress(n_done, n_all)``."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A number with its 95 % bootstrap interval; a gain is shown with its sign."""
+
+    value: float
+    low: float
+    high: float
+    is_gain: bool = False
+
+
+Cell = str | float | int | Figure | None
+"""What stands in a table; None is nothing to say."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of cells, the first column a name.
+
+    Attributes
+    ----------
+    digits : int or sequence of int
+        Behind the point, for all columns of numbers or for each column.
+    note : str
+        Below the table: how to read it, and where a gain comes from.
+    """
+
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Cell]]
+    digits: int | Sequence[int] = 3
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Plot:
+    """Curves over a common axis, or bars by name.
+
+    Attributes
+    ----------
+    name : str
+        Of its file.
+    series : dict of name to list of (x, y)
+        Bars where x is a word.
+    """
+
+    name: str
+    title: str
+    x_label: str
+    y_label: str
+    series: Mapping[str, Sequence[tuple[float | str, float]]]
+    log_x: bool = False
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A statement of the paper, and whether it held on our data."""
+
+    statement: str
+    source: str
+    held: bool
+    found: str
+
+
+@dataclass(frozen=True)
+class Findings:
+    """Everything that an experiment found.
+
+    Attributes
+    ----------
+    text : str
+        What was done, on which data, what was tuned where; Markdown.
+    difference : str
+        Why our figures are not the paper's.
+    """
+
+    text: str
+    tables: Sequence[Table]
+    plots: Sequence[Plot] = ()
+    claims: Sequence[Claim] = ()
+    difference: str = ""
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Ready for JSON."""
+        return asdict(self)
+
+
+def to_markdown(record: Mapping[str, Any], *, level: int = 1, folder: str = "") -> str:
+    """A record as a page, or as a chapter of one whose plots are in ``folder``."""
+    found = record["findings"]
+    mark = "#" * level
+    parts = [f"{mark} {record['title']}", f"*{record['paper']}.* {found['text'].strip()}"]
+    for each in found["tables"]:
+        if each["title"]:
+            parts.append(f"**{each['title']}**")
+        parts.append(table_of(each))
+        if each["note"]:
+            parts.append(each["note"].strip())
+    parts += [
+        f"![{each['title']}]({folder}{plot_file(record['name'], each['name'])})"
+        for each in found["plots"]
+    ]
+    if found["claims"]:
+        rows = [
+            [c["statement"], c["source"], "held" if c["held"] else "**not held**", c["found"]]
+            for c in found["claims"]
+        ]
+        header = ["claim of the paper", "where", "on our data", "what we saw"]
+        parts.append(markdown_table(header, rows, range(len(header))))
+    if found["difference"]:
+        parts.append(f"Why our figures are not the paper's: {found['difference'].strip()}")
+    parts.append(f"Made by `{record['command']}` in {record['seconds']:.0f} s.")
+    return "\n\n".join(parts) + "\n"
+
+
+def plot_file(experiment: str, plot: str) -> str:
+    """Name of the file of a plot, beside the record."""
+    return f"{experiment}-{plot}.svg"
+
+
+def markdown_table(header: list[str], rows: list[list[str]], texts: Collection[int] = (0,)) -> str:
+    """Markdown table with aligned columns: ``texts`` to the left, the rest to the right."""
+    # A bar inside a cell would end it.
+    cells = [[cell.replace("|", r"\|") for cell in row] for row in (header, *rows)]
+    widths = [max(len(row[i]) for row in cells) for i in range(len(header))]
+
+    def line(row: list[str]) -> str:
+        padded = [
+            cell.ljust(width) if place in texts else cell.rjust(width)
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        return "| " + " | ".join(padded) + " |"
+
+    rule = [
+        "-" * (width + 2) if place in texts else "-" * (width + 1) + ":"
+        for place, width in enumerate(widths)
+    ]
+    first, *others = (line(row) for row in cells)
+    return "\n".join([first, f"|{'|'.join(rule)}|", *others])
+
+
+def table_of(found: Mapping[str, Any]) -> str:
+    """A table of a record."""
+    digits, columns = found["digits"], list(found["columns"])
+    each = [digits] * len(columns) if isinstance(digits, int) else list(digits)
+    rows = [
+        [_cell(cell, behind) for cell, behind in zip(row, each, strict=True)]
+        for row in found["rows"]
+    ]
+    texts = {
+        place
+        for place, column in enumerate(zip(*found["rows"], strict=True))
+        if any(isinstance(cell, str) for cell in column)
+    }
+    return markdown_table(columns, rows, texts | {0})
+
+
+def _cell(cell: Any, digits: int) -> str:
+    if cell is None:
+        return ""
+    if isinstance(cell, str):
+        return cell
+    if isinstance(cell, Mapping):
+        style = f"{'+' if cell['is_gain'] else ''}.{digits}f"
+        value, low, high = (format(cell[key], style) for key in ("value", "low", "high"))
+        return f"{value} [{low}, {high}]"
+    return f"{cell:,}" if isinstance(cell, int) else f"{cell:.{digits}f}"

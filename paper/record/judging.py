@@ -1,0 +1,129 @@
+"""Rules side by side: one metric, the same samples, the same bootstrap draws."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from paper.record.findings import Cell, Figure
+from wassemble.ensemble.learning.measure import Measure
+from wassemble.solvers import power_mean
+
+__all__ = ["PER_SAMPLE", "Judge", "compare", "simple_rules"]
+
+# Of a power mean, beside the arithmetic (1) and the geometric (0) one.
+_ORDERS = (0.25, 0.5, 0.75, 1.5, 2.0, 4.0)
+_N_RESAMPLES = 1000
+
+PER_SAMPLE = Measure(
+    "mean over samples",
+    lambda figures, _, weights: float(np.average(figures, weights=weights)),
+    lambda figures, _: figures,
+)
+"""For figures that are there already, one number for each sample."""
+
+
+class Judge:
+    """A metric on fixed samples.
+
+    Parameters
+    ----------
+    measure : Measure
+        The higher the better.
+    truth : array
+        What ``measure`` compares scores with.
+    groups : sequence, optional
+        Samples of one group are drawn together.
+    """
+
+    def __init__(
+        self,
+        measure: Measure,
+        truth: np.ndarray,
+        *,
+        groups: Sequence[Any] | None = None,
+        seed: int = 0,
+    ) -> None:
+        self.measure, self.truth = measure, truth
+        rng = np.random.default_rng(seed)
+        n_draws = min(_N_RESAMPLES, measure.n_resamples)
+        _, of_group = np.unique(
+            np.arange(len(truth)) if groups is None else groups, return_inverse=True
+        )
+        n_groups = int(of_group.max()) + 1
+        shares = np.full(n_groups, 1 / n_groups)
+        self._counts = rng.multinomial(n_groups, shares, size=n_draws)[:, of_group]
+        self._known: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+
+    def score(self, scores: np.ndarray) -> float:
+        """The metric."""
+        return float(self.measure.score(scores, self.truth, None))
+
+    def figure(self, scores: np.ndarray) -> Figure:
+        """The metric with its interval."""
+        return _figure(self.score(scores), self._drawn(scores))
+
+    def gain(self, scores: np.ndarray, over: np.ndarray) -> Figure:
+        """How much better the first is than the second, paired."""
+        drawn = self._drawn(scores) - self._drawn(over)
+        return _figure(self.score(scores) - self.score(over), drawn, is_gain=True)
+
+    def _drawn(self, scores: np.ndarray) -> np.ndarray:
+        """On each bootstrap sample; remembered, for a rule is compared with many."""
+        known = self._known.get(id(scores))
+        if known is None or known[0] is not scores:
+            drawn = self.measure.resampled(scores, self.truth, self._counts)
+            known = self._known[id(scores)] = scores, drawn
+        return known[1]
+
+
+def _figure(value: float, drawn: np.ndarray, *, is_gain: bool = False) -> Figure:
+    low, high = np.quantile(drawn, [0.025, 0.975])
+    return Figure(float(value), float(low), float(high), is_gain)
+
+
+def compare(
+    rules: Mapping[str, np.ndarray], judge: Judge, *, over: str | None = None
+) -> list[list[Cell]]:
+    """A row for each rule: its name, its figure, and its gain over the rule ``over``."""
+    rows: list[list[Cell]] = []
+    for name, scores in rules.items():
+        gain = None if over is None or name == over else judge.gain(scores, rules[over])
+        rows.append([name, judge.figure(scores), gain])
+    return rows
+
+
+def simple_rules(
+    models: Mapping[str, np.ndarray],
+    truth: np.ndarray,
+    is_test: np.ndarray,
+    measure: Measure,
+    *,
+    weights: np.ndarray | None = None,
+    carry: Callable[[np.ndarray], np.ndarray] = lambda scores: scores,
+) -> dict[str, np.ndarray]:
+    """Scores of the best single model and of the simple means, for every sample.
+
+    Parameters
+    ----------
+    models : dict of name to array of shape (n_samples, n_labels)
+    is_test : array of shape (n_samples,)
+        What is chosen (the best model, the order of the power mean) is chosen on the others.
+    carry : callable, optional
+        From the models' labels to those of the truth, after the mean.
+    """
+
+    def score(scores: np.ndarray) -> float:
+        return measure.score(carry(scores[~is_test]), truth[~is_test], None)
+
+    best = max(models, key=lambda name: score(models[name]))
+    stack = list(models.values())
+    found = {f"best single model ({best})": models[best]}
+    found["arithmetic mean"] = power_mean(stack, weights=weights, order=1)
+    found["geometric mean"] = power_mean(stack, weights=weights, order=0)
+    powers = {order: power_mean(stack, weights=weights, order=order) for order in _ORDERS}
+    order = max(powers, key=lambda each: score(powers[each]))
+    found[f"power mean (order {order:g}, tuned)"] = powers[order]
+    return {name: carry(scores) for name, scores in found.items()}

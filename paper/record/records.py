@@ -1,0 +1,135 @@
+"""Records of experiments: figures, and what made them, written whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import platform
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, fields, replace
+from importlib.metadata import version
+from operator import methodcaller
+from pathlib import Path
+from typing import Any
+
+from paper.record.catalogue import Experiment
+from paper.record.findings import Progress, plot_file, to_markdown
+from paper.record.fingerprint import fingerprint
+from wassemble._files import write_whole
+from wassemble.errors import fail
+
+__all__ = ["configure", "describe_machine", "differences", "read_record", "reproduce"]
+
+
+def reproduce(
+    experiment: Experiment,
+    out: Path,
+    *,
+    settings: Mapping[str, Any] | None = None,
+    again: bool = False,
+    progress: Progress = None,
+) -> dict[str, Any]:
+    """Run an experiment and write its record, page and plots into ``out``; the record.
+
+    A record that the same code made with the same settings is not made again: `fingerprint`
+    says which code that is.
+    """
+    module = experiment.load()
+    config = configure(module.Config(), settings or {}, experiment.name)
+    made_by = fingerprint(experiment, asdict(config))
+    known = None if again else read_record(experiment.name, out)
+    if known is not None and known["made_by"] == made_by:
+        return known | {"is_new": False}
+    started = time.perf_counter()
+    findings = module.run(config, progress)
+    record: dict[str, Any] = {
+        "name": experiment.name,
+        "title": experiment.title,
+        "paper": experiment.paper,
+        "command": f"python -m paper reproduce {experiment.name}" + _flags(settings or {}),
+        "config": asdict(config),
+        "made_by": made_by,
+        "versions": describe_machine(),
+        "seconds": round(time.perf_counter() - started, 1),
+        "findings": findings.to_dict(),
+    }
+    # As it will be read; NumPy's own numbers and truths become plain ones.
+    record = json.loads(json.dumps(record, allow_nan=False, default=methodcaller("item")))
+    if findings.plots:
+        from paper.record.drawing import draw
+
+        for plot in findings.plots:
+            draw(plot, out / plot_file(experiment.name, plot.name))
+    write_whole(out / f"{experiment.name}.md", to_markdown(record))
+    # Last: a record says that everything else is there.
+    write_whole(out / f"{experiment.name}.json", json.dumps(record, indent=1) + "\n")
+    return record | {"is_new": True}
+
+
+def read_record(name: str, folder: Path) -> dict[str, Any] | None:
+    """The record of an experiment, if there is one."""
+    path = folder / f"{name}.json"
+    if not path.is_file():
+        return None
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        found["made_by"], found["findings"]["tables"]
+    except (ValueError, KeyError, TypeError):
+        fail(f"{path} must be a record of an experiment; it is not.", hint="delete or move it")
+    return found
+
+
+def configure(config: Any, settings: Mapping[str, Any], name: str) -> Any:
+    """The config with some fields changed; values have the type of what they replace."""
+    known = {each.name: getattr(config, each.name) for each in fields(config)}
+    changes = {}
+    for key, value in settings.items():
+        if key not in known:
+            fail(f"a setting of {name!r} must be one of {', '.join(known) or 'none'}; got {key!r}.")
+        changes[key] = _like(known[key], value, f"{name}: {key}")
+    return replace(config, **changes)
+
+
+def _like(default: Any, value: Any, where: str) -> Any:
+    if isinstance(default, tuple):
+        values = value if isinstance(value, list | tuple) else [value]
+        return tuple(_like(default[0], each, where) for each in values)
+    if isinstance(default, float) and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if type(value) is not type(default):
+        fail(f"{where} must be like {default!r}; got {value!r}.")
+    return value
+
+
+def _flags(settings: Mapping[str, Any]) -> str:
+    return "".join(f" --set {key}={json.dumps(value)}" for key, value in settings.items())
+
+
+def describe_machine() -> dict[str, str]:
+    """Versions that a figure may depend on."""
+    packages = {name: version(name) for name in ("wassemble", "numpy", "scipy")}
+    return {"python": platform.python_version(), "machine": platform.machine(), **packages}
+
+
+def differences(found: Any, pinned: Any, *, tolerance: float = 1e-6, where: str = "") -> list[str]:
+    """Where two records' findings are not the same, in words; numbers within ``tolerance``."""
+    if isinstance(pinned, Mapping) and isinstance(found, Mapping):
+        keys = [*pinned, *(key for key in found if key not in pinned)]
+        return [
+            line
+            for key in keys
+            for line in differences(
+                found.get(key), pinned.get(key), tolerance=tolerance, where=f"{where}/{key}"
+            )
+        ]
+    if isinstance(pinned, list) and isinstance(found, list) and len(pinned) == len(found):
+        pairs = enumerate(zip(found, pinned, strict=True))
+        return [
+            line
+            for i, (a, b) in pairs
+            for line in differences(a, b, tolerance=tolerance, where=f"{where}[{i}]")
+        ]
+    is_number = isinstance(found, int | float) and isinstance(pinned, int | float)
+    if is_number and abs(found - pinned) <= tolerance * max(1, abs(pinned)):
+        return []
+    return [] if found == pinned else [f"{where}: {found!r}, pinned {pinned!r}"]

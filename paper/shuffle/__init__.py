@@ -1,0 +1,1 @@
+"""Robustness to predictions shuffled among similar labels."""

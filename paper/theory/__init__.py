@@ -1,0 +1,1 @@
+"""The paper's bounds, measured on real predictions."""

@@ -1,1 +1,0 @@
-"""Experiments: each file is one; it computes figures and writes them down."""

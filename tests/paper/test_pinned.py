@@ -1,0 +1,25 @@
+"""Small experiments give the figures of their committed records."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from paper.record.catalogue import EXPERIMENTS
+from paper.record.records import differences
+
+RECORDS = Path(__file__).parents[2] / "docs" / "results"
+# What runs in seconds; `make results` runs all.
+SMALL = ("attributes", "mapping", "languages")
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_a_record_comes_out_again(name):
+    pinned = json.loads((RECORDS / f"{name}.json").read_text(encoding="utf-8"))
+    module = EXPERIMENTS[name].load()
+    found = json.loads(json.dumps(module.run(module.Config(), None).to_dict()))
+    assert differences(found, pinned["findings"], tolerance=2e-3) == []
+
+
+def test_every_experiment_has_a_record():
+    assert [name for name in EXPERIMENTS if not (RECORDS / f"{name}.json").is_file()] == []

@@ -1,0 +1,76 @@
+"""Robustness to semantic shuffling: what is shuffled, and what is made of it."""
+
+import numpy as np
+import pytest
+
+from paper.shuffle import experiment as shuffle
+from paper.shuffle.cases import animals, cifar100
+from paper.shuffle.experiment import Config
+from wassemble.ensemble.shuffling import group_labels
+
+
+@pytest.fixture(scope="module")
+def case():
+    return cifar100("tree", (1.0,), sweeps=2, seed=0)
+
+
+def test_neighbourhoods_of_one_change_nothing(case):
+    shuffled = case.shuffle(1, n_shuffles=3, seed=0)
+    assert len(shuffled.truth) == len(case.truth)
+    for name, scores in case.complete(case.models).items():
+        assert np.array_equal(shuffled.models[name], scores[shuffled.samples])
+
+
+def test_shuffles_keep_the_mass_of_each_neighbourhood_and_differ_by_model_and_turn(case):
+    shuffled = case.shuffle(5, n_shuffles=2, seed=0)
+    clean = case.complete(case.models)
+    for group in group_labels(case.similar, 5):
+        for name, scores in shuffled.models.items():
+            assert scores[:, group].sum(axis=1) == pytest.approx(
+                clean[name][shuffled.samples][:, group].sum(axis=1), abs=1e-5
+            )
+    n_seen = int((~case.is_test).sum())
+    first, second = (
+        shuffled.models["densenet-bc-100"][rows]
+        for rows in (slice(0, n_seen), slice(n_seen, 2 * n_seen))
+    )
+    assert np.array_equal(shuffled.samples[:n_seen], shuffled.samples[n_seen : 2 * n_seen])
+    assert not np.array_equal(first, second)
+    again = case.shuffle(5, n_shuffles=2, seed=0)
+    assert np.array_equal(again.models["lenet-5"], shuffled.models["lenet-5"])
+
+
+def test_the_mean_through_k_is_the_barycenter_of_one_model(case):
+    stack = case.shuffle(2, n_shuffles=1, seed=0).stack(True)[:, :20]
+    mean = stack.mean(axis=0)
+    kernel = np.exp(-case.cost / 0.9141)  # the tree's own epsilon
+    expected = (mean / kernel.sum(axis=1)) @ kernel
+    found = case.controls["arithmetic mean through K"](stack, 1.0)
+    assert found == pytest.approx(expected, abs=1e-4)
+
+
+def test_animals_differ_by_their_attributes():
+    case = animals((0.3,), mass_penalty=2.0, epsilon=0.3)
+    assert case.cost.shape == (36, 36)
+    assert (np.diag(case.cost) == 0).all()
+    assert (case.cost + np.eye(36) > 0).all()
+    assert case.similar.shape == (83, 83)
+    assert case.similar.max() <= 1 + 1e-9
+
+
+def test_a_run_tells_what_the_shuffles_cost_and_judges_at_the_largest_size():
+    config = Config(cases=("animals",), sizes=(1, 10), n_shuffles=1, epsilons=(0.3, 1.0))
+    steps = []
+    findings = shuffle.run(config, lambda *step: steps.append(step))
+    by_size, at_largest = findings.tables
+    accuracy = {row[0]: row[1:] for row in by_size.rows}
+    assert accuracy["arithmetic mean"][0] == pytest.approx(0.876, abs=0.01)
+    assert accuracy["arithmetic mean"][1] < 0.3 < accuracy["barycenter, tuned"][1]
+    at_ten = {row[0]: row[1].value for row in at_largest.rows}
+    assert {name: at_ten[name] for name in accuracy} == {n: a[-1] for n, a in accuracy.items()}
+    assert {f"{name}, least cost" for name in ("power mean", "barycenter, tuned")} <= set(at_ten)
+    held = findings.claims[0]
+    assert held.held
+    assert "accuracy" in held.statement
+    assert steps == [(1, 2), (2, 2)]
+    assert [plot.name for plot in findings.plots] == ["animals-accuracy", "animals-cost"]

@@ -1,0 +1,154 @@
+"""A wheel carries the library alone, and what it promises runs from it, far from any clone."""
+
+import os
+import re
+import subprocess
+import sys
+import sysconfig
+import tarfile
+import zipfile
+from pathlib import Path
+from urllib.request import urlopen
+
+import pytest
+from patience import SECONDS
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    return build("wheel", tmp_path_factory.mktemp("wheel"))
+
+
+@pytest.fixture(scope="module")
+def bin_folder(wheel, tmp_path_factory):
+    """Programs of a new environment: the wheel is installed, its dependencies are borrowed."""
+    folder = tmp_path_factory.mktemp("environment")
+    call([sys.executable, "-m", "venv", "--without-pip", folder], folder)
+    python = folder / "bin" / "python"
+    pip = [sys.executable, "-m", "pip", "--python", python, "--disable-pip-version-check"]
+    call([*pip, "install", "--quiet", "--no-deps", "--no-index", wheel], folder)
+    code = "import sysconfig; print(sysconfig.get_path('purelib'))"
+    own = Path(call([python, "-c", code], folder).stdout.strip())
+    # A folder in a .pth file is searched, but its own .pth files, such as that of an editable
+    # install, are not followed.
+    (own / "borrowed.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    return folder / "bin"
+
+
+@pytest.fixture
+def run(bin_folder, tmp_path):
+    """Run a program of the new environment in a folder of its own; what it prints."""
+    return lambda name, *words: call([bin_folder / name, *words], tmp_path).stdout
+
+
+def build(target, folder):
+    """The path of a distribution of this repository."""
+    call(
+        [sys.executable, "-m", "hatchling", "build", "-t", target, "-d", folder], ROOT, clean=False
+    )
+    [found] = folder.iterdir()
+    return found
+
+
+def call(command, folder, *, clean=True):
+    found = subprocess.run(
+        [str(word) for word in command],
+        cwd=folder,
+        env=clean_environment() if clean else None,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    assert found.returncode == 0, found.stdout + found.stderr
+    return found
+
+
+def clean_environment():
+    """Without what leads back to the repository."""
+    ours = ("PYTHONPATH", "WASSEMBLE_DATA")
+    return {name: value for name, value in os.environ.items() if name not in ours}
+
+
+def test_a_wheel_holds_the_library_and_nothing_else(wheel):
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+    tops = {name.partition("/")[0] for name in names}
+    assert {re.sub(r"-.*\.dist-info", ".dist-info", top) for top in tops} == {
+        "wassemble",
+        "wassemble.dist-info",
+    }
+    tracked = ROOT / "src"
+    missing = [
+        path
+        for path in tracked.rglob("*")
+        if path.is_file()
+        and "__pycache__" not in path.parts
+        and path.relative_to(tracked).as_posix() not in names
+    ]
+    assert missing == []
+
+
+def test_a_source_distribution_is_whole(tmp_path):
+    with tarfile.open(build("sdist", tmp_path)) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    for name in ("Makefile", "constraints.txt", ".ci/run", "datasets/manifest.json", "LICENSE"):
+        assert name in names
+    for folder in ("src", "paper", "tests", "docs", "benchmarks", "examples", "datasets"):
+        python = (path.relative_to(ROOT).as_posix() for path in (ROOT / folder).rglob("*.py"))
+        assert [path for path in python if path not in names] == []
+    assert not [name for name in names if name.startswith((".venv", "reports", ".git/"))]
+
+
+def test_the_environment_has_the_wheel_and_no_clone(run, bin_folder):
+    code = "import importlib.util as u, wassemble; print(wassemble.__file__, u.find_spec('paper'))"
+    place, paper = run("python", "-c", code).split()
+    assert Path(place).is_relative_to(bin_folder.parent)
+    assert paper == "None"
+
+
+def test_the_snippets_of_the_readme_run(run):
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```python\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    assert len(blocks) >= 2
+    run("python", "-c", "\n".join(blocks))
+
+
+def test_the_command_fuses_and_learns(run, tmp_path):
+    assert run("wassemble", "--version").startswith("wassemble, version ")
+    run("wassemble", "example", "animals", "demo")
+    files = [str(path) for path in sorted((tmp_path / "demo").glob("resnet*"))]
+    assert len(files) == 2
+    run("wassemble", "fuse", *files, "--attributes", "demo/attributes.csv", "--out", "fused.csv")
+    assert "zebra" in (tmp_path / "fused.csv").read_text().splitlines()[0]
+    for name, shift in (("a", 0), ("b", 1)):
+        rows = [f"{i},{0.9 - 0.8 * ((i + shift) % 5 % 2):.1f},0.4" for i in range(40)]
+        (tmp_path / f"{name}.csv").write_text("sample,cat,dog\n" + "\n".join(rows))
+    truth = [f"{i},{'dog' if i % 5 % 2 else 'cat'}" for i in range(40)]
+    (tmp_path / "truth.csv").write_text("sample,label\n" + "\n".join(truth))
+    words = ("a.csv", "b.csv", "--truth", "truth.csv", "--out", "ensemble")
+    run("wassemble", "fit", *words, "--time-budget", "0")
+    run("wassemble", "predict", "ensemble", "a.csv", "b.csv", "--out", "predicted.csv")
+    assert len((tmp_path / "predicted.csv").read_text().splitlines()) == 41
+
+
+def test_the_web_app_serves_its_examples(bin_folder, tmp_path):
+    command = [bin_folder / "wassemble", "serve", tmp_path, "--port", "0"]
+    environment = clean_environment()
+    process = subprocess.Popen(
+        command, cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        said = process.stderr.readline()
+        address = re.search(r"http://[\d.:]+", said)
+        assert address, said + process.stderr.read()
+        for path in ("/explorer/view?example=animals", "/explorer/view?example=languages"):
+            with urlopen(address[0] + path, timeout=SECONDS) as page:
+                assert "Consensus: " in page.read().decode()
+        with urlopen(f"{address[0]}/studies", timeout=SECONDS) as page:
+            assert "Create the example study" in page.read().decode()
+    finally:
+        process.terminate()
+        process.communicate(timeout=SECONDS)
