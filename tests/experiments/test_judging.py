@@ -3,10 +3,8 @@
 import numpy as np
 import pytest
 
-from wassemble.ensemble.learning.measure import read_measure
 from wassemble.experiments.judging import Judge, simple_rules
-
-ACCURACY = read_measure("accuracy", "multiclass")
+from wassemble.metrics import ACCURACY
 
 
 def test_a_paired_gain_is_surer_than_the_figures(rng):

@@ -12,13 +12,13 @@ from itertools import product
 
 import numpy as np
 
-from wassemble.ensemble.learning.measure import read_measure
 from wassemble.experiments.findings import Cell, Claim, Figure, Findings, Table
 from wassemble.experiments.judging import Judge, simple_rules
 from wassemble.experiments.paper_figures import paper_figures
 from wassemble.experiments.records import Progress
 from wassemble.inputs import AnimalsData, load_animals
 from wassemble.kernels import DenseKernel
+from wassemble.metrics import ACCURACY
 from wassemble.solvers import BarycenterResult, Unbalanced, power_mean, solve_barycenter
 
 __all__ = ["Config", "run"]
@@ -68,7 +68,7 @@ def run(config: Config, progress: Progress = None) -> Findings:
     """Accuracy of each rule, with the paper's beside it."""
     data = load_animals()
     kernel = _kernel(data)
-    measure = read_measure("accuracy", "multiclass")
+    measure = ACCURACY
     validation, test = (
         Judge(measure, data.truth[data.is_test == side], seed=config.seed) for side in (False, True)
     )
@@ -171,7 +171,7 @@ def _zero_shot(config: Config) -> Table:
     """Accuracy on animals that the networks do not know, over a partition of all animals."""
     animals = load_animals().animals
     order = np.random.default_rng(config.seed).permutation(len(animals))
-    measure = read_measure("accuracy", "multiclass")
+    measure = ACCURACY
     chosen: dict[str, dict[str, list[np.ndarray]]] = {}
     truths: dict[str, list[np.ndarray]] = {"zero-shot": [], "generalised": []}
     for unseen in np.array_split(order, len(animals) // config.n_unseen):

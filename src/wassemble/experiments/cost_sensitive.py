@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from wassemble.ensemble.learning.measure import Measure
 from wassemble.ensemble.learning.recipes import shuffle_labels
 from wassemble.experiments.cost_tasks import (
     CostTask,
@@ -29,7 +28,7 @@ from wassemble.experiments.findings import Cell, Claim, Figure, Findings, Table
 from wassemble.experiments.judging import Judge, simple_rules
 from wassemble.experiments.records import Progress
 from wassemble.kernels import DenseKernel, LabelledKernel
-from wassemble.metrics import mean_cost_of_mistakes
+from wassemble.metrics import Measure, mean_cost_of_mistakes
 from wassemble.solvers import solve_barycenter
 
 __all__ = ["Config", "run"]

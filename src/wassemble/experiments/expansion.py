@@ -17,8 +17,8 @@ from wassemble.experiments.expansion_rules import FLOOR, Grid, Rules
 from wassemble.experiments.expansion_tasks import Expansion, load_images, load_words
 from wassemble.experiments.findings import Cell, Claim, Findings, Plot, Table
 from wassemble.experiments.judging import Judge
-from wassemble.experiments.per_sample import PER_SAMPLE
 from wassemble.experiments.records import Progress
+from wassemble.metrics import MEAN
 
 __all__ = ["Config", "run"]
 
@@ -129,7 +129,7 @@ class _Study:
         self.test = np.flatnonzero(task.is_test)
         self.alike = bool((task.is_known == task.is_known[0]).all())
         self.judge, self.judge_all = (
-            Judge(PER_SAMPLE, part, groups=task.groups[part].tolist(), seed=config.seed)
+            Judge(MEAN, part, groups=task.groups[part].tolist(), seed=config.seed)
             for part in (self.hidden, self.test)
         )
 

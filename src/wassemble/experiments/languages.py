@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 
 from wassemble.ensemble import fuse_tables
-from wassemble.ensemble.learning.measure import read_measure
 from wassemble.errors import ConvergenceWarning
 from wassemble.experiments.findings import Cell, Findings, Table
 from wassemble.experiments.judging import Judge
@@ -27,6 +26,7 @@ from wassemble.experiments.records import Progress
 from wassemble.inputs import LanguagesData, Predictions, load_languages
 from wassemble.kernels import LabelledKernel, kernel_from_confusion
 from wassemble.labels import LabelSpace
+from wassemble.metrics import ACCURACY
 from wassemble.solvers import Unbalanced, power_mean
 
 __all__ = ["Config", "run"]
@@ -81,7 +81,7 @@ def run(config: Config, progress: Progress = None) -> Findings:
     data = load_languages()
     target = LabelSpace(sorted(LabelSpace.union(*(model.labels for model in data.models))))
     truth = target.positions(data.truth)
-    measure = read_measure("accuracy", "multiclass")
+    measure = ACCURACY
     validation, test = ~data.is_test, data.is_test
     alone = {model.model: _alone(model, target) for model in data.models}
     weights = np.array(

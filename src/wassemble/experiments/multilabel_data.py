@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from wassemble.ensemble.learning.measure import read_measure
 from wassemble.ensemble.learning.trial import Trial
 from wassemble.experiments.judging import Judge
 from wassemble.experiments.tasks import TASKS, Task
 from wassemble.inputs import Predictions
 from wassemble.inputs.datasets import find_data
 from wassemble.kernels import kernel_from_cooccurrence
+from wassemble.metrics import MEAN_AVERAGE_PRECISION
 
 __all__ = ["COOCCURRENCE", "GLOVE", "VISUAL", "LabelTask", "load_task"]
 
@@ -68,7 +68,7 @@ def load_task(name: str, *, least_score: float, seed: int = 0) -> LabelTask:
         for m in task.models
     ]
     task = replace(task, models=members)
-    measure = read_measure("mAP", "multilabel")
+    measure = MEAN_AVERAGE_PRECISION
     validation, test = (
         Judge(measure, task.truth[task.is_test == side], seed=seed) for side in (False, True)
     )

@@ -22,10 +22,10 @@ from wassemble.experiments.multilingual_words import (
     lay_out,
     strike,
 )
-from wassemble.experiments.per_sample import PER_SAMPLE
 from wassemble.experiments.records import Progress
 from wassemble.inputs.wordnets import Wordnet, load_wordnets
 from wassemble.kernels import SparseKernel
+from wassemble.metrics import MEAN
 from wassemble.solvers import Unbalanced, power_mean, solve_barycenter
 
 __all__ = ["Config", "run"]
@@ -128,7 +128,7 @@ class _Contest:
         self, puzzle: Puzzle, riddles: Riddles, config: Config, part: int, progress: Progress
     ) -> None:
         self.puzzle, self.riddles = puzzle, riddles
-        self.judge = Judge(PER_SAMPLE, np.flatnonzero(riddles.is_test), seed=config.seed)
+        self.judge = Judge(MEAN, np.flatnonzero(riddles.is_test), seed=config.seed)
         images = [
             np.asarray(kernel.apply_transpose(mu / np.asarray(kernel.row_sums)))
             for mu, kernel in zip(puzzle.histograms, puzzle.kernels, strict=True)

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from wassemble.ensemble.decisions import choose_best, choose_least_cost
-from wassemble.ensemble.learning.measure import Measure
 from wassemble.experiments.cost_tasks import Answer, minus_cost, share_right
 from wassemble.experiments.findings import Cell, Claim, Figure, Findings, Plot, Table
 from wassemble.experiments.judging import Judge, simple_rules
@@ -24,6 +23,7 @@ from wassemble.experiments.shuffled_cases import (
     animals,
     cifar100,
 )
+from wassemble.metrics import Measure
 
 __all__ = ["Config", "run"]
 

@@ -1,171 +1,241 @@
-"""How sure the difference between two rules on the same samples is."""
+"""How sure a score is, and the difference between two rules on the same samples."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from wassemble._arrays import detached
-from wassemble._checks import as_float_array, check_count, fail, refuse_names
+from wassemble._checks import as_float_array, fail, refuse_names
+from wassemble.metrics.measures import MEAN, Measure, measure as read_measure
+from wassemble.metrics.resamples import MOST_DRAWS, Resamples, percentile_interval
 
-__all__ = ["BootstrapResult", "paired_bootstrap"]
+__all__ = ["Comparison", "Estimate", "PairedBootstrap", "compare"]
 
-_N_DRAWS = 1_000_000
-"""Samples drawn at a time: bounds the memory of a resample of many samples."""
+_FEWEST_RESAMPLES = 100
 
 
 @dataclass(frozen=True)
-class BootstrapResult:
-    """The difference between two rules, first minus second, and how far it can be trusted.
+class Comparison:
+    """How much better one rule is than another on the same samples.
 
     Attributes
     ----------
     difference : float
-        On the samples themselves.
+        On the samples themselves; above 0 where the first is better.
     standard_error : float
         Standard deviation of the difference over the resamples.
     low, high : float
         Percentile interval over the resamples.
-    p_better : float
-        Share of the resamples in which the first is larger, equal ones counted half. Where
-        smaller is better, 1 minus this.
+    sure : float
+        Share of the resamples in which the first is better, equal ones counted half.
     n_resamples : int
-        Resamples in which the metric was defined.
+        Resamples on which both have a score.
     """
 
     difference: float
     standard_error: float
     low: float
     high: float
-    p_better: float
-    n_resamples: int
+    sure: float
+    n_resamples: int = 0
+
+    @property
+    def is_better(self) -> bool:
+        """Whether the first is better by more than one standard error."""
+        return self.difference > self.standard_error
+
+    @property
+    def is_worse(self) -> bool:
+        """Whether the first is worse by more than one standard error."""
+        return self.difference < -self.standard_error
+
+    @property
+    def verdict(self) -> str:
+        """What it means for the first, in a few words."""
+        if self.is_worse:
+            return "worse, by more than one standard error"
+        if self.low > 0:
+            return "better"
+        return "likely better, not surely" if self.is_better else "as good, within noise"
+
+    def reverse(self) -> Comparison:
+        """The second rule minus the first."""
+        # 0 - x, for -x of 0 would be shown as -0.
+        return replace(
+            self,
+            difference=0 - self.difference,
+            low=0 - self.high,
+            high=0 - self.low,
+            sure=1 - self.sure,
+        )
+
+    def __str__(self) -> str:
+        return f"{self.difference:+.4f} (95 % interval {self.low:+.4f} to {self.high:+.4f})"
 
 
-def paired_bootstrap(
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """A score, higher is better, and what it is on each resample of the samples."""
+
+    score: float
+    drawn: np.ndarray
+
+    @classmethod
+    def mean(cls, estimates: Sequence[Estimate]) -> Estimate:
+        """Mean over rules, as over several shuffles of one kernel."""
+        score = float(np.mean([each.score for each in estimates]))
+        return cls(score, np.mean([each.drawn for each in estimates], axis=0))
+
+    @property
+    def standard_error(self) -> float:
+        """Standard deviation over the resamples."""
+        return float(np.nanstd(self.drawn))
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """95 % percentile interval."""
+        return percentile_interval(self.drawn)
+
+    def minus(self, other: Estimate, *, confidence: float = 0.95) -> Comparison:
+        """The gain over another rule on the same resamples."""
+        drawn = self.drawn - other.drawn
+        drawn = drawn[~np.isnan(drawn)]
+        return Comparison(
+            float(self.score - other.score),
+            float(drawn.std()) if len(drawn) else np.nan,
+            *percentile_interval(drawn, confidence),
+            float(np.mean((drawn > 0) + (drawn == 0) / 2)) if len(drawn) else np.nan,
+            len(drawn),
+        )
+
+
+class PairedBootstrap:
+    """A measure on fixed samples, and on the same resamples of them for every rule.
+
+    Parameters
+    ----------
+    measure : Measure
+    truth : array of shape (n_samples, ...)
+        What the measure compares scores with.
+    sample_weight : array of shape (n_samples,), optional
+        Samples are drawn in proportion to it.
+    groups : array of shape (n_samples,), optional
+        Samples of one group are drawn together; not with ``sample_weight``.
+    n_resamples : int, optional
+        If not given, as many as the measure does fast, and fewer of very many samples.
+    seed : int
+
+    Examples
+    --------
+    >>> from wassemble.metrics import ACCURACY
+    >>> bootstrap = PairedBootstrap(ACCURACY, np.array([0, 1, 0, 0]))
+    >>> good, bad = np.eye(2)[[0, 1, 0, 0]], np.eye(2)[[0, 0, 0, 1]]
+    >>> gain = bootstrap.estimate(good).minus(bootstrap.estimate(bad))
+    >>> gain.difference, gain.low, gain.high
+    (0.5, 0.0, 1.0)
+    """
+
+    def __init__(
+        self,
+        measure: Measure,
+        truth: np.ndarray,
+        *,
+        sample_weight: np.ndarray | None = None,
+        groups: Any = None,
+        n_resamples: int | None = None,
+        seed: int = 0,
+    ) -> None:
+        self.measure, self.truth, self.sample_weight = measure, truth, sample_weight
+        if n_resamples is None:
+            bound = max(_FEWEST_RESAMPLES, MOST_DRAWS // len(truth))
+            n_resamples = min(measure.n_resamples, bound)
+        self.resamples = Resamples.draw(
+            len(truth),
+            *(() if groups is None else (groups,)),
+            sample_weight=sample_weight,
+            n_resamples=n_resamples,
+            seed=seed,
+        )
+
+    def estimate(self, scores: np.ndarray) -> Estimate:
+        """The score of a rule."""
+        drawn = self.measure.resampled(scores, self.truth, self.resamples)
+        return Estimate(self.measure.score(scores, self.truth, self.sample_weight), drawn)
+
+
+def compare(
     first: Any,
     second: Any,
-    *,
-    metric: Callable[[np.ndarray, np.ndarray], float] | None = None,
     truth: Any = None,
+    *,
+    measure: str | Measure | Callable[[np.ndarray, np.ndarray], float] | None = None,
+    groups: Any = None,
     n_resamples: int = 1000,
     confidence: float = 0.95,
     seed: int = 0,
-    groups: Any = None,
-) -> BootstrapResult:
-    """Difference between two rules with its interval (Efron and Tibshirani 1993, chapter 13).
+) -> Comparison:
+    """How much better one rule is than another, paired (Efron and Tibshirani 1993, chapter 13).
 
     Samples are drawn with replacement, the same ones for both rules.
 
     Parameters
     ----------
-    first, second : arrays of shape (n_samples,), or of shape (n_samples, ...) with ``metric``
-        A value per sample, whose means are compared; or what ``metric`` takes.
-    metric : callable, optional
-        ``metric(scores, truth)``, computed anew on each resample: `mean_average_precision`
-        for example, which is no mean over samples.
+    first, second : arrays of shape (n_samples,), or of shape (n_samples, ...) with ``measure``
+        A value per sample, the higher the better, whose means are compared; or scores.
     truth : array of shape (n_samples, ...), optional
-        Goes with ``metric``.
+        Goes with ``measure``.
+    measure : str, Measure or callable, optional
+        See `measure`.
+    groups : array of shape (n_samples,), optional
+        Samples of one group are drawn together: frames of a video, texts of an author.
     n_resamples : int
     confidence : float
         Share of the resamples in the interval from ``low`` to ``high``.
     seed : int
-    groups : array of shape (n_samples,), optional
-        Samples of one group are drawn together: frames of a video, texts of an author.
 
     Examples
     --------
     >>> right_a, right_b = [1, 1, 1, 1, 1, 0, 1, 1], [1, 0, 1, 0, 1, 0, 0, 1]
-    >>> found = paired_bootstrap(right_a, right_b)
+    >>> found = compare(right_a, right_b)
     >>> found.difference, found.low, found.high
-    (0.375, 0.125, 0.75)
+    (0.375, 0.0, 0.75)
     """
-    check_count(n_resamples, "n_resamples", at_least=2)
     if not isinstance(confidence, float | int | np.number) or not 0 < confidence < 1:
         fail(f"`confidence` must be between 0 and 1; got {confidence!r}.")
-    rng = np.random.default_rng(seed)
-    if metric is None:
+    if measure is None:
         if truth is not None:
-            fail("`truth` must come with a `metric` that takes it; got it alone.")
-        one, other = _read_values(first, "first"), _read_values(second, "second")
-        if len(one) != len(other):
-            fail(f"both rules must have the same samples; got {len(one)} and {len(other)}.")
-        numbers = _read_groups(groups, len(one))
-        difference, found = _of_means(one - other, numbers, n_resamples, rng)
+            fail("`truth` must come with a `measure` that takes it; got it alone.")
+        arrays = [_read_values(first, "first"), _read_values(second, "second")]
+        arrays.append(np.zeros(len(arrays[0])))
     else:
-        difference, found = _of_metric(first, second, truth, metric, groups, n_resamples, rng)
-    found = found[~np.isnan(found)]
-    if len(found) < 2:
-        fail(f"`metric` must be a number on some resamples; got nan on all but {len(found)}.")
-    low, high = np.quantile(found, [(1 - confidence) / 2, (1 + confidence) / 2])
-    return BootstrapResult(
-        difference,
-        float(found.std(ddof=1)),
-        float(low),
-        float(high),
-        float((found > 0).mean() + (found == 0).mean() / 2),
-        len(found),
-    )
-
-
-def _of_means(
-    values: np.ndarray, groups: np.ndarray | None, n_resamples: int, rng: np.random.Generator
-) -> tuple[float, np.ndarray]:
-    """Mean of ``values``, and of each resample."""
-    n_samples, sizes = len(values), None
-    if groups is not None:
-        sizes, values = np.bincount(groups), np.bincount(groups, weights=values)
-    n_drawn = max(1, _N_DRAWS // len(values))
-    found = []
-    for start in range(0, n_resamples, n_drawn):
-        drawn = rng.integers(len(values), size=(min(n_drawn, n_resamples - start), len(values)))
-        n_each = n_samples if sizes is None else sizes[drawn].sum(axis=1)
-        found.append(values[drawn].sum(axis=1) / n_each)
-    return float(values.sum() / n_samples), np.concatenate(found)
-
-
-def _of_metric(
-    first: Any,
-    second: Any,
-    truth: Any,
-    metric: Callable[[np.ndarray, np.ndarray], float],
-    groups: Any,
-    n_resamples: int,
-    rng: np.random.Generator,
-) -> tuple[float, np.ndarray]:
-    """Difference in ``metric`` on the samples, and on each resample."""
-    if truth is None:
-        fail("`truth` must be given with `metric`; got none.")
-    for name, each in {"first": first, "second": second, "truth": truth}.items():
-        refuse_names(each, name)
-    arrays = [np.asarray(detached(each)) for each in (first, second, truth)]
+        if truth is None:
+            fail("`truth` must be given with `measure`; got none.")
+        given = {"first": first, "second": second, "truth": truth}
+        for name, each in given.items():
+            refuse_names(each, name)
+        arrays = [np.asarray(detached(each)) for each in given.values()]
     if len({array.shape[:1] for array in arrays}) > 1 or not arrays[0].shape:
         fail(
             "`first`, `second` and `truth` must hold the same samples; got shapes"
             f" {', '.join(str(array.shape) for array in arrays)}."
         )
-    n_samples = len(arrays[0])
-    if not n_samples:
+    if not len(arrays[0]):
         fail("`first` must hold at least one sample; got none.")
-
-    def differ(rows: Any) -> float:
-        one, other, true = (array[rows] for array in arrays)
-        return float(metric(one, true)) - float(metric(other, true))
-
-    difference = differ(slice(None))
-    if not np.isfinite(difference):
-        fail(f"`metric` must be finite on all samples; their difference is {difference}.")
-    numbers = _read_groups(groups, n_samples)
-    if numbers is None:
-        found = [differ(rng.integers(n_samples, size=n_samples)) for _ in range(n_resamples)]
-    else:
-        order = np.argsort(numbers, kind="stable")
-        members = np.split(order, np.cumsum(np.bincount(numbers))[:-1])
-        draws = (rng.integers(len(members), size=len(members)) for _ in range(n_resamples))
-        found = [differ(np.concatenate([members[g] for g in drawn])) for drawn in draws]
-    return difference, np.array(found)
+    known = MEAN if measure is None else read_measure(measure)
+    bootstrap = PairedBootstrap(known, arrays[2], groups=groups, n_resamples=n_resamples, seed=seed)
+    one, other = (bootstrap.estimate(scores) for scores in arrays[:2])
+    if not np.isfinite(one.score - other.score):
+        fail(f"`measure` must be finite on all samples; got {one.score} and {other.score}.")
+    found = one.minus(other, confidence=confidence)
+    if found.n_resamples < 2:
+        fail(
+            f"`measure` must be a number on some resamples; got nan on all but {found.n_resamples}."
+        )
+    return found
 
 
 def _read_values(values: Any, name: str) -> np.ndarray:
@@ -173,23 +243,9 @@ def _read_values(values: Any, name: str) -> np.ndarray:
     if array.ndim != 1 or not len(array):
         fail(
             f"`{name}` must hold one value per sample; got shape {array.shape}.",
-            hint="`metric` and `truth` compare scores",
+            hint="`measure` and `truth` compare scores",
         )
     if not np.isfinite(array).all():
         sample = int((~np.isfinite(array)).argmax())
         fail(f"`{name}` must be finite; got {array[sample]} at sample {sample}.")
     return array
-
-
-def _read_groups(groups: Any, n_samples: int) -> np.ndarray | None:
-    """Number of each sample's group, counted from 0."""
-    if groups is None:
-        return None
-    refuse_names(groups, "groups")
-    names = np.asarray(groups)
-    if names.shape != (n_samples,):
-        fail(
-            f"`groups` must hold one group for each of the {n_samples} samples;"
-            f" got shape {names.shape}."
-        )
-    return np.unique(names, return_inverse=True)[1]

@@ -1,21 +1,51 @@
-"""The user's own metric, as one function of scores and truth; the higher the better."""
+"""Measures: metrics as values that know their name, their direction and what they need.
+
+One table has those that are known by name: to learn an ensemble by, to score files, to
+compare rules.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from wassemble._checks import fail
 from wassemble._extras import load_extra
-from wassemble.inputs import Kind
+from wassemble.metrics.multi_class import (
+    are_right,
+    are_right_of_top,
+    expected_calibration_error,
+    log_losses,
+    squared_gaps,
+)
+from wassemble.metrics.multi_label import mean_precision, precisions
+from wassemble.metrics.resamples import Resamples
 
-__all__ = ["Measure", "average_precisions", "read_measure"]
+__all__ = [
+    "ACCURACY",
+    "BRIER_SCORE",
+    "CALIBRATION_ERROR",
+    "LOG_LOSS",
+    "MEAN",
+    "MEAN_AVERAGE_PRECISION",
+    "MEAN_LOSS",
+    "TOP_5_ACCURACY",
+    "USUAL",
+    "Measure",
+    "Task",
+    "measure",
+]
 
-_TINY = 1e-12
+Task = Literal["multiclass", "multilabel"]
+"""One true label per sample, or any number of them."""
+
+_Each = Callable[[np.ndarray, np.ndarray], np.ndarray]
+_Many = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
+_Value = Callable[[np.ndarray, np.ndarray, np.ndarray | None], float]
 
 
 @dataclass(frozen=True)
@@ -25,195 +55,188 @@ class Measure:
     Attributes
     ----------
     name : str
-    score : callable
-        ``score(scores, truth, sample_weight)``, a number; the higher the better.
     each : callable or None
-        ``each(scores, truth)``, a number per sample whose weighted mean is the score, where
-        the metric is such a mean.
+        ``each(scores, truth)``, a number per sample whose weighted mean is the metric, where
+        it is such a mean.
+    whole : callable or None
+        ``whole(scores, truth, sample_weight)``, a number, where it is not.
+    is_loss : bool
+        Whether lower is better.
+    task : "multiclass", "multilabel" or None
+        What the truth must be: the place of the true label, (n_samples,); or 0, 1 and nan
+        for each label, (n_samples, n_labels). None if any will do.
+    many : callable or None
+        ``many(scores, truth, counts)``: ``whole`` for many counts of the samples at once,
+        where that is fast.
+
+    Examples
+    --------
+    >>> scores, truth = np.array([[0.5, 0.5], [0.25, 0.75]]), np.array([0, 1])
+    >>> LOG_LOSS.value(scores, truth).round(3), LOG_LOSS.score(scores, truth).round(3)
+    (0.49, -0.49)
     """
 
     name: str
-    score: Callable[[np.ndarray, np.ndarray, np.ndarray | None], float]
-    each: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None
+    each: _Each | None = None
+    whole: _Value | None = None
+    is_loss: bool = False
+    task: Task | None = None
+    many: _Many | None = None
 
-    def resampled(self, scores: np.ndarray, truth: np.ndarray, counts: np.ndarray) -> np.ndarray:
-        """The score on each of several bootstrap samples, ``(n_resamples,)``.
-
-        ``counts``, (n_resamples, n_samples), says how often each sample was drawn.
-        """
+    def value(
+        self, scores: np.ndarray, truth: np.ndarray, sample_weight: np.ndarray | None = None
+    ) -> float:
+        """The metric as it is known: the lower the better if it is a loss."""
         if self.each is not None:
-            return counts @ self.each(scores, truth) / counts.sum(axis=1)
-        if self.score is _mean_average_precision:
-            return _resampled_precision(scores, truth, counts)
-        rows = np.arange(len(truth))
-        drawn = [np.repeat(rows, times) for times in counts]
-        return np.array([self.score(scores[i], truth[i], None) for i in drawn])
+            return float(np.average(self.each(scores, truth), weights=sample_weight))
+        assert self.whole is not None, "a measure has one of both"
+        return float(self.whole(scores, truth, sample_weight))
+
+    def score(
+        self, scores: np.ndarray, truth: np.ndarray, sample_weight: np.ndarray | None = None
+    ) -> float:
+        """The metric with the sign that makes higher better."""
+        return float(self._upwards(self.value(scores, truth, sample_weight)))
+
+    def resampled(self, scores: np.ndarray, truth: np.ndarray, resamples: Resamples) -> np.ndarray:
+        """The score on each resample, ``(n_resamples,)``; higher is better."""
+        if self.each is not None:
+            return self._upwards(resamples.means(self.each(scores, truth)))
+        if self.many is not None:
+            found = [self.many(scores, truth, counts) for counts in resamples.blocks()]
+            return self._upwards(np.concatenate(found))
+        drawn = (
+            np.repeat(np.arange(len(truth)), times)
+            for counts in resamples.blocks()
+            for times in counts.astype(np.intp)
+        )
+        return self._upwards(np.array([self.value(scores[i], truth[i]) for i in drawn]))
 
     @property
     def n_resamples(self) -> int:
-        """Bootstrap samples that cost little."""
+        """Resamples that cost little."""
         if self.each is not None:
             return 1000
-        return 200 if self.score is _mean_average_precision else 100
+        return 100 if self.many is None else 200
 
-
-def read_measure(metric: Any, kind: Kind) -> Measure:
-    """The measure that ``metric`` names.
-
-    Parameters
-    ----------
-    metric : str or callable
-        "accuracy", "log_loss", "brier" (multi-class), "mAP" (multi-label), the name of a
-        scikit-learn scorer, a scorer made by `sklearn.metrics.make_scorer`, or any function
-        of ``(scores, truth)`` where higher is better.
-    """
-    own = _MULTICLASS if kind == "multiclass" else _MULTILABEL
-    if isinstance(metric, str) and metric in own:
-        return own[metric]
-    other = _MULTILABEL if kind == "multiclass" else _MULTICLASS
-    if isinstance(metric, str) and metric in other:
-        fail(f"metric {metric!r} is not for {kind} tasks.", hint=f"these are: {', '.join(own)}")
-    if isinstance(metric, str):
-        found = load_extra("sklearn.metrics", "learn", purpose=f"the metric {metric!r}")
-        if metric not in found.get_scorer_names():
-            fail(
-                f"`metric` must be one of {', '.join(own)}, a scikit-learn scorer or a function;"
-                f" got {metric!r}."
-            )
-        return Measure(metric, partial(_by_scorer, found.get_scorer(metric), kind))
-    if not callable(metric):
-        fail(f"`metric` must be a name or a function of (scores, truth); got {metric!r}.")
-    if hasattr(metric, "_score_func"):
-        return Measure(str(metric), partial(_by_scorer, metric, kind))
-    name = getattr(metric, "__name__", repr(metric))
-    return Measure(name, lambda scores, truth, _: float(metric(scores, truth)))
-
-
-def _mean_of(
-    each: Callable[[np.ndarray, np.ndarray], np.ndarray],
-) -> Callable[[np.ndarray, np.ndarray, np.ndarray | None], float]:
-    def score(scores: np.ndarray, truth: np.ndarray, sample_weight: np.ndarray | None) -> float:
-        return float(np.average(each(scores, truth), weights=sample_weight))
-
-    return score
-
-
-def _is_right(scores: np.ndarray, truth: np.ndarray) -> np.ndarray:
-    known = np.nan_to_num(scores)
-    return ((known.argmax(axis=1) == truth) & (known.max(axis=1) > 0)).astype(float)
-
-
-def _log_likelihood(scores: np.ndarray, truth: np.ndarray) -> np.ndarray:
-    found = _normalized(scores)[np.arange(len(truth)), truth]
-    return np.log(np.clip(found, _TINY, 1))
-
-
-def _minus_brier(scores: np.ndarray, truth: np.ndarray) -> np.ndarray:
-    found = _normalized(scores)
-    own = found[np.arange(len(truth)), truth]
-    return -(np.square(found).sum(axis=1) - 2 * own + 1)
-
-
-def _normalized(scores: np.ndarray) -> np.ndarray:
-    """Rows of mass 1; a row without mass says nothing, and is uniform."""
-    scores = np.nan_to_num(scores.astype(np.float64))
-    sums = scores.sum(axis=1, keepdims=True)
-    return np.where(sums > 0, scores / np.where(sums > 0, sums, 1), 1 / scores.shape[1])
-
-
-def average_precisions(
-    scores: np.ndarray, truth: np.ndarray, sample_weight: np.ndarray | None = None
-) -> np.ndarray:
-    """Average precision of each label (nan without a positive); truth nan is left out."""
-    weight = np.ones(len(truth)) if sample_weight is None else sample_weight
-    return _precisions(scores, truth, weight[:, None])[:, 0]
-
-
-def _precisions(scores: np.ndarray, truth: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Average precision of labels under several weightings, ``(n_labels, n_weightings)``.
-
-    ``weights`` has shape (n_samples, n_weightings): a column is how often samples count.
-    scikit-learn's function takes one label and one weighting at a time.
-    """
-    scores = np.nan_to_num(scores)
-    order = np.argsort(-scores, axis=0, kind="stable")
-    return np.stack(
-        [
-            _precision(scores[rows, j], truth[rows, j], weights, rows)
-            for j, rows in enumerate(order.T)
-        ]
-    )
-
-
-def _precision(
-    scores: np.ndarray, truth: np.ndarray, weights: np.ndarray, rows: np.ndarray
-) -> np.ndarray:
-    """Of one label whose samples ``rows`` are sorted, best first."""
-    known = ~np.isnan(truth)
-    if not known.all():
-        scores, truth, rows = scores[known], truth[known], rows[known]
-    positive = np.flatnonzero(truth == 1)
-    if not len(positive):
-        return np.full(weights.shape[1], np.nan)
-    weights = weights[rows]
-    found = np.cumsum(weights[positive], axis=0)
-    # Scores that tie are one step: its precision is that at the last of them.
-    last = np.flatnonzero(np.concatenate([scores[1:] != scores[:-1], [True]]))
-    ends = last[np.searchsorted(last, positive)]
-    is_new = np.concatenate([[True], ends[1:] != ends[:-1]])
-    steps, step_of = ends[is_new], np.cumsum(is_new) - 1
-    starts = np.concatenate([[0], steps[:-1] + 1])
-    total = np.cumsum(np.add.reduceat(weights[: steps[-1] + 1], starts), axis=0)
-    found_at = found[np.searchsorted(positive, steps, side="right") - 1]
-    precision = np.divide(found_at, total, out=np.zeros_like(found_at), where=total > 0)
-    sums = (precision[step_of] * weights[positive]).sum(axis=0)
-    out = np.full(len(sums), np.nan, dtype=sums.dtype)
-    return np.divide(sums, found[-1], out=out, where=found[-1] > 0)
-
-
-def _resampled_precision(scores: np.ndarray, truth: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    # Sums of counts are exact in float32, and half as many bytes.
-    found = _precisions(scores, truth, np.ascontiguousarray(counts.T, dtype=np.float32))
-    seen = ~np.isnan(found)
-    return np.where(seen, found, 0).sum(axis=0) / np.maximum(seen.sum(axis=0), 1)
+    def _upwards(self, values: Any) -> Any:
+        # 0 - x, for -x of 0 would be shown as -0.
+        return 0 - values if self.is_loss else values
 
 
 def _mean_average_precision(
     scores: np.ndarray, truth: np.ndarray, sample_weight: np.ndarray | None
 ) -> float:
-    found = average_precisions(scores, truth, sample_weight)
-    seen = ~np.isnan(found)
-    return float(found[seen].mean()) if seen.any() else 0.0
+    weight = np.ones(len(truth)) if sample_weight is None else sample_weight
+    return float(mean_precision(precisions(scores, truth, weight[:, None]))[0])
+
+
+def _mean_average_precisions(
+    scores: np.ndarray, truth: np.ndarray, counts: np.ndarray
+) -> np.ndarray:
+    # Sums of counts are exact in float32, and half as many bytes.
+    return mean_precision(
+        precisions(scores, truth, np.ascontiguousarray(counts.T, dtype=np.float32))
+    )
+
+
+def _calibration_error(
+    scores: np.ndarray, truth: np.ndarray, sample_weight: np.ndarray | None
+) -> float:
+    if sample_weight is not None:
+        fail("the calibration error must be without `sample_weight`; got one.")
+    return expected_calibration_error(scores, truth)
+
+
+ACCURACY = Measure("accuracy", are_right, task="multiclass")
+TOP_5_ACCURACY = Measure("top_5_accuracy", partial(are_right_of_top, top_k=5), task="multiclass")
+LOG_LOSS = Measure("log_loss", log_losses, is_loss=True, task="multiclass")
+BRIER_SCORE = Measure("brier_score", squared_gaps, is_loss=True, task="multiclass")
+CALIBRATION_ERROR = Measure(
+    "calibration_error", whole=_calibration_error, is_loss=True, task="multiclass"
+)
+MEAN_AVERAGE_PRECISION = Measure(
+    "mAP", whole=_mean_average_precision, task="multilabel", many=_mean_average_precisions
+)
+MEAN = Measure("mean", lambda values, _: np.asarray(values))
+"""Of figures that are there already, one per sample, where higher is better."""
+MEAN_LOSS = Measure("mean loss", lambda values, _: np.asarray(values), is_loss=True)
+"""Of losses that are there already, one per sample."""
+
+USUAL: dict[Task, Measure] = {"multiclass": ACCURACY, "multilabel": MEAN_AVERAGE_PRECISION}
+"""What is measured where nothing else is asked for."""
+
+_BY_NAME = {
+    each.name.casefold(): each
+    for each in (
+        ACCURACY,
+        TOP_5_ACCURACY,
+        LOG_LOSS,
+        BRIER_SCORE,
+        CALIBRATION_ERROR,
+        MEAN_AVERAGE_PRECISION,
+    )
+} | {"neg_log_loss": LOG_LOSS}  # scikit-learn's name of its score
+
+
+def measure(metric: Any, task: Task | None = None) -> Measure:
+    """The measure that ``metric`` names or is.
+
+    Parameters
+    ----------
+    metric : str, Measure or callable
+        "accuracy", "top_5_accuracy", "log_loss", "brier_score", "calibration_error"
+        (multi-class) or "mAP" (multi-label), the name of a scikit-learn scorer, a scorer made
+        by `sklearn.metrics.make_scorer`, or any function of ``(scores, truth)`` where higher
+        is better.
+    task : "multiclass" or "multilabel", optional
+        What it must be for.
+
+    Examples
+    --------
+    >>> measure("log_loss").is_loss, measure("map").name
+    (True, 'mAP')
+    """
+    found = _BY_NAME.get(metric.casefold()) if isinstance(metric, str) else None
+    if isinstance(metric, Measure):
+        found = metric
+    if found is None:
+        return _made_of(metric, task)
+    if task is not None and found.task not in (None, task):
+        fail(
+            f"metric {found.name!r} is not for {task} tasks.",
+            hint=f"these are: {', '.join(_names(task))}",
+        )
+    return found
+
+
+def _names(task: Task | None) -> list[str]:
+    """Names to choose from."""
+    known = dict.fromkeys(_BY_NAME.values())
+    return [each.name for each in known if task is None or each.task == task]
+
+
+def _made_of(metric: Any, task: Task | None) -> Measure:
+    """Of a scikit-learn scorer or a function."""
+    if isinstance(metric, str):
+        library = load_extra("sklearn.metrics", "learn", purpose=f"the metric {metric!r}")
+        if metric not in library.get_scorer_names():
+            fail(
+                f"`metric` must be one of {', '.join(_names(task))}, a scikit-learn scorer or a"
+                f" function; got {metric!r}."
+            )
+        return Measure(metric, whole=partial(_by_scorer, library.get_scorer(metric)))
+    if not callable(metric):
+        fail(f"`metric` must be a name or a function of (scores, truth); got {metric!r}.")
+    if hasattr(metric, "_score_func"):
+        return Measure(str(metric), whole=partial(_by_scorer, metric))
+    name = getattr(metric, "__name__", repr(metric))
+    return Measure(name, whole=lambda scores, truth, _: float(metric(scores, truth)))
 
 
 def _by_scorer(
-    scorer: Any,
-    kind: Kind,
-    scores: np.ndarray,
-    truth: np.ndarray,
-    sample_weight: np.ndarray | None,
+    scorer: Any, scores: np.ndarray, truth: np.ndarray, sample_weight: np.ndarray | None
 ) -> float:
-    """A scikit-learn scorer, asked about answers that are there already."""
-    from wassemble.ensemble.learning.answers import Answers
+    from wassemble.metrics.scorers import ask_scorer
 
-    known = truth
-    rows = np.arange(len(truth))
-    if kind == "multilabel":
-        if np.isnan(truth).any():
-            fail("scikit-learn's metrics need to know every label; got a truth with nan.")
-        known = truth.astype(int)
-        table = np.nan_to_num(scores)
-    else:
-        table = _normalized(scores)
-    answers = Answers(table, kind)
-    options = {} if sample_weight is None else {"sample_weight": sample_weight}
-    return float(scorer(answers, rows.reshape(-1, 1), known, **options))
-
-
-_MULTICLASS = {
-    "accuracy": Measure("accuracy", _mean_of(_is_right), _is_right),
-    "log_loss": Measure("log_loss", _mean_of(_log_likelihood), _log_likelihood),
-    "neg_log_loss": Measure("log_loss", _mean_of(_log_likelihood), _log_likelihood),
-    "brier": Measure("brier", _mean_of(_minus_brier), _minus_brier),
-}
-_MULTILABEL = {"mAP": Measure("mAP", _mean_average_precision)}
+    return ask_scorer(scorer, scores, truth, sample_weight)

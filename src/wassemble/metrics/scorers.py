@@ -1,25 +1,43 @@
-"""Answers that are there already, in the shape of a scikit-learn classifier."""
+"""scikit-learn's scorers, asked about answers that are there already."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from wassemble.inputs import Kind
+from wassemble._checks import fail
+from wassemble.metrics.arguments import histograms_of
 
-__all__ = ["Answers"]
+__all__ = ["ask_scorer"]
 
 
-class Answers(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+def ask_scorer(
+    scorer: Any, scores: np.ndarray, truth: np.ndarray, sample_weight: np.ndarray | None
+) -> float:
+    """What a scorer says; ``truth`` is a place for each sample, or 0 and 1 for each label."""
+    if truth.ndim == 2:
+        if np.isnan(truth).any():
+            fail("scikit-learn's metrics need to know every label; got a truth with nan.")
+        answers, truth = _Answers(np.nan_to_num(scores)), truth.astype(int)
+        answers.classes_ = [np.array([0, 1])] * truth.shape[1]
+    else:
+        answers = _Answers(histograms_of(scores))
+        answers.classes_ = np.arange(scores.shape[1])
+    options = {} if sample_weight is None else {"sample_weight": sample_weight}
+    return float(scorer(answers, np.arange(len(truth)).reshape(-1, 1), truth, **options))
+
+
+class _Answers(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A fitted classifier whose samples are rows of a table of scores."""
 
-    def __init__(self, scores: np.ndarray, kind: Kind) -> None:
-        self.scores = scores
-        self.kind = kind
-        labels = np.arange(scores.shape[1])
-        self.classes_ = [np.array([0, 1])] * len(labels) if kind == "multilabel" else labels
+    classes_: Any
 
-    def fit(self, X: np.ndarray, y: np.ndarray) -> Answers:
+    def __init__(self, scores: np.ndarray) -> None:
+        self.scores = scores
+
+    def fit(self, X: np.ndarray, y: np.ndarray) -> _Answers:
         """Nothing to learn."""
         return self
 
@@ -34,4 +52,5 @@ class Answers(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict(self, X: np.ndarray) -> np.ndarray:
         """Best label, or 0 and 1 by the threshold of one half."""
         found = self.predict_proba(X)
-        return (found >= 0.5).astype(int) if self.kind == "multilabel" else found.argmax(axis=1)
+        is_multilabel = isinstance(self.classes_, list)
+        return (found >= 0.5).astype(int) if is_multilabel else found.argmax(axis=1)

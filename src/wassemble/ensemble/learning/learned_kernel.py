@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from wassemble._checks import fail
-from wassemble.ensemble.learning.choice import Comparison, Control
+from wassemble.ensemble.learning.choice import Control
 from wassemble.ensemble.learning.kernel_candidates import Candidates, read_candidates
 from wassemble.ensemble.learning.kernel_forms import KernelForm, mix_candidates
 from wassemble.ensemble.learning.kernel_judging import Judged
@@ -19,6 +19,7 @@ from wassemble.ensemble.plan import FusionPlan
 from wassemble.ensemble.tables import align_samples, read_models
 from wassemble.inputs import Predictions
 from wassemble.kernels import DenseKernel, LabelledKernel
+from wassemble.metrics import Comparison
 
 __all__ = ["LearnedKernel", "label_tables"]
 
