@@ -39,11 +39,14 @@ def test_mean_average_precision_is_higher_for_the_truth(rng):
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("name", ["accuracy", "log_loss", "brier_score", "top_5_accuracy"])
+@pytest.mark.parametrize("name", MULTICLASS)
 def test_a_measure_is_the_function_of_that_name(case, name, weighted):
     scores, truth = case
     weight = np.arange(60.0) if weighted else None
-    functions = {"top_5_accuracy": metrics.top_k_accuracy}
+    functions = {
+        "top_5_accuracy": metrics.top_k_accuracy,
+        "calibration_error": metrics.expected_calibration_error,
+    }
     expected = functions.get(name, getattr(metrics, name, None))(scores, truth, weight)
     assert measure(name).value(scores, truth, weight) == pytest.approx(expected, rel=1e-12)
     nothing = np.where(scores.any(axis=1, keepdims=True), scores, np.nan)
@@ -120,9 +123,3 @@ def test_a_measure_of_ones_own_has_a_direction():
 def test_wrong_measures_are_refused(metric, task, message):
     with pytest.raises(InvalidInputError, match=message):
         measure(metric, task)
-
-
-def test_calibration_takes_no_weights(case):
-    scores, truth = case
-    with pytest.raises(InvalidInputError, match="without `sample_weight`"):
-        metrics.CALIBRATION_ERROR.value(scores, truth, np.ones(60))

@@ -8,7 +8,6 @@ it names no label.
 """
 
 from wassemble.metrics.comparison import Comparison, Estimate, PairedBootstrap, compare
-from wassemble.metrics.entropic import entropic_distance, sinkhorn_divergence
 from wassemble.metrics.measures import (
     ACCURACY,
     BRIER_SCORE,
@@ -17,6 +16,7 @@ from wassemble.metrics.measures import (
     MEAN,
     MEAN_AVERAGE_PRECISION,
     MEAN_LOSS,
+    MULTICLASS,
     TOP_5_ACCURACY,
     USUAL,
     Measure,
@@ -46,7 +46,11 @@ from wassemble.metrics.properties import (
     smoothness_energy,
 )
 from wassemble.metrics.resamples import Resamples, percentile_interval, student_interval
-from wassemble.metrics.transport import wasserstein_distance
+from wassemble.metrics.transport import (
+    entropic_distance,
+    sinkhorn_divergence,
+    wasserstein_distance,
+)
 from wassemble.metrics.unbalanced import extended_kl, unbalanced_distance
 
 __all__ = [
@@ -57,6 +61,7 @@ __all__ = [
     "MEAN",
     "MEAN_AVERAGE_PRECISION",
     "MEAN_LOSS",
+    "MULTICLASS",
     "TOP_5_ACCURACY",
     "USUAL",
     "CalibrationBins",

@@ -33,6 +33,7 @@ __all__ = [
     "MEAN",
     "MEAN_AVERAGE_PRECISION",
     "MEAN_LOSS",
+    "MULTICLASS",
     "TOP_5_ACCURACY",
     "USUAL",
     "Measure",
@@ -72,7 +73,7 @@ class Measure:
     Examples
     --------
     >>> scores, truth = np.array([[0.5, 0.5], [0.25, 0.75]]), np.array([0, 1])
-    >>> LOG_LOSS.value(scores, truth).round(3), LOG_LOSS.score(scores, truth).round(3)
+    >>> round(LOG_LOSS.value(scores, truth), 3), round(LOG_LOSS.score(scores, truth), 3)
     (0.49, -0.49)
     """
 
@@ -140,20 +141,12 @@ def _mean_average_precisions(
     )
 
 
-def _calibration_error(
-    scores: np.ndarray, truth: np.ndarray, sample_weight: np.ndarray | None
-) -> float:
-    if sample_weight is not None:
-        fail("the calibration error must be without `sample_weight`; got one.")
-    return expected_calibration_error(scores, truth)
-
-
 ACCURACY = Measure("accuracy", are_right, task="multiclass")
 TOP_5_ACCURACY = Measure("top_5_accuracy", partial(are_right_of_top, top_k=5), task="multiclass")
 LOG_LOSS = Measure("log_loss", log_losses, is_loss=True, task="multiclass")
 BRIER_SCORE = Measure("brier_score", squared_gaps, is_loss=True, task="multiclass")
 CALIBRATION_ERROR = Measure(
-    "calibration_error", whole=_calibration_error, is_loss=True, task="multiclass"
+    "calibration_error", whole=expected_calibration_error, is_loss=True, task="multiclass"
 )
 MEAN_AVERAGE_PRECISION = Measure(
     "mAP", whole=_mean_average_precision, task="multilabel", many=_mean_average_precisions
@@ -166,17 +159,11 @@ MEAN_LOSS = Measure("mean loss", lambda values, _: np.asarray(values), is_loss=T
 USUAL: dict[Task, Measure] = {"multiclass": ACCURACY, "multilabel": MEAN_AVERAGE_PRECISION}
 """What is measured where nothing else is asked for."""
 
-_BY_NAME = {
-    each.name.casefold(): each
-    for each in (
-        ACCURACY,
-        TOP_5_ACCURACY,
-        LOG_LOSS,
-        BRIER_SCORE,
-        CALIBRATION_ERROR,
-        MEAN_AVERAGE_PRECISION,
-    )
-} | {"neg_log_loss": LOG_LOSS}  # scikit-learn's name of its score
+MULTICLASS = (ACCURACY, TOP_5_ACCURACY, LOG_LOSS, BRIER_SCORE, CALIBRATION_ERROR)
+"""Of one true label per sample."""
+
+_BY_NAME = {each.name.casefold(): each for each in (*MULTICLASS, MEAN_AVERAGE_PRECISION)}
+_BY_NAME["neg_log_loss"] = LOG_LOSS  # scikit-learn's name of its score
 
 
 def measure(metric: Any, task: Task | None = None) -> Measure:

@@ -14,6 +14,7 @@ from wassemble.metrics.arguments import (
     histograms_of,
     read_answers,
     read_cost,
+    read_sample_weight,
     read_scores,
     read_truth,
     weighted_mean,
@@ -177,8 +178,8 @@ class CalibrationBins:
         From 0 to 1; a bin holds its upper edge.
     confidence, accuracy : arrays of shape (n_bins,)
         Means over the samples of each bin; nan for an empty one.
-    count : array of int, shape (n_bins,)
-        Number of samples.
+    count : array of shape (n_bins,)
+        Number of samples, or sum of their weights.
     """
 
     edges: np.ndarray
@@ -187,7 +188,9 @@ class CalibrationBins:
     count: np.ndarray
 
 
-def calibration_bins(scores: Any, truth: Any, n_bins: int = 15) -> CalibrationBins:
+def calibration_bins(
+    scores: Any, truth: Any, sample_weight: Any = None, *, n_bins: int = 15
+) -> CalibrationBins:
     """Mean confidence and accuracy of the samples by confidence (Guo et al. 2017, section 2).
 
     Parameters
@@ -196,6 +199,7 @@ def calibration_bins(scores: Any, truth: Any, n_bins: int = 15) -> CalibrationBi
         Rows are divided by their sums; confidence is the largest share. A row without an
         answer has confidence ``1 / n_labels`` and is wrong.
     truth : array of int, shape (n_samples,)
+    sample_weight : array of shape (n_samples,), optional
     n_bins : int
 
     Examples
@@ -210,10 +214,13 @@ def calibration_bins(scores: Any, truth: Any, n_bins: int = 15) -> CalibrationBi
     confidence = histograms_of(table).max(axis=1)
     right = best_labels(table) == truth
     places = np.searchsorted(edges[1:-1], confidence, side="left")
-    count = np.bincount(places, minlength=n_bins)
+    weight = None if sample_weight is None else read_sample_weight(sample_weight, len(truth))
+    count = np.bincount(places, weights=weight, minlength=n_bins)
     means = [
         np.divide(
-            np.bincount(places, weights=values, minlength=n_bins),
+            np.bincount(
+                places, weights=values if weight is None else weight * values, minlength=n_bins
+            ),
             count,
             out=np.full(n_bins, np.nan),
             where=count > 0,
@@ -223,7 +230,9 @@ def calibration_bins(scores: Any, truth: Any, n_bins: int = 15) -> CalibrationBi
     return CalibrationBins(edges, means[0], means[1], count)
 
 
-def expected_calibration_error(scores: Any, truth: Any, n_bins: int = 15) -> float:
+def expected_calibration_error(
+    scores: Any, truth: Any, sample_weight: Any = None, *, n_bins: int = 15
+) -> float:
     """Mean gap between confidence and accuracy over the bins (Guo et al. 2017, equation 3).
 
     Bins count by their samples; see `calibration_bins` for them and for the arguments.
@@ -233,7 +242,7 @@ def expected_calibration_error(scores: Any, truth: Any, n_bins: int = 15) -> flo
     >>> round(expected_calibration_error([[0.9, 0.1], [0.9, 0.1]], [0, 1]), 3)
     0.4
     """
-    bins = calibration_bins(scores, truth, n_bins)
+    bins = calibration_bins(scores, truth, sample_weight, n_bins=n_bins)
     filled = bins.count > 0
     gaps = np.abs(bins.accuracy[filled] - bins.confidence[filled])
     return float(np.average(gaps, weights=bins.count[filled]))

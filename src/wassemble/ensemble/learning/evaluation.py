@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -19,14 +19,11 @@ from wassemble.ensemble.tables import read_models
 from wassemble.errors import InvalidInputError
 from wassemble.metrics import (
     MEAN_AVERAGE_PRECISION,
+    MULTICLASS,
+    TOP_5_ACCURACY,
     Measure,
-    accuracy,
-    brier_score,
-    expected_calibration_error,
-    log_loss,
     measure as read_measure,
     precision_recall_f1,
-    top_k_accuracy,
 )
 
 __all__ = ["evaluate_ensemble", "measure_of", "read_held_out"]
@@ -170,23 +167,16 @@ def _timed(fitted: FittedRecipe | Stacking, trial: Trial) -> tuple[np.ndarray, f
 def _figures(scores: np.ndarray, trial: Trial) -> dict[str, float]:
     """Other metrics than the user's."""
     if trial.task == "multiclass":
-        return dict(_of_histograms(scores, trial))
+        return {
+            each.name: each.value(scores, trial.truth, trial.sample_weight)
+            for each in MULTICLASS
+            if each != TOP_5_ACCURACY or scores.shape[1] > 5
+        }
     found = {"mAP": MEAN_AVERAGE_PRECISION.value(scores, trial.truth, trial.sample_weight)}
     if trial.sample_weight is None and scores.shape[1] > 3:
         figures = asdict(precision_recall_f1(scores, trial.truth, top_k=3))
         found |= {f"top_3_{name}": figures[name] for name in _DECISIONS}
     return found
-
-
-def _of_histograms(scores: np.ndarray, trial: Trial) -> Iterator[tuple[str, float]]:
-    truth, weight = trial.truth, trial.sample_weight
-    yield "accuracy", accuracy(scores, truth, weight)
-    if scores.shape[1] > 5:
-        yield "top_5_accuracy", top_k_accuracy(scores, truth, weight, top_k=5)
-    yield "log_loss", log_loss(scores, truth, weight)
-    yield "brier_score", brier_score(scores, truth, weight)
-    if weight is None:
-        yield "calibration_error", expected_calibration_error(scores, truth)
 
 
 _DECISIONS = tuple(
