@@ -68,13 +68,13 @@ def run(config: Config, progress: Progress = None) -> Findings:
     """Accuracy of each rule, with the paper's beside it."""
     data = load_animals()
     kernel = _kernel(data)
-    measure = ACCURACY
     validation, test = (
-        Judge(measure, data.truth[data.is_test == side], seed=config.seed) for side in (False, True)
+        Judge(ACCURACY, data.truth[data.is_test == side], seed=config.seed)
+        for side in (False, True)
     )
     models = dict(zip(data.models, data.scores, strict=True))
     carry = kernel.apply_transpose
-    simple = simple_rules(models, data.truth, data.is_test, measure, carry=carry)
+    simple = simple_rules(models, data.truth, data.is_test, ACCURACY, carry=carry)
     epsilon, mass_penalty = _tune(data, kernel, validation, config, progress)
     solved = {
         f"{name} transported": _barycenter(scores[None], kernel, config)
@@ -171,7 +171,6 @@ def _zero_shot(config: Config) -> Table:
     """Accuracy on animals that the networks do not know, over a partition of all animals."""
     animals = load_animals().animals
     order = np.random.default_rng(config.seed).permutation(len(animals))
-    measure = ACCURACY
     chosen: dict[str, dict[str, list[np.ndarray]]] = {}
     truths: dict[str, list[np.ndarray]] = {"zero-shot": [], "generalised": []}
     for unseen in np.array_split(order, len(animals) // config.n_unseen):
@@ -193,7 +192,7 @@ def _zero_shot(config: Config) -> Table:
             parts["generalised"].append(each)
             parts["zero-shot"].append(each[:, np.sort(unseen)])
     judges = {
-        part: Judge(measure, np.concatenate(truth), seed=config.seed)
+        part: Judge(ACCURACY, np.concatenate(truth), seed=config.seed)
         for part, truth in truths.items()
     }
     joined = {

@@ -68,9 +68,9 @@ def load_task(name: str, *, least_score: float, seed: int = 0) -> LabelTask:
         for m in task.models
     ]
     task = replace(task, models=members)
-    measure = MEAN_AVERAGE_PRECISION
     validation, test = (
-        Judge(measure, task.truth[task.is_test == side], seed=seed) for side in (False, True)
+        Judge(MEAN_AVERAGE_PRECISION, task.truth[task.is_test == side], seed=seed)
+        for side in (False, True)
     )
     costs = _coco_costs(task) if name == "coco" else _voc_costs(task)
     described = {m.model: "" for m in members}

@@ -54,6 +54,11 @@ class Comparison:
         return self.difference < -self.standard_error
 
     @property
+    def is_sure(self) -> bool:
+        """Whether the first is better in at least 95 % of the resamples."""
+        return self.sure >= 0.95
+
+    @property
     def verdict(self) -> str:
         """What it means for the first, in a few words."""
         if self.is_worse:

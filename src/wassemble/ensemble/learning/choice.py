@@ -14,8 +14,6 @@ from wassemble.metrics import Comparison, Estimate
 
 __all__ = ["Choice", "Control", "Standing", "choose"]
 
-# Share of bootstrap samples in which a kernel must beat its shuffled self.
-_SURE = 0.95
 _N_CONTROLS = 3
 # What the tiers are called, from the simplest on.
 _TIERS = ("single model or mean", "gated mean", "rule through a kernel")
@@ -48,10 +46,16 @@ class Control:
     comparison: Comparison  # the kernel minus the shuffled one
     n_shuffles: int
 
+    @classmethod
+    def of(cls, own: Estimate, shuffled: Sequence[Estimate]) -> Control:
+        """A kernel against the mean of its shuffles."""
+        mean = Estimate.mean(shuffled)
+        return cls(mean.score, own.minus(mean), len(shuffled))
+
     @property
     def meaning_helped(self) -> bool:
         """Whether the labels' meaning, not the mere blur of a kernel, made a difference."""
-        return self.comparison.sure >= _SURE
+        return self.comparison.is_sure
 
 
 @dataclass(frozen=True)
@@ -136,11 +140,6 @@ def _nested(search: Search, members: Sequence[Tried]) -> np.ndarray:
 def _control(search: Search, recipe: Recipe) -> Control | None:
     if not recipe.transports:
         return None
-    own = search.bootstrap.estimate(search.predict(recipe))
-    shuffled = Estimate.mean(
-        [
-            search.bootstrap.estimate(search.predict(replace(recipe, shuffled=seed)))
-            for seed in range(_N_CONTROLS)
-        ]
-    )
-    return Control(shuffled.score, own.minus(shuffled), _N_CONTROLS)
+    recipes = [recipe, *(replace(recipe, shuffled=seed) for seed in range(_N_CONTROLS))]
+    own, *shuffled = (search.bootstrap.estimate(search.predict(each)) for each in recipes)
+    return Control.of(own, shuffled)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from wassemble.ensemble.learning.choice import Control
 from wassemble.ensemble.learning.kernel_losses import (
     Calibration,
     each_loss,
@@ -18,9 +17,9 @@ from wassemble.ensemble.learning.recipes import shuffle_labels
 from wassemble.ensemble.learning.trial import Trial
 from wassemble.ensemble.plan import FusionPlan
 from wassemble.kernels import LabelledKernel
-from wassemble.metrics import MEAN_LOSS, USUAL, Comparison, Estimate, PairedBootstrap
+from wassemble.metrics import MEAN_LOSS, USUAL, Estimate, PairedBootstrap
 
-__all__ = ["Judge", "Judged", "Kernels", "compare", "compare_control"]
+__all__ = ["Judge", "Judged", "Kernels"]
 
 _N_CONTROLS = 3
 
@@ -114,14 +113,3 @@ class Judge:
     def _weight(self, rows: np.ndarray) -> np.ndarray | None:
         weight = self.trial.sample_weight
         return None if weight is None else weight[rows]
-
-
-def compare(first: Judged, second: Judged) -> Comparison:
-    """How much more likely the truth is by the first, in logs per sample."""
-    return first.estimate.minus(second.estimate)
-
-
-def compare_control(learned: Judged, shuffled: Sequence[Judged]) -> Control:
-    """The learned kernel against the mean of its shuffles."""
-    mean = Estimate.mean([each.estimate for each in shuffled])
-    return Control(mean.score, learned.estimate.minus(mean), len(shuffled))

@@ -23,9 +23,6 @@ from wassemble.metrics import Comparison
 
 __all__ = ["LearnedKernel", "label_tables"]
 
-# Share of bootstrap samples in which it must beat the best candidate.
-_SURE = 0.95
-
 
 @dataclass(frozen=True, eq=False)
 class LearnedKernel:
@@ -95,7 +92,7 @@ class LearnedKernel:
 
         One standard error would not do: the held-out samples chose the epoch too.
         """
-        return self.comparison.sure >= _SURE
+        return self.comparison.is_sure
 
     def predict(self, models: Sequence[Any] | Mapping[str, Any]) -> Predictions:
         """Consensus of the same models on other samples; matched by name, not calibrated."""
