@@ -15,6 +15,7 @@ __all__ = ["Judge", "compare", "simple_rules"]
 
 # Of a power mean, beside the arithmetic (1) and the geometric (0) one.
 _ORDERS = (0.25, 0.5, 0.75, 1.5, 2.0, 4.0)
+_N_RESAMPLES = 1000
 
 
 class Judge:
@@ -38,8 +39,9 @@ class Judge:
         seed: int = 0,
     ) -> None:
         self.measure, self.truth = measure, truth
+        n_resamples = min(_N_RESAMPLES, measure.n_resamples)
         self._bootstrap = PairedBootstrap(
-            measure, truth, groups=groups, n_resamples=measure.n_resamples, seed=seed
+            measure, truth, groups=groups, n_resamples=n_resamples, seed=seed
         )
         self._known: dict[int, tuple[np.ndarray, Estimate]] = {}
 
