@@ -111,6 +111,15 @@ def test_a_measure_of_ones_own_has_a_direction():
     assert metrics.compare(first, second).difference == -1
 
 
+def test_a_cost_of_one_for_each_mistake_is_one_less_accuracy(case):
+    scores, truth = case
+    found = metrics.cost_measure(1 - np.eye(7))
+    assert found.value(scores, truth) == pytest.approx(1 - metrics.accuracy(scores, truth))
+    assert found.value(scores, truth) == metrics.mean_cost(scores, truth, 1 - np.eye(7))
+    with pytest.raises(InvalidInputError, match="'mean_cost' is not for multilabel tasks"):
+        measure(found, "multilabel")
+
+
 @pytest.mark.parametrize(
     ("metric", "task", "message"),
     [

@@ -20,6 +20,7 @@ from wassemble.metrics.measures import (
     TOP_5_ACCURACY,
     USUAL,
     Measure,
+    cost_measure,
     measure,
 )
 from wassemble.metrics.multi_class import (
@@ -76,6 +77,7 @@ __all__ = [
     "brier_score",
     "calibration_bins",
     "compare",
+    "cost_measure",
     "coupling_entropy",
     "entropic_distance",
     "entropy",

@@ -15,9 +15,11 @@ import numpy as np
 
 from wassemble._checks import fail
 from wassemble._extras import load_extra
+from wassemble.metrics.arguments import read_cost
 from wassemble.metrics.multi_class import (
     are_right,
     are_right_of_top,
+    costs_of_answers,
     expected_calibration_error,
     log_losses,
     squared_gaps,
@@ -38,6 +40,7 @@ __all__ = [
     "USUAL",
     "Measure",
     "Task",
+    "cost_measure",
     "measure",
 ]
 
@@ -178,8 +181,8 @@ def measure(metric: Any, task: Task | None = None) -> Measure:
     metric : str, Measure or callable
         "accuracy", "top_5_accuracy", "log_loss", "brier_score", "calibration_error"
         (multi-class) or "mAP" (multi-label), the name of a scikit-learn scorer, a scorer made
-        by `sklearn.metrics.make_scorer`, or any function of ``(scores, truth)`` where higher
-        is better.
+        by `sklearn.metrics.make_scorer`, what `cost_measure` makes, or any function of
+        ``(scores, truth)`` where higher is better.
     task : "multiclass" or "multilabel", optional
         What it must be for.
 
@@ -199,6 +202,28 @@ def measure(metric: Any, task: Task | None = None) -> Measure:
             hint=f"these are: {', '.join(_names(task))}",
         )
     return found
+
+
+def cost_measure(cost: Any) -> Measure:
+    """What answers cost, a loss, to learn or to compare by; see `mean_cost`.
+
+    Parameters
+    ----------
+    cost : array of shape (n_labels, n_answers)
+        Cost of each answer (column) for each true label (row).
+
+    Examples
+    --------
+    >>> steps = cost_measure([[0, 2, 4], [2, 0, 4], [4, 4, 0]])  # husky, beagle, car
+    >>> steps.value(np.array([[0.6, 0.3, 0.1], [0.6, 0.3, 0.1]]), np.array([0, 1]))
+    1.0
+    """
+    matrix = read_cost(cost)
+
+    def each(scores: np.ndarray, truth: np.ndarray) -> np.ndarray:
+        return costs_of_answers(np.nan_to_num(scores), truth, matrix)[0]
+
+    return Measure("mean_cost", each, is_loss=True, task="multiclass")
 
 
 def _names(task: Task | None) -> list[str]:

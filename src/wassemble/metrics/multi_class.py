@@ -27,6 +27,7 @@ __all__ = [
     "are_right_of_top",
     "brier_score",
     "calibration_bins",
+    "costs_of_answers",
     "expected_calibration_error",
     "log_loss",
     "log_losses",
@@ -36,7 +37,7 @@ __all__ = [
     "top_k_accuracy",
 ]
 
-FLOOR = float(np.finfo(np.float64).eps)
+_FLOOR = float(np.finfo(np.float64).eps)
 """Shares of a true label below it count as it, as in scikit-learn."""
 
 
@@ -107,7 +108,7 @@ def log_loss(
     truth: Any,
     sample_weight: Any = None,
     *,
-    floor: float = FLOOR,
+    floor: float = _FLOOR,
 ) -> float:
     """Mean of -log of the true label's share of its row, in nats (Good 1952).
 
@@ -132,7 +133,7 @@ def log_loss(
     return weighted_mean(log_losses(table, truth, floor), sample_weight)
 
 
-def log_losses(scores: np.ndarray, truth: np.ndarray, floor: float = FLOOR) -> np.ndarray:
+def log_losses(scores: np.ndarray, truth: np.ndarray, floor: float = _FLOOR) -> np.ndarray:
     """-log of the true label's share, for each sample; nothing is checked."""
     own = histograms_of(scores)[np.arange(len(truth)), truth]
     return 0.0 - log_of(np.maximum(own, floor))
@@ -269,7 +270,7 @@ def mean_cost(scores: Any, truth: Any, cost: Any) -> float:
     >>> mean_cost([[0.6, 0.3, 0.1], [0.6, 0.3, 0.1]], [0, 1], steps)
     1.0
     """
-    return float(_costs(scores, truth, read_cost(cost))[0].mean())
+    return float(costs_of_answers(scores, truth, read_cost(cost))[0].mean())
 
 
 def mean_cost_of_mistakes(scores: Any, truth: Any, cost: Any) -> float:
@@ -291,11 +292,11 @@ def mean_cost_of_mistakes(scores: Any, truth: Any, cost: Any) -> float:
             "`cost` must be square, answers being labels, to tell mistakes;"
             f" got shape {matrix.shape}."
         )
-    costs, right = _costs(scores, truth, matrix)
+    costs, right = costs_of_answers(scores, truth, matrix)
     return float("nan") if right.all() else float(costs[~right].mean())
 
 
-def _costs(scores: Any, truth: Any, cost: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def costs_of_answers(scores: Any, truth: Any, cost: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Cost of each sample's answer, and whether it is the truth."""
     answers, _ = read_answers(scores, cost.shape[1])
     truth = read_truth(truth, len(answers), cost.shape[0])

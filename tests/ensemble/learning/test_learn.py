@@ -19,7 +19,7 @@ from wassemble.ensemble.learning import (
 from wassemble.ensemble.learning.families import list_recipes
 from wassemble.ensemble.learning.recipes import Fitter
 from wassemble.ensemble.learning.search import Search
-from wassemble.metrics import ACCURACY, LOG_LOSS, MEAN_AVERAGE_PRECISION
+from wassemble.metrics import ACCURACY, LOG_LOSS, MEAN_AVERAGE_PRECISION, cost_measure
 
 LABELS = ["cat", "lynx", "dog", "wolf"]
 
@@ -200,6 +200,16 @@ def test_the_same_seed_gives_the_same_choice(plain):
         learn_ensemble(models, truth, n_folds=2, time_budget=0, seed=3) for _ in range(2)
     )
     assert first.report == second.report
+
+
+def test_of_a_loss_the_lowest_is_chosen(plain):
+    models, truth = plain
+    options = {"n_folds": 2, "time_budget": 0}
+    right = learn_ensemble(models, truth, **options)
+    cheap = learn_ensemble(models, truth, metric=cost_measure(1 - np.eye(4)), **options)
+    assert cheap.choice.recipe == right.choice.recipe
+    assert cheap.choice.estimate == pytest.approx(right.choice.estimate - 1)
+    assert cheap.choice.estimate_error == pytest.approx(right.choice.estimate_error)
 
 
 def test_nothing_of_a_fold_leaks_into_its_own_predictions(plain):
