@@ -15,9 +15,9 @@ import numpy as np
 from paper.record.findings import Cell, Claim, Figure, Findings, Progress, Table
 from paper.record.judging import Judge, simple_rules
 from paper.record.paper_figures import paper_figures
-from wassemble.ensemble.learning.measure import read_measure
 from wassemble.inputs import AnimalsData, load_animals
 from wassemble.kernels import DenseKernel
+from wassemble.metrics import ACCURACY
 from wassemble.solvers import BarycenterResult, Unbalanced, power_mean, solve_barycenter
 
 __all__ = ["Config", "run"]
@@ -67,13 +67,13 @@ def run(config: Config, progress: Progress = None) -> Findings:
     """Accuracy of each rule, with the paper's beside it."""
     data = load_animals()
     kernel = _kernel(data)
-    measure = read_measure("accuracy", "multiclass")
     validation, test = (
-        Judge(measure, data.truth[data.is_test == side], seed=config.seed) for side in (False, True)
+        Judge(ACCURACY, data.truth[data.is_test == side], seed=config.seed)
+        for side in (False, True)
     )
     models = dict(zip(data.models, data.scores, strict=True))
     carry = kernel.apply_transpose
-    simple = simple_rules(models, data.truth, data.is_test, measure, carry=carry)
+    simple = simple_rules(models, data.truth, data.is_test, ACCURACY, carry=carry)
     epsilon, mass_penalty = _tune(data, kernel, validation, config, progress)
     solved = {
         f"{name} transported": _barycenter(scores[None], kernel, config)
@@ -170,7 +170,6 @@ def _zero_shot(config: Config) -> Table:
     """Accuracy on animals that the networks do not know, over a partition of all animals."""
     animals = load_animals().animals
     order = np.random.default_rng(config.seed).permutation(len(animals))
-    measure = read_measure("accuracy", "multiclass")
     chosen: dict[str, dict[str, list[np.ndarray]]] = {}
     truths: dict[str, list[np.ndarray]] = {"zero-shot": [], "generalised": []}
     for unseen in np.array_split(order, len(animals) // config.n_unseen):
@@ -192,7 +191,7 @@ def _zero_shot(config: Config) -> Table:
             parts["generalised"].append(each)
             parts["zero-shot"].append(each[:, np.sort(unseen)])
     judges = {
-        part: Judge(measure, np.concatenate(truth), seed=config.seed)
+        part: Judge(ACCURACY, np.concatenate(truth), seed=config.seed)
         for part, truth in truths.items()
     }
     joined = {

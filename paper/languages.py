@@ -21,11 +21,11 @@ import numpy as np
 from paper.record.findings import Cell, Findings, Progress, Table
 from paper.record.judging import Judge
 from wassemble.ensemble import fuse_tables
-from wassemble.ensemble.learning.measure import read_measure
 from wassemble.errors import ConvergenceWarning
 from wassemble.inputs import LanguagesData, Predictions, load_languages
 from wassemble.kernels import LabelledKernel, kernel_from_confusion
 from wassemble.labels import LabelSpace
+from wassemble.metrics import ACCURACY
 from wassemble.solvers import Unbalanced, power_mean
 
 __all__ = ["Config", "run"]
@@ -80,11 +80,10 @@ def run(config: Config, progress: Progress = None) -> Findings:
     data = load_languages()
     target = LabelSpace(sorted(LabelSpace.union(*(model.labels for model in data.models))))
     truth = target.positions(data.truth)
-    measure = read_measure("accuracy", "multiclass")
     validation, test = ~data.is_test, data.is_test
     alone = {model.model: _alone(model, target) for model in data.models}
     weights = np.array(
-        [measure.score(scores[validation], truth[validation], None) for scores in alone.values()]
+        [ACCURACY.score(scores[validation], truth[validation], None) for scores in alone.values()]
     )
     best = data.models[int(weights.argmax())].model
     weights /= weights.sum()
@@ -105,7 +104,7 @@ def run(config: Config, progress: Progress = None) -> Findings:
 
     order = max(
         config.orders,
-        key=lambda order: measure.score(
+        key=lambda order: ACCURACY.score(
             fuse(validation, rule=power(order), **by_name), truth[validation], None
         ),
     )
@@ -127,7 +126,7 @@ def run(config: Config, progress: Progress = None) -> Findings:
     some = np.zeros((int(test.sum()), len(target)))
     some[np.any(right, axis=0), truth[test][np.any(right, axis=0)]] = 1
     rules["any detector right"] = some
-    judge = Judge(measure, truth[test], groups=truth[test].tolist(), seed=config.seed)
+    judge = Judge(ACCURACY, truth[test], groups=truth[test].tolist(), seed=config.seed)
     aware = rules["label-aware arithmetic mean"]
     rows: list[list[Cell]] = [
         [name, judge.figure(scores), None if scores is aware else judge.gain(scores, aware)]

@@ -16,9 +16,8 @@ from paper.data.captions import CaptionsData, load_caption_words, load_captions
 from paper.data.files import find_data
 from paper.record.judging import Judge
 from wassemble._threads import count_threads
-from wassemble.ensemble.learning.measure import Measure
 from wassemble.errors import MissingExtraError
-from wassemble.metrics import entropy
+from wassemble.metrics import MEAN, entropy
 from wassemble.metrics.captions import CaptionScore, meteor, spice, word_movers_distance
 from wassemble.metrics.cider import CiderD
 from wassemble.text.models import NextWordModel
@@ -118,8 +117,7 @@ class Gallery:
 
     def judge(self, seed: int) -> Judge:
         """Of scores that are one number per image."""
-        measure = Measure("mean", lambda scores, *_: float(scores.mean()), lambda scores, _: scores)
-        return Judge(measure, np.zeros(len(self.features)), seed=seed)
+        return Judge(MEAN, np.zeros(len(self.features)), seed=seed)
 
 
 @cache

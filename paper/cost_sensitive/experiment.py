@@ -25,10 +25,9 @@ from paper.cost_sensitive.tasks import (
 )
 from paper.record.findings import Cell, Claim, Figure, Findings, Progress, Table
 from paper.record.judging import Judge, simple_rules
-from wassemble.ensemble.learning.measure import Measure
 from wassemble.ensemble.learning.recipes import shuffle_labels
 from wassemble.kernels import DenseKernel, LabelledKernel
-from wassemble.metrics import mean_cost_of_mistakes
+from wassemble.metrics import Measure, mean_cost_of_mistakes
 from wassemble.solvers import solve_barycenter
 
 __all__ = ["Config", "run"]

@@ -14,10 +14,10 @@ from paper.data.files import find_data
 from paper.evidence.tasks import TASKS, Task
 from wassemble.ensemble.completion import complete_scores
 from wassemble.ensemble.decisions import choose_best, choose_least_cost
-from wassemble.ensemble.learning.measure import Measure
 from wassemble.inputs import Edges, Predictions, read_edges
 from wassemble.kernels import LabelledKernel, kernel_from_cost_table, kernel_from_tree
 from wassemble.labels import LabelSpace
+from wassemble.metrics import Measure
 
 __all__ = [
     "Answer",
@@ -73,19 +73,12 @@ def answers(cost: np.ndarray) -> dict[str, Answer]:
 
 def share_right(answer: Answer) -> Measure:
     """Accuracy of the answers."""
-    return _mean_of("accuracy", lambda scores, truth: (answer(scores) == truth).astype(float))
+    return Measure("accuracy", lambda scores, truth: (answer(scores) == truth).astype(float))
 
 
 def minus_cost(answer: Answer, cost: np.ndarray) -> Measure:
-    """Mean cost of the answers, with the sign that makes higher better."""
-    return _mean_of("cost", lambda scores, truth: -cost[truth, answer(scores)])
-
-
-def _mean_of(name: str, each: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> Measure:
-    def score(scores: np.ndarray, truth: np.ndarray, sample_weight: np.ndarray | None) -> float:
-        return float(np.average(each(scores, truth), weights=sample_weight))
-
-    return Measure(name, score, each)
+    """Mean cost of the answers, a loss: its score has the sign that makes higher better."""
+    return Measure("cost", lambda scores, truth: cost[truth, answer(scores)], is_loss=True)
 
 
 def tree_steps(labels: LabelSpace, edges: Edges) -> np.ndarray:

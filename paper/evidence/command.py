@@ -88,7 +88,6 @@ def _judge(
     from paper.evidence.tasks import TASKS
     from wassemble.ensemble.learning import learn_ensemble
     from wassemble.ensemble.learning.evaluation import evaluate_ensemble
-    from wassemble.ensemble.learning.outcomes import is_worse, judge
     from wassemble.report import write_report
 
     started = time.perf_counter()
@@ -137,8 +136,8 @@ def _judge(
         "best_single_score": found.best_single.score,
         "over_best_plain": over_plain.difference,
         "over_best_plain_error": over_plain.standard_error,
-        "verdict": "it is the best plain rule" if plain.is_chosen else judge(over_plain),
-        "is_worse_than_plain": is_worse(over_plain),
+        "verdict": "it is the best plain rule" if plain.is_chosen else over_plain.verdict,
+        "is_worse_than_plain": over_plain.is_worse,
         "control": None if control is None else str(control.comparison),
         "meaning_helped": None if control is None else control.meaning_helped,
         "reasons": list(learned.choice.reasons),

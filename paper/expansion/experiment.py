@@ -16,7 +16,8 @@ import numpy as np
 from paper.expansion.rules import FLOOR, Grid, Rules
 from paper.expansion.tasks import Expansion, load_images, load_words
 from paper.record.findings import Cell, Claim, Findings, Plot, Progress, Table
-from paper.record.judging import PER_SAMPLE, Judge
+from paper.record.judging import Judge
+from wassemble.metrics import MEAN
 
 __all__ = ["Config", "run"]
 
@@ -127,7 +128,7 @@ class _Study:
         self.test = np.flatnonzero(task.is_test)
         self.alike = bool((task.is_known == task.is_known[0]).all())
         self.judge, self.judge_all = (
-            Judge(PER_SAMPLE, part, groups=task.groups[part].tolist(), seed=config.seed)
+            Judge(MEAN, part, groups=task.groups[part].tolist(), seed=config.seed)
             for part in (self.hidden, self.test)
         )
 

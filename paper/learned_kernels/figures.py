@@ -9,7 +9,7 @@ import numpy as np
 
 from paper.record.findings import Figure
 from paper.record.judging import Judge
-from wassemble.ensemble.learning.measure import Measure
+from wassemble.metrics import MEAN
 
 __all__ = ["Row", "Rows", "average_rows"]
 
@@ -46,7 +46,7 @@ class Rows:
 
     def __init__(self, truth: np.ndarray, unit: Sequence[str], seed: int) -> None:
         self._truth = truth
-        self._judge = Judge(_MEAN, truth, groups=unit, seed=seed)
+        self._judge = Judge(MEAN, truth, groups=unit, seed=seed)
 
     def accuracy(self, row: Row) -> Figure:
         """Share that is right."""
@@ -68,8 +68,3 @@ class Rows:
         """Whether each sample is right; of several runs, the share that are."""
         right = (row.scores.argmax(axis=-1) == self._truth) & (row.scores.max(axis=-1) > 0)
         return right.astype(float) if right.ndim == 1 else right.mean(axis=0)
-
-
-_MEAN = Measure(
-    "mean", lambda values, _, __: float(values.mean()), lambda values, _: np.asarray(values)
-)

@@ -11,10 +11,10 @@ from scipy.spatial.distance import cdist
 from paper.data.files import find_data
 from paper.evidence.tasks import TASKS, Task
 from paper.record.judging import Judge
-from wassemble.ensemble.learning.measure import read_measure
 from wassemble.ensemble.learning.trial import Trial
 from wassemble.inputs import Predictions
 from wassemble.kernels import kernel_from_cooccurrence
+from wassemble.metrics import MEAN_AVERAGE_PRECISION
 
 __all__ = ["COOCCURRENCE", "GLOVE", "VISUAL", "LabelTask", "load_task"]
 
@@ -68,9 +68,9 @@ def load_task(name: str, *, least_score: float, seed: int = 0) -> LabelTask:
         for m in task.models
     ]
     task = replace(task, models=members)
-    measure = read_measure("mAP", "multilabel")
     validation, test = (
-        Judge(measure, task.truth[task.is_test == side], seed=seed) for side in (False, True)
+        Judge(MEAN_AVERAGE_PRECISION, task.truth[task.is_test == side], seed=seed)
+        for side in (False, True)
     )
     costs = _coco_costs(task) if name == "coco" else _voc_costs(task)
     described = {m.model: "" for m in members}

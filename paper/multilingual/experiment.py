@@ -22,8 +22,9 @@ from paper.multilingual.riddles import (
     strike,
 )
 from paper.record.findings import Cell, Claim, Figure, Findings, Plot, Progress, Table
-from paper.record.judging import PER_SAMPLE, Judge
+from paper.record.judging import Judge
 from wassemble.kernels import SparseKernel
+from wassemble.metrics import MEAN
 from wassemble.solvers import Unbalanced, power_mean, solve_barycenter
 
 __all__ = ["Config", "run"]
@@ -126,7 +127,7 @@ class _Contest:
         self, puzzle: Puzzle, riddles: Riddles, config: Config, part: int, progress: Progress
     ) -> None:
         self.puzzle, self.riddles = puzzle, riddles
-        self.judge = Judge(PER_SAMPLE, np.flatnonzero(riddles.is_test), seed=config.seed)
+        self.judge = Judge(MEAN, np.flatnonzero(riddles.is_test), seed=config.seed)
         images = [
             np.asarray(kernel.apply_transpose(mu / np.asarray(kernel.row_sums)))
             for mu, kernel in zip(puzzle.histograms, puzzle.kernels, strict=True)

@@ -8,21 +8,14 @@ from typing import Any
 import numpy as np
 
 from paper.record.findings import Cell, Figure
-from wassemble.ensemble.learning.measure import Measure
+from wassemble.metrics import Estimate, Measure, PairedBootstrap
 from wassemble.solvers import power_mean
 
-__all__ = ["PER_SAMPLE", "Judge", "compare", "simple_rules"]
+__all__ = ["Judge", "compare", "simple_rules"]
 
 # Of a power mean, beside the arithmetic (1) and the geometric (0) one.
 _ORDERS = (0.25, 0.5, 0.75, 1.5, 2.0, 4.0)
 _N_RESAMPLES = 1000
-
-PER_SAMPLE = Measure(
-    "mean over samples",
-    lambda figures, _, weights: float(np.average(figures, weights=weights)),
-    lambda figures, _: figures,
-)
-"""For figures that are there already, one number for each sample."""
 
 
 class Judge:
@@ -31,7 +24,6 @@ class Judge:
     Parameters
     ----------
     measure : Measure
-        The higher the better.
     truth : array
         What ``measure`` compares scores with.
     groups : sequence, optional
@@ -47,41 +39,32 @@ class Judge:
         seed: int = 0,
     ) -> None:
         self.measure, self.truth = measure, truth
-        rng = np.random.default_rng(seed)
-        n_draws = min(_N_RESAMPLES, measure.n_resamples)
-        _, of_group = np.unique(
-            np.arange(len(truth)) if groups is None else groups, return_inverse=True
+        n_resamples = min(_N_RESAMPLES, measure.n_resamples)
+        self._bootstrap = PairedBootstrap(
+            measure, truth, groups=groups, n_resamples=n_resamples, seed=seed
         )
-        n_groups = int(of_group.max()) + 1
-        shares = np.full(n_groups, 1 / n_groups)
-        self._counts = rng.multinomial(n_groups, shares, size=n_draws)[:, of_group]
-        self._known: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+        self._known: dict[int, tuple[np.ndarray, Estimate]] = {}
 
     def score(self, scores: np.ndarray) -> float:
         """The metric."""
-        return float(self.measure.score(scores, self.truth, None))
+        return self.measure.score(scores, self.truth)
 
     def figure(self, scores: np.ndarray) -> Figure:
         """The metric with its interval."""
-        return _figure(self.score(scores), self._drawn(scores))
+        found = self._estimate(scores)
+        return Figure(found.score, *found.interval)
 
     def gain(self, scores: np.ndarray, over: np.ndarray) -> Figure:
         """How much better the first is than the second, paired."""
-        drawn = self._drawn(scores) - self._drawn(over)
-        return _figure(self.score(scores) - self.score(over), drawn, is_gain=True)
+        found = self._estimate(scores).minus(self._estimate(over))
+        return Figure(found.difference, found.low, found.high, is_gain=True)
 
-    def _drawn(self, scores: np.ndarray) -> np.ndarray:
-        """On each bootstrap sample; remembered, for a rule is compared with many."""
+    def _estimate(self, scores: np.ndarray) -> Estimate:
+        """Remembered, for a rule is compared with many."""
         known = self._known.get(id(scores))
         if known is None or known[0] is not scores:
-            drawn = self.measure.resampled(scores, self.truth, self._counts)
-            known = self._known[id(scores)] = scores, drawn
+            known = self._known[id(scores)] = scores, self._bootstrap.estimate(scores)
         return known[1]
-
-
-def _figure(value: float, drawn: np.ndarray, *, is_gain: bool = False) -> Figure:
-    low, high = np.quantile(drawn, [0.025, 0.975])
-    return Figure(float(value), float(low), float(high), is_gain)
 
 
 def compare(

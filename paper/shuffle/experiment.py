@@ -22,7 +22,7 @@ from paper.shuffle.cases import (
     cifar100,
 )
 from wassemble.ensemble.decisions import choose_best, choose_least_cost
-from wassemble.ensemble.learning.measure import Measure
+from wassemble.metrics import Measure
 
 __all__ = ["Config", "run"]
 

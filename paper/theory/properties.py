@@ -21,6 +21,7 @@ from wassemble.kernels import kernel_from_cost
 from wassemble.metrics import (
     coupling_entropy,
     entropy,
+    percentile_interval,
     smoothness_energy,
     wasserstein_distance,
 )
@@ -236,9 +237,8 @@ def _remark_table(found: Mapping[str, _Values], models: list[_Values], seed: int
             float(spearmanr(gained[draw], diversity[draw]).statistic)
             for draw in rng.integers(len(gained), size=(_N_DRAWS, len(gained)))
         ]
-        low, high = np.quantile(drawn, [0.025, 0.975])
         value = float(spearmanr(gained, diversity).statistic)
-        rows.append([name, Figure(value, float(low), float(high), is_gain=True)])
+        rows.append([name, Figure(value, *percentile_interval(np.array(drawn)), is_gain=True)])
     columns = ["rule", "rank correlation"]
     title = "Entropy gained, against the models' distances (remark 3)"
     return Table(title, columns, rows, digits=2, note=_REMARK_NOTE)

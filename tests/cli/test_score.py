@@ -35,7 +35,7 @@ def test_a_file_is_scored_against_the_truth(folder, capsys):
     assert main(["score", "a.csv", "b.csv", "--truth", "truth.csv", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert [(each["model"], each["metric"]) for each in found] == [
-        (model, metric) for model in "ab" for metric in ("accuracy", "log_loss", "brier")
+        (model, metric) for model in "ab" for metric in ("accuracy", "log_loss", "brier_score")
     ]
     known, truth = read_predictions("a.csv").scores[:40], np.load("truth.npy")[:40]
     assert found[0]["value"] == pytest.approx(accuracy(known, truth))

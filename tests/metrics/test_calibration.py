@@ -44,8 +44,8 @@ def test_error_is_the_sum_of_the_definition(seed, n_bins):
     for low, high in [(m / n_bins, (m + 1) / n_bins) for m in range(n_bins)]:
         inside = (confidence > low) & (confidence <= high)
         expected += abs(right[inside].sum() - confidence[inside].sum()) / 40
-    bins = calibration_bins(scores, truth, n_bins)
-    found = expected_calibration_error(7 * scores, truth, n_bins)
+    bins = calibration_bins(scores, truth, n_bins=n_bins)
+    found = expected_calibration_error(7 * scores, truth, n_bins=n_bins)
     assert found == pytest.approx(expected)
     assert 0 <= found <= 1
     assert bins.count.sum() == 40
@@ -55,3 +55,12 @@ def test_error_is_the_sum_of_the_definition(seed, n_bins):
 def test_no_bins_are_refused():
     with pytest.raises(InvalidInputError, match="`n_bins` must be at least 1; got 0"):
         calibration_bins([[1, 0]], [0], n_bins=0)
+
+
+def test_weights_count_as_repetitions(rng):
+    scores, truth = rng.dirichlet(np.ones(3), size=30), rng.integers(3, size=30)
+    weight = rng.integers(3, size=30)
+    rows = np.repeat(np.arange(30), weight)
+    found = expected_calibration_error(scores, truth, weight, n_bins=4)
+    assert found == pytest.approx(expected_calibration_error(scores[rows], truth[rows], n_bins=4))
+    assert calibration_bins(scores, truth, weight).count.sum() == weight.sum()

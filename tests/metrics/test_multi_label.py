@@ -8,11 +8,10 @@ import pytest
 import sklearn.metrics
 from hypothesis import given, strategies as st
 
-from wassemble import InvalidInputError, MissingExtraError
+from wassemble import InvalidInputError
 from wassemble.metrics import (
     average_precision,
     mean_average_precision,
-    multi_label,
     precision_recall_f1,
 )
 
@@ -185,10 +184,12 @@ def test_bad_thresholds_are_named():
         precision_recall_f1([[1, 0]], [[1, 0]], top_k=0)
 
 
-def test_without_scikit_learn_the_error_says_what_to_install(monkeypatch):
-    def missing(module, extra, *, purpose):
-        raise MissingExtraError(f"{purpose} needs {module}: {extra}")
-
-    monkeypatch.setattr(multi_label, "load_extra", missing)
-    with pytest.raises(MissingExtraError, match=r"average precision needs sklearn.metrics: learn"):
-        mean_average_precision([[1, 0]], [[1, 0]])
+def test_weighted_average_precision_is_scikit_learns(rng):
+    truth = (rng.uniform(size=(60, 4)) < 0.4).astype(float)
+    scores = rng.integers(0, 8, size=(60, 4)) / 8  # many ties
+    weight = rng.integers(0, 4, size=60).astype(float)
+    expected = [
+        sklearn.metrics.average_precision_score(truth[:, j], scores[:, j], sample_weight=weight)
+        for j in range(4)
+    ]
+    np.testing.assert_allclose(average_precision(scores, truth, weight), expected)

@@ -4,9 +4,7 @@ import numpy as np
 import pytest
 
 from paper.record.judging import Judge, simple_rules
-from wassemble.ensemble.learning.measure import read_measure
-
-ACCURACY = read_measure("accuracy", "multiclass")
+from wassemble.metrics import ACCURACY
 
 
 def test_a_paired_gain_is_surer_than_the_figures(rng):

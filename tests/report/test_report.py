@@ -13,7 +13,8 @@ from report.trials import animals, breeds, choose_instead, tags
 
 from wassemble import InvalidInputError, MissingExtraError
 from wassemble.ensemble.learning import load_ensemble, save_ensemble
-from wassemble.ensemble.learning.choice import Comparison, Control
+from wassemble.ensemble.learning.choice import Control
+from wassemble.metrics import Comparison
 from wassemble.report import write_report
 from wassemble.report.evidence import gather_evidence
 from wassemble.report.headline import make_headline

@@ -132,8 +132,8 @@ def _tell_inputs(
 )
 @click.option(
     "--metric",
-    help="What to optimise: accuracy, log_loss, brier, mAP or the name of a scikit-learn scorer. "
-    " [default: accuracy, or mAP where samples have several labels]",
+    help="What to optimise: accuracy, log_loss, brier_score, mAP or the name of a scikit-learn"
+    " scorer.  [default: accuracy, or mAP where samples have several labels]",
 )
 @click.option(
     "--target",

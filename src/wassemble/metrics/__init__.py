@@ -7,15 +7,33 @@ uniform histogram where a histogram is; entropies and distances of it are nan. M
 it names no label.
 """
 
-from wassemble.metrics.bootstrap import BootstrapResult, paired_bootstrap
-from wassemble.metrics.calibration import (
+from wassemble.metrics.comparison import Comparison, Estimate, PairedBootstrap, compare
+from wassemble.metrics.measures import (
+    ACCURACY,
+    BRIER_SCORE,
+    CALIBRATION_ERROR,
+    LOG_LOSS,
+    MEAN,
+    MEAN_AVERAGE_PRECISION,
+    MEAN_LOSS,
+    MULTICLASS,
+    TOP_5_ACCURACY,
+    USUAL,
+    Measure,
+    cost_measure,
+    measure,
+)
+from wassemble.metrics.multi_class import (
     CalibrationBins,
+    accuracy,
+    brier_score,
     calibration_bins,
     expected_calibration_error,
+    log_loss,
+    mean_cost,
+    mean_cost_of_mistakes,
+    top_k_accuracy,
 )
-from wassemble.metrics.costs import mean_cost, mean_cost_of_mistakes
-from wassemble.metrics.entropic import entropic_distance, sinkhorn_divergence
-from wassemble.metrics.multi_class import accuracy, brier_score, log_loss, top_k_accuracy
 from wassemble.metrics.multi_label import (
     PrecisionRecallF1,
     average_precision,
@@ -28,17 +46,38 @@ from wassemble.metrics.properties import (
     pairwise_diversity,
     smoothness_energy,
 )
-from wassemble.metrics.transport import wasserstein_distance
+from wassemble.metrics.resamples import Resamples, percentile_interval, student_interval
+from wassemble.metrics.transport import (
+    entropic_distance,
+    sinkhorn_divergence,
+    wasserstein_distance,
+)
 from wassemble.metrics.unbalanced import extended_kl, unbalanced_distance
 
 __all__ = [
-    "BootstrapResult",
+    "ACCURACY",
+    "BRIER_SCORE",
+    "CALIBRATION_ERROR",
+    "LOG_LOSS",
+    "MEAN",
+    "MEAN_AVERAGE_PRECISION",
+    "MEAN_LOSS",
+    "MULTICLASS",
+    "TOP_5_ACCURACY",
+    "USUAL",
     "CalibrationBins",
+    "Comparison",
+    "Estimate",
+    "Measure",
+    "PairedBootstrap",
     "PrecisionRecallF1",
+    "Resamples",
     "accuracy",
     "average_precision",
     "brier_score",
     "calibration_bins",
+    "compare",
+    "cost_measure",
     "coupling_entropy",
     "entropic_distance",
     "entropy",
@@ -48,11 +87,13 @@ __all__ = [
     "mean_average_precision",
     "mean_cost",
     "mean_cost_of_mistakes",
-    "paired_bootstrap",
+    "measure",
     "pairwise_diversity",
+    "percentile_interval",
     "precision_recall_f1",
     "sinkhorn_divergence",
     "smoothness_energy",
+    "student_interval",
     "top_k_accuracy",
     "unbalanced_distance",
     "wasserstein_distance",

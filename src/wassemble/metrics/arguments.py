@@ -15,7 +15,7 @@ from wassemble._checks import as_float_array, check_nonnegative, fail, refuse_na
 __all__ = [
     "best_labels",
     "divide_rows",
-    "fill_uniform",
+    "histograms_of",
     "read_answers",
     "read_cost",
     "read_label_truth",
@@ -89,14 +89,17 @@ def divide_rows(scores: np.ndarray) -> np.ndarray:
     return np.divide(scores, totals, out=scores, where=totals > 0)
 
 
-def fill_uniform(histograms: np.ndarray) -> np.ndarray:
-    """``histograms`` with uniform rows in place of rows of 0."""
-    return np.where(histograms.any(axis=1, keepdims=True), histograms, 1 / histograms.shape[1])
+def histograms_of(scores: np.ndarray) -> np.ndarray:
+    """Rows divided by their sums; a row without an answer is uniform."""
+    found = divide_rows(np.nan_to_num(scores.astype(np.float64)))
+    found[~found.any(axis=1)] = 1 / found.shape[1]
+    return found
 
 
 def best_labels(scores: np.ndarray) -> np.ndarray:
     """Place of the largest entry of each row, the first of equal ones; -1 for rows of 0."""
-    return np.where(scores.any(axis=1), scores.argmax(axis=1), -1)
+    best = scores.argmax(axis=1)
+    return np.where(scores[np.arange(len(best)), best] > 0, best, -1)
 
 
 def read_answers(scores: Any, n_answers: int | None = None) -> tuple[np.ndarray, int | None]:

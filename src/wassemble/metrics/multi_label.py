@@ -13,19 +13,22 @@ import numpy as np
 
 from wassemble._arrays import detached
 from wassemble._checks import as_float_array, check_count, fail
-from wassemble._extras import load_extra
-from wassemble.metrics.arguments import read_label_truth, read_scores
+from wassemble.metrics.arguments import read_label_truth, read_sample_weight, read_scores
 
 __all__ = [
     "PrecisionRecallF1",
     "average_precision",
     "decide_labels",
     "mean_average_precision",
+    "mean_precision",
     "precision_recall_f1",
+    "precisions",
 ]
 
 
-def average_precision(scores: Any, truth: Any, *, mask: Any = None) -> np.ndarray:
+def average_precision(
+    scores: Any, truth: Any, sample_weight: Any = None, *, mask: Any = None
+) -> np.ndarray:
     """Average precision of each label: the area under its precision over recall.
 
     The sum over thresholds of precision times the recall that is gained there, without
@@ -37,6 +40,7 @@ def average_precision(scores: Any, truth: Any, *, mask: Any = None) -> np.ndarra
         A row without an answer scores 0 for every label.
     truth : array of 0 and 1, shape (n_samples, n_labels)
         -1 or nan for what is not known, which is left out.
+    sample_weight : array of shape (n_samples,), optional
     mask : array of bool, shape (n_samples, n_labels), optional
         True for what is known.
 
@@ -52,15 +56,15 @@ def average_precision(scores: Any, truth: Any, *, mask: Any = None) -> np.ndarra
     """
     table = read_scores(scores)
     positive, known = read_label_truth(truth, mask, table.shape)
-    sklearn = load_extra("sklearn.metrics", "learn", purpose="average precision")
-    found = np.full(table.shape[1], np.nan)
-    for label in np.flatnonzero(positive.any(axis=0)).tolist():
-        rows = known[:, label]
-        found[label] = sklearn.average_precision_score(positive[rows, label], table[rows, label])
-    return found
+    weight = np.ones(len(table))
+    if sample_weight is not None:
+        weight = read_sample_weight(sample_weight, len(table))
+    return precisions(table, np.where(known, positive, np.nan), weight[:, None])[:, 0]
 
 
-def mean_average_precision(scores: Any, truth: Any, *, mask: Any = None) -> float:
+def mean_average_precision(
+    scores: Any, truth: Any, sample_weight: Any = None, *, mask: Any = None
+) -> float:
     """Mean of `average_precision` over the labels with a positive (mAP; the paper, section 6.2).
 
     Arguments as there; nan if no label has a positive.
@@ -71,8 +75,56 @@ def mean_average_precision(scores: Any, truth: Any, *, mask: Any = None) -> floa
     >>> round(mean_average_precision(scores, truth), 4)
     0.9167
     """
-    found = average_precision(scores, truth, mask=mask)
+    found = average_precision(scores, truth, sample_weight, mask=mask)
     return _mean_over(found, ~np.isnan(found))
+
+
+def precisions(scores: np.ndarray, truth: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Average precision of labels under several weightings, ``(n_labels, n_weightings)``.
+
+    ``weights`` has shape (n_samples, n_weightings): a column is how often samples count.
+    scikit-learn's function takes one label and one weighting at a time.
+    """
+    scores = np.nan_to_num(scores)
+    order = np.argsort(-scores, axis=0, kind="stable")
+    return np.stack(
+        [
+            _precision(scores[rows, j], truth[rows, j], weights, rows)
+            for j, rows in enumerate(order.T)
+        ]
+    )
+
+
+def _precision(
+    scores: np.ndarray, truth: np.ndarray, weights: np.ndarray, rows: np.ndarray
+) -> np.ndarray:
+    """Of one label whose samples ``rows`` are sorted, best first."""
+    known = ~np.isnan(truth)
+    if not known.all():
+        scores, truth, rows = scores[known], truth[known], rows[known]
+    positive = np.flatnonzero(truth == 1)
+    if not len(positive):
+        return np.full(weights.shape[1], np.nan)
+    weights = weights[rows]
+    found = np.cumsum(weights[positive], axis=0)
+    # Scores that tie are one step: its precision is that at the last of them.
+    last = np.flatnonzero(np.concatenate([scores[1:] != scores[:-1], [True]]))
+    ends = last[np.searchsorted(last, positive)]
+    is_new = np.concatenate([[True], ends[1:] != ends[:-1]])
+    steps, step_of = ends[is_new], np.cumsum(is_new) - 1
+    starts = np.concatenate([[0], steps[:-1] + 1])
+    total = np.cumsum(np.add.reduceat(weights[: steps[-1] + 1], starts), axis=0)
+    found_at = found[np.searchsorted(positive, steps, side="right") - 1]
+    precision = np.divide(found_at, total, out=np.zeros_like(found_at), where=total > 0)
+    sums = (precision[step_of] * weights[positive]).sum(axis=0)
+    out = np.full(len(sums), np.nan, dtype=sums.dtype)
+    return np.divide(sums, found[-1], out=out, where=found[-1] > 0)
+
+
+def mean_precision(found: np.ndarray) -> np.ndarray:
+    """Mean of `precisions` over the labels with a positive, ``(n_weightings,)``; 0 without."""
+    seen = ~np.isnan(found)
+    return np.where(seen, found, 0).sum(axis=0) / np.maximum(seen.sum(axis=0), 1)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Wasserstein distances between histograms: exact for few labels, entropic for many."""
+"""Transport costs between histograms: exact for few labels, entropic for many, divergences."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from wassemble._arrays import log_of, log_quotient
 from wassemble._checks import check_positive_number, fail
 from wassemble.errors import ConvergenceWarning
 from wassemble.kernels import DenseKernel, Kernel, kernel_from_cost
-from wassemble.metrics.arguments import read_cost, read_rows
+from wassemble.metrics.arguments import read_cost, read_masses, read_rows
 
-__all__ = ["TOLERANCE", "find_scalings", "read_pairs", "warn_unsettled", "wasserstein_distance"]
+__all__ = ["entropic_distance", "read_pairs", "sinkhorn_divergence", "wasserstein_distance"]
 
 Reader = Callable[[Any, str], tuple[np.ndarray, tuple[int, ...]]]
 
@@ -24,7 +24,7 @@ _MAX_PAIRS = 250_000
 """Pairs of labels in an exact problem: 500 x 500 take a few seconds."""
 _N_ROWS = 256
 _MAX_ITERATIONS = 2000
-TOLERANCE = 1e-7
+_TOLERANCE = 1e-7
 
 
 def wasserstein_distance(
@@ -107,7 +107,7 @@ def _entropic(
         part = slice(start, start + _N_ROWS)
         source, target = sources[part], targets[part]
         log_source, log_target = log_of(source), log_of(target)
-        log_u, log_v, residual = find_scalings(source, target, kernel)
+        log_u, log_v, residual = _find_scalings(source, target, kernel)
         worst = max(worst, residual)
         # Altschuler et al., algorithm 2: shrink what is too large, then add what is missing.
         moved = np.exp(log_u + kernel.log_apply(log_v))
@@ -119,11 +119,125 @@ def _entropic(
         left = rest.sum(axis=1)
         added = np.einsum("st,st->s", rest @ cost, due) / np.where(left > 0, left, 1)
         distances[part] = np.exp(log_u + costed.log_apply(log_v)).sum(axis=1) + added
-    warn_unsettled(worst, "made exact, they give upper bounds of the exact distances all the same")
+    _warn_unsettled(worst, "made exact, they give upper bounds of the exact distances all the same")
     return distances
 
 
-def find_scalings(
+def entropic_distance(
+    first: Any, second: Any, cost: Any, epsilon: float, *, mass_penalty: float | None = None
+) -> np.ndarray:
+    """Least of <C, coupling> - epsilon H(coupling) (the paper, section 3.3), H included.
+
+    With the paper's H (see `coupling_entropy`) it may be negative, and it is not 0 from a
+    histogram to itself: `sinkhorn_divergence` is.
+
+    Parameters
+    ----------
+    first, second : arrays of shape (..., n_source) and (..., n_target)
+        One histogram each, or as many of one as of the other. Rows are divided by their
+        sums, but not if ``mass_penalty`` is given.
+    cost : array of shape (n_source, n_target)
+        Finite and non-negative.
+    epsilon : float
+        Above 0; towards 0 the cost without regularisation is approached.
+    mass_penalty : float, optional
+        Price of creating and destroying mass: the unbalanced cost, of scores of any mass.
+
+    Returns
+    -------
+    distance : array of shape (...)
+        nan where either has no answer.
+
+    Examples
+    --------
+    >>> cost = [[0, 1], [1, 0]]
+    >>> entropic_distance([[1, 0], [1, 0]], [[0, 1], [1, 0]], cost, epsilon=0.5)
+    array([ 0.5, -0.5])
+    """
+    epsilon = check_positive_number(epsilon, "epsilon")
+    exponent = 1.0
+    if mass_penalty is not None:
+        mass_penalty = check_positive_number(mass_penalty, "mass_penalty")
+        exponent = mass_penalty / (mass_penalty + epsilon)
+    sources, targets, matrix, shape = read_pairs(
+        first, second, cost, read_rows if mass_penalty is None else read_masses
+    )
+    distances = np.full(len(sources), np.nan)
+    rows = sources.any(axis=1) & targets.any(axis=1)
+    if rows.any():
+        p, q, kernel = sources[rows], targets[rows], kernel_from_cost(matrix, epsilon)
+        log_u, log_v, residual = _find_scalings(p, q, kernel, exponent)
+        mass = np.exp(log_v + kernel.log_apply_transpose(log_u)).sum(axis=1)
+        # The dual value: flat at its top, so closer than the cost of a coupling not yet settled.
+        distances[rows] = (
+            _price(p, epsilon * log_u, mass_penalty)
+            + _price(q, epsilon * log_v, mass_penalty)
+            - epsilon * mass
+        )
+        _warn_unsettled(residual, "they are lower bounds")
+    return distances.reshape(shape)[()]
+
+
+def _price(masses: np.ndarray, potentials: np.ndarray, mass_penalty: float | None) -> np.ndarray:
+    """What a side adds to the dual value: <f, p>, or lambda <1 - exp(-f / lambda), p>."""
+    potentials = np.where(masses > 0, potentials, 0)
+    if mass_penalty is not None:
+        potentials = -mass_penalty * np.expm1(potentials / -mass_penalty)
+    return np.einsum("sl,sl->s", masses, potentials)
+
+
+def sinkhorn_divergence(first: Any, second: Any, cost: Any, epsilon: float) -> np.ndarray:
+    """Entropic distance less the mean of both to themselves: 0 for equal histograms.
+
+    From the Wasserstein distance (epsilon towards 0) to half the squared maximum mean
+    discrepancy under the kernel -C, -(p - q) C (p - q) / 2 (epsilon towards infinity;
+    the paper, appendix D.1, after Feydy et al. 2019).
+
+    Parameters
+    ----------
+    first, second : arrays of shape (..., n_labels)
+        Histograms over the same labels. Rows are divided by their sums.
+    cost : array of shape (n_labels, n_labels)
+        Symmetric, finite and non-negative.
+    epsilon : float
+        Above 0.
+
+    Returns
+    -------
+    divergence : array of shape (...)
+        nan where either has no answer.
+
+    Examples
+    --------
+    >>> float(sinkhorn_divergence([1, 0], [0, 1], [[0, 3], [3, 0]], epsilon=0.1))
+    3.0
+    """
+    epsilon = check_positive_number(epsilon, "epsilon")
+    sources, targets, matrix, shape = read_pairs(first, second, cost)
+    kernel = kernel_from_cost(matrix, epsilon, symmetric=True)
+    across = np.atleast_1d(entropic_distance(sources, targets, matrix, epsilon))
+    own = (_distance_to_itself(rows, kernel, epsilon) for rows in (sources, targets))
+    return (across - sum(own) / 2).reshape(shape)[()]
+
+
+def _distance_to_itself(rows: np.ndarray, kernel: Kernel, epsilon: float) -> np.ndarray:
+    """Entropic distance of each row to itself, with one scaling u for both sides.
+
+    Half steps settle in a few sweeps, where sweeps that take turns need thousands.
+    """
+    log_rows = log_of(rows)
+    log_u = log_rows / 2
+    for _ in range(_MAX_ITERATIONS):
+        log_image = kernel.log_apply(log_u)
+        residual = float(np.abs(np.exp(log_u + log_image) - rows).sum(axis=1).max())
+        if residual <= _TOLERANCE:
+            break
+        log_u = (log_u + log_quotient(log_rows, log_image)) / 2
+    _warn_unsettled(residual, "they are lower bounds")
+    return 2 * _price(rows, epsilon * log_u, None) - epsilon
+
+
+def _find_scalings(
     sources: np.ndarray, targets: np.ndarray, kernel: Kernel, exponent: float = 1.0
 ) -> tuple[np.ndarray, np.ndarray, float]:
     """Logs of the scalings u and v of entropic couplings, and how far u is from settled.
@@ -141,7 +255,7 @@ def find_scalings(
         settled = exponent * log_quotient(log_source, log_kv)
         off = np.abs(np.exp(log_u + log_kv) - np.exp(settled + log_kv)).sum(axis=1)
         residual = float((off / totals).max())
-        if residual <= TOLERANCE:
+        if residual <= _TOLERANCE:
             break
         log_u = settled
         if exponent < 1:
@@ -159,9 +273,9 @@ def _mass_shift(*sides: tuple[np.ndarray, np.ndarray], power: float) -> np.ndarr
     return (one - other)[:, None] / (2 * power)
 
 
-def warn_unsettled(residual: float, consequence: str) -> None:
+def _warn_unsettled(residual: float, consequence: str) -> None:
     """Warn if scalings stopped before they settled."""
-    if residual > TOLERANCE:
+    if residual > _TOLERANCE:
         warnings.warn(
             f"entropic distances did not settle in {_MAX_ITERATIONS} sweeps (marginals off by up"
             f" to {residual:.1g}); {consequence}.",

@@ -46,7 +46,7 @@ def compare_calibration(evidence: Evidence) -> dict[str, Any]:
 def _reliability(
     title: str, role: str, rule: str, scores: np.ndarray, truth: np.ndarray
 ) -> dict[str, Any]:
-    bins = calibration_bins(scores, truth, _N_BINS)
+    bins = calibration_bins(scores, truth, n_bins=_N_BINS)
     filled = np.flatnonzero(bins.count)
     return {
         "title": title,

@@ -11,11 +11,11 @@ import numpy as np
 
 from wassemble.ensemble.learning.evaluation import evaluate_ensemble, measure_of, read_held_out
 from wassemble.ensemble.learning.learn import LearnedEnsemble
-from wassemble.ensemble.learning.measure import Measure
 from wassemble.ensemble.learning.outcomes import Evaluation, Outcome
 from wassemble.ensemble.learning.recipes import CONFUSION, FittedRecipe, Recipe
 from wassemble.ensemble.learning.trial import Trial
 from wassemble.inputs import Predictions
+from wassemble.metrics import Measure
 
 __all__ = ["Evidence", "gather_evidence"]
 

@@ -5,15 +5,12 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from wassemble.ensemble.learning.choice import Comparison
-from wassemble.ensemble.learning.outcomes import Outcome, reverse
+from wassemble.ensemble.learning.outcomes import Outcome
 from wassemble.ensemble.learning.recipes import NAMES
+from wassemble.metrics import Comparison
 from wassemble.report.evidence import Evidence
 
 __all__ = ["make_headline", "make_reasons"]
-
-# Losses, which the user's metric has with its sign turned.
-_LOSSES = ("log_loss", "brier")
 
 
 def make_headline(evidence: Evidence, members: dict[str, Any]) -> dict[str, Any]:
@@ -25,7 +22,7 @@ def make_headline(evidence: Evidence, members: dict[str, Any]) -> dict[str, Any]
     chosen, simple = evaluation.chosen, evaluation.best_simple
     metric = evaluation.metric
     note = f"{metric} is a loss: its sign is turned, so that higher is better." * (
-        metric in _LOSSES
+        evidence.measure.is_loss
     )
     figure = (
         f"On {evaluation.n_samples:,} test samples its {metric} is {chosen.score:.4f}"
@@ -86,7 +83,7 @@ def _brief(outcome: Outcome) -> dict[str, Any]:
         "score": outcome.score,
         "low": outcome.low,
         "high": outcome.high,
-        "gain": None if against is None else asdict(reverse(against)),
+        "gain": None if against is None else asdict(against.reverse()),
     }
 
 
@@ -97,16 +94,16 @@ def _verdict(evidence: Evidence) -> str:
     simple = evidence.evaluation.best_simple
     if simple is None or simple.against_chosen is None:
         return ""
-    gain = reverse(simple.against_chosen)
+    gain = simple.against_chosen.reverse()
     who = "A plain mean" if simple.is_plain and simple.model is None else "A simple rule"
-    if gain.difference < -gain.standard_error:
+    if gain.is_worse:
         return (
             f"On these samples it is worse than that simple rule by more than one standard error,"
             f" {gain}: prefer the simple rule, or learn from more samples."
         )
     if gain.low > 0:
         return f"It beats every simple rule, the best of them by {gain}."
-    if gain.difference > gain.standard_error:
+    if gain.is_better:
         return f"It is likely better than any simple rule, but the interval holds 0: {gain}."
     return f"{who} is as good: the difference of {gain} is within noise."
 
@@ -116,7 +113,7 @@ def _of_simple(evidence: Evidence) -> str:
     simple = evidence.evaluation.best_simple
     if simple is not None and simple.against_chosen is not None:
         against = simple.against_chosen
-        if against.difference > against.standard_error:
+        if against.is_better:
             return (
                 f"On these samples another simple rule, {simple.name}, is better by more than one"
                 f" standard error, {against}."
@@ -133,7 +130,7 @@ def _of_simple(evidence: Evidence) -> str:
             f"On these samples {best.name} is better by {against}; on validation no such rule"
             " gained more than one standard error."
         )
-    if against.difference > against.standard_error:
+    if against.is_better:
         return f"On these samples {best.name} may be better, but the interval holds 0: {against}."
     return (
         f"A simple rule is as good as any: the best other rule on these samples, {best.name},"
@@ -148,7 +145,7 @@ def _about_fusing(evidence: Evidence, members: dict[str, Any]) -> str:
     single = evidence.evaluation.best_single
     if single.against_chosen is None:
         return ""
-    gain, name, more = reverse(single.against_chosen), single.name, ""
+    gain, name, more = single.against_chosen.reverse(), single.name, ""
     best = next(iter(members.get("models", [])), None)
     if best is not None and best["by_rule"] > single.score:
         # A kernel may help one model as well: that is not the ensemble's doing.
@@ -160,7 +157,7 @@ def _about_fusing(evidence: Evidence, members: dict[str, Any]) -> str:
         return f"Fusing helped: {beside}{more}"
     if gain.high < 0:
         return f"Fusing hurt: {beside}{more}"
-    if gain.difference > gain.standard_error:
+    if gain.is_better:
         return f"Fusing likely helped, but the interval holds 0: {beside}{more}"
     return f"Fusing made no clear difference: {beside}{more}"
 

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from wassemble.ensemble.learning.measure import average_precisions
 from wassemble.ensemble.learning.trial import Trial
+from wassemble.metrics import average_precision
+from wassemble.metrics.multi_class import are_right
 from wassemble.report.evidence import Evidence
 
 __all__ = ["find_gains", "show_weights"]
@@ -54,9 +55,9 @@ def find_gains(evidence: Evidence) -> dict[str, Any]:
 def _per_label(scores: np.ndarray, trial: Trial) -> np.ndarray:
     """Accuracy on the samples of each true label, or average precision; nan without any."""
     if trial.task == "multilabel":
-        return average_precisions(scores, trial.truth, trial.sample_weight)
+        return average_precision(np.nan_to_num(scores), trial.truth, trial.sample_weight)
     weight = np.ones(trial.n_samples) if trial.sample_weight is None else trial.sample_weight
-    right = (scores.argmax(axis=1) == trial.truth) & (scores.max(axis=1) > 0)
+    right = are_right(scores, trial.truth)
     n_labels = len(trial.target)
     total = np.bincount(trial.truth, weights=weight, minlength=n_labels)
     hits = np.bincount(trial.truth, weights=weight * right, minlength=n_labels)

@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from wassemble.ensemble.learning.choice import Comparison
-from wassemble.ensemble.learning.evaluation import draw_counts
 from wassemble.ensemble.learning.recipes import FittedRecipe
 from wassemble.report.evidence import Evidence
 
@@ -21,13 +19,11 @@ def judge_members(evidence: Evidence) -> dict[str, Any]:
     A rule through a kernel changes even one model. What the chosen rule gains over a model
     alone by the same rule is what fusing gives; the rest is the kernel's.
     """
-    trial, measure, chosen = evidence.trial, evidence.measure, evidence.chosen
+    trial, chosen = evidence.trial, evidence.chosen
     if chosen.recipe.is_simple or len(trial.models) < 2:
         return {"omitted": "The chosen rule does nothing to a model alone."}
-    counts = draw_counts(trial, measure, evidence.seed)
-    own = evidence.scores(chosen)
-    drawn = measure.resampled(own, trial.truth, counts)
-    score = measure.score(own, trial.truth, trial.sample_weight)
+    bootstrap = trial.bootstrap(evidence.measure, evidence.seed)
+    own = bootstrap.estimate(evidence.scores(chosen))
     plain = {
         each.model: each.score
         for each in reversed(evidence.evaluation.outcomes)
@@ -35,15 +31,13 @@ def judge_members(evidence: Evidence) -> dict[str, Any]:
     }
     rows = []
     for place, model in enumerate(trial.models):
-        scores = _alone(chosen, place).fuse([model])
-        value = measure.score(scores, trial.truth, trial.sample_weight)
-        other = measure.resampled(scores, trial.truth, counts)
-        gain = Comparison.of(drawn, other, score - value)
+        alone = bootstrap.estimate(_alone(chosen, place).fuse([model]))
+        gain = own.minus(alone)
         rows.append(
             {
                 "model": model.model,
                 "alone": plain.get(model.model),
-                "by_rule": float(value),
+                "by_rule": alone.score,
                 "gain": asdict(gain),
                 "text": str(gain),
             }

@@ -16,11 +16,10 @@ from wassemble.ensemble.learning import (
     save_ensemble,
     shuffle_labels,
 )
-from wassemble.ensemble.learning.choice import resample_counts
 from wassemble.ensemble.learning.families import list_recipes
-from wassemble.ensemble.learning.measure import average_precisions, read_measure
 from wassemble.ensemble.learning.recipes import Fitter
 from wassemble.ensemble.learning.search import Search
+from wassemble.metrics import ACCURACY, LOG_LOSS, MEAN_AVERAGE_PRECISION, cost_measure
 
 LABELS = ["cat", "lynx", "dog", "wolf"]
 
@@ -203,11 +202,21 @@ def test_the_same_seed_gives_the_same_choice(plain):
     assert first.report == second.report
 
 
+def test_of_a_loss_the_lowest_is_chosen(plain):
+    models, truth = plain
+    options = {"n_folds": 2, "time_budget": 0}
+    right = learn_ensemble(models, truth, **options)
+    cheap = learn_ensemble(models, truth, metric=cost_measure(1 - np.eye(4)), **options)
+    assert cheap.choice.recipe == right.choice.recipe
+    assert cheap.choice.estimate == pytest.approx(right.choice.estimate - 1)
+    assert cheap.choice.estimate_error == pytest.approx(right.choice.estimate_error)
+
+
 def test_nothing_of_a_fold_leaks_into_its_own_predictions(plain):
     """Swapping the truth of one fold changes nothing that is predicted there."""
     models, truth = plain
     trial = read_trial(models, truth)
-    measure = read_measure("accuracy", "multiclass")
+    measure = ACCURACY
     recipe = Recipe("barycenter", kernel="confusion", weights="greedy", exponent=0.7)
     search = Search(trial, measure, {}, 3, 0)
     inside = search.folds == 1
@@ -223,7 +232,7 @@ def test_nothing_of_a_fold_leaks_into_its_own_predictions(plain):
 def test_learned_weights_lie_on_the_simplex_and_favour_the_strong(plain, weights):
     models, truth = plain
     trial = read_trial(models, truth)
-    fitter = Fitter(trial, {}, read_measure("accuracy", "multiclass"))
+    fitter = Fitter(trial, {}, ACCURACY)
     found = fitter.fit(Recipe("mean", weights=weights)).weights
     assert found.min() >= 0
     assert found.sum() == pytest.approx(1)
@@ -235,7 +244,7 @@ def test_learned_weights_lie_on_the_simplex_and_favour_the_strong(plain, weights
 def test_gradient_weights_have_the_least_log_loss(plain):
     models, truth = plain
     trial = read_trial(models, truth)
-    measure = read_measure("log_loss", "multiclass")
+    measure = LOG_LOSS
     fitted = Fitter(trial, {}, measure).fit(Recipe("mean", weights="gradient"))
     best = measure.score(fitted.fuse(models), trial.truth, None)
     rng = np.random.default_rng(0)
@@ -253,65 +262,10 @@ def test_the_diagonal_kernel_is_the_solvers_fixed_point(rng):
     ]
     trial = read_trial(models, np.eye(6, 5))
     recipe = Recipe("top labels", exponent=0.7, n_top=2, floor=0.5)
-    found = Fitter(trial, {}, read_measure("mAP", "multilabel")).fit(recipe).fuse(models)
+    found = Fitter(trial, {}, MEAN_AVERAGE_PRECISION).fit(recipe).fuse(models)
     kernel = ws.top_label_kernel(scores, n_top=2, floor=0.5)
     mass = ws.Unbalanced(0.7, epsilon=0.3)
     np.testing.assert_allclose(found, ws.fuse(scores, kernel=kernel, mass=mass), rtol=1e-5)
-
-
-def test_average_precision_is_scikit_learns(rng):
-    from sklearn.metrics import average_precision_score
-
-    truth = (rng.uniform(size=(60, 4)) < 0.4).astype(float)
-    scores = rng.integers(0, 8, size=(60, 4)) / 8  # many ties
-    weight = rng.integers(0, 4, size=60).astype(float)
-    expected = [average_precision_score(truth[:, j], scores[:, j]) for j in range(4)]
-    np.testing.assert_allclose(average_precisions(scores, truth), expected)
-    weighted = [
-        average_precision_score(truth[:, j], scores[:, j], sample_weight=weight) for j in range(4)
-    ]
-    np.testing.assert_allclose(average_precisions(scores, truth, weight), weighted)
-
-
-@pytest.mark.parametrize("name", ["accuracy", "log_loss", "brier", "f1_macro", "neg_log_loss"])
-def test_resampled_scores_are_those_of_the_drawn_samples(plain, name):
-    models, truth = plain
-    trial = read_trial(models, truth)
-    measure = read_measure(name, "multiclass")
-    counts = np.random.default_rng(0).multinomial(240, np.full(240, 1 / 240), size=3)
-    found = measure.resampled(models[1].scores, trial.truth, counts)
-    for drawn, times in zip(found, counts, strict=True):
-        rows = np.repeat(np.arange(240), times)
-        expected = measure.score(models[1].scores[rows], trial.truth[rows], None)
-        assert drawn == pytest.approx(expected)
-
-
-def test_scikit_learn_scorers_and_functions_are_metrics(plain):
-    from sklearn.metrics import accuracy_score, make_scorer
-
-    models, truth = plain
-    trial = read_trial(models, truth)
-    scores = models[2].scores
-    expected = (scores.argmax(axis=1) == trial.truth).mean()
-    for metric in ("accuracy", make_scorer(accuracy_score), lambda s, t: (s.argmax(1) == t).mean()):
-        found = read_measure(metric, "multiclass").score(scores, trial.truth, None)
-        assert found == pytest.approx(expected)
-    auc = read_measure("roc_auc_ovr", "multiclass").score(scores, trial.truth, None)
-    assert 0.5 < auc < 1
-
-
-@pytest.mark.parametrize(
-    ("metric", "kind", "message"),
-    [
-        ("mAP", "multiclass", "is not for multiclass tasks"),
-        ("accuracy", "multilabel", "is not for multilabel tasks"),
-        ("best", "multiclass", "a scikit-learn scorer or a function; got 'best'"),
-        (3, "multiclass", "got 3"),
-    ],
-)
-def test_wrong_metrics_are_refused(metric, kind, message):
-    with pytest.raises(InvalidInputError, match=message):
-        read_measure(metric, kind)
 
 
 def test_shuffling_keeps_own_names_and_the_entries_of_each_row(rng):
@@ -428,8 +382,10 @@ def test_bootstrap_draws_follow_sample_weights(plain):
     weight = np.zeros(240)
     weight[:10] = 1
     trial = read_trial(models, truth, sample_weight=weight)
-    search = Search(trial, read_measure("accuracy", "multiclass"), {}, 2, 0)
-    assert resample_counts(search)[:, 10:].sum() == 0
+    search = Search(trial, ACCURACY, {}, 2, 0)
+    [counts] = search.bootstrap.resamples.blocks()
+    assert counts[:, 10:].sum() == 0
+    assert (counts.sum(axis=1) == 240).all()
 
 
 def test_rare_labels_get_no_more_folds_than_they_have_samples():

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from web.study.people import SYSTEMS, make_items, random_answer
 
+from wassemble.metrics import Resamples, student_interval
 from wassemble.web.study.agreement import alpha
 from wassemble.web.study.answers import Answer
 from wassemble.web.study.assignment import assign
 from wassemble.web.study.charts import draw_charts
 from wassemble.web.study.design import Design
-from wassemble.web.study.resampling import interval, resample_means
 from wassemble.web.study.results import compute_results, failed_checks
 from wassemble.web.study.snapshot import Given, Participant, Snapshot
 
@@ -136,7 +136,7 @@ def test_resamples_are_of_raters_and_items_both():
     # Two raters who always disagree, on one item: only raters vary; and the other way round.
     table = np.array([[1.0], [5.0]])
     for raters, items in (([0, 1], [0, 0]), ([0, 0], [0, 1])):
-        means = resample_means(table, np.array(raters), np.array(items), n_resamples=4000, seed=0)
+        means = Resamples.draw(2, raters, items, n_resamples=4000).means(table)
         found, counts = np.unique(means, return_counts=True)
         assert found.tolist() == [1, 3, 5]
         assert counts / 4000 == pytest.approx([0.25, 0.5, 0.25], abs=0.03)
@@ -146,26 +146,8 @@ def test_many_answers_of_one_rater_are_not_many_raters():
     """The interval is as wide as few raters make it, however many items each rates."""
     generous = np.repeat([1.0, 5.0, 1.0, 5.0], 200)[:, None]
     raters, items = np.repeat(np.arange(4), 200), np.tile(np.arange(200), 4)
-    means = resample_means(generous, raters, items, n_resamples=1000, seed=0)
+    means = Resamples.draw(800, raters, items).means(generous)
     assert np.std(means) == pytest.approx(2 / math.sqrt(4), rel=0.1)
-
-
-def test_resamples_are_drawn_in_parts_when_there_are_many_answers(monkeypatch):
-    from wassemble.web.study import resampling
-
-    monkeypatch.setattr(resampling, "_N_TOGETHER", 50)
-    table = np.arange(20.0)[:, None]
-    raters, items = np.repeat(np.arange(4), 5), np.tile(np.arange(5), 4)
-    means = resample_means(table, raters, items, n_resamples=99, seed=0)
-    assert means.shape == (99, 1)
-    assert 0 < means.min() < means.max() < 19
-
-
-def test_a_resample_without_an_answer_is_left_out():
-    table = np.array([[1.0], [5.0]])  # rater 0 saw item 0, rater 1 saw item 1
-    means = resample_means(table, np.array([0, 1]), np.array([0, 1]), n_resamples=1000, seed=0)
-    assert 0 < len(means) < 1000
-    assert np.isfinite(means).all()
 
 
 @pytest.mark.parametrize("n_raters", [4, 12])
@@ -178,16 +160,18 @@ def test_intervals_cover_the_truth_as_often_as_they_say(n_raters):
     for study in range(n_studies):
         scores = rng.normal(size=n_raters)[raters] + rng.normal(size=n_items)[items]
         scores = (scores + rng.normal(size=len(raters)))[:, None]
-        means = resample_means(scores, raters, items, n_resamples=200, seed=study)
-        low, high = interval(float(scores.mean()), means, n_groups=n_raters)
+        means = Resamples.draw(len(scores), raters, items, n_resamples=200, seed=study).means(
+            scores
+        )
+        low, high = student_interval(float(scores.mean()), means, n_groups=n_raters)
         n_covered += low <= 0 <= high
     assert n_covered / n_studies > 0.95 - 3 * math.sqrt(0.95 * 0.05 / n_studies)
 
 
 def test_an_interval_ends_where_the_scale_does():
     draws = np.array([1.0, 5.0])
-    assert interval(3, draws, n_groups=3, limits=(1, 5)) == (1, 5)
-    low, high = interval(3, draws, n_groups=3)
+    assert student_interval(3, draws, n_groups=3, limits=(1, 5)) == (1, 5)
+    low, high = student_interval(3, draws, n_groups=3)
     assert (low, high) == pytest.approx((3 - 4.303 * 2, 3 + 4.303 * 2), abs=0.01)
 
 

@@ -1,9 +1,8 @@
 """Learning an ensemble on validation data: weights, rules, kernels, and the safe choice."""
 
-from wassemble.ensemble.learning.choice import Choice, Comparison, Control, Standing
+from wassemble.ensemble.learning.choice import Choice, Control, Standing
 from wassemble.ensemble.learning.evaluation import evaluate_ensemble
 from wassemble.ensemble.learning.learn import LearnedEnsemble, learn_ensemble
-from wassemble.ensemble.learning.measure import Measure, read_measure
 from wassemble.ensemble.learning.outcomes import Evaluation, Outcome
 from wassemble.ensemble.learning.recipes import FittedRecipe, Recipe, shuffle_labels
 from wassemble.ensemble.learning.saved import load_ensemble, save_ensemble
@@ -11,12 +10,10 @@ from wassemble.ensemble.learning.trial import Trial, read_trial
 
 __all__ = [
     "Choice",
-    "Comparison",
     "Control",
     "Evaluation",
     "FittedRecipe",
     "LearnedEnsemble",
-    "Measure",
     "Outcome",
     "Recipe",
     "Standing",
@@ -24,7 +21,6 @@ __all__ = [
     "evaluate_ensemble",
     "learn_ensemble",
     "load_ensemble",
-    "read_measure",
     "read_trial",
     "save_ensemble",
     "shuffle_labels",

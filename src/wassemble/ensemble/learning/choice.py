@@ -10,36 +10,13 @@ import numpy as np
 
 from wassemble.ensemble.learning.recipes import Recipe
 from wassemble.ensemble.learning.search import Search, Tried
+from wassemble.metrics import Comparison, Estimate
 
-__all__ = ["Choice", "Comparison", "Control", "Standing", "choose"]
+__all__ = ["Choice", "Control", "Standing", "choose"]
 
-# Share of bootstrap samples in which a kernel must beat its shuffled self.
-_SURE = 0.95
 _N_CONTROLS = 3
 # What the tiers are called, from the simplest on.
 _TIERS = ("single model or mean", "gated mean", "rule through a kernel")
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """How much better one rule is than another on the same samples."""
-
-    difference: float
-    standard_error: float
-    low: float
-    high: float
-    sure: float  # share of bootstrap samples where it is better
-
-    @classmethod
-    def of(cls, first: np.ndarray, second: np.ndarray, difference: float) -> Comparison:
-        """From the scores of both on the same bootstrap samples."""
-        drawn = first - second
-        low, high = np.quantile(drawn, [0.025, 0.975])
-        better = float((drawn > 0).mean() + (drawn == 0).mean() / 2)
-        return cls(float(difference), float(drawn.std()), float(low), float(high), better)
-
-    def __str__(self) -> str:
-        return f"{self.difference:+.4f} (95 % interval {self.low:+.4f} to {self.high:+.4f})"
 
 
 @dataclass(frozen=True)
@@ -69,10 +46,16 @@ class Control:
     comparison: Comparison  # the kernel minus the shuffled one
     n_shuffles: int
 
+    @classmethod
+    def of(cls, own: Estimate, shuffled: Sequence[Estimate]) -> Control:
+        """A kernel against the mean of its shuffles."""
+        mean = Estimate.mean(shuffled)
+        return cls(mean.score, own.minus(mean), len(shuffled))
+
     @property
     def meaning_helped(self) -> bool:
         """Whether the labels' meaning, not the mere blur of a kernel, made a difference."""
-        return self.comparison.sure >= _SURE
+        return self.comparison.is_sure
 
 
 @dataclass(frozen=True)
@@ -95,9 +78,7 @@ def choose(search: Search, tried: Sequence[Tried]) -> Choice:
     Each tier is judged by nested choice: on each fold by the recipe that is best on the
     others, so that choosing among hundreds is paid for.
     """
-    counts = resample_counts(search)
-    truth, measure = search.trial.truth, search.measure
-    current: tuple[Recipe, np.ndarray, np.ndarray] | None = None
+    current: tuple[Recipe, Estimate] | None = None
     reasons: list[str] = []
     comparisons: dict[str, Comparison] = {}
     for tier, title in enumerate(_TIERS):
@@ -105,28 +86,23 @@ def choose(search: Search, tried: Sequence[Tried]) -> Choice:
         if not members:
             continue
         best = max(members, key=lambda each: each.score).recipe
-        honest = _nested(search, members)
-        drawn = measure.resampled(honest, truth, counts)
+        honest = search.bootstrap.estimate(_nested(search, members))
         if current is None:
-            current = best, honest, drawn
+            current = best, honest
             reasons.append(f"the best {title} is {best.name}")
             continue
-        gain = measure.score(honest, truth, search.trial.sample_weight) - measure.score(
-            current[1], truth, search.trial.sample_weight
-        )
-        found = Comparison.of(drawn, current[2], gain)
-        comparisons[title] = found
-        is_taken = found.difference > found.standard_error
+        found = comparisons[title] = honest.minus(current[1])
+        is_taken = found.is_better
         reasons.append(
             f"the best {title}, {best.name}, gains {found} over it by nested choice,"
             f" {'more' if is_taken else 'not more'} than one standard error of the paired"
             f" difference ({found.standard_error:.4f}): {'taken' if is_taken else 'not taken'}"
         )
         if is_taken:
-            current = best, honest, drawn
+            current = best, honest
     assert current is not None, "single models are always tried"
-    recipe, honest, drawn = current
-    control = _control(search, recipe, counts)
+    recipe, honest = current
+    control = _control(search, recipe)
     if control is not None:
         verdict = (
             "the meaning of the labels helped"
@@ -137,23 +113,7 @@ def choose(search: Search, tried: Sequence[Tried]) -> Choice:
             f"its kernel gains {control.comparison} over itself with labels shuffled, scored as in"
             f" the table: {verdict}"
         )
-    return Choice(
-        recipe,
-        tuple(reasons),
-        comparisons,
-        control,
-        float(measure.score(honest, truth, search.trial.sample_weight)),
-        float(drawn.std()),
-    )
-
-
-def resample_counts(search: Search) -> np.ndarray:
-    """How often each sample is drawn in each bootstrap sample."""
-    n_samples = search.trial.n_samples
-    rng = np.random.default_rng(search.seed)
-    weight = search.trial.sample_weight
-    shares = np.full(n_samples, 1 / n_samples) if weight is None else weight / weight.sum()
-    return rng.multinomial(n_samples, shares, size=search.measure.n_resamples)
+    return Choice(recipe, tuple(reasons), comparisons, control, honest.score, honest.standard_error)
 
 
 def _tier(recipe: Recipe) -> int:
@@ -177,19 +137,9 @@ def _nested(search: Search, members: Sequence[Tried]) -> np.ndarray:
     return found
 
 
-def _control(search: Search, recipe: Recipe, counts: np.ndarray) -> Control | None:
+def _control(search: Search, recipe: Recipe) -> Control | None:
     if not recipe.transports:
         return None
-    truth, measure, weight = search.trial.truth, search.measure, search.trial.sample_weight
-    own = search.predict(recipe)
-    drawn, scores = [], []
-    for seed in range(_N_CONTROLS):
-        shuffled = search.predict(replace(recipe, shuffled=seed))
-        drawn.append(measure.resampled(shuffled, truth, counts))
-        scores.append(measure.score(shuffled, truth, weight))
-    score = float(np.mean(scores))
-    difference = measure.score(own, truth, weight) - score
-    comparison = Comparison.of(
-        measure.resampled(own, truth, counts), np.mean(drawn, axis=0), difference
-    )
-    return Control(score, comparison, _N_CONTROLS)
+    recipes = [recipe, *(replace(recipe, shuffled=seed) for seed in range(_N_CONTROLS))]
+    own, *shuffled = (search.bootstrap.estimate(search.predict(each)) for each in recipes)
+    return Control.of(own, shuffled)

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
-from wassemble._checks import check_count, fail
-from wassemble.ensemble.learning.choice import Comparison
+from wassemble._checks import fail
 from wassemble.ensemble.learning.learn import LearnedEnsemble, matched_models
-from wassemble.ensemble.learning.measure import Measure, read_measure
 from wassemble.ensemble.learning.outcomes import Evaluation, Outcome
 from wassemble.ensemble.learning.recipes import FittedRecipe
 from wassemble.ensemble.learning.stacking import STACKING, Stacking
@@ -20,19 +18,16 @@ from wassemble.ensemble.learning.trial import Trial, read_trial
 from wassemble.ensemble.tables import read_models
 from wassemble.errors import InvalidInputError
 from wassemble.metrics import (
-    accuracy,
-    brier_score,
-    expected_calibration_error,
-    log_loss,
+    MEAN_AVERAGE_PRECISION,
+    MULTICLASS,
+    TOP_5_ACCURACY,
+    Measure,
+    measure as read_measure,
     precision_recall_f1,
-    top_k_accuracy,
 )
 
-__all__ = ["draw_counts", "evaluate_ensemble", "measure_of", "read_held_out"]
+__all__ = ["evaluate_ensemble", "measure_of", "read_held_out"]
 
-# Draws of all bootstrap samples together: bounds their memory.
-_MOST_DRAWS = 20_000_000
-_FEWEST_RESAMPLES = 100
 # A rule that is fast is timed again, up to so many times or seconds.
 _N_TIMINGS = 3
 _SECONDS = 0.2
@@ -85,25 +80,23 @@ def evaluate_ensemble(
     """
     trial = read_held_out(learned, models, truth, sample_weight=sample_weight, fold=fold)
     measure = measure_of(learned, metric)
-    counts = draw_counts(trial, measure, seed)
+    bootstrap = trial.bootstrap(measure, seed)
     chosen, seconds = _timed(learned.fitted, trial)
-    drawn = measure.resampled(chosen, trial.truth, counts)
-    score = measure.score(chosen, trial.truth, trial.sample_weight)
+    chosen_estimate = bootstrap.estimate(chosen)
 
     def judge(fitted: FittedRecipe | Stacking, scores: np.ndarray, seconds: float) -> Outcome:
         is_chosen = fitted is learned.fitted
-        own = drawn if is_chosen else measure.resampled(scores, trial.truth, counts)
-        value = measure.score(scores, trial.truth, trial.sample_weight)
-        low, high = np.quantile(own, [0.025, 0.975])
+        own = chosen_estimate if is_chosen else bootstrap.estimate(scores)
+        low, high = own.interval
         recipe = None if isinstance(fitted, Stacking) else fitted.recipe
         return Outcome(
             name=STACKING if recipe is None else recipe.name,
             recipe=recipe,
-            score=float(value),
-            standard_error=float(own.std()),
-            low=float(low),
-            high=float(high),
-            against_chosen=None if is_chosen else Comparison.of(own, drawn, value - score),
+            score=own.score,
+            standard_error=own.standard_error,
+            low=low,
+            high=high,
+            against_chosen=None if is_chosen else own.minus(chosen_estimate),
             microseconds=1e6 * seconds / trial.n_samples,
             figures=_figures(scores, trial),
             is_chosen=is_chosen,
@@ -166,15 +159,6 @@ def measure_of(learned: LearnedEnsemble, metric: Any = None) -> Measure:
         )
 
 
-def draw_counts(trial: Trial, measure: Measure, seed: int) -> np.ndarray:
-    """How often each sample is drawn in each bootstrap sample."""
-    seed = check_count(seed, "seed", at_least=0)
-    n_samples, weight = trial.n_samples, trial.sample_weight
-    n_resamples = min(measure.n_resamples, max(_FEWEST_RESAMPLES, _MOST_DRAWS // n_samples))
-    shares = np.full(n_samples, 1 / n_samples) if weight is None else weight / weight.sum()
-    return np.random.default_rng(seed).multinomial(n_samples, shares, size=n_resamples)
-
-
 def _timed(fitted: FittedRecipe | Stacking, trial: Trial) -> tuple[np.ndarray, float]:
     """Scores of a rule, and the seconds that it took: the least of a few times."""
     fitted.fuse([model.take(slice(_N_WARM)) for model in trial.models])
@@ -189,24 +173,16 @@ def _timed(fitted: FittedRecipe | Stacking, trial: Trial) -> tuple[np.ndarray, f
 def _figures(scores: np.ndarray, trial: Trial) -> dict[str, float]:
     """Other metrics than the user's."""
     if trial.task == "multiclass":
-        return dict(_of_histograms(scores, trial))
-    mean = read_measure("mAP", "multilabel")
-    found = {"mAP": mean.score(scores, trial.truth, trial.sample_weight)}
+        return {
+            each.name: each.value(scores, trial.truth, trial.sample_weight)
+            for each in MULTICLASS
+            if each != TOP_5_ACCURACY or scores.shape[1] > 5
+        }
+    found = {"mAP": MEAN_AVERAGE_PRECISION.value(scores, trial.truth, trial.sample_weight)}
     if trial.sample_weight is None and scores.shape[1] > 3:
         figures = asdict(precision_recall_f1(scores, trial.truth, top_k=3))
         found |= {f"top_3_{name}": figures[name] for name in _DECISIONS}
     return found
-
-
-def _of_histograms(scores: np.ndarray, trial: Trial) -> Iterator[tuple[str, float]]:
-    truth, weight = trial.truth, trial.sample_weight
-    yield "accuracy", accuracy(scores, truth, weight)
-    if scores.shape[1] > 5:
-        yield "top_5_accuracy", top_k_accuracy(scores, truth, weight, top_k=5)
-    yield "log_loss", log_loss(scores, truth, weight)
-    yield "brier_score", brier_score(scores, truth, weight)
-    if weight is None:
-        yield "calibration_error", expected_calibration_error(scores, truth)
 
 
 _DECISIONS = tuple(

@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from wassemble.ensemble.learning.choice import Comparison, Control
 from wassemble.ensemble.learning.kernel_losses import (
     Calibration,
     each_loss,
     fit_calibration,
     mean_loss,
 )
-from wassemble.ensemble.learning.measure import read_measure
 from wassemble.ensemble.learning.recipes import shuffle_labels
 from wassemble.ensemble.learning.trial import Trial
 from wassemble.ensemble.plan import FusionPlan
 from wassemble.kernels import LabelledKernel
+from wassemble.metrics import MEAN_LOSS, USUAL, Estimate, PairedBootstrap
 
-__all__ = ["Judge", "Judged", "Kernels", "compare", "compare_control"]
+__all__ = ["Judge", "Judged", "Kernels"]
 
 _N_CONTROLS = 3
-_N_RESAMPLES = 1000
 
 Kernels = Mapping[str, LabelledKernel] | None
 """One per model; None matches labels by name."""
@@ -35,20 +33,29 @@ class Judged:
 
     Attributes
     ----------
-    loss, standard_error : float
-        Log-loss, or mean binary cross-entropy, after calibration on the samples trained on.
+    estimate : Estimate
+        Minus the log-loss, or mean binary cross-entropy, after calibration on the samples
+        trained on.
     score : float
         Accuracy, or mean average precision.
     """
 
     name: str
-    loss: float
-    standard_error: float
+    estimate: Estimate = field(repr=False)
     score: float
     is_candidate: bool = False
     calibration: Calibration = field(repr=False, default=Calibration("multiclass"))
     train_loss: float = field(repr=False, default=np.nan)
-    drawn: np.ndarray = field(repr=False, default_factory=lambda: np.empty(0))
+
+    @property
+    def loss(self) -> float:
+        """Mean over the held-out samples; the lower the better."""
+        return 0 - self.estimate.score
+
+    @property
+    def standard_error(self) -> float:
+        """Of the loss."""
+        return self.estimate.standard_error
 
 
 @dataclass
@@ -70,11 +77,8 @@ class Judge:
     seed: int
 
     def __post_init__(self) -> None:
-        n_samples = len(self.held_out)
-        weight = self._weight(self.held_out)
-        shares = np.full(n_samples, 1 / n_samples) if weight is None else weight / weight.sum()
-        rng = np.random.default_rng(self.seed)
-        self._counts = rng.multinomial(n_samples, shares, size=_N_RESAMPLES)
+        truth, weight = self.trial.truth[self.held_out], self._weight(self.held_out)
+        self._bootstrap = PairedBootstrap(MEAN_LOSS, truth, sample_weight=weight, seed=self.seed)
 
     def calibrate(self, kernels: Kernels) -> tuple[Calibration, float]:
         """The best calibration on the samples trained on, and its loss there."""
@@ -89,19 +93,9 @@ class Judge:
         task = self.trial.task
         scores, truth = self._fuse(kernels, self.held_out), self.trial.truth[self.held_out]
         losses = each_loss(scores, truth, calibration.numbers, task)
-        drawn = self._counts @ losses / self._counts.sum(axis=1)
-        measure = read_measure("accuracy" if task == "multiclass" else "mAP", task)
-        weight = self._weight(self.held_out)
-        return Judged(
-            name,
-            mean_loss(losses, weight),
-            float(drawn.std()),
-            measure.score(scores, truth, weight),
-            is_candidate,
-            calibration,
-            train_loss,
-            drawn,
-        )
+        score = USUAL[task].score(scores, truth, self._weight(self.held_out))
+        estimate = self._bootstrap.estimate(losses)
+        return Judged(name, estimate, score, is_candidate, calibration, train_loss)
 
     def _fuse(self, kernels: Kernels, rows: np.ndarray) -> np.ndarray:
         chunk = self.make_plan(kernels).fuse([model.take(rows) for model in self.trial.models])
@@ -119,16 +113,3 @@ class Judge:
     def _weight(self, rows: np.ndarray) -> np.ndarray | None:
         weight = self.trial.sample_weight
         return None if weight is None else weight[rows]
-
-
-def compare(first: Judged, second: Judged) -> Comparison:
-    """How much more likely the truth is by the first, in logs per sample."""
-    return Comparison.of(-first.drawn, -second.drawn, second.loss - first.loss)
-
-
-def compare_control(learned: Judged, shuffled: Sequence[Judged]) -> Control:
-    """The learned kernel against the mean of its shuffles."""
-    loss = float(np.mean([each.loss for each in shuffled]))
-    drawn = np.mean([each.drawn for each in shuffled], axis=0)
-    comparison = Comparison.of(-learned.drawn, -drawn, loss - learned.loss)
-    return Control(-loss, comparison, len(shuffled))

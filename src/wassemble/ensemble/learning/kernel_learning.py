@@ -11,6 +11,7 @@ import numpy as np
 from wassemble._checks import check_count, check_nonnegative_number, check_positive_number, fail
 from wassemble._extras import load_extra
 from wassemble.ensemble.completion import Unobserved
+from wassemble.ensemble.learning.choice import Control
 from wassemble.ensemble.learning.kernel_candidates import Candidates, read_candidates
 from wassemble.ensemble.learning.kernel_forms import (
     Form,
@@ -24,8 +25,6 @@ from wassemble.ensemble.learning.kernel_judging import (
     Judge,
     Judged,
     Kernels,
-    compare,
-    compare_control,
 )
 from wassemble.ensemble.learning.kernel_training import (
     Schedule,
@@ -212,8 +211,8 @@ def learn_kernel(
         calibration=learned.calibration,
         history=history,
         judged=(learned, *rivals, *shuffled),
-        comparison=compare(learned, min(rivals, key=lambda rival: rival.loss)),
-        control=compare_control(learned, shuffled),
+        comparison=learned.estimate.minus(max(rivals, key=lambda r: r.estimate.score).estimate),
+        control=Control.of(learned.estimate, [each.estimate for each in shuffled]),
         plan=make_plan(kernels),
         groups=named,
         n_train=len(rows),

@@ -16,10 +16,9 @@ from wassemble._arrays import is_frame
 from wassemble._checks import fail
 from wassemble.ensemble.decisions import fit_thresholds
 from wassemble.ensemble.label_overlap import check_labels, find_twins, tell_strangers
-from wassemble.ensemble.learning.choice import Choice, Comparison, Standing, choose, resample_counts
+from wassemble.ensemble.learning.choice import Choice, Standing, choose
 from wassemble.ensemble.learning.families import list_recipes
 from wassemble.ensemble.learning.matching import Matched, Remedy, match_models
-from wassemble.ensemble.learning.measure import read_measure
 from wassemble.ensemble.learning.recipes import CONFUSION, NAMES, FittedRecipe, Recipe
 from wassemble.ensemble.learning.search import Search, Tried
 from wassemble.ensemble.learning.stacking import STACKING, Stacking, fit_stacking, stack_scores
@@ -33,6 +32,7 @@ from wassemble.inputs.predictions import Origin
 from wassemble.inputs.predictions.overlap import check_samples
 from wassemble.kernels import LabelledKernel
 from wassemble.labels import LabelSpace
+from wassemble.metrics import USUAL, measure as read_measure
 from wassemble.solvers import Status
 
 __all__ = ["LearnedEnsemble", "learn_ensemble", "matched_models"]
@@ -222,7 +222,7 @@ def learn_ensemble(
         too. Multi-label: lists of names, or a table of 0 and 1. A dict, a pandas Series or a
         data frame goes by sample id, anything else along with the samples of the first model.
     metric : str or callable, optional
-        "accuracy" or "mAP" if not given; "log_loss", "brier", the name of a scikit-learn
+        "accuracy" or "mAP" if not given; "log_loss", "brier_score", the name of a scikit-learn
         scorer, a scorer, or a function of ``(scores, truth)`` where higher is better.
     kernels : dict of name to LabelledKernel or data frame, optional
         On offer; a value may also be a dict with one per model, or a function of
@@ -268,8 +268,7 @@ def learn_ensemble(
     )
     if not kernels:
         warn_of_inputs(_doubt_labels(trial))
-    usual = "accuracy" if trial.task == "multiclass" else "mAP"
-    measure = read_measure(usual if metric is None else metric, trial.task)
+    measure = read_measure(USUAL[trial.task] if metric is None else metric, trial.task)
     offered = _read_kernels(kernels or {}, trial)
     n_folds = trial.usual_n_folds if n_folds is None else n_folds
     search = Search(trial, measure, offered, n_folds, seed, None if log is None else Path(log))
@@ -353,20 +352,13 @@ def _leaderboard(search: Search, tried: Sequence[Tried], choice: Choice) -> tupl
         shown += [t for t in ranked if t.recipe.rule == rule][:2]
     lines = {t.recipe: t for t in shown}
     lines[choice.recipe] = next(t for t in tried if t.recipe == choice.recipe)
-    counts = resample_counts(search)
-    trial, measure = search.trial, search.measure
-    chosen = search.predict(choice.recipe)
-    chosen_drawn = measure.resampled(chosen, trial.truth, counts)
-    chosen_score = measure.score(chosen, trial.truth, trial.sample_weight)
+    chosen = search.bootstrap.estimate(search.predict(choice.recipe))
 
     def stand(name: str, recipe: Recipe | None, scores: np.ndarray, seconds: float) -> Standing:
-        drawn = measure.resampled(scores, trial.truth, counts)
-        score = measure.score(scores, trial.truth, trial.sample_weight)
+        own = search.bootstrap.estimate(scores)
         is_chosen = recipe == choice.recipe
-        against = None
-        if not is_chosen:
-            against = Comparison.of(drawn, chosen_drawn, score - chosen_score)
-        return Standing(name, recipe, score, float(drawn.std()), against, seconds, is_chosen)
+        against = None if is_chosen else own.minus(chosen)
+        return Standing(name, recipe, own.score, own.standard_error, against, seconds, is_chosen)
 
     standings = [
         stand(recipe.name, recipe, search.predict(recipe, keep=False), each.seconds)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from wassemble._checks import fail
-from wassemble.ensemble.learning.choice import Comparison, Control
+from wassemble.ensemble.learning.choice import Control
 from wassemble.ensemble.learning.kernel_candidates import Candidates, read_candidates
 from wassemble.ensemble.learning.kernel_forms import KernelForm, mix_candidates
 from wassemble.ensemble.learning.kernel_judging import Judged
@@ -19,11 +19,9 @@ from wassemble.ensemble.plan import FusionPlan
 from wassemble.ensemble.tables import align_samples, read_models
 from wassemble.inputs import Predictions
 from wassemble.kernels import DenseKernel, LabelledKernel
+from wassemble.metrics import Comparison
 
 __all__ = ["LearnedKernel", "label_tables"]
-
-# Share of bootstrap samples in which it must beat the best candidate.
-_SURE = 0.95
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +92,7 @@ class LearnedKernel:
 
         One standard error would not do: the held-out samples chose the epoch too.
         """
-        return self.comparison.sure >= _SURE
+        return self.comparison.is_sure
 
     def predict(self, models: Sequence[Any] | Mapping[str, Any]) -> Predictions:
         """Consensus of the same models on other samples; matched by name, not calibrated."""

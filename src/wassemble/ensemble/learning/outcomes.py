@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from wassemble.ensemble.learning.choice import Comparison
 from wassemble.ensemble.learning.recipes import Recipe
 from wassemble.inputs import Kind
+from wassemble.metrics import Comparison
 
-__all__ = ["Evaluation", "Outcome", "is_worse", "judge", "reverse"]
+__all__ = ["Evaluation", "Outcome"]
 
 # A rule minus itself.
 _NONE = Comparison(0.0, 0.0, 0.0, 0.0, 0.5)
@@ -125,17 +125,17 @@ class Evaluation:
 
     def gain_over(self, other: Outcome) -> Comparison:
         """The chosen rule minus another."""
-        return _NONE if other.against_chosen is None else reverse(other.against_chosen)
+        return _NONE if other.against_chosen is None else other.against_chosen.reverse()
 
     @property
     def is_worse_than_simple(self) -> bool:
         """Whether the chosen rule loses to the best simple one by more than a standard error."""
-        return is_worse(self.gain)
+        return self.gain.is_worse
 
     @property
     def verdict(self) -> str:
         """The chosen rule against the best simple one beside it, in a few words."""
-        return "there is no other simple rule" if self.best_simple is None else judge(self.gain)
+        return "there is no other simple rule" if self.best_simple is None else self.gain.verdict
 
     @property
     def rows(self) -> list[dict[str, Any]]:
@@ -193,30 +193,3 @@ class Evaluation:
             "decided": self.decided,
             "seed": self.seed,
         }
-
-
-def is_worse(gain: Comparison) -> bool:
-    """Whether a rule loses by more than a standard error."""
-    return gain.difference < -gain.standard_error
-
-
-def judge(gain: Comparison) -> str:
-    """What a rule's gain over another means, in a few words."""
-    if is_worse(gain):
-        return "worse, by more than one standard error"
-    if gain.low > 0:
-        return "better"
-    likely = gain.difference > gain.standard_error
-    return "likely better, not surely" if likely else "as good, within noise"
-
-
-def reverse(found: Comparison) -> Comparison:
-    """The second rule minus the first."""
-    # 0 - x, for -x of 0 would be shown as -0.
-    return Comparison(
-        0 - found.difference,
-        found.standard_error,
-        0 - found.high,
-        0 - found.low,
-        1 - found.sure,
-    )

@@ -10,7 +10,6 @@ from typing import Any, Literal
 import numpy as np
 
 from wassemble._checks import fail
-from wassemble.ensemble.learning.measure import Measure
 from wassemble.ensemble.learning.trial import Trial
 from wassemble.ensemble.learning.weights import WeightRule, learn_weights
 from wassemble.ensemble.plan import Chunk, FusionPlan, Options
@@ -23,6 +22,7 @@ from wassemble.kernels import (
     mix_kernels,
 )
 from wassemble.labels import LabelSpace
+from wassemble.metrics import Measure
 from wassemble.solvers import Balanced, Unbalanced, power_mean, solve_barycenter
 
 __all__ = [

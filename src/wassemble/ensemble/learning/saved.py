@@ -12,7 +12,7 @@ import numpy as np
 
 from wassemble._checks import fail
 from wassemble._files import whole_file, write_whole
-from wassemble.ensemble.learning.choice import Choice, Comparison, Control, Standing
+from wassemble.ensemble.learning.choice import Choice, Control, Standing
 from wassemble.ensemble.learning.learn import LearnedEnsemble
 from wassemble.ensemble.learning.recipes import FittedRecipe, Recipe
 from wassemble.ensemble.learning.stacking import Stacking
@@ -20,6 +20,7 @@ from wassemble.errors import InvalidInputError
 from wassemble.inputs import Aliases, Kind
 from wassemble.kernels import LabelledKernel, load_kernel
 from wassemble.labels import LabelSpace
+from wassemble.metrics import Comparison
 
 __all__ = ["load_ensemble", "save_ensemble"]
 

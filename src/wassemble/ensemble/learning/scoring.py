@@ -10,19 +10,16 @@ import numpy as np
 
 from wassemble._checks import fail
 from wassemble.ensemble.label_overlap import tell_strangers
-from wassemble.ensemble.learning.evaluation import draw_counts
-from wassemble.ensemble.learning.measure import read_measure
 from wassemble.ensemble.learning.trial import Trial, read_trial
 from wassemble.inputs import Kind, Predictions
+from wassemble.metrics import measure as read_measure
 
 __all__ = ["Score", "score_predictions"]
 
 _USUAL: dict[Kind, tuple[str, ...]] = {
-    "multiclass": ("accuracy", "log_loss", "brier"),
+    "multiclass": ("accuracy", "log_loss", "brier_score"),
     "multilabel": ("mAP",),
 }
-# Measures are kept so that higher is better; these are known the other way round.
-_LOSSES = ("log_loss", "brier")
 
 
 @dataclass(frozen=True)
@@ -32,7 +29,7 @@ class Score:
     Attributes
     ----------
     value : float
-        log_loss and brier are losses: the lower the better.
+        log_loss and brier_score are losses: the lower the better.
     low, high : float
         Bootstrap interval of 95 % over samples.
     n_scored : int
@@ -77,7 +74,7 @@ def score_predictions(
     predictions : Predictions
     truth : see `read_trial`
     metrics : sequence of str or callable
-        See `learn_ensemble`; accuracy, log_loss and brier if none is given, or mAP where
+        See `learn_ensemble`; accuracy, log_loss and brier_score if none is given, or mAP where
         samples may have several labels.
     aliases : dict of str to str, or Aliases, optional
         True labels that labels of the model stand for; see `fuse_tables`.
@@ -102,14 +99,14 @@ def score_predictions(
     found = []
     for metric in metrics or _USUAL[trial.task]:
         measure = read_measure(metric, trial.task)
-        drawn = measure.resampled(scores, trial.truth, draw_counts(trial, measure, seed))
-        sign = -1 if measure.name in _LOSSES else 1
-        low, high = sorted(float(sign * each) for each in np.quantile(drawn, [0.025, 0.975]))
+        low, high = trial.bootstrap(measure, seed).estimate(scores).interval
+        if measure.is_loss:
+            low, high = 0 - high, 0 - low
         found.append(
             Score(
                 model=predictions.model,
                 metric=measure.name,
-                value=sign * float(measure.score(scores, trial.truth, None)),
+                value=measure.value(scores, trial.truth),
                 low=low,
                 high=high,
                 n_scored=trial.n_samples,

@@ -7,6 +7,7 @@ import json
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,10 @@ import numpy as np
 
 from wassemble._checks import fail
 from wassemble._files import write_whole
-from wassemble.ensemble.learning.measure import Measure
 from wassemble.ensemble.learning.recipes import Fitter, Kernels, Recipe
 from wassemble.ensemble.learning.trial import Trial
 from wassemble.kernels import LabelledKernel
+from wassemble.metrics import Measure, PairedBootstrap
 
 __all__ = ["Search", "Tried"]
 
@@ -75,6 +76,11 @@ class Search:
         self.fitter = Fitter(self.trial, self.offered, self.measure)
         if self.log is not None and self.log.exists():
             self._read_log()
+
+    @cached_property
+    def bootstrap(self) -> PairedBootstrap:
+        """The same resamples of the trial for every rule."""
+        return self.trial.bootstrap(self.measure, self.seed)
 
     def run(
         self,

@@ -24,6 +24,7 @@ from wassemble.inputs.predictions.truth import (
     show_ids,
 )
 from wassemble.labels import LabelSpace, enumerate_names, name_of
+from wassemble.metrics import Measure, PairedBootstrap
 from wassemble.metrics.arguments import read_sample_weight
 
 __all__ = ["Trial", "read_trial"]
@@ -102,6 +103,10 @@ class Trial:
         weight = None if self.sample_weight is None else self.sample_weight[rows]
         models = [model.take(rows) for model in self.models]
         return replace(self, models=models, truth=self.truth[rows], sample_weight=weight)
+
+    def bootstrap(self, measure: Measure, seed: int) -> PairedBootstrap:
+        """The same resamples of the samples for every rule."""
+        return PairedBootstrap(measure, self.truth, sample_weight=self.sample_weight, seed=seed)
 
     @property
     def usual_n_folds(self) -> int:

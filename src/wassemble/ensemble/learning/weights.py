@@ -9,9 +9,9 @@ from typing import Literal
 import numpy as np
 from scipy.optimize import minimize
 
-from wassemble.ensemble.learning.measure import Measure, read_measure
 from wassemble.ensemble.learning.trial import Trial
 from wassemble.ensemble.plan import FusionPlan
+from wassemble.metrics import USUAL, Measure
 
 __all__ = ["WeightRule", "learn_weights"]
 
@@ -76,14 +76,13 @@ def _images(trial: Trial, make_plan: Callable[[], FusionPlan]) -> _Images:
 
 
 def _by_metric(images: _Images, trial: Trial, measure: Measure) -> np.ndarray:
-    scores = np.array(
-        [measure.score(image, trial.truth, trial.sample_weight) for image in images.scores]
-    )
+    def judge(measure: Measure) -> np.ndarray:
+        truth, weight = trial.truth, trial.sample_weight
+        return np.array([measure.score(image, truth, weight) for image in images.scores])
+
+    scores = judge(measure)
     if not (scores >= 0).all():
-        usual = read_measure("accuracy" if trial.task == "multiclass" else "mAP", trial.task)
-        scores = np.array(
-            [usual.score(image, trial.truth, trial.sample_weight) for image in images.scores]
-        )
+        scores = judge(USUAL[trial.task])
     total = scores.sum()
     return scores / total if total > 0 else np.full(len(scores), 1 / len(scores))
 

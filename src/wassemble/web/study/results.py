@@ -4,7 +4,7 @@ A mean opinion score is the mean of all scores that a system's captions got on a
 several systems said the same, their one caption's score counts for each of them, and its
 being chosen as best is shared equally between them.
 
-Intervals are bootstrap intervals over raters and items both (`resampling`): they say what
+Intervals are bootstrap intervals over raters and items both (`Resamples`): they say what
 other raters and other items would have given.
 """
 
@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
+from wassemble.metrics import Resamples, student_interval
 from wassemble.web.study.agreement import Agreement, measure_agreement
 from wassemble.web.study.answers import Answer, fails_check
 from wassemble.web.study.items import Item, system_names
-from wassemble.web.study.resampling import interval, resample_means
 from wassemble.web.study.snapshot import Snapshot
 
 __all__ = [
@@ -129,7 +129,8 @@ def compute_results(
     )
     draws = None
     if is_enough:
-        draws = resample_means(table, raters, items, n_resamples=n_resamples, seed=seed)
+        resamples = Resamples.draw(len(kept), raters, items, n_resamples=n_resamples, seed=seed)
+        draws = resamples.means(table)
     columns = _Columns(table, draws, min(len(numbers), len(places)), systems)
     asked = list(enumerate(scales)) if kept else []
     return Results(
@@ -205,7 +206,7 @@ class _Columns:
         if self._draws is None:
             return Estimate(value)
         drawn = np.sum([sign * self._draws[:, at] for at, sign in signs.items()], axis=0)
-        return Estimate(value, *interval(value, drawn, n_groups=self._n_groups, **options))
+        return Estimate(value, *student_interval(value, drawn, n_groups=self._n_groups, **options))
 
 
 def _row(
