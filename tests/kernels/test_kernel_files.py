@@ -12,7 +12,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import wassemble as ws
 from wassemble.kernels import LabelledKernel, SparseKernel, load_kernel
-from wassemble.kernels.parts import kept_logs
 
 KINDS = [name for name in BUILDERS if name != "diagonal-per-sample"]
 IN_TABLES = [kind for kind in KINDS if "low-rank" not in kind and "log" not in kind]
@@ -32,9 +31,8 @@ def check_same(loaded, kernel):
     assert loaded.kernel.is_symmetric == kernel.kernel.is_symmetric
     assert (loaded.source, loaded.target) == (kernel.source, kernel.target)
     assert (loaded.origin, loaded.notes) == (kernel.origin, kernel.notes)
-    logs = kept_logs(kernel.kernel)
-    if logs is not None:
-        assert_array_equal(kept_logs(loaded.kernel), logs)
+    assert loaded.kernel.storage == kernel.kernel.storage
+    assert_array_equal(loaded.kernel.to_log_dense(), kernel.kernel.to_log_dense())
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -61,7 +59,7 @@ def test_the_measured_error_of_a_low_rank_kernel_is_kept(tmp_path):
 
 @pytest.mark.parametrize(
     ("kind", "words"),
-    [("low-rank", "stored as two factors"), ("dense-from-log", "stored as logarithms")],
+    [("low-rank", "this one is low rank"), ("dense-from-log", "this one is dense in logs")],
 )
 def test_parquet_refuses_what_has_no_similarities_as_such(kind, words, tmp_path):
     with pytest.raises(ws.InvalidInputError, match=f"{words}.\nhint: save it as .npz"):
@@ -168,13 +166,15 @@ def change(path, **changes):
     ("changes", "words"),
     [
         ({"format": "wassemble kernel 99"}, "must be a kernel .* got wassemble kernel 99"),
-        ({"origin": None, "kind": None}, "must be a kernel .* it lacks kind, origin"),
-        ({"kind": "thick"}, "`kind` must be one of identity, .*; got 'thick'"),
-        ({"kind": "dense"}, r"kind 'dense' must have the arrays \['matrix'\]; got \['data'"),
+        ({"origin": None, "notes": None}, "must be a kernel .* it lacks origin, notes"),
+        ({"storage": None}, "the arrays of a kernel must say its storage; got"),
+        ({"storage": "thick"}, "`storage` must be one of dense, .*; got 'thick'"),
+        ({"shape": [4.0, 6.0, 1.0]}, r"must have shape \(4, 6\), as its names; got another"),
+        ({"storage": "dense"}, r"that is dense must have the arrays \['matrix'\]; got \['data'"),
         ({"data": None}, r"must have the arrays \['data', 'indices', 'indptr'\]; got"),
         ({"more": 1}, r"must have the arrays \['data', 'indices', 'indptr'\]; got"),
-        ({"source": ["a"]}, "must be those of 1 source and 6 target labels"),
-        ({"target": ["a", "b"]}, "must be those of 4 source and 2 target labels"),
+        ({"source": ["a"]}, r"must have shape \(1, 6\), as its names; got another"),
+        ({"target": ["a", "b"]}, r"must have shape \(4, 2\), as its names; got another"),
         ({"source": ["a"] * 4}, "label names must differ; got 'a' more than once"),
         ({"source": [1, 2, 3, 4]}, "`source` must hold text; got int64"),
         ({"target": [["a"] * 6]}, r"`target` must be a list; got shape \(1, 6\)"),
@@ -197,10 +197,14 @@ def test_an_npz_file_that_lies_is_refused(changes, words, tmp_path):
 @pytest.mark.parametrize(
     ("kind", "changes", "words"),
     [
-        ("dense", {"matrix": np.ones((2, 2))}, r"must have shape \(5, 5\).*got \(2, 2\)"),
+        ("dense", {"matrix": np.ones((2, 2))}, r"must have its shape, \(5, 5\); got \(2, 2\)"),
         ("dense", {"matrix": np.full((5, 5), np.nan)}, "must not be nan; got nan at source label"),
         ("dense", {"symmetric": True}, "declared symmetric must equal its transpose; got"),
-        ("identity", {"target": ["a"]}, "an identity must have as many source as target labels"),
+        (
+            "identity",
+            {"target": ["a"], "shape": [4, 1]},
+            "must have as many source as target labels",
+        ),
         ("diagonal", {"diagonal": np.ones((3, 5))}, "same for every sample; got one of 3 samples"),
         ("low-rank", {"measured_error": "good"}, "`measured_error` must be a number; got"),
         ("low-rank", {"left": -np.ones((4, 2))}, "low-rank kernel must not be negative"),
@@ -227,8 +231,11 @@ def test_pickles_are_never_loaded(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"kind": "thick"}, "`kind` must be identity, diagonal, sparse, dense; got 'thick'"),
-        ({"kind": "identity"}, "kind 'identity' must join each label to one label"),
+        ({"storage": "thick"}, "`storage` must be one of dense, .*; got 'thick'"),
+        ({"storage": "low rank"}, "similarities as such; a LowRankKernel has not"),
+        ({"storage": "diagonal"}, "a diagonal kernel must join each label to itself alone"),
+        ({"storage": "match"}, "a match must have the similarity 1 of each label to one other"),
+        ({"storage": "identity"}, "an identity must have the similarity 1 of each label to itself"),
         ({"source": ["a"]}, "the source labels must hold every name in the table; they lack 'näme"),
         ({"source": "abcd"}, "`source` in the metadata must be a list; got 'abcd'"),
         ({"extra": 1}, "the metadata of a kernel must be .*; got other keys"),
@@ -248,9 +255,9 @@ def test_parquet_metadata_are_json_and_an_identity_has_ones(tmp_path):
     path = tmp_path / "k.parquet"
     make("diagonal").save(path)
     table = pq.read_table(path)
-    about = json.loads(table.schema.metadata[b"wassemble kernel"]) | {"kind": "identity"}
+    about = json.loads(table.schema.metadata[b"wassemble kernel"]) | {"storage": "identity"}
     pq.write_table(table.replace_schema_metadata({"wassemble kernel": json.dumps(about)}), path)
-    refuse(path, "an identity must have the similarity 1 everywhere")
+    refuse(path, "an identity must have the similarity 1 of each label to itself, and no other")
     pq.write_table(table.replace_schema_metadata({"wassemble kernel": "{"}), path)
     refuse(path, "the metadata of a kernel must be JSON; got an error")
 
@@ -314,7 +321,7 @@ def test_writing_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
 
 
 def test_blocks_of_rows_are_written_one_by_one(tmp_path, monkeypatch):
-    monkeypatch.setattr("wassemble.kernels.parts._BLOCK", 7)
+    monkeypatch.setattr("wassemble.kernels.base._BLOCK", 7)
     kernel = make("dense-rectangular")
     kernel.save(tmp_path / "k.parquet")
     assert pq.ParquetFile(tmp_path / "k.parquet").num_row_groups == 3

@@ -15,7 +15,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import wassemble as ws
 from wassemble.kernels import LabelledKernel
-from wassemble.kernels.parts import kept_logs
 from wassemble.labels import LabelSpace
 
 KINDS = [name for name in BUILDERS if name != "diagonal-per-sample"]
@@ -97,9 +96,9 @@ def test_aligned_entries_are_those_of_the_labels_asked_for(kind, data):
     aligned = kernel.align([f"s{i}" for i in rows], [f"t{j}" for j in columns])
     both = np.ix_(rows, columns)
     assert_allclose(aligned.to_dense(), kernel.to_dense()[both], rtol=1e-12)
-    logs = kept_logs(kernel.kernel)
-    if logs is not None:
-        assert_array_equal(kept_logs(aligned), logs[both])
+    assert aligned.keeps_logs == kernel.kernel.keeps_logs
+    logs = kernel.kernel.to_log_dense()
+    assert_allclose(aligned.to_log_dense(), logs[both], rtol=1e-12)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -156,9 +155,10 @@ def test_labels_that_it_does_not_know_are_named(source, target, words):
 def test_every_kind_has_an_account_that_agrees_with_its_dense_form(kind, dtype):
     kernel = make(kind, dtype)
     account = kernel.account()
-    logs = kept_logs(kernel.kernel)
-    dense = kernel.to_dense() if logs is None else np.exp(logs - logs.max(axis=1, keepdims=True))
-    linked = dense > 0 if logs is None else ~np.isneginf(logs)
+    dense, logs = kernel.to_dense(), kernel.kernel.to_log_dense()
+    if kernel.kernel.keeps_logs:
+        dense = np.exp(logs - logs.max(axis=1, keepdims=True))
+    linked = ~np.isneginf(logs)
     assert account.n_entries == linked.sum()
     assert len(account.lost_source) == (~linked.any(axis=1)).sum()
     assert len(account.unreached_target) == (~linked.any(axis=0)).sum()
@@ -241,7 +241,7 @@ def test_blocks_of_rows_give_the_same_account(monkeypatch, rng):
     for kernel in (dense, logs):
         labelled = LabelledKernel(kernel, names, names, "o")
         whole = labelled.account()
-        monkeypatch.setattr("wassemble.kernels.parts._BLOCK", 90)
+        monkeypatch.setattr("wassemble.kernels.base._BLOCK", 90)
         monkeypatch.setattr("wassemble.kernels.account._BLOCK", 90)
         parts = labelled.account()
         monkeypatch.undo()

@@ -25,7 +25,6 @@ from wassemble.experiments.multilingual_words import (
 from wassemble.experiments.per_sample import PER_SAMPLE
 from wassemble.experiments.records import Progress
 from wassemble.inputs.wordnets import Wordnet, load_wordnets
-from wassemble.kernels import SparseKernel
 from wassemble.solvers import Unbalanced, power_mean, solve_barycenter
 
 __all__ = ["Config", "run"]
@@ -161,7 +160,7 @@ class _Contest:
         tried = list(product(config.kernel_powers, config.exponents, config.sweeps))
         found: dict[str, np.ndarray] = {}
         for number, (power, exponent, n_sweeps) in enumerate(tried, start=1):
-            kernels = [SparseKernel(each.to_sparse().power(power)) for each in self.puzzle.kernels]
+            kernels = [each.power(power) for each in self.puzzle.kernels]
             result = solve_barycenter(
                 self.puzzle.histograms,
                 kernels,

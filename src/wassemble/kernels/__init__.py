@@ -4,12 +4,13 @@ from wassemble.kernels.account import KernelAccount
 from wassemble.kernels.base import EntryRange, Kernel
 from wassemble.kernels.convert import as_kernel
 from wassemble.kernels.dense import DenseKernel
-from wassemble.kernels.diagonal import DiagonalKernel, IdentityKernel
+from wassemble.kernels.diagonal import DiagonalKernel
 from wassemble.kernels.from_cost import distance_to_identity, kernel_from_cost
 from wassemble.kernels.from_embeddings import kernel_from_embeddings
 from wassemble.kernels.kernel_files import load_kernel
 from wassemble.kernels.labelled import LabelledKernel
 from wassemble.kernels.low_rank import LowRankKernel
+from wassemble.kernels.match import IdentityKernel, MatchKernel
 from wassemble.kernels.sparse import SparseKernel
 from wassemble.kernels.workshop import (
     AutoEpsilon,
@@ -39,6 +40,7 @@ __all__ = [
     "KernelAccount",
     "LabelledKernel",
     "LowRankKernel",
+    "MatchKernel",
     "SparseKernel",
     "as_kernel",
     "distance_to_identity",

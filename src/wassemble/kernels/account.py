@@ -12,7 +12,6 @@ import scipy.sparse as sp
 
 from wassemble.kernels.base import Kernel
 from wassemble.kernels.from_cost import distance_to_identity
-from wassemble.kernels.parts import kept_logs, row_blocks, select_labels
 from wassemble.labels import LabelSpace, enumerate_names
 
 __all__ = ["KernelAccount", "make_account"]
@@ -152,16 +151,15 @@ def _relative_rows(
     kernel: Kernel,
 ) -> Iterator[tuple[int, np.ndarray | sp.csr_array, np.ndarray]]:
     """First place, entries over the largest of their row, and which dense ones are above 0."""
-    logs = kept_logs(kernel)
-    if logs is not None:  # entries that underflow still are neighbours of one another
-        step = max(1, _BLOCK // kernel.shape[1])
+    if kernel.keeps_logs:  # entries that underflow still are neighbours of one another
+        logs, step = kernel.to_log_dense(), max(1, _BLOCK // kernel.shape[1])
         for start in range(0, len(logs), step):
             some = logs[start : start + step].astype(np.float64)
             tops = some.max(axis=1, keepdims=True)
             tops[np.isneginf(tops)] = 0
             yield start, np.exp(some - tops), ~np.isneginf(some)
         return
-    for start, rows in row_blocks(kernel):
+    for start, rows in kernel.blocks():
         if isinstance(rows, np.ndarray):
             tops = rows.max(axis=1, keepdims=True)
             tops[tops == 0] = 1
@@ -228,7 +226,7 @@ def _distance(kernel: Kernel, source: LabelSpace, target: LabelSpace) -> float |
     if set(source) != set(target):
         return None
     if source != target:
-        kernel = select_labels(kernel, np.arange(len(source)), target.positions(source))
+        kernel = kernel.select(None, target.positions(source))
     return float(distance_to_identity(kernel))
 
 

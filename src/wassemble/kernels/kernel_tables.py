@@ -14,40 +14,29 @@ import scipy.sparse as sp
 from wassemble._checks import fail
 from wassemble._extras import load_extra
 from wassemble.kernels.base import Kernel
-from wassemble.kernels.dense import DenseKernel
-from wassemble.kernels.diagonal import DiagonalKernel, IdentityKernel
 from wassemble.kernels.labelled import LabelledKernel
-from wassemble.kernels.low_rank import LowRankKernel
 from wassemble.kernels.named_errors import named_labels
-from wassemble.kernels.parts import kept_logs, row_blocks
 from wassemble.kernels.sparse import SparseKernel
 from wassemble.labels import LabelSpace, enumerate_names
 
 __all__ = ["read_csv", "read_parquet", "write_parquet"]
 
 _COLUMNS = ("source", "target", "similarity")
-_KINDS = {
-    IdentityKernel: "identity",
-    DiagonalKernel: "diagonal",
-    SparseKernel: "sparse",
-    DenseKernel: "dense",
-}
 
 
 def write_parquet(labelled: LabelledKernel, path: Path) -> None:
     """The entries above 0 as a table, all else in the file's metadata."""
     kernel = labelled.kernel
-    if isinstance(kernel, LowRankKernel) or kept_logs(kernel) is not None:
-        stored = "two factors" if isinstance(kernel, LowRankKernel) else "logarithms"
+    if not kernel.keeps_entries:
         fail(
-            f"a kernel must have its similarities as such to be saved as .parquet; this one is"
-            f" stored as {stored}.",
+            "a kernel must have its similarities as such to be saved as .parquet; this one is"
+            f" {kernel.storage}.",
             hint="save it as .npz",
         )
     pa = load_extra("pyarrow", "tables", purpose="writing Parquet files")
     parquet = load_extra("pyarrow.parquet", "tables", purpose="writing Parquet files")
     about = {
-        "kind": _KINDS[type(kernel)],
+        "storage": kernel.storage,
         "symmetric": kernel.is_symmetric,
         "source": labelled.source.names,
         "target": labelled.target.names,
@@ -63,7 +52,7 @@ def write_parquet(labelled: LabelledKernel, path: Path) -> None:
     schema = pa.schema(list(fields), metadata={"wassemble kernel": json.dumps(about)})
     names = [pa.array(space.names) for space in (labelled.source, labelled.target)]
     with parquet.ParquetWriter(path, schema, write_page_checksum=True) as writer:
-        for start, rows in row_blocks(kernel):
+        for start, rows in kernel.blocks():
             coo = sp.coo_array(rows)
             places = coo.row.astype(np.int32) + np.int32(start), coo.col.astype(np.int32)
             columns = [
@@ -115,7 +104,7 @@ def read_parquet(path: Path) -> LabelledKernel:
     entries = _Entries(path, source, target, rows, columns, similarity.to_numpy())
     if about is None:
         return LabelledKernel(entries.sparse(symmetric=False), source, target, path.name)
-    kernel = entries.of_kind(about["kind"], symmetric=about["symmetric"])
+    kernel = entries.stored_as(about["storage"], symmetric=about["symmetric"])
     declared = None
     if "declared" in about:
         declared = np.zeros(len(target), dtype=bool)
@@ -128,7 +117,7 @@ def read_parquet(path: Path) -> LabelledKernel:
 def _read_about(path: Path, text: bytes | None) -> dict[str, Any] | None:
     if text is None:
         return None
-    wanted = {"kind": str, "symmetric": bool, "origin": str}
+    wanted = {"storage": str, "symmetric": bool, "origin": str}
     wanted |= {"source": list, "target": list, "notes": list}
     try:
         about = json.loads(text)
@@ -231,20 +220,7 @@ class _Entries:
         with named_labels(self.source, self.target):
             return SparseKernel(self.matrix, symmetric=symmetric)
 
-    def of_kind(self, kind: str, *, symmetric: bool) -> Kernel:
-        kernel = self.sparse(symmetric=symmetric)
-        if kind == "sparse":
-            return kernel
-        if kind == "dense":
-            return DenseKernel(kernel.to_dense(), symmetric=symmetric)
-        if kind not in ("identity", "diagonal"):
-            fail(f"{self.path}: `kind` must be {', '.join(_KINDS.values())}; got {kind!r}.")
-        coo = kernel.to_sparse().tocoo()
-        if self.shape[0] != self.shape[1] or (coo.row != coo.col).any():
-            fail(f"{self.path}: a kernel of kind {kind!r} must join each label to one label.")
-        diagonal = kernel.to_sparse().diagonal()
-        if kind == "diagonal":
-            return DiagonalKernel(diagonal)
-        if (diagonal != 1).any():
-            fail(f"{self.path}: an identity must have the similarity 1 everywhere.")
-        return IdentityKernel(self.shape[0])
+    def stored_as(self, storage: str, *, symmetric: bool) -> Kernel:
+        entries = self.sparse(symmetric=symmetric).to_sparse()
+        with named_labels(self.source, self.target):
+            return Kernel.from_entries(storage, entries, symmetric=symmetric)

@@ -17,7 +17,6 @@ from wassemble.kernels.base import Kernel
 from wassemble.kernels.convert import as_kernel
 from wassemble.kernels.named_errors import named_labels
 from wassemble.kernels.names import Names, read_names
-from wassemble.kernels.parts import check_storage, select_labels
 from wassemble.labels import LabelSpace, enumerate_names
 
 __all__ = ["LabelledKernel"]
@@ -66,12 +65,12 @@ class LabelledKernel:
     ) -> None:
         is_table = not isinstance(kernel, Kernel)
         if not is_table:
-            check_storage(kernel)
+            _check_whole(kernel)
         matrix, self.source, self.target = read_names(kernel, "kernel", source, target)
         if is_table:
             with named_labels(self.source, self.target):
                 matrix = as_kernel(matrix)
-            check_storage(matrix)
+            _check_whole(matrix)
         self.kernel: Kernel = matrix
         if origin is None:
             origin = "a table of similarities" if is_table else f"a {type(kernel).__name__}"
@@ -130,9 +129,7 @@ class LabelledKernel:
                     f" {enumerate_names(strange)}.",
                     hint=f"it was made from: {self.origin}",
                 )
-        return select_labels(
-            self.kernel, self.source.positions(source), self.target.positions(target)
-        )
+        return self.kernel.select(self.source.positions(source), self.target.positions(target))
 
     def account(self) -> KernelAccount:
         """What the kernel joins, and what looks wrong about it."""
@@ -163,4 +160,21 @@ class LabelledKernel:
         return (
             f"LabelledKernel({n_source} source x {n_target} target labels,"
             f" {type(self.kernel).__name__}, from {self.origin})"
+        )
+
+
+def _check_whole(kernel: Kernel) -> None:
+    """Refuse kernels whose entries are not all here, in NumPy, and the same for every sample."""
+    if kernel.is_split:
+        fail("a kernel with label names must be whole; got some of its rows.")
+    if kernel.n_samples is not None:
+        fail(
+            "a kernel with label names must be the same for every sample; got one of"
+            f" {kernel.n_samples} samples.",
+            hint="give a kernel per sample to `fuse` or `solve_barycenter` as it is",
+        )
+    if kernel.tensor is not None:
+        fail(
+            "a kernel with label names must hold NumPy entries; got a torch tensor.",
+            hint="`kernel.convert(None, numpy_dtype)`; solvers bring it to torch themselves",
         )

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import wassemble as ws
-from wassemble.kernels import IdentityKernel, SparseKernel, kernel_from_names
+from wassemble.kernels import IdentityKernel, MatchKernel, SparseKernel, kernel_from_names
 
 
 def test_equal_spaces_give_the_identity():
@@ -14,9 +14,9 @@ def test_equal_spaces_give_the_identity():
     assert kernel.notes == ()
 
 
-def test_another_order_gives_a_sparse_permutation():
+def test_another_order_gives_a_match():
     kernel = kernel_from_names(["a", "b", "c"], ["c", "a", "b"])
-    assert isinstance(kernel.kernel, SparseKernel)
+    assert isinstance(kernel.kernel, MatchKernel)
     assert_array_equal(kernel.to_dense(), [[0, 1, 0], [0, 0, 1], [1, 0, 0]])
 
 
@@ -40,6 +40,7 @@ def test_disjoint_spaces_join_nothing():
 
 def test_several_labels_may_go_to_one():
     kernel = kernel_from_names(["Dog", "dog"], ["dog"], fold=True)
+    assert isinstance(kernel.kernel, SparseKernel)
     assert_array_equal(kernel.to_dense(), np.ones((2, 1)))
 
 

@@ -11,7 +11,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import wassemble as ws
 from wassemble.kernels import kernel_from_spelling, load_kernel
-from wassemble.kernels.parts import kept_logs
 
 CLOSE = {"rtol": 2e-4, "atol": 1e-7}
 
@@ -75,7 +74,7 @@ def test_npz_files_give_back_the_same_kernel(builder, tmp_path):
 @every_builder()
 def test_parquet_files_give_back_the_same_kernel(builder, tmp_path):
     kernel = builder()
-    if kept_logs(kernel.kernel) is None:
+    if kernel.kernel.keeps_entries:
         kernel.save(tmp_path / "kernel.parquet")
         check_same(load_kernel(tmp_path / "kernel.parquet"), kernel)
 
@@ -93,8 +92,7 @@ def check_same(loaded, kernel):
 def test_the_account_agrees_with_the_dense_form(builder):
     kernel = builder()
     account = kernel.account()
-    logs = kept_logs(kernel.kernel)
-    linked = kernel.to_dense() > 0 if logs is None else ~np.isneginf(logs)
+    linked = ~np.isneginf(kernel.kernel.to_log_dense())
     assert account.n_entries == linked.sum()
     assert account.source_coverage == linked.any(axis=1).mean()
     assert account.target_coverage == linked.any(axis=0).mean()

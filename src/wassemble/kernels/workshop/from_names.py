@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from wassemble._checks import check_flag
 from wassemble.kernels.base import Kernel
-from wassemble.kernels.diagonal import IdentityKernel
 from wassemble.kernels.labelled import LabelledKernel
+from wassemble.kernels.match import IdentityKernel, MatchKernel
 from wassemble.kernels.sparse import SparseKernel
 from wassemble.kernels.workshop.spaces import Names, count_names, read_spaces
 from wassemble.labels import Matching, Meanings
@@ -36,7 +38,8 @@ def kernel_from_names(
     Returns
     -------
     kernel : LabelledKernel
-        An `IdentityKernel` if both spaces are the same, else a `SparseKernel`.
+        An `IdentityKernel` if both spaces are the same, a `MatchKernel` if labels match one to
+        one, else a `SparseKernel`.
 
     Examples
     --------
@@ -65,8 +68,14 @@ def kernel_from_matching(matching: Matching) -> LabelledKernel:
         )
         if names
     ]
-    is_identity = source == target and (matching.positions == range(len(source))).all()
-    kernel: Kernel = (
-        IdentityKernel(len(source)) if is_identity else SparseKernel(matching.to_sparse())
-    )
-    return LabelledKernel(kernel, source, target, "equal names", notes)
+    return LabelledKernel(_kernel_of(matching), source, target, "equal names", notes)
+
+
+def _kernel_of(matching: Matching) -> Kernel:
+    source, target, positions = matching.source, matching.target, matching.positions
+    if source == target and (positions == range(len(source))).all():
+        return IdentityKernel(len(source))
+    goals = positions[positions >= 0]
+    if matching.shared or len(np.unique(goals)) < len(goals):
+        return SparseKernel(matching.to_sparse())
+    return MatchKernel(positions, len(target))

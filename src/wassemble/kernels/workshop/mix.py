@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from wassemble._arrays import is_frame, log_of
+from wassemble._arrays import is_frame
 from wassemble._checks import check_nonnegative_number, fail
 from wassemble.kernels.base import Kernel
 from wassemble.kernels.dense import DenseKernel
-from wassemble.kernels.diagonal import DiagonalKernel, IdentityKernel
+from wassemble.kernels.diagonal import DiagonalKernel
 from wassemble.kernels.labelled import LabelledKernel
-from wassemble.kernels.parts import kept_logs, row_blocks, stored_diagonal, stored_entries
 from wassemble.kernels.sparse import SparseKernel
 from wassemble.labels import enumerate_names
 
@@ -42,6 +41,7 @@ def mix_kernels(parts: Iterable[tuple[Any, float]]) -> LabelledKernel:
 
     Examples
     --------
+    >>> from wassemble.kernels import IdentityKernel
     >>> a = LabelledKernel(DenseKernel([[2.0, 1.0], [1.0, 2.0]]), ["x", "y"], ["x", "y"], "a")
     >>> b = LabelledKernel(IdentityKernel(2), ["x", "y"], ["x", "y"], "b")
     >>> mix_kernels([(a, 0.5), (b, 0.5)]).to_dense()
@@ -100,10 +100,9 @@ def _read_parts(
 
 def _log_largest(kernel: Kernel) -> float:
     """Log of the largest entry, exactly: bounds would change the weights."""
-    logs = kept_logs(kernel)
-    if logs is not None:
-        return float(logs.max())
-    largest = max(float(rows.max()) for _, rows in row_blocks(kernel))
+    if kernel.keeps_logs:
+        return float(kernel.to_log_dense().max())
+    largest = max(float(rows.max()) for _, rows in kernel.blocks())
     if largest == 0:
         fail("a kernel that is mixed must have an entry above 0; got one without.")
     return math.log(largest)
@@ -114,26 +113,23 @@ def _add(parts: list[tuple[Kernel, float]]) -> Kernel:
     kernels = [kernel for kernel, _ in parts]
     dtypes = [kernel.dtype for kernel in kernels if kernel.dtype is not None]
     dtype = np.result_type(*dtypes) if dtypes else np.dtype(np.float64)
-    if all(isinstance(kernel, IdentityKernel | DiagonalKernel) for kernel in kernels):
-        diagonals = [stored_diagonal(kernel) * math.exp(scale) for kernel, scale in parts]  # type: ignore[arg-type]
+    if all(kernel.is_diagonal for kernel in kernels):
+        diagonals = [kernel.to_sparse().diagonal() * math.exp(scale) for kernel, scale in parts]
         return DiagonalKernel(np.sum(diagonals, axis=0).astype(dtype))
     symmetric = all(kernel.is_symmetric for kernel in kernels)
-    stored = [csr for kernel in kernels if (csr := stored_entries(kernel)) is not None]
-    if len(stored) == len(kernels):
+    if all(kernel.is_sparse for kernel in kernels):
         total = sp.csr_array(kernels[0].shape, dtype=dtype)
-        for csr, (_, scale) in zip(stored, parts, strict=True):
-            total = total + csr.astype(dtype) * dtype.type(math.exp(scale))
+        for kernel, scale in parts:
+            total = total + kernel.to_sparse().astype(dtype) * dtype.type(math.exp(scale))
         return SparseKernel(total, symmetric=symmetric)
-    if any(kept_logs(kernel) is not None for kernel in kernels):
+    if any(kernel.keeps_logs for kernel in kernels):
         logs = np.full(kernels[0].shape, -np.inf)
         for kernel, scale in parts:
-            kept = kept_logs(kernel)
-            own = log_of(np.asarray(kernel.to_dense(), dtype=float)) if kept is None else kept
-            np.logaddexp(logs, own + scale, out=logs)
+            np.logaddexp(logs, kernel.to_log_dense() + scale, out=logs)
         return DenseKernel.from_log(logs, symmetric=symmetric).convert(None, dtype)
     table = np.zeros(kernels[0].shape, dtype=dtype)
     for kernel, scale in parts:
-        for start, rows in row_blocks(kernel):
+        for start, rows in kernel.blocks():
             block = rows if isinstance(rows, np.ndarray) else rows.toarray()
             table[start : start + len(block)] += block * dtype.type(math.exp(scale))
     return DenseKernel(table, symmetric=symmetric)

@@ -5,14 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import scipy.sparse as sp
 
 from wassemble._checks import fail
 from wassemble.kernels.base import Kernel
-from wassemble.kernels.dense import DenseKernel
 from wassemble.kernels.names import Names, read_spaces
-from wassemble.kernels.parts import kept_logs, stored_entries
-from wassemble.kernels.sparse import SparseKernel
 from wassemble.labels import LabelSpace, enumerate_names
 
 __all__ = ["Names", "count_names", "expand_kernel", "find_nodes", "note_left_out", "read_spaces"]
@@ -81,21 +77,4 @@ def expand_kernel(
     left_out = np.setdiff1d(np.arange(len(source)), rows)
     own = source.match(target).positions[left_out]
     left_out, own = left_out[own >= 0], own[own >= 0]
-    symmetric = kernel.is_symmetric and source == target
-    shape = len(source), len(target)
-    entries = stored_entries(kernel)
-    if entries is not None:
-        coo = entries.tocoo()
-        places = np.append(rows[coo.row], left_out), np.append(columns[coo.col], own)
-        values = np.append(coo.data, np.ones(len(own), dtype=coo.dtype))
-        return SparseKernel(sp.csr_array((values, places), shape=shape), symmetric=symmetric)
-    logs = kept_logs(kernel)
-    if logs is None:
-        table = np.zeros(shape, dtype=kernel.dtype)
-        table[np.ix_(rows, columns)] = kernel.to_dense()
-        table[left_out, own] = 1
-        return DenseKernel(table, symmetric=symmetric)
-    table = np.full(shape, -np.inf, dtype=logs.dtype)
-    table[np.ix_(rows, columns)] = logs
-    table[left_out, own] = 0
-    return DenseKernel.from_log(table, symmetric=symmetric).convert(None, kernel.dtype)
+    return kernel.embed((len(source), len(target)), rows, columns, (left_out, own))
