@@ -6,6 +6,7 @@ how the entries are stored is the business of the final classes.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ from scipy.sparse.csgraph import connected_components
 from wassemble._arrays import Array, detached, is_torch_array, log_of
 from wassemble._checks import as_float_array, fail
 
-__all__ = ["EntryRange", "Kernel", "connect"]
+__all__ = ["EntryRange", "Kernel", "connect", "distance_to_identity"]
 
 # Entries of one block of rows: 16 MB of float64.
 _BLOCK = 2**21
@@ -420,6 +421,29 @@ class Kernel(ABC):
         n_source, n_target = self.shape
         kind = "" if self.dtype is None else f", {str(self.dtype).removeprefix('torch.')}"
         return f"{type(self).__name__}({n_source} source x {n_target} target labels{kind})"
+
+
+def distance_to_identity(kernel: Kernel) -> float | np.ndarray:
+    """The paper's ||K - I||_F: 0 moves no mass; one value per sample if the kernel differs.
+
+    Examples
+    --------
+    >>> from wassemble.kernels import DenseKernel
+    >>> distance_to_identity(DenseKernel([[1.0, 0.3], [0.4, 1.0]]))
+    0.5
+    """
+    if not isinstance(kernel, Kernel):
+        fail(
+            f"`kernel` must be a Kernel; got {type(kernel).__name__}.",
+            hint="`DenseKernel(matrix)` makes one from an array",
+        )
+    if kernel.shape[0] != kernel.shape[1]:
+        fail(
+            "the distance to the identity needs as many source as target labels;"
+            f" got {kernel.shape[0]} and {kernel.shape[1]}."
+        )
+    squared = kernel.squared_distance_to_identity()
+    return math.sqrt(squared) if isinstance(squared, float) else np.sqrt(squared)
 
 
 def _class_of(storage: str) -> type[Kernel]:

@@ -29,8 +29,11 @@ from wassemble._checks import (
 )
 from wassemble.kernels.base import EntryRange, Kernel
 from wassemble.kernels.log_products import log_product
+from wassemble.kernels.places import entry_at
 
-__all__ = ["DenseKernel"]
+__all__ = ["DenseKernel", "check_matrix"]
+
+_SIDES = ("row", "column")
 
 
 class DenseKernel(Kernel):
@@ -59,7 +62,7 @@ class DenseKernel(Kernel):
     def __init__(self, matrix: Array, *, symmetric: bool = False) -> None:
         symmetric = check_flag(symmetric, "symmetric")
         matrix = check_matrix(matrix, "kernel")
-        check_nonnegative(matrix, "kernel", "source label {}, target label {}".format)
+        check_nonnegative(matrix, "kernel", entry_at)
         self._hold(matrix, None, symmetric=symmetric)
         if symmetric:
             _check_symmetric(matrix, "kernel")
@@ -82,7 +85,7 @@ class DenseKernel(Kernel):
             i, j = np.argwhere(wrong)[0]
             fail(
                 f"`log kernel` must be a number below {ceiling:.4g}, the log of the largest"
-                f" {logs.dtype}; got {logs[i, j]:g} at source label {i}, target label {j}."
+                f" {logs.dtype}; got {logs[i, j]:g} at {entry_at(i, j)}."
             )
         if symmetric:
             _check_symmetric(log_matrix, "log kernel")
@@ -268,19 +271,21 @@ class DenseKernel(Kernel):
         return float(np.square(matrix - np.eye(len(matrix), dtype=matrix.dtype)).sum(dtype=float))
 
 
-def check_matrix(matrix: Array, name: str) -> Array:
+def check_matrix(
+    matrix: Array, name: str, sides: tuple[str, str] = ("source label", "target label")
+) -> Array:
     """``matrix`` as a floating array with two axes, neither of them empty."""
     matrix = as_float_array(matrix, name)
     if matrix.ndim != 2:
         fail(
-            f"`{name}` must have two axes, source labels by target labels;"
+            f"`{name}` must have two axes, {sides[0]}s by {sides[1]}s;"
             f" got shape {tuple(matrix.shape)}.",
             hint="a list of matrices gives each model its own kernel; one diagonal per sample is a"
             " `DiagonalKernel`",
         )
     if 0 in matrix.shape:
         fail(
-            f"`{name}` must have at least one source and one target label;"
+            f"`{name}` must have at least one {sides[0]} and one {sides[1]};"
             f" got shape {tuple(matrix.shape)}."
         )
     return widen_half(matrix)
@@ -302,6 +307,6 @@ def _check_symmetric(matrix: Array, name: str) -> None:
         i, j = np.argwhere(wrong)[0]
         fail(
             f"a `{name}` declared symmetric must equal its transpose; got {values[i, j]:g} at"
-            f" row {i}, column {j} and {values[j, i]:g} at row {j}, column {i}.",
+            f" {entry_at(i, j, _SIDES)} and {values[j, i]:g} at {entry_at(j, i, _SIDES)}.",
             hint="(K + K.T) / 2 is symmetric",
         )

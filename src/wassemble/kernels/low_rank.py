@@ -10,9 +10,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from wassemble._arrays import Array, detached, log_of, namespace, without_gradient
-from wassemble._checks import check_nonnegative_number, fail
+from wassemble._checks import check_nonnegative, check_nonnegative_number, fail
 from wassemble.kernels.base import EntryRange, Kernel
-from wassemble.kernels.dense import DenseKernel
+from wassemble.kernels.dense import DenseKernel, check_matrix
 
 __all__ = ["LowRankKernel"]
 
@@ -45,14 +45,8 @@ class LowRankKernel(Kernel):
     def __init__(
         self, left: Array, right: Array | None = None, *, measured_error: float | None = None
     ) -> None:
-        try:
-            left_kernel = DenseKernel(left)
-            right_kernel = left_kernel if right is None else DenseKernel(right)
-        except ValueError as error:
-            words = str(error).replace("`kernel`", "each factor of a low-rank kernel", 1)
-            words = words.replace("target label", "column").replace("source label", "row")
-            words = words.replace("one source and", "one row and")
-            fail(words)
+        left_kernel = _read_factor(left, "left")
+        right_kernel = left_kernel if right is None else _read_factor(right, "right")
         if left_kernel.shape[1] != right_kernel.shape[1]:
             fail(
                 "both factors of a low-rank kernel must have the same number of columns;"
@@ -215,6 +209,12 @@ class LowRankKernel(Kernel):
         left, right = left.astype(np.float64), right.astype(np.float64)
         square = float(((left.T @ left) * (right.T @ right)).sum())
         return max(0.0, square - 2 * float((left * right).sum()) + len(left))
+
+
+def _read_factor(value: Any, name: str) -> DenseKernel:
+    matrix = check_matrix(value, name, ("row", "column"))
+    check_nonnegative(matrix, name, "row {}, column {}".format)
+    return DenseKernel._trusted(matrix)
 
 
 def _embed_factor(

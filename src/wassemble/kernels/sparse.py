@@ -14,8 +14,11 @@ from wassemble._arrays import Array, convert_like, detached, is_torch_array, log
 from wassemble._checks import check_flag, check_positive_number, fail
 from wassemble._threads import available_threads, share
 from wassemble.kernels.base import EntryRange, Kernel
+from wassemble.kernels.places import entry_at
 
 __all__ = ["SparseKernel"]
+
+_SIDES = ("row", "column")
 
 # Vectors multiplied at a time: 16 float32 fill a cache line. The more, the less often the
 # entries are read; twice as many where they still fit the cache.
@@ -60,7 +63,7 @@ class SparseKernel(Kernel):
             )
         if 0 in matrix.shape:
             fail(
-                "`kernel` must have at least one source and one target label;"
+                "`kernel` must have at least one source label and one target label;"
                 f" got shape {matrix.shape}."
             )
         csr = sp.csr_array(matrix, copy=True)
@@ -352,10 +355,7 @@ def _check_stored(csr: sp.csr_array) -> None:
         if bad.any():
             k = int(np.argmax(bad))
             row = int(np.searchsorted(csr.indptr, k, side="right")) - 1
-            fail(
-                f"`kernel` {must}; got {csr.data[k]:g} at source label {row},"
-                f" target label {csr.indices[k]}."
-            )
+            fail(f"`kernel` {must}; got {csr.data[k]:g} at {entry_at(row, csr.indices[k])}.")
 
 
 def _check_symmetric(csr: sp.csr_array) -> None:
@@ -368,6 +368,6 @@ def _check_symmetric(csr: sp.csr_array) -> None:
         i, j = difference.row[wrong][0], difference.col[wrong][0]
         fail(
             f"a `kernel` declared symmetric must equal its transpose; got {csr[i, j]:g} at"
-            f" row {i}, column {j} and {csr[j, i]:g} at row {j}, column {i}.",
+            f" {entry_at(i, j, _SIDES)} and {csr[j, i]:g} at {entry_at(j, i, _SIDES)}.",
             hint="(K + K.T) / 2 is symmetric",
         )

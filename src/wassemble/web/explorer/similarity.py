@@ -24,7 +24,7 @@ from wassemble.kernels import (
     kernel_from_spelling,
     load_kernel,
 )
-from wassemble.kernels.workshop.from_files import FILE_ORIGINS, read_kernel_origin
+from wassemble.kernels.builders.files import FILE_ORIGINS, read_kernel_origin
 from wassemble.labels import LabelSpace
 
 __all__ = [
