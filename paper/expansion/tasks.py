@@ -15,7 +15,7 @@ from paper.data.captions import load_captions
 from paper.data.files import find_data
 from paper.words.next_words import load_glove
 from wassemble.inputs import Embeddings, Predictions, read_edges
-from wassemble.kernels import SparseKernel, kernel_from_tree, kernel_from_word_vectors
+from wassemble.kernels import kernel_from_tree, kernel_from_word_vectors
 from wassemble.labels import LabelSpace
 
 __all__ = ["Expansion", "hide_labels", "load_images", "load_words", "strike_classes"]
@@ -190,7 +190,6 @@ def _glove(n_neighbors: int) -> tuple[LabelSpace, sp.csr_array]:
     words, units = load_glove()
     vectors = Embeddings(words, units)
     near = kernel_from_word_vectors(words, embeddings=vectors, epsilon=1.0, n_neighbors=n_neighbors)
-    assert isinstance(near.kernel, SparseKernel)  # as neighbours are asked for
     found = near.kernel.to_sparse()
     return words, sp.csr_array(found.maximum(found.T))
 

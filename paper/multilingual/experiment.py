@@ -23,7 +23,6 @@ from paper.multilingual.riddles import (
 )
 from paper.record.findings import Cell, Claim, Figure, Findings, Plot, Progress, Table
 from paper.record.judging import Judge
-from wassemble.kernels import SparseKernel
 from wassemble.metrics import MEAN
 from wassemble.solvers import Unbalanced, power_mean, solve_barycenter
 
@@ -160,7 +159,7 @@ class _Contest:
         tried = list(product(config.kernel_powers, config.exponents, config.sweeps))
         found: dict[str, np.ndarray] = {}
         for number, (power, exponent, n_sweeps) in enumerate(tried, start=1):
-            kernels = [SparseKernel(each.to_sparse().power(power)) for each in self.puzzle.kernels]
+            kernels = [each.power(power) for each in self.puzzle.kernels]
             result = solve_barycenter(
                 self.puzzle.histograms,
                 kernels,

@@ -170,7 +170,6 @@ def _histograms(
     related = itself @ wordnet.senses @ wordnet.senses.T
     distinct, of_sample = np.unique(chosen, return_inverse=True)
     spelt = kernel_from_spelling([names[i] for i in distinct], wordnet.words, cutoff=cutoff)
-    assert isinstance(spelt.kernel, SparseKernel)  # as `kernel_from_spelling` says
     alike = spelt.kernel.to_sparse()[of_sample]
     found = own_share * itself
     for near in (related, alike):

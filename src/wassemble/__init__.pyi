@@ -58,6 +58,7 @@ from .kernels import (
     KernelAccount as KernelAccount,
     LabelledKernel as LabelledKernel,
     LowRankKernel as LowRankKernel,
+    MatchKernel as MatchKernel,
     SparseKernel as SparseKernel,
     distance_to_identity as distance_to_identity,
     kernel_from_attributes as kernel_from_attributes,

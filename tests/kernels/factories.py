@@ -79,6 +79,14 @@ def _identity(rng: np.random.Generator, dtype: Any) -> tuple[ws.Kernel, np.ndarr
     return ws.IdentityKernel(4), log_of(np.eye(4))
 
 
+def _match(positions: list[int], n_target: int) -> Build:
+    def build(rng: np.random.Generator, dtype: Any) -> tuple[ws.Kernel, np.ndarray]:
+        entries = np.array([[i == j for j in range(n_target)] for i in positions], dtype=float)
+        return ws.MatchKernel(positions, n_target), log_of(entries)
+
+    return build
+
+
 def _diagonal(rng: np.random.Generator, dtype: Any) -> tuple[ws.Kernel, np.ndarray]:
     diagonal = np.append(rng.uniform(0.1, 2, 4), 0).astype(dtype)
     return ws.DiagonalKernel(diagonal), log_of(np.diag(diagonal))
@@ -140,6 +148,9 @@ def _low_rank_symmetric(rng: np.random.Generator, dtype: Any) -> tuple[ws.Kernel
 
 BUILDERS: dict[str, Build] = {
     "identity": _identity,
+    "match": _match([2, 0, 3, 1], 4),
+    "match-with-empty-labels": _match([2, -1, 0, -1, 4], 6),
+    "match-without-matches": _match([-1, -1], 3),
     "diagonal": _diagonal,
     "diagonal-per-sample": _diagonal_per_sample,
     "dense": _dense(5, 5),

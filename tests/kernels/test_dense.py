@@ -54,7 +54,7 @@ def test_another_number_of_axes_is_refused(build, name, shape):
 @pytest.mark.parametrize(("build", "name"), BUILDERS)
 @pytest.mark.parametrize("shape", [(0, 3), (3, 0), (0, 0)])
 def test_a_kernel_without_labels_is_refused(build, name, shape):
-    words = f"`{name}` must have at least one source and one target label; got shape"
+    words = f"`{name}` must have at least one source label and one target label; got shape"
     for zeros in (np.zeros(shape), torch.zeros(shape)):
         with pytest.raises(ws.InvalidInputError, match=words):
             build(zeros)

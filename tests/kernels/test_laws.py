@@ -180,6 +180,10 @@ def test_what_a_kernel_declares_is_true(case):
     off_diagonal = case.dense * (1 - np.eye(*case.kernel.shape))
     if case.kernel.is_diagonal:
         assert not off_diagonal.any()
+    if case.kernel.is_one_to_one:
+        linked = np.isfinite(case.log_entries)
+        assert linked.sum(axis=-1).max() <= 1
+        assert linked.sum(axis=-2).max() <= 1
 
 
 @every_kernel()
@@ -216,13 +220,13 @@ def test_repr_names_class_sizes_and_type(case):
     assert words.startswith(type(case.kernel).__name__ + "(")
     assert f"{n_source} source x {n_target} target labels" in words
     name = np.dtype(case.dtype).name
-    assert name in words or isinstance(case.kernel, ws.IdentityKernel)
+    assert name in words or case.kernel.dtype is None
     assert "torch" not in words
 
 
 @every_kernel()
 def test_tensor_is_there_exactly_where_torch_holds_the_entries(case):
-    holds_arrays = isinstance(case.kernel, ws.IdentityKernel | ws.SparseKernel)
+    holds_arrays = isinstance(case.kernel, ws.SparseKernel) or case.kernel.dtype is None
     if case.in_torch and not holds_arrays:
         assert isinstance(case.kernel.tensor, torch.Tensor)
         assert case.kernel.tensor.dtype == case.kernel.dtype
@@ -230,7 +234,194 @@ def test_tensor_is_there_exactly_where_torch_holds_the_entries(case):
         assert case.kernel.tensor is None
 
 
+# -- what a kernel tells of its entries ----------------------------------------------
+
+
+def whole(case):
+    return case.kernel.n_samples is None
+
+
+@every_kernel()
+def test_logs_of_the_entries_are_exact(case):
+    logs = values_of(case.kernel.to_log_dense())
+    if case.kernel.n_samples is None:
+        assert_allclose(logs, case.log_entries, rtol=1e-5, atol=1e-5)
+    assert case.kernel.keeps_logs == bool((case.log_entries[np.isfinite(logs)] < -1000).any())
+
+
+@every_kernel(where=whole)
+def test_the_sparse_form_has_the_entries_above_0(case):
+    csr = case.kernel.to_sparse()
+    assert_allclose(csr.toarray(), case.dense, **case.tolerance)
+    assert csr.nnz == (values_of(case.kernel.to_dense()) > 0).sum()
+
+
+@every_kernel(where=whole)
+def test_blocks_of_rows_are_the_entries(case, monkeypatch):
+    for size in (1, 2 * case.kernel.shape[1], 10**6):
+        monkeypatch.setattr("wassemble.kernels.base._BLOCK", size)
+        found = [(start, sp.csr_array(rows).toarray()) for start, rows in case.kernel.blocks()]
+        n_rows = [len(rows) for _, rows in found]
+        assert [start for start, _ in found] == [sum(n_rows[:k]) for k in range(len(n_rows))]
+        assert_allclose(np.vstack([rows for _, rows in found]), case.dense, **case.tolerance)
+        assert all(sp.issparse(rows) == case.kernel.is_sparse for _, rows in case.kernel.blocks())
+
+
+@every_kernel()
+def test_arrays_give_back_the_same_kernel(case, rng):
+    kernel = case.kernel.convert(None, case.dtype)
+    arrays = kernel.to_arrays()
+    again = ws.Kernel.from_arrays(arrays)
+    assert type(again) is type(kernel)
+    assert (again.shape, again.dtype, again.storage) == (kernel.shape, kernel.dtype, kernel.storage)
+    assert again.is_symmetric == kernel.is_symmetric
+    assert_array_equal(again.to_log_dense(), kernel.to_log_dense())
+    for name, array in again.to_arrays().items():
+        assert_array_equal(array, arrays[name])
+
+
+@every_kernel()
+def test_arrays_that_are_not_those_of_a_kernel_are_refused(case):
+    arrays = case.kernel.to_arrays()
+    wrong = {
+        "must say its storage": {**arrays, "storage": None},
+        "`storage` must be one of": {**arrays, "storage": np.array("thick")},
+        "`symmetric` must be True or False": {**arrays, "symmetric": np.array(2)},
+        "`shape` must be two whole numbers": {**arrays, "shape": np.array([1.5, 2])},
+        "must have the arrays": {**arrays, "more": np.ones(2)},
+    }
+    for words, given_arrays in wrong.items():
+        kept = {name: array for name, array in given_arrays.items() if array is not None}
+        with pytest.raises(ws.InvalidInputError, match=words):
+            ws.Kernel.from_arrays(kept)
+    n_source, n_target = case.kernel.shape
+    with pytest.raises(ws.InvalidInputError):
+        ws.Kernel.from_arrays({**arrays, "shape": np.array([n_source + 1, n_target])})
+
+
+@every_kernel(where=lambda case: case.kernel.is_one_to_one)
+def test_one_to_one_kernels_tell_which_source_label_each_target_label_has(case):
+    sources, diagonal = case.kernel.matched_sources()
+    n_source, n_target = case.kernel.shape
+    dense = np.broadcast_to(case.dense, (case.kernel.n_samples or 1, n_source, n_target))
+    sources = np.arange(n_target) if sources is None else sources
+    found = np.where(sources >= 0, dense[:, sources, np.arange(n_target)], 0)
+    similar = (sources >= 0) if diagonal is None else values_of(diagonal)
+    assert_allclose(found, np.broadcast_to(similar, found.shape), **case.tolerance)
+    assert_allclose(found.sum(), dense.sum(), rtol=1e-6)
+
+
+@every_kernel(where=lambda case: not case.kernel.is_one_to_one)
+def test_other_kernels_have_no_such_labels(case):
+    with pytest.raises(ws.InvalidInputError, match="labels must be matched one to one; got"):
+        case.kernel.matched_sources()
+
+
 # -- made from a kernel --------------------------------------------------------------
+
+
+@every_kernel(where=whole)
+@settings(max_examples=15)
+@given(data=st.data())
+def test_select_takes_rows_and_columns(case, data):
+    picks = []
+    for n_labels in case.kernel.shape:
+        places = st.lists(st.integers(0, n_labels - 1), min_size=1, max_size=7)
+        mask = st.lists(st.booleans(), min_size=n_labels, max_size=n_labels).filter(any)
+        picks.append(data.draw(st.none() | places.map(np.array) | mask.map(np.array)))
+    kernel = case.kernel.select(*picks)
+    rows, columns = (slice(None) if pick is None else pick for pick in picks)
+    assert_allclose(values_of(kernel.to_dense()), case.dense[rows][:, columns], **case.tolerance)
+    expected = case.log_entries[rows][:, columns]
+    assert_allclose(values_of(kernel.to_log_dense()), expected, rtol=1e-5, atol=1e-5)
+    log_v = case.array(np.linspace(-3, 2, kernel.shape[1]))
+    assert_allclose(
+        values_of(kernel.log_apply(log_v)), log_image(expected, log_v), **case.log_tolerance
+    )
+    if kernel.is_symmetric:
+        assert_allclose(expected, expected.T, rtol=1e-5)
+    if not kernel.is_sparse:
+        assert (kernel.tensor is None) == (case.kernel.tensor is None)
+
+
+@every_kernel()
+def test_select_of_everything_is_the_kernel_itself(case):
+    assert case.kernel.select() is case.kernel
+
+
+@every_kernel(where=whole)
+def test_select_keeps_storage_and_symmetry_where_both_sides_are_alike(case):
+    if is_square(case):
+        some = np.arange(case.kernel.shape[0])[::-1]
+        kernel = case.kernel.select(some, some)
+        assert type(kernel) is type(case.kernel)
+        assert kernel.is_symmetric == case.kernel.is_symmetric
+    assert case.kernel.select([0]).is_sparse == case.kernel.is_sparse
+    assert case.kernel.select([0]).is_one_to_one >= case.kernel.is_one_to_one
+
+
+@every_kernel(where=whole)
+def test_select_refuses_what_is_no_label(case):
+    n_source, n_target = case.kernel.shape
+    for wrong, words in (
+        ([n_source], f"from 0 to {n_source - 1}; got {n_source}"),
+        ([-1], f"from 0 to {n_source - 1}; got -1"),
+        ([0.5], "source labels must be picked by one place or more, or by a mask of length"),
+        ([], "source labels must be picked"),
+        (np.zeros(n_source, dtype=bool), "source labels must be picked"),
+        (np.ones(n_source + 1, dtype=bool), "source labels must be picked"),
+    ):
+        with pytest.raises(ws.InvalidInputError, match=words):
+            case.kernel.select(wrong)
+    with pytest.raises(ws.InvalidInputError, match=rf"target labels .* got {n_target}"):
+        case.kernel.select(None, [n_target])
+
+
+@every_kernel()
+@pytest.mark.parametrize("exponent", [0.5, 1, 2])
+def test_power_raises_each_entry(case, exponent):
+    kernel = case.kernel.power(exponent)
+    tolerance = {"rtol": 1e-4, "atol": 1e-6} if case.dtype == np.float32 else {"rtol": 1e-11}
+    assert_allclose(values_of(kernel.to_dense()), np.exp(exponent * case.log_entries), **tolerance)
+    assert kernel.is_symmetric == case.kernel.is_symmetric
+    assert kernel.is_sparse == case.kernel.is_sparse
+    assert kernel.dtype == case.kernel.dtype
+    if case.kernel.n_samples is None:
+        expected = exponent * case.log_entries
+        assert_allclose(values_of(kernel.to_log_dense()), expected, rtol=1e-5, atol=1e-5)
+
+
+@every_kernel()
+@pytest.mark.parametrize("exponent", [0, -1, np.inf, "2"])
+def test_powers_are_above_0(case, exponent):
+    with pytest.raises(ws.InvalidInputError, match="`exponent` must be finite and above 0; got"):
+        case.kernel.power(exponent)
+
+
+def test_a_power_keeps_entries_that_vanish_as_logs():
+    kernel = ws.DenseKernel([[1.0, 1e-200]]).power(2)
+    assert kernel.keeps_logs
+    assert_allclose(kernel.to_log_dense(), [[0, 2 * np.log(1e-200)]])
+
+
+@every_kernel(where=lambda case: case.kernel.n_samples is None and not case.in_torch)
+def test_embed_puts_the_kernel_between_more_labels(case):
+    n_source, n_target = case.kernel.shape
+    shape = n_source + 2, n_target + 3
+    rows, columns = np.arange(n_source)[::-1] + 1, np.arange(n_target) + 2
+    ones = np.array([0, n_source + 1]), np.array([1, 0])
+    kernel = case.kernel.embed(shape, rows, columns, ones)
+    expected = np.full(shape, -np.inf)
+    expected[np.ix_(rows, columns)] = case.log_entries
+    expected[ones] = 0
+    assert_allclose(values_of(kernel.to_log_dense()), expected, rtol=1e-5, atol=1e-5)
+    assert kernel.is_sparse == case.kernel.is_sparse
+    assert not kernel.is_symmetric
+    if is_square(case):
+        last = np.array([n_source])
+        places = np.arange(n_source)
+        wide = case.kernel.embed((n_source + 1,) * 2, places, places, (last, last))
+        assert wide.is_symmetric == case.kernel.is_symmetric
 
 
 @every_kernel(where=lambda case: not case.in_torch)

@@ -28,9 +28,9 @@ GOOD = [[1.0, 0.5], [0.0, 2.0]]
     ],
 )
 def test_a_wrong_factor_is_refused(wrong, words):
-    with pytest.raises(ws.InvalidInputError, match=f"each factor of a low-rank kernel {words}"):
+    with pytest.raises(ws.InvalidInputError, match=f"`left` {words}"):
         ws.LowRankKernel(wrong)
-    with pytest.raises(ws.InvalidInputError, match=f"each factor of a low-rank kernel {words}"):
+    with pytest.raises(ws.InvalidInputError, match=f"`right` {words}"):
         ws.LowRankKernel(GOOD, wrong)
 
 

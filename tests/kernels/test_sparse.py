@@ -27,7 +27,7 @@ def test_another_number_of_axes_is_refused(shape):
 
 @pytest.mark.parametrize("shape", [(0, 3), (3, 0)])
 def test_a_kernel_without_labels_is_refused(shape):
-    words = r"`kernel` must have at least one source and one target label; got shape \("
+    words = r"`kernel` must have at least one source label and one target label; got shape \("
     with pytest.raises(ws.InvalidInputError, match=words):
         ws.SparseKernel(sp.csr_array(shape))
 

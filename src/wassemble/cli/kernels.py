@@ -78,7 +78,7 @@ def build_kernel(values: dict[str, Any]) -> Any:
     (name,) = origins
     if name == "spelling":
         return _spelling(values["epsilon"])
-    from wassemble.kernels.workshop.from_files import read_kernel_origin
+    from wassemble.kernels.builders.files import read_kernel_origin
 
     origin = read_kernel_origin(name, values[name], n_neighbors=values["n_neighbors"])
     return origin.at(values["epsilon"])

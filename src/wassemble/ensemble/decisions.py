@@ -15,7 +15,7 @@ from scipy.sparse.csgraph import connected_components
 
 from wassemble._checks import check_count, fail
 from wassemble.inputs.words.graphs import Edges, as_edges
-from wassemble.kernels.workshop.spaces import find_nodes
+from wassemble.kernels.builders.spaces import find_nodes
 from wassemble.labels import LabelSpace, enumerate_names
 from wassemble.metrics.arguments import (
     best_labels,

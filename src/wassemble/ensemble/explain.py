@@ -237,7 +237,7 @@ def _times_cost(kernel: Kernel) -> Kernel:
     """K_ij times its own cost, -log(K_ij / largest of row i)."""
     if kernel.is_diagonal:
         return DenseKernel(np.zeros(kernel.shape))
-    if isinstance(kernel, SparseKernel):
+    if kernel.is_sparse:
         matrix = kernel.to_sparse().tocsr(copy=True)
         largest = matrix.max(axis=1).toarray().ravel()
         rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))

@@ -330,7 +330,7 @@ def _add_shared_rows(given: Any, matching: Matching) -> Kernel:
         return found
     own = matching.to_sparse()[sorted(shared)]
     order = np.argsort([*(i for i in range(len(fused)) if i not in shared), *sorted(shared)])
-    if isinstance(found, SparseKernel):
+    if found.is_sparse:
         return SparseKernel(sp.vstack([found.to_sparse(), own], format="csr")[order])
     return DenseKernel(np.vstack([np.asarray(found.to_dense()), own.toarray()])[order])
 

@@ -1,17 +1,7 @@
 """Kernels: how similar each source label is to each target label, as operators."""
 
-from wassemble.kernels.account import KernelAccount
-from wassemble.kernels.base import EntryRange, Kernel
-from wassemble.kernels.convert import as_kernel
-from wassemble.kernels.dense import DenseKernel
-from wassemble.kernels.diagonal import DiagonalKernel, IdentityKernel
-from wassemble.kernels.from_cost import distance_to_identity, kernel_from_cost
-from wassemble.kernels.from_embeddings import kernel_from_embeddings
-from wassemble.kernels.kernel_files import load_kernel
-from wassemble.kernels.labelled import LabelledKernel
-from wassemble.kernels.low_rank import LowRankKernel
-from wassemble.kernels.sparse import SparseKernel
-from wassemble.kernels.workshop import (
+from wassemble.kernels.base import EntryRange, Kernel, distance_to_identity
+from wassemble.kernels.builders import (
     AutoEpsilon,
     kernel_from_attributes,
     kernel_from_confusion,
@@ -28,6 +18,17 @@ from wassemble.kernels.workshop import (
     mix_kernels,
     top_label_kernel,
 )
+from wassemble.kernels.builders.cost import kernel_from_cost
+from wassemble.kernels.builders.embeddings import kernel_from_embeddings
+from wassemble.kernels.convert import as_kernel
+from wassemble.kernels.dense import DenseKernel
+from wassemble.kernels.diagonal import DiagonalKernel
+from wassemble.kernels.low_rank import LowRankKernel
+from wassemble.kernels.match import IdentityKernel, MatchKernel
+from wassemble.kernels.named.account import KernelAccount
+from wassemble.kernels.named.files import load_kernel
+from wassemble.kernels.named.labelled import LabelledKernel
+from wassemble.kernels.sparse import SparseKernel
 
 __all__ = [
     "AutoEpsilon",
@@ -39,6 +40,7 @@ __all__ = [
     "KernelAccount",
     "LabelledKernel",
     "LowRankKernel",
+    "MatchKernel",
     "SparseKernel",
     "as_kernel",
     "distance_to_identity",

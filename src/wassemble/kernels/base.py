@@ -6,20 +6,24 @@ how the entries are stored is the business of the final classes.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
-from wassemble._arrays import Array, is_torch_array
+from wassemble._arrays import Array, detached, is_torch_array, log_of
 from wassemble._checks import as_float_array, fail
 
-__all__ = ["EntryRange", "Kernel", "connect"]
+__all__ = ["EntryRange", "Kernel", "connect", "distance_to_identity"]
+
+# Entries of one block of rows: 16 MB of float64.
+_BLOCK = 2**21
 
 
 def connect(links: Sequence[sp.coo_array]) -> np.ndarray:
@@ -65,17 +69,51 @@ class Kernel(ABC):
     underflow.
     """
 
+    #: What files call the ways in which this class stores entries, with the arrays of each.
+    storages: ClassVar[Mapping[str, frozenset[str]]] = {}
+    _classes: ClassVar[dict[str, type[Kernel]]] = {}  # by the names in `storages`
+
     #: True only if the kernel was declared symmetric when it was built.
     is_symmetric: bool = False
     #: True if source label i is similar to target label i alone.
     is_diagonal: bool = False
+    #: Of a diagonal kernel, the similarity of each label to itself; None where that is 1.
+    diagonal: Array | None = None
+    #: True if only entries above 0 are stored, so that `to_sparse` costs little.
+    is_sparse: bool = False
+    #: True if the similarities are stored as such: not as factors, not as logarithms.
+    keeps_entries: bool = True
+    #: True if logarithms are stored, because entries would underflow.
+    keeps_logs: bool = False
+    #: True if other ranks hold further source labels of the kernel.
+    is_split: bool = False
+    #: Number of ranks that share the kernel.
+    n_blocks: int = 1
     #: Number of samples of a kernel that differs per sample, else None.
     n_samples: int | None = None
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        Kernel._classes.update(dict.fromkeys(vars(cls).get("storages", ()), cls))
 
     @property
     def is_one_to_one(self) -> bool:
         """Whether no label, source or target, is similar to more than one."""
         return self.is_diagonal
+
+    def matched_sources(self) -> tuple[np.ndarray | None, Array | None]:
+        """Of a one-to-one kernel, the source label of each target label, and their similarity.
+
+        Returns
+        -------
+        sources : int array of shape (n_target,), or None
+            -1 for a target label that no source label reaches. None: label i is from label i.
+        diagonal : array of shape (n_target,), or None
+            0 for a target label that no source label reaches. None: 1 for all others.
+        """
+        if not self.is_diagonal:
+            fail(f"labels must be matched one to one; got {self}.")
+        return None, self.diagonal
 
     @property
     @abstractmethod
@@ -134,6 +172,134 @@ class Kernel(ABC):
     def to_dense(self) -> Array:
         """All entries, ``(n_source, n_target)``, with a leading sample axis if they differ."""
 
+    def to_log_dense(self) -> Array:
+        """Logs of all entries, -inf for 0; exact where the entries would underflow."""
+        return log_of(self.to_dense())
+
+    def to_sparse(self) -> sp.csr_array:
+        """The entries above 0, in NumPy; may share memory with the kernel."""
+        return sp.csr_array(detached(self.to_dense()))
+
+    def blocks(self) -> Iterator[tuple[int, sp.csr_array | np.ndarray]]:
+        """The entries in NumPy, a few rows at a time: the first row's place, and the rows.
+
+        Rows are sparse where the kernel stores them so, else dense.
+        """
+        if self.is_sparse:
+            yield 0, self.to_sparse()
+            return
+        step = max(1, _BLOCK // self.shape[1])
+        for start in range(0, self.shape[0], step):
+            yield start, self._dense_rows(slice(start, start + step))
+
+    def _dense_rows(self, some: slice) -> np.ndarray:
+        return detached(self.to_dense()[some])
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        """Everything that makes the kernel, as named arrays; the same for the same kernel.
+
+        Examples
+        --------
+        >>> from wassemble.kernels import DiagonalKernel
+        >>> arrays = DiagonalKernel([1.0, 0.5]).to_arrays()
+        >>> Kernel.from_arrays(arrays).to_dense()
+        array([[1. , 0. ],
+               [0. , 0.5]])
+        """
+        storage, arrays = self._stored_arrays()
+        return {
+            "storage": np.array(storage),
+            "shape": np.array(self.shape),
+            "symmetric": np.array(self.is_symmetric),
+            **arrays,
+        }
+
+    @staticmethod
+    def from_arrays(arrays: Mapping[str, np.ndarray]) -> Kernel:
+        """The kernel that `to_arrays` gave; anything else is refused."""
+        arrays = {name: np.asarray(array) for name, array in arrays.items()}
+        for name in ("storage", "shape", "symmetric"):
+            if name not in arrays:
+                fail(f"the arrays of a kernel must say its {name}; got {sorted(arrays)}.")
+        storage, shape, symmetric = (arrays.pop(n) for n in ("storage", "shape", "symmetric"))
+        cls = _class_of(str(storage))
+        if symmetric.dtype.kind != "b" or symmetric.shape != ():
+            fail(f"`symmetric` must be True or False; got {symmetric!r}.")
+        if shape.dtype.kind not in "iu" or shape.shape != (2,) or (shape < 1).any():
+            fail(f"`shape` must be two whole numbers above 0; got {shape!r}.")
+        expected = cls.storages[str(storage)]
+        if set(arrays) != expected:
+            fail(
+                f"a kernel that is {storage} must have the arrays {sorted(expected)};"
+                f" got {sorted(arrays)}."
+            )
+        sizes = int(shape[0]), int(shape[1])
+        kernel = cls._from_stored(str(storage), arrays, sizes, symmetric=bool(symmetric))
+        if kernel.shape != sizes or kernel.is_symmetric != bool(symmetric):
+            fail(f"the arrays of a kernel must have its shape, {sizes}; got {kernel.shape}.")
+        return kernel
+
+    @property
+    def storage(self) -> str:
+        """How entries are stored, by the name that files have for it."""
+        return self._stored_arrays()[0]
+
+    @staticmethod
+    def from_entries(storage: str, entries: sp.csr_array, *, symmetric: bool = False) -> Kernel:
+        """The kernel with these entries, stored as ``storage`` says; refused if it cannot be."""
+        return _class_of(storage)._from_entries(entries, symmetric=symmetric)
+
+    def _stored_arrays(self) -> tuple[str, dict[str, np.ndarray]]:
+        """One of `storages`, and its arrays."""
+        fail(f"a {type(self).__name__} must be made again where it is needed; it is not stored.")
+
+    @classmethod
+    def _from_stored(
+        cls, storage: str, arrays: dict[str, np.ndarray], shape: tuple[int, int], *, symmetric: bool
+    ) -> Kernel:
+        """The kernel of what `_stored_arrays` gave; shape and symmetry are checked later."""
+        raise NotImplementedError
+
+    @classmethod
+    def _from_entries(cls, entries: sp.csr_array, *, symmetric: bool) -> Kernel:
+        """The kernel with these entries, checked."""
+        fail(f"a kernel from a table must have its similarities as such; a {cls.__name__} has not.")
+
+    @abstractmethod
+    def select(self, rows: Any = None, columns: Any = None) -> Kernel:
+        """The kernel of some source labels and some target labels.
+
+        Parameters
+        ----------
+        rows, columns : int array, bool array or None
+            Places in the order that is wanted, or a mask; None for all. A kernel keeps its
+            storage if it can: diagonal ones that are taken apart become sparse.
+        """
+
+    @abstractmethod
+    def power(self, exponent: float) -> Kernel:
+        """Each entry to the power ``exponent``, above 0: the larger, the fewer are alike."""
+
+    @abstractmethod
+    def embed(
+        self,
+        shape: tuple[int, int],
+        rows: np.ndarray,
+        columns: np.ndarray,
+        ones: tuple[np.ndarray, np.ndarray],
+    ) -> Kernel:
+        """A kernel between more labels, of which this one joins some.
+
+        Parameters
+        ----------
+        shape : (int, int)
+            Number of source and of target labels of the new kernel.
+        rows, columns : int arrays of shape (n_source,) and (n_target,)
+            Where the labels of this one are.
+        ones : two int arrays of the same length
+            Source and target labels that have similarity 1; all other entries are 0.
+        """
+
     @abstractmethod
     def convert(self, like: Array | None, dtype: Any) -> Kernel:
         """The same kernel in the array library of ``like`` (None: NumPy), as ``dtype``.
@@ -174,10 +340,6 @@ class Kernel(ABC):
     def squared_distance_to_identity(self) -> Array:
         """||K - I||_F squared of a square kernel; one value per sample if they differ."""
 
-    @abstractmethod
-    def restrict(self, source: np.ndarray) -> Kernel:
-        """The kernel of the source labels ``source``, by mask; diagonal ones stay whole."""
-
     def add_parts(self, sums: Array) -> Array:
         """Sums over the source labels here, with those of a kernel that is split added."""
         return sums
@@ -188,6 +350,28 @@ class Kernel(ABC):
 
     #: Whether products with torch tensors need the entries in torch too (see `convert`).
     _is_of_one_library: bool = True
+
+    def _read_places(self, value: Any, axis: int) -> np.ndarray:
+        """``value``, a mask or places along ``axis``, as places; None are all."""
+        n_labels = self.shape[axis]
+        if value is None:
+            return np.arange(n_labels)
+        places = np.array(detached(value), order="C")
+        if places.dtype == bool and places.shape == (n_labels,):
+            places = np.flatnonzero(places)
+        side = ("source", "target")[axis]
+        if places.dtype.kind not in "iu" or places.ndim != 1 or not places.size:
+            fail(
+                f"{side} labels must be picked by one place or more, or by a mask of length"
+                f" {n_labels}; got {places.dtype} of shape {places.shape}."
+            )
+        if places.min() < 0 or places.max() >= n_labels:
+            wrong = places[(places < 0) | (places >= n_labels)][0]
+            fail(f"{side} labels must be picked by places from 0 to {n_labels - 1}; got {wrong}.")
+        return places
+
+    def _stays_symmetric(self, rows: np.ndarray, columns: np.ndarray) -> bool:
+        return self.is_symmetric and np.array_equal(rows, columns)
 
     def _read(self, value: Any, name: str) -> Array:
         """``value`` as a floating array in the array library of the kernel."""
@@ -237,3 +421,32 @@ class Kernel(ABC):
         n_source, n_target = self.shape
         kind = "" if self.dtype is None else f", {str(self.dtype).removeprefix('torch.')}"
         return f"{type(self).__name__}({n_source} source x {n_target} target labels{kind})"
+
+
+def distance_to_identity(kernel: Kernel) -> float | np.ndarray:
+    """The paper's ||K - I||_F: 0 moves no mass; one value per sample if the kernel differs.
+
+    Examples
+    --------
+    >>> from wassemble.kernels import DenseKernel
+    >>> distance_to_identity(DenseKernel([[1.0, 0.3], [0.4, 1.0]]))
+    0.5
+    """
+    if not isinstance(kernel, Kernel):
+        fail(
+            f"`kernel` must be a Kernel; got {type(kernel).__name__}.",
+            hint="`DenseKernel(matrix)` makes one from an array",
+        )
+    if kernel.shape[0] != kernel.shape[1]:
+        fail(
+            "the distance to the identity needs as many source as target labels;"
+            f" got {kernel.shape[0]} and {kernel.shape[1]}."
+        )
+    squared = kernel.squared_distance_to_identity()
+    return math.sqrt(squared) if isinstance(squared, float) else np.sqrt(squared)
+
+
+def _class_of(storage: str) -> type[Kernel]:
+    if storage not in Kernel._classes:
+        fail(f"`storage` must be one of {', '.join(Kernel._classes)}; got {storage!r}.")
+    return Kernel._classes[storage]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -20,11 +20,20 @@ from wassemble._arrays import (
     widest_float,
     without_gradient,
 )
-from wassemble._checks import as_float_array, check_flag, check_nonnegative, fail
+from wassemble._checks import (
+    as_float_array,
+    check_flag,
+    check_nonnegative,
+    check_positive_number,
+    fail,
+)
 from wassemble.kernels.base import EntryRange, Kernel
 from wassemble.kernels.log_products import log_product
+from wassemble.kernels.places import entry_at
 
-__all__ = ["DenseKernel"]
+__all__ = ["DenseKernel", "check_matrix"]
+
+_SIDES = ("row", "column")
 
 
 class DenseKernel(Kernel):
@@ -45,10 +54,15 @@ class DenseKernel(Kernel):
     array([[0.8, 0.5, 0.2]])
     """
 
+    storages: ClassVar = {
+        "dense": frozenset({"matrix"}),
+        "dense in logs": frozenset({"log_matrix", "dtype"}),
+    }
+
     def __init__(self, matrix: Array, *, symmetric: bool = False) -> None:
         symmetric = check_flag(symmetric, "symmetric")
         matrix = check_matrix(matrix, "kernel")
-        check_nonnegative(matrix, "kernel", "source label {}, target label {}".format)
+        check_nonnegative(matrix, "kernel", entry_at)
         self._hold(matrix, None, symmetric=symmetric)
         if symmetric:
             _check_symmetric(matrix, "kernel")
@@ -71,7 +85,7 @@ class DenseKernel(Kernel):
             i, j = np.argwhere(wrong)[0]
             fail(
                 f"`log kernel` must be a number below {ceiling:.4g}, the log of the largest"
-                f" {logs.dtype}; got {logs[i, j]:g} at source label {i}, target label {j}."
+                f" {logs.dtype}; got {logs[i, j]:g} at {entry_at(i, j)}."
             )
         if symmetric:
             _check_symmetric(log_matrix, "log kernel")
@@ -92,6 +106,8 @@ class DenseKernel(Kernel):
         self._matrix = matrix
         self._log_matrix = log_matrix
         self.is_symmetric = symmetric
+        self.keeps_logs = log_matrix is not None
+        self.keeps_entries = not self.keeps_logs
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -152,6 +168,78 @@ class DenseKernel(Kernel):
     def to_dense(self) -> Array:
         return self._matrix
 
+    def to_log_dense(self) -> Array:
+        return log_of(self._matrix) if self._log_matrix is None else self._log_matrix
+
+    def _stored_arrays(self) -> tuple[str, dict[str, np.ndarray]]:
+        if self._log_matrix is None:
+            return "dense", {"matrix": detached(self._matrix)}
+        dtype = np.array(str(self.dtype).removeprefix("torch."))
+        return "dense in logs", {"log_matrix": detached(self._log_matrix), "dtype": dtype}
+
+    @classmethod
+    def _from_stored(
+        cls, storage: str, arrays: dict[str, np.ndarray], shape: tuple[int, int], *, symmetric: bool
+    ) -> DenseKernel:
+        if storage == "dense":
+            _check_shape(arrays["matrix"], shape)
+            return cls(arrays["matrix"], symmetric=symmetric)
+        dtype = str(arrays["dtype"])
+        if dtype not in ("float32", "float64"):
+            fail(f"`dtype` must be float32 or float64; got {dtype!r}.")
+        _check_shape(arrays["log_matrix"], shape)
+        exact = cls.from_log(arrays["log_matrix"], symmetric=symmetric)
+        return exact.convert(None, np.dtype(dtype))
+
+    @classmethod
+    def _from_entries(cls, entries: sp.csr_array, *, symmetric: bool) -> DenseKernel:
+        return cls(entries.toarray(), symmetric=symmetric)
+
+    def select(self, rows: Any = None, columns: Any = None) -> DenseKernel:
+        if rows is None and columns is None:
+            return self
+        places = self._read_places(rows, 0), self._read_places(columns, 1)
+
+        def cut(table: Array) -> Array:
+            if rows is not None:
+                table = table[convert_like(places[0], table)]
+            return table if columns is None else table[:, convert_like(places[1], table)]
+
+        log_matrix = None if self._log_matrix is None else cut(self._log_matrix)
+        symmetric = self._stays_symmetric(*places)
+        return DenseKernel._trusted(cut(self._matrix), log_matrix, symmetric=symmetric)
+
+    def power(self, exponent: float) -> DenseKernel:
+        exponent = check_positive_number(exponent, "exponent")
+        if exponent == 1:
+            return self
+        tiny = float(np.finfo(detached(self._matrix[:1]).dtype).smallest_normal)
+        may_vanish = self.entries.largest > 0 and self.entries.smallest < tiny ** (1 / exponent)
+        if self._log_matrix is None and not may_vanish:
+            return DenseKernel(self._matrix**exponent, symmetric=self.is_symmetric)
+        logs = namespace(self._matrix).astype(self.to_log_dense(), widest_float(self.tensor))
+        made = DenseKernel.from_log(logs * exponent, symmetric=self.is_symmetric)
+        return made.convert(self.tensor, self.dtype)
+
+    def embed(
+        self,
+        shape: tuple[int, int],
+        rows: np.ndarray,
+        columns: np.ndarray,
+        ones: tuple[np.ndarray, np.ndarray],
+    ) -> DenseKernel:
+        symmetric = self._stays_symmetric(rows, columns) and np.array_equal(*ones)
+
+        def widen(table: np.ndarray, nothing: float, one: float) -> np.ndarray:
+            wide = np.full(shape, nothing, dtype=table.dtype)
+            wide[np.ix_(rows, columns)] = table
+            wide[ones] = one
+            return wide
+
+        matrix = widen(detached(self._matrix), 0, 1)
+        logs = None if self._log_matrix is None else widen(detached(self._log_matrix), -np.inf, 0)
+        return DenseKernel._trusted(matrix, logs, symmetric=symmetric)
+
     def convert(self, like: Array | None, dtype: Any) -> DenseKernel:
         matrix = convert_like(self._matrix, like)
         fits = self._log_matrix is not None or self.entries.fit(namespace(matrix).finfo(dtype))
@@ -168,12 +256,7 @@ class DenseKernel(Kernel):
     def scaled(self, log_u: Array, log_v: Array) -> DenseKernel:
         log_u, log_v = self._read_scalings(log_u, log_v)
         xp = namespace(log_u)
-        logs = self._log_matrix if self._log_matrix is not None else log_of(self._matrix)
-        return DenseKernel._trusted(xp.exp(log_u[:, None] + logs + log_v[None, :]))
-
-    def restrict(self, source: np.ndarray) -> DenseKernel:
-        log_matrix = None if self._log_matrix is None else self._log_matrix[source]
-        return DenseKernel._trusted(self._matrix[source], log_matrix)
+        return DenseKernel._trusted(xp.exp(log_u[:, None] + self.to_log_dense() + log_v[None, :]))
 
     def inner(self, cost: Array) -> Array:
         return (self._matrix * self._read_cost(cost)).sum()
@@ -188,22 +271,29 @@ class DenseKernel(Kernel):
         return float(np.square(matrix - np.eye(len(matrix), dtype=matrix.dtype)).sum(dtype=float))
 
 
-def check_matrix(matrix: Array, name: str) -> Array:
+def check_matrix(
+    matrix: Array, name: str, sides: tuple[str, str] = ("source label", "target label")
+) -> Array:
     """``matrix`` as a floating array with two axes, neither of them empty."""
     matrix = as_float_array(matrix, name)
     if matrix.ndim != 2:
         fail(
-            f"`{name}` must have two axes, source labels by target labels;"
+            f"`{name}` must have two axes, {sides[0]}s by {sides[1]}s;"
             f" got shape {tuple(matrix.shape)}.",
             hint="a list of matrices gives each model its own kernel; one diagonal per sample is a"
             " `DiagonalKernel`",
         )
     if 0 in matrix.shape:
         fail(
-            f"`{name}` must have at least one source and one target label;"
+            f"`{name}` must have at least one {sides[0]} and one {sides[1]};"
             f" got shape {tuple(matrix.shape)}."
         )
     return widen_half(matrix)
+
+
+def _check_shape(matrix: np.ndarray, shape: tuple[int, int]) -> None:
+    if matrix.shape != shape:
+        fail(f"the entries of a kernel must have its shape, {shape}; got {matrix.shape}.")
 
 
 def _check_symmetric(matrix: Array, name: str) -> None:
@@ -217,6 +307,6 @@ def _check_symmetric(matrix: Array, name: str) -> None:
         i, j = np.argwhere(wrong)[0]
         fail(
             f"a `{name}` declared symmetric must equal its transpose; got {values[i, j]:g} at"
-            f" row {i}, column {j} and {values[j, i]:g} at row {j}, column {i}.",
+            f" {entry_at(i, j, _SIDES)} and {values[j, i]:g} at {entry_at(j, i, _SIDES)}.",
             hint="(K + K.T) / 2 is symmetric",
         )

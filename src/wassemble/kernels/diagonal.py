@@ -1,10 +1,10 @@
-"""Kernels that move no mass between labels: the identity and the diagonal ones."""
+"""Kernels that move no mass between labels."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,72 +19,11 @@ from wassemble._arrays import (
     widen_half,
     widest_float,
 )
-from wassemble._checks import as_float_array, check_count, check_nonnegative, fail
+from wassemble._checks import as_float_array, check_nonnegative, check_positive_number, fail
 from wassemble.kernels.base import EntryRange, Kernel
+from wassemble.kernels.sparse import SparseKernel
 
-__all__ = ["DiagonalKernel", "IdentityKernel"]
-
-
-class IdentityKernel(Kernel):
-    """Each label is similar to itself alone.
-
-    Examples
-    --------
-    >>> IdentityKernel(3).apply([0.2, 0.3, 0.5])
-    array([0.2, 0.3, 0.5])
-    """
-
-    is_symmetric = True
-    is_diagonal = True
-    entries = EntryRange(1.0, 1.0, True)
-    _is_of_one_library = False
-
-    def __init__(self, n_labels: int) -> None:
-        self._n_labels = check_count(n_labels, "n_labels")
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return (self._n_labels, self._n_labels)
-
-    @property
-    def dtype(self) -> None:
-        return None
-
-    @property
-    def T(self) -> IdentityKernel:
-        return self
-
-    def apply(self, v: Array) -> Array:
-        v = self._read_vectors(v, "v")
-        return v.clone() if is_torch_array(v) else v.copy()
-
-    def bind(self, v: np.ndarray, out: np.ndarray) -> Callable[[], object]:
-        return partial(np.copyto, out, v)
-
-    def log_apply(self, log_v: Array) -> Array:
-        return self.apply(log_v)
-
-    def to_dense(self) -> np.ndarray:
-        return np.eye(self._n_labels)
-
-    def convert(self, like: Array | None, dtype: Any) -> IdentityKernel:
-        return self
-
-    def scaled(self, log_u: Array, log_v: Array) -> DiagonalKernel:
-        log_u, log_v = self._read_scalings(log_u, log_v)
-        return DiagonalKernel._trusted(namespace(log_u).exp(log_u + log_v))
-
-    def restrict(self, source: np.ndarray) -> IdentityKernel:
-        return self
-
-    def inner(self, cost: Array) -> Array:
-        return self._read_cost(cost).diagonal().sum()
-
-    def links(self) -> sp.coo_array:
-        return sp.coo_array(sp.eye_array(self._n_labels))
-
-    def squared_distance_to_identity(self) -> float:
-        return 0.0
+__all__ = ["DiagonalKernel"]
 
 
 class DiagonalKernel(Kernel):
@@ -102,8 +41,11 @@ class DiagonalKernel(Kernel):
     array([0.6, 0.2])
     """
 
+    storages: ClassVar = {"diagonal": frozenset({"diagonal"})}
     is_symmetric = True
     is_diagonal = True
+    is_sparse = True
+    diagonal: Array
 
     def __init__(self, diagonal: Array) -> None:
         diagonal = as_float_array(diagonal, "diagonal")
@@ -171,6 +113,50 @@ class DiagonalKernel(Kernel):
         eye = convert_like(np.eye(self.shape[0]), diagonal, diagonal.dtype)
         return diagonal[..., :, None] * eye
 
+    def to_sparse(self) -> sp.csr_array:
+        self._check_one_sample("entries are those")
+        csr = sp.csr_array(sp.diags_array(detached(self.diagonal).reshape(-1)))
+        csr.eliminate_zeros()
+        return csr
+
+    def _stored_arrays(self) -> tuple[str, dict[str, np.ndarray]]:
+        return "diagonal", {"diagonal": detached(self.diagonal)}
+
+    @classmethod
+    def _from_stored(
+        cls, storage: str, arrays: dict[str, np.ndarray], shape: tuple[int, int], *, symmetric: bool
+    ) -> DiagonalKernel:
+        return cls(arrays["diagonal"])
+
+    @classmethod
+    def _from_entries(cls, entries: sp.csr_array, *, symmetric: bool) -> DiagonalKernel:
+        coo = entries.tocoo()
+        if entries.shape[0] != entries.shape[1] or (coo.row != coo.col).any():
+            fail("a diagonal kernel must join each label to itself alone; got another pair.")
+        return cls(entries.diagonal())
+
+    def select(self, rows: Any = None, columns: Any = None) -> Kernel:
+        if rows is None and columns is None:
+            return self
+        places = self._read_places(rows, 0), self._read_places(columns, 1)
+        if np.array_equal(*places) and len(np.unique(places[0])) == len(places[0]):
+            return DiagonalKernel._trusted(
+                self.diagonal[..., convert_like(places[0], self.diagonal)]
+            )
+        return SparseKernel(self.to_sparse()).select(*places)
+
+    def power(self, exponent: float) -> DiagonalKernel:
+        return DiagonalKernel(self.diagonal ** check_positive_number(exponent, "exponent"))
+
+    def embed(
+        self,
+        shape: tuple[int, int],
+        rows: np.ndarray,
+        columns: np.ndarray,
+        ones: tuple[np.ndarray, np.ndarray],
+    ) -> SparseKernel:
+        return SparseKernel(self.to_sparse(), symmetric=True).embed(shape, rows, columns, ones)
+
     def convert(self, like: Array | None, dtype: Any) -> DiagonalKernel:
         diagonal = convert_like(self.diagonal, like)
         info = namespace(diagonal).finfo(dtype)
@@ -187,16 +173,9 @@ class DiagonalKernel(Kernel):
 
     def scaled(self, log_u: Array, log_v: Array) -> DiagonalKernel:
         log_u, log_v = self._read_scalings(log_u, log_v)
-        if self.n_samples not in (None, 1):
-            fail(
-                f"a coupling is of one sample; got a kernel of {self.n_samples} samples.",
-                hint="`kernel.take(slice(0, 1))` is the kernel of sample 0",
-            )
+        self._check_one_sample("a coupling is")
         log_diagonal = self.log_diagonal.reshape(-1)
         return DiagonalKernel._trusted(namespace(log_u).exp(log_u + log_diagonal + log_v))
-
-    def restrict(self, source: np.ndarray) -> DiagonalKernel:
-        return self
 
     def inner(self, cost: Array) -> Array:
         return (self.diagonal * self._read_cost(cost).diagonal()).sum(-1)
@@ -213,6 +192,13 @@ class DiagonalKernel(Kernel):
         if self.n_samples is None:
             return self
         return DiagonalKernel._trusted(self.diagonal[rows])
+
+    def _check_one_sample(self, what: str) -> None:
+        if self.n_samples not in (None, 1):
+            fail(
+                f"{what} of one sample; got a kernel of {self.n_samples} samples.",
+                hint="`kernel.take(slice(0, 1))` is the kernel of sample 0",
+            )
 
     def _check_last_axis(self, array: Array) -> None:
         super()._check_last_axis(array)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
 
 from wassemble._arrays import Array, detached, log_of, namespace, without_gradient
-from wassemble._checks import check_nonnegative_number, fail
+from wassemble._checks import check_nonnegative, check_nonnegative_number, fail
 from wassemble.kernels.base import EntryRange, Kernel
-from wassemble.kernels.dense import DenseKernel
+from wassemble.kernels.dense import DenseKernel, check_matrix
 
 __all__ = ["LowRankKernel"]
 
@@ -36,17 +36,17 @@ class LowRankKernel(Kernel):
            [6., 0., 2.]])
     """
 
+    storages: ClassVar = {
+        "low rank": frozenset({"left", "right", "measured_error"}),
+        "symmetric low rank": frozenset({"left", "measured_error"}),
+    }
+    keeps_entries = False
+
     def __init__(
         self, left: Array, right: Array | None = None, *, measured_error: float | None = None
     ) -> None:
-        try:
-            left_kernel = DenseKernel(left)
-            right_kernel = left_kernel if right is None else DenseKernel(right)
-        except ValueError as error:
-            words = str(error).replace("`kernel`", "each factor of a low-rank kernel", 1)
-            words = words.replace("target label", "column").replace("source label", "row")
-            words = words.replace("one source and", "one row and")
-            fail(words)
+        left_kernel = _read_factor(left, "left")
+        right_kernel = left_kernel if right is None else _read_factor(right, "right")
         if left_kernel.shape[1] != right_kernel.shape[1]:
             fail(
                 "both factors of a low-rank kernel must have the same number of columns;"
@@ -133,6 +133,52 @@ class LowRankKernel(Kernel):
     def to_dense(self) -> Array:
         return self._left.to_dense() @ self._right.to_dense().T
 
+    def _dense_rows(self, some: slice) -> np.ndarray:
+        return detached(self._left.to_dense()[some] @ self._right.to_dense().T)
+
+    def _stored_arrays(self) -> tuple[str, dict[str, np.ndarray]]:
+        error = np.nan if self.measured_error is None else self.measured_error
+        arrays = {"measured_error": np.array(error), "left": detached(self._left.to_dense())}
+        if self.is_symmetric:
+            return "symmetric low rank", arrays
+        return "low rank", {**arrays, "right": detached(self._right.to_dense())}
+
+    @classmethod
+    def _from_stored(
+        cls, storage: str, arrays: dict[str, np.ndarray], shape: tuple[int, int], *, symmetric: bool
+    ) -> LowRankKernel:
+        error = arrays["measured_error"]
+        if error.dtype.kind != "f" or error.shape != ():
+            fail(f"`measured_error` must be a number; got {error!r}.")
+        measured = None if np.isnan(error) else float(error)
+        return cls(arrays["left"], arrays.get("right"), measured_error=measured)
+
+    def select(self, rows: Any = None, columns: Any = None) -> LowRankKernel:
+        if rows is None and columns is None:
+            return self
+        left = self._left.select(rows)
+        is_symmetric = self._stays_symmetric(
+            self._read_places(rows, 0), self._read_places(columns, 1)
+        )
+        right = left if is_symmetric else self._right.select(columns)
+        # Cut out of something larger, the measured error is no longer its own.
+        return LowRankKernel._trusted(left, right, None)
+
+    def power(self, exponent: float) -> DenseKernel:
+        return DenseKernel(self.to_dense(), symmetric=self.is_symmetric).power(exponent)
+
+    def embed(
+        self,
+        shape: tuple[int, int],
+        rows: np.ndarray,
+        columns: np.ndarray,
+        ones: tuple[np.ndarray, np.ndarray],
+    ) -> LowRankKernel:
+        left = _embed_factor(self._left, shape[0], rows, ones[0])
+        if self._stays_symmetric(rows, columns) and np.array_equal(*ones):
+            return LowRankKernel(left)
+        return LowRankKernel(left, _embed_factor(self._right, shape[1], columns, ones[1]))
+
     def convert(self, like: Array | None, dtype: Any) -> LowRankKernel:
         left = self._left.convert(like, dtype)
         right = left if self.is_symmetric else self._right.convert(like, dtype)
@@ -150,9 +196,6 @@ class LowRankKernel(Kernel):
         left, right = self._left.scaled(log_u, shift), self._right.scaled(log_v, -shift)
         return LowRankKernel._trusted(left, right, None)
 
-    def restrict(self, source: np.ndarray) -> LowRankKernel:
-        return LowRankKernel._trusted(self._left.restrict(source), self._right, self.measured_error)
-
     def inner(self, cost: Array) -> Array:
         return ((self._read_cost(cost) @ self._right.to_dense()) * self._left.to_dense()).sum()
 
@@ -166,6 +209,23 @@ class LowRankKernel(Kernel):
         left, right = left.astype(np.float64), right.astype(np.float64)
         square = float(((left.T @ left) * (right.T @ right)).sum())
         return max(0.0, square - 2 * float((left * right).sum()) + len(left))
+
+
+def _read_factor(value: Any, name: str) -> DenseKernel:
+    matrix = check_matrix(value, name, ("row", "column"))
+    check_nonnegative(matrix, name, "row {}, column {}".format)
+    return DenseKernel._trusted(matrix)
+
+
+def _embed_factor(
+    factor: DenseKernel, n_labels: int, places: np.ndarray, alone: np.ndarray
+) -> np.ndarray:
+    """The rows of the factor at ``places``, and one more column for each label ``alone``."""
+    table = detached(factor.to_dense())
+    wide = np.zeros((n_labels, table.shape[1] + len(alone)), dtype=table.dtype)
+    wide[places, : table.shape[1]] = table
+    wide[alone, table.shape[1] + np.arange(len(alone))] = 1
+    return wide
 
 
 def _log_tops(factor: DenseKernel, log_scaling: Array) -> Array:

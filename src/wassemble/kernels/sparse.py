@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cached_property, partial
 from itertools import pairwise
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
 
 from wassemble._arrays import Array, convert_like, detached, is_torch_array, log_of, namespace
-from wassemble._checks import check_flag, fail
+from wassemble._checks import check_flag, check_positive_number, fail
 from wassemble._threads import available_threads, share
 from wassemble.kernels.base import EntryRange, Kernel
+from wassemble.kernels.places import entry_at
 
 __all__ = ["SparseKernel"]
+
+_SIDES = ("row", "column")
 
 # Vectors multiplied at a time: 16 float32 fill a cache line. The more, the less often the
 # entries are read; twice as many where they still fit the cache.
@@ -42,6 +45,8 @@ class SparseKernel(Kernel):
     array([0.2, 0.3, 0.5])
     """
 
+    storages: ClassVar = {"sparse": frozenset({"data", "indices", "indptr"})}
+    is_sparse = True
     _is_of_one_library = False
 
     def __init__(self, matrix: sp.sparray | sp.spmatrix, *, symmetric: bool = False) -> None:
@@ -58,7 +63,7 @@ class SparseKernel(Kernel):
             )
         if 0 in matrix.shape:
             fail(
-                "`kernel` must have at least one source and one target label;"
+                "`kernel` must have at least one source label and one target label;"
                 f" got shape {matrix.shape}."
             )
         csr = sp.csr_array(matrix, copy=True)
@@ -116,6 +121,15 @@ class SparseKernel(Kernel):
             and int(np.diff(csr.indptr).max()) <= 1
             and len(np.unique(csr.indices)) == csr.nnz
         )
+
+    def matched_sources(self) -> tuple[np.ndarray, np.ndarray]:
+        if not self.is_one_to_one:
+            fail(f"labels must be matched one to one; got {self}.")
+        csr, n_target = self._csr, self.shape[1]
+        sources, diagonal = np.full(n_target, -1), np.zeros(n_target, csr.dtype)
+        sources[csr.indices] = np.flatnonzero(np.diff(csr.indptr))
+        diagonal[csr.indices] = csr.data
+        return sources, diagonal
 
     @cached_property
     def T(self) -> SparseKernel:
@@ -226,6 +240,61 @@ class SparseKernel(Kernel):
         """The stored entries, not a copy."""
         return self._csr
 
+    def _stored_arrays(self) -> tuple[str, dict[str, np.ndarray]]:
+        csr = self._csr
+        return "sparse", {"data": csr.data, "indices": csr.indices, "indptr": csr.indptr}
+
+    @classmethod
+    def _from_stored(
+        cls, storage: str, arrays: dict[str, np.ndarray], shape: tuple[int, int], *, symmetric: bool
+    ) -> SparseKernel:
+        for name, kinds in (("data", "f"), ("indices", "i"), ("indptr", "i")):
+            if arrays[name].dtype.kind != kinds:
+                what = "numbers" if name == "data" else "whole numbers"
+                fail(f"`{name}` must hold {what}; got {arrays[name].dtype}.")
+        try:
+            csr = sp.csr_array((arrays["data"], arrays["indices"], arrays["indptr"]), shape=shape)
+            csr.check_format(full_check=True)
+        except (ValueError, TypeError) as error:
+            fail(
+                f"data, indices and indptr must be those of {shape[0]:,} source and"
+                f" {shape[1]:,} target labels ({error})."
+            )
+        return cls(csr, symmetric=symmetric)
+
+    @classmethod
+    def _from_entries(cls, entries: sp.csr_array, *, symmetric: bool) -> SparseKernel:
+        return cls(entries, symmetric=symmetric)
+
+    def select(self, rows: Any = None, columns: Any = None) -> SparseKernel:
+        if rows is None and columns is None:
+            return self
+        places = self._read_places(rows, 0), self._read_places(columns, 1)
+        csr = self._csr if rows is None else self._csr[places[0]]
+        if columns is not None:
+            csr = csr[:, places[1]]
+            csr.sort_indices()
+        return SparseKernel._trusted(csr, symmetric=self._stays_symmetric(*places))
+
+    def power(self, exponent: float) -> SparseKernel:
+        exponent = check_positive_number(exponent, "exponent")
+        if exponent == 1:
+            return self
+        return SparseKernel(self._csr.power(exponent), symmetric=self.is_symmetric)
+
+    def embed(
+        self,
+        shape: tuple[int, int],
+        rows: np.ndarray,
+        columns: np.ndarray,
+        ones: tuple[np.ndarray, np.ndarray],
+    ) -> SparseKernel:
+        entries = self._csr.tocoo()
+        moved = sp.csr_array((entries.data, (rows[entries.row], columns[entries.col])), shape=shape)
+        alone = sp.csr_array((np.ones(len(ones[0]), self.dtype), ones), shape=shape)
+        symmetric = self._stays_symmetric(rows, columns) and np.array_equal(*ones)
+        return SparseKernel(moved + alone, symmetric=symmetric)
+
     def to_dense(self) -> np.ndarray:
         return self._csr.toarray()
 
@@ -243,9 +312,6 @@ class SparseKernel(Kernel):
         return SparseKernel._trusted(
             sp.csr_array((data, self._csr.indices, self._csr.indptr), shape=self.shape)
         )
-
-    def restrict(self, source: np.ndarray) -> SparseKernel:
-        return SparseKernel._trusted(self._csr[source])
 
     def inner(self, cost: Array) -> Array:
         rows = np.repeat(np.arange(self.shape[0]), np.diff(self._csr.indptr))
@@ -289,10 +355,7 @@ def _check_stored(csr: sp.csr_array) -> None:
         if bad.any():
             k = int(np.argmax(bad))
             row = int(np.searchsorted(csr.indptr, k, side="right")) - 1
-            fail(
-                f"`kernel` {must}; got {csr.data[k]:g} at source label {row},"
-                f" target label {csr.indices[k]}."
-            )
+            fail(f"`kernel` {must}; got {csr.data[k]:g} at {entry_at(row, csr.indices[k])}.")
 
 
 def _check_symmetric(csr: sp.csr_array) -> None:
@@ -305,6 +368,6 @@ def _check_symmetric(csr: sp.csr_array) -> None:
         i, j = difference.row[wrong][0], difference.col[wrong][0]
         fail(
             f"a `kernel` declared symmetric must equal its transpose; got {csr[i, j]:g} at"
-            f" row {i}, column {j} and {csr[j, i]:g} at row {j}, column {i}.",
+            f" {entry_at(i, j, _SIDES)} and {csr[j, i]:g} at {entry_at(j, i, _SIDES)}.",
             hint="(K + K.T) / 2 is symmetric",
         )

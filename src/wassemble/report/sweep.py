@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from wassemble.ensemble.learning.recipes import FittedRecipe
-from wassemble.kernels import DenseKernel, LabelledKernel, SparseKernel, distance_to_identity
+from wassemble.kernels import LabelledKernel, distance_to_identity
 from wassemble.metrics import entropy
 from wassemble.report.evidence import Evidence
 
@@ -66,12 +66,7 @@ def _raised(rule: FittedRecipe, power: float) -> FittedRecipe:
 def _raise(kernel: LabelledKernel, power: float) -> LabelledKernel:
     if power == 1:
         return kernel
-    bare = kernel.kernel
-    if isinstance(bare, SparseKernel):
-        raised: Any = SparseKernel(bare.to_sparse().power(power), symmetric=bare.is_symmetric)
-    else:
-        raised = DenseKernel(kernel.to_dense() ** power, symmetric=bare.is_symmetric)
-    return kernel.with_entries(raised)
+    return kernel.with_entries(kernel.kernel.power(power))
 
 
 def _distance(kernels: Mapping[str, LabelledKernel]) -> float | None:
@@ -86,5 +81,5 @@ def _distance(kernels: Mapping[str, LabelledKernel]) -> float | None:
 
 def _is_binary(kernel: LabelledKernel) -> bool:
     bare = kernel.kernel
-    entries = bare.to_sparse().data if isinstance(bare, SparseKernel) else kernel.to_dense()
+    entries = bare.to_sparse().data if bare.is_sparse else bare.to_dense()
     return bool(np.isin(entries, (0, 1)).all())

@@ -141,7 +141,7 @@ class _Share:
                 "`histograms` and `weights` must not require gradients on several ranks; they do.",
                 hint="`tensor.detach()`; gradients go through `solve_barycenter`",
             )
-        self._n_blocks = np.array([getattr(k, "n_blocks", 1) for k in self.kernels])
+        self._n_blocks = np.array([kernel.n_blocks for kernel in self.kernels])
         self.weights: np.ndarray | None = None
         self.has_rounded_weights = False  # to a type of fewer digits than float64
         if weights is not None:
@@ -187,7 +187,7 @@ def _solve(
         problem = BarycenterProblem(
             share.histograms, share.kernels, weights=share.weights, exchange=ranks, **options
         )
-        is_split = [isinstance(kernel, RowBlockKernel) for kernel in problem.kernels]
+        is_split = [kernel.is_split for kernel in problem.kernels]
         split = [m for m in problem.model_order if is_split[m]]
         problem.check_entries([m for m in problem.model_order if not is_split[m]], _N_CHECKED)
         problem.check_entries(split, _N_CHECKED, sums=False)

@@ -24,8 +24,6 @@ from wassemble.ensemble import FusionPlan
 from wassemble.errors import WassembleError
 from wassemble.inputs.folders import Folder
 from wassemble.inputs.part_files import DataSet
-from wassemble.kernels import Kernel
-from wassemble.kernels.kernel_files import entries_to_arrays
 from wassemble.labels import enumerate_names
 from wassemble.scale.records import RECORDS, is_as_recorded, is_whole, read_record
 
@@ -65,7 +63,7 @@ def describe_request(
         "labels": {each.model: _digest_texts(each.labels) for each in sets},
         "fused as": {m.model: [m.describe(i) for i in range(len(m.fused))] for m in plan.members},
         "target": _digest_texts(plan.target),
-        "kernels": {m.model: _digest_kernel(m.kernel) for m in plan.members},
+        "kernels": {m.model: _digest_arrays(m.kernel.to_arrays()) for m in plan.members},
         "weights": _digest_arrays({"weights": plan.label_weights}),
         "samples": samples,
         "options": options,
@@ -269,10 +267,6 @@ def _reading(given: DataSet) -> dict[str, Any]:
 
 def _digest_texts(texts: Sequence[str] | Any) -> str:
     return hashlib.sha256(json.dumps(list(texts)).encode()).hexdigest()[:16]
-
-
-def _digest_kernel(kernel: Kernel) -> str:
-    return _digest_arrays(entries_to_arrays(kernel))
 
 
 def _digest_arrays(arrays: Mapping[str, Any]) -> str:

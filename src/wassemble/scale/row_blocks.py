@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cached_property
 from itertools import count
-from typing import Any, final
+from typing import Any, NoReturn, final
 
 import numpy as np
 import scipy.sparse as sp
@@ -43,11 +43,13 @@ class RowBlockKernel(Kernel):
         The ranks that share the kernel; the default group if not given.
     """
 
+    is_split = True
+
     def __init__(self, block: Any, group: Any = None) -> None:
         ranks = Ranks(group)
         with ranks.together():
             block = as_kernel(block)
-            if block.n_samples is not None or block.is_diagonal:
+            if block.n_samples is not None or block.is_diagonal or block.dtype is None:
                 fail(f"a block of rows must be a dense, sparse or low-rank kernel; got {block}.")
         n_rows, *sizes = ranks.gather(np.array([*block.shape, block.dtype.itemsize])).T
         if any((size != size[0]).any() for size in sizes):
@@ -152,11 +154,22 @@ class RowBlockKernel(Kernel):
     def links(self) -> sp.coo_array:
         return self._block.links()
 
-    def squared_distance_to_identity(self) -> Array:
-        fail("the distance to the identity must be asked of a whole kernel; got a block of rows.")
+    def select(self, rows: Any = None, columns: Any = None) -> RowBlockKernel:
+        if columns is not None:
+            self._need_whole("target labels")
+        return self._with(self._block.select(rows), is_transpose=self._is_transpose)
 
-    def restrict(self, source: np.ndarray) -> RowBlockKernel:
-        return self._with(self._block.restrict(source), is_transpose=self._is_transpose)
+    def power(self, exponent: float) -> Kernel:
+        self._need_whole("powers")
+
+    def embed(self, *labels: Any) -> Kernel:
+        self._need_whole("more labels")
+
+    def squared_distance_to_identity(self) -> Array:
+        self._need_whole("the distance to the identity")
+
+    def _need_whole(self, what: str) -> NoReturn:
+        fail(f"{what} must be asked of a whole kernel; got a block of rows.")
 
 
 def _entries(block: Kernel, ranks: Ranks) -> EntryRange:

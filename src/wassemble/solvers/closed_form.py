@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from wassemble._arrays import Array, convert_like, detached, is_torch_array, log_of, namespace
-from wassemble.kernels import DiagonalKernel, Kernel, SparseKernel
+from wassemble.kernels import DiagonalKernel, IdentityKernel, Kernel
 from wassemble.solvers.exchange import agree_on_any
 from wassemble.solvers.mass import Balanced, MassRule
 from wassemble.solvers.power_means import log_power_mean, weighted_sum
@@ -25,31 +25,27 @@ def solve_one_to_one(tile: Tile, mass: MassRule, *, keep_scalings: bool) -> Rows
     lost = np.zeros(tile.n_rows, dtype=bool)
     groups = []
     for group in tile.groups:
-        if isinstance(group.kernel, SparseKernel):
-            matched, leads_nowhere = _match(group, group.kernel)
-            lost |= detached(group.histograms[..., leads_nowhere] > 0).any(axis=(0, 2))
-            groups.append(matched)
-        else:
+        sources, diagonal = group.kernel.matched_sources()
+        if sources is None:
             groups.append(group)
+            continue
+        leads_nowhere = np.setdiff1d(np.arange(group.kernel.shape[0]), sources)
+        lost |= detached(group.histograms[..., leads_nowhere] > 0).any(axis=(0, 2))
+        groups.append(_reorder(group, sources, diagonal))
     rows = _solve_diagonal(replace(tile, groups=groups), mass, keep_scalings=keep_scalings)
     return replace(rows, unreachable=rows.unreachable | agree_on_any(tile.exchange, lost))
 
 
-def _match(group: Group, kernel: SparseKernel) -> tuple[Group, np.ndarray]:
-    """The group over the target labels; its source labels that none of those is similar to."""
-    histograms, entries = group.histograms, kernel.to_sparse()
-    n_source, n_target = kernel.shape
-    n_entries = np.diff(entries.indptr)
-    # A target label that has no source label gets one more, without mass, from the end.
-    source = np.full(n_target, n_source)
-    source[entries.indices] = np.flatnonzero(n_entries)
-    diagonal = np.zeros(n_target, entries.dtype)
-    diagonal[entries.indices] = entries.data
+def _reorder(group: Group, sources: np.ndarray, diagonal: Array | None) -> Group:
+    """The group over the target labels; one that has no source label has no mass."""
+    histograms = group.histograms
     xp = namespace(histograms)
-    wide = xp.concat([histograms, xp.zeros_like(histograms[..., :1])], axis=-1)
-    matched = DiagonalKernel(convert_like(diagonal, histograms))
-    leads_nowhere = np.flatnonzero(n_entries == 0)
-    return replace(group, kernel=matched, histograms=wide[..., source]), leads_nowhere
+    if (sources < 0).any():  # -1 is one more label, at the end
+        histograms = xp.concat([histograms, xp.zeros_like(histograms[..., :1])], axis=-1)
+    kernel: Kernel = IdentityKernel(len(sources))
+    if diagonal is not None:
+        kernel = DiagonalKernel(convert_like(diagonal, histograms))
+    return replace(group, kernel=kernel, histograms=histograms[..., sources])
 
 
 def _solve_diagonal(tile: Tile, mass: MassRule, *, keep_scalings: bool) -> Rows:
@@ -112,7 +108,7 @@ def _plain_fixed_point(tile: Tile, mass: MassRule) -> np.ndarray:
             log_p = weighted_sum(tile.weights, logs)
             np.log2(log_p, out=log_p)
             log_p *= 1 + f
-        if isinstance(kernel, DiagonalKernel):
+        if kernel.diagonal is not None:
             # Balanced, the order is 0 and 0 * -inf is nan: a gate that is shut is set below.
             log_p += mass.order * np.log2(kernel.diagonal)
             p = np.exp2(log_p, out=log_p)
@@ -123,9 +119,9 @@ def _plain_fixed_point(tile: Tile, mass: MassRule) -> np.ndarray:
 
 
 def _log_gate(kernel: Kernel, mass: MassRule) -> Array | float:
-    if not isinstance(kernel, DiagonalKernel):
+    if kernel.diagonal is None:
         return 0.0
-    xp, log_k = namespace(kernel.diagonal), kernel.log_diagonal
+    xp, log_k = namespace(kernel.diagonal), log_of(kernel.diagonal)
     open_ = log_k > -xp.inf
     return xp.where(open_, mass.order * xp.where(open_, log_k, 0.0), -xp.inf)
 
@@ -142,9 +138,9 @@ def _gated(tile: Tile) -> np.ndarray:
     """Rows with mass under a zero of their diagonal."""
     found = np.zeros(tile.n_rows, dtype=bool)
     for group in tile.groups:
-        kernel = group.kernel
-        if isinstance(kernel, DiagonalKernel) and not (kernel.diagonal > 0).all():
-            stuck = (group.histograms > 0) & ~(kernel.diagonal > 0)
+        diagonal = group.kernel.diagonal
+        if diagonal is not None and not (diagonal > 0).all():
+            stuck = (group.histograms > 0) & ~(diagonal > 0)
             found |= detached(stuck).any(axis=(0, 2))
     return found
 

@@ -406,7 +406,7 @@ class BarycenterProblem:
                 used = histograms.any(axis=(0, 1))
                 used[0] |= not used.any()  # a kernel has at least one source label
                 if not kernel.is_diagonal and not used.all():
-                    kernel, histograms = kernel.restrict(used), histograms[..., used]
+                    kernel, histograms = kernel.select(used), histograms[..., used]
             groups.append(Group(kernel, histograms, models))
             first = models.stop
         log_v = None

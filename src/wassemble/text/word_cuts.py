@@ -8,7 +8,6 @@ import numpy as np
 import scipy.sparse as sp
 
 from wassemble.kernels import DenseKernel, Kernel, SparseKernel
-from wassemble.kernels.parts import select_labels, stored_entries
 from wassemble.text.word_parts import WordPart
 
 __all__ = ["gather_others"]
@@ -59,14 +58,15 @@ def _cut(kernel: Kernel, source: np.ndarray, target: np.ndarray) -> Kernel:
     to_others, from_others = rows[source], columns[target]
     some = None
     if len(source) and len(target):
-        some = select_labels(kernel, source, target)
+        some = kernel.select(source, target)
         to_others = _rest(to_others, some.row_sums)
         from_others = _rest(from_others, some.T.row_sums)
     among = _rest(rows.sum(), rows[source].sum() + from_others.sum())
     last = np.append(from_others, among)[None] / n_others
-    stored = None if some is None else stored_entries(some)
-    if stored is not None:
-        whole = sp.block_array([[stored, to_others[:, None]], [last[:, :-1], last[:, -1:]]])
+    if some is not None and some.is_sparse:
+        whole = sp.block_array(
+            [[some.to_sparse(), to_others[:, None]], [last[:, :-1], last[:, -1:]]]
+        )
         return SparseKernel(sp.csr_array(whole, dtype=kernel.dtype))
     table = np.empty((len(source) + 1, len(target) + 1), dtype=kernel.dtype)
     if some is not None:

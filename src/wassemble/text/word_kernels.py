@@ -12,15 +12,12 @@ import scipy.sparse as sp
 
 from wassemble._checks import fail
 from wassemble.kernels import (
-    DenseKernel,
     Kernel,
     LabelledKernel,
-    LowRankKernel,
     SparseKernel,
     as_kernel,
     kernel_from_names,
 )
-from wassemble.kernels.parts import factors, row_blocks, stored_entries
 from wassemble.labels import LabelSpace, enumerate_names
 from wassemble.text.vocabulary import Vocabulary
 
@@ -118,33 +115,12 @@ def keep_apart(
     stays = np.flatnonzero(~moves[0] & (places >= 0))
     # A word that moves on one side only must still arrive.
     stays = np.union1d(stays, np.flatnonzero((places >= 0) & ~moves[1][places]))
-    alone = sp.csr_array(
-        (np.ones(len(stays)), (stays, places[stays])), shape=(len(source), len(target))
-    )
+    shape, alone = (len(source), len(target)), (stays, places[stays])
     rows, columns = (np.flatnonzero(side) for side in moves)
     if not (len(rows) and len(columns)):
-        return SparseKernel(alone)
+        return SparseKernel(sp.csr_array((np.ones(len(stays)), alone), shape=shape))
     inner = kernel.align(LabelSpace(source.decode(rows)), LabelSpace(target.decode(columns)))
-    symmetric = inner.is_symmetric and source == target
-    stored = stored_entries(inner)
-    if stored is not None:
-        entries = stored.tocoo()
-        moved = sp.csr_array(
-            (entries.data, (rows[entries.row], columns[entries.col])), shape=alone.shape
-        )
-        return SparseKernel(moved + alone.astype(moved.dtype), symmetric=symmetric)
-    if isinstance(inner, LowRankKernel):
-        left, right = factors(inner)
-        thin = alone.tocsc()[:, places[stays]].toarray()  # one more factor for each such word
-        thin = thin.astype(left.dtype)
-        wide_left = np.hstack([_spread(left, rows, len(source)), thin])
-        if symmetric:
-            return LowRankKernel(wide_left)
-        thin = alone[stays].toarray().T.astype(right.dtype)
-        return LowRankKernel(wide_left, np.hstack([_spread(right, columns, len(target)), thin]))
-    table = alone.toarray().astype(inner.dtype)
-    table[np.ix_(rows, columns)] = inner.to_dense()
-    return DenseKernel(table, symmetric=symmetric)
+    return inner.embed(shape, rows, columns, alone)
 
 
 def _movable(
@@ -154,12 +130,6 @@ def _movable(
     return np.array(
         [w in known and w not in special and may_move(w) for w in vocabulary.words], dtype=bool
     )
-
-
-def _spread(factor: np.ndarray, places: np.ndarray, n_labels: int) -> np.ndarray:
-    wide = np.zeros((n_labels, factor.shape[1]), dtype=factor.dtype)
-    wide[places] = factor
-    return wide
 
 
 def word_kernel(kernel: Any, source: Vocabulary, target: Vocabulary) -> Kernel:
@@ -192,7 +162,7 @@ def nearest_words(kernel: Kernel, first: np.ndarray | None = None) -> np.ndarray
     is none.
     """
     nearest = np.empty(kernel.shape[0], dtype=np.int64)
-    for start, rows in row_blocks(kernel):
+    for start, rows in kernel.blocks():
         best = np.asarray(rows.argmax(axis=1)).ravel()
         own = slice(start, start + len(best))
         nearest[own] = np.where(_entries(rows, best) > 0, best, -1)
@@ -220,7 +190,7 @@ def lone_words(kernel: Kernel) -> tuple[np.ndarray, np.ndarray]:
     """
     is_alone = np.ones(kernel.shape[1], dtype=bool)
     only = np.full(kernel.shape[0], -1)
-    for start, rows in row_blocks(kernel):
+    for start, rows in kernel.blocks():
         n_reached = np.asarray((rows > 0).sum(axis=1)).ravel()
         is_alone &= np.asarray((rows[n_reached > 1] > 0).sum(axis=0)).ravel() == 0
         single = np.flatnonzero(n_reached == 1)

@@ -8,10 +8,9 @@ from functools import cached_property
 import numpy as np
 import scipy.sparse as sp
 
-from wassemble.kernels import DenseKernel, Kernel, LowRankKernel, SparseKernel
+from wassemble.kernels import Kernel
 from wassemble.kernels.bags import with_bags
 from wassemble.kernels.base import connect
-from wassemble.kernels.parts import factors, stored_entries
 
 __all__ = ["WordPart"]
 
@@ -73,16 +72,7 @@ class WordPart:
 
 
 def _with_rest(kernel: Kernel) -> Kernel:
-    stored = stored_entries(kernel)
-    if stored is not None:
-        return with_bags(SparseKernel(sp.block_diag([stored, np.ones((1, 1), kernel.dtype)])))
-    if isinstance(kernel, LowRankKernel):
-        return LowRankKernel(*(_with_corner(factor) for factor in factors(kernel)))
-    return DenseKernel(_with_corner(np.asarray(kernel.to_dense())))
-
-
-def _with_corner(table: np.ndarray) -> np.ndarray:
-    """One more row and column, with a 1 where they meet."""
-    wide = np.pad(table, ((0, 1), (0, 1)))
-    wide[-1, -1] = 1
-    return wide
+    n_source, n_target = kernel.shape
+    rest = np.array([n_source]), np.array([n_target])
+    shape = n_source + 1, n_target + 1
+    return with_bags(kernel.embed(shape, np.arange(n_source), np.arange(n_target), rest))

@@ -11,7 +11,6 @@ import numpy as np
 from wassemble._checks import fail
 from wassemble.kernels import Kernel
 from wassemble.kernels.bags import with_bags
-from wassemble.kernels.parts import select_labels
 from wassemble.solvers.means import check_weights
 from wassemble.text.vocabulary import Vocabulary
 from wassemble.text.word_cuts import gather_others
@@ -139,7 +138,7 @@ class WordSets:
         for model in models:
             kernel = self.kernels[model]
             if id(kernel) not in cut:  # models that share a kernel share its products
-                cut[id(kernel)] = with_bags(select_labels(kernel, own[model], target))
+                cut[id(kernel)] = with_bags(kernel.select(own[model], target))
         kernels = [cut[id(self.kernels[model])] for model in models]
         weights = self._weights if self._weights.ndim == 1 else self._weights[:, target]
         weights = _say(weights[models], kernels)

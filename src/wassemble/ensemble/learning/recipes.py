@@ -17,7 +17,6 @@ from wassemble.inputs import Aliases, Kind, Predictions
 from wassemble.kernels import (
     DenseKernel,
     LabelledKernel,
-    SparseKernel,
     kernel_from_confusion,
     mix_kernels,
 )
@@ -378,13 +377,8 @@ def _once_each(
 def _sharpened(kernel: LabelledKernel, sharpness: float) -> LabelledKernel:
     if sharpness == 1:
         return kernel
-    bare = kernel.kernel
-    if isinstance(bare, SparseKernel):
-        made: Any = SparseKernel(bare.to_sparse().power(sharpness), symmetric=bare.is_symmetric)
-    else:
-        made = DenseKernel(np.asarray(bare.to_dense()) ** sharpness, symmetric=bare.is_symmetric)
     origin = f"{kernel.origin}, to the power {sharpness:g}"
-    return kernel.with_entries(made, origin)
+    return kernel.with_entries(kernel.kernel.power(sharpness), origin)
 
 
 def shuffle_labels(kernel: LabelledKernel, seed: int) -> LabelledKernel:

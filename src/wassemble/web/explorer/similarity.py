@@ -24,8 +24,7 @@ from wassemble.kernels import (
     kernel_from_spelling,
     load_kernel,
 )
-from wassemble.kernels.parts import kept_logs
-from wassemble.kernels.workshop.from_files import FILE_ORIGINS, read_kernel_origin
+from wassemble.kernels.builders.files import FILE_ORIGINS, read_kernel_origin
 from wassemble.labels import LabelSpace
 
 __all__ = [
@@ -146,13 +145,7 @@ def _logs(given: Any, model: str, source: LabelSpace, target: LabelSpace) -> np.
     kernel = given[model] if isinstance(given, dict) else given
     if not isinstance(kernel, LabelledKernel):
         kernel = kernel(source, target)
-    bare = kernel.align(source, target)
-    logs = kept_logs(bare)
-    if logs is not None:
-        return np.asarray(logs, dtype=np.float64)
-    with np.errstate(divide="ignore"):
-        found: np.ndarray = np.log(np.asarray(bare.to_dense(), dtype=np.float64))
-    return found
+    return np.asarray(kernel.align(source, target).to_log_dense(), dtype=np.float64)
 
 
 NAMES = Similarity("equal names", lambda epsilon: kernel_from_names)

@@ -1,0 +1,144 @@
+"""Kernels from files that say how similar labels are: each kind of file read in one place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any
+
+import numpy as np
+
+from wassemble._checks import fail
+from wassemble.inputs import Predictions, read_embeddings, read_predictions, read_synonyms
+from wassemble.inputs.words.graphs import read_edges
+from wassemble.kernels.builders.attributes import kernel_from_attributes
+from wassemble.kernels.builders.auto_epsilon import Epsilon
+from wassemble.kernels.builders.graph import kernel_from_graph
+from wassemble.kernels.builders.synonyms import kernel_from_synonyms
+from wassemble.kernels.builders.tables import kernel_from_cost_table, kernel_from_ratings
+from wassemble.kernels.builders.tree import kernel_from_tree
+from wassemble.kernels.builders.word_vectors import kernel_from_word_vectors
+from wassemble.kernels.named.labelled import LabelledKernel
+from wassemble.labels import LabelSpace
+
+__all__ = ["FILE_ORIGINS", "KernelOrigin", "read_kernel_origin"]
+
+Path = str | PathLike[str]
+
+
+@dataclass(frozen=True)
+class KernelOrigin:
+    """What a file knows of labels; a kernel once an epsilon is chosen.
+
+    Attributes
+    ----------
+    has_cost : bool
+        Whether K = exp(-cost / epsilon); else ``epsilon`` has no say.
+    at : callable
+        From an epsilon to a `LabelledKernel`, where the file brings its own labels, else to a
+        function of ``(source, target)`` label spaces. As `fuse_tables` takes it.
+    """
+
+    has_cost: bool
+    at: Callable[[Epsilon], Any]
+
+
+def read_kernel_origin(name: str, path: Path, *, n_neighbors: int | None = None) -> KernelOrigin:
+    """The knowledge in the file ``path``, which is of the kind ``name``.
+
+    Parameters
+    ----------
+    name : one of `FILE_ORIGINS`
+    path : str or path
+    n_neighbors : int, optional
+        Word vectors: keep so many target labels of each source label.
+    """
+    if name not in _READERS:
+        fail(f"what a kernel is made from must be one of {', '.join(_READERS)}; got {name!r}.")
+    if n_neighbors is None:
+        return _READERS[name](path)
+    if name != "embeddings":
+        fail(f"`n_neighbors` must go with word vectors; got {name}.")
+    return _read_word_vectors(path, n_neighbors)
+
+
+def _read_word_vectors(path: Path, n_neighbors: int | None = None) -> KernelOrigin:
+    embeddings = read_embeddings(path)
+
+    def at(epsilon: Epsilon) -> Any:
+        return lambda source, target: kernel_from_word_vectors(
+            source, target, embeddings=embeddings, epsilon=epsilon, n_neighbors=n_neighbors
+        )
+
+    return KernelOrigin(True, at)
+
+
+def _read_synonyms(path: Path) -> KernelOrigin:
+    synonyms = read_synonyms(path)
+
+    def build(source: LabelSpace, target: LabelSpace) -> LabelledKernel:
+        return kernel_from_synonyms(source, target, synonyms=synonyms)
+
+    return KernelOrigin(False, lambda epsilon: build)
+
+
+def _read_tree(path: Path) -> KernelOrigin:
+    return _read_joined(kernel_from_tree, path)
+
+
+def _read_graph(path: Path) -> KernelOrigin:
+    return _read_joined(kernel_from_graph, path)
+
+
+def _read_joined(kernel_from_edges: Callable[..., LabelledKernel], path: Path) -> KernelOrigin:
+    edges = read_edges(path)
+
+    def at(epsilon: Epsilon) -> Any:
+        return lambda source, target: kernel_from_edges(
+            source, target, edges=edges, epsilon=epsilon
+        )
+
+    return KernelOrigin(True, at)
+
+
+def _read_attributes(path: Path) -> KernelOrigin:
+    table, rows = _read_table(path)
+    kernel = kernel_from_attributes(table.scores, rows, table.labels)
+    return KernelOrigin(False, lambda epsilon: kernel)
+
+
+def _read_ratings(path: Path) -> KernelOrigin:
+    table, rows = _read_table(path)
+    # An empty cell is a pair that nobody rated: not similar.
+    kernel = kernel_from_ratings(np.nan_to_num(table.scores), rows, table.labels)
+    return KernelOrigin(False, lambda epsilon: kernel)
+
+
+def _read_costs(path: Path) -> KernelOrigin:
+    table, rows = _read_table(path)
+    # An empty cell is a pair that must not be joined.
+    costs = np.where(np.isnan(table.scores), np.inf, table.scores)
+
+    def at(epsilon: Epsilon) -> LabelledKernel:
+        return kernel_from_cost_table(costs, rows, table.labels, epsilon=epsilon)
+
+    return KernelOrigin(True, at)
+
+
+def _read_table(path: Path) -> tuple[Predictions, list[str]]:
+    """A table with names, rows as samples and columns as labels; and the names of its rows."""
+    table = read_predictions(path, kind="multilabel")
+    return table, [str(name) for name in table.samples]
+
+
+_READERS: dict[str, Callable[[Path], KernelOrigin]] = {
+    "embeddings": _read_word_vectors,
+    "synonyms": _read_synonyms,
+    "tree": _read_tree,
+    "graph": _read_graph,
+    "attributes": _read_attributes,
+    "ratings": _read_ratings,
+    "costs": _read_costs,
+}
+FILE_ORIGINS: tuple[str, ...] = tuple(_READERS)

@@ -1,0 +1,101 @@
+"""Kernels that join names which are spelt nearly alike."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+import numpy as np
+
+from wassemble._checks import check_positive_number, fail
+from wassemble._extras import load_extra
+from wassemble._threads import available_threads
+from wassemble.kernels.builders.spaces import Names, count_names, read_spaces
+from wassemble.kernels.builders.sparse_costs import PairCosts
+from wassemble.kernels.named.labelled import LabelledKernel
+from wassemble.labels import fold_name
+
+__all__ = ["kernel_from_spelling"]
+
+# Similarities computed together.
+_BLOCK = 2**22
+# With "auto", the similarity in the kernel of two names that are just alike enough.
+_AT_CUTOFF = 0.1
+
+
+def kernel_from_spelling(
+    source: Names,
+    target: Names | None = None,
+    *,
+    epsilon: float | Literal["auto"] = "auto",
+    cutoff: float = 0.85,
+) -> LabelledKernel:
+    """K = exp(-(1 - similarity of spelling) / epsilon) for names that are nearly the same.
+
+    For plurals, variants and typing errors: "color" and "colour", "cat" and "cats". Names
+    that mean nearly the same are another matter; see `kernel_from_word_vectors`.
+
+    Parameters
+    ----------
+    source : LabelSpace or iterable of str
+    target : LabelSpace or iterable of str, optional
+        ``source`` if not given; the kernel is then symmetric.
+    epsilon : float or "auto"
+        "auto" gives two names whose similarity is just ``cutoff`` a tenth of the similarity
+        of equal names.
+    cutoff : float
+        Above 0 and below 1. Names less similar than this are not joined. The similarity of
+        two folded names is 1 - (letters to put in or take out) / (letters of both).
+
+    Returns
+    -------
+    kernel : LabelledKernel
+        A `SparseKernel`.
+
+    Examples
+    --------
+    >>> kernel = kernel_from_spelling(["Colour", "house"], ["color", "mouse"], epsilon=0.5)
+    >>> kernel.to_dense().round(3)  # one letter of eleven
+    array([[0.834, 0.   ],
+           [0.   , 0.   ]])
+    """
+    cutoff = check_positive_number(cutoff, "cutoff")
+    if cutoff >= 1:
+        fail(f"`cutoff` must be below 1, the similarity of equal names; got {cutoff:g}.")
+    if isinstance(epsilon, str):
+        if epsilon != "auto":
+            fail(f'`epsilon` must be a number above 0 or "auto"; got {epsilon!r}.')
+        epsilon = float(f"{(1 - cutoff) / -math.log(_AT_CUTOFF):.4g}")
+    source, target = read_spaces(source, target)
+    pairs = _similar_pairs(
+        # Of "-" nothing is left when folded.
+        [fold_name(name) or name for name in source],
+        [fold_name(name) or name for name in target],
+        cutoff,
+    )
+    kernel, words = pairs.to_kernel(epsilon, source, target, symmetric=source is target)
+    alone = np.bincount(pairs.rows, minlength=len(source)) == 0
+    names = [source[i] for i in np.flatnonzero(alone).tolist()]
+    notes = [count_names(names, "spelt like no target label")] if names else []
+    return LabelledKernel(kernel, source, target, f"spelling, cutoff {cutoff:g}, {words}", notes)
+
+
+def _similar_pairs(first: list[str], second: list[str], cutoff: float) -> PairCosts:
+    process = load_extra("rapidfuzz.process", "kernels", purpose="a kernel from spelling")
+    indel = load_extra("rapidfuzz.distance.Indel", "kernels", purpose="a kernel from spelling")
+    step = max(1, _BLOCK // len(second))
+    pieces = []
+    for start in range(0, len(first), step):
+        # What is below the cutoff comes back as 0, and by rounding what is just at it.
+        block = process.cdist(
+            first[start : start + step],
+            second,
+            scorer=indel.normalized_similarity,
+            score_cutoff=cutoff - 1e-5,
+            dtype=np.float64,
+            workers=available_threads(),
+        )
+        rows, columns = np.nonzero(block > cutoff - 1e-9)
+        pieces.append((rows + start, columns, 1 - block[rows, columns]))
+    rows, columns, costs = (np.concatenate(part) for part in zip(*pieces, strict=True))
+    return PairCosts(rows, columns, costs, (len(first), len(second)))

@@ -1,0 +1,79 @@
+"""A file says how similar labels are; each kind becomes the kernel of its own builder."""
+
+import numpy as np
+import pytest
+
+import wassemble as ws
+from wassemble.kernels.builders.files import FILE_ORIGINS, read_kernel_origin
+
+LABELS = ws.LabelSpace(["cat", "dog", "car"])
+TABLE = "name,cat,dog,car\ncat,2,1,0\ndog,1,2,0\ncar,0,,2\n"
+FILES = {
+    "embeddings": ("v.txt", "cat 1 0\ndog 0.9 0.3\ncar 0 1\n"),
+    "synonyms": ("s.csv", "word,synonym\ncat,dog\n"),
+    "tree": ("t.txt", "animal cat\nanimal dog\nthing animal\nthing car\n"),
+    "graph": ("g.csv", "cat,dog,1\ndog,car,3\n"),
+    "attributes": ("a.csv", TABLE.replace(",,", ",0,")),
+    "ratings": ("r.csv", TABLE),
+    "costs": ("c.csv", TABLE),
+}
+
+
+@pytest.fixture(params=FILE_ORIGINS)
+def named(request, tmp_path):
+    name, content = FILES[request.param]
+    path = tmp_path / name
+    path.write_text(content.replace("name,", "sample,"))
+    return request.param, path
+
+
+def build(name, path, epsilon):
+    made = read_kernel_origin(name, path).at(epsilon)
+    return made if isinstance(made, ws.LabelledKernel) else made(LABELS, LABELS)
+
+
+def wanted(name, path, epsilon):
+    """The same by the builder that users call."""
+    table = np.array([[2, 1, 0], [1, 2, 0], [0, np.nan, 2]])
+    builders = {
+        "embeddings": lambda: ws.kernel_from_word_vectors(
+            LABELS, embeddings=ws.read_embeddings(path), epsilon=epsilon
+        ),
+        "synonyms": lambda: ws.kernel_from_synonyms(LABELS, synonyms=ws.read_synonyms(path)),
+        "tree": lambda: ws.kernel_from_tree(LABELS, edges=ws.read_edges(path), epsilon=epsilon),
+        "graph": lambda: ws.kernel_from_graph(LABELS, edges=ws.read_edges(path), epsilon=epsilon),
+        "attributes": lambda: ws.kernel_from_attributes(np.nan_to_num(table), LABELS, LABELS),
+        "ratings": lambda: ws.kernel_from_ratings(np.nan_to_num(table), LABELS, LABELS),
+        "costs": lambda: ws.kernel_from_cost_table(
+            np.nan_to_num(table, nan=np.inf), LABELS, LABELS, epsilon=epsilon
+        ),
+    }
+    return builders[name]()
+
+
+def test_a_file_gives_the_kernel_of_its_builder(named):
+    name, path = named
+    found, direct = build(name, path, 0.7), wanted(name, path, 0.7)
+    np.testing.assert_array_equal(found.to_dense(), direct.to_dense())
+    assert found.source == found.target == LABELS
+
+
+def test_epsilon_matters_where_there_is_a_cost(named):
+    name, path = named
+    near, far = (build(name, path, epsilon).to_dense() for epsilon in (0.5, 5.0))
+    assert (near != far).any() == read_kernel_origin(name, path).has_cost
+
+
+def test_neighbours_go_with_word_vectors(named):
+    name, path = named
+    if name == "embeddings":
+        made = read_kernel_origin(name, path, n_neighbors=1).at(1.0)(LABELS, LABELS)
+        np.testing.assert_array_equal(made.to_dense(), np.eye(3))
+    else:
+        with pytest.raises(ws.InvalidInputError, match="must go with word vectors"):
+            read_kernel_origin(name, path, n_neighbors=1)
+
+
+def test_an_unknown_kind_is_named():
+    with pytest.raises(ws.InvalidInputError, match="got 'magic'"):
+        read_kernel_origin("magic", "x.csv")
