@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import tempfile
+import secrets
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -29,11 +29,11 @@ def whole_file(path: Path) -> Iterator[Path]:
     If anything fails, an interrupt included, ``path`` is left as it was.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    # The same suffix: libraries tell formats by it.
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".unfinished-", suffix=path.suffix)
-    os.close(handle)
-    temporary = Path(name)
+    # The same suffix: libraries tell formats by it. Named before it is made, so that an
+    # interrupt in between leaves nothing behind.
+    temporary = path.parent / f".unfinished-{secrets.token_hex(8)}{path.suffix}"
     try:
+        temporary.touch(mode=0o600, exist_ok=False)
         yield temporary
         umask = os.umask(0)  # a temporary file is its owner's alone; the final one need not be
         os.umask(umask)
