@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import tempfile
+import secrets
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -30,10 +30,10 @@ def whole_file(path: Path) -> Iterator[Path]:
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     # The same suffix: libraries tell formats by it.
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".unfinished-", suffix=path.suffix)
-    os.close(handle)
-    temporary = Path(name)
+    temporary = path.with_name(f".unfinished-{secrets.token_hex(8)}{path.suffix}")
     try:
+        # Not before: an interrupt between the two would leave the file.
+        temporary.touch(mode=0o600, exist_ok=False)
         yield temporary
         umask = os.umask(0)  # a temporary file is its owner's alone; the final one need not be
         os.umask(umask)
