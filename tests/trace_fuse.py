@@ -23,7 +23,9 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-_HERE = os.path.dirname(__import__("wassemble").__file__) + os.sep
+import wassemble
+
+_HERE = f"{Path(wassemble.__file__).parent}{os.sep}"
 
 
 class Trace:
@@ -80,8 +82,9 @@ def trace_fuse(files: list[str]) -> Trace:
     from wassemble.cli import main
 
     trace = Trace()
-    with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit), trace:
-        main(["fuse", *files, "--quiet"])
+    with contextlib.redirect_stdout(io.StringIO()), trace:
+        status = main(["fuse", *files, "--quiet"])
+    assert status == 0, "the files could not be fused"
     return trace
 
 

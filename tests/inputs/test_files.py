@@ -374,6 +374,48 @@ def test_one_missing_score_makes_short_sums_histograms(tmp_path, n_rows):
         assert sum(chunk.n_samples for chunk in file.chunks(n_rows)) == 3002
 
 
+@every_format
+def test_an_open_file_is_read_whole_as_it_is_read_at_once(rng, tmp_path, suffix):
+    path = tmp_path / f"tiny{suffix}"
+    write_predictions(path, some_predictions(rng, n_samples=3000))
+    with open_predictions(path, kind="multilabel") as file:
+        whole = file.read()
+        same(whole, read_predictions(path, kind="multilabel"))
+        same(whole, file.read())  # again, from the start
+    with pytest.raises(InvalidInputError, match="has been closed"):
+        file.read()
+
+
+def test_a_later_sample_may_not_contradict_the_kind_of_a_file_that_is_read_whole(tmp_path):
+    rows = ["0.5,0.5"] * 2000 + ["0.9,0.9"]
+    text = "".join(f"{place},{row}\n" for place, row in enumerate(rows))
+    path = put(tmp_path / "x.csv", f"sample,a,b\n{text}")
+    with open_predictions(path) as file:
+        assert file.kind == "multiclass"
+        with pytest.raises(InvalidInputError, match=r"must hold for all; got a sum of 1\.8"):
+            file.read()
+
+
+@pytest.mark.parametrize("suffix", TABLES[:4])
+@pytest.mark.parametrize("n_samples", [0, 3, 5000])
+def test_a_csv_is_opened_twice_at_most_and_let_go_of(rng, tmp_path, monkeypatch, suffix, n_samples):
+    path = tmp_path / f"tiny{suffix}"
+    write_predictions(path, some_predictions(rng, n_samples=n_samples))
+    opened = []
+
+    def open_bytes(path, *, real=csv_files._open_bytes):
+        opened.append(real(path))
+        return opened[-1]
+
+    monkeypatch.setattr(csv_files, "_open_bytes", open_bytes)
+    with open_predictions(path) as file:
+        assert sum(chunk.n_samples for chunk in file.chunks(7)) == n_samples
+    assert 1 <= len(opened) <= 2
+    with open_predictions(path):
+        pass
+    assert all(each.closed for each in opened)
+
+
 def test_a_file_that_changes_between_ids_and_scores_is_refused(tmp_path):
     path = put(tmp_path / "x.csv", "sample,a\n1,1\n2,1\n")
     with open_predictions(path, kind="multilabel") as file:

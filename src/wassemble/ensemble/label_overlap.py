@@ -90,6 +90,8 @@ def check_labels(plan: FusionPlan, told: Container[str] = ()) -> list[str]:
 
 def _tell_others(plan: FusionPlan) -> list[str]:
     """Labels for "none of my labels" that are one target label, though they differ in meaning."""
+    if len({member.labels.names for member in plan.members}) == 1:
+        return []
     found = []
     for name in dict.fromkeys(
         name for member in plan.members for name in find_others(member.labels)
@@ -127,15 +129,15 @@ def find_twins(ones: Iterable[str], others: Iterable[str]) -> list[tuple[str, st
     >>> find_twins(["Polar_Bear", "cat"], ["polar bear", "cat"])
     [('Polar_Bear', 'polar bear')]
     """
-    there = set(others)
-    here = set(ones := list(ones))
+    ones, others = list(ones), list(others)
+    here, there = set(ones), set(others)
+    lonely = [name for name in ones if name not in there]
+    if not lonely:
+        return []
     by_folded: dict[str, str] = {}
-    for name in others if isinstance(others, Sequence) else there:
+    for name in others:
         if name not in here:
             by_folded.setdefault(fold_name(name), name)
-    if not by_folded:
-        return []
-    lonely = [name for name in ones if name not in there]
     return [(name, by_folded[f]) for name in lonely if (f := fold_name(name)) in by_folded]
 
 
@@ -145,7 +147,7 @@ def _twins_of(plan: FusionPlan, declared: np.ndarray) -> list[tuple[str, str]]:
     spaces: list[Sequence[str]] = []
     for member, mask in zip(plan.members, declared, strict=True):
         found |= dict.fromkeys(find_twins(member.matching.unmatched, plan.target))
-        spaces.append([plan.target[i] for i in np.flatnonzero(mask).tolist()])
+        spaces.append([plan.target.names[i] for i in np.flatnonzero(mask).tolist()])
     for place, ones in enumerate(spaces):
         for others in spaces[:place]:
             if ones != others:
