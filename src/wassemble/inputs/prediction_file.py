@@ -35,6 +35,8 @@ class PredictionFile:
         Whether ``kind`` was told from the first samples.
     is_hard : bool
         The labels have no scores.
+    is_normalized : bool
+        Whether each row is divided by its sum.
     streams : bool
         Whether only a few rows are in memory at a time: so for wide tables in CSV, Parquet
         and Arrow files, wide JSON lines, and ``.npy``. Long tables and ``.npz`` are kept
@@ -63,7 +65,7 @@ class PredictionFile:
         if normalize:
             kind = "multiclass"
         self.kind_is_detected = kind is None
-        self._normalize = normalize
+        self.is_normalized = normalize
         self._source = source
         self._is_open = True
         self._running: WeakSet[Any] = WeakSet()
@@ -120,11 +122,11 @@ class PredictionFile:
                 ids = self.samples[start : start + len(scores)]
                 check_unchanged(len(ids), len(scores))
                 start += len(scores)
-                kind: Kind = "multilabel" if self._normalize else self.kind
+                kind: Kind = "multilabel" if self.is_normalized else self.kind
                 chunk = Predictions(
                     self.model, ids, self.labels, scores, kind=kind, is_hard=self.is_hard
                 )
-                if self._normalize:
+                if self.is_normalized:
                     chunk = chunk.normalized()
                 chunk.kind_is_detected = self.kind_is_detected
                 chunk.origin = self.origin

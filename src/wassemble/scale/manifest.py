@@ -10,17 +10,14 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
-import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from operator import attrgetter
 from typing import Any, NoReturn
 
 import numpy as np
 
 from wassemble import __version__
 from wassemble._checks import fail
-from wassemble._extras import load_extra
-from wassemble.ensemble import FusionPlan
+from wassemble.ensemble import Fusion
 from wassemble.errors import WassembleError
 from wassemble.inputs.data_sets import DataSet
 from wassemble.inputs.folders import Folder
@@ -39,23 +36,23 @@ __all__ = [
     "refuse_foreign",
 ]
 
-_FORMAT = "wassemble partitions 3"
+_FORMAT = "wassemble partitions 4"
 _FOLDER = "_wassemble"
 MANIFEST = f"{_FOLDER}/manifest.json"
 LOCK = f"{_FOLDER}/lock"
 RUN = f"{_FOLDER}/run"
 
 # What a person can make something of when it differs; the rest are digests.
-_TOLD = ("version", "models", "kind", "samples", "options")
+_TOLD = ("version", "models", "kind", "fusion")
 
 
 def describe_request(
-    sets: Sequence[DataSet], parts: Sequence[str], plan: FusionPlan, samples: str
+    sets: Sequence[DataSet], parts: Sequence[str], fusion: Fusion
 ) -> dict[str, Any]:
     """All that the consensus depends on, but for the versions of files, which records hold."""
-    options = vars(plan.options) | {"mass": str(plan.mass), "rule": _name(plan.options.rule)}
-    options.pop("n_threads")  # changes no bit
-    options = {k: v.item() if isinstance(v, np.generic) else v for k, v in options.items()}
+    plan = fusion.plan(sets)
+    how = fusion.to_dict()
+    del how["allow_disjoint"]  # changes no bit
     return {
         "version": __version__,
         "models": {each.model: str(each.reader.folder) for each in sets},
@@ -67,8 +64,7 @@ def describe_request(
         "target": _digest_texts(plan.target),
         "kernels": {m.model: _digest_kernel(m.kernel) for m in plan.members},
         "weights": _digest_arrays({"weights": plan.label_weights}),
-        "samples": samples,
-        "options": options,
+        "fusion": how,
     }
 
 
@@ -282,22 +278,6 @@ def _digest_arrays(arrays: Mapping[str, Any]) -> str:
         found.update(f"{name} {array.dtype.str} {array.shape}".encode())
         found.update(array.tobytes())
     return found.hexdigest()[:16]
-
-
-def _name(rule: Any) -> str:
-    """Where a rule can be imported from; of any other, what it is made of."""
-    module, name = getattr(rule, "__module__", ""), getattr(rule, "__qualname__", "")
-    try:
-        if module != "__main__" and attrgetter(name)(sys.modules[module]) is rule:
-            return f"{module}.{name}"
-    except (AttributeError, KeyError):
-        pass
-    cloudpickle = load_extra("cloudpickle", "scale", purpose="a rule that cannot be imported")
-    try:
-        made_of = cloudpickle.dumps(rule)
-    except Exception as error:
-        fail(f"`rule` must be a function that can be imported, or be pickled; {error}.")
-    return hashlib.sha256(made_of).hexdigest()[:16]
 
 
 def _short(value: Any) -> str:

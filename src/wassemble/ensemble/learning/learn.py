@@ -210,7 +210,7 @@ def learn_ensemble(
     Parameters
     ----------
     models : dict of name to data frame or Predictions, or list of either
-        As in `fuse_tables`.
+        As in `Fusion`.
     truth : see `read_trial`
         Multi-class: the label name of each sample, by id or in order; whole numbers are names
         too. Multi-label: lists of names, or a table of 0 and 1. A dict, a pandas Series or a
@@ -224,7 +224,7 @@ def learn_ensemble(
     target : list of str, optional
         Labels of the consensus; those of the models and the truth if not given.
     aliases, other, fold
-        What labels of models stand for; see `fuse_tables`. The ensemble remembers it.
+        What labels of models stand for; see `Fusion`. The ensemble remembers it.
     n_folds : int, optional
         5 if not given, or as many as a true label usually has samples, if those are fewer.
     seed : int
@@ -301,7 +301,8 @@ def learn_ensemble(
 def _doubt_labels(trial: Trial) -> list[str]:
     """What there is to say of labels that do not meet by name, of models and of the truth."""
     models = [(model.model, model.labels) for model in trial.models]
-    plan = FusionPlan(models, trial.kind, aliases=trial.aliases, other=trial.other)
+    fusion = Fusion(kind=trial.kind, aliases=trial.aliases, other=trial.other)
+    plan = fusion.plan(dict(models))
     said = check_labels(plan, told=trial.true_labels)
     true, own = trial.strange_labels, LabelSpace.union(*(labels for _, labels in models))
     if true and not find_twins(own, true):
