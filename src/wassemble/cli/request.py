@@ -36,7 +36,7 @@ class FusionRequest:
         if values["balanced"] and values["mass_penalty"] is not None:
             fail("--balanced and --mass-penalty are two algorithms; got both.")
         if values["rule"] != "barycenter":
-            for name in ("balanced", "mass_penalty", "n_top", "max_iterations", "tolerance"):
+            for name in ("balanced", "mass_penalty", "n_top", "max_sweeps", "tolerance"):
                 if is_given(name):
                     option = f"--{name.replace('_', '-')}"
                     fail(f"{option} must go with the barycenter; got --rule {values['rule']}.")
@@ -62,7 +62,7 @@ class FusionRequest:
                     "leftover",
                     "unobserved",
                     "hard_confidence",
-                    "max_iterations",
+                    "max_sweeps",
                     "n_top",
                     "n_threads",
                 )

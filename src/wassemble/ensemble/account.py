@@ -151,7 +151,7 @@ class FusionAccount:
     def fine_ends(self) -> set[int]:
         """Statuses that need no word: a fixed number of sweeps is meant to end there."""
         fixed = self.plan.options.tolerance is None
-        return {Status.CONVERGED, Status.MAX_ITERATIONS} if fixed else {Status.CONVERGED}
+        return {Status.CONVERGED, Status.MAX_SWEEPS} if fixed else {Status.CONVERGED}
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, ready for JSON."""

@@ -27,6 +27,7 @@ from wassemble.kernels import IdentityKernel
 from wassemble.labels import LabelSpace
 from wassemble.solvers import (
     Balanced,
+    Barycenter,
     BarycenterProblem,
     BarycenterResult,
     MassRule,
@@ -67,7 +68,7 @@ def fuse(
     mass: MassRule | None = None,
     kind: Kind | None = None,
     rule: Callable[..., Any] = solve_barycenter,
-    max_iterations: int = 1000,
+    max_sweeps: int = 1000,
     tolerance: float | None = 1e-6,
     debias: bool = False,
     normalize: bool = False,
@@ -114,7 +115,7 @@ def fuse(
         (`solve_barycenter` keeps the raw numbers). "multilabel": scores of any
         mass, left as they are. If not given, arrays without a ``mass`` must be histograms;
         with `Unbalanced` they are taken as such if every row sums to 1.
-    max_iterations, tolerance, debias, normalize, n_top, mixed_precision, n_threads, progress
+    max_sweeps, tolerance, debias, normalize, n_top, mixed_precision, n_threads, progress
         As in `solve_barycenter`.
     rule : callable
         `solve_barycenter`, or a mean to compare with: `arithmetic_mean`,
@@ -154,7 +155,7 @@ def fuse(
         "mass": mass,
         "kind": kind,
         "rule": rule,
-        "max_iterations": max_iterations,
+        "max_sweeps": max_sweeps,
         "tolerance": tolerance,
         "debias": debias,
         "n_top": n_top,
@@ -212,7 +213,7 @@ def fuse(
         given = {
             "kernel": kernel is not None,
             "mass": mass is not None,
-            "max_iterations": max_iterations != 1000,
+            "max_sweeps": max_sweeps != 1000,
             "tolerance": tolerance != 1e-6,
             "debias": debias,
             "normalize": normalize,
@@ -229,15 +230,17 @@ def fuse(
     problem = BarycenterProblem(
         predictions,
         _identity(predictions) if kernel is None else kernel,
+        Barycenter(
+            usual if mass is None else mass,
+            max_sweeps=max_sweeps,
+            tolerance=tolerance,
+            debias=debias,
+            n_top=n_top,
+            mixed_precision=mixed_precision,
+        ),
         weights=weights,
-        mass=usual if mass is None else mass,
         holds=_holds(kind, mass),
-        max_iterations=max_iterations,
-        tolerance=tolerance,
-        debias=debias,
         normalize=normalize,
-        n_top=n_top,
-        mixed_precision=mixed_precision,
     )
     if out is not None:
         _check_out(out, problem)
@@ -259,7 +262,7 @@ def _fuse_dask(predictions: Any, refused: dict[str, Any], options: dict[str, Any
             " fused one by one; got none.",
             hint='kind="multiclass" for histograms, "multilabel" for scores of any mass',
         )
-    few = {"max_iterations": 1, "tolerance": None} if options["rule"] is solve_barycenter else {}
+    few = {"max_sweeps": 1, "tolerance": None} if options["rule"] is solve_barycenter else {}
     return fuse_dask_arrays(
         predictions, partial(fuse, **options), try_out=partial(fuse, **options | few)
     )
@@ -277,7 +280,9 @@ def _holds(kind: Kind | None, mass: MassRule | None) -> Literal["histograms", "s
 def _are_histograms(predictions: Any, kind: Kind | None) -> bool:
     """Whether a mean is of histograms."""
     holds = _holds(kind, USUAL_MASS)
-    problem = BarycenterProblem(predictions, _identity(predictions), mass=USUAL_MASS, holds=holds)
+    problem = BarycenterProblem(
+        predictions, _identity(predictions), Barycenter(USUAL_MASS), holds=holds
+    )
     problem.check_entries(range(problem.n_models), _N_CHECKED)
     return problem.are_histograms
 
@@ -360,7 +365,7 @@ def _warn(result: BarycenterResult) -> None:
             ConvergenceWarning,
             stacklevel=3,
         )
-    fine = Status.CONVERGED if result.problem.tolerance else Status.MAX_ITERATIONS
+    fine = Status.CONVERGED if result.problem.tolerance else Status.MAX_SWEEPS
     if (result.statuses == fine).all():
         return
     for status in Status:

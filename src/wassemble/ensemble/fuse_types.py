@@ -38,7 +38,7 @@ class FuseOptions(TypedDict, total=False):
     mass: MassRule | None
     kind: Kind | None
     rule: Callable[..., Any]
-    max_iterations: int
+    max_sweeps: int
     tolerance: float | None
     debias: bool
     normalize: bool

@@ -25,6 +25,7 @@ from wassemble.inputs.named_tables import read_named_table
 from wassemble.labels import LabelSpace, enumerate_names
 from wassemble.solvers import (
     Balanced,
+    Barycenter,
     BarycenterProblem,
     BarycenterResult,
     MassRule,
@@ -33,7 +34,7 @@ from wassemble.solvers import (
     solve_barycenter,
 )
 from wassemble.solvers.barycenter import solve
-from wassemble.solvers.means import check_weights
+from wassemble.solvers.weights import check_weights
 
 __all__ = [
     "NO_ANSWER",
@@ -64,7 +65,7 @@ class Options:
     leftover: float = 0.05
     unobserved: Unobserved = "spread"
     hard_confidence: float = 0.9
-    max_iterations: int = 1000
+    max_sweeps: int = 1000
     tolerance: float | None = 1e-6
     debias: bool = False
     n_top: int | None = None
@@ -80,7 +81,7 @@ class Options:
         if self.unobserved not in RULES:
             fail(f"`unobserved` must be one of {', '.join(RULES)}; got {self.unobserved!r}.")
         check_rule(self.rule)
-        check_count(self.max_iterations, "max_iterations")
+        check_count(self.max_sweeps, "max_sweeps")
         check_tolerance(self.tolerance)
 
 
@@ -206,7 +207,7 @@ class FusionPlan:
 
     def _check_options(self) -> None:
         if self.options.rule is not solve_barycenter:
-            for name in ("mass", "max_iterations", "tolerance", "debias", "n_top"):
+            for name in ("mass", "max_sweeps", "tolerance", "debias", "n_top"):
                 if getattr(self.options, name) != getattr(Options, name):
                     fail(f"`{name}` must go with the barycenter; got it with a mean.")
             return
@@ -323,13 +324,15 @@ class FusionPlan:
         return BarycenterProblem(
             [ready.scores[model][rows] for model in voting],
             [self.members[model].kernel.take(rows) for model in voting],
+            Barycenter(
+                self.mass,
+                max_sweeps=options.max_sweeps,
+                tolerance=options.tolerance,
+                debias=options.debias,
+                n_top=options.n_top,
+            ),
             weights=self.weights_of(voting, ready.say[:, rows]),
-            mass=self.mass,
-            max_iterations=options.max_iterations,
-            tolerance=options.tolerance,
-            debias=options.debias,
             normalize=isinstance(self.mass, Balanced),  # float32 sums are off by rounding
-            n_top=options.n_top,
         )
 
     def weights_of(self, voting: np.ndarray, say: np.ndarray | None = None) -> np.ndarray:

@@ -166,7 +166,7 @@ def fuse_tables(
         not reported, reported scores divided by their sum, or left out.
     hard_confidence : float
         Score of a label that was named without one.
-    max_iterations, tolerance, debias, n_top, n_threads
+    max_sweeps, tolerance, debias, n_top, n_threads
         As in `solve_barycenter`.
 
     Returns

@@ -162,7 +162,7 @@ def learn_kernel(
         mass=mass,
         leftover=leftover,
         unobserved=unobserved,
-        max_iterations=check_count(sweeps, "sweeps"),
+        max_sweeps=check_count(sweeps, "sweeps"),
         tolerance=None,
     )
     members = [(model.model, model.labels) for model in trial.models]

@@ -196,7 +196,7 @@ class FittedRecipe:
             rule=_rule(recipe),
             leftover=recipe.leftover,
             unobserved="spread" if self.kind == "multilabel" else "drop",
-            max_iterations=sweeps or 1000,
+            max_sweeps=sweeps or 1000,
             tolerance=None if sweeps else 1e-6,
             debias=recipe.debias,
         )

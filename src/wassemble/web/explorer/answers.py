@@ -127,7 +127,7 @@ class Answer:
     @property
     def n_sweeps(self) -> int:
         """Sweeps that were done."""
-        return int(self.solved.result.iterations[0])
+        return int(self.solved.result.sweeps[0])
 
     @property
     def same_as_mean(self) -> bool:
@@ -139,7 +139,7 @@ class Answer:
 def fuse_sample(case: Case, row: int, knobs: Knobs) -> Answer:
     """The sample at ``row``, fused."""
     cut = case.cut(row)
-    plan = make_plan(case, cut, knobs, max_iterations=_N_SWEEPS, tolerance=_TOLERANCE)
+    plan = make_plan(case, cut, knobs, max_sweeps=_N_SWEEPS, tolerance=_TOLERANCE)
     solved = plan.solve_sample(cut.members, 0)
     raw = np.asarray(solved.result.barycenters[0], dtype=np.float64)
     mass = float(raw.sum())

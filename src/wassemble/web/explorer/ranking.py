@@ -75,7 +75,7 @@ def rank_samples(case: Case) -> Ranking:
         measure = "total variation between each model and the plain mean"
         found[:n_compared] = _variation(case, members, knobs)
     else:
-        options = {"max_iterations": _N_SWEEPS, "tolerance": 1e-3}
+        options = {"max_sweeps": _N_SWEEPS, "tolerance": 1e-3}
         plan = make_plan(case, Cut(members, case.target, case.costs, 0.0), knobs, **options)
         found[:n_compared] = measure_disagreement(plan, members).score
     order = np.argsort(-np.nan_to_num(found, nan=-1.0), kind="stable")
