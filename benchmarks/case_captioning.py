@@ -44,13 +44,13 @@ def run(*, quick: bool) -> dict:
 
     def ours(kernel, **options):
         return ws.fuse(
-            words, kernel=kernel, mass=ws.Balanced(), max_iterations=5, tolerance=None, **options
+            words, kernel=kernel, mass=ws.Balanced(), max_sweeps=5, tolerance=None, **options
         )
 
     gap = agree({"sparse": ours(sparse[50]), "dense": ours(dense)}, rtol=1e-3, atol=1e-9)
     few = words[:, :, :2000] / words[:, :, :2000].sum(axis=-1, keepdims=True)
     part = ws.LowRankKernel(*factors[:, :2000])
-    options = {"max_iterations": 5, "tolerance": None}
+    options = {"max_sweeps": 5, "tolerance": None}
     agree(
         {
             "low rank": ws.fuse(few, kernel=part, mass=ws.Balanced(), normalize=True, **options),
@@ -65,7 +65,7 @@ def run(*, quick: bool) -> dict:
         rtol=1e-3,
     )
     whole, cut = (
-        ws.solve_barycenter(words, dense, max_iterations=5, tolerance=None, n_top=n_top)
+        ws.solve_barycenter(words, dense, ws.Barycenter(max_sweeps=5, tolerance=None, n_top=n_top))
         for n_top in (None, 500)
     )
     timings = race(

@@ -21,7 +21,7 @@ from wassemble.text.captioner import Captioner, read_captioner
 THREADS = "WASSEMBLE_NUM_THREADS"
 EPSILON = 0.3
 N_TOP = 500
-SWEEPS = {"max_iterations": 5, "tolerance": None}
+SWEEPS = {"max_sweeps": 5, "tolerance": None}
 FIVE = ("cross-entropy", "cross-entropy-small", "smoothed", "self-critical", "self-critical-small")
 
 

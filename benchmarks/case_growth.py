@@ -13,7 +13,7 @@ from benchmarks.case_captioning import neighbour_kernel, softmax_words
 from benchmarks.measure import race
 
 MASS = ws.Unbalanced(2.0, epsilon=0.3)
-_FIXED = {"max_iterations": 5, "tolerance": None}
+_FIXED = {"max_sweeps": 5, "tolerance": None}
 
 
 def run(*, quick: bool) -> dict:

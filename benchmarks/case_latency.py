@@ -24,7 +24,7 @@ def run(*, quick: bool) -> dict:
         kernel = ws.kernel_from_cost(cost, MASS.epsilon)
 
         def ours(scores=scores[:, 0], kernel=kernel):
-            return ws.fuse(scores, kernel=kernel, mass=MASS, max_iterations=5, tolerance=None)
+            return ws.fuse(scores, kernel=kernel, mass=MASS, max_sweeps=5, tolerance=None)
 
         def pot(scores=scores, cost=cost):
             return peers.pot_loop(scores, cost, MASS, 5)[0]
@@ -43,7 +43,7 @@ def _profile(rng: np.random.Generator) -> dict[str, float]:
     """Where the time of one call goes, in seconds."""
     scores = rng.uniform(0.01, 1, size=(8, 80)).astype(np.float32)
     kernel = ws.DenseKernel(np.exp(-rng.uniform(size=(80, 80))).astype(np.float32))
-    options = {"mass": MASS, "max_iterations": 5, "tolerance": None}
+    options = {"mass": MASS, "max_sweeps": 5, "tolerance": None}
     problem = BarycenterProblem(scores, kernel, **options)
     tile = problem.tile(0, 1)
     rows, image = scores.copy(), np.empty_like(scores)

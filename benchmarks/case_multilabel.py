@@ -30,7 +30,7 @@ def run(*, quick: bool) -> dict:
 
     def ours(n_sweeps, kernel=kernel, **options):
         return ws.fuse(
-            scores, kernel=kernel, mass=MASS, max_iterations=n_sweeps, tolerance=None, **options
+            scores, kernel=kernel, mass=MASS, max_sweeps=n_sweeps, tolerance=None, **options
         )
 
     gap = agree(
@@ -72,7 +72,7 @@ def run(*, quick: bool) -> dict:
         "n_samples": n_samples,
         "agreement": {"whole batch": gap, "POT": gap_pot},
         "status": repr(
-            ws.solve_barycenter(scores, kernel, mass=MASS, max_iterations=5, tolerance=None)
+            ws.solve_barycenter(scores, kernel, ws.Barycenter(MASS, max_sweeps=5, tolerance=None))
         ),
         "timings": timings,
         "paper_seconds": {str(k): {"V100": v, "K80": k80} for k, (v, k80) in PAPER.items()},

@@ -36,7 +36,7 @@ from wassemble.scale.partition import Outcome, Partition
 N_MODELS, N_LABELS = 8, 80
 LABELS = [f"label {i}" for i in range(N_LABELS)]
 # The paper's setting (6.1): 5 sweeps of Algorithm 2.
-OPTIONS = Options(mass=Unbalanced(2.0, epsilon=0.3), tolerance=None, max_iterations=5)
+OPTIONS = Options(mass=Unbalanced(2.0, epsilon=0.3), tolerance=None, max_sweeps=5)
 N_TINY = 50
 # Partitions that do nothing, and threads of the worker that does it.
 N_EMPTY, N_THREADS = 2000, 100

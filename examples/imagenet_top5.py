@@ -59,7 +59,7 @@ def main(arguments: list[str] | None = None) -> int:
             members,
             kernel=kernel,
             mass=ws.Unbalanced(1.0, epsilon=1.0),
-            max_iterations=5,
+            max_sweeps=5,
             tolerance=None,
         ).consensus.scores,
     }

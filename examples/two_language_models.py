@@ -216,10 +216,9 @@ class Fusion:
         result = ws.solve_barycenter(
             [step.pieces[pieces], step.words[words]],
             [ws.SparseKernel(between), ws.SparseKernel(self.similar[words][:, words])],
+            ws.Barycenter(max_sweeps=self.n_sweeps, tolerance=None),
             weights=[self.weight, 1 - self.weight],
             normalize=True,
-            max_iterations=self.n_sweeps,
-            tolerance=None,
         )
         fused = step.words.copy()
         share = step.words[words].sum() / result.barycenter.sum()

@@ -15,7 +15,20 @@ from wassemble.solvers.problem import BarycenterProblem
 from wassemble.solvers.selection import SolverChoice
 from wassemble.solvers.tiles import run_tiles
 
+KNOBS = ("mass", "max_sweeps", "tolerance", "debias", "n_top", "mixed_precision")
 MASSES = (ws.Balanced(), ws.Unbalanced(2.0, epsilon=0.3), ws.Unbalanced(0.2, epsilon=1.0))
+
+
+def pose_with(histograms: Any, kernels: Any, **options: Any) -> BarycenterProblem:
+    """A problem whose options are those of its rule and its own, mixed."""
+    rule = ws.Barycenter(**{name: options.pop(name) for name in KNOBS if name in options})
+    return BarycenterProblem(histograms, kernels, rule, **options)
+
+
+def solve_with(histograms: Any, kernels: Any, **options: Any) -> ws.BarycenterResult:
+    """`solve_barycenter` with the options of its rule and its own, mixed."""
+    rule = ws.Barycenter(**{name: options.pop(name) for name in KNOBS if name in options})
+    return ws.solve_barycenter(histograms, kernels, rule, **options)
 
 
 @dataclass(frozen=True)
@@ -28,7 +41,7 @@ class Case:
     mass: Any
 
     def solve(self, **options: Any) -> ws.BarycenterResult:
-        return ws.solve_barycenter(
+        return solve_with(
             self.histograms, self.kernels, weights=self.weights, mass=self.mass, **options
         )
 
@@ -115,7 +128,7 @@ def _normalised(values: np.ndarray) -> np.ndarray:
 
 def solve_in(name: str, case: Case, **options: Any) -> ws.BarycenterResult:
     """Solve with the arithmetic ``name``, whatever `select_solver` would say."""
-    problem = BarycenterProblem(
+    problem = pose_with(
         case.histograms, case.kernels, weights=case.weights, mass=case.mass, **options
     )
     run = _Run(problem, SolverChoice(name, "asked for by a test"), keep_scalings=True)

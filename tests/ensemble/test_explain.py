@@ -46,7 +46,9 @@ def test_transport_cost_is_that_of_the_couplings(fusion):
     found = find_disagreement(fusion)
     kernel = np.asarray(fusion.plan.members[0].kernel.to_dense())
     cost = -np.log(kernel / kernel.max(axis=1, keepdims=True))
-    result = ws.solve_barycenter([m.scores for m in fusion.members], kernel, mass=fusion.plan.mass)
+    result = ws.solve_barycenter(
+        [m.scores for m in fusion.members], kernel, ws.Barycenter(fusion.plan.mass)
+    )
     shares = [result.coupling(0, i).sum() for i in range(5)]
     expected = result.transport_cost(cost)
     np.testing.assert_allclose(found.transport[0], expected[0] / shares, rtol=1e-5)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from problems import MASSES, make_case
+from problems import MASSES, make_case, solve_with
 
 import wassemble as ws
 
@@ -17,8 +17,8 @@ def test_fuse_returns_the_barycenter(mass):
 def test_histograms_in_give_histograms_out():
     """Also where one model rules out what another is sure of."""
     case = make_case(2)
-    for options in ({}, {"mass": MASSES[1]}, {"rule": ws.geometric_mean}, {"max_iterations": 2}):
-        if "max_iterations" in options:
+    for options in ({}, {"mass": MASSES[1]}, {"rule": ws.geometric_mean}, {"max_sweeps": 2}):
+        if "max_sweeps" in options:
             options["tolerance"] = None
         consensus = ws.fuse(case.histograms, **options)
         np.testing.assert_allclose(consensus.sum(axis=1), 1)
@@ -45,7 +45,7 @@ def test_scores_are_left_as_they_are():
     scores = [[0.9, 0.8], [0.7, 0.1]]
     found = ws.fuse(scores, mass=MASSES[1])
     np.testing.assert_array_equal(found, ws.fuse(scores, mass=MASSES[1], kind="multilabel"))
-    raw = ws.solve_barycenter(scores, np.eye(2), mass=MASSES[1]).barycenter
+    raw = ws.solve_barycenter(scores, np.eye(2), ws.Barycenter(MASSES[1])).barycenter
     np.testing.assert_allclose(found, raw, rtol=1e-6)
     sums_to_one = [[0.9, 0.1], [0.7, 0.3]]
     kept = ws.fuse(sums_to_one, mass=MASSES[1], kind="multilabel")
@@ -87,8 +87,8 @@ def test_different_label_sets_need_kernels():
 
 def test_rows_that_did_not_converge_are_a_warning():
     case = make_case(4, kernel_spread=8.0)
-    with pytest.warns(ws.ConvergenceWarning, match=r"of 4 rows: stopped after max_iterations"):
-        ws.fuse(case.histograms, kernel=case.kernels[0], max_iterations=3)
+    with pytest.warns(ws.ConvergenceWarning, match=r"of 4 rows: stopped after max_sweeps"):
+        ws.fuse(case.histograms, kernel=case.kernels[0], max_sweeps=3)
 
 
 def test_mass_that_cannot_arrive_is_a_warning():
@@ -100,7 +100,7 @@ def test_mass_that_cannot_arrive_is_a_warning():
 
 def test_a_fixed_number_of_sweeps_is_no_warning():
     case = make_case(5)
-    consensus = ws.fuse(case.histograms, kernel=case.kernels[0], max_iterations=3, tolerance=None)
+    consensus = ws.fuse(case.histograms, kernel=case.kernels[0], max_sweeps=3, tolerance=None)
     assert consensus.shape == (4, 6)
 
 
@@ -129,7 +129,7 @@ def test_the_short_way_to_a_diagonal_consensus_is_the_long_way(
         "one per model": [ws.DiagonalKernel(diagonal) for diagonal in diagonals[:3]],
     }[kind]
     options = {"weights": case.weights, "mass": mass}
-    long_way = ws.solve_barycenter(histograms, kernel, **options).barycenter
+    long_way = solve_with(histograms, kernel, **options).barycenter
     short_way = ws.fuse(histograms, kernel=kernel, **options)
     if isinstance(mass, ws.Balanced):
         sums = long_way.sum(axis=1, keepdims=True)
@@ -150,7 +150,7 @@ def test_the_short_way_warns_of_mass_under_a_closed_gate():
     "option",
     [
         {"mass": MASSES[1]},
-        {"max_iterations": 5},
+        {"max_sweeps": 5},
         {"tolerance": None},
         {"debias": True},
         {"normalize": True},

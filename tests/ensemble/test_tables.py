@@ -240,7 +240,7 @@ def test_predictions_in_give_predictions_out():
         ({"hard_confidence": 0}, "must be above 0"),
         ({"samples": "some"}, '"all" or "common"'),
         ({"target": "cat"}, "must come as a list"),
-        ({"max_iterations": 0}, "at least 1"),
+        ({"max_sweeps": 0}, "at least 1"),
     ],
 )
 def test_wrong_options_are_refused(options, message):
@@ -252,7 +252,7 @@ def test_wrong_options_are_refused(options, message):
 def test_a_fixed_number_of_sweeps_ends_well_either_way(rng):
     a = make("a", ["cat", "dog"], histograms(rng, 3, 2))
     for kernel in (None, np.array([[1, 0.5], [0.5, 1]])):
-        fusion = fuse_tables([a], kernel=kernel, max_iterations=3, tolerance=None)
+        fusion = fuse_tables([a], kernel=kernel, max_sweeps=3, tolerance=None)
         assert not any("samples:" in line for line in fusion.account.lines())
 
 
@@ -280,7 +280,7 @@ def test_models_of_two_kinds_or_one_name_are_refused():
         {"mass": ws.Balanced()},
         {"debias": True},
         {"n_top": 1},
-        {"max_iterations": 5},
+        {"max_sweeps": 5},
         {"tolerance": None},
     ],
 )

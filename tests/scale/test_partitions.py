@@ -329,7 +329,7 @@ def test_two_runs_into_one_folder(folder, capsys):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--max-iterations", "7"], r"other options \(max_iterations\); it has 1000, and 7 was"),
+        (["--max-sweeps", "7"], r"other options \(max_sweeps\); it has 1000, and 7 was"),
         (["--rule", "geometric"], r"other options \(rule\)"),
         (["--mass-penalty", "3"], r"other options \(mass\); it has Unbal"),
         (["--weights", "a=.4,b=.6"], "other weights"),
@@ -438,7 +438,7 @@ def test_rules_that_look_alike_are_told_apart(folder):
 
 def test_numbers_of_numpy_are_numbers(folder):
     for n_kept in (0, 4):
-        options = Options(max_iterations=np.int64(7))
+        options = Options(max_sweeps=np.int64(7))
         assert fuse_them(folder, options=options).n_kept == n_kept
 
 

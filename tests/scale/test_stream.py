@@ -49,7 +49,7 @@ out = np.lib.format.open_memmap(f"{folder}/out.npy", "w+", np.float32, (n_sample
 kernel = np.exp(-np.random.default_rng(0).uniform(size=(50, 60)))
 resource.setrlimit(resource.RLIMIT_DATA, (700 * 2**20,) * 2)  # anonymous memory only
 ws.fuse(scores, kernel=kernel, mass=ws.Unbalanced(2.0, epsilon=0.3), out=out,
-        max_iterations=5, tolerance=None)
+        max_sweeps=5, tolerance=None)
 assert np.isfinite(out[-1]).all() and (out[-1] > 0).all()
 print("done")
 """

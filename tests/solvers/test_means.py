@@ -132,7 +132,7 @@ def test_the_arithmetic_mean_is_close_to_an_oracle_and_at_least_as_uncertain(see
         ({"histograms": 3.0}, "one array per model; got float"),
         (
             {"histograms": [[0.5, 0.5], [1.0]]},
-            "same label set, not empty, from every model; got 2, 1 labels",
+            "must have the same label set, not empty; got 2, 1 labels",
         ),
         (
             {"histograms": [[0.5, -0.5]]},
@@ -158,5 +158,5 @@ def test_bad_input_gets_one_clear_error(arguments, words):
 
 @pytest.mark.parametrize("order", [-1.0, np.nan, np.inf, "one", None])
 def test_the_order_must_be_a_number_of_at_least_zero(order):
-    with pytest.raises(ws.InvalidInputError, match="`order` must be finite and at least 0"):
+    with pytest.raises(ws.InvalidInputError, match="`order` must be .* at least 0"):
         ws.power_mean([[1.0]], order=order)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from problems import solve_with
 from text.tables import TableModel
 
 import wassemble as ws
@@ -66,16 +67,16 @@ def test_means_are_those_of_the_histograms(rule):
 def test_barycenters_are_those_of_the_solver(options):
     parts, kernel = models(), similar()
     fused = FusedNextWord(
-        parts, kernel=kernel, weights=WEIGHTS, tolerance=1e-6, max_iterations=5000, **options
+        parts, kernel=kernel, weights=WEIGHTS, tolerance=1e-6, max_sweeps=5000, **options
     )
     logs, _ = first_step(fused)
-    result = ws.solve_barycenter(
+    result = solve_with(
         histograms(parts),
         apart(kernel),
         weights=WEIGHTS,
         normalize=True,
         tolerance=1e-10,
-        max_iterations=50_000,
+        max_sweeps=50_000,
         **options,
     )
     assert fused.account.n_converged == 3
@@ -93,9 +94,9 @@ def test_a_fixed_number_of_sweeps_is_that_of_the_algorithm(n_sweeps, mass, is_sp
         whole = np.eye(8)
         whole[np.ix_(MOVING, MOVING)] = table
         kernel = ws.SparseKernel(sp.csr_array(whole), symmetric=True)
-    options = {"weights": WEIGHTS, "mass": mass, "max_iterations": n_sweeps, "tolerance": None}
+    options = {"weights": WEIGHTS, "mass": mass, "max_sweeps": n_sweeps, "tolerance": None}
     logs, _ = first_step(FusedNextWord(parts, kernel=kernel, **options))
-    result = ws.solve_barycenter(histograms(parts), apart(kernel), normalize=True, **options)
+    result = solve_with(histograms(parts), apart(kernel), normalize=True, **options)
     np.testing.assert_allclose(np.exp(logs)[:, 1:], normalised(result.barycenter), atol=2e-6)
 
 
@@ -119,7 +120,7 @@ def test_a_word_that_is_never_said_leaves_the_sweeps_in_plain_arithmetic(monkeyp
         return result
 
     monkeypatch.setattr(word_fusion, "solve", watched)
-    logs, _ = first_step(FusedNextWord(parts, kernel=kernel, max_iterations=5, tolerance=None))
+    logs, _ = first_step(FusedNextWord(parts, kernel=kernel, max_sweeps=5, tolerance=None))
     assert n_log_rows == [0]
     assert (logs[:, WORDS.index("<unk>")] == -np.inf).all()
     np.testing.assert_allclose(np.exp(logs).sum(axis=1), 1, rtol=1e-5)
@@ -159,7 +160,7 @@ def test_a_batch_gives_what_its_items_give_alone(options):
 
 @pytest.mark.parametrize("kernel", [similar(), None], ids=["dense", "identity"])
 def test_warm_starts_change_no_converged_answer(kernel):
-    options = {"kernel": kernel, "tolerance": 1e-6, "max_iterations": 5000}
+    options = {"kernel": kernel, "tolerance": 1e-6, "max_sweeps": 5000}
     runs = []
     for warm_start in (False, True):
         fused = FusedNextWord(models(), warm_start=warm_start, **options)
@@ -202,8 +203,8 @@ def test_a_warm_start_at_the_answer_needs_one_look():
     items = np.arange(3)
     cold = fused.fusion.fuse(logs, items, keep_scalings=True)
     warm = fused.fusion.fuse(logs, items, cold.log_v)
-    assert (warm.n_iterations <= 2).all()
-    assert (cold.n_iterations > 2).all()
+    assert (warm.n_sweeps <= 2).all()
+    assert (cold.n_sweeps > 2).all()
 
 
 def test_every_word_among_the_top_words_is_no_truncation():
@@ -259,7 +260,7 @@ def test_others_count_as_one_word_that_is_as_similar_as_all_of_them(is_sparse):
     parts = [TableModel(MANY, seed=seed) for seed in range(3)]
     table = np.full((13, 13), 0.3) + 0.7 * np.eye(13)
     kernel = ws.SparseKernel(sp.csr_array(table)) if is_sparse else ws.DenseKernel(table)
-    options = {"kernel": kernel, "max_iterations": 1, "tolerance": None}
+    options = {"kernel": kernel, "max_sweeps": 1, "tolerance": None}
     whole, _ = first_step(FusedNextWord(parts, **options))
     cut, _ = first_step(FusedNextWord(parts, n_top=5, **options))
     for before, after in zip(whole, cut, strict=True):
@@ -365,7 +366,7 @@ def test_vocabularies_that_differ_are_fused_as_the_solver_does(n_sweeps):
     lynx = ws.LabelledKernel(
         ws.DenseKernel([[1.0, 0.9], [0.2, 0.1]]), ["cat", "dog"], ["cat", "lynx"], "by hand"
     )
-    options = {"max_iterations": n_sweeps, "tolerance": None}
+    options = {"max_sweeps": n_sweeps, "tolerance": None}
     fused = FusedNextWord(parts, kernel=[lynx, None], **options)
     logs, _ = first_step(fused)
     target = list(fused.vocabulary.words)[1:]
@@ -376,7 +377,7 @@ def test_vocabularies_that_differ_are_fused_as_the_solver_does(n_sweeps):
     kernels[0][WORDS.index("cat") - 1, at("lynx")] = 0.9
     kernels[0][WORDS.index("dog") - 1, [at("cat"), at("lynx")]] = [0.2, 0.1]
     reached = np.array([kernel.sum(axis=0) > 0 for kernel in kernels])
-    result = ws.solve_barycenter(
+    result = solve_with(
         [first[:, 1:], second[:, [0, 1, 2, 3, 5]]],
         kernels,
         weights=reached / reached.sum(axis=0),
@@ -395,9 +396,9 @@ def test_weights_by_word_go_with_every_kind_of_kernel(kind):
     kernel = ws.SparseKernel(sp.csr_array(table)) if kind == "sparse" else ws.DenseKernel(table)
     if kind is ws.LowRankKernel:
         kernel = ws.LowRankKernel(factor)
-    options = {"max_iterations": 5, "tolerance": None}
+    options = {"max_sweeps": 5, "tolerance": None}
     logs, _ = first_step(FusedNextWord(models(), kernel=kernel, weights=weights, **options))
-    result = ws.solve_barycenter(
+    result = solve_with(
         histograms(models()),
         apart(ws.DenseKernel(table)),
         weights=weights[:, 1:],
@@ -433,7 +434,7 @@ def test_top_words_of_different_vocabularies_are_found_through_the_kernels():
 @pytest.mark.parametrize("n_top", [None, 4])
 def test_explanations_are_columns_of_the_couplings(n_top):
     parts, kernel = models(), similar()
-    fused = FusedNextWord(parts, kernel=kernel, tolerance=1e-6, max_iterations=5000, n_top=n_top)
+    fused = FusedNextWord(parts, kernel=kernel, tolerance=1e-6, max_sweeps=5000, n_top=n_top)
     # Unfinished sentences of one item share their top words: here there is one.
     sentence = beam_search(fused, [2], width=5 if n_top is None else 1)[0][0]
     found = explain_sentence(fused, [2], sentence.words, n_largest=100, names=["x", "y", "z"])
@@ -449,10 +450,10 @@ def test_explanations_are_columns_of_the_couplings(n_top):
 
 def test_contributions_are_those_of_the_solver():
     parts, kernel = models(), similar()
-    options = {"tolerance": 1e-6, "max_iterations": 5000}
+    options = {"tolerance": 1e-6, "max_sweeps": 5000}
     fused = FusedNextWord(parts, kernel=kernel, **options)
     found = explain_sentence(fused, [2], ["cat"], n_largest=100)[0]
-    result = ws.solve_barycenter(histograms(parts, [2]), apart(kernel), normalize=True, **options)
+    result = solve_with(histograms(parts, [2]), apart(kernel), normalize=True, **options)
     shares = result.contributions(3)
     for contribution in found.contributions:
         model, word = int(contribution.model[-1]) - 1, WORDS.index(contribution.label)

@@ -85,7 +85,7 @@ _SHOWN: Any = {"show_default": True}
     **_SHOWN,
 )
 @click.option(
-    "--max-iterations",
+    "--max-sweeps",
     type=_AT_LEAST_ONE,
     default=5,
     help="Number of sweeps for each word.",
@@ -94,7 +94,7 @@ _SHOWN: Any = {"show_default": True}
 @click.option(
     "--tolerance",
     type=_ABOVE_ZERO,
-    help="Stop sweeping when a sweep changes less than this.  [default: always do --max-iterations"
+    help="Stop sweeping when a sweep changes less than this.  [default: always do --max-sweeps"
     " sweeps]",
 )
 @click.option(
@@ -189,7 +189,7 @@ def _refuse_unused(values: dict[str, Any]) -> None:
     if values["explain"] and is_mean:
         fail(f"--explain shows where mass came from; --rule {rule} moves none.")
     needs = {
-        "max_iterations": ("a barycenter", not is_mean),
+        "max_sweeps": ("a barycenter", not is_mean),
         "tolerance": ("a barycenter", not is_mean),
         "mass_penalty": ("--rule unbalanced", rule == "unbalanced"),
         "epsilon": ("--kernel", not is_mean or values["kernel"] is not None),
@@ -319,7 +319,7 @@ def _options(values: dict[str, Any], models: dict[str, Captioner]) -> dict[str, 
     if rule in _MEANS:
         mean = ws.arithmetic_mean if rule == "arithmetic" else ws.geometric_mean
         return {"kernel": kernel, "rule": mean, "n_top": n_top}
-    sweeps = {"max_iterations": values["max_iterations"], "tolerance": values["tolerance"]}
+    sweeps = {"max_sweeps": values["max_sweeps"], "tolerance": values["tolerance"]}
     options = {"kernel": kernel, "n_top": n_top, "debias": rule == "debiased"} | sweeps
     if rule == "unbalanced":
         options["mass"] = ws.Unbalanced(values["mass_penalty"], epsilon=epsilon)

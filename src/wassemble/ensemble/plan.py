@@ -24,7 +24,7 @@ from wassemble.inputs.named_tables import NamedTable
 from wassemble.labels import LabelSpace, enumerate_names
 from wassemble.solvers import Barycenter, BarycenterProblem, BarycenterResult, Rule, Single
 from wassemble.solvers.barycenter import solve
-from wassemble.solvers.means import check_weights
+from wassemble.solvers.weights import check_weights
 
 if TYPE_CHECKING:
     from wassemble.ensemble.fusion import Fusion

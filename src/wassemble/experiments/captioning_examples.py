@@ -44,7 +44,7 @@ class Config:
     n_samples: int = 5
     length_power: float = 1.0
     max_words: int = 14
-    max_iterations: int = 5
+    max_sweeps: int = 5
     tolerance: float = 1e-3
     seed: int = 0
 
@@ -65,7 +65,7 @@ def run(config: Config, progress: Progress = None) -> Findings:
         return FusedNextWord(
             models,
             kernel=kernel,
-            max_iterations=config.max_iterations,
+            max_sweeps=config.max_sweeps,
             tolerance=config.tolerance,
         )
 

@@ -62,7 +62,7 @@ class Config:
     width: int = 5
     length_power: float = 1.0
     max_words: int = 14
-    max_iterations: int = 5
+    max_sweeps: int = 5
     tolerance: float = 1e-3
     seed: int = 0
 
@@ -116,7 +116,7 @@ def run(config: Config, progress: Progress = None) -> Findings:
         text=_TEXT.format(
             names=", ".join(captioners),
             width=config.width,
-            sweeps=config.max_iterations,
+            sweeps=config.max_sweeps,
             epsilons=", ".join(f"{epsilon:g}" for epsilon in config.epsilons),
             n_validation=len(validation.references),
             n_test=len(test.references),
@@ -167,7 +167,7 @@ def _rules(config: Config, kernels: KernelAt) -> dict[str, list[Way]]:
         return FusedNextWord(
             list(models.values()),
             kernel=kernels(epsilon),
-            max_iterations=config.max_iterations,
+            max_sweeps=config.max_sweeps,
             tolerance=config.tolerance,
         )
 

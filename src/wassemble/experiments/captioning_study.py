@@ -41,7 +41,7 @@ class StudyConfig:
 
     Attributes
     ----------
-    max_iterations : int
+    max_sweeps : int
         The paper's sweeps; fewer where a row has reached ``tolerance``.
     far : float
         An epsilon to judge on test images beside the best one.
@@ -57,7 +57,7 @@ class StudyConfig:
     n_samples: int = 5
     length_power: float = 1.0
     max_words: int = 14
-    max_iterations: int = 5
+    max_sweeps: int = 5
     tolerance: float = 1e-3
     seed: int = 0
 
@@ -154,7 +154,7 @@ class Study:
         return _TEXT.format(
             names=f"{len(self.models)} LSTM captioners with attention ({', '.join(self.models)})",
             n_words=len(self.vocabulary),
-            sweeps=config.max_iterations,
+            sweeps=config.max_sweeps,
             tolerance=config.tolerance,
             width=config.width,
             n_samples=config.n_samples,
@@ -167,7 +167,7 @@ class Study:
         return FusedNextWord(
             list(self.models.values()),
             kernel=self.kernel_at(epsilon),
-            max_iterations=self.config.max_iterations,
+            max_sweeps=self.config.max_sweeps,
             tolerance=self.config.tolerance,
         )
 

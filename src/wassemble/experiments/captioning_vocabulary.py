@@ -56,7 +56,7 @@ class Config:
     width: int = 5
     length_power: float = 1.0
     max_words: int = 14
-    max_iterations: int = 5
+    max_sweeps: int = 5
     tolerance: float = 1e-3
     seed: int = 0
 
@@ -105,7 +105,7 @@ def run(config: Config, progress: Progress = None) -> Findings:
             names=" and ".join(captioners),
             n_union=len(FusedNextWord(models).vocabulary),
             n_words=" and ".join(f"{len(model.vocabulary):,}" for model in models),
-            sweeps=config.max_iterations,
+            sweeps=config.max_sweeps,
             n_validation=len(validation.references),
             width=config.width,
             other=config.other,
@@ -171,7 +171,7 @@ def _barycenter(models: Sequence[NextWordModel], kernel: Any, config: Config) ->
     return FusedNextWord(
         models,
         kernel=kernel,
-        max_iterations=config.max_iterations,
+        max_sweeps=config.max_sweeps,
         tolerance=config.tolerance,
     )
 

@@ -145,7 +145,7 @@ class Rules:
         }
 
     def _transports(self) -> dict[str, dict[str, Any]]:
-        shared = {"max_iterations": self.grid.n_sweeps, "tolerance": None}
+        shared = {"max_sweeps": self.grid.n_sweeps, "tolerance": None}
         return {
             f", f {each:g}": {"mass": Unbalanced(each / (1 - each), epsilon=1.0)} | shared
             for each in self.grid.exponents

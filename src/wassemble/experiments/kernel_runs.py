@@ -189,7 +189,7 @@ class Runner:
         fusion = fuse_tables(
             models,
             kernel=kernel,
-            max_iterations=self.config.sweeps,
+            max_sweeps=self.config.sweeps,
             tolerance=None,
             **self._options(exponent),
         )

@@ -37,7 +37,7 @@ _TEXT = """\
 be right on every text. Weights are the detectors' accuracies on the {n_validation} validation
 texts; the best single detector and the order of the power mean are chosen there. Kernels come
 from the detectors' mistakes there: fitted on two thirds to choose prior {prior:g}, exponent
-{exponent:g} and {max_iterations} sweeps on the last third, then on all."""
+{exponent:g} and {max_sweeps} sweeps on the last third, then on all."""
 
 _NOTE = """\
 Intervals by bootstrap over languages, whose texts stand and fall together. "Label-aware" means
@@ -64,12 +64,12 @@ class Config:
 class _Setting:
     prior: float
     exponent: float
-    max_iterations: int
+    max_sweeps: int
 
     def options(self, config: Config) -> dict[str, Any]:
         return {
             "mass": Unbalanced(self.exponent, epsilon=1 - self.exponent),
-            "max_iterations": self.max_iterations,
+            "max_sweeps": self.max_sweeps,
             "tolerance": None,
             "leftover": config.leftover,
             "unobserved": "drop",
@@ -115,7 +115,7 @@ def run(config: Config, progress: Progress = None) -> Findings:
     rules = {
         f"best single detector ({best})": alone[best][test],
         "plain mean": fuse(test, rule=power(1), leftover=1, **mean),
-        "plain barycenter": fuse(test, **barycenter | {"leftover": 1, "max_iterations": 10}),
+        "plain barycenter": fuse(test, **barycenter | {"leftover": 1, "max_sweeps": 10}),
         "label-aware arithmetic mean": fuse(test, rule=power(1), **by_name),
         "label-aware geometric mean": fuse(test, rule=power(0), **by_name),
         f"label-aware power mean (order {order:g}, tuned)": fuse(

@@ -26,7 +26,7 @@ from wassemble.experiments.per_sample import PER_SAMPLE
 from wassemble.experiments.records import Progress
 from wassemble.inputs.wordnets import Wordnet, load_wordnets
 from wassemble.kernels import SparseKernel
-from wassemble.solvers import Unbalanced, power_mean, solve_barycenter
+from wassemble.solvers import Barycenter, Unbalanced, power_mean, solve_barycenter
 
 __all__ = ["Config", "run"]
 
@@ -165,9 +165,11 @@ class _Contest:
             result = solve_barycenter(
                 self.puzzle.histograms,
                 kernels,
-                mass=Unbalanced(exponent / (1 - exponent), epsilon=1.0),
-                max_iterations=n_sweeps,
-                tolerance=None,
+                Barycenter(
+                    Unbalanced(exponent / (1 - exponent), epsilon=1.0),
+                    max_sweeps=n_sweeps,
+                    tolerance=None,
+                ),
             )
             found[f"f {exponent:g}, power {power:g}, {n_sweeps} sweeps"] = result.barycenter
             if progress is not None:

@@ -70,9 +70,7 @@ def run(config: Config, progress: Progress = None) -> Findings:
     mass = Unbalanced(config.mass_penalty, epsilon=config.epsilon)
 
     def sweep(n_sweeps: int) -> Callable[[], object]:
-        return lambda: fuse(
-            scores, kernel=dense, mass=mass, max_iterations=n_sweeps, tolerance=None
-        )
+        return lambda: fuse(scores, kernel=dense, mass=mass, max_sweeps=n_sweeps, tolerance=None)
 
     calls: dict[str, Callable[[], object]] = {
         "arithmetic mean": lambda: arithmetic_mean(scores),
@@ -96,7 +94,7 @@ def run(config: Config, progress: Progress = None) -> Findings:
             kernel=synonyms,
             mass=Balanced(),
             normalize=True,
-            max_iterations=5,
+            max_sweeps=5,
             tolerance=None,
         ),
     }

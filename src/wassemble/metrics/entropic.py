@@ -14,7 +14,7 @@ from wassemble.metrics.transport import TOLERANCE, find_scalings, read_pairs, wa
 
 __all__ = ["entropic_distance", "sinkhorn_divergence"]
 
-_MAX_ITERATIONS = 2000
+_MAX_SWEEPS = 2000
 
 
 def entropic_distance(
@@ -121,7 +121,7 @@ def _distance_to_itself(rows: np.ndarray, kernel: Kernel, epsilon: float) -> np.
     """
     log_rows = log_of(rows)
     log_u = log_rows / 2
-    for _ in range(_MAX_ITERATIONS):
+    for _ in range(_MAX_SWEEPS):
         log_image = kernel.log_apply(log_u)
         residual = float(np.abs(np.exp(log_u + log_image) - rows).sum(axis=1).max())
         if residual <= TOLERANCE:

@@ -23,7 +23,7 @@ Reader = Callable[[Any, str], tuple[np.ndarray, tuple[int, ...]]]
 _MAX_PAIRS = 250_000
 """Pairs of labels in an exact problem: 500 x 500 take a few seconds."""
 _N_ROWS = 256
-_MAX_ITERATIONS = 2000
+_MAX_SWEEPS = 2000
 TOLERANCE = 1e-7
 
 
@@ -135,7 +135,7 @@ def find_scalings(
     log_source, log_target = log_of(sources), log_of(targets)
     totals = sources.sum(axis=1)
     log_u = exponent * log_quotient(log_source, kernel.log_apply(np.zeros_like(targets)))
-    for _ in range(_MAX_ITERATIONS):
+    for _ in range(_MAX_SWEEPS):
         log_v = exponent * log_quotient(log_target, kernel.log_apply_transpose(log_u))
         log_kv = kernel.log_apply(log_v)
         settled = exponent * log_quotient(log_source, log_kv)
@@ -163,7 +163,7 @@ def warn_unsettled(residual: float, consequence: str) -> None:
     """Warn if scalings stopped before they settled."""
     if residual > TOLERANCE:
         warnings.warn(
-            f"entropic distances did not settle in {_MAX_ITERATIONS} sweeps (marginals off by up"
+            f"entropic distances did not settle in {_MAX_SWEEPS} sweeps (marginals off by up"
             f" to {residual:.1g}); {consequence}.",
             ConvergenceWarning,
             stacklevel=4,

@@ -16,11 +16,12 @@ from wassemble.solvers.debias import Correction, Debiasing, NoCorrection
 from wassemble.solvers.exchange import agree_on_any
 from wassemble.solvers.log_sweep import LogSweep
 from wassemble.solvers.loop import Ending, Stopping, run
-from wassemble.solvers.mass import Balanced, MassRule
+from wassemble.solvers.mass import MassRule
 from wassemble.solvers.mixed_sweep import MixedSweep
 from wassemble.solvers.plain_sweep import PlainSweep, unsafe_rows
 from wassemble.solvers.problem import BarycenterProblem, Tile
 from wassemble.solvers.result import BarycenterResult
+from wassemble.solvers.rules import Barycenter
 from wassemble.solvers.selection import SolverChoice, select_solver
 from wassemble.solvers.status import Status
 from wassemble.solvers.sweeps import Sweep
@@ -32,16 +33,11 @@ __all__ = ["solve", "solve_barycenter"]
 def solve_barycenter(
     histograms: Sequence[Any] | Array,
     kernels: Any,
+    rule: Barycenter = Barycenter(),
     *,
     weights: Any = None,
-    mass: MassRule = Balanced(),
-    max_iterations: int = 1000,
-    tolerance: float | None = 1e-6,
-    debias: bool = False,
     normalize: bool = False,
     initial: BarycenterResult | None = None,
-    n_top: int | None = None,
-    mixed_precision: bool = False,
     n_threads: int | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> BarycenterResult:
@@ -57,23 +53,15 @@ def solve_barycenter(
         non-negative. A single sample may drop the sample axis, and so does the result.
     kernels : Kernel, array or sparse matrix of shape (n_source, n_target), or one per model
         How similar each source label is to each target label.
+    rule : Barycenter
+        What happens to mass, and how far to go. `Balanced` mass (Algorithm 1), the default,
+        takes histograms; `Unbalanced` (Algorithm 2) takes scores.
     weights : array, optional
         On the simplex over models; uniform if not given. Of shape (n_models,), or
         (n_models, n_target): one weight per model and target label lets a model keep silent
         about labels that it does not know. With a sample axis in between,
         (n_models, n_samples, 1) or (n_models, n_samples, n_target), they differ per sample; a
         model of weight 0 takes no part in the sample.
-    mass : Balanced or Unbalanced
-        `Balanced` (Algorithm 1) takes histograms, the default; `Unbalanced` (Algorithm 2)
-        takes scores.
-    max_iterations : int
-        Sweeps at most.
-    tolerance : float or None
-        Stop a row when its residual is at most this. None runs exactly
-        ``max_iterations`` sweeps, the paper's own way (5).
-    debias : bool
-        Take out the blur of the entropic regularisation (Janati et al. 2020). Needs one
-        symmetric kernel and balanced mass.
     normalize : bool
         Divide each row of each model by its sum first.
     initial : BarycenterResult, optional
@@ -81,15 +69,6 @@ def solve_barycenter(
         out of reach there start anew. With weights per target label and balanced mass (or a
         mass penalty above 2.4 epsilon) sweeps have several fixed points, and the start
         decides at which one they end.
-    n_top : int, optional
-        For large label sets: use only this many largest entries of each row of each
-        model. ``result.dropped_mass`` says what that cost; balanced rows are brought
-        back to mass 1.
-    mixed_precision : bool
-        For GPUs: products in bfloat16 as long as they bring rows nearer, then in the full
-        precision until the residual, measured there, is at most the tolerance. Needs torch
-        tensors, a tolerance and a dense or low-rank kernel; ``result.n_half_sweeps`` says how
-        far it went.
     n_threads : int, optional
         Threads for large batches; $WASSEMBLE_NUM_THREADS or all cores if not given.
     progress : callable, optional
@@ -98,7 +77,8 @@ def solve_barycenter(
     Returns
     -------
     result : BarycenterResult
-        Torch tensors in give a torch barycenter, with gradients.
+        Torch tensors in give a torch barycenter, with gradients. ``result.dropped_mass`` says
+        what ``n_top`` cost, ``result.n_half_sweeps`` how far mixed precision went.
 
     Examples
     --------
@@ -108,17 +88,7 @@ def solve_barycenter(
     (array([0.298, 0.404, 0.298]), True)
     """
     problem = BarycenterProblem(
-        histograms,
-        kernels,
-        weights=weights,
-        mass=mass,
-        max_iterations=max_iterations,
-        tolerance=tolerance,
-        debias=debias,
-        normalize=normalize,
-        initial=initial,
-        n_top=n_top,
-        mixed_precision=mixed_precision,
+        histograms, kernels, rule, weights=weights, normalize=normalize, initial=initial
     )
     return solve(problem, n_threads=n_threads, progress=progress)
 
@@ -181,16 +151,18 @@ class _Run:
         # Longer steps towards one of several fixed points may end at another. Debiasing has a
         # third block, for which they are not known to be safe.
         relaxed = (
-            problem.tolerance is not None and problem.has_one_fixed_point and not problem.debias
+            problem.tolerance is not None
+            and problem.has_one_fixed_point
+            and not problem.rule.debias
         )
         self.stopping = Stopping(
-            problem.max_iterations, problem.tolerance, relaxed, measured=keep_scalings
+            problem.rule.max_sweeps, problem.tolerance, relaxed, measured=keep_scalings
         )
         size = (problem.n_samples, problem.n_target)
         self.barycenter = new_zeros(size, problem.like, problem.dtype) if out is None else out
         self.status = np.empty(problem.n_samples, dtype=np.int8)
         self.residual = np.zeros(problem.n_samples)
-        self.n_iterations = np.zeros(problem.n_samples, dtype=np.int64)
+        self.n_sweeps = np.zeros(problem.n_samples, dtype=np.int64)
         self.log_v: Array | None = None
         if keep_scalings:
             self.log_v = new_zeros((problem.n_models, *size), problem.like)
@@ -260,17 +232,15 @@ class _Run:
         return _NO_ROWS if unsafe is None else np.flatnonzero(unsafe)
 
     def _log_sweep(self, tile: Tile, mass: MassRule, components: Components | None) -> Sweep:
-        tolerance, max_iterations = self.problem.tolerance, self.problem.max_iterations
-        if self.problem.mixed_precision and tolerance is not None:
-            sweep = MixedSweep(
-                tile, mass, components, tolerance=tolerance, max_iterations=max_iterations
-            )
+        tolerance, max_sweeps = self.problem.tolerance, self.problem.rule.max_sweeps
+        if self.problem.rule.mixed_precision and tolerance is not None:
+            sweep = MixedSweep(tile, mass, components, tolerance=tolerance, max_sweeps=max_sweeps)
             self.mixed_sweeps.append(sweep)
             return sweep
         return LogSweep(tile, mass, components, self._correction(tile))
 
     def _correction(self, tile: Tile) -> Correction:
-        if not self.problem.debias:
+        if not self.problem.rule.debias:
             return NoCorrection()
         kernel = tile.groups[0].kernel
         log_d = new_zeros((tile.n_rows, kernel.shape[1]), self.problem.like)
@@ -292,7 +262,7 @@ class _Run:
                 status = np.where(some, status, self._judge_empty(ending, tile, status))
         self.status[samples] = status
         self.residual[samples] = ending.residual
-        self.n_iterations[samples] = ending.n_iterations
+        self.n_sweeps[samples] = ending.n_sweeps
         if self.log_v is not None and ending.rows.log_v is not None:
             for model, log_v in zip(tile.models, ending.rows.log_v, strict=True):
                 self.log_v[model, samples] = log_v
@@ -320,7 +290,7 @@ class _Run:
             barycenters=self.barycenter,
             statuses=self.status,
             residuals=self.residual,
-            iterations=self.n_iterations,
+            sweeps=self.n_sweeps,
             n_log_rows=int(self.in_log.sum()),
             log_v=self.log_v,
             dropped=self.dropped,

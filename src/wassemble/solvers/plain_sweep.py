@@ -11,9 +11,10 @@ import numpy as np
 from wassemble.kernels.base import EntryRange
 from wassemble.solvers.components import Components
 from wassemble.solvers.mass import Balanced, MassRule
-from wassemble.solvers.power_means import take_rows, weighted_sum
+from wassemble.solvers.power_means import weighted_sum
 from wassemble.solvers.problem import Tile
 from wassemble.solvers.sweeps import Rows, residual
+from wassemble.solvers.weights import take_rows
 
 __all__ = ["PlainLimits", "PlainSweep", "unsafe_rows"]
 

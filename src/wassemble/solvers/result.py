@@ -41,7 +41,7 @@ class BarycenterResult:
     barycenters: Array
     statuses: np.ndarray
     residuals: np.ndarray
-    iterations: np.ndarray
+    sweeps: np.ndarray
     n_log_rows: int
     log_v: Array | None
     dropped: np.ndarray | None
@@ -69,15 +69,15 @@ class BarycenterResult:
         return self._per_row(self.residuals)
 
     @property
-    def n_iterations(self) -> np.ndarray | int:
+    def n_sweeps(self) -> np.ndarray | int:
         """Sweeps until each row stopped; 0 for a closed form."""
-        return self._per_row(self.iterations)
+        return self._per_row(self.sweeps)
 
     @property
     def converged(self) -> np.ndarray | bool:
         """Whether the residual reached the tolerance; never for a fixed number of sweeps."""
         if self.problem.tolerance is None:
-            reached = self.iterations == 0
+            reached = self.sweeps == 0
         else:
             reached = (self.residuals <= self.problem.tolerance) & (
                 self.statuses != Status.DIVERGED

@@ -42,7 +42,7 @@ def select_solver(problem: BarycenterProblem) -> SolverChoice:
     """
     kernels = problem.voting_kernels
     balanced = isinstance(problem.mass, Balanced)
-    if problem.debias:
+    if problem.rule.debias:
         return SolverChoice("log", "the debiased barycenter is computed in logarithms")
     exchange = problem.exchange  # ranks must come to the same choice
     moves = not all(kernel.is_one_to_one for kernel in kernels)
@@ -56,7 +56,7 @@ def select_solver(problem: BarycenterProblem) -> SolverChoice:
                 "closed form", "one-to-one kernels: the fixed point of Algorithm 2 has a formula"
             )
     if problem.like is not None:
-        half = "; the first products in half precision" if problem.mixed_precision else ""
+        half = "; the first products in half precision" if problem.rule.mixed_precision else ""
         return SolverChoice("log", f"torch tensors: logarithms keep the gradients finite{half}")
     limits = PlainLimits.of(problem.dtype)
     if not balanced and problem.mass.order < limits.order:

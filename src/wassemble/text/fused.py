@@ -63,7 +63,7 @@ class StepAccount:
         """Count a step."""
         self.n_rows += len(step.converged)
         self.n_converged += int(step.converged.sum())
-        self.n_sweeps += int(step.n_iterations.sum())
+        self.n_sweeps += int(step.n_sweeps.sum())
         self.most_dropped = max(self.most_dropped, float(step.dropped_mass.max(initial=0)))
         self._dropped += float(step.dropped_mass.sum())
 
@@ -88,7 +88,7 @@ class FusedNextWord:
         cannot reach the other models decide.
     mass : Balanced or Unbalanced
     debias : bool
-    max_iterations, tolerance
+    max_sweeps, tolerance
         As in `solve_barycenter`. A word is chosen by its rank: less than there will do.
     n_top : int, optional
         Only this many words take part in a step: those that some model finds most likely
@@ -127,7 +127,7 @@ class FusedNextWord:
         weights: Any = None,
         mass: MassRule = Balanced(),
         debias: bool = False,
-        max_iterations: int = 200,
+        max_sweeps: int = 200,
         tolerance: float | None = 1e-4,
         n_top: int | None = None,
         warm_start: bool = False,
@@ -138,7 +138,7 @@ class FusedNextWord:
             fail("`models` must hold at least one model; got none.")
         vocabularies = [model.vocabulary for model in self.models]
         self.vocabulary = _union(vocabularies) if target is None else target
-        check_count(max_iterations, "max_iterations")
+        check_count(max_sweeps, "max_sweeps")
         if warm_start and (check_tolerance(tolerance) is None or rule is not solve_barycenter):
             fail(
                 "`warm_start` must go with a barycenter and a tolerance: after a fixed number of"
@@ -149,7 +149,7 @@ class FusedNextWord:
         self._warm_start = warm_start
         sets = WordSets(vocabularies, self.vocabulary, kernel, weights)
         n_top = None if n_top is None else check_count(n_top, "n_top")
-        self.fusion = WordFusion(sets, Rule(rule, mass, debias, max_iterations, tolerance), n_top)
+        self.fusion = WordFusion(sets, Rule(rule, mass, debias, max_sweeps, tolerance), n_top)
         self._reads = [
             words_to_read(own, vocabulary, self.vocabulary)
             for own, vocabulary in zip(sets.kernels, vocabularies, strict=True)

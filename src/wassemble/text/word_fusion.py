@@ -17,6 +17,7 @@ from wassemble._arrays import log_of
 from wassemble._checks import fail
 from wassemble.solvers import (
     Balanced,
+    Barycenter,
     BarycenterProblem,
     BarycenterResult,
     MassRule,
@@ -41,7 +42,7 @@ class Rule:
     rule: Callable[..., Any]
     mass: MassRule
     debias: bool
-    max_iterations: int
+    max_sweeps: int
     tolerance: float | None
 
     @property
@@ -61,7 +62,7 @@ class FusedWords:
         words that took no part where they count as one.
     dropped_mass : array of shape (n_rows,)
         Share of its mass on words that took no part, of the model hit hardest.
-    n_iterations : int array of shape (n_rows,)
+    n_sweeps : int array of shape (n_rows,)
         Sweeps; 0 for a mean or a closed form.
     converged : bool array of shape (n_rows,)
     log_v : float32 array of shape (n_models, n_rows, n_words), optional
@@ -70,7 +71,7 @@ class FusedWords:
 
     log_probabilities: np.ndarray
     dropped_mass: np.ndarray
-    n_iterations: np.ndarray
+    n_sweeps: np.ndarray
     converged: np.ndarray
     log_v: np.ndarray | None
 
@@ -130,7 +131,7 @@ class WordFusion:
                 answers.append(answer)
                 found.converged[rows] &= answer.converged
                 if not part.is_alone:
-                    found.n_iterations[rows] = answer.n_iterations
+                    found.n_sweeps[rows] = answer.n_sweeps
                 if found.log_v is not None and answer.result is not None:
                     found.log_v[places] = answer.log_scalings()
             mass = np.sum([answer.p.sum(axis=1, keepdims=True) for answer in answers], axis=0)
@@ -220,11 +221,13 @@ class WordFusion:
         problem = BarycenterProblem(
             posed.histograms,
             posed.kernels,
+            Barycenter(
+                self.rule.mass,
+                max_sweeps=self.rule.max_sweeps,
+                tolerance=self.rule.tolerance,
+                debias=self.rule.debias,
+            ),
             weights=posed.weights,
-            mass=self.rule.mass,
-            debias=self.rule.debias,
-            max_iterations=self.rule.max_iterations,
-            tolerance=self.rule.tolerance,
             initial=None if log_v is None else _Scalings(posed.widen(log_v)),  # type: ignore[arg-type]
         )
         result = solve(problem, keep_scalings=keep_scalings)
@@ -242,8 +245,8 @@ class _Answer:
     result: BarycenterResult | None = None  # none where a formula gave it
 
     @property
-    def n_iterations(self) -> np.ndarray | int:
-        return 0 if self.result is None else self.result.iterations
+    def n_sweeps(self) -> np.ndarray | int:
+        return 0 if self.result is None else self.result.sweeps
 
     @property
     def converged(self) -> np.ndarray | bool:

@@ -57,7 +57,7 @@ def drawn_problem(rng, kernel=None, n_samples=600, n_models=1):
         Predictions(f"m{k}", range(n_samples), LABELS, rng.dirichlet(np.full(5, 0.4), n_samples))
         for k in range(n_models)
     ]
-    fusion = fuse_tables(models, kernel=kernel, mass=Balanced(), max_iterations=5, tolerance=None)
+    fusion = fuse_tables(models, kernel=kernel, mass=Balanced(), max_sweeps=5, tolerance=None)
     return models, drawn_truth(rng, fusion.consensus.scores, LABELS), fusion.consensus.scores
 
 
@@ -118,7 +118,7 @@ def test_a_known_mixture_is_recovered_and_beats_its_parts():
     assert "better than" in learned.report
     far = np.abs(learned.predict(models).scores - consensus).mean()
     for part in parts.values():
-        alone = fuse_tables(models, kernel=part, mass=Balanced(), max_iterations=5, tolerance=None)
+        alone = fuse_tables(models, kernel=part, mass=Balanced(), max_sweeps=5, tolerance=None)
         assert far < 0.4 * np.abs(alone.consensus.scores - consensus).mean()
 
 
@@ -145,7 +145,7 @@ def test_training_and_numpy_give_the_same_consensus(rng, mass):
     consensus = fusion.fuse(tables, np.arange(40)).numpy()
     consensus = to_histograms(consensus, mass)
     np.testing.assert_allclose(learned.plan.fuse(models).scores, consensus, rtol=1e-9)
-    options = {"mass": mass, "max_iterations": 5, "tolerance": None}
+    options = {"mass": mass, "max_sweeps": 5, "tolerance": None}
     fused = fuse_tables(models, kernel=learned.kernel, **options).consensus
     np.testing.assert_array_equal(fused.scores, learned.predict(models).scores)
 
@@ -210,7 +210,7 @@ def test_gradients_are_those_of_finite_differences(rng, form, task):
         [(m.model, m.labels) for m in models],
         "multiclass",
         target=trial.target,
-        options=Options(mass=MASS, max_iterations=3, tolerance=None),
+        options=Options(mass=MASS, max_sweeps=3, tolerance=None),
     )
     fusion = TorchFusion(torch, plan, trial, read.places)
     training = Training(torch, made, fusion, trial, Calibration(task, 0.3, -0.2))

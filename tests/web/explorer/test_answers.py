@@ -230,4 +230,4 @@ def test_no_warning_is_raised_by_a_row_that_does_not_converge():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         answer = ask(make_case(similarity=from_vectors()), epsilon=1e-5)
-    assert answer.status in (ws.Status.MAX_ITERATIONS, ws.Status.CONVERGED)
+    assert answer.status in (ws.Status.MAX_SWEEPS, ws.Status.CONVERGED)

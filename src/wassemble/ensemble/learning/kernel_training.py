@@ -14,7 +14,7 @@ from wassemble.ensemble.learning.kernel_losses import Calibration, each_loss
 from wassemble.ensemble.learning.trial import Trial
 from wassemble.ensemble.plan import FusionPlan
 from wassemble.kernels import DenseKernel
-from wassemble.solvers import Balanced, BarycenterProblem
+from wassemble.solvers import Balanced, Barycenter, BarycenterProblem
 from wassemble.solvers.barycenter import solve
 
 __all__ = ["Epoch", "Schedule", "TorchFusion", "train"]
@@ -93,10 +93,8 @@ class TorchFusion:
         problem = BarycenterProblem(
             [self._scores[model][rows] for model in voting],
             [kernels[self._places[model]] for model in voting],
+            Barycenter(mass, max_sweeps=self._plan.options.max_sweeps, tolerance=None),
             weights=self._torch.as_tensor(self._plan.weights_of(voting, self._say[:, rows])),
-            mass=mass,
-            max_iterations=self._plan.options.max_iterations,
-            tolerance=None,
             normalize=isinstance(mass, Balanced),
         )
         return solve(problem, keep_scalings=False).barycenters

@@ -114,7 +114,7 @@ class LearnedEnsemble:
         members = align_samples(members)
         chunk = self.fitted.fuse_chunk(members)
         # A learned number of sweeps is meant to end where it ends.
-        fine = (Status.CONVERGED, Status.MAX_ITERATIONS, NO_ANSWER)
+        fine = (Status.CONVERGED, Status.MAX_SWEEPS, NO_ANSWER)
         warn_of_ends(Counter(chunk.statuses.tolist()), fine)
         scores = self.sharpen(np.nan_to_num(chunk.scores))
         scores = np.where((chunk.statuses == NO_ANSWER)[:, None], np.nan, scores)

@@ -133,7 +133,7 @@ class Answer:
     @property
     def n_sweeps(self) -> int:
         """Sweeps that were done."""
-        return int(self.solved.result.iterations[0])
+        return int(self.solved.result.sweeps[0])
 
     @property
     def same_as_mean(self) -> bool:
