@@ -1,13 +1,12 @@
 from .ensemble import (
     Disagreement as Disagreement,
     Explanation as Explanation,
+    Fusion as Fusion,
     FusionAccount as FusionAccount,
-    TableFusion as TableFusion,
+    FusionResult as FusionResult,
     explain as explain,
     find_disagreement as find_disagreement,
     fuse as fuse,
-    fuse_lazily as fuse_lazily,
-    fuse_tables as fuse_tables,
 )
 from .ensemble.estimators import (
     CrossSpaceClassifier as CrossSpaceClassifier,
@@ -101,10 +100,6 @@ from .solvers import (
     SolverChoice as SolverChoice,
     Status as Status,
     Unbalanced as Unbalanced,
-    arithmetic_mean as arithmetic_mean,
-    geometric_mean as geometric_mean,
-    hellinger_mean as hellinger_mean,
-    power_mean as power_mean,
     select_solver as select_solver,
     solve_barycenter as solve_barycenter,
 )

@@ -317,13 +317,18 @@ def _options(values: dict[str, Any], models: dict[str, Captioner]) -> dict[str, 
         epsilon = _EPSILON.get(name)
     kernel = None if name is None else _kernel(name, words, epsilon, rule)
     if rule in _MEANS:
-        mean = ws.arithmetic_mean if rule == "arithmetic" else ws.geometric_mean
+        mean = ws.ARITHMETIC if rule == "arithmetic" else ws.GEOMETRIC
         return {"kernel": kernel, "rule": mean, "n_top": n_top}
-    sweeps = {"max_sweeps": values["max_sweeps"], "tolerance": values["tolerance"]}
-    options = {"kernel": kernel, "n_top": n_top, "debias": rule == "debiased"} | sweeps
+    mass: Any = ws.Balanced()
     if rule == "unbalanced":
-        options["mass"] = ws.Unbalanced(values["mass_penalty"], epsilon=epsilon)
-    return options
+        mass = ws.Unbalanced(values["mass_penalty"], epsilon=epsilon)
+    barycenter = ws.Barycenter(
+        mass,
+        max_sweeps=values["max_sweeps"],
+        tolerance=values["tolerance"],
+        debias=rule == "debiased",
+    )
+    return {"kernel": kernel, "n_top": n_top, "rule": barycenter}
 
 
 def _kernel(name: str, words: LabelSpace, epsilon: Any, rule: str) -> LabelledKernel:

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from wassemble._arrays import is_frame
 from wassemble._checks import fail
@@ -123,13 +122,10 @@ def _each(kernel: Any, change: Callable[[Any], Any]) -> Any:
 
 
 def _with_names(kernel: Any) -> LabelledKernel:
-    if isinstance(kernel, LabelledKernel):
-        return kernel
-    if is_frame(kernel):
-        return LabelledKernel(kernel)
-    is_matrix = isinstance(kernel, Kernel | np.ndarray | int | float) or sp.issparse(kernel)
-    fail(
-        "a fusion is saved with kernels that have names; got"
-        f" {'one without' if is_matrix else f'a {type(kernel).__name__}'}.",
-        hint="LabelledKernel(kernel, source, target) gives it names",
-    )
+    if not (isinstance(kernel, LabelledKernel) or is_frame(kernel)):
+        fail(
+            "a fusion is saved with kernels that have names; got"
+            f" {'numbers' if np.isscalar(kernel) else f'a {type(kernel).__name__}'}.",
+            hint="LabelledKernel(kernel, source, target) gives it names",
+        )
+    return kernel if isinstance(kernel, LabelledKernel) else LabelledKernel(kernel)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -79,7 +79,7 @@ class FusionPlan:
         self.aliases = fusion.aliases
         self.aliases.check_models(dict(models))
         others = read_other(fusion.other, models)
-        fold, target = fusion.fold, fusion.target
+        fold, target = fusion.fold, cast("LabelSpace | None", fusion.target)
         merged = target or merge_labels(models, self.aliases, others, fold=fold)
         # Kernels that lead elsewhere say by it what the consensus is over.
         self.target = merged if target else find_kernel_target(fusion.kernel, models, merged)

@@ -10,7 +10,7 @@ from wassemble.experiments.findings import Cell, Findings, Table
 from wassemble.experiments.paper_figures import paper_figures
 from wassemble.experiments.records import Progress
 from wassemble.kernels import LabelledKernel
-from wassemble.solvers import arithmetic_mean, geometric_mean
+from wassemble.solvers import ARITHMETIC, GEOMETRIC, Barycenter
 from wassemble.text.fused import FusedNextWord
 from wassemble.text.models import NextWordModel
 
@@ -65,15 +65,14 @@ def run(config: Config, progress: Progress = None) -> Findings:
         return FusedNextWord(
             models,
             kernel=kernel,
-            max_sweeps=config.max_sweeps,
-            tolerance=config.tolerance,
+            rule=Barycenter(max_sweeps=config.max_sweeps, tolerance=config.tolerance),
         )
 
-    arithmetic = FusedNextWord(models, rule=arithmetic_mean)
+    arithmetic = FusedNextWord(models, rule=ARITHMETIC)
     words = arithmetic.vocabulary.words
     glove = barycenter(glove_kernels(words)(config.glove_epsilon))
     synonyms = barycenter(synonym_kernels(words)(config.synonym_epsilon))
-    geometric = FusedNextWord(models, rule=geometric_mean)
+    geometric = FusedNextWord(models, rule=GEOMETRIC)
     rules: dict[str, NextWordModel] = {
         **captioners,
         "arithmetic mean": arithmetic,

@@ -20,7 +20,7 @@ from wassemble.experiments.captioning_study import Rules
 from wassemble.experiments.captioning_tables import judged_table
 from wassemble.experiments.findings import Cell, Claim, Figure, Findings, Plot, Table
 from wassemble.experiments.records import Progress
-from wassemble.solvers import arithmetic_mean, power_mean
+from wassemble.solvers import ARITHMETIC, Barycenter, PowerMean
 from wassemble.text.fused import FusedNextWord
 from wassemble.text.models import NextWordModel
 
@@ -157,18 +157,17 @@ def _rules(config: Config, kernels: KernelAt) -> dict[str, list[Way]]:
     """Every rule, with what is tried for it."""
 
     def mean(models: dict[str, NextWordModel], order: float) -> NextWordModel:
-        return FusedNextWord(list(models.values()), rule=partial(power_mean, order=order))
+        return FusedNextWord(list(models.values()), rule=PowerMean(order))
 
     def through(models: dict[str, NextWordModel], epsilon: float) -> NextWordModel:
         every = list(models.values())
-        return FusedNextWord(every, kernel=kernels(epsilon), rule=arithmetic_mean)
+        return FusedNextWord(every, kernel=kernels(epsilon), rule=ARITHMETIC)
 
     def barycenter(models: dict[str, NextWordModel], epsilon: float) -> NextWordModel:
         return FusedNextWord(
             list(models.values()),
             kernel=kernels(epsilon),
-            max_sweeps=config.max_sweeps,
-            tolerance=config.tolerance,
+            rule=Barycenter(max_sweeps=config.max_sweeps, tolerance=config.tolerance),
         )
 
     return {

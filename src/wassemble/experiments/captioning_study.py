@@ -167,8 +167,9 @@ class Study:
         return FusedNextWord(
             list(self.models.values()),
             kernel=self.kernel_at(epsilon),
-            max_sweeps=self.config.max_sweeps,
-            tolerance=self.config.tolerance,
+            rule=Barycenter(
+                max_sweeps=self.config.max_sweeps, tolerance=self.config.tolerance
+            ),
         )
 
     def mean(self, order: float, epsilon: float | None = None) -> FusedNextWord:
@@ -176,7 +177,7 @@ class Study:
         return FusedNextWord(
             list(self.models.values()),
             kernel=None if epsilon is None else self.kernel_at(epsilon),
-            rule=partial(power_mean, order=order),
+            rule=PowerMean(order),
         )
 
     def caption(

@@ -23,7 +23,7 @@ from wassemble.experiments.paper_figures import paper_figures
 from wassemble.experiments.records import Progress
 from wassemble.experiments.tasks import TASKS
 from wassemble.kernels import DenseKernel, kernel_from_synonyms, top_label_kernel
-from wassemble.solvers import Balanced, Unbalanced, arithmetic_mean, geometric_mean
+from wassemble.solvers import Barycenter, Unbalanced, arithmetic_mean, geometric_mean
 
 __all__ = ["Config", "repeat_rows", "run"]
 
@@ -70,13 +70,18 @@ def run(config: Config, progress: Progress = None) -> Findings:
     mass = Unbalanced(config.mass_penalty, epsilon=config.epsilon)
 
     def sweep(n_sweeps: int) -> Callable[[], object]:
-        return lambda: fuse(scores, kernel=dense, mass=mass, max_sweeps=n_sweeps, tolerance=None)
+        return lambda: fuse(
+            scores,
+            kernel=dense,
+            kind="multilabel",
+            rule=Barycenter(mass, max_sweeps=n_sweeps, tolerance=None),
+        )
 
     calls: dict[str, Callable[[], object]] = {
         "arithmetic mean": lambda: arithmetic_mean(scores),
         "geometric mean": lambda: geometric_mean(scores),
         "Wasserstein, diagonal kernel, closed form": lambda: fuse(
-            scores, kernel=diagonal, mass=mass
+            scores, kernel=diagonal, kind="multilabel", rule=Barycenter(mass)
         ),
     }
     sweeps = {n: f"Wasserstein, dense kernel, sweeps: {n}" for n in config.n_sweeps}
@@ -92,10 +97,8 @@ def run(config: Config, progress: Progress = None) -> Findings:
         "Wasserstein, sparse kernel": lambda: fuse(
             histograms,
             kernel=synonyms,
-            mass=Balanced(),
+            rule=Barycenter(max_sweeps=5, tolerance=None),
             normalize=True,
-            max_sweeps=5,
-            tolerance=None,
         ),
     }
     n_all = len(calls) + len(steps)

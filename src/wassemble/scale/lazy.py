@@ -113,10 +113,10 @@ def _open(models: Any, fusion: Fusion) -> _Folders | _Frames:
     how: dict[str, Any] = {"kind": fusion.kind, "normalize": fusion.normalize}
     if all(isinstance(given, str | os.PathLike) for given in models.values()):
         return _Folders([open_data_set(p, model=m, **how) for m, p in models.items()])
-    if all(_is_dask_frame(given) for given in models.values()):
-        return _Frames({str(name): frame for name, frame in models.items()}, **how)
-    kinds = ", ".join(type(given).__name__ for given in models.values())
-    fail(f"models must be all Dask data frames or all folders; got {kinds}.")
+    if not all(_is_dask_frame(given) for given in models.values()):
+        kinds = ", ".join(type(given).__name__ for given in models.values())
+        fail(f"models must be all Dask data frames or all folders; got {kinds}.")
+    return _Frames({str(name): frame for name, frame in models.items()}, **how)
 
 
 def _is_dask_frame(value: Any) -> bool:

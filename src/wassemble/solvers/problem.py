@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
@@ -127,8 +127,9 @@ class FusionProblem:
     With an ``exchange`` it is the share of one rank: its own models, with weights that sum
     to 1 only together with those of the other ranks. Whoever deals out shares checks that.
 
-    ``holds`` says what rows are: "histograms", which must sum to 1; "scores" of any mass; or
-    "either": ``are_histograms`` then tells, once all rows were read.
+    ``holds`` says what rows are: "histograms", which must sum to 1, or "partial" ones, of which
+    some mass may be missing; "scores" of any mass; or "either": ``are_histograms`` then tells,
+    once all rows were read.
     """
 
     #: Where sweeps start, (n_models, n_samples, n_target); None: at v = 1.
@@ -150,8 +151,8 @@ class FusionProblem:
     ) -> None:
         self.exchange = exchange
         self.normalize = normalize
-        if holds not in ("histograms", "scores", "either"):
-            fail(f'`holds` must be "histograms", "scores" or "either"; got {holds!r}.')
+        if holds not in get_args(Holds):
+            fail(f"`holds` must be one of {', '.join(get_args(Holds))}; got {holds!r}.")
         self._holds = holds
         self.are_histograms = holds != "scores"
         tensors = [kernel.tensor for kernel in _as_list(kernels) if isinstance(kernel, Kernel)]
@@ -351,7 +352,7 @@ class FusionProblem:
     ) -> tuple[Array, np.ndarray | None]:
         """Histograms of some models as they are solved, and the share of mass dropped."""
         stack = self._histograms.read(members, start, stop)
-        if self.normalize or self.are_histograms:
+        if self.normalize or (self.are_histograms and self._holds != "partial"):
             sums = namespace(stack).sum(stack, axis=-1)
             sums = self.kernels[members[0]].add_parts(sums)
             votes = self._votes[members]

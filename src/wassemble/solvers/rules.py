@@ -45,8 +45,9 @@ __all__ = [
     "Single",
 ]
 
-Holds: TypeAlias = Literal["histograms", "scores", "either"]
-"""What rows are: histograms, which must sum to 1; scores of any mass; or whichever they prove."""
+Holds: TypeAlias = Literal["histograms", "partial", "scores", "either"]
+"""What rows are: histograms, which must sum to 1, or some of whose mass may be missing; scores of
+any mass; or whichever they prove."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,9 +108,10 @@ class Rule(ABC):
         weights : array, optional
             On the simplex over models; uniform if not given. Of shape (n_models,),
             (n_models, n_target), (n_models, n_samples, 1) or (n_models, n_samples, n_target).
-        holds : {"either", "histograms", "scores"}
+        holds : {"either", "histograms", "partial", "scores"}
             What rows are. "histograms" must sum to 1, as those of a balanced barycenter always
-            must; "scores" have any mass; of "either", `Fused.are_histograms` tells.
+            must; "partial" ones may lack some of their mass; "scores" have any mass; of
+            "either", `Fused.are_histograms` tells.
         normalize : bool
             Divide each row of each model by its sum first.
         n_threads : int, optional
@@ -180,6 +182,11 @@ class Rule(ABC):
         from wassemble.solvers.fuser import prepare
 
         return prepare(self, kernels, weights, n_models=n_models, dtype=dtype)
+
+    @property
+    def is_balanced(self) -> bool:
+        """Whether mass is kept, so that only histograms can be fused."""
+        return False
 
     @property
     def flattening(self) -> float:

@@ -11,6 +11,7 @@ import numpy as np
 from wassemble._checks import check_count, check_nonnegative_number, check_positive_number, fail
 from wassemble._extras import load_extra
 from wassemble.ensemble.completion import Unobserved
+from wassemble.ensemble.fusion import Fusion
 from wassemble.ensemble.learning.kernel_candidates import Candidates, read_candidates
 from wassemble.ensemble.learning.kernel_forms import (
     Form,
@@ -41,7 +42,7 @@ from wassemble.ensemble.plan import FusionPlan
 from wassemble.ensemble.tables import read_models
 from wassemble.inputs import Kind
 from wassemble.labels import LabelSpace
-from wassemble.solvers import MassRule
+from wassemble.solvers import Barycenter, MassRule
 
 __all__ = ["learn_kernel"]
 

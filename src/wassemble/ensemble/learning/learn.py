@@ -15,6 +15,7 @@ import numpy as np
 from wassemble._arrays import is_frame
 from wassemble._checks import fail
 from wassemble.ensemble.decisions import fit_thresholds
+from wassemble.ensemble.fusion import Fusion
 from wassemble.ensemble.label_overlap import check_labels, find_twins, tell_strangers
 from wassemble.ensemble.learning.choice import Choice, Comparison, Standing, choose, resample_counts
 from wassemble.ensemble.learning.families import list_recipes
