@@ -158,5 +158,5 @@ def test_bad_input_gets_one_clear_error(arguments, words):
 
 @pytest.mark.parametrize("order", [-1.0, np.nan, np.inf, "one", None])
 def test_the_order_must_be_a_number_of_at_least_zero(order):
-    with pytest.raises(ws.InvalidInputError, match="`order` must be .* at least 0"):
+    with pytest.raises(ws.InvalidInputError, match=r"`order` must be .* at least 0"):
         ws.power_mean([[1.0]], order=order)
