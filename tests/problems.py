@@ -31,6 +31,24 @@ def solve_with(histograms: Any, kernels: Any, **options: Any) -> ws.BarycenterRe
     return ws.solve_barycenter(histograms, kernels, rule, **options)
 
 
+def rule_with(**knobs: Any) -> ws.Barycenter:
+    """A barycenter with some knobs turned; its mass is the usual one if none is given."""
+    usual = ws.Balanced() if knobs.get("debias") else ws.USUAL_RULE.mass
+    return ws.Barycenter(**{"mass": usual} | knobs)
+
+
+def fusion_with(**options: Any) -> ws.Fusion:
+    """A fusion whose options are those of a barycenter and its own, mixed."""
+    knobs = {name: options.pop(name) for name in KNOBS if name in options}
+    return ws.Fusion(**({"rule": rule_with(**knobs)} if knobs else {}) | options)
+
+
+def fuse_with(predictions: Any, **options: Any) -> Any:
+    """`fuse` with the options of a barycenter and its own, mixed."""
+    how = {name: options.pop(name) for name in ("n_threads", "progress", "out") if name in options}
+    return fusion_with(**options).fuse(predictions, **how)
+
+
 @dataclass(frozen=True)
 class Case:
     """The arguments of `solve_barycenter`."""
@@ -47,6 +65,11 @@ class Case:
 
     def but(self, **changes: Any) -> Case:
         return replace(self, **changes)
+
+    @property
+    def kind(self) -> str:
+        """What `fuse` is told: scores of any mass are called so."""
+        return "multiclass" if isinstance(self.mass, ws.Balanced) else "multilabel"
 
     @property
     def dtype(self) -> np.dtype:

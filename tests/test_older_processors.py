@@ -33,7 +33,7 @@ def answers():
                     result = case.but(kernels=[kernel] * 4).solve(max_sweeps=200)
                     found[name] = result.barycenter
         rows = np.random.default_rng(2).dirichlet(np.ones(50), (3, 40)).astype(dtype)
-        for mean in (ws.arithmetic_mean, ws.geometric_mean, ws.hellinger_mean):
+        for mean in (ws.ARITHMETIC, ws.GEOMETRIC, ws.HELLINGER):
             found[f"{mean.__name__} {dtype.__name__}"] = mean(rows)
     return found
 

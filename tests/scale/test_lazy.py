@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from problems import fusion_with
 
 import wassemble as ws
 from wassemble import InvalidInputError, Predictions
@@ -38,7 +39,7 @@ def test_blocks_of_arrays_are_fused_each_for_itself(arrays, chunks, dtype):
 def test_one_array_of_all_models_will_do_and_so_will_means(arrays):
     stacked = da.from_array(np.stack(arrays), chunks=(1, 6, 5))
     np.testing.assert_allclose(ws.fuse(stacked), ws.fuse(arrays), rtol=1e-10)
-    found = ws.fuse(stacked, rule=ws.arithmetic_mean)
+    found = ws.fuse(stacked, rule=ws.ARITHMETIC)
     np.testing.assert_allclose(found, np.mean(arrays, axis=0))
 
 
@@ -101,9 +102,9 @@ def to_pandas(given, **columns):
 @pytest.mark.parametrize("options", [{}, {"kind": "multilabel", "target": ["cat", "lynx"]}])
 def test_frames_give_a_frame_of_the_same_partitions(models, options):
     frames = {m: dd.from_pandas(to_pandas(given), npartitions=3) for m, given in models.items()}
-    found = ws.fuse_lazily(frames, **options)
+    found = ws.scale.fuse_lazily(frames, fusion_with(**options))
     assert found.npartitions == 3
-    expected = ws.fuse_tables(models, **options).to_frame(like=to_pandas(models["a"]))
+    expected = fusion_with(**options).run(models).to_frame(like=to_pandas(models["a"]))
     computed = found.compute().reset_index(drop=True)
     pd.testing.assert_frame_equal(computed, expected, rtol=1e-9)
     # What it says of itself without being computed is true.
@@ -133,7 +134,7 @@ def write(folder, models, n_parts=3):
 def test_folders_give_a_frame_of_their_parts(models, tmp_path):
     found = ws.fuse(write(tmp_path, models))
     assert found.npartitions == 3
-    expected = ws.fuse_tables(models).to_frame(like=to_pandas(models["a"]))
+    expected = ws.Fusion().run(models).to_frame(like=to_pandas(models["a"]))
     computed = found.compute().reset_index(drop=True)
     pd.testing.assert_frame_equal(computed, expected, rtol=1e-9)
     pd.testing.assert_series_equal(found.dtypes, computed.dtypes)
@@ -155,7 +156,7 @@ def test_tasks_of_partitions_are_small(rng, tmp_path, from_folders):
         given = write(tmp_path, models, 6)
     else:
         given = {m: dd.from_pandas(to_pandas(each), npartitions=6) for m, each in models.items()}
-    graph = dict(ws.fuse_lazily(given, kernel=kernel).optimize().dask)
+    graph = dict(ws.scale.fuse_lazily(given, ws.Fusion(kernel=kernel)).optimize().dask)
     sizes = sorted(len(cloudpickle.dumps(task)) for task in graph.values())
     assert sizes[-1] > 1_000_000  # the kernel, once
     assert sum(size > 50_000 for size in sizes) <= 2  # and the labels
@@ -175,12 +176,12 @@ def test_frames_that_do_not_fit_are_refused(models, tmp_path):
     with pytest.raises(InvalidInputError, match="all Dask data frames or all folders"):
         ws.fuse(frames | {"b": to_pandas(models["b"])})
     with pytest.raises(InvalidInputError, match="`fuse_lazily` takes Dask data frames"):
-        ws.fuse_tables(frames)
+        ws.Fusion().run(frames)
     with pytest.raises(InvalidInputError, match="at least one model"):
-        ws.fuse_lazily({})
+        ws.scale.fuse_lazily({})
     long = pd.DataFrame({"sample": ["x"], "label": ["cat"], "score": [1.0]})
     with pytest.raises(InvalidInputError, match="must be wide"):
-        ws.fuse_lazily({"a": dd.from_pandas(long, npartitions=1)})
+        ws.scale.fuse_lazily({"a": dd.from_pandas(long, npartitions=1)})
 
 
 def test_a_partition_of_another_kind_is_refused(models):

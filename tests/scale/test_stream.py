@@ -14,7 +14,7 @@ def test_chunks_give_the_consensus_of_the_whole():
     case = make_case(1, n_samples=300)
     whole = ws.fuse(case.histograms, kernel=case.kernels[0], weights=case.weights)
     chunks = ([h[start : start + 70] for h in case.histograms] for start in range(0, 300, 70))
-    pieces = list(ws.fuse_stream(chunks, kernel=case.kernels[0], weights=case.weights))
+    pieces = list(ws.fuse_stream(chunks, ws.Fusion(kernel=case.kernels[0], weights=case.weights)))
     assert [len(piece) for piece in pieces] == [70, 70, 70, 70, 20]
     np.testing.assert_allclose(np.concatenate(pieces), whole, rtol=1e-12)
 
@@ -27,7 +27,7 @@ def test_a_stream_asks_for_a_chunk_only_when_it_is_its_turn():
             asked.append(number)
             yield make_case(number).histograms
 
-    stream = ws.fuse_stream(chunks(), kernel=make_case(0).kernels[0])
+    stream = ws.fuse_stream(chunks(), ws.Fusion(kernel=make_case(0).kernels[0]))
     next(stream)
     assert asked == [0]
 
@@ -69,7 +69,7 @@ def test_files_larger_than_the_memory_allowed_go_through(tmp_path):
         ({"out": [0.0]}, "`out` must be a floating NumPy array"),
         ({"out": np.empty((4, 6), dtype=int)}, "got int64 of shape"),
         (
-            {"out": np.empty((4, 6)), "kernel": None, "rule": ws.arithmetic_mean},
+            {"out": np.empty((4, 6)), "kernel": None, "rule": ws.ARITHMETIC},
             "rule arithmetic_mean",
         ),
     ],

@@ -10,6 +10,7 @@ from problems import (
     as_sparse,
     cases,
     make_case,
+    rule_with,
     solve_in,
     solve_with,
     with_zeros,
@@ -322,7 +323,7 @@ def test_models_that_cannot_meet_are_told_apart_from_models_that_do_not_converge
     np.testing.assert_array_equal(result.barycenter, [0, 0])
     assert result.status is ws.Status.NO_MASS
     with pytest.warns(ws.ConvergenceWarning, match="meets at no target label"):
-        ws.fuse([[1.0, 0.0], [0.0, 1.0]], kernel=kernel, mass=ws.Balanced())
+        ws.fuse([[1.0, 0.0], [0.0, 1.0]], kernel=kernel, rule=rule_with(mass=ws.Balanced()))
 
 
 def test_disconnected_labels_converge_to_the_geometric_mean_of_their_masses():
@@ -365,7 +366,7 @@ def test_extreme_epsilon_gives_numbers_and_an_honest_status(case, epsilon):
 def test_ten_thousand_sweeps_of_an_identity_matrix_stay_the_geometric_mean(dtype):
     case = make_case(9, n_models=2, n_samples=2, n_source=4, n_target=4, dtype=dtype)
     case = case.but(kernels=[np.eye(4, dtype=dtype)] * 2)
-    expected = ws.geometric_mean(case.histograms, weights=case.weights)
+    expected = ws.solvers.geometric_mean(case.histograms, weights=case.weights)
     for sweeps in (1, 30, 10_000):  # u and v overflow float32 at 22 sweeps, float64 at 172
         result = case.solve(max_sweeps=sweeps, tolerance=None)
         np.testing.assert_allclose(result.barycenter, expected, rtol=1e-5)

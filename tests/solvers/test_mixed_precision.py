@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from problems import MASSES, make_case
+from problems import MASSES, fuse_with, make_case, rule_with
 
 import wassemble as ws
 from wassemble.solvers.problem import BarycenterProblem
@@ -170,7 +170,7 @@ def test_gradients_flow_through_half_precision():
 def test_fuse_takes_mixed_precision_and_the_result_speaks_of_it():
     case = single(wide_case(ws.Balanced()))
     options = {"tolerance": 1e-4, "normalize": True, "mixed_precision": True}
-    fused = ws.fuse(
+    fused = fuse_with(
         case.histograms, kernel=case.kernels, weights=case.weights, mass=case.mass, **options
     )
     result = case.solve(**options)
@@ -208,4 +208,4 @@ def test_mixed_precision_is_refused_for_numpy_arrays_and_tables():
         wide_case(ws.Balanced()).solve(mixed_precision=True)
     table = ws.Predictions("one", ["a"], ["cat", "dog"], [[0.5, 0.5]])
     with pytest.raises(ValueError, match="`mixed_precision` must go with arrays"):
-        ws.fuse([table], mixed_precision=True)
+        ws.fuse([table], rule=rule_with(mixed_precision=True))

@@ -8,7 +8,7 @@ from problems import MASSES, as_low_rank, as_sparse, make_case, solve_in, solve_
 
 import wassemble as ws
 
-MEANS = (ws.arithmetic_mean, ws.geometric_mean, ws.hellinger_mean)
+MEANS = (ws.solvers.arithmetic_mean, ws.solvers.geometric_mean, ws.solvers.hellinger_mean)
 KINDS = ("dense", "several", "sparse", "low rank", "diagonal", "identity", "mixed")
 LIMITS = {np.float64: 1e-9, np.float32: 2e-4}
 

@@ -162,7 +162,7 @@ def test_rows_that_finish_at_different_times_keep_their_gradients():
 
 def test_means_of_tensors_are_tensors_with_gradients():
     first = torch.tensor([0.2, 0.8], requires_grad=True)
-    for mean in (ws.arithmetic_mean, ws.geometric_mean, ws.hellinger_mean):
+    for mean in (ws.solvers.arithmetic_mean, ws.solvers.geometric_mean, ws.solvers.hellinger_mean):
         value = mean([first, np.array([0.5, 0.5])], weights=[0.25, 0.75])
         assert isinstance(value, torch.Tensor)
         (gradient,) = torch.autograd.grad(value.sum(), first)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from problems import MASSES, as_low_rank, as_sparse, make_case, solve_with
+from problems import MASSES, as_low_rank, as_sparse, make_case, rule_with, solve_with
 
 import wassemble as ws
 
@@ -71,7 +71,7 @@ def test_a_diagonal_kernel_keeps_its_closed_form():
 def test_fuse_warns_when_much_is_dropped():
     case = make_case(5, n_source=20)
     with pytest.warns(ws.ConvergenceWarning, match=r"`n_top` dropped up to \d+% of a model's mass"):
-        ws.fuse(case.histograms, kernel=case.kernels[0], n_top=2, max_sweeps=20_000)
+        ws.fuse(case.histograms, kernel=case.kernels[0], rule=rule_with(n_top=2, max_sweeps=20_000))
 
 
 @pytest.mark.parametrize("n_top", [0, -1, 2.5, "all"])

@@ -191,8 +191,7 @@ class FusionAccount:
         elif plan.is_label_aware:
             said.append(
                 "models declare different labels: one that does not declare a label has no say"
-                " on it"
-                + (f", or {plan.leftover:.0%} where its kernel reaches it" * _partly(plan))
+                " on it" + (f", or {plan.leftover:.0%} where its kernel reaches it" * _partly(plan))
             )
         said += self._tell_models()
         if any(m.n_partial for m in self.models):
@@ -273,9 +272,7 @@ class FusionAccount:
         if 0 < missing < self.n_samples:
             notes.append(f"no answer for {missing:,} of {self.n_samples:,} samples")
         if model.is_hard:
-            notes.append(
-                f"hard labels, taken with confidence {self.plan.hard_confidence:g}"
-            )
+            notes.append(f"hard labels, taken with confidence {self.plan.hard_confidence:g}")
         if model.n_rounded:
             notes.append(
                 f"{tell_count(model.n_rounded, 'row')} of scores with two decimals sum to 1 only"

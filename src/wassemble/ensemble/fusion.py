@@ -23,9 +23,9 @@ from wassemble.ensemble.tables import (
     are_named,
     check_inputs,
     common_kind,
-    refuse_larger,
     read_models,
     read_spaces,
+    refuse_larger,
     warn_of,
 )
 from wassemble.inputs import Aliases, Kind, Predictions, frame_from_predictions

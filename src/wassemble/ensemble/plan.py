@@ -155,9 +155,7 @@ class FusionPlan:
 
     # -- fusing ----------------------------------------------------------------------
 
-    def fuse(
-        self, predictions: Sequence[Predictions], *, n_threads: int | None = None
-    ) -> Chunk:
+    def fuse(self, predictions: Sequence[Predictions], *, n_threads: int | None = None) -> Chunk:
         """Fuse predictions on the same samples in the same order, one per member."""
         ready = self.prepare(predictions)
         answered = ready.answered

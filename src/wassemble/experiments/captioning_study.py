@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from wassemble.experiments.captioning_gallery import FIVE, Captioned, Gallery, read_captioners
@@ -15,7 +14,7 @@ from wassemble.experiments.captioning_kernels import KernelAt
 from wassemble.experiments.records import Progress
 from wassemble.kernels import distance_to_identity
 from wassemble.labels import LabelSpace
-from wassemble.solvers import power_mean
+from wassemble.solvers import Barycenter, PowerMean
 from wassemble.text.fused import FusedNextWord
 from wassemble.text.models import NextWordModel
 
@@ -167,9 +166,7 @@ class Study:
         return FusedNextWord(
             list(self.models.values()),
             kernel=self.kernel_at(epsilon),
-            rule=Barycenter(
-                max_sweeps=self.config.max_sweeps, tolerance=self.config.tolerance
-            ),
+            rule=Barycenter(max_sweeps=self.config.max_sweeps, tolerance=self.config.tolerance),
         )
 
     def mean(self, order: float, epsilon: float | None = None) -> FusedNextWord:

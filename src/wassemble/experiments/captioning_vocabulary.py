@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
+from wassemble._arrays import Array
 from wassemble.experiments.captioning_gallery import Captioned, Gallery, read_captioners
 from wassemble.experiments.captioning_kernels import glove_kernels
 from wassemble.experiments.captioning_study import Rules
 from wassemble.experiments.captioning_tables import judged_table
 from wassemble.experiments.findings import Claim, Findings, Plot
 from wassemble.experiments.records import Progress
-from wassemble._arrays import Array
 from wassemble.solvers import ARITHMETIC, GEOMETRIC, Barycenter, PowerMean, Rule
 from wassemble.solvers.power_means import weighted_sum
 from wassemble.text.fused import FusedNextWord

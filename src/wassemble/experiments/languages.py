@@ -13,7 +13,6 @@ import itertools
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -27,7 +26,7 @@ from wassemble.experiments.records import Progress
 from wassemble.inputs import LanguagesData, Predictions, load_languages
 from wassemble.kernels import LabelledKernel, kernel_from_confusion
 from wassemble.labels import LabelSpace
-from wassemble.solvers import Unbalanced, power_mean
+from wassemble.solvers import Barycenter, PowerMean, Unbalanced
 
 __all__ = ["Config", "run"]
 

@@ -16,6 +16,7 @@ from wassemble.solvers import Barycenter
 
 __all__ = ["are_dask_arrays", "fuse_dask_arrays"]
 
+
 def are_dask_arrays(predictions: Any) -> bool:
     """Whether predictions are a Dask array, or some of a list of them are; imports nothing."""
     if isinstance(predictions, list | tuple):

@@ -118,9 +118,12 @@ class Manifest:
         if differing:
             first = differing[0]
             was, now = before.get(first), self._request[first]
-            if isinstance(was, dict) and isinstance(now, dict):
-                keys = [k for k in {**was, **now} if was.get(k) != now.get(k)]
-                first, was, now = f"{first} ({keys[0]})", was.get(keys[0]), now.get(keys[0])
+            keys = []
+            while isinstance(was, dict) and isinstance(now, dict):
+                keys.append(next(k for k in {**was, **now} if was.get(k) != now.get(k)))
+                was, now = was.get(keys[-1]), now.get(keys[-1])
+            if keys:
+                first = f"{first} ({', '.join(keys)})"
             said = ""
             if differing[0] in _TOLD:
                 said = f"; it has {_short(was)}, and {_short(now)} was asked for"

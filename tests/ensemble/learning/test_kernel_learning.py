@@ -5,9 +5,9 @@ import sys
 import numpy as np
 import pytest
 import torch
+from wassemble.ensemble.histograms import to_histograms
 
 from wassemble.ensemble import fuse_tables
-from wassemble.ensemble.histograms import to_histograms
 from wassemble.ensemble.learning.kernel_candidates import read_candidates
 from wassemble.ensemble.learning.kernel_forms import LowRankForm, MixtureForm, mix_candidates
 from wassemble.ensemble.learning.kernel_learning import learn_kernel

@@ -42,7 +42,7 @@ from wassemble.ensemble.plan import FusionPlan
 from wassemble.ensemble.tables import read_models
 from wassemble.inputs import Kind
 from wassemble.labels import LabelSpace
-from wassemble.solvers import Barycenter, MassRule
+from wassemble.solvers import USUAL_RULE, Barycenter, MassRule
 
 __all__ = ["learn_kernel"]
 
@@ -62,7 +62,7 @@ def learn_kernel(
     rank: int = 8,
     groups: Mapping[str, Iterable[str]] | None = None,
     weights: Any = None,
-    mass: MassRule | None = None,
+    mass: MassRule = USUAL_RULE.mass,
     sweeps: int = 5,
     leftover: float = 0.05,
     unobserved: Unobserved = "spread",
@@ -107,7 +107,8 @@ def learn_kernel(
         Columns of the factors.
     groups : dict of name to source labels, optional
         Labels whose entries get a scale of their own in a mixture.
-    weights, mass, leftover, unobserved, kind
+    mass : Balanced or Unbalanced
+    weights, leftover, unobserved, kind
         As in `Fusion`.
     sweeps : int
         Of the solver; always this many.
