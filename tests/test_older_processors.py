@@ -34,7 +34,7 @@ def answers():
                     found[name] = result.barycenter
         rows = np.random.default_rng(2).dirichlet(np.ones(50), (3, 40)).astype(dtype)
         for mean in (ws.ARITHMETIC, ws.GEOMETRIC, ws.HELLINGER):
-            found[f"{mean.__name__} {dtype.__name__}"] = mean(rows)
+            found[f"{mean} {dtype.__name__}"] = mean.fuse(rows).scores
     return found
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from problems import MASSES, make_case, rule_with, solve_with
+from problems import MASSES, fuse_with, make_case, rule_with, solve_with
 
 import wassemble as ws
 
@@ -137,7 +137,7 @@ def test_the_short_way_to_a_diagonal_consensus_is_the_long_way(
     }[kind]
     options = {"weights": case.weights, "mass": mass}
     long_way = solve_with(histograms, kernel, **options).barycenter
-    short_way = ws.fuse(histograms, kernel=kernel, **options)
+    short_way = fuse_with(histograms, kernel=kernel, kind=case.kind, **options)
     if isinstance(mass, ws.Balanced):
         sums = long_way.sum(axis=1, keepdims=True)
         long_way = np.divide(long_way, sums, out=np.zeros_like(long_way), where=sums > 0)
@@ -150,7 +150,10 @@ def test_the_short_way_warns_of_mass_under_a_closed_gate():
     gate[2, 1] = 0
     with pytest.warns(ws.ConvergenceWarning, match="1 of 4 rows: some mass has no target label"):
         consensus = ws.fuse(
-            case.histograms, kernel=ws.DiagonalKernel(gate), rule=rule_with(mass=MASSES[1])
+            case.histograms,
+            kernel=ws.DiagonalKernel(gate),
+            kind="multilabel",
+            rule=ws.Barycenter(MASSES[1]),
         )
     assert consensus[2, 1] == 0
 

@@ -366,10 +366,11 @@ def test_folded_names_have_aliases_too():
 
 
 def test_a_stream_must_be_told_what_it_holds():
-    chunks = [[[[0.3, 0.7]], [[0.5, 0.5]]], [[[0.3, 0.3]], [[0.5, 0.5]]]]
+    models = [one(name, ["yes", "no"], [0.3, 0.7]) for name in "ab"]
     with pytest.raises(InvalidInputError, match="`kind` must be given for a stream"):
-        list(fuse_stream(chunks, fusion_with(mass=Unbalanced(2, epsilon=0.3))))
-    found = list(
-        fuse_stream(chunks, fusion_with(mass=Unbalanced(2, epsilon=0.3), kind="multilabel"))
-    )
+        list(fuse_stream([models], Fusion()))
+    chunks = [[[[0.3, 0.7]], [[0.5, 0.5]]], [[[0.3, 0.3]], [[0.5, 0.5]]]]
+    with pytest.raises(InvalidInputError, match="must sum to 1 in each row"):
+        list(fuse_stream(chunks, Fusion()))
+    found = list(fuse_stream(chunks, Fusion(kind="multilabel")))
     assert abs(found[0].sum() - 1) > 1e-3

@@ -14,7 +14,7 @@ from wassemble._checks import fail
 from wassemble._extras import load_extra
 from wassemble.ensemble import Fusion, FusionAccount, FusionPlan
 from wassemble.ensemble.label_overlap import check_labels
-from wassemble.ensemble.tables import align_samples, warn_of, warn_of_inputs
+from wassemble.ensemble.tables import align_samples, name_models, warn_of, warn_of_inputs
 from wassemble.errors import InvalidInputError
 from wassemble.inputs import (
     DataSet,
@@ -45,7 +45,8 @@ def fuse_lazily(models: Any, fusion: Fusion = Fusion()) -> Any:
     Parameters
     ----------
     models : dict of name to Dask data frame, dict of name to folder, or Dask arrays
-        Data frames are wide and have the same number of partitions. Folders hold part files
+        Data frames are wide and have the same number of partitions; those of a list are called
+        "model 1", "model 2" ... Folders hold part files
         as in `open_data_set`, on this machine or at any URL that fsspec knows; parts belong
         together by their names. Arrays have the shape (n_models, n_samples, n_labels), or
         (n_samples, n_labels) in a list with one per model.
@@ -97,12 +98,7 @@ def fuse_lazily(models: Any, fusion: Fusion = Fusion()) -> Any:
 
 def _open(models: Any, fusion: Fusion) -> _Folders | _Frames:
     """The models, in whatever partitions they come."""
-    if not isinstance(models, Mapping):
-        fail(
-            "models must come in a dict, each with its name, or be Dask arrays; got"
-            f" {type(models).__name__}.",
-            hint='{"my model": folder, ...} names them',
-        )
+    models = dict(name_models(models))
     if not models:
         fail("there must be at least one model; got none.")
     if fusion.by_row:
