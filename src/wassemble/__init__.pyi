@@ -98,7 +98,7 @@ from .solvers import (
     PowerMean as PowerMean,
     Rule as Rule,
     Single as Single,
-    SolverChoice as SolverChoice,
+    Solver as Solver,
     Status as Status,
     Unbalanced as Unbalanced,
     arithmetic_mean as arithmetic_mean,
