@@ -10,9 +10,14 @@ import scipy.sparse as sp
 from hypothesis import strategies as st
 
 import wassemble as ws
+from wassemble.solvers.arithmetics import (
+    ClosedFormSolver,
+    DebiasedSolver,
+    LogSolver,
+    PlainSolver,
+)
 from wassemble.solvers.barycenter import _Run
 from wassemble.solvers.problem import BarycenterProblem
-from wassemble.solvers.selection import SolverChoice
 from wassemble.solvers.tiles import run_tiles
 
 KNOBS = ("mass", "max_sweeps", "tolerance", "debias", "n_top", "mixed_precision")
@@ -154,7 +159,9 @@ def solve_in(name: str, case: Case, **options: Any) -> ws.BarycenterResult:
     problem = pose_with(
         case.histograms, case.kernels, weights=case.weights, mass=case.mass, **options
     )
-    run = _Run(problem, SolverChoice(name, "asked for by a test"), keep_scalings=True)
+    solvers = {each.name: each for each in (ClosedFormSolver, PlainSolver, LogSolver)}
+    kind = DebiasedSolver if problem.rule.debias else solvers[name]
+    run = _Run(problem, kind(problem, "asked for by a test"), keep_scalings=True)
     run_tiles(run.solve_tile, problem.n_samples, max(1, problem.n_samples), 1)
     return run.result()
 

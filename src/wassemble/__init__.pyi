@@ -97,7 +97,7 @@ from .solvers import (
     PowerMean as PowerMean,
     Rule as Rule,
     Single as Single,
-    SolverChoice as SolverChoice,
+    Solver as Solver,
     Status as Status,
     Unbalanced as Unbalanced,
     select_solver as select_solver,

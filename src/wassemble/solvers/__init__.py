@@ -1,5 +1,6 @@
 """Solvers: predictions and kernels in, a consensus and its evidence out. No labels, no files."""
 
+from wassemble.solvers.arithmetics import Solver
 from wassemble.solvers.barycenter import solve_barycenter
 from wassemble.solvers.fuser import Fuser
 from wassemble.solvers.mass import Balanced, MassRule, Unbalanced
@@ -20,7 +21,7 @@ from wassemble.solvers.rules import (
     Rule,
     Single,
 )
-from wassemble.solvers.selection import SolverChoice, select_solver
+from wassemble.solvers.selection import select_solver
 from wassemble.solvers.status import Status
 
 __all__ = [
@@ -41,7 +42,7 @@ __all__ = [
     "PowerMean",
     "Rule",
     "Single",
-    "SolverChoice",
+    "Solver",
     "Status",
     "Unbalanced",
     "arithmetic_mean",

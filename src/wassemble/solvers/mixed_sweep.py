@@ -7,6 +7,7 @@ its residual, are those of the full precision.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -84,7 +85,8 @@ class MixedSweep:
 
     def read(self, rows: Any, *, keep_scalings: bool) -> Rows:
         """The state of ``rows``."""
-        return self._sweep.read(rows, keep_scalings=keep_scalings)
+        found = self._sweep.read(rows, keep_scalings=keep_scalings)
+        return replace(found, n_half_sweeps=self.n_half_sweeps)
 
     def keep(self, rows: np.ndarray) -> None:
         """Go on with ``rows`` alone."""

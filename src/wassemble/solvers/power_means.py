@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
 
 from wassemble._arrays import Array, is_torch_array, log_of, namespace
 from wassemble.solvers.exchange import ALONE, Exchange
 
-__all__ = ["log_power_mean", "power_mean_of", "weighted_sum"]
+__all__ = ["bind_weighted_sum", "log_power_mean", "power_mean_of", "weighted_sum"]
 
 # Below this order sum(w * x^order) is too close to 1 for its logarithm to be exact.
 _SMALL_ORDER = 1e-3
@@ -113,3 +116,17 @@ def weighted_sum(weights: np.ndarray, values: np.ndarray) -> np.ndarray:
     for weight, value in zip(weights[1:], values[1:], strict=True):
         total += weight * value
     return total
+
+
+def bind_weighted_sum(
+    weights: np.ndarray, values: np.ndarray, out: np.ndarray
+) -> Callable[[], object]:
+    """A call that writes `weighted_sum` into ``out``, as often as the arrays' contents change."""
+    weights = weights.astype(values.dtype, copy=False)
+    if weights.shape[1:] == (1, 1):
+        return partial(np.dot, weights.ravel(), values.reshape(len(values), -1), out.reshape(-1))
+
+    def add() -> None:
+        out[...] = weighted_sum(weights, values)
+
+    return add

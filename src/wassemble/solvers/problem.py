@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, get_args
@@ -180,6 +181,22 @@ class FusionProblem:
         self._histograms = histograms
         self.n_models, self.n_samples = histograms.n_models, histograms.n_samples
         self.drops_sample_axis, self.dtype = histograms.drops_sample_axis, histograms.dtype
+
+    def with_histograms(self, histograms: Any) -> Self:
+        """The same kernels and weights with other samples, of the same type."""
+        other = copy(self)
+        given = Histograms(histograms, self.like)
+        sizes = [kernel.shape[0] for kernel in self.kernels]
+        if given.n_labels != sizes:
+            fail(
+                f"there must be {len(sizes)} models of {listed(dict.fromkeys(sizes))} labels, as"
+                f" was prepared; got {len(given.n_labels)} of"
+                f" {listed(dict.fromkeys(given.n_labels))}."
+            )
+        given.dtype = self.dtype
+        other._hold(given)
+        other.are_histograms = self._holds != "scores"
+        return other
 
     # -- reading ---------------------------------------------------------------------
 
@@ -514,6 +531,18 @@ class BarycenterProblem(FusionProblem):
         self.initial = convert_like(log_v, self.like)
 
     # -- what solvers ask ------------------------------------------------------------
+
+    def accepts(self, tile: Tile) -> bool:
+        """Whether the sums of a tile, whose entries are fine, are those that must be there."""
+        if self.normalize:
+            return False
+        if not self._is_balanced:
+            return True
+        return all(
+            not self._off(sums, tile.models[place]).any()
+            for group in tile.groups
+            for place, sums in enumerate(group.histograms.sum(axis=-1), group.models.start)
+        )
 
     def components(self, models: Sequence[int]) -> Components | None:
         """Components of the target labels under the kernels of ``models``.

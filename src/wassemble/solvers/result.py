@@ -9,8 +9,8 @@ import numpy as np
 
 from wassemble._arrays import Array, convert_like, log_quotient, namespace, new_zeros
 from wassemble._checks import as_float_array, check_index, check_nonnegative, fail
+from wassemble.solvers.arithmetics import Solver
 from wassemble.solvers.problem import BarycenterProblem
-from wassemble.solvers.selection import SolverChoice
 from wassemble.solvers.status import Status
 
 __all__ = ["BarycenterResult"]
@@ -27,7 +27,7 @@ class BarycenterResult:
     problem : BarycenterProblem
         What was solved; ``problem.tolerance`` is the tolerance in force, raised to what
         the floating type can resolve.
-    solver : SolverChoice
+    solver : Solver
         Which arithmetic ran, and why.
     n_log_rows : int
         Rows solved in log arithmetic.
@@ -37,7 +37,7 @@ class BarycenterResult:
     """
 
     problem: BarycenterProblem
-    solver: SolverChoice
+    solver: Solver
     barycenters: Array
     statuses: np.ndarray
     residuals: np.ndarray

@@ -155,6 +155,7 @@ class Rule(ABC):
         *,
         n_models: int | None = None,
         dtype: Any = np.float64,
+        normalize: bool = False,
     ) -> Fuser:
         """A call that fuses as this rule does, with every check and choice made once.
 
@@ -167,6 +168,8 @@ class Rule(ABC):
             Needed where neither ``kernels`` nor ``weights`` tell: one kernel for all models.
         dtype : float32 or float64
             Type in which predictions are fused.
+        normalize : bool
+            Divide each row of each model by its sum first.
 
         Returns
         -------
@@ -179,9 +182,11 @@ class Rule(ABC):
         >>> fuser([[0.9, 0.1], [0.5, 0.5]]).round(3)
         array([0.632, 0.496])
         """
-        from wassemble.solvers.fuser import prepare
+        from wassemble.solvers.fuser import CarriedFuser, draft_histograms
+        from wassemble.solvers.problem import FusionProblem
 
-        return prepare(self, kernels, weights, n_models=n_models, dtype=dtype)
+        draft, each = draft_histograms(kernels, weights, n_models=n_models, dtype=dtype)
+        return CarriedFuser(self, FusionProblem(draft, each, weights=weights, normalize=normalize))
 
     @property
     def is_balanced(self) -> bool:
@@ -370,6 +375,22 @@ class Barycenter(Rule):
             problem.drops_sample_axis,
         )
 
+    def prepare(
+        self,
+        kernels: Any,
+        weights: Any = None,
+        *,
+        n_models: int | None = None,
+        dtype: Any = np.float64,
+        normalize: bool = False,
+    ) -> Fuser:
+        from wassemble.solvers.fuser import BarycenterFuser, draft_histograms
+        from wassemble.solvers.problem import BarycenterProblem
+
+        draft, each = draft_histograms(kernels, weights, n_models=n_models, dtype=dtype)
+        problem = BarycenterProblem(draft, each, self, weights=weights, normalize=normalize)
+        return BarycenterFuser(self, problem)
+
     def to_dict(self) -> dict[str, Any]:
         return super().to_dict() | {"mass": self.mass.to_dict()}
 
@@ -554,6 +575,23 @@ class Single(Rule):
             progress=progress,
             out=out,
         )
+
+    def prepare(
+        self,
+        kernels: Any,
+        weights: Any = None,
+        *,
+        n_models: int | None = None,
+        dtype: Any = np.float64,
+        normalize: bool = False,
+    ) -> Fuser:
+        from wassemble.solvers.fuser import CarriedFuser, draft_histograms
+        from wassemble.solvers.problem import FusionProblem
+
+        draft, each = draft_histograms(kernels, weights, n_models=n_models, dtype=dtype)
+        alone = np.zeros(len(each))
+        alone[self._place(len(each))] = 1
+        return CarriedFuser(self, FusionProblem(draft, each, weights=alone, normalize=normalize))
 
     def _place(self, n_models: int) -> int:
         if isinstance(self.model, str):
