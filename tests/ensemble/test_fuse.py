@@ -84,7 +84,7 @@ def test_a_mean_is_of_what_kernels_make_of_each_model():
 
 
 def test_different_label_sets_need_kernels():
-    with pytest.raises(ws.InvalidInputError, match="must come with a kernel each; got"):
+    with pytest.raises(ws.InvalidInputError, match="same label set, not empty; got 2, 3"):
         ws.fuse([[0.5, 0.5], [0.2, 0.3, 0.5]])
     with pytest.raises(ws.InvalidInputError, match="one array per model; got float"):
         ws.fuse(3.0)

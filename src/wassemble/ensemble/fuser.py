@@ -12,6 +12,7 @@ from wassemble.ensemble.plan import FusionPlan
 from wassemble.inputs import Predictions
 from wassemble.inputs.predictions import SUM_SLACK
 from wassemble.labels import enumerate_names
+from wassemble.solvers import Fuser
 
 __all__ = ["TableFuser"]
 
@@ -28,15 +29,22 @@ class TableFuser:
         self.plan = plan
         self._models = [member.model for member in plan.members]
         # Rows of models whose labels all lead somewhere, each by itself, go straight to the rule.
-        is_straight = (plan.weights > 0).all() and all(
+        self._is_straight = bool((plan.weights > 0).all()) and all(
             member.groups is None and member.kernel.n_samples is None and not member.lost.any()
             for member in plan.members
         )
-        self._fuse: Any = None
-        if is_straight:
-            kernels = [member.kernel for member in plan.members]
-            everyone = np.arange(len(kernels))
-            self._fuse = plan.placed_rule.prepare(kernels, plan.weights_of(everyone))
+        self._fusers: dict[np.dtype, Fuser] = {}
+
+    def _fuser(self, dtype: np.dtype) -> Fuser:
+        if dtype not in self._fusers:
+            plan = self.plan
+            self._fusers[dtype] = plan.rule.prepare(
+                [member.kernel for member in plan.members],
+                plan.weights_of(np.arange(len(plan.members))),
+                dtype=dtype,
+                holds=plan.holds,
+            )
+        return self._fusers[dtype]
 
     def __call__(self, scores: Any) -> np.ndarray:
         """The consensus of some rows, ``(n_samples, n_target)`` or ``(n_target,)``.
@@ -77,14 +85,18 @@ class TableFuser:
     def _fuse_rows(self, rows: list[np.ndarray]) -> np.ndarray:
         plan = self.plan
         is_multiclass = plan.kind == "multiclass"
-        if self._fuse is not None:
+        if self._is_straight:
             sums = np.array([given.sum(axis=1, dtype=np.float64) for given in rows])
             # A nan, or a row that is no histogram, needs the longer way.
             if (np.abs(sums - 1) <= SUM_SLACK).all() if is_multiclass else np.isfinite(sums).all():
                 if is_multiclass:
-                    rows = [g / total[:, None] for g, total in zip(rows, sums, strict=True)]
-                found: np.ndarray = np.asarray(self._fuse(rows))
-                return plan.rule.to_histograms(found) if is_multiclass else found
+                    rows = [
+                        (given / total[:, None]).astype(given.dtype, copy=False)
+                        for given, total in zip(rows, sums, strict=True)
+                    ]
+                dtype = np.result_type(np.float32, *rows)
+                found: np.ndarray = np.asarray(self._fuser(dtype)(rows))
+                return np.asarray(plan.rule.to_histograms(found)) if is_multiclass else found
         ids = np.arange(len(rows[0]))
         return plan.fuse(
             [

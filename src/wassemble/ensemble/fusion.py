@@ -33,7 +33,7 @@ from wassemble.inputs.by_row import common_row_ids
 from wassemble.inputs.named_tables import NamedTable, read_named_table
 from wassemble.inputs.origin import Origin
 from wassemble.labels import LabelSpace, enumerate_names
-from wassemble.solvers import USUAL_RULE, Rule
+from wassemble.solvers import USUAL_RULE, Rule, Single
 
 __all__ = ["Fusion", "FusionResult"]
 
@@ -167,6 +167,8 @@ class Fusion:
             self._set("target", LabelSpace(self.target))
         self._set("aliases", Aliases.of(self.aliases))
         self._set("weights", _read_weights(self.weights))
+        if isinstance(self.rule, Single) and self.weights is not None:
+            fail("`weights` must be left out for a single model; got some.")
         if isinstance(self.other, Mapping):
             self._set("other", {str(model): str(name) for model, name in self.other.items()})
         self._set("_plans", {})

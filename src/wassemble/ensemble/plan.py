@@ -22,7 +22,7 @@ from wassemble.ensemble.members import (
 from wassemble.inputs import Kind, Predictions
 from wassemble.inputs.named_tables import NamedTable
 from wassemble.labels import LabelSpace, enumerate_names
-from wassemble.solvers import Barycenter, BarycenterProblem, BarycenterResult, Rule, Single
+from wassemble.solvers import Barycenter, BarycenterProblem, BarycenterResult, Holds, Rule, Single
 from wassemble.solvers.barycenter import solve
 from wassemble.solvers.weights import check_weights
 
@@ -229,11 +229,16 @@ class FusionPlan:
             [ready.scores[model][rows] for model in voting],
             [self.members[model].kernel.take(rows) for model in voting],
             weights=self.weights_of(voting, ready.say[:, rows]),
-            holds="partial" if self.kind == "multiclass" else "scores",
+            holds=self.holds,
             normalize=self.rule.is_balanced,  # float32 sums are off by rounding
             n_threads=n_threads,
         )
         return fused.scores, fused.statuses
+
+    @property
+    def holds(self) -> Holds:
+        """What rows are: histograms, of which some mass may be missing, or scores."""
+        return "partial" if self.kind == "multiclass" else "scores"
 
     @property
     def placed_rule(self) -> Rule:

@@ -155,6 +155,7 @@ class Rule(ABC):
         *,
         n_models: int | None = None,
         dtype: Any = np.float64,
+        holds: Holds = "scores",
         normalize: bool = False,
     ) -> Fuser:
         """A call that fuses as this rule does, with every check and choice made once.
@@ -168,6 +169,8 @@ class Rule(ABC):
             Needed where neither ``kernels`` nor ``weights`` tell: one kernel for all models.
         dtype : float32 or float64
             Type in which predictions are fused.
+        holds : {"scores", "histograms", "partial", "either"}
+            What rows are, as in `fuse`.
         normalize : bool
             Divide each row of each model by its sum first.
 
@@ -186,7 +189,8 @@ class Rule(ABC):
         from wassemble.solvers.problem import FusionProblem
 
         draft, each = draft_histograms(kernels, weights, n_models=n_models, dtype=dtype)
-        return CarriedFuser(self, FusionProblem(draft, each, weights=weights, normalize=normalize))
+        problem = FusionProblem(draft, each, weights=weights, holds=holds, normalize=normalize)
+        return CarriedFuser(self, problem)
 
     @property
     def is_balanced(self) -> bool:
@@ -382,13 +386,16 @@ class Barycenter(Rule):
         *,
         n_models: int | None = None,
         dtype: Any = np.float64,
+        holds: Holds = "scores",
         normalize: bool = False,
     ) -> Fuser:
         from wassemble.solvers.fuser import BarycenterFuser, draft_histograms
         from wassemble.solvers.problem import BarycenterProblem
 
         draft, each = draft_histograms(kernels, weights, n_models=n_models, dtype=dtype)
-        problem = BarycenterProblem(draft, each, self, weights=weights, normalize=normalize)
+        problem = BarycenterProblem(
+            draft, each, self, weights=weights, holds=holds, normalize=normalize
+        )
         return BarycenterFuser(self, problem)
 
     def to_dict(self) -> dict[str, Any]:
@@ -583,6 +590,7 @@ class Single(Rule):
         *,
         n_models: int | None = None,
         dtype: Any = np.float64,
+        holds: Holds = "scores",
         normalize: bool = False,
     ) -> Fuser:
         from wassemble.solvers.fuser import CarriedFuser, draft_histograms
@@ -591,7 +599,8 @@ class Single(Rule):
         draft, each = draft_histograms(kernels, weights, n_models=n_models, dtype=dtype)
         alone = np.zeros(len(each))
         alone[self._place(len(each))] = 1
-        return CarriedFuser(self, FusionProblem(draft, each, weights=alone, normalize=normalize))
+        problem = FusionProblem(draft, each, weights=alone, holds=holds, normalize=normalize)
+        return CarriedFuser(self, problem)
 
     def _place(self, n_models: int) -> int:
         if isinstance(self.model, str):
