@@ -11,6 +11,7 @@ from wassemble.solvers.plain_sweep import PlainSweep
 from wassemble.solvers.problem import BarycenterProblem
 
 MASS = ws.Unbalanced(2.0, epsilon=0.3)
+RULE = ws.Barycenter(MASS, max_sweeps=5, tolerance=None)
 
 
 def run(*, quick: bool) -> dict:
@@ -24,7 +25,7 @@ def run(*, quick: bool) -> dict:
         kernel = ws.kernel_from_cost(cost, MASS.epsilon)
 
         def ours(scores=scores[:, 0], kernel=kernel):
-            return ws.fuse(scores, kernel=kernel, mass=MASS, max_sweeps=5, tolerance=None)
+            return ws.fuse(scores, kernel=kernel, rule=RULE, kind="multilabel")
 
         def pot(scores=scores, cost=cost):
             return peers.pot_loop(scores, cost, MASS, 5)[0]
@@ -43,15 +44,14 @@ def _profile(rng: np.random.Generator) -> dict[str, float]:
     """Where the time of one call goes, in seconds."""
     scores = rng.uniform(0.01, 1, size=(8, 80)).astype(np.float32)
     kernel = ws.DenseKernel(np.exp(-rng.uniform(size=(80, 80))).astype(np.float32))
-    options = {"mass": MASS, "max_sweeps": 5, "tolerance": None}
-    problem = BarycenterProblem(scores, kernel, **options)
+    problem = BarycenterProblem(scores, kernel, RULE)
     tile = problem.tile(0, 1)
     rows, image = scores.copy(), np.empty_like(scores)
     sweep = PlainSweep(tile, MASS, None)
     timings = race(
         {
-            "whole call": lambda: ws.fuse(scores, kernel=kernel, **options),
-            "reading and checking": lambda: BarycenterProblem(scores, kernel, **options),
+            "whole call": lambda: ws.fuse(scores, kernel=kernel, rule=RULE, kind="multilabel"),
+            "reading and checking": lambda: BarycenterProblem(scores, kernel, RULE),
             "one sweep": lambda: sweep.step(watch=False),
             "its matrix products": lambda: [
                 np.matmul(rows, kernel.to_dense(), out=image) for _ in range(2)

@@ -19,7 +19,7 @@ def fusion(rng):
     return ws.Fusion(kernel=kernel).run(models)
 
 
-@pytest.mark.parametrize("mass", [None, ws.Unbalanced(2.0, epsilon=0.3)])
+@pytest.mark.parametrize("mass", [ws.Balanced(), ws.Unbalanced(2.0, epsilon=0.3)])
 def test_shares_of_all_models_sum_to_100(fusion, mass):
     fusion = fusion_with(kernel=fusion.plan.members[0].kernel, mass=mass).run(fusion.members)
     for label in fusion.plan.target:
@@ -96,5 +96,5 @@ def test_what_cannot_be_explained_is_refused(fusion):
     with pytest.raises(InvalidInputError, match="near it: 'sedan'"):
         explain(fusion, 0, "sedans")
     mean = ws.Fusion(rule=ws.ARITHMETIC).run(fusion.members)
-    with pytest.raises(InvalidInputError, match="got a fusion by a mean"):
+    with pytest.raises(InvalidInputError, match="got a fusion by arithmetic mean"):
         explain(mean, 0)

@@ -30,7 +30,8 @@ def fuse_them(folder, members, suffix, out="out.parquet", **options):
         paths.append(folder / f"{member.model}.{suffix}")
         ws.write_predictions(paths[-1], member)
     opened = [open_predictions(path) for path in paths]
-    account = fuse_files(opened, folder / out, fusion_with(**options))
+    how = {name: options.pop(name) for name in ("progress", "receive") if name in options}
+    account = fuse_files(opened, folder / out, fusion_with(**options), **how)
     for file in opened:
         file.close()
     return read_predictions(folder / out), account

@@ -82,7 +82,7 @@ def test_folders_that_others_write_are_fused(frames, tmp_path, write):
     fusion = fuse_folders(tmp_path)
     assert fusion.account.plan.target.names == tuple(LABELS)
     assert_is_fusion_of(tmp_path / "fused", written)
-    lazy = ws.fuse({model: tmp_path / model for model in frames})
+    lazy = ws.scale.fuse_lazily({model: tmp_path / model for model in frames})
     assert len(lazy.compute()) == len(written["a"])
 
 

@@ -239,7 +239,7 @@ def test_parts_without_rows_have_the_types_of_the_others(tmp_path, suffix):
     assert [part.samples.tolist() for part in parts] == [[0, 1, 2], [], [20, 21], [30, 31]]
     assert {part.samples.dtype for part in parts} == {np.dtype(np.int64)}
     assert {part.scores.dtype for part in parts} == {np.dtype(np.float32)}
-    lazy = ws.fuse({model: str(folder) for model, folder in models.items()})
+    lazy = ws.scale.fuse_lazily({model: str(folder) for model, folder in models.items()})
     types = [part.compute().dtypes.tolist() for part in lazy.partitions]
     assert types == [lazy.dtypes.tolist()] * 4
 
@@ -344,7 +344,7 @@ def test_two_runs_into_one_folder(folder, capsys):
         (["--weights", "a=.4,b=.6"], "other weights"),
         (["--samples", "common"], r"other fusion \(samples\); it has all, and common was"),
         (["--tree", "tree.txt"], r"other kernels \(a\)"),
-        (["--kind", "multilabel"], r"other reading \(a\)"),
+        (["--kind", "multilabel"], r"other reading \(a, kind\)"),
         (["--fold", "--target", "wanted.txt"], "other target"),
     ],
 )
@@ -417,7 +417,7 @@ def test_a_folder_without_parts_is_free(folder, monkeypatch):
         with pytest.raises(KeyboardInterrupt):
             fuse_them(folder)
     assert fuse_them(folder, kind="multilabel").n_kept == 0
-    with pytest.raises(InvalidInputError, match=r"other reading \(a\)"):
+    with pytest.raises(InvalidInputError, match=r"other reading \(a, kind\)"):
         fuse_them(folder)
 
 

@@ -36,7 +36,7 @@ __all__ = [
     "refuse_foreign",
 ]
 
-_FORMAT = "wassemble partitions 4"
+_FORMAT = "wassemble partitions 3"
 _FOLDER = "_wassemble"
 MANIFEST = f"{_FOLDER}/manifest.json"
 LOCK = f"{_FOLDER}/lock"
