@@ -184,7 +184,7 @@ def test_frames_that_do_not_fit_are_refused(models, tmp_path):
         fuse_lazily(frames | {"b": dd.from_pandas(to_pandas(models["b"]), npartitions=2)})
     with pytest.raises(InvalidInputError, match="all Dask data frames or all folders"):
         fuse_lazily(frames | {"b": to_pandas(models["b"])})
-    with pytest.raises(InvalidInputError, match="scale.fuse_lazily` takes Dask"):
+    with pytest.raises(InvalidInputError, match=r"scale\.fuse_lazily` takes Dask"):
         ws.Fusion().run(frames)
     with pytest.raises(InvalidInputError, match="at least one model"):
         fuse_lazily({})
