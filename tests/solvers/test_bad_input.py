@@ -60,7 +60,6 @@ def changed(value):
             "a row of zeros at model 0, sample 0",
         ),
         # kernels
-        ({"kernels": None}, "`kernel` must hold real numbers; got an object of type NoneType"),
         ({"kernels": "cosine"}, "`kernel` must hold real numbers; got an array of dtype"),
         ({"kernels": []}, "`kernel` must have two axes"),
         ({"kernels": np.ones(3)}, r"`kernel` must have two axes, .*; got shape \(3,\)"),

@@ -434,7 +434,7 @@ def test_longer_steps_reach_the_same_consensus_in_far_fewer_sweeps(
 ):
     case = make_case(11, n_models=4, n_samples=30, mass=mass, kernel_spread=spread, dtype=dtype)
     relaxed = case.solve(max_sweeps=50_000, tolerance=1e-7)
-    monkeypatch.setattr("wassemble.solvers.barycenter.Stopping", _never_relaxed)
+    monkeypatch.setattr("wassemble.solvers.arithmetics.Stopping", _never_relaxed)
     plain = case.solve(max_sweeps=50_000, tolerance=1e-7)
     assert relaxed.converged.all()
     assert plain.converged.all()
@@ -443,7 +443,7 @@ def test_longer_steps_reach_the_same_consensus_in_far_fewer_sweeps(
     np.testing.assert_allclose(relaxed.barycenter, plain.barycenter, rtol=slack, atol=slack)
 
 
-def _never_relaxed(max_sweeps, tolerance, _, *, measured):
+def _never_relaxed(max_sweeps, tolerance, _, measured):
     from wassemble.solvers.loop import Stopping
 
     return Stopping(max_sweeps, tolerance, relaxed=False, measured=measured)

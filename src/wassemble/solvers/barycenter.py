@@ -45,7 +45,8 @@ def solve_barycenter(
         Each model's predictions, ``(n_samples, n_source)`` over its own labels;
         non-negative. A single sample may drop the sample axis, and so does the result.
     kernels : Kernel, array or sparse matrix of shape (n_source, n_target), or one per model
-        How similar each source label is to each target label.
+        How similar each source label is to each target label; None for one label set whose
+        labels are similar to themselves alone.
     rule : Barycenter
         What happens to mass, and how far to go. `Balanced` mass (Algorithm 1), the default,
         takes histograms; `Unbalanced` (Algorithm 2) takes scores.

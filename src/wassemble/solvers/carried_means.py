@@ -47,13 +47,14 @@ def fuse_carried(
         tile = problem.tile(start, stop)
         keeps_mass = problem.are_histograms
         carried = [_carry(group, keeps_mass=keeps_mass) for group in tile.groups]
-        images, weights = namespace(tile.weights).concat(carried), tile.weights
+        weights = tile.weights
+        images = carried[0] if len(carried) == 1 else namespace(weights).concat(carried)
         if tile.models != sorted(tile.models):  # sums are taken in the order of the models
             order = np.argsort(tile.models)
             images, weights = images[order], weights[order]
         found = combine(images, weights)
         scores[start:stop] = found
-        statuses[start:stop] = _judge(detached(found), detached(images), tile.groups)
+        statuses[start:stop] = _judge(detached(found), images, tile.groups)
 
     n_rows = problem.n_samples  # gradients need every step anyway
     if problem.like is None:
@@ -83,7 +84,7 @@ def _carry(group: Group, *, keeps_mass: bool) -> Array:
     return kernel.apply_transpose(histograms)
 
 
-def _judge(found: np.ndarray, images: np.ndarray, groups: list[Group]) -> np.ndarray:
+def _judge(found: np.ndarray, images: Array, groups: list[Group]) -> np.ndarray:
     """How each row ended."""
     status = np.full(len(found), Status.CONVERGED, dtype=np.int8)
     for group in groups:
@@ -93,7 +94,7 @@ def _judge(found: np.ndarray, images: np.ndarray, groups: list[Group]) -> np.nda
             status[stuck.any(axis=(0, 2))] = Status.UNREACHABLE_MASS
     is_empty = ~found.any(axis=1)
     if is_empty.any():  # models that are sure of different labels, or that all say "none"
-        status[is_empty & images.any(axis=(0, 2))] = Status.NO_MASS
+        status[is_empty & detached(images).any(axis=(0, 2))] = Status.NO_MASS
     finite = np.isfinite(found)
     if not finite.all():
         status[~finite.all(axis=1)] = Status.DIVERGED

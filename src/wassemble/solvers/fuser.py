@@ -13,8 +13,6 @@ from wassemble._arrays import Array
 from wassemble._checks import check_count, fail
 from wassemble.kernels import Kernel, as_kernel
 from wassemble.solvers.arithmetics import PlainSolver
-from wassemble.solvers.barycenter import solve
-from wassemble.solvers.carried_means import fuse_carried
 from wassemble.solvers.loop import Ending, run
 from wassemble.solvers.plain_sweep import PlainSweep
 from wassemble.solvers.problem import BarycenterProblem, FusionProblem
@@ -65,7 +63,7 @@ class CarriedFuser(Fuser):
         self.rule, self.problem = rule, problem
 
     def run(self, histograms: Any) -> Fused:
-        return fuse_carried(self.problem.with_histograms(histograms), self.rule._combine)
+        return self.rule._solve(self.problem.with_histograms(histograms))
 
 
 class BarycenterFuser(Fuser):
@@ -81,11 +79,7 @@ class BarycenterFuser(Fuser):
             self._one = _OneSample(problem, self._solver)
 
     def run(self, histograms: Any) -> Fused:
-        problem = self.problem.with_histograms(histograms)
-        result = solve(problem, keep_scalings=False, solver=self._solver)
-        is_one = problem.drops_sample_axis
-        are_histograms = problem.are_histograms
-        return Fused(result.barycenters, result.statuses, are_histograms, result, is_one)
+        return self.rule._solve(self.problem.with_histograms(histograms), solver=self._solver)
 
     def __call__(self, histograms: Any) -> Array:
         if self._one is not None:

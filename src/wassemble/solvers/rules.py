@@ -28,6 +28,7 @@ from wassemble.solvers.power_means import power_mean_of
 
 if TYPE_CHECKING:
     from wassemble.solvers.fuser import Fuser
+    from wassemble.solvers.problem import BarycenterProblem, FusionProblem
     from wassemble.solvers.result import BarycenterResult
 
 __all__ = [
@@ -130,23 +131,10 @@ class Rule(ABC):
         >>> ARITHMETIC.fuse([[0.9, 0.1], [0.5, 0.5]]).scores
         array([[0.7, 0.3]])
         """
-        from wassemble.solvers.carried_means import fuse_carried
-        from wassemble.solvers.problem import FusionProblem
-
-        problem = FusionProblem(
-            histograms,
-            kernels,
-            weights=weights,
-            normalize=normalize,
-            holds=holds,
-        )
+        problem = self._pose(histograms, kernels, weights=weights, normalize=normalize, holds=holds)
         if out is not None:
             problem.check_out(out)
-        return fuse_carried(problem, self._combine, n_threads=n_threads, progress=progress, out=out)
-
-    def _combine(self, images: Array, weights: Array) -> Array:
-        """Mix the models label by label, (n_models, n_rows, n_target) to (n_rows, n_target)."""
-        raise NotImplementedError
+        return self._solve(problem, n_threads=n_threads, progress=progress, out=out)
 
     def prepare(
         self,
@@ -185,12 +173,24 @@ class Rule(ABC):
         >>> fuser([[0.9, 0.1], [0.5, 0.5]]).round(3)
         array([0.632, 0.496])
         """
-        from wassemble.solvers.fuser import CarriedFuser, draft_histograms
-        from wassemble.solvers.problem import FusionProblem
+        from wassemble.solvers.fuser import draft_histograms
 
         draft, each = draft_histograms(kernels, weights, n_models=n_models, dtype=dtype)
-        problem = FusionProblem(draft, each, weights=weights, holds=holds, normalize=normalize)
-        return CarriedFuser(self, problem)
+        return self._make_fuser(
+            self._pose(draft, each, weights=weights, normalize=normalize, holds=holds)
+        )
+
+    @abstractmethod
+    def _pose(self, histograms: Any, kernels: Any, **options: Any) -> Any:
+        """The problem that is solved, its shapes checked."""
+
+    @abstractmethod
+    def _solve(self, problem: Any, **options: Any) -> Fused:
+        """Solve what `_pose` posed."""
+
+    @abstractmethod
+    def _make_fuser(self, problem: Any) -> Fuser:
+        """What solves problems like ``problem`` again and again."""
 
     @property
     def is_balanced(self) -> bool:
@@ -269,6 +269,29 @@ class Rule(ABC):
     def __str__(self) -> str: ...
 
 
+class _CarriedRule(Rule):
+    """A rule that transports nothing: models are carried through their kernels, then mixed."""
+
+    @abstractmethod
+    def _combine(self, images: Array, weights: Array) -> Array:
+        """Mix the models label by label, (n_models, n_rows, n_target) to (n_rows, n_target)."""
+
+    def _pose(self, histograms: Any, kernels: Any, **options: Any) -> FusionProblem:
+        from wassemble.solvers.problem import FusionProblem
+
+        return FusionProblem(histograms, kernels, **options)
+
+    def _solve(self, problem: FusionProblem, **options: Any) -> Fused:
+        from wassemble.solvers.carried_means import fuse_carried
+
+        return fuse_carried(problem, self._combine, **options)
+
+    def _make_fuser(self, problem: FusionProblem) -> Fuser:
+        from wassemble.solvers.fuser import CarriedFuser
+
+        return CarriedFuser(self, problem)
+
+
 @final
 @dataclass(frozen=True)
 class Barycenter(Rule):
@@ -343,34 +366,15 @@ class Barycenter(Rule):
         """The exponent of Algorithm 2; 1 for Algorithm 1."""
         return self.mass.exponent
 
-    def fuse(
-        self,
-        histograms: Sequence[Any] | Array,
-        kernels: Any = None,
-        *,
-        weights: Any = None,
-        holds: Holds = "either",
-        normalize: bool = False,
-        n_threads: int | None = None,
-        progress: Callable[[int, int], None] | None = None,
-        out: np.ndarray | None = None,
-    ) -> Fused:
-        from wassemble.solvers.barycenter import solve
+    def _pose(self, histograms: Any, kernels: Any, **options: Any) -> BarycenterProblem:
         from wassemble.solvers.problem import BarycenterProblem
 
-        problem = BarycenterProblem(
-            histograms,
-            kernels,
-            self,
-            weights=weights,
-            normalize=normalize,
-            holds=holds,
-        )
-        if out is not None:
-            problem.check_out(out)
-        result = solve(
-            problem, n_threads=n_threads, progress=progress, keep_scalings=False, out=out
-        )
+        return BarycenterProblem(histograms, kernels, self, **options)
+
+    def _solve(self, problem: BarycenterProblem, **options: Any) -> Fused:
+        from wassemble.solvers.barycenter import solve
+
+        result = solve(problem, keep_scalings=False, **options)
         return Fused(
             result.barycenters,
             result.statuses,
@@ -379,23 +383,9 @@ class Barycenter(Rule):
             problem.drops_sample_axis,
         )
 
-    def prepare(
-        self,
-        kernels: Any,
-        weights: Any = None,
-        *,
-        n_models: int | None = None,
-        dtype: Any = np.float64,
-        holds: Holds = "scores",
-        normalize: bool = False,
-    ) -> Fuser:
-        from wassemble.solvers.fuser import BarycenterFuser, draft_histograms
-        from wassemble.solvers.problem import BarycenterProblem
+    def _make_fuser(self, problem: BarycenterProblem) -> Fuser:
+        from wassemble.solvers.fuser import BarycenterFuser
 
-        draft, each = draft_histograms(kernels, weights, n_models=n_models, dtype=dtype)
-        problem = BarycenterProblem(
-            draft, each, self, weights=weights, holds=holds, normalize=normalize
-        )
         return BarycenterFuser(self, problem)
 
     def to_dict(self) -> dict[str, Any]:
@@ -420,7 +410,7 @@ class Barycenter(Rule):
 
 @final
 @dataclass(frozen=True)
-class PowerMean(Rule):
+class PowerMean(_CarriedRule):
     """Weighted power mean: order 1 is arithmetic, 1/2 Hellinger, 0 geometric.
 
     The simple rules that every barycenter is measured against. The arithmetic mean rewards a
@@ -457,7 +447,7 @@ class PowerMean(Rule):
 
 @final
 @dataclass(frozen=True)
-class GatedMean(Rule):
+class GatedMean(_CarriedRule):
     """Power mean, multiplied by ``floor`` where a label is in no model's ``n_top`` best.
 
     Parameters
@@ -493,7 +483,7 @@ class GatedMean(Rule):
 
 @final
 @dataclass(frozen=True)
-class GatedBarycenter(Rule):
+class GatedBarycenter(_CarriedRule):
     """Barycenter with the gate of `GatedMean` as a diagonal kernel (the paper's 6.2).
 
     It moves no mass, and the fixed point of Algorithm 2 has a formula: no sweeps.
@@ -537,8 +527,8 @@ class GatedBarycenter(Rule):
 
 @final
 @dataclass(frozen=True)
-class Single(Rule):
-    """One model alone, carried to the target labels by its kernel.
+class Single(_CarriedRule):
+    """One model alone, carried to the target labels by its kernel; whatever weights say.
 
     Parameters
     ----------
@@ -559,56 +549,15 @@ class Single(Rule):
         if not isinstance(self.model, str):
             _set(self, "model", check_count(self.model, "model", at_least=0))
 
-    def fuse(
-        self,
-        histograms: Sequence[Any] | Array,
-        kernels: Any = None,
-        *,
-        weights: Any = None,
-        holds: Holds = "either",
-        normalize: bool = False,
-        n_threads: int | None = None,
-        progress: Callable[[int, int], None] | None = None,
-        out: np.ndarray | None = None,
-    ) -> Fused:
-        """As `Rule.fuse`; ``weights`` say nothing about one model, and are left alone."""
-        place = self._place(len(histograms))
-        return super().fuse(
-            histograms[place : place + 1],
-            kernels[place : place + 1] if is_list_of_kernels(kernels) else kernels,
-            holds=holds,
-            normalize=normalize,
-            n_threads=n_threads,
-            progress=progress,
-            out=out,
-        )
-
-    def prepare(
-        self,
-        kernels: Any,
-        weights: Any = None,
-        *,
-        n_models: int | None = None,
-        dtype: Any = np.float64,
-        holds: Holds = "scores",
-        normalize: bool = False,
-    ) -> Fuser:
-        from wassemble.solvers.fuser import CarriedFuser, draft_histograms
-        from wassemble.solvers.problem import FusionProblem
-
-        draft, each = draft_histograms(kernels, weights, n_models=n_models, dtype=dtype)
-        alone = np.zeros(len(each))
-        alone[self._place(len(each))] = 1
-        problem = FusionProblem(draft, each, weights=alone, holds=holds, normalize=normalize)
-        return CarriedFuser(self, problem)
-
-    def _place(self, n_models: int) -> int:
+    def _pose(self, histograms: Any, kernels: Any, **options: Any) -> FusionProblem:
         if isinstance(self.model, str):
             fail(
                 f"a model among arrays must be told by its place; got {self!r}.",
                 hint="Single(0) is the first",
             )
-        return check_index(self.model, "model", n_models)
+        alone = np.zeros(len(histograms))
+        alone[check_index(self.model, "model", len(histograms))] = 1
+        return super()._pose(histograms, kernels, **options | {"weights": alone})
 
     def _combine(self, images: Array, weights: Array) -> Array:
         return images[0]
