@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import wassemble as ws
+from wassemble.solvers.rules import CarriedRule
 
 n_arrived = 0
 
 
 @dataclass(frozen=True)
-class CountedMean(ws.Rule):
+class CountedMean(CarriedRule):
     """The arithmetic mean."""
 
     key = "counted mean"

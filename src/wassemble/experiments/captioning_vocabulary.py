@@ -21,8 +21,9 @@ from wassemble.experiments.captioning_study import Rules
 from wassemble.experiments.captioning_tables import judged_table
 from wassemble.experiments.findings import Claim, Findings, Plot
 from wassemble.experiments.records import Progress
-from wassemble.solvers import ARITHMETIC, GEOMETRIC, Barycenter, PowerMean, Rule
+from wassemble.solvers import ARITHMETIC, GEOMETRIC, Barycenter, PowerMean
 from wassemble.solvers.power_means import weighted_sum
+from wassemble.solvers.rules import CarriedRule
 from wassemble.text.fused import FusedNextWord
 from wassemble.text.models import NextWordModel
 
@@ -131,7 +132,7 @@ def run(config: Config, progress: Progress = None) -> Findings:
 
 
 @dataclass(frozen=True)
-class _CountingSilence(Rule):
+class _CountingSilence(CarriedRule):
     """The mean over all captioners, whoever knows a word."""
 
     def _combine(self, images: Array, weights: Array) -> Array:

@@ -37,6 +37,7 @@ __all__ = [
     "HELLINGER",
     "USUAL_RULE",
     "Barycenter",
+    "CarriedRule",
     "Fused",
     "GatedBarycenter",
     "GatedMean",
@@ -269,7 +270,7 @@ class Rule(ABC):
     def __str__(self) -> str: ...
 
 
-class _CarriedRule(Rule):
+class CarriedRule(Rule):
     """A rule that transports nothing: models are carried through their kernels, then mixed."""
 
     @abstractmethod
@@ -410,7 +411,7 @@ class Barycenter(Rule):
 
 @final
 @dataclass(frozen=True)
-class PowerMean(_CarriedRule):
+class PowerMean(CarriedRule):
     """Weighted power mean: order 1 is arithmetic, 1/2 Hellinger, 0 geometric.
 
     The simple rules that every barycenter is measured against. The arithmetic mean rewards a
@@ -447,7 +448,7 @@ class PowerMean(_CarriedRule):
 
 @final
 @dataclass(frozen=True)
-class GatedMean(_CarriedRule):
+class GatedMean(CarriedRule):
     """Power mean, multiplied by ``floor`` where a label is in no model's ``n_top`` best.
 
     Parameters
@@ -483,7 +484,7 @@ class GatedMean(_CarriedRule):
 
 @final
 @dataclass(frozen=True)
-class GatedBarycenter(_CarriedRule):
+class GatedBarycenter(CarriedRule):
     """Barycenter with the gate of `GatedMean` as a diagonal kernel (the paper's 6.2).
 
     It moves no mass, and the fixed point of Algorithm 2 has a formula: no sweeps.
@@ -527,7 +528,7 @@ class GatedBarycenter(_CarriedRule):
 
 @final
 @dataclass(frozen=True)
-class Single(_CarriedRule):
+class Single(CarriedRule):
     """One model alone, carried to the target labels by its kernel; whatever weights say.
 
     Parameters
