@@ -17,7 +17,6 @@ from web.explorer.small import (
 )
 
 import wassemble as ws
-from wassemble.ensemble import FusionPlan
 from wassemble.metrics import entropy
 from wassemble.web.explorer.flows import find_flows, find_neighbors
 from wassemble.web.explorer.ranking import rank_samples
@@ -60,9 +59,8 @@ def test_the_means_are_the_means():
 def test_a_plan_with_other_weights_is_the_plan_made_with_them():
     first = ws.Predictions("a", ["x"], ["cat", "lynx"], [[0.3, 0.7]])
     second = ws.Predictions("b", ["x"], ["cat", "dog"], [[0.55, 0.45]])
-    models = [(each.model, each.labels) for each in (first, second)]
-    made = FusionPlan(models, "multiclass", weights=[0.8, 0.2])
-    moved = FusionPlan(models, "multiclass").with_weights([0.8, 0.2])
+    made = ws.Fusion(weights=[0.8, 0.2]).plan([first, second])
+    moved = ws.Fusion().plan([first, second]).with_weights([0.8, 0.2])
     np.testing.assert_array_equal(moved.label_weights, made.label_weights)
     np.testing.assert_array_equal(
         moved.fuse([first, second]).scores, made.fuse([first, second]).scores
