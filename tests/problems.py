@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from wassemble.solvers.barycenter import _Run
 from wassemble.solvers.problem import BarycenterProblem
 from wassemble.solvers.tiles import run_tiles
 
-KNOBS = ("mass", "max_sweeps", "tolerance", "debias", "n_top", "mixed_precision")
+KNOBS = tuple(knob.name for knob in fields(ws.Barycenter))
 MASSES = (ws.Balanced(), ws.Unbalanced(2.0, epsilon=0.3), ws.Unbalanced(0.2, epsilon=1.0))
 
 

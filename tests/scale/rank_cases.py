@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from problems import KNOBS
 
 import wassemble as ws
+
+KNOBS = tuple(knob.name for knob in fields(ws.Barycenter))
 
 BALANCED = ws.Balanced()
 DEAR = ws.Unbalanced(2.0, epsilon=0.3)

@@ -373,13 +373,29 @@ def test_preparing_refuses_what_it_cannot_check_once(make, words):
 @pytest.mark.parametrize("mass", MASSES, ids=str)
 @pytest.mark.parametrize("tolerance", [None, 1e-6])
 def test_one_sample_needs_no_more_than_its_sweeps(mass, tolerance, monkeypatch):
-    case = make_case(2, mass=mass, n_samples=1)
-    rule = ws.Barycenter(mass, max_sweeps=50, tolerance=tolerance)
-    fuser = rule.prepare(case.kernels, case.weights)
-    sample = np.array(case.histograms)[:, 0]
-    expected = fuser.run(sample).scores[0]
-    monkeypatch.setattr(type(fuser), "run", None)  # the ordinary way
-    np.testing.assert_allclose(fuser(sample), expected, rtol=1e-12)
+    for n_source in (5, (4, 5, 4)):
+        case = make_case(2, mass=mass, n_samples=1, n_source=n_source)
+        rule = ws.Barycenter(mass, max_sweeps=50, tolerance=tolerance)
+        fuser = rule.prepare(case.kernels, case.weights)
+        sample = [rows[0] for rows in case.histograms]
+        expected = fuser.run(sample).scores[0]
+        with monkeypatch.context() as patch:
+            patch.setattr(type(fuser), "run", None)  # the ordinary way
+            np.testing.assert_allclose(fuser(sample), expected, rtol=1e-12)
+            if n_source == 5:
+                np.testing.assert_allclose(fuser(np.array(sample)), expected, rtol=1e-12)
+
+
+def test_what_is_prepared_takes_and_refuses_what_the_solver_does():
+    fuser = ws.USUAL_RULE.prepare(np.exp(-np.eye(2)), n_models=2)
+    expected = fuser(np.array([[0.5, 0.5], [0.25, 0.75]]))
+    np.testing.assert_array_equal(fuser([[0.5, 0.5], [0.25, 0.75]]), expected)
+    np.testing.assert_array_equal(fuser(np.float32([[0.5, 0.5], [0.25, 0.75]])), expected)
+    masked = np.ma.masked_array([[0.5, 0.5], [0.25, 0.75]], mask=[[0, 1], [0, 0]])
+    with pytest.raises(ws.InvalidInputError, match="masked array"):
+        fuser(masked)
+    with pytest.raises(ws.InvalidInputError, match="2 models of 2 labels"):
+        fuser([[0.5, 0.5], [1.0]])
 
 
 def test_a_fuser_serves_several_threads():

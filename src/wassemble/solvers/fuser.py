@@ -95,14 +95,13 @@ class _OneSample:
     def __init__(self, problem: BarycenterProblem, solver: PlainSolver) -> None:
         self._problem = problem
         self._solver = solver
-        self._shape = (problem.n_models, problem.kernels[0].shape[0])
-        self._shares_labels = len({kernel.shape[0] for kernel in problem.kernels}) == 1
+        self._shapes = [(kernel.shape[0],) for kernel in problem.kernels]
+        self._shape = (problem.n_models, *self._shapes[0]) if len(set(self._shapes)) == 1 else ()
         self._tile = problem.tile(0, 1)
         for group in self._tile.groups:
             group.histograms = np.array(group.histograms)
         order = np.array(self._tile.models)
         self._members = [order[group.models] for group in self._tile.groups]
-        self._is_whole = len(self._members) == 1 and list(order) == list(range(problem.n_models))
         self._stopping = solver.stopping(measured=False)
         is_watched = self._stopping.tolerance is not None
         components = problem.components(self._tile.models) if is_watched else None
@@ -111,30 +110,40 @@ class _OneSample:
 
     def fuse(self, histograms: Any) -> np.ndarray | None:
         """The consensus, ``(n_target,)``; None where it must be found the ordinary way."""
-        if not self._shares_labels or not isinstance(histograms, list | tuple | np.ndarray):
-            return None
-        given = np.asarray(histograms)
-        if given.shape != self._shape or given.dtype != self._problem.dtype:
-            return None
-        # One comparison each finds nan, what is negative and what is infinite.
-        if not (np.minimum.reduce(given, axis=None) >= 0):
-            return None
-        if not np.maximum.reduce(given, axis=None) < math.inf:
-            return None
-        if not self._lock.acquire(blocking=False):  # another thread sweeps here
-            return None
+        if not self._is_plain(histograms) or not self._lock.acquire(blocking=False):
+            return None  # or another thread sweeps here
         try:
-            return self._fuse(given)
+            return self._fuse(histograms)
         finally:
             self._lock.release()
 
-    def _fuse(self, given: np.ndarray) -> np.ndarray | None:
+    def _is_plain(self, histograms: Any) -> bool:
+        """Whether they are one sample in NumPy's own arrays, of the shapes and type expected."""
+        dtype = self._problem.dtype
+        if type(histograms) is np.ndarray:
+            return histograms.shape == self._shape and histograms.dtype == dtype
+        return (
+            isinstance(histograms, list | tuple)
+            and len(histograms) == len(self._shapes)
+            and all(
+                type(each) is np.ndarray and each.shape == shape and each.dtype == dtype
+                for each, shape in zip(histograms, self._shapes, strict=True)
+            )
+        )
+
+    def _fuse(self, histograms: Any) -> np.ndarray | None:
         tile = self._tile
-        if self._is_whole:
-            np.copyto(tile.groups[0].histograms[:, 0], given)
-        else:
-            for group, members in zip(tile.groups, self._members, strict=True):
-                group.histograms[:, 0] = given[members]
+        for group, members in zip(tile.groups, self._members, strict=True):
+            if isinstance(histograms, np.ndarray):
+                np.take(histograms, members, axis=0, out=group.histograms[:, 0])
+            else:
+                for row, model in zip(group.histograms, members.tolist(), strict=True):
+                    row[0] = histograms[model]
+            # One comparison each finds nan, what is negative and what is infinite.
+            if not np.minimum.reduce(group.histograms, axis=None) >= 0:
+                return None
+            if not np.maximum.reduce(group.histograms, axis=None) < math.inf:
+                return None
         if not self._problem.accepts(tile):
             return None
         with np.errstate(all="ignore"):  # what leaves the safe range goes the ordinary way

@@ -13,7 +13,6 @@ from wassemble.solvers.arithmetics import (
     Solver,
 )
 from wassemble.solvers.exchange import agree_on_any
-from wassemble.solvers.mass import Balanced
 from wassemble.solvers.plain_sweep import PlainLimits
 from wassemble.solvers.problem import BarycenterProblem
 
@@ -30,7 +29,7 @@ def select_solver(problem: BarycenterProblem) -> Solver:
     'plain'
     """
     kernels = problem.voting_kernels
-    balanced = isinstance(problem.mass, Balanced)
+    balanced = problem.rule.is_balanced
     if problem.rule.debias:
         return DebiasedSolver(problem, "the debiased barycenter is computed in logarithms")
     exchange = problem.exchange  # ranks must come to the same choice
