@@ -345,5 +345,5 @@ def test_what_is_for_arrays_is_refused_beside_names(name, models):
 
 
 def test_names_are_refused_beside_arrays():
-    with pytest.raises(InvalidInputError, match="must be numbers for arrays, which have no names"):
+    with pytest.raises(InvalidInputError, match="`weights` must be an array here, for"):
         Fusion(weights={"a": 0.5, "b": 0.5}).fuse([[0.5, 0.5], [0.2, 0.8]])

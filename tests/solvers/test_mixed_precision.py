@@ -207,5 +207,5 @@ def test_mixed_precision_is_refused_for_numpy_arrays_and_tables():
     with pytest.raises(ValueError, match="must go with torch tensors; got NumPy arrays"):
         wide_case(ws.Balanced()).solve(mixed_precision=True)
     table = ws.Predictions("one", ["a"], ["cat", "dog"], [[0.5, 0.5]])
-    with pytest.raises(ValueError, match="`mixed_precision` must go with arrays"):
+    with pytest.raises(ValueError, match="must go with torch tensors; got NumPy arrays"):
         ws.fuse([table], rule=rule_with(mixed_precision=True))

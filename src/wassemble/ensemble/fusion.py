@@ -300,7 +300,10 @@ class Fusion:
                         " labels, scores)",
                     )
         if isinstance(self.weights, Mapping | NamedTable):
-            fail("`weights` must be numbers for arrays, which have no names; got names.")
+            fail(
+                "`weights` must be an array here, for there are no names to match its own with.",
+                hint="`.to_numpy()` of it, or a list, if it is known to be in the right order",
+            )
         return fuse_arrays(self, models, **how)
 
     @property
@@ -445,6 +448,8 @@ def _read_weights(weights: Any) -> Any:
     """Weights as a fusion keeps them: by name in a dict or table, else as they are."""
     if is_frame(weights):
         return read_named_table(weights, "weights")
+    if is_series(weights) and list(weights.index) == list(range(len(weights))):
+        return np.asarray(weights)  # it only counts its entries
     if is_series(weights) or isinstance(weights, Mapping):
         return {str(name): weight for name, weight in weights.items()}
     return weights
