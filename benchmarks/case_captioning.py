@@ -42,36 +42,30 @@ def run(*, quick: bool) -> dict:
     factors = rng.uniform(0.1, 1, size=(2, n_words, 100)).astype(np.float32)
     low_rank = ws.LowRankKernel(*factors)
 
+    five = ws.Barycenter(max_sweeps=5, tolerance=None)
+
     def ours(kernel, **options):
-        return ws.fuse(
-            words, kernel=kernel, mass=ws.Balanced(), max_iterations=5, tolerance=None, **options
-        )
+        return ws.fuse(words, kernel=kernel, rule=five, **options)
 
     gap = agree({"sparse": ours(sparse[50]), "dense": ours(dense)}, rtol=1e-3, atol=1e-9)
     few = words[:, :, :2000] / words[:, :, :2000].sum(axis=-1, keepdims=True)
     part = ws.LowRankKernel(*factors[:, :2000])
-    options = {"max_iterations": 5, "tolerance": None}
+    dense_part = np.array(part.to_dense())
     agree(
         {
-            "low rank": ws.fuse(few, kernel=part, mass=ws.Balanced(), normalize=True, **options),
-            "dense": ws.fuse(
-                few,
-                kernel=np.array(part.to_dense()),
-                mass=ws.Balanced(),
-                normalize=True,
-                **options,
-            ),
+            "low rank": ws.fuse(few, kernel=part, rule=five, normalize=True),
+            "dense": ws.fuse(few, kernel=dense_part, rule=five, normalize=True),
         },
         rtol=1e-3,
     )
     whole, cut = (
-        ws.solve_barycenter(words, dense, max_iterations=5, tolerance=None, n_top=n_top)
+        ws.solve_barycenter(words, dense, ws.Barycenter(max_sweeps=5, tolerance=None, n_top=n_top))
         for n_top in (None, 500)
     )
     timings = race(
         {
-            "arithmetic mean": lambda: ws.arithmetic_mean(words),
-            "geometric mean": lambda: ws.geometric_mean(words),
+            "arithmetic mean": lambda: ws.ARITHMETIC.fuse(words),
+            "geometric mean": lambda: ws.GEOMETRIC.fuse(words),
             "sparse, 10 neighbours": lambda: ours(sparse[10]),
             "sparse, 50 neighbours": lambda: ours(sparse[50]),
             "low rank 100": lambda: ours(low_rank),

@@ -26,7 +26,7 @@ def run(*, quick: bool) -> dict:
 
         def ours(kernel=kernel):
             return ws.solve_barycenter(
-                histograms, kernel, tolerance=TOLERANCE, max_iterations=100_000
+                histograms, kernel, ws.Barycenter(max_sweeps=100_000, tolerance=TOLERANCE)
             )
 
         ott = peers.ott_balanced(histograms, cost, epsilon, TOLERANCE, 20_000)
@@ -50,7 +50,7 @@ def run(*, quick: bool) -> dict:
                 "epsilon": epsilon,
                 "n_converged": int(result.converged.sum()),
                 "sweeps": {
-                    "wassemble": float(result.n_iterations.mean()),
+                    "wassemble": float(result.n_sweeps.mean()),
                     "POT, loop": float(pot_sweeps.mean()),
                     "OTT-JAX, vmap": float(ott_sweeps.mean()),
                 },

@@ -21,7 +21,7 @@ from wassemble.inputs.words.embeddings import Embeddings
 THREADS = "WASSEMBLE_NUM_THREADS"
 EPSILON = 0.3
 N_TOP = 500
-SWEEPS = {"max_iterations": 5, "tolerance": None}
+SWEEPS = {"rule": ws.Barycenter(max_sweeps=5, tolerance=None)}
 FIVE = ("cross-entropy", "cross-entropy-small", "smoothed", "self-critical", "self-critical-small")
 
 
@@ -56,7 +56,7 @@ def _steps(*, quick: bool) -> dict:
     vocabulary = models[0].vocabulary
     sparse, dense = _kernels(vocabulary.words)
     options = {
-        "arithmetic mean": {"rule": ws.arithmetic_mean},
+        "arithmetic mean": {"rule": ws.ARITHMETIC},
         "50 neighbours": {"kernel": sparse} | SWEEPS,
         f"top {N_TOP} words, dense": {"kernel": dense, "n_top": N_TOP} | SWEEPS,
         "dense": {"kernel": dense} | SWEEPS,

@@ -13,7 +13,8 @@ from benchmarks.case_captioning import neighbour_kernel, softmax_words
 from benchmarks.measure import race
 
 MASS = ws.Unbalanced(2.0, epsilon=0.3)
-_FIXED = {"max_iterations": 5, "tolerance": None}
+_FIXED = {"max_sweeps": 5, "tolerance": None}
+_FIVE = ws.Barycenter(MASS, **_FIXED)
 
 
 def run(*, quick: bool) -> dict:
@@ -24,6 +25,11 @@ def run(*, quick: bool) -> dict:
         "models": _models(quick=quick),
         "threads": _threads(quick=quick),
     }
+
+
+def fuse(scores, kernel, **options):
+    """Five sweeps of Algorithm 2."""
+    return ws.fuse(scores, kernel=kernel, rule=_FIVE, kind="multilabel", **options)
 
 
 def _dense(rng, n_models, n_samples, n_labels):
@@ -47,9 +53,8 @@ def _samples(*, quick: bool) -> list[dict]:
         def stream(piece=piece, n_chunks=n_chunks, memory=memory):
             memory.clear()
             chunks = repeat(piece, n_chunks)
-            for number, _ in enumerate(
-                ws.fuse_stream(chunks, kernel=kernel, mass=MASS, kind="multilabel", **_FIXED)
-            ):
+            fusion = ws.Fusion(_FIVE, kernel, kind="multilabel")
+            for number, _ in enumerate(ws.fuse_stream(chunks, fusion)):
                 if number % max(1, n_chunks // 10) == 0:
                     memory.append(psutil.Process().memory_info().rss / 2**20)
 
@@ -80,7 +85,7 @@ def _labels(*, quick: bool) -> list[dict]:
         timings = race(
             {
                 name: lambda w=words, k=kernel: ws.fuse(
-                    w, kernel=k, mass=ws.Balanced(), normalize=True, **_FIXED
+                    w, kernel=k, rule=ws.Barycenter(**_FIXED), normalize=True
                 )
                 for name, kernel in kernels.items()
             },
@@ -95,7 +100,7 @@ def _models(*, quick: bool) -> list[dict]:
     for n_models in (2, 4, 8, 16, 32, 64):
         scores, kernel = _dense(np.random.default_rng(0), n_models, 1_000 if quick else 4_000, 80)
         timing = race(
-            {"dense": lambda s=scores, k=kernel: ws.fuse(s, kernel=k, mass=MASS, **_FIXED)},
+            {"dense": lambda s=scores, k=kernel: fuse(s, k)},
             n_rounds=3,
         )["dense"]
         rows.append({"n_models": n_models, "seconds": timing["seconds"]})
@@ -105,10 +110,7 @@ def _models(*, quick: bool) -> list[dict]:
 def _threads(*, quick: bool) -> list[dict]:
     scores, kernel = _dense(np.random.default_rng(0), 8, 6_000 if quick else 35_150, 80)
     timings = race(
-        {
-            str(n): lambda n=n: ws.fuse(scores, kernel=kernel, mass=MASS, n_threads=n, **_FIXED)
-            for n in (1, 2)
-        },
+        {str(n): lambda n=n: fuse(scores, kernel, n_threads=n) for n in (1, 2)},
         n_rounds=5,
     )
     return [{"n_threads": int(n), "seconds": t["seconds"]} for n, t in timings.items()]

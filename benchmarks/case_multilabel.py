@@ -29,9 +29,8 @@ def run(*, quick: bool) -> dict:
     diagonal = ws.DiagonalKernel(rng.uniform(0.3, 1, size=(n_samples, 80)).astype(np.float32))
 
     def ours(n_sweeps, kernel=kernel, **options):
-        return ws.fuse(
-            scores, kernel=kernel, mass=MASS, max_iterations=n_sweeps, tolerance=None, **options
-        )
+        rule = ws.Barycenter(MASS, max_sweeps=n_sweeps, tolerance=None)
+        return ws.fuse(scores, kernel=kernel, rule=rule, kind="multilabel", **options)
 
     gap = agree(
         {
@@ -49,9 +48,11 @@ def run(*, quick: bool) -> dict:
         {
             "arithmetic mean, NumPy": lambda: scores.mean(axis=0),
             "geometric mean, NumPy": lambda: np.exp(np.log(scores).mean(axis=0)),
-            "arithmetic mean": lambda: ws.arithmetic_mean(scores),
-            "geometric mean": lambda: ws.geometric_mean(scores),
-            "diagonal kernel, converged": lambda: ws.fuse(scores, kernel=diagonal, mass=MASS),
+            "arithmetic mean": lambda: ws.ARITHMETIC.fuse(scores),
+            "geometric mean": lambda: ws.GEOMETRIC.fuse(scores),
+            "diagonal kernel, converged": lambda: ws.fuse(
+                scores, kernel=diagonal, rule=ws.Barycenter(MASS), kind="multilabel"
+            ),
             "dense kernel, 1 sweep": lambda: ours(1),
             "dense kernel, 5 sweeps": lambda: ours(5),
             "dense kernel, 5 sweeps, 1 thread": lambda: ours(5, n_threads=1),
@@ -72,7 +73,7 @@ def run(*, quick: bool) -> dict:
         "n_samples": n_samples,
         "agreement": {"whole batch": gap, "POT": gap_pot},
         "status": repr(
-            ws.solve_barycenter(scores, kernel, mass=MASS, max_iterations=5, tolerance=None)
+            ws.solve_barycenter(scores, kernel, ws.Barycenter(MASS, max_sweeps=5, tolerance=None))
         ),
         "timings": timings,
         "paper_seconds": {str(k): {"V100": v, "K80": k80} for k, (v, k80) in PAPER.items()},

@@ -26,9 +26,16 @@ import psutil
 
 from benchmarks.cluster_sheet import work_out
 from benchmarks.measure import describe
-from wassemble import DenseKernel, LabelledKernel, Predictions, Unbalanced, write_predictions
+from wassemble import (
+    Barycenter,
+    DenseKernel,
+    LabelledKernel,
+    Predictions,
+    Unbalanced,
+    write_predictions,
+)
 from wassemble._files import write_whole
-from wassemble.ensemble import Options
+from wassemble.ensemble import Fusion
 from wassemble.inputs.part_files import PartFile
 from wassemble.scale import cluster, fuse_partitions
 from wassemble.scale.partition import Outcome, Partition
@@ -36,7 +43,7 @@ from wassemble.scale.partition import Outcome, Partition
 N_MODELS, N_LABELS = 8, 80
 LABELS = [f"label {i}" for i in range(N_LABELS)]
 # The paper's setting (6.1): 5 sweeps of Algorithm 2.
-OPTIONS = Options(mass=Unbalanced(2.0, epsilon=0.3), tolerance=None, max_iterations=5)
+RULE = Barycenter(Unbalanced(2.0, epsilon=0.3), max_sweeps=5, tolerance=None)
 N_TINY = 50
 # Partitions that do nothing, and threads of the worker that does it.
 N_EMPTY, N_THREADS = 2000, 100
@@ -101,8 +108,8 @@ def _measure(
         models = {f"m{model}": folder / name / f"m{model}" for model in range(N_MODELS)}
         started = time.perf_counter()
         out = folder / f"fused-{n_workers}-{name}"
-        options: dict[str, Any] = {"kernel": kernel, "kind": "multilabel", "options": OPTIONS}
-        fuse_partitions(models, out, **options, scheduler=client)
+        fusion = Fusion(RULE, kernel, kind="multilabel")
+        fuse_partitions(models, out, fusion, scheduler=client)
         return time.perf_counter() - started
 
     started = time.perf_counter()

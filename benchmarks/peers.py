@@ -80,7 +80,7 @@ def floor(scores, kernel, n_sweeps, n_threads=2):
         list(pool.map(tile, range(0, n_samples, n_rows)))
 
 
-def pot_balanced(histograms, cost, epsilon, tolerance, max_iterations):
+def pot_balanced(histograms, cost, epsilon, tolerance, max_sweeps):
     """POT's balanced barycenter in logs, one sample after the other; and its sweeps."""
     import ot
 
@@ -93,7 +93,7 @@ def pot_balanced(histograms, cost, epsilon, tolerance, max_iterations):
                 cost,
                 epsilon,
                 method="sinkhorn_log",
-                numItermax=max_iterations,
+                numItermax=max_sweeps,
                 stopThr=tolerance,
                 log=True,
             )
@@ -102,7 +102,7 @@ def pot_balanced(histograms, cost, epsilon, tolerance, max_iterations):
     return np.stack(out), np.array(sweeps)
 
 
-def ott_balanced(histograms, cost, epsilon, tolerance, max_iterations):
+def ott_balanced(histograms, cost, epsilon, tolerance, max_sweeps):
     """A jitted OTT-JAX solver over the batch, ``vmap`` over samples; call it with histograms."""
     import jax
     import jax.numpy as jnp
@@ -113,7 +113,7 @@ def ott_balanced(histograms, cost, epsilon, tolerance, max_iterations):
     jax.config.update("jax_enable_x64", histograms.dtype == np.float64)
     points = geometry.Geometry(cost_matrix=jnp.asarray(cost), epsilon=epsilon)
     solver = discrete_barycenter.FixedBarycenter(
-        threshold=tolerance, max_iterations=max_iterations, lse_mode=True
+        threshold=tolerance, max_iterations=max_sweeps, lse_mode=True
     )
 
     def solve(sample):

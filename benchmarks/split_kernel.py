@@ -22,7 +22,7 @@ import scipy.sparse as sp
 import torch.distributed as dist
 
 from benchmarks.measure import agree, describe
-from wassemble import Unbalanced, solve_barycenter
+from wassemble import Barycenter, Unbalanced, solve_barycenter
 from wassemble._files import write_whole
 from wassemble.scale import RowBlockKernel, solve_barycenter_distributed
 from wassemble.scale.ranks import Ranks
@@ -68,9 +68,7 @@ def main() -> None:
 
 def _options(asked: argparse.Namespace) -> dict[str, Any]:
     return {
-        "mass": Unbalanced(2.0, epsilon=0.3),
-        "tolerance": None,
-        "max_iterations": asked.n_sweeps,
+        "rule": Barycenter(Unbalanced(2.0, epsilon=0.3), max_sweeps=asked.n_sweeps, tolerance=None),
         "n_threads": 1,  # of each rank; ranks share the cores of a machine
     }
 

@@ -40,15 +40,12 @@ class Problem(NamedTuple):
         return not self.debias and isinstance(self.kernel, ws.DenseKernel | ws.LowRankKernel)
 
     def solve(self, predictions: Any, **options: Any) -> ws.BarycenterResult:
-        """Solve it with its predictions in some other library or type."""
+        """Solve it with its predictions in some other library or type, to the rule's options."""
         return ws.solve_barycenter(
             predictions,
             self.kernel,
-            mass=self.mass,
-            debias=self.debias,
+            ws.Barycenter(self.mass, max_sweeps=5000, debias=self.debias, **options),
             normalize=isinstance(self.mass, ws.Balanced),
-            max_iterations=5000,
-            **options,
         )
 
 
@@ -95,7 +92,7 @@ def check(device: torch.device) -> int:
             good = gap <= LARGEST_GAP and found.barycenter.device.type == device.type
             n_failures += not good
             print(
-                f"{problem.name:36}{precision:>10}{gap:>10.1e}{np.max(found.n_iterations):>8}"
+                f"{problem.name:36}{precision:>10}{gap:>10.1e}{np.max(found.n_sweeps):>8}"
                 f"{found.n_half_sweeps:>9}{'' if good else '  FAILED'}"
             )
     return n_failures
@@ -131,7 +128,7 @@ def timed(runs: Sequence[Callable[[], ws.BarycenterResult]], device: torch.devic
             result = run()
             getattr(torch, device.type).synchronize()
             seconds.append(time.perf_counter() - started)
-        sweeps = f"({np.max(result.n_iterations)}; {result.n_half_sweeps})"
+        sweeps = f"({np.max(result.n_sweeps)}; {result.n_half_sweeps})"
         yield f"{1000 * min(seconds):.1f} {sweeps:>8}"
 
 

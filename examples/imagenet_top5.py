@@ -51,17 +51,12 @@ def main(arguments: list[str] | None = None) -> int:
     print(kernel.origin, file=sys.stderr)
 
     best = max(members, key=lambda member: (first(member) == right).mean())
+    five = ws.Barycenter(ws.Unbalanced(1.0, epsilon=1.0), max_sweeps=5, tolerance=None)
     rules = {
         f"best network ({best.model})": best.scores,
-        "arithmetic mean": ws.fuse_tables(members, rule=ws.arithmetic_mean).consensus.scores,
-        "geometric mean": ws.fuse_tables(members, rule=ws.geometric_mean).consensus.scores,
-        "barycenter, WordNet tree": ws.fuse_tables(
-            members,
-            kernel=kernel,
-            mass=ws.Unbalanced(1.0, epsilon=1.0),
-            max_iterations=5,
-            tolerance=None,
-        ).consensus.scores,
+        "arithmetic mean": ws.fuse(members, rule=ws.ARITHMETIC).scores,
+        "geometric mean": ws.fuse(members, rule=ws.GEOMETRIC).scores,
+        "barycenter, WordNet tree": ws.fuse(members, kernel=kernel, rule=five).scores,
     }
     print(f"{'rule':32}{'accuracy':>10}{'top 5':>8}{'tree distance':>15}")
     for rule, scores in rules.items():

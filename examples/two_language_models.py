@@ -21,7 +21,6 @@ import json
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -187,7 +186,7 @@ class Fusion:
     kernel: sp.csr_array  # from pieces to words
     firsts: np.ndarray  # the piece that each word is spelled with first
     similar: sp.csr_array  # between words
-    rule: Any  # a mean, or `solve_barycenter`
+    rule: ws.Rule
     weight: float  # of the language model
     n_sweeps: int = 1
     gate: float = 0.0  # fuse only where the histograms are at least so far apart
@@ -197,10 +196,10 @@ class Fusion:
         other = transport(self.kernel, step.pieces)
         if 0.5 * np.abs(step.words - other).sum() < self.gate:
             return step.words
-        if self.rule is ws.solve_barycenter:
+        if isinstance(self.rule, ws.Barycenter):
             return self._barycenter(step)
         weights = [self.weight, 1 - self.weight]
-        mean = np.asarray(self.rule([other + 1e-9, step.words + 1e-9], weights=weights))
+        mean = self.rule.fuse([other + 1e-9, step.words + 1e-9], weights=weights).scores[0]
         return mean / mean.sum()
 
     def _barycenter(self, step: Step) -> np.ndarray:
@@ -216,10 +215,9 @@ class Fusion:
         result = ws.solve_barycenter(
             [step.pieces[pieces], step.words[words]],
             [ws.SparseKernel(between), ws.SparseKernel(self.similar[words][:, words])],
+            ws.Barycenter(max_sweeps=self.n_sweeps, tolerance=None),
             weights=[self.weight, 1 - self.weight],
             normalize=True,
-            max_iterations=self.n_sweeps,
-            tolerance=None,
         )
         fused = step.words.copy()
         share = step.words[words].sum() / result.barycenter.sum()
@@ -310,12 +308,12 @@ def compare(
         ("SmolLM2 alone, through the kernel", log_likelihoods(alone, steps, rare), ""),
     ]
     rules = {
-        "arithmetic mean": ws.arithmetic_mean,
-        "geometric mean": ws.geometric_mean,
-        "barycenter": ws.solve_barycenter,
+        "arithmetic mean": ws.ARITHMETIC,
+        "geometric mean": ws.GEOMETRIC,
+        "barycenter": ws.Barycenter(tolerance=None),
     }
     for name, rule in rules.items():
-        sweeps = (1, 2, 5) if rule is ws.solve_barycenter else (1,)
+        sweeps = (1, 2, 5) if isinstance(rule, ws.Barycenter) else (1,)
         grid = [
             Fusion(kernel, firsts, similar, rule, weight, n_sweeps)
             for weight in (0.1, 0.2, 0.35, 0.5, 0.65)

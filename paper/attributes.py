@@ -18,7 +18,13 @@ from paper.record.paper_figures import paper_figures
 from wassemble.inputs import AnimalsData, load_animals
 from wassemble.kernels import DenseKernel
 from wassemble.metrics import ACCURACY
-from wassemble.solvers import BarycenterResult, Unbalanced, power_mean, solve_barycenter
+from wassemble.solvers import (
+    Barycenter,
+    BarycenterResult,
+    Unbalanced,
+    power_mean,
+    solve_barycenter,
+)
 
 __all__ = ["Config", "run"]
 
@@ -58,7 +64,7 @@ class Config:
     epsilons: tuple[float, ...] = (0.1, 0.2, 0.3, 0.5, 1.0)
     mass_penalties: tuple[float, ...] = (0.5, 1.0, 2.0, 5.0, 10.0)
     n_unseen: int = 6
-    max_iterations: int = 1000
+    max_sweeps: int = 1000
     tolerance: float = 1e-6
     seed: int = 0
 
@@ -135,9 +141,11 @@ def _barycenter(scores: np.ndarray, kernel: DenseKernel, config: Config) -> Bary
     return solve_barycenter(
         scores,
         kernel,
-        mass=Unbalanced(config.mass_penalty, epsilon=config.epsilon),
-        max_iterations=config.max_iterations,
-        tolerance=config.tolerance,
+        Barycenter(
+            Unbalanced(config.mass_penalty, epsilon=config.epsilon),
+            max_sweeps=config.max_sweeps,
+            tolerance=config.tolerance,
+        ),
     )
 
 

@@ -13,20 +13,19 @@ import itertools
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from paper.record.findings import Cell, Findings, Progress, Table
 from paper.record.judging import Judge
-from wassemble.ensemble import fuse_tables
+from wassemble.ensemble import Fusion
 from wassemble.errors import ConvergenceWarning
 from wassemble.inputs import LanguagesData, Predictions, load_languages
 from wassemble.kernels import LabelledKernel, kernel_from_confusion
 from wassemble.labels import LabelSpace
 from wassemble.metrics import ACCURACY
-from wassemble.solvers import Unbalanced, power_mean
+from wassemble.solvers import Barycenter, PowerMean, Unbalanced
 
 __all__ = ["Config", "run"]
 
@@ -36,7 +35,7 @@ _TEXT = """\
 be right on every text. Weights are the detectors' accuracies on the {n_validation} validation
 texts; the best single detector and the order of the power mean are chosen there. Kernels come
 from the detectors' mistakes there: fitted on two thirds to choose prior {prior:g}, exponent
-{exponent:g} and {max_iterations} sweeps on the last third, then on all."""
+{exponent:g} and {max_sweeps} sweeps on the last third, then on all."""
 
 _NOTE = """\
 Intervals by bootstrap over languages, whose texts stand and fall together. "Label-aware" means
@@ -63,13 +62,15 @@ class Config:
 class _Setting:
     prior: float
     exponent: float
-    max_iterations: int
+    max_sweeps: int
+
+    def rule(self, max_sweeps: int) -> Barycenter:
+        mass = Unbalanced(self.exponent, epsilon=1 - self.exponent)
+        return Barycenter(mass, max_sweeps=max_sweeps, tolerance=None)
 
     def options(self, config: Config) -> dict[str, Any]:
         return {
-            "mass": Unbalanced(self.exponent, epsilon=1 - self.exponent),
-            "max_iterations": self.max_iterations,
-            "tolerance": None,
+            "rule": self.rule(self.max_sweeps),
             "leftover": config.leftover,
             "unobserved": "drop",
         }
@@ -97,29 +98,26 @@ def run(config: Config, progress: Progress = None) -> Findings:
         # A geometric mean leaves nothing where detectors are sure of different languages: wrong.
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            return np.nan_to_num(fuse_tables(models, **options).consensus.scores)
-
-    def power(order: float) -> Any:
-        return partial(power_mean, order=order)
+            return np.nan_to_num(Fusion(**options).run(models).consensus.scores)
 
     order = max(
         config.orders,
         key=lambda order: ACCURACY.score(
-            fuse(validation, rule=power(order), **by_name), truth[validation], None
+            fuse(validation, rule=PowerMean(order), **by_name), truth[validation], None
         ),
     )
     linear = mean | {"weights": weights, "leftover": config.leftover, "kernel": kernels}
     barycenter = {"target": target} | setting.options(config)
     rules = {
         f"best single detector ({best})": alone[best][test],
-        "plain mean": fuse(test, rule=power(1), leftover=1, **mean),
-        "plain barycenter": fuse(test, **barycenter | {"leftover": 1, "max_iterations": 10}),
-        "label-aware arithmetic mean": fuse(test, rule=power(1), **by_name),
-        "label-aware geometric mean": fuse(test, rule=power(0), **by_name),
+        "plain mean": fuse(test, rule=PowerMean(1), leftover=1, **mean),
+        "plain barycenter": fuse(test, **barycenter | {"leftover": 1, "rule": setting.rule(10)}),
+        "label-aware arithmetic mean": fuse(test, rule=PowerMean(1), **by_name),
+        "label-aware geometric mean": fuse(test, rule=PowerMean(0), **by_name),
         f"label-aware power mean (order {order:g}, tuned)": fuse(
-            test, rule=power(order), **by_name
+            test, rule=PowerMean(order), **by_name
         ),
-        "label-aware mean through kernels": fuse(test, rule=power(1), **linear),
+        "label-aware mean through kernels": fuse(test, rule=PowerMean(1), **linear),
         "barycenter through kernels": fuse(test, weights=weights, kernel=kernels, **barycenter),
     }
     right = [scores[test].argmax(axis=1) == truth[test] for scores in alone.values()]
@@ -171,8 +169,8 @@ def _tune(
         for exponent, sweeps in itertools.product(config.exponents, config.sweeps):
             setting = _Setting(prior, exponent, sweeps)
             options = setting.options(config)
-            fusion = fuse_tables(models, target=target, weights=weights, kernel=kernels, **options)
-            right = (np.nan_to_num(fusion.consensus.scores).argmax(axis=1) == truth).mean()
+            fusion = Fusion(target=target, weights=weights, kernel=kernels, **options)
+            right = (np.nan_to_num(fusion.fuse(models).scores).argmax(axis=1) == truth).mean()
             if right > most:
                 best, most = setting, right
     assert best is not None

@@ -22,7 +22,7 @@ from paper.words.next_words import (
 from wassemble._threads import count_threads
 from wassemble.ensemble import fuse
 from wassemble.kernels import DenseKernel, kernel_from_synonyms, top_label_kernel
-from wassemble.solvers import Balanced, Unbalanced, arithmetic_mean, geometric_mean
+from wassemble.solvers import Barycenter, Unbalanced, arithmetic_mean, geometric_mean
 
 __all__ = ["Config", "repeat_rows", "run"]
 
@@ -70,14 +70,17 @@ def run(config: Config, progress: Progress = None) -> Findings:
 
     def sweep(n_sweeps: int) -> Callable[[], object]:
         return lambda: fuse(
-            scores, kernel=dense, mass=mass, max_iterations=n_sweeps, tolerance=None
+            scores,
+            kernel=dense,
+            kind="multilabel",
+            rule=Barycenter(mass, max_sweeps=n_sweeps, tolerance=None),
         )
 
     calls: dict[str, Callable[[], object]] = {
         "arithmetic mean": lambda: arithmetic_mean(scores),
         "geometric mean": lambda: geometric_mean(scores),
         "Wasserstein, diagonal kernel, closed form": lambda: fuse(
-            scores, kernel=diagonal, mass=mass
+            scores, kernel=diagonal, kind="multilabel", rule=Barycenter(mass)
         ),
     }
     sweeps = {n: f"Wasserstein, dense kernel, sweeps: {n}" for n in config.n_sweeps}
@@ -93,10 +96,8 @@ def run(config: Config, progress: Progress = None) -> Findings:
         "Wasserstein, sparse kernel": lambda: fuse(
             histograms,
             kernel=synonyms,
-            mass=Balanced(),
+            rule=Barycenter(max_sweeps=5, tolerance=None),
             normalize=True,
-            max_iterations=5,
-            tolerance=None,
         ),
     }
     n_all = len(calls) + len(steps)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -10,12 +10,48 @@ import scipy.sparse as sp
 from hypothesis import strategies as st
 
 import wassemble as ws
+from wassemble.solvers.arithmetics import (
+    ClosedFormSolver,
+    DebiasedSolver,
+    LogSolver,
+    PlainSolver,
+)
 from wassemble.solvers.barycenter import _Run
 from wassemble.solvers.problem import BarycenterProblem
-from wassemble.solvers.selection import SolverChoice
 from wassemble.solvers.tiles import run_tiles
 
+KNOBS = tuple(knob.name for knob in fields(ws.Barycenter))
 MASSES = (ws.Balanced(), ws.Unbalanced(2.0, epsilon=0.3), ws.Unbalanced(0.2, epsilon=1.0))
+
+
+def pose_with(histograms: Any, kernels: Any, **options: Any) -> BarycenterProblem:
+    """A problem whose options are those of its rule and its own, mixed."""
+    rule = ws.Barycenter(**{name: options.pop(name) for name in KNOBS if name in options})
+    return BarycenterProblem(histograms, kernels, rule, **options)
+
+
+def solve_with(histograms: Any, kernels: Any, **options: Any) -> ws.BarycenterResult:
+    """`solve_barycenter` with the options of its rule and its own, mixed."""
+    rule = ws.Barycenter(**{name: options.pop(name) for name in KNOBS if name in options})
+    return ws.solve_barycenter(histograms, kernels, rule, **options)
+
+
+def rule_with(**knobs: Any) -> ws.Barycenter:
+    """A barycenter with some knobs turned; its mass is the usual one if none is given."""
+    usual = ws.Balanced() if knobs.get("debias") else ws.USUAL_RULE.mass
+    return ws.Barycenter(**{"mass": usual} | knobs)
+
+
+def fusion_with(**options: Any) -> ws.Fusion:
+    """A fusion whose options are those of a barycenter and its own, mixed."""
+    knobs = {name: options.pop(name) for name in KNOBS if name in options}
+    return ws.Fusion(**({"rule": rule_with(**knobs)} if knobs else {}) | options)
+
+
+def fuse_with(predictions: Any, **options: Any) -> Any:
+    """`fuse` with the options of a barycenter and its own, mixed."""
+    how = {name: options.pop(name) for name in ("n_threads", "progress", "out") if name in options}
+    return fusion_with(**options).fuse(predictions, **how)
 
 
 @dataclass(frozen=True)
@@ -28,12 +64,17 @@ class Case:
     mass: Any
 
     def solve(self, **options: Any) -> ws.BarycenterResult:
-        return ws.solve_barycenter(
+        return solve_with(
             self.histograms, self.kernels, weights=self.weights, mass=self.mass, **options
         )
 
     def but(self, **changes: Any) -> Case:
         return replace(self, **changes)
+
+    @property
+    def kind(self) -> str:
+        """What `fuse` is told: scores of any mass are called so."""
+        return "multiclass" if isinstance(self.mass, ws.Balanced) else "multilabel"
 
     @property
     def dtype(self) -> np.dtype:
@@ -115,10 +156,12 @@ def _normalised(values: np.ndarray) -> np.ndarray:
 
 def solve_in(name: str, case: Case, **options: Any) -> ws.BarycenterResult:
     """Solve with the arithmetic ``name``, whatever `select_solver` would say."""
-    problem = BarycenterProblem(
+    problem = pose_with(
         case.histograms, case.kernels, weights=case.weights, mass=case.mass, **options
     )
-    run = _Run(problem, SolverChoice(name, "asked for by a test"), keep_scalings=True)
+    solvers = {each.name: each for each in (ClosedFormSolver, PlainSolver, LogSolver)}
+    kind = DebiasedSolver if problem.rule.debias else solvers[name]
+    run = _Run(problem, kind(problem, "asked for by a test"), keep_scalings=True)
     run_tiles(run.solve_tile, problem.n_samples, max(1, problem.n_samples), 1)
     return run.result()
 

@@ -30,11 +30,11 @@ def answers():
                 for kind in (np.asarray, as_sparse, as_low_rank):
                     kernel = kind(case.kernels[0])
                     name = f"{mass} {spread} {kind.__name__} {dtype.__name__}"
-                    result = case.but(kernels=[kernel] * 4).solve(max_iterations=200)
+                    result = case.but(kernels=[kernel] * 4).solve(max_sweeps=200)
                     found[name] = result.barycenter
         rows = np.random.default_rng(2).dirichlet(np.ones(50), (3, 40)).astype(dtype)
-        for mean in (ws.arithmetic_mean, ws.geometric_mean, ws.hellinger_mean):
-            found[f"{mean.__name__} {dtype.__name__}"] = mean(rows)
+        for mean in (ws.ARITHMETIC, ws.GEOMETRIC, ws.HELLINGER):
+            found[f"{mean} {dtype.__name__}"] = mean.fuse(rows).scores
     return found
 
 

@@ -84,7 +84,7 @@ _SHOWN: Any = {"show_default": True}
     **_SHOWN,
 )
 @click.option(
-    "--max-iterations",
+    "--max-sweeps",
     type=_AT_LEAST_ONE,
     default=5,
     help="Number of sweeps for each word.",
@@ -93,7 +93,7 @@ _SHOWN: Any = {"show_default": True}
 @click.option(
     "--tolerance",
     type=_ABOVE_ZERO,
-    help="Stop sweeping when a sweep changes less than this.  [default: always do --max-iterations"
+    help="Stop sweeping when a sweep changes less than this.  [default: always do --max-sweeps"
     " sweeps]",
 )
 @click.option(
@@ -188,7 +188,7 @@ def _refuse_unused(values: dict[str, Any]) -> None:
     if values["explain"] and is_mean:
         fail(f"--explain shows where mass came from; --rule {rule} moves none.")
     needs = {
-        "max_iterations": ("a barycenter", not is_mean),
+        "max_sweeps": ("a barycenter", not is_mean),
         "tolerance": ("a barycenter", not is_mean),
         "mass_penalty": ("--rule unbalanced", rule == "unbalanced"),
         "epsilon": ("--kernel", not is_mean or values["kernel"] is not None),
@@ -316,13 +316,18 @@ def _options(values: dict[str, Any], models: dict[str, Captioner]) -> dict[str, 
         epsilon = _EPSILON.get(name)
     kernel = None if name is None else _kernel(name, words, epsilon, rule)
     if rule in _MEANS:
-        mean = ws.arithmetic_mean if rule == "arithmetic" else ws.geometric_mean
+        mean = ws.ARITHMETIC if rule == "arithmetic" else ws.GEOMETRIC
         return {"kernel": kernel, "rule": mean, "n_top": n_top}
-    sweeps = {"max_iterations": values["max_iterations"], "tolerance": values["tolerance"]}
-    options = {"kernel": kernel, "n_top": n_top, "debias": rule == "debiased"} | sweeps
+    mass: Any = ws.Balanced()
     if rule == "unbalanced":
-        options["mass"] = ws.Unbalanced(values["mass_penalty"], epsilon=epsilon)
-    return options
+        mass = ws.Unbalanced(values["mass_penalty"], epsilon=epsilon)
+    barycenter = ws.Barycenter(
+        mass,
+        max_sweeps=values["max_sweeps"],
+        tolerance=values["tolerance"],
+        debias=rule == "debiased",
+    )
+    return {"kernel": kernel, "n_top": n_top, "rule": barycenter}
 
 
 def _kernel(name: str, words: LabelSpace, epsilon: Any, rule: str) -> LabelledKernel:

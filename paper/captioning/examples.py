@@ -9,7 +9,7 @@ from paper.captioning.kernels import glove_kernels, synonym_kernels
 from paper.record.findings import Cell, Findings, Progress, Table
 from paper.record.paper_figures import paper_figures
 from wassemble.kernels import LabelledKernel
-from wassemble.solvers import arithmetic_mean, geometric_mean
+from wassemble.solvers import ARITHMETIC, GEOMETRIC, Barycenter
 from wassemble.text.fused import FusedNextWord
 from wassemble.text.models import NextWordModel
 
@@ -43,7 +43,7 @@ class Config:
     n_samples: int = 5
     length_power: float = 1.0
     max_words: int = 14
-    max_iterations: int = 5
+    max_sweeps: int = 5
     tolerance: float = 1e-3
     seed: int = 0
 
@@ -64,15 +64,14 @@ def run(config: Config, progress: Progress = None) -> Findings:
         return FusedNextWord(
             models,
             kernel=kernel,
-            max_iterations=config.max_iterations,
-            tolerance=config.tolerance,
+            rule=Barycenter(max_sweeps=config.max_sweeps, tolerance=config.tolerance),
         )
 
-    arithmetic = FusedNextWord(models, rule=arithmetic_mean)
+    arithmetic = FusedNextWord(models, rule=ARITHMETIC)
     words = arithmetic.vocabulary.words
     glove = barycenter(glove_kernels(words)(config.glove_epsilon))
     synonyms = barycenter(synonym_kernels(words)(config.synonym_epsilon))
-    geometric = FusedNextWord(models, rule=geometric_mean)
+    geometric = FusedNextWord(models, rule=GEOMETRIC)
     rules: dict[str, NextWordModel] = {
         **captioners,
         "arithmetic mean": arithmetic,

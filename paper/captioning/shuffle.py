@@ -19,7 +19,7 @@ from paper.captioning.shuffled_words import ShuffledNextWord, word_groups
 from paper.captioning.study import Rules
 from paper.captioning.tables import judged_table
 from paper.record.findings import Cell, Claim, Figure, Findings, Plot, Progress, Table
-from wassemble.solvers import arithmetic_mean, power_mean
+from wassemble.solvers import ARITHMETIC, Barycenter, PowerMean
 from wassemble.text.fused import FusedNextWord
 from wassemble.text.models import NextWordModel
 
@@ -61,7 +61,7 @@ class Config:
     width: int = 5
     length_power: float = 1.0
     max_words: int = 14
-    max_iterations: int = 5
+    max_sweeps: int = 5
     tolerance: float = 1e-3
     seed: int = 0
 
@@ -115,7 +115,7 @@ def run(config: Config, progress: Progress = None) -> Findings:
         text=_TEXT.format(
             names=", ".join(captioners),
             width=config.width,
-            sweeps=config.max_iterations,
+            sweeps=config.max_sweeps,
             epsilons=", ".join(f"{epsilon:g}" for epsilon in config.epsilons),
             n_validation=len(validation.references),
             n_test=len(test.references),
@@ -156,18 +156,17 @@ def _rules(config: Config, kernels: KernelAt) -> dict[str, list[Way]]:
     """Every rule, with what is tried for it."""
 
     def mean(models: dict[str, NextWordModel], order: float) -> NextWordModel:
-        return FusedNextWord(list(models.values()), rule=partial(power_mean, order=order))
+        return FusedNextWord(list(models.values()), rule=PowerMean(order))
 
     def through(models: dict[str, NextWordModel], epsilon: float) -> NextWordModel:
         every = list(models.values())
-        return FusedNextWord(every, kernel=kernels(epsilon), rule=arithmetic_mean)
+        return FusedNextWord(every, kernel=kernels(epsilon), rule=ARITHMETIC)
 
     def barycenter(models: dict[str, NextWordModel], epsilon: float) -> NextWordModel:
         return FusedNextWord(
             list(models.values()),
             kernel=kernels(epsilon),
-            max_iterations=config.max_iterations,
-            tolerance=config.tolerance,
+            rule=Barycenter(max_sweeps=config.max_sweeps, tolerance=config.tolerance),
         )
 
     return {

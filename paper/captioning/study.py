@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from paper.captioning.gallery import FIVE, Captioned, Gallery, read_captioners
@@ -15,7 +14,7 @@ from paper.captioning.kernels import KernelAt
 from paper.record.findings import Progress
 from wassemble.kernels import distance_to_identity
 from wassemble.labels import LabelSpace
-from wassemble.solvers import power_mean
+from wassemble.solvers import Barycenter, PowerMean
 from wassemble.text.fused import FusedNextWord
 from wassemble.text.models import NextWordModel
 
@@ -41,7 +40,7 @@ class StudyConfig:
 
     Attributes
     ----------
-    max_iterations : int
+    max_sweeps : int
         The paper's sweeps; fewer where a row has reached ``tolerance``.
     far : float
         An epsilon to judge on test images beside the best one.
@@ -57,7 +56,7 @@ class StudyConfig:
     n_samples: int = 5
     length_power: float = 1.0
     max_words: int = 14
-    max_iterations: int = 5
+    max_sweeps: int = 5
     tolerance: float = 1e-3
     seed: int = 0
 
@@ -154,7 +153,7 @@ class Study:
         return _TEXT.format(
             names=f"{len(self.models)} LSTM captioners with attention ({', '.join(self.models)})",
             n_words=len(self.vocabulary),
-            sweeps=config.max_iterations,
+            sweeps=config.max_sweeps,
             tolerance=config.tolerance,
             width=config.width,
             n_samples=config.n_samples,
@@ -167,8 +166,7 @@ class Study:
         return FusedNextWord(
             list(self.models.values()),
             kernel=self.kernel_at(epsilon),
-            max_iterations=self.config.max_iterations,
-            tolerance=self.config.tolerance,
+            rule=Barycenter(max_sweeps=self.config.max_sweeps, tolerance=self.config.tolerance),
         )
 
     def mean(self, order: float, epsilon: float | None = None) -> FusedNextWord:
@@ -176,7 +174,7 @@ class Study:
         return FusedNextWord(
             list(self.models.values()),
             kernel=None if epsilon is None else self.kernel_at(epsilon),
-            rule=partial(power_mean, order=order),
+            rule=PowerMean(order),
         )
 
     def caption(

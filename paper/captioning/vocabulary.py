@@ -12,12 +12,22 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from paper.captioning.gallery import Captioned, Gallery, read_captioners
 from paper.captioning.kernels import glove_kernels
 from paper.captioning.study import Rules
 from paper.captioning.tables import judged_table
 from paper.record.findings import Claim, Findings, Plot, Progress
-from wassemble.solvers import arithmetic_mean, power_mean
+from wassemble._arrays import Array
+from wassemble.solvers import (
+    ARITHMETIC,
+    GEOMETRIC,
+    Barycenter,
+    PowerMean,
+)
+from wassemble.solvers.power_means import weighted_sum
+from wassemble.solvers.rules import CarriedRule
 from wassemble.text.fused import FusedNextWord
 from wassemble.text.models import NextWordModel
 
@@ -55,7 +65,7 @@ class Config:
     width: int = 5
     length_power: float = 1.0
     max_words: int = 14
-    max_iterations: int = 5
+    max_sweeps: int = 5
     tolerance: float = 1e-3
     seed: int = 0
 
@@ -104,7 +114,7 @@ def run(config: Config, progress: Progress = None) -> Findings:
             names=" and ".join(captioners),
             n_union=len(FusedNextWord(models).vocabulary),
             n_words=" and ".join(f"{len(model.vocabulary):,}" for model in models),
-            sweeps=config.max_iterations,
+            sweeps=config.max_sweeps,
             n_validation=len(validation.references),
             width=config.width,
             other=config.other,
@@ -125,20 +135,28 @@ def run(config: Config, progress: Progress = None) -> Findings:
     )
 
 
+@dataclass(frozen=True)
+class _CountingSilence(CarriedRule):
+    """The mean over all captioners, whoever knows a word."""
+
+    def _combine(self, images: Array, weights: Array) -> Array:
+        return weighted_sum(np.full((len(images), 1, 1), 1 / len(images)), images)
+
+    def __str__(self) -> str:
+        return "arithmetic mean, silence is a no"
+
+
 def _simple_rules(
     captioners: Mapping[str, NextWordModel], config: Config
 ) -> dict[str, NextWordModel]:
     """Rules without a knob, on the models' own words."""
     models = list(captioners.values())
 
-    def counting_silence(images: Any, *, weights: Any) -> Any:
-        return arithmetic_mean(images)
-
     return {
         **captioners,
-        "arithmetic mean, silence is a no": FusedNextWord(models, rule=counting_silence),
-        _ARITHMETIC: FusedNextWord(models, rule=arithmetic_mean),
-        _GEOMETRIC: FusedNextWord(models, rule=partial(power_mean, order=0)),
+        "arithmetic mean, silence is a no": FusedNextWord(models, rule=_CountingSilence()),
+        _ARITHMETIC: FusedNextWord(models, rule=ARITHMETIC),
+        _GEOMETRIC: FusedNextWord(models, rule=GEOMETRIC),
         "barycenter, by name alone": _barycenter(models, None, config),
     }
 
@@ -151,10 +169,10 @@ def _tuned_rules(
     at = [glove_kernels(model.vocabulary.words, target) for model in models]
 
     def power(order: float) -> NextWordModel:
-        return FusedNextWord(models, rule=partial(power_mean, order=order))
+        return FusedNextWord(models, rule=PowerMean(order))
 
     def through(epsilon: float) -> NextWordModel:
-        return FusedNextWord(models, kernel=[k(epsilon) for k in at], rule=arithmetic_mean)
+        return FusedNextWord(models, kernel=[k(epsilon) for k in at], rule=ARITHMETIC)
 
     def barycenter(epsilon: float) -> NextWordModel:
         return _barycenter(models, [k(epsilon) for k in at], config)
@@ -170,8 +188,7 @@ def _barycenter(models: Sequence[NextWordModel], kernel: Any, config: Config) ->
     return FusedNextWord(
         models,
         kernel=kernel,
-        max_iterations=config.max_iterations,
-        tolerance=config.tolerance,
+        rule=Barycenter(max_sweeps=config.max_sweeps, tolerance=config.tolerance),
     )
 
 

@@ -28,7 +28,7 @@ from paper.record.judging import Judge, simple_rules
 from wassemble.ensemble.learning.recipes import shuffle_labels
 from wassemble.kernels import DenseKernel, LabelledKernel
 from wassemble.metrics import Measure, mean_cost_of_mistakes
-from wassemble.solvers import solve_barycenter
+from wassemble.solvers import Barycenter, solve_barycenter
 
 __all__ = ["Config", "run"]
 
@@ -217,7 +217,7 @@ def _tuned(
 def _barycenter(histograms: np.ndarray, kernel: LabelledKernel, setting: Setting) -> np.ndarray:
     sharpened = np.asarray(kernel.to_dense()).astype(np.float32) ** np.float32(setting.sharpness)
     result = solve_barycenter(
-        histograms, DenseKernel(sharpened), max_iterations=setting.sweeps, tolerance=None
+        histograms, DenseKernel(sharpened), Barycenter(max_sweeps=setting.sweeps, tolerance=None)
     )
     return np.asarray(result.barycenter)
 

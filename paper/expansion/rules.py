@@ -12,16 +12,16 @@ import numpy as np
 import scipy.sparse as sp
 
 from paper.expansion.tasks import Expansion
-from wassemble.ensemble import fuse_tables
+from wassemble.ensemble import Fusion
 from wassemble.kernels import LabelledKernel, SparseKernel
-from wassemble.solvers import Unbalanced, arithmetic_mean, geometric_mean, power_mean
+from wassemble.solvers import ARITHMETIC, GEOMETRIC, Barycenter, PowerMean, Unbalanced
 
 __all__ = ["FLOOR", "Grid", "Rules", "kernel_to_hidden", "nearest_known"]
 
 FLOOR = 1e-6
 """What a log-likelihood takes at least: some rules give a hidden label nothing."""
 
-_LINEAR: dict[str, Any] = {"rule": arithmetic_mean}
+_LINEAR: dict[str, Any] = {"rule": ARITHMETIC}
 
 
 @dataclass(frozen=True)
@@ -60,14 +60,14 @@ class Rules:
     @cached_property
     def whole(self) -> np.ndarray:
         """The mean of the models with nothing hidden."""
-        return _fuse(self.task.whole, rule=arithmetic_mean)
+        return _fuse(self.task.whole, rule=ARITHMETIC)
 
     @cached_property
     def alone(self) -> dict[str, np.ndarray]:
         """Each model over the target labels; 0 where it knows none."""
         target = self.task.target
         return {
-            model.model: _fuse([model], target=target, leftover=1, rule=arithmetic_mean)
+            model.model: _fuse([model], target=target, leftover=1, rule=ARITHMETIC)
             for model in self.task.models
         }
 
@@ -76,12 +76,12 @@ class Rules:
         rows = self._tuning_rows
         best = max(self.alone, key=lambda name: self._validation(self.alone[name][rows]))
         aware = partial(self._fuse, leftover=0)
-        powers = {order: partial(power_mean, order=order) for order in self.grid.orders}
+        powers = {order: PowerMean(order) for order in self.grid.orders}
         return {
             f"best single model ({best})": self.alone[best],
-            "mean, unknown is 0": self._fuse(rule=arithmetic_mean, leftover=1),
-            "mean of those who know": aware(rule=arithmetic_mean),
-            "geometric mean of those who know": aware(rule=geometric_mean),
+            "mean, unknown is 0": self._fuse(rule=ARITHMETIC, leftover=1),
+            "mean of those who know": aware(rule=ARITHMETIC),
+            "geometric mean of those who know": aware(rule=GEOMETRIC),
             "power mean of those who know": self._best(
                 "power mean",
                 {f"order {order:g}": partial(aware, rule=rule) for order, rule in powers.items()},
@@ -98,7 +98,7 @@ class Rules:
             ),
             "geometric mean through K": self._best(
                 "geometric mean through K",
-                self._through(self._kernels, {"": {"rule": geometric_mean}}),
+                self._through(self._kernels, {"": {"rule": GEOMETRIC}}),
             ),
             "barycenter": self._best(
                 "barycenter", self._through(self._kernels, self._transports())
@@ -131,7 +131,7 @@ class Rules:
             each = given / max((~known).sum(), 1)
             completed.append(np.where(known, own[rows], each) / (1 + given))
         weights = np.where(self.task.is_known, 1.0, self.grid.leftover)
-        found = arithmetic_mean(completed, weights=weights / weights.sum(axis=0))
+        found = ARITHMETIC.fuse(completed, weights=weights / weights.sum(axis=0)).scores
         return np.asarray(found / found.sum(axis=1, keepdims=True))
 
     def _through(
@@ -145,10 +145,11 @@ class Rules:
         }
 
     def _transports(self) -> dict[str, dict[str, Any]]:
-        shared = {"max_iterations": self.grid.n_sweeps, "tolerance": None}
+        n_sweeps = self.grid.n_sweeps
+        masses = {each: Unbalanced(each / (1 - each), epsilon=1.0) for each in self.grid.exponents}
         return {
-            f", f {each:g}": {"mass": Unbalanced(each / (1 - each), epsilon=1.0)} | shared
-            for each in self.grid.exponents
+            f", f {each:g}": {"rule": Barycenter(mass, max_sweeps=n_sweeps, tolerance=None)}
+            for each, mass in masses.items()
         }
 
     def _nearest_kernels(self) -> dict[str, list[LabelledKernel]]:
@@ -207,4 +208,4 @@ def nearest_known(similarity: sp.csr_array, is_known: np.ndarray) -> sp.csr_arra
 
 
 def _fuse(models: Any, **options: Any) -> np.ndarray:
-    return fuse_tables(models, **options).consensus.scores
+    return Fusion(**options).run(models).consensus.scores

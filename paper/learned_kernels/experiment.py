@@ -17,7 +17,7 @@ import numpy as np
 from paper.learned_kernels.figures import Row, Rows, average_rows
 from paper.learned_kernels.tasks import KERNEL_TASKS, KernelTask
 from paper.record.findings import Cell, Figure, Findings, Progress, Table
-from wassemble.ensemble import fuse_tables
+from wassemble.ensemble import Fusion
 from wassemble.ensemble.learning import read_trial, shuffle_labels
 from wassemble.ensemble.learning.kernel_judging import Judged
 from wassemble.ensemble.learning.kernel_learning import learn_kernel
@@ -27,7 +27,7 @@ from wassemble.ensemble.learning.recipes import NAMES
 from wassemble.ensemble.learning.stacking import fit_and_predict
 from wassemble.errors import InvalidInputError
 from wassemble.kernels import LabelledKernel
-from wassemble.solvers import Unbalanced, arithmetic_mean
+from wassemble.solvers import ARITHMETIC, Barycenter, Unbalanced
 
 __all__ = ["Config", "run", "say_effect"]
 
@@ -212,14 +212,10 @@ class _Runner:
         return float(min(losses))
 
     def _fuse(self, models: list[Any], kernel: Any, exponent: float) -> np.ndarray:
-        fusion = fuse_tables(
-            models,
-            kernel=kernel,
-            max_iterations=self.config.sweeps,
-            tolerance=None,
-            **self._options(exponent),
-        )
-        return np.nan_to_num(fusion.consensus.scores.astype(np.float64))
+        options = self._options(exponent)
+        rule = Barycenter(options.pop("mass"), max_sweeps=self.config.sweeps, tolerance=None)
+        fusion = Fusion(rule, kernel, **options)
+        return np.nan_to_num(fusion.fuse(models).scores.astype(np.float64))
 
     def _row(self, kernel: Any, calibration: Calibration) -> Row:
         scores = self._fuse(self.models, kernel, self.exponent)
@@ -229,13 +225,14 @@ class _Runner:
         """Over the models that declare a label, or through the carrier."""
         task = self.task
         options = self._options(self.exponent)
-        options |= {"rule": arithmetic_mean, "mass": None, "leftover": 0.0}
-        options["kernel"] = None if task.carrier is None else self.final[task.carrier]
+        del options["mass"]
+        kernel = None if task.carrier is None else self.final[task.carrier]
+        fusion = Fusion(ARITHMETIC, kernel, **options | {"leftover": 0.0})
         models, names = task.take(task.learns)
-        seen = np.nan_to_num(fuse_tables(models, **options).consensus.scores)
+        seen = np.nan_to_num(fusion.fuse(models).scores)
         truth = task.task.target.positions(names)
         numbers = fit_calibration(seen, truth, None, "multiclass").numbers
-        scores = np.nan_to_num(fuse_tables(self.models, **options).consensus.scores)
+        scores = np.nan_to_num(fusion.fuse(self.models).scores)
         scores = scores.astype(np.float64)
         return Row(scores, each_loss(scores, self.truth, numbers, "multiclass"))
 

@@ -17,7 +17,13 @@ from wassemble.kernels import (
     kernel_from_cost,
     top_label_kernel,
 )
-from wassemble.solvers import BarycenterResult, Unbalanced, power_mean, solve_barycenter
+from wassemble.solvers import (
+    Barycenter,
+    BarycenterResult,
+    Unbalanced,
+    power_mean,
+    solve_barycenter,
+)
 
 __all__ = [
     "Diagonal",
@@ -178,10 +184,12 @@ def _solve(
     return solve_barycenter(
         scores,
         kernel,
+        Barycenter(
+            mass,
+            max_sweeps=1000 if sweeps is None else sweeps,
+            tolerance=1e-4 if sweeps is None else None,
+        ),
         weights=weights,
-        mass=mass,
-        max_iterations=1000 if sweeps is None else sweeps,
-        tolerance=1e-4 if sweeps is None else None,
     )
 
 

@@ -24,7 +24,7 @@ from paper.multilingual.riddles import (
 from paper.record.findings import Cell, Claim, Figure, Findings, Plot, Progress, Table
 from paper.record.judging import Judge
 from wassemble.metrics import MEAN
-from wassemble.solvers import Unbalanced, power_mean, solve_barycenter
+from wassemble.solvers import Barycenter, Unbalanced, power_mean, solve_barycenter
 
 __all__ = ["Config", "run"]
 
@@ -163,9 +163,11 @@ class _Contest:
             result = solve_barycenter(
                 self.puzzle.histograms,
                 kernels,
-                mass=Unbalanced(exponent / (1 - exponent), epsilon=1.0),
-                max_iterations=n_sweeps,
-                tolerance=None,
+                Barycenter(
+                    Unbalanced(exponent / (1 - exponent), epsilon=1.0),
+                    max_sweeps=n_sweeps,
+                    tolerance=None,
+                ),
             )
             found[f"f {exponent:g}, power {power:g}, {n_sweeps} sweeps"] = result.barycenter
             if progress is not None:

@@ -14,7 +14,7 @@ from wassemble.ensemble.learning.recipes import shuffle_labels
 from wassemble.ensemble.shuffling import group_labels, label_similarity, shuffle_inside
 from wassemble.inputs import Predictions, load_animals, read_edges
 from wassemble.kernels import DenseKernel, Kernel
-from wassemble.solvers import Unbalanced, power_mean, solve_barycenter
+from wassemble.solvers import Barycenter, Unbalanced, power_mean, solve_barycenter
 
 __all__ = ["SHUFFLED", "Case", "Shuffled", "animals", "cifar100"]
 
@@ -106,7 +106,7 @@ def cifar100(kernel_name: str, knobs: tuple[float, ...], *, sweeps: int, seed: i
     def through(dense: np.ndarray) -> Fuse:
         def fuse(stack: np.ndarray, sharpness: float) -> np.ndarray:
             used = DenseKernel(dense.astype(np.float32) ** np.float32(sharpness))
-            result = solve_barycenter(stack, used, max_iterations=sweeps, tolerance=None)
+            result = solve_barycenter(stack, used, Barycenter(max_sweeps=sweeps, tolerance=None))
             return np.asarray(result.barycenter)
 
         return fuse
@@ -144,7 +144,7 @@ def animals(knobs: tuple[float, ...], *, mass_penalty: float, epsilon: float) ->
 
     def fuse(stack: np.ndarray, epsilon: float) -> np.ndarray:
         mass = Unbalanced(mass_penalty, epsilon=epsilon)
-        return np.asarray(solve_barycenter(stack, kernel, mass=mass).barycenter)
+        return np.asarray(solve_barycenter(stack, kernel, Barycenter(mass)).barycenter)
 
     lengths = np.linalg.norm(has, axis=1)
     similar = has @ has.T / np.outer(lengths, lengths)

@@ -25,7 +25,13 @@ from wassemble.metrics import (
     smoothness_energy,
     wasserstein_distance,
 )
-from wassemble.solvers import BarycenterResult, arithmetic_mean, geometric_mean, solve_barycenter
+from wassemble.solvers import (
+    Barycenter,
+    BarycenterResult,
+    arithmetic_mean,
+    geometric_mean,
+    solve_barycenter,
+)
 
 __all__ = ["Config", "run"]
 
@@ -67,7 +73,7 @@ class Config:
     n_samples: int = 100
     epsilon: float = 0.1
     tolerance: float = 1e-6
-    max_iterations: int = 10_000
+    max_sweeps: int = 10_000
     n_divergences: int = 40
     divergence_epsilons: tuple[float, ...] = (0.05, 0.2, 0.5, 1.0, 3.0, 10.0, 1000.0)
     n_scores: int = 10
@@ -97,8 +103,7 @@ def run(config: Config, progress: Progress = None) -> Findings:
     result = solve_barycenter(
         histograms,
         kernel_from_cost(cost, config.epsilon),
-        max_iterations=config.max_iterations,
-        tolerance=config.tolerance,
+        Barycenter(max_sweeps=config.max_sweeps, tolerance=config.tolerance),
     )
     exact = np.stack([exact_barycenter(histograms[:, i], cost) for i in range(config.n_samples)])
     tell(1)

@@ -36,7 +36,7 @@ from wassemble.kernels import (
 )
 from wassemble.labels import LabelSpace
 from wassemble.metrics import entropy
-from wassemble.solvers import arithmetic_mean, geometric_mean, solve_barycenter
+from wassemble.solvers import Barycenter, arithmetic_mean, geometric_mean, solve_barycenter
 
 __all__ = ["Config", "run"]
 
@@ -145,10 +145,8 @@ def _solve(histograms: np.ndarray, epsilon: float, kernel: Kernel, config: Confi
         found = solve_barycenter(
             scores.astype(np.float32),
             kernel,
+            Barycenter(max_sweeps=n_sweeps, tolerance=None, debias=debias),
             normalize=True,
-            max_iterations=n_sweeps,
-            tolerance=None,
-            debias=debias,
         )
         return found.barycenter.astype(np.float64)
 
@@ -173,7 +171,7 @@ def _claims(
     geometric = means["geometric mean"][0]
     identity = IdentityKernel(len(geometric))
     same = solve_barycenter(
-        histograms[:, 0], identity, max_iterations=config.n_sweeps, tolerance=None
+        histograms[:, 0], identity, Barycenter(max_sweeps=config.n_sweeps, tolerance=None)
     ).barycenter
     found = []
     for name, steps in sweeps.items():

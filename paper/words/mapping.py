@@ -11,7 +11,7 @@ from paper.record.findings import Cell, Claim, Findings, Progress, Table
 from paper.words.next_words import count_votes, load_glove, next_words, train_models
 from wassemble.kernels import distance_to_identity, kernel_from_synonyms
 from wassemble.labels import LabelSpace
-from wassemble.solvers import BarycenterResult, solve_barycenter
+from wassemble.solvers import Barycenter, BarycenterResult, solve_barycenter
 
 __all__ = ["Config", "choose_words", "run"]
 
@@ -58,7 +58,7 @@ def run(config: Config, progress: Progress = None) -> Findings:
         symmetric=True,
     ).kernel
     result, longer = (
-        solve_barycenter(histograms, kernel, max_iterations=n_sweeps, tolerance=None)
+        solve_barycenter(histograms, kernel, Barycenter(max_sweeps=n_sweeps, tolerance=None))
         for n_sweeps in (config.n_sweeps, config.n_longer)
     )
     if progress is not None:

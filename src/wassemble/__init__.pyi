@@ -1,13 +1,12 @@
 from .ensemble import (
     Disagreement as Disagreement,
     Explanation as Explanation,
+    Fusion as Fusion,
     FusionAccount as FusionAccount,
-    TableFusion as TableFusion,
+    FusionResult as FusionResult,
     explain as explain,
     find_disagreement as find_disagreement,
     fuse as fuse,
-    fuse_lazily as fuse_lazily,
-    fuse_tables as fuse_tables,
 )
 from .ensemble.estimators import (
     CrossSpaceClassifier as CrossSpaceClassifier,
@@ -86,16 +85,22 @@ from .scale import (
     fuse_stream as fuse_stream,
 )
 from .solvers import (
+    ARITHMETIC as ARITHMETIC,
+    GEOMETRIC as GEOMETRIC,
+    HELLINGER as HELLINGER,
+    USUAL_RULE as USUAL_RULE,
     Balanced as Balanced,
+    Barycenter as Barycenter,
     BarycenterProblem as BarycenterProblem,
     BarycenterResult as BarycenterResult,
-    SolverChoice as SolverChoice,
+    GatedBarycenter as GatedBarycenter,
+    GatedMean as GatedMean,
+    PowerMean as PowerMean,
+    Rule as Rule,
+    Single as Single,
+    Solver as Solver,
     Status as Status,
     Unbalanced as Unbalanced,
-    arithmetic_mean as arithmetic_mean,
-    geometric_mean as geometric_mean,
-    hellinger_mean as hellinger_mean,
-    power_mean as power_mean,
     select_solver as select_solver,
     solve_barycenter as solve_barycenter,
 )

@@ -95,7 +95,7 @@ def test_an_option_that_something_uses_is_taken(folder, line):
          "take a larger --epsilon or fewer --n-neighbors"),
         ("fold=True", "--fold"),
         ("tolerance=None", "--tolerance none"),
-        ("max_iterations=500", "--max-iterations 500"),
+        ("max_sweeps=500", "--max-sweeps 500"),
         ("normalize=True divides", "--normalize divides"),
         # What this command has no option for, and what is no Python, stays.
         ("mixed_precision=True divides", "mixed_precision=True divides"),
@@ -118,7 +118,7 @@ def test_python_becomes_flags(python, flags):
         ("fuse a.csv b.csv --unobserved drop --balanced", "--mass-penalty NUMBER"),
         ("fuse a.csv --leftover 2", "--leftover"),
         ("fuse a.csv --hard-confidence 2", "--hard-confidence"),
-        ("fuse a.csv --max-iterations 0", "--max-iterations"),
+        ("fuse a.csv --max-sweeps 0", "--max-sweeps"),
         ("fuse a.csv --n-top 0", "--n-top"),
         ("fit a.csv --truth truth.csv --out e --n-folds 1", "--n-folds"),
         ("fit a.csv --truth truth.csv --out e --metric best", "--metric must be one of"),

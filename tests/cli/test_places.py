@@ -10,7 +10,7 @@ import click
 import pytest
 from click.shell_completion import ShellComplete
 
-from wassemble import Predictions, fuse_tables, open_predictions, write_predictions
+from wassemble import Fusion, Predictions, open_predictions, write_predictions
 from wassemble.cli import main
 from wassemble.cli.command import command as whole_command
 from wassemble.cli.places import Command, NamedFile, NameOrFile, Output
@@ -143,7 +143,7 @@ def test_python_does_not_write_over_a_file_that_it_reads(folder):
         pytest.raises(InvalidInputError, match=r"the output must not be an input as well"),
     ):
         fuse_files([file], "hard.csv")
-    assert fuse_tables([file_of("a.csv")]).consensus.n_samples == 2
+    assert Fusion().run([file_of("a.csv")]).consensus.n_samples == 2
 
 
 def file_of(name):

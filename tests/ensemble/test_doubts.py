@@ -21,7 +21,7 @@ def test_frames_without_a_sample_in_common_are_refused():
     }
     with pytest.raises(InvalidInputError, match="zeros in front: '001' and '1'"):
         ws.fuse(frames)
-    fusion = ws.fuse_tables(frames, allow_disjoint=True)
+    fusion = ws.Fusion(allow_disjoint=True).run(frames)
     assert fusion.consensus.n_samples == 4
     assert fusion.account.warnings == []
 
@@ -29,25 +29,25 @@ def test_frames_without_a_sample_in_common_are_refused():
 def test_a_small_overlap_warns_and_is_in_the_report():
     models = [model("a", range(100), ["cat", "dog"]), model("b", range(90, 200), ["cat", "dog"])]
     with pytest.warns(InputWarning, match="'a' shares 10 of 100 samples"):
-        fusion = ws.fuse_tables(models)
+        fusion = ws.Fusion().run(models)
     assert "warning: 'a' shares 10 of 100 samples" in fusion.report
-    assert ws.fuse_tables(models, allow_disjoint=True).account.warnings == []
+    assert ws.Fusion(allow_disjoint=True).run(models).account.warnings == []
 
 
 def test_labels_that_one_model_tells_apart_are_no_twins():
     both = model("both", ["x"], ["Polish", "polish", "dog"])
     one = model("one", ["x"], ["polish", "dog"])
-    assert ws.fuse_tables([both, one]).account.warnings == []
+    assert ws.Fusion().run([both, one]).account.warnings == []
 
 
 def test_a_model_that_meets_no_target_label_is_a_warning():
     models = [model("a", ["x"], ["cat", "dog"]), model("b", ["x"], ["Hund", "Katze"])]
     with pytest.warns(InputWarning, match="no label of 'b' is a target label"):
-        ws.fuse_tables(models, target=["cat", "dog"])
+        ws.Fusion(target=["cat", "dog"]).run(models)
     with pytest.raises(InvalidInputError, match="must be labels of the models; none is"):
-        ws.fuse_tables(models, target=["lynx"])
+        ws.Fusion(target=["lynx"]).run(models)
     aliases = {"Hund": "dog", "Katze": "cat"}
-    assert ws.fuse_tables(models, target=["cat", "dog"], aliases=aliases).account.warnings == []
+    assert ws.Fusion(target=["cat", "dog"], aliases=aliases).run(models).account.warnings == []
 
 
 def test_labels_may_meet_through_others():
@@ -56,9 +56,9 @@ def test_labels_may_meet_through_others():
         model("b", ["x"], ["3", "4"]),
         model("c", ["x"], ["2", "3"]),
     ]
-    assert ws.fuse_tables(chain).account.warnings == []
+    assert ws.Fusion().run(chain).account.warnings == []
     with pytest.warns(InputWarning, match="'a' and 'b' have no label in common"):
-        ws.fuse_tables(chain[:2])
+        ws.Fusion().run(chain[:2])
 
 
 def test_percentages_in_memory_are_refused():
@@ -71,20 +71,20 @@ def test_percentages_in_memory_are_refused():
 def test_frames_without_ids_are_fused_by_row():
     first = pd.DataFrame({"cat": [0.7, 0.2], "dog": [0.3, 0.8]})
     second = pd.DataFrame({"cat": [0.6, 0.1], "dog": [0.4, 0.9]})
-    fusion = ws.fuse_tables({"a": first, "b": second}, by_row=True)
+    fusion = ws.Fusion(by_row=True).run({"a": first, "b": second})
     assert fusion.consensus.samples.tolist() == [0, 1]
     named = second.assign(sample=["x", "y"])
-    fusion = ws.fuse_tables({"a": first, "b": named}, by_row=True)
+    fusion = ws.Fusion(by_row=True).run({"a": first, "b": named})
     assert fusion.consensus.samples.tolist() == ["x", "y"]
     with pytest.raises(InvalidInputError, match="got 2 of 'a' and 1 of 'b'"):
-        ws.fuse_tables({"a": first, "b": second[:1]}, by_row=True)
+        ws.Fusion(by_row=True).run({"a": first, "b": second[:1]})
 
 
 def test_predictions_given_to_by_row_are_left_as_they_are():
     first, second = model("a", [0, 1], ["cat", "dog"]), model("b", ["x", "y"], ["cat", "dog"])
     with pytest.raises(InvalidInputError, match="must have the same ids"):
-        ws.fuse_tables([first, second], by_row=True)
-    ws.fuse_tables([second, second.replace(model="c")], by_row=True)
+        ws.Fusion(by_row=True).run([first, second])
+    ws.Fusion(by_row=True).run([second, second.replace(model="c")])
     assert second.samples.tolist() == ["x", "y"]
 
 
@@ -93,7 +93,7 @@ def test_a_consensus_keeps_the_name_of_the_ids(tmp_path):
     other = frame.rename(columns={"image": "sample"})
     consensus = ws.fuse({"a": frame, "b": other})
     assert list(consensus.columns) == ["image", "cat", "dog"]
-    fusion = ws.fuse_tables({"a": frame, "b": other})
+    fusion = ws.Fusion().run({"a": frame, "b": other})
     ws.write_predictions(tmp_path / "f.csv", fusion.consensus)
     assert (tmp_path / "f.csv").read_text().startswith("image,cat,dog\n")
 
@@ -127,7 +127,7 @@ def test_a_model_without_any_answer_is_a_warning(silent):
     models = [model("a", ["x", "y"], ["cat", "dog"])]
     models.append(Predictions("b", ids, ["cat", "dog"], silent, kind="multiclass"))
     with pytest.warns(InputWarning, match="'b' answered none of 2 samples and has no say"):
-        ws.fuse_tables(models)
+        ws.Fusion().run(models)
 
 
 def test_rows_that_nearly_sum_to_one_are_doubted(rng):

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+from problems import fusion_with
 
 import wassemble as ws
-from wassemble import InvalidInputError, Predictions, explain, find_disagreement, fuse_tables
+from wassemble import InvalidInputError, Predictions, explain, find_disagreement
 
 
 @pytest.fixture
@@ -15,12 +16,12 @@ def fusion(rng):
     scores = rng.uniform(0.05, 1, size=(2, 5, 4))
     scores /= scores.sum(axis=2, keepdims=True)
     models = [Predictions(f"m{i}", range(5), labels, scores[i]) for i in range(2)]
-    return fuse_tables(models, kernel=kernel)
+    return ws.Fusion(kernel=kernel).run(models)
 
 
-@pytest.mark.parametrize("mass", [None, ws.Unbalanced(2.0, epsilon=0.3)])
+@pytest.mark.parametrize("mass", [ws.Balanced(), ws.Unbalanced(2.0, epsilon=0.3)])
 def test_shares_of_all_models_sum_to_100(fusion, mass):
-    fusion = fuse_tables(fusion.members, kernel=fusion.plan.members[0].kernel, mass=mass)
+    fusion = fusion_with(kernel=fusion.plan.members[0].kernel, mass=mass).run(fusion.members)
     for label in fusion.plan.target:
         found = explain(fusion, 2, label)
         assert found.converged
@@ -46,7 +47,9 @@ def test_transport_cost_is_that_of_the_couplings(fusion):
     found = find_disagreement(fusion)
     kernel = np.asarray(fusion.plan.members[0].kernel.to_dense())
     cost = -np.log(kernel / kernel.max(axis=1, keepdims=True))
-    result = ws.solve_barycenter([m.scores for m in fusion.members], kernel, mass=fusion.plan.mass)
+    result = ws.solve_barycenter(
+        [m.scores for m in fusion.members], kernel, ws.Barycenter(fusion.plan.rule.mass)
+    )
     shares = [result.coupling(0, i).sum() for i in range(5)]
     expected = result.transport_cost(cost)
     np.testing.assert_allclose(found.transport[0], expected[0] / shares, rtol=1e-5)
@@ -56,7 +59,7 @@ def test_sparse_and_dense_kernels_disagree_alike(fusion):
     import scipy.sparse as sp
 
     kernel = np.asarray(fusion.plan.members[0].kernel.to_dense())
-    sparse = fuse_tables(fusion.members, kernel=ws.SparseKernel(sp.csr_array(kernel)))
+    sparse = ws.Fusion(kernel=ws.SparseKernel(sp.csr_array(kernel))).run(fusion.members)
     np.testing.assert_allclose(
         find_disagreement(sparse).transport, find_disagreement(fusion).transport, rtol=1e-6
     )
@@ -65,7 +68,7 @@ def test_sparse_and_dense_kernels_disagree_alike(fusion):
 def test_without_a_kernel_disagreement_is_what_cannot_be_moved():
     a = Predictions("a", ["x", "y"], ["cat", "dog"], [[1.0, 0.0], [0.6, 0.4]])
     b = Predictions("b", ["x", "y"], ["cat", "dog"], [[1.0, 0.0], [0.4, 0.6]])
-    found = find_disagreement(fuse_tables([a, b], mass=ws.Balanced()))
+    found = find_disagreement(fusion_with(mass=ws.Balanced()).run([a, b]))
     np.testing.assert_allclose(found.transport, 0)
     np.testing.assert_allclose(found.apart, [[0, 0.1], [0, 0.1]], atol=1e-9)
     assert [row["sample"] for row in found.most(2)] == ["y", "x"]
@@ -74,7 +77,7 @@ def test_without_a_kernel_disagreement_is_what_cannot_be_moved():
 def test_a_model_without_an_answer_has_no_disagreement():
     a = Predictions("a", ["x", "y"], ["cat", "dog"], [[0.6, 0.4], [0.6, 0.4]])
     b = Predictions("b", ["x"], ["cat", "dog"], [[0.4, 0.6]])
-    found = find_disagreement(fuse_tables([a, b]))
+    found = find_disagreement(ws.Fusion().run([a, b]))
     assert np.isnan(found.transport[1, 1])
     assert found.most(2)[1] == {"sample": "y", "disagreement": 0.0, "a": 0.0, "b": None}
 
@@ -82,9 +85,9 @@ def test_a_model_without_an_answer_has_no_disagreement():
 def test_a_whole_row_of_a_partial_table_is_explained():
     given = [[0.6, 0.3], [np.nan, 0.5]]
     listed = Predictions("listed", ["x", "y"], ["cat", "dog"], given)
-    found = explain(fuse_tables([listed]), "x")
+    found = explain(ws.Fusion().run([listed]), "x")
     assert found.label == "cat"
-    assert "2 answers were partial" in fuse_tables([listed]).report
+    assert "2 answers were partial" in ws.Fusion().run([listed]).report
 
 
 def test_what_cannot_be_explained_is_refused(fusion):
@@ -92,6 +95,6 @@ def test_what_cannot_be_explained_is_refused(fusion):
         explain(fusion, 9)
     with pytest.raises(InvalidInputError, match="near it: 'sedan'"):
         explain(fusion, 0, "sedans")
-    mean = fuse_tables(fusion.members, rule=ws.arithmetic_mean)
-    with pytest.raises(InvalidInputError, match="got a fusion by a mean"):
+    mean = ws.Fusion(rule=ws.ARITHMETIC).run(fusion.members)
+    with pytest.raises(InvalidInputError, match="got a fusion by arithmetic mean"):
         explain(mean, 0)

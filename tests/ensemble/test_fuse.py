@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from problems import MASSES, make_case
+from problems import MASSES, fuse_with, make_case, rule_with, solve_with
 
 import wassemble as ws
 
@@ -10,45 +10,49 @@ import wassemble as ws
 @pytest.mark.parametrize("mass", MASSES)
 def test_fuse_returns_the_barycenter(mass):
     case = make_case(1, n_source=(3, 4, 5), mass=mass)
-    consensus = ws.fuse(case.histograms, kernel=case.kernels, weights=case.weights, mass=mass)
+    consensus = ws.fuse(
+        case.histograms,
+        kernel=case.kernels,
+        weights=case.weights,
+        kind=case.kind,
+        rule=ws.Barycenter(mass),
+    )
     np.testing.assert_allclose(consensus, case.solve().barycenter, rtol=1e-6)
 
 
 def test_histograms_in_give_histograms_out():
     """Also where one model rules out what another is sure of."""
     case = make_case(2)
-    for options in ({}, {"mass": MASSES[1]}, {"rule": ws.geometric_mean}, {"max_iterations": 2}):
-        if "max_iterations" in options:
-            options["tolerance"] = None
-        consensus = ws.fuse(case.histograms, **options)
+    few = rule_with(max_sweeps=2, tolerance=None)
+    for rule in (ws.USUAL_RULE, ws.Barycenter(MASSES[2]), ws.GEOMETRIC, few):
+        consensus = ws.fuse(case.histograms, rule=rule)
         np.testing.assert_allclose(consensus.sum(axis=1), 1)
     np.testing.assert_allclose(ws.fuse([[1.0, 0.0], [0.0, 1.0]]), [0.5, 0.5])
 
 
 @pytest.mark.parametrize("n_models", [1, 2, 5])
-@pytest.mark.parametrize("mass", [None, *MASSES, ws.Unbalanced(0.5, epsilon=1.0)])
+@pytest.mark.parametrize("mass", [*MASSES, ws.Unbalanced(0.5, epsilon=1.0)])
 def test_models_that_agree_are_left_as_they_are(n_models, mass):
     histogram = make_case(2).histograms[0]
-    consensus = ws.fuse([histogram] * n_models, mass=mass)
+    consensus = ws.fuse([histogram] * n_models, rule=rule_with(mass=mass))
     np.testing.assert_allclose(consensus, histogram, rtol=1e-9)
 
 
 def test_without_a_kernel_the_consensus_is_a_power_mean():
     case = make_case(2)
     exponent = 2 / 2.3
-    mean = ws.power_mean(case.histograms, order=exponent / (1 + exponent))
+    mean = ws.PowerMean(exponent / (1 + exponent)).fuse(case.histograms).scores
     expected = mean / mean.sum(axis=1, keepdims=True)
     np.testing.assert_allclose(ws.fuse(case.histograms), expected, rtol=1e-12)
 
 
 def test_scores_are_left_as_they_are():
     scores = [[0.9, 0.8], [0.7, 0.1]]
-    found = ws.fuse(scores, mass=MASSES[1])
-    np.testing.assert_array_equal(found, ws.fuse(scores, mass=MASSES[1], kind="multilabel"))
-    raw = ws.solve_barycenter(scores, np.eye(2), mass=MASSES[1]).barycenter
+    found = ws.fuse(scores, kind="multilabel", rule=ws.Barycenter(MASSES[1]))
+    raw = ws.solve_barycenter(scores, np.eye(2), ws.Barycenter(MASSES[1])).barycenter
     np.testing.assert_allclose(found, raw, rtol=1e-6)
     sums_to_one = [[0.9, 0.1], [0.7, 0.3]]
-    kept = ws.fuse(sums_to_one, mass=MASSES[1], kind="multilabel")
+    kept = ws.fuse(sums_to_one, kind="multilabel", rule=rule_with(mass=MASSES[1]))
     assert abs(kept.sum() - 1) > 1e-3
 
 
@@ -56,30 +60,31 @@ def test_scores_must_be_called_so():
     with pytest.raises(ws.InvalidInputError, match=r"must sum to 1 in each row.*\nhint: .*kind="):
         ws.fuse([[0.9, 0.8], [0.7, 0.1]])
     with pytest.raises(ws.InvalidInputError, match="must sum to 1 in each row"):
-        ws.fuse([[0.9, 0.8], [0.7, 0.1]], mass=MASSES[1], kind="multiclass")
+        ws.fuse([[0.9, 0.8], [0.7, 0.1]], rule=ws.Barycenter(MASSES[2]))
+    with pytest.raises(ws.InvalidInputError, match="must sum to 1 in each row"):
+        ws.fuse([[0.9, 0.8], [0.7, 0.1]], kind="multiclass", rule=ws.ARITHMETIC)
     with pytest.raises(ws.InvalidInputError, match="`kind` must be"):
         ws.fuse([[0.9, 0.8], [0.7, 0.1]], kind="many")
 
 
-@pytest.mark.parametrize("rule", [ws.arithmetic_mean, ws.geometric_mean, ws.hellinger_mean])
+@pytest.mark.parametrize("rule", [ws.ARITHMETIC, ws.GEOMETRIC, ws.HELLINGER])
 def test_means_are_rules(rule):
     case = make_case(3)
-    mean = rule(case.histograms, weights=case.weights)
+    mean = rule.fuse(case.histograms, weights=case.weights).scores
     consensus = ws.fuse(case.histograms, weights=case.weights, rule=rule)
     np.testing.assert_allclose(consensus, mean / mean.sum(axis=1, keepdims=True), rtol=1e-12)
     raw = ws.fuse(case.histograms, weights=case.weights, rule=rule, kind="multilabel")
     np.testing.assert_array_equal(raw, mean)
 
 
-def test_a_mean_refuses_a_kernel():
-    with pytest.raises(
-        ws.InvalidInputError, match=r"rule arithmetic_mean, which knows none.*\nhint"
-    ):
-        ws.fuse([[0.5, 0.5]], kernel=np.eye(2), rule=ws.arithmetic_mean)
+def test_a_mean_is_of_what_kernels_make_of_each_model():
+    kernel = np.array([[1.0, 1.0, 0.0], [0.0, 0.0, 2.0]])
+    found = ws.fuse([[0.6, 0.4], [0.2, 0.8]], kernel=kernel, rule=ws.ARITHMETIC)
+    np.testing.assert_allclose(found, [0.2, 0.2, 0.6])
 
 
 def test_different_label_sets_need_kernels():
-    with pytest.raises(ws.InvalidInputError, match="must come with a kernel each; got"):
+    with pytest.raises(ws.InvalidInputError, match="same label set, not empty; got 2, 3"):
         ws.fuse([[0.5, 0.5], [0.2, 0.3, 0.5]])
     with pytest.raises(ws.InvalidInputError, match="one array per model; got float"):
         ws.fuse(3.0)
@@ -87,8 +92,8 @@ def test_different_label_sets_need_kernels():
 
 def test_rows_that_did_not_converge_are_a_warning():
     case = make_case(4, kernel_spread=8.0)
-    with pytest.warns(ws.ConvergenceWarning, match=r"of 4 rows: stopped after max_iterations"):
-        ws.fuse(case.histograms, kernel=case.kernels[0], max_iterations=3)
+    with pytest.warns(ws.ConvergenceWarning, match=r"of 4 rows: stopped after max_sweeps"):
+        ws.fuse(case.histograms, kernel=case.kernels[0], rule=rule_with(max_sweeps=3))
 
 
 def test_mass_that_cannot_arrive_is_a_warning():
@@ -100,7 +105,9 @@ def test_mass_that_cannot_arrive_is_a_warning():
 
 def test_a_fixed_number_of_sweeps_is_no_warning():
     case = make_case(5)
-    consensus = ws.fuse(case.histograms, kernel=case.kernels[0], max_iterations=3, tolerance=None)
+    consensus = ws.fuse(
+        case.histograms, kernel=case.kernels[0], rule=rule_with(max_sweeps=3, tolerance=None)
+    )
     assert consensus.shape == (4, 6)
 
 
@@ -129,8 +136,8 @@ def test_the_short_way_to_a_diagonal_consensus_is_the_long_way(
         "one per model": [ws.DiagonalKernel(diagonal) for diagonal in diagonals[:3]],
     }[kind]
     options = {"weights": case.weights, "mass": mass}
-    long_way = ws.solve_barycenter(histograms, kernel, **options).barycenter
-    short_way = ws.fuse(histograms, kernel=kernel, **options)
+    long_way = solve_with(histograms, kernel, **options).barycenter
+    short_way = fuse_with(histograms, kernel=kernel, kind=case.kind, **options)
     if isinstance(mass, ws.Balanced):
         sums = long_way.sum(axis=1, keepdims=True)
         long_way = np.divide(long_way, sums, out=np.zeros_like(long_way), where=sums > 0)
@@ -142,28 +149,26 @@ def test_the_short_way_warns_of_mass_under_a_closed_gate():
     gate = np.ones((4, 3))
     gate[2, 1] = 0
     with pytest.warns(ws.ConvergenceWarning, match="1 of 4 rows: some mass has no target label"):
-        consensus = ws.fuse(case.histograms, kernel=ws.DiagonalKernel(gate), mass=MASSES[1])
+        consensus = ws.fuse(
+            case.histograms,
+            kernel=ws.DiagonalKernel(gate),
+            kind="multilabel",
+            rule=ws.Barycenter(MASSES[1]),
+        )
     assert consensus[2, 1] == 0
 
 
-@pytest.mark.parametrize(
-    "option",
-    [
-        {"mass": MASSES[1]},
-        {"max_iterations": 5},
-        {"tolerance": None},
-        {"debias": True},
-        {"normalize": True},
-        {"n_top": 2},
-        {"n_threads": 1},
-        {"progress": print},
-        {"out": np.empty((4, 5))},
-    ],
-)
-def test_a_mean_refuses_what_it_would_ignore(option):
-    (name,) = option
-    with pytest.raises(ws.InvalidInputError, match=f"`{name}` must go with the barycenter"):
-        ws.fuse(make_case(8).histograms, rule=ws.arithmetic_mean, **option)
+def test_a_mean_has_no_knobs_of_the_barycenter():
+    with pytest.raises(TypeError, match="tolerance"):
+        ws.PowerMean(1.0, tolerance=1e-6)
+    with pytest.raises(TypeError, match="max_sweeps"):
+        ws.fuse(make_case(8).histograms, max_sweeps=5)
+
+
+@pytest.mark.parametrize("rule", [ws.solve_barycenter, "arithmetic", None])
+def test_a_rule_is_a_value(rule):
+    with pytest.raises(ws.InvalidInputError, match=r"`rule` must be a rule; got.*\nhint: ws.Bary"):
+        ws.fuse(make_case(8).histograms, rule=rule)
 
 
 def test_a_generator_of_models_is_read_once():
@@ -204,13 +209,15 @@ def test_out_may_lie_over_a_kernel_and_over_weights():
     rng = np.random.default_rng(0)
     scores, diagonals = rng.dirichlet(np.ones(4), size=(2, 50)), rng.uniform(0.1, 1, (50, 4))
     mass = ws.Unbalanced(1.0, epsilon=1.0)
-    expected = ws.fuse(scores, kernel=ws.DiagonalKernel(diagonals.copy()), mass=mass)
+    expected = ws.fuse(
+        scores, kernel=ws.DiagonalKernel(diagonals.copy()), rule=rule_with(mass=mass)
+    )
     out = diagonals[::-1]
-    ws.fuse(scores, kernel=ws.DiagonalKernel(diagonals), mass=mass, out=out)
+    ws.fuse(scores, kernel=ws.DiagonalKernel(diagonals), out=out, rule=rule_with(mass=mass))
     np.testing.assert_array_equal(out, expected)
     weights = rng.uniform(0.1, 1, (2, 50, 4))
     weights /= weights.sum(axis=0)
-    expected = ws.fuse(scores, weights=weights.copy(), mass=mass)
+    expected = ws.fuse(scores, weights=weights.copy(), rule=rule_with(mass=mass))
     np.testing.assert_array_equal(
-        ws.fuse(scores, weights=weights, mass=mass, out=weights[0]), expected
+        ws.fuse(scores, weights=weights, out=weights[0], rule=rule_with(mass=mass)), expected
     )

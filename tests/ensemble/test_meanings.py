@@ -2,26 +2,27 @@
 
 import numpy as np
 import pytest
+from problems import fusion_with
 
 from wassemble import (
+    ARITHMETIC,
+    GEOMETRIC,
     Aliases,
     Balanced,
     DenseKernel,
+    Fusion,
     InvalidInputError,
     Predictions,
     Status,
     Unbalanced,
-    arithmetic_mean,
     explain,
     fuse_stream,
-    fuse_tables,
-    geometric_mean,
     kernel_from_ratings,
 )
 from wassemble.errors import ConvergenceWarning, InputWarning
 
 DIGITS = [str(digit) for digit in range(4)]
-RULES = [{}, {"mass": Balanced()}, {"rule": arithmetic_mean}, {"rule": geometric_mean}]
+RULES = [{}, {"mass": Balanced()}, {"rule": ARITHMETIC}, {"rule": GEOMETRIC}]
 
 
 def one(model, labels, scores):
@@ -38,7 +39,7 @@ def scores_of(fusion):
 def test_none_of_these_is_no_confident_vote():
     all_digits = one("all", DIGITS, [0.05, 0.05, 0.2, 0.7])
     few = one("few", ["2", "other"], [0.02, 0.98])
-    found = scores_of(fuse_tables([all_digits, few], target=DIGITS))
+    found = scores_of(Fusion(target=DIGITS).run([all_digits, few]))
     assert max(found, key=found.get) == "3"
     assert found["2"] < 0.2
 
@@ -48,13 +49,13 @@ def test_none_of_these_is_no_confident_vote():
 def test_mass_that_leads_nowhere_weakens_the_say_by_as_much(options, lost):
     first = one("first", DIGITS[:2], [0.7, 0.3])
     second = one("second", [*DIGITS[:2], "other"], [0.2 * (1 - lost), 0.8 * (1 - lost), lost])
-    found = fuse_tables([first, second], target=DIGITS[:2], **options).consensus.scores
+    found = fusion_with(target=DIGITS[:2], **options).run([first, second]).consensus.scores
     weights = np.array([1, 1 - lost]) / (2 - lost)
     bare = one("second", DIGITS[:2], [0.2, 0.8])
     if "rule" in options:  # means take what is left as it is
         bare = bare.replace(kind="multilabel", scores=bare.scores * (1 - lost))
         first = first.replace(kind="multilabel")
-    expected = fuse_tables([first, bare], weights=weights, **options).consensus.scores
+    expected = fusion_with(weights=weights, **options).run([first, bare]).consensus.scores
     np.testing.assert_allclose(found, expected / expected.sum(), rtol=1e-6)
 
 
@@ -63,7 +64,7 @@ def test_the_more_a_model_says_none_of_these_the_less_it_moves_the_consensus():
     found = []
     for lost in (0.0, 0.5, 0.9, 0.99):
         doubtful = one("doubtful", [*DIGITS[:2], "other"], [0, 1 - lost, lost])
-        found.append(scores_of(fuse_tables([sure, doubtful], target=DIGITS[:2]))["1"])
+        found.append(scores_of(Fusion(target=DIGITS[:2]).run([sure, doubtful]))["1"])
     assert (np.diff(found) < 0).all()
     assert found[-1] < 0.2
 
@@ -72,38 +73,38 @@ def test_a_label_that_only_the_doubtful_model_has_gets_no_more_than_it_gave():
     sure = one("sure", ["0", "1"], [0.9, 0.1])
     doubtful = one("doubtful", ["2", "other"], [0.012, 0.988])
     with pytest.warns(InputWarning, match="have no label in common"):
-        fusion = fuse_tables([sure, doubtful], target=["0", "1", "2"])
+        fusion = Fusion(target=["0", "1", "2"]).run([sure, doubtful])
     assert scores_of(fusion)["2"] < 0.1
 
 
 def test_a_model_that_only_says_none_of_these_has_no_vote():
     sure = one("sure", DIGITS[:2], [0.9, 0.1])
     silent = one("silent", [*DIGITS[:2], "other"], [0, 0, 1.0])
-    both = fuse_tables([sure, silent], target=DIGITS[:2])
-    alone = fuse_tables([sure], target=DIGITS[:2])
+    both = Fusion(target=DIGITS[:2]).run([sure, silent])
+    alone = Fusion(target=DIGITS[:2]).run([sure])
     np.testing.assert_allclose(both.consensus.scores, alone.consensus.scores)
 
 
 def test_a_sample_that_all_call_none_of_these_is_left_empty_and_counted():
     silent = [one(name, [*DIGITS[:2], "other"], [0, 0, 1.0]) for name in "ab"]
     with pytest.warns(ConvergenceWarning, match="no model answered"):
-        fusion = fuse_tables(silent, target=DIGITS[:2])
+        fusion = Fusion(target=DIGITS[:2]).run(silent)
     assert np.isnan(fusion.consensus.scores).all()
 
 
 def test_scores_of_labels_that_do_not_exclude_each_other_are_not_weakened():
     first = Predictions("a", ["x"], ["cat", "dog"], [[0.9, 0.2]], kind="multilabel")
     second = Predictions("b", ["x"], ["cat", "dog", "cow"], [[0.5, 0.4, 0.9]], kind="multilabel")
-    with_cow = fuse_tables([first, second], target=["cat", "dog"])
+    with_cow = Fusion(target=["cat", "dog"]).run([first, second])
     without = Predictions("b", ["x"], ["cat", "dog"], [[0.5, 0.4]], kind="multilabel")
     np.testing.assert_allclose(
-        with_cow.consensus.scores, fuse_tables([first, without]).consensus.scores
+        with_cow.consensus.scores, Fusion().run([first, without]).consensus.scores
     )
 
 
 def test_the_account_gives_the_share_that_leads_nowhere_and_the_remedy():
     models = [one("all", DIGITS, [0.1, 0.2, 0.3, 0.4]), one("few", ["2", "other"], [0.25, 0.75])]
-    report = fuse_tables(models, target=DIGITS).report
+    report = Fusion(target=DIGITS).run(models).report
     assert "few: 1 of 2 labels lead to no target label; 75.0% of its mass is there" in report
     assert "--other few=other" in report
 
@@ -111,7 +112,7 @@ def test_the_account_gives_the_share_that_leads_nowhere_and_the_remedy():
 def test_what_is_asked_of_all_is_not_mistaken_for_doubt():
     """If only some labels are wanted, every model is conditioned on them alike."""
     models = [one(name, ["cat", "dog", "cow"], [0.06, 0.04, 0.9]) for name in "ab"]
-    found = fuse_tables(models, target=["cat", "dog"], mass=Balanced()).consensus.scores
+    found = fusion_with(target=["cat", "dog"], mass=Balanced()).run(models).consensus.scores
     np.testing.assert_allclose(found, [[0.6, 0.4]])
 
 
@@ -121,7 +122,7 @@ def test_what_is_asked_of_all_is_not_mistaken_for_doubt():
 def test_other_stands_for_what_the_model_does_not_declare():
     unsure = one("unsure", DIGITS, [0.3, 0.3, 0.3, 0.1])
     few = one("few", ["2", "3", "other"], [0.01, 0.01, 0.98])
-    fusion = fuse_tables([unsure, few], other="other")
+    fusion = Fusion(other="other").run([unsure, few])
     assert list(fusion.consensus.labels) == DIGITS
     found = scores_of(fusion)
     assert found["0"] == pytest.approx(found["1"])
@@ -133,13 +134,13 @@ def test_other_stands_for_what_the_model_does_not_declare():
 def test_other_with_little_mass_speaks_for_the_declared_labels():
     unsure = one("unsure", DIGITS, [0.25, 0.25, 0.25, 0.25])
     few = one("few", ["2", "3", "other"], [0.9, 0.05, 0.05])
-    found = scores_of(fuse_tables([unsure, few], other={"few": "other"}))
+    found = scores_of(Fusion(other={"few": "other"}).run([unsure, few]))
     assert max(found, key=found.get) == "2"
 
 
 def test_other_beside_a_model_that_declares_everything_leads_nowhere():
     everything = one("few", [*DIGITS, "other"], [0.1, 0.1, 0.1, 0.2, 0.5])
-    fusion = fuse_tables([one("all", DIGITS, [0.1, 0.2, 0.3, 0.4]), everything], other="other")
+    fusion = Fusion(other="other").run([one("all", DIGITS, [0.1, 0.2, 0.3, 0.4]), everything])
     assert "1 of 5 labels lead to no target label" in fusion.report
 
 
@@ -153,7 +154,7 @@ def test_other_beside_a_model_that_declares_everything_leads_nowhere():
 )
 def test_another_that_is_no_label_is_refused(other, words):
     with pytest.raises(InvalidInputError, match=words):
-        fuse_tables([one("a", ["cat", "other"], [0.4, 0.6])], other=other)
+        Fusion(other=other).run([one("a", ["cat", "other"], [0.4, 0.6])])
 
 
 # -- labels by other names --------------------------------------------------------------
@@ -164,10 +165,10 @@ def test_two_labels_of_one_name_are_summed(options):
     cars = one("cars", ["sedan", "coupe", "bicycle"], [0.3, 0.3, 0.4])
     bikes = one("bikes", ["car", "bicycle"], [0.5, 0.5])
     aliases = {"sedan": "car", "coupe": "car"}
-    fusion = fuse_tables([cars, bikes], aliases=aliases, **options)
+    fusion = fusion_with(aliases=aliases, **options).run([cars, bikes])
     summed = one("cars", ["car", "bicycle"], [0.6, 0.4])
     np.testing.assert_allclose(
-        fusion.consensus.scores, fuse_tables([summed, bikes], **options).consensus.scores
+        fusion.consensus.scores, fusion_with(**options).run([summed, bikes]).consensus.scores
     )
     assert "cars: 'sedan', 'coupe' are one label, 'car': added up" in fusion.report
 
@@ -176,17 +177,17 @@ def test_two_confidences_of_one_name_have_their_maximum_taken():
     cars = Predictions(
         "cars", ["x"], ["sedan", "coupe", "tram"], [[0.9, 0.8, 0.1]], kind="multilabel"
     )
-    fusion = fuse_tables([cars], aliases={"sedan": "car", "coupe": "car"})
+    fusion = Fusion(aliases={"sedan": "car", "coupe": "car"}).run([cars])
     largest = Predictions("cars", ["x"], ["car", "tram"], [[0.9, 0.1]], kind="multilabel")
     np.testing.assert_allclose(
-        fusion.consensus.scores, fuse_tables([largest]).consensus.scores, rtol=1e-12
+        fusion.consensus.scores, Fusion().run([largest]).consensus.scores, rtol=1e-12
     )
     assert "are one label, 'car': the largest of their scores" in fusion.report
 
 
 def test_names_that_fold_to_one_label_are_summed():
     cars = one("cars", ["Car", "car", "Tram"], [0.2, 0.3, 0.5])
-    fusion = fuse_tables([cars], target=["car", "tram"], fold=True)
+    fusion = Fusion(target=["car", "tram"], fold=True).run([cars])
     np.testing.assert_allclose(fusion.consensus.scores, [[0.5, 0.5]])
 
 
@@ -194,7 +195,7 @@ def test_a_label_may_stand_for_several():
     parity = one("parity", ["odd", "even"], [0.9, 0.1])
     digits = one("digits", DIGITS, [0.05, 0.30, 0.35, 0.30])
     aliases = Aliases([("parity", "odd", d) for d in "13"] + [("parity", "even", d) for d in "02"])
-    fusion = fuse_tables([parity, digits], aliases=aliases)
+    fusion = Fusion(aliases=aliases).run([parity, digits])
     assert list(fusion.consensus.labels) == [*"13", *"02"]
     found = scores_of(fusion)
     assert found["1"] == pytest.approx(found["3"])
@@ -203,7 +204,9 @@ def test_a_label_may_stand_for_several():
 
 def test_weights_share_a_label_out():
     alone = one("alone", ["big", "small"], [0.6, 0.4])
-    fusion = fuse_tables([alone], aliases={"big": {"a": 3, "b": 1}, "small": "c"}, mass=Balanced())
+    fusion = fusion_with(aliases={"big": {"a": 3, "b": 1}, "small": "c"}, mass=Balanced()).run(
+        [alone]
+    )
     assert scores_of(fusion) == pytest.approx({"a": 0.45, "b": 0.15, "c": 0.4})
 
 
@@ -211,13 +214,13 @@ def test_models_that_are_not_listed_go_by_name():
     first = one("first", ["1", "2"], [0.8, 0.2])
     second = one("second", ["1", "2"], [0.8, 0.2])
     swapped = Aliases([("second", "1", "2"), ("second", "2", "1")])
-    found = scores_of(fuse_tables([first, second], aliases=swapped))
+    found = scores_of(Fusion(aliases=swapped).run([first, second]))
     assert found["1"] == pytest.approx(found["2"])
 
 
 def test_an_alias_counts_before_the_spelling():
     model = one("model", ["1", "one"], [0.3, 0.7])
-    fusion = fuse_tables([model], aliases={"1": "one"}, target=["1", "one"])
+    fusion = Fusion(aliases={"1": "one"}, target=["1", "one"]).run([model])
     assert scores_of(fusion)["one"] == pytest.approx(1)
 
 
@@ -225,7 +228,7 @@ def test_labels_reached_by_alias_are_declared():
     """Else the model would keep only its leftover there."""
     cars = one("cars", ["sedan", "bicycle"], [0.8, 0.2])
     bikes = one("bikes", ["car", "bicycle"], [0.2, 0.8])
-    plan = fuse_tables([cars, bikes], aliases={"sedan": "car"}).plan
+    plan = Fusion(aliases={"sedan": "car"}).run([cars, bikes]).plan
     assert not plan.is_label_aware
 
 
@@ -236,20 +239,20 @@ def test_labels_reached_by_a_kernel_are_declared():
         "cars": kernel_from_ratings([[1, 0], [0, 1]], ["sedan", "bicycle"], ["car", "bicycle"]),
         "bikes": kernel_from_ratings([[1, 0], [0, 1]], ["car", "bicycle"], ["car", "bicycle"]),
     }
-    plan = fuse_tables([cars, bikes], kernel=kernel, target=["car", "bicycle"]).plan
+    plan = Fusion(kernel=kernel, target=["car", "bicycle"]).run([cars, bikes]).plan
     assert not plan.is_label_aware
 
 
 def test_explain_names_the_labels_that_were_summed():
     cars = one("cars", ["sedan", "coupe", "tram"], [0.3, 0.3, 0.4])
-    fusion = fuse_tables([cars], aliases={"sedan": "car", "coupe": "car", "tram": "rail"})
+    fusion = Fusion(aliases={"sedan": "car", "coupe": "car", "tram": "rail"}).run([cars])
     found = explain(fusion, "x", "car")
     assert [c.label for c in found.contributions] == ["car (sedan + coupe)"]
     assert explain(fusion, "x", "rail").contributions[0].label == "tram"
 
 
 def test_aliases_that_nobody_uses_are_named():
-    fusion = fuse_tables([one("a", ["cat", "dog"], [0.5, 0.5])], aliases={"cow": "cat"})
+    fusion = Fusion(aliases={"cow": "cat"}).run([one("a", ["cat", "dog"], [0.5, 0.5])])
     assert "aliases of labels that no model has: 'cow'" in fusion.report
 
 
@@ -260,8 +263,8 @@ def test_a_kernel_between_the_rest_leaves_shared_labels_where_they_were_put():
         table = [[1.0 if a == b else 0.1 for b in target] for a in source]
         return kernel_from_ratings(table, source, target)
 
-    fusion = fuse_tables(
-        [parity], kernel=similar, target=["1", "2", "3"], aliases={"odd": ["1", "3"]}
+    fusion = Fusion(kernel=similar, target=["1", "2", "3"], aliases={"odd": ["1", "3"]}).run(
+        [parity]
     )
     kernel = fusion.plan.members[0].kernel.to_dense()
     rows = dict(zip(fusion.plan.members[0].fused, kernel.tolist(), strict=True))
@@ -274,17 +277,17 @@ def test_a_kernel_between_the_rest_leaves_shared_labels_where_they_were_put():
 
 def test_models_that_are_sure_of_different_labels_leave_no_empty_answer():
     models = [one("a", ["yes", "no"], [1, 0]), one("b", ["yes", "no"], [0, 1])]
-    fusion = fuse_tables(models)
+    fusion = Fusion().run(models)
     np.testing.assert_allclose(fusion.consensus.scores, [[0.5, 0.5]])
     assert fusion.report.splitlines()[0].startswith("rule: barycenter, Unbalanced(")
     assert "no model rules out a label by itself" in fusion.report.splitlines()[0]
 
 
-@pytest.mark.parametrize("options", [{"mass": Balanced()}, {"rule": geometric_mean}])
+@pytest.mark.parametrize("options", [{"mass": Balanced()}, {"rule": GEOMETRIC}])
 def test_a_row_without_mass_is_a_status_with_a_remedy(options):
     models = [one("a", ["yes", "no"], [1, 0]), one("b", ["yes", "no"], [0, 1])]
     with pytest.warns(ConvergenceWarning, match="1 of 1 samples"):
-        fusion = fuse_tables(models, **options)
+        fusion = fusion_with(**options).run(models)
     assert fusion.statuses.tolist() == [Status.NO_MASS]
     assert fusion.account.to_dict()["ends"] == {"no_mass": 1}
     assert "Unbalanced" in fusion.report
@@ -293,12 +296,12 @@ def test_a_row_without_mass_is_a_status_with_a_remedy(options):
 def test_leftover_does_not_change_the_mass_rule():
     models = [one("a", ["yes", "no"], [0.9, 0.1]), one("b", ["yes", "maybe"], [0.5, 0.5])]
     for leftover in (0.0, 0.05, 1.0):
-        assert fuse_tables(models, leftover=leftover).plan.mass == Unbalanced(2.0, epsilon=0.3)
+        assert Fusion(leftover=leftover).run(models).plan.rule.mass == Unbalanced(2.0, epsilon=0.3)
 
 
 def test_samples_with_several_best_labels_are_counted():
     models = [one("a", ["yes", "no"], [1, 0]), one("b", ["yes", "no"], [0, 1])]
-    fusion = fuse_tables(models)
+    fusion = Fusion().run(models)
     assert fusion.account.to_dict()["n_tied"] == 1
     assert "1 of 1 samples have several labels in first place" in fusion.report
 
@@ -307,14 +310,14 @@ def test_others_of_different_label_sets_are_not_one_label():
     low = one("low", ["0", "1", "other"], [0.1, 0.1, 0.8])
     high = one("high", ["2", "3", "other"], [0.5, 0.3, 0.2])
     with pytest.warns(InputWarning, match=r"'other' of 'low', 'high' became one label.*other="):
-        fuse_tables([low, high])
-    found = scores_of(fuse_tables([low, high], other="other"))
+        Fusion().run([low, high])
+    found = scores_of(Fusion(other="other").run([low, high]))
     assert max(found, key=found.get) == "2"
 
 
 def test_an_other_that_all_models_share_is_a_label_like_any():
     models = [one(name, ["cat", "other"], [0.4, 0.6]) for name in "ab"]
-    assert "--other" not in fuse_tables(models).report
+    assert "--other" not in Fusion().run(models).report
 
 
 # -- names, weights and what was left out -----------------------------------------------
@@ -325,10 +328,10 @@ def test_a_kernel_without_names_is_no_kernel_for_labels_in_another_order(make):
     first, second = one("a", ["cat", "dog"], [0.3, 0.7]), one("b", ["dog", "cat"], [0.7, 0.3])
     words = "must go with models that have the same labels in the same order"
     with pytest.raises(InvalidInputError, match=words):
-        fuse_tables([first, second], kernel=make(2))
+        Fusion(kernel=make(2)).run([first, second])
     with pytest.raises(InvalidInputError, match=words):
-        fuse_tables([first, second], kernel=[DenseKernel(np.eye(2)), DenseKernel(np.eye(2))])
-    same = fuse_tables([first, first.replace(model="b")], kernel=make(2))
+        Fusion(kernel=[DenseKernel(np.eye(2)), DenseKernel(np.eye(2))]).run([first, second])
+    same = Fusion(kernel=make(2)).run([first, first.replace(model="b")])
     np.testing.assert_allclose(same.consensus.scores, [[0.3, 0.7]], rtol=1e-6)
 
 
@@ -336,7 +339,7 @@ def test_a_model_of_weight_0_takes_no_part_even_where_it_is_alone():
     first = Predictions("a", ["x"], ["cat", "dog"], [[0.3, 0.7]])
     second = Predictions("b", ["x", "y"], ["cat", "dog"], [[0.9, 0.1], [0.8, 0.2]])
     with pytest.warns(ConvergenceWarning, match="1 of 2 samples: no model answered"):
-        fusion = fuse_tables([first, second], weights={"a": 1, "b": 0})
+        fusion = Fusion(weights={"a": 1, "b": 0}).run([first, second])
     np.testing.assert_allclose(fusion.consensus.scores[0], [0.3, 0.7])
     assert np.isnan(fusion.consensus.scores[1]).all()
 
@@ -344,7 +347,7 @@ def test_a_model_of_weight_0_takes_no_part_even_where_it_is_alone():
 def test_a_label_on_which_nobody_who_answered_has_a_say_gets_nothing():
     first = Predictions("a", ["x"], ["cat", "dog"], [[0.3, 0.7]])
     second = Predictions("b", ["x", "y"], ["cat", "dog"], [[0.9, 0.1], [0.8, 0.2]])
-    fusion = fuse_tables([first, second], weights=[[0.5, 1.0], [0.5, 0.0]])
+    fusion = Fusion(weights=[[0.5, 1.0], [0.5, 0.0]]).run([first, second])
     assert fusion.consensus.scores[1].tolist() == [1, 0]
     assert "weights per model and label, as given" in fusion.report
     assert "has no say on it" not in fusion.report
@@ -352,19 +355,22 @@ def test_a_label_on_which_nobody_who_answered_has_a_say_gets_nothing():
 
 def test_what_a_list_leaves_out_is_no_more_than_what_it_names():
     few = Predictions("few", ["y"], ["cat", "dog", "cow"], [[0.2, 0.1, np.nan]])
-    found = fuse_tables([few], kind="multiclass").consensus.scores
+    found = Fusion(kind="multiclass").run([few]).consensus.scores
     np.testing.assert_allclose(found, [[0.5, 0.25, 0.25]])
 
 
 def test_folded_names_have_aliases_too():
     model = one("a", ["Sedan", "Car", "tram"], [0.2, 0.3, 0.5])
-    fusion = fuse_tables([model], aliases={"sedan": "car"}, fold=True)
+    fusion = Fusion(aliases={"sedan": "car"}, fold=True).run([model])
     assert scores_of(fusion) == pytest.approx({"car": 0.5, "tram": 0.5})
 
 
 def test_a_stream_must_be_told_what_it_holds():
-    chunks = [[[[0.3, 0.7]], [[0.5, 0.5]]], [[[0.3, 0.3]], [[0.5, 0.5]]]]
+    models = [one(name, ["yes", "no"], [0.3, 0.7]) for name in "ab"]
     with pytest.raises(InvalidInputError, match="`kind` must be given for a stream"):
-        list(fuse_stream(chunks, mass=Unbalanced(2, epsilon=0.3)))
-    found = list(fuse_stream(chunks, mass=Unbalanced(2, epsilon=0.3), kind="multilabel"))
+        list(fuse_stream([models], Fusion()))
+    chunks = [[[[0.3, 0.7]], [[0.5, 0.5]]], [[[0.3, 0.3]], [[0.5, 0.5]]]]
+    with pytest.raises(InvalidInputError, match="must sum to 1 in each row"):
+        list(fuse_stream(chunks, Fusion()))
+    found = list(fuse_stream(chunks, Fusion(kind="multilabel")))
     assert abs(found[0].sum() - 1) > 1e-3

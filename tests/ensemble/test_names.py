@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import wassemble as ws
-from wassemble import InvalidInputError, Predictions, fuse, fuse_tables
+from wassemble import InvalidInputError, Predictions, fuse
 
 LABELS, SAMPLES = ["cat", "dog", "cow"], ["x", "y"]
 SCORES = {
@@ -75,7 +75,7 @@ def test_a_kernel_that_lacks_a_label_is_refused_by_its_name():
 def test_a_list_of_data_frames_is_fused_by_names(library):
     make = LIBRARIES[library]
     expected = fuse({"model 1": make(FRAMES["a"]), "model 2": make(FRAMES["b"])})
-    fusion = fuse_tables([make(FRAMES["a"]), make(shuffled(FRAMES["b"]))])
+    fusion = ws.Fusion().run([make(FRAMES["a"]), make(shuffled(FRAMES["b"]))])
     assert [member.model for member in fusion.members] == ["model 1", "model 2"]
     found = fuse(iter([make(FRAMES["a"]), make(shuffled(FRAMES["b"]))]))
     assert type(found) is type(expected)
@@ -93,14 +93,14 @@ def test_a_list_of_data_frames_is_fused_by_names(library):
     ],
 )
 def test_lists_of_several_kinds_are_refused(models):
-    for call in (fuse, fuse_tables):
+    for call in (fuse, ws.Fusion().run):
         with pytest.raises(InvalidInputError, match="all Predictions or all data frames; got"):
             call(models)
 
 
 def test_one_table_alone_is_refused():
     for one in (FRAMES["a"], Predictions("a", SAMPLES, LABELS, SCORES["a"])):
-        for call in (fuse, fuse_tables):
+        for call in (fuse, ws.Fusion().run):
             with pytest.raises(InvalidInputError, match="in a dict or a list; got one"):
                 call(one)
 
@@ -133,7 +133,7 @@ def test_class_labels_may_be_whole_numbers():
     fused = fuse(numbers, kernel=kernel.loc[[2, 1, 0]])
     other = fuse(texts, kernel=ws.LabelledKernel(SIMILAR.to_numpy(), range(3)))
     np.testing.assert_array_equal(fused.to_numpy(), other.to_numpy())
-    some = fuse_tables(numbers, target=[2, 0])
+    some = ws.Fusion(target=[2, 0]).run(numbers)
     assert some.consensus.labels.names == ("2", "0")
     assert some.to_frame().columns.tolist() == [2, 0]
 
@@ -155,13 +155,12 @@ def test_dask_frames_keep_whole_numbers_too():
     numbers = {name: frame.set_axis([0, 1, 2], axis=1) for name, frame in FRAMES.items()}
     kernel = pd.DataFrame(SIMILAR.to_numpy())
     lazy = {name: dd.from_pandas(frame, npartitions=1) for name, frame in numbers.items()}
-    found = fuse(lazy, kernel=kernel.loc[[2, 0, 1]])
+    found = ws.scale.fuse_lazily(lazy, ws.Fusion(kernel=kernel.loc[[2, 0, 1]]))
     assert found.columns.tolist() == [0, 1, 2]
     expected = fuse(numbers, kernel=kernel)
     np.testing.assert_allclose(found.compute().to_numpy(), expected.to_numpy())
-    np.testing.assert_allclose(
-        fuse(list(lazy.values()), kernel=kernel).compute().to_numpy(), expected.to_numpy()
-    )
+    nameless = ws.scale.fuse_lazily(list(lazy.values()), ws.Fusion(kernel=kernel))
+    np.testing.assert_allclose(nameless.compute().to_numpy(), expected.to_numpy())
 
 
 def test_a_table_without_ids_is_fused_by_its_index():
@@ -180,8 +179,8 @@ def test_no_models_are_refused(nothing):
 
 
 @pytest.mark.parametrize("models", [FRAMES, list(SCORES.values())])
-def test_a_rule_is_a_function(models):
-    with pytest.raises(InvalidInputError, match=r"got 'arithmetic'\.\nhint: .*ws\.arithmetic_mean"):
+def test_a_rule_is_no_text(models):
+    with pytest.raises(InvalidInputError, match=r"got 'arithmetic'\.\nhint: .*ws\.ARITHMETIC"):
         fuse(models, rule="arithmetic")
 
 
@@ -200,10 +199,10 @@ OPTIONS_BY_NAME = {
 
 
 @pytest.mark.parametrize("name", OPTIONS_BY_NAME)
-def test_fuse_takes_the_options_of_fuse_tables(name):
+def test_fuse_takes_what_a_fusion_takes(name):
     frames = {"a": FRAMES["a"], "b": FRAMES["b"][["cat", "dog"]] / 2}
     options = {"kind": "multiclass", name: OPTIONS_BY_NAME[name]}
-    expected = fuse_tables(frames, **options).to_frame()
+    expected = ws.Fusion(**options).run(frames).to_frame()
     pd.testing.assert_frame_equal(fuse(frames, **options), expected)
 
 
@@ -213,22 +212,13 @@ def test_options_about_names_are_refused_beside_arrays(name):
         fuse(list(SCORES.values()), **{name: OPTIONS_BY_NAME[name]})
 
 
-def test_every_option_of_fuse_tables_is_one_of_fuse():
-    own = set(inspect.signature(fuse_tables).parameters) - {"models", "options"}
-    own |= set(ws.ensemble.Options.__dataclass_fields__)
-    assert own <= set(inspect.signature(fuse).parameters)
+def test_every_field_of_a_fusion_is_an_option_of_fuse():
+    fuses = inspect.signature(fuse).parameters
+    for name, own in inspect.signature(ws.Fusion).parameters.items():
+        assert fuses[name].default == own.default
 
 
-def test_files_without_ids_are_fused_by_row_from_python(tmp_path):
-    places = {}
-    for name, frame in FRAMES.items():
-        places[name] = tmp_path / f"{name}.csv"
-        frame.to_csv(places[name], index=False)
-    found = fuse(places, by_row=True)
-    assert found.samples.tolist() == [0, 1]
-
-
-@pytest.mark.parametrize("form", ["frames", "predictions", "files", "dask"])
+@pytest.mark.parametrize("form", ["frames", "predictions", "folders", "dask"])
 def test_counts_with_names_are_divided_by_their_sums_if_asked(form, tmp_path):
     counts = {name: (frame * 30).round() for name, frame in FRAMES.items()}
     expected = fuse({name: frame.div(frame.sum(axis=1), axis=0) for name, frame in counts.items()})
@@ -238,16 +228,19 @@ def test_counts_with_names_are_divided_by_their_sums_if_asked(form, tmp_path):
             Predictions(name, SAMPLES, LABELS, frame.to_numpy(), kind="multilabel")
             for name, frame in counts.items()
         ]
-    elif form == "files":
-        given = {name: tmp_path / f"{name}.csv" for name in counts}
-        for name, path in given.items():
-            counts[name].rename_axis("sample").to_csv(path)
+    elif form == "folders":
+        given = {name: tmp_path / name for name in counts}
+        for name, folder in given.items():
+            folder.mkdir()
+            counts[name].rename_axis("sample").to_csv(folder / "part.csv")
     elif form == "dask":
         dd = pytest.importorskip("dask.dataframe")
         given = {name: dd.from_pandas(frame, npartitions=1) for name, frame in counts.items()}
-    found = fuse(given, normalize=True)
-    if form == "dask":
-        found = found.compute()
+    if form in ("dask", "folders"):
+        found = ws.scale.fuse_lazily(given, ws.Fusion(normalize=True)).compute()
+        found = found if form == "dask" else found.set_index("sample")
+    else:
+        found = fuse(given, normalize=True)
     scores = found.scores if isinstance(found, Predictions) else in_order(found)
     np.testing.assert_allclose(scores, in_order(expected), rtol=1e-9)
 

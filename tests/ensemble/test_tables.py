@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
+from problems import fusion_with
 
 import wassemble as ws
-from wassemble import InvalidInputError, Predictions, fuse_tables
+from wassemble import InvalidInputError, Predictions
 
 nan = np.nan
 
@@ -25,11 +26,11 @@ def test_the_same_labels_and_samples_give_what_arrays_give(rng):
     scores = [histograms(rng, 4, 3) for _ in range(2)]
     kernel = ws.DenseKernel(rng.uniform(0.1, 1, size=(3, 3)))
     labels = ["cat", "dog", "cow"]
-    fusion = fuse_tables(
-        [make("a", labels, scores[0]), make("b", labels, scores[1])], kernel=kernel
+    fusion = ws.Fusion(kernel=kernel).run(
+        [make("a", labels, scores[0]), make("b", labels, scores[1])]
     )
     np.testing.assert_allclose(fusion.consensus.scores, ws.fuse(scores, kernel=kernel))
-    assert fusion.plan.mass == ws.Unbalanced(2.0, epsilon=0.3)
+    assert fusion.plan.rule.mass == ws.Unbalanced(2.0, epsilon=0.3)
 
 
 @given(st.permutations(range(3)), st.permutations(range(4)))
@@ -37,14 +38,16 @@ def test_the_order_of_columns_and_rows_means_nothing(columns, rows):
     rng = np.random.default_rng(0)
     first, second = histograms(rng, 4, 3), histograms(rng, 4, 3)
     labels, samples = ["cat", "dog", "cow"], ["p", "q", "r", "s"]
-    straight = fuse_tables([make("a", labels, first, samples), make("b", labels, second, samples)])
+    straight = ws.Fusion().run(
+        [make("a", labels, first, samples), make("b", labels, second, samples)]
+    )
     turned = make(
         "b",
         [labels[i] for i in columns],
         second[np.ix_(rows, columns)],
         [samples[i] for i in rows],
     )
-    found = fuse_tables([make("a", labels, first, samples), turned])
+    found = ws.Fusion().run([make("a", labels, first, samples), turned])
     assert found.consensus.samples.tolist() == samples
     np.testing.assert_allclose(found.consensus.scores, straight.consensus.scores, rtol=1e-9)
 
@@ -52,12 +55,12 @@ def test_the_order_of_columns_and_rows_means_nothing(columns, rows):
 def test_a_label_that_a_model_does_not_declare_is_not_its_no():
     knows = make("knows", ["cat", "lynx"], [[0.1, 0.9]])
     cats = make("cats", ["cat", "dog"], [[0.55, 0.45]])
-    fusion = fuse_tables([knows, cats])
+    fusion = ws.Fusion().run([knows, cats])
     best = fusion.consensus.labels[int(fusion.consensus.scores[0].argmax())]
     assert best == "lynx"
-    plain = fuse_tables([knows, cats], leftover=1, rule=ws.arithmetic_mean)
+    plain = ws.Fusion(leftover=1, rule=ws.ARITHMETIC).run([knows, cats])
     np.testing.assert_allclose(plain.consensus.scores, [[0.325, 0.45, 0.225]])
-    aware = fuse_tables([knows, cats], leftover=0, rule=ws.arithmetic_mean)
+    aware = ws.Fusion(leftover=0, rule=ws.ARITHMETIC).run([knows, cats])
     np.testing.assert_allclose(aware.consensus.scores * 1.675, [[0.325, 0.9, 0.45]])
     assert "one that does not declare a label has no say on it" in fusion.report
 
@@ -67,7 +70,7 @@ def test_label_weights_leave_a_share_where_mistakes_reach():
     a = make("a", pets, [[0.5, 0.5]])
     b = make("b", ["cat"], [[1.0]])
     kernels = {each.model: ws.kernel_from_confusion(each, ["dog"], target=pets) for each in (a, b)}
-    fusion = fuse_tables([a, b], kernel=kernels, target=pets, leftover=0.1)
+    fusion = ws.Fusion(kernel=kernels, target=pets, leftover=0.1).run([a, b])
     np.testing.assert_allclose(fusion.plan.label_weights, [[0.5, 1 / 1.1], [0.5, 0.1 / 1.1]])
     assert "has no say on it, or 10% where its kernel reaches it" in fusion.report
 
@@ -75,8 +78,8 @@ def test_label_weights_leave_a_share_where_mistakes_reach():
 def test_a_target_of_labels_that_nobody_declares_has_the_models_weights():
     kernel = ws.kernel_from_ratings([[1, 0], [0.5, 0.5]], ["furry", "wet"], ["bear", "fish"])
     a, b = make("a", ["furry", "wet"], [[0.9, 0.1]]), make("b", ["furry", "wet"], [[0.4, 0.6]])
-    fusion = fuse_tables(
-        [a, b], kernel=kernel, target=["bear", "fish"], weights={"a": 0.9, "b": 0.1}
+    fusion = ws.Fusion(kernel=kernel, target=["bear", "fish"], weights={"a": 0.9, "b": 0.1}).run(
+        [a, b]
     )
     assert not fusion.plan.is_label_aware
     assert fusion.consensus.labels.names == ("bear", "fish")
@@ -90,7 +93,7 @@ def test_models_that_did_not_answer_have_no_vote():
     second[1] = nan
     a = make("a", labels, first, ["x", "y", "z"])
     b = make("b", labels, second[:2], ["x", "y"])
-    fusion = fuse_tables([a, b], weights={"a": 0.3, "b": 0.7})
+    fusion = ws.Fusion(weights={"a": 0.3, "b": 0.7}).run([a, b])
     np.testing.assert_allclose(fusion.consensus.scores[1:], first[1:])
     both = ws.fuse([first[:1], second[:1]], weights=[0.3, 0.7])
     np.testing.assert_allclose(fusion.consensus.scores[:1], both / both.sum())
@@ -105,7 +108,7 @@ def test_a_model_without_samples_has_no_vote(ids):
     for models in ([a, nothing], [nothing, b], [nothing, b.take(slice(0, 0)), a]):
         named = [model.replace(model=str(place)) for place, model in enumerate(models)]
         with pytest.warns(ws.InputWarning, match="answered none of 2 samples"):
-            consensus = fuse_tables(named).consensus
+            consensus = ws.Fusion().run(named).consensus
         np.testing.assert_allclose(consensus.scores, scores, rtol=1e-6)
         assert consensus.samples.dtype == ids.dtype
         assert consensus.samples.tolist() == ids.tolist()
@@ -114,7 +117,7 @@ def test_a_model_without_samples_has_no_vote(ids):
 def test_a_sample_that_nobody_answered_is_left_empty_and_said():
     a = make("a", ["cat", "dog"], [[nan, nan], [0.5, 0.5]])
     with pytest.warns(ws.ConvergenceWarning, match="1 of 2 samples: no model answered"):
-        fusion = fuse_tables([a])
+        fusion = ws.Fusion().run([a])
     assert np.isnan(fusion.consensus.scores[0]).all()
     assert fusion.statuses.tolist() == [-1, ws.Status.CONVERGED]
     assert "1 of 2 samples: no model answered" in fusion.report
@@ -123,23 +126,23 @@ def test_a_sample_that_nobody_answered_is_left_empty_and_said():
 def test_common_samples_only_when_asked():
     a = make("a", ["cat", "dog"], [[0.5, 0.5], [0.5, 0.5]], ["x", "y"])
     b = make("b", ["cat", "dog"], [[0.5, 0.5], [0.5, 0.5]], ["y", "z"])
-    assert fuse_tables([a, b]).consensus.samples.tolist() == ["x", "y", "z"]
-    assert fuse_tables([a, b], samples="common").consensus.samples.tolist() == ["y"]
+    assert ws.Fusion().run([a, b]).consensus.samples.tolist() == ["x", "y", "z"]
+    assert ws.Fusion(samples="common").run([a, b]).consensus.samples.tolist() == ["y"]
     with pytest.raises(InvalidInputError, match="samples in common; got none"):
-        fuse_tables([a, b.take([1])], samples="common")
+        ws.Fusion(samples="common").run([a, b.take([1])])
 
 
 def test_whole_numbers_match_their_texts():
     a = make("a", ["cat", "dog"], [[0.5, 0.5], [0.9, 0.1]], [1, 2])
     b = make("b", ["cat", "dog"], [[0.9, 0.1], [0.5, 0.5]], ["2", "1"])
-    fusion = fuse_tables([a, b])
+    fusion = ws.Fusion().run([a, b])
     assert fusion.consensus.samples.tolist() == ["1", "2"]
     np.testing.assert_allclose(fusion.consensus.scores, [[0.5, 0.5], [0.9, 0.1]])
 
 
 def test_a_smaller_target_leaves_out_the_rest_and_says_how_much():
     a = make("a", ["cat", "dog", "cow"], [[0.5, 0.3, 0.2]])
-    fusion = fuse_tables([a], target=["cat", "dog"])
+    fusion = ws.Fusion(target=["cat", "dog"]).run([a])
     np.testing.assert_allclose(fusion.consensus.scores, [[0.625, 0.375]])
     assert "1 of 3 labels are not target labels by name: 'cow'" in fusion.report
     assert "1 of 3 labels lead to no target label; 20.0% of its mass is there" in fusion.report
@@ -147,26 +150,26 @@ def test_a_smaller_target_leaves_out_the_rest_and_says_how_much():
 
 def test_multilabel_scores_are_not_divided_by_their_mass():
     a = make("a", ["cat", "dog"], [[0.9, 0.8]])
-    fusion = fuse_tables([a, a.replace(model="b")])
-    assert fusion.plan.mass == ws.Unbalanced(2.0, epsilon=0.3)
+    fusion = ws.Fusion().run([a, a.replace(model="b")])
+    assert fusion.plan.rule.mass == ws.Unbalanced(2.0, epsilon=0.3)
     assert fusion.consensus.kind == "multilabel"
     assert fusion.consensus.scores.sum() > 1.2
 
 
 def test_partial_answers_are_completed_and_said():
     a = make("a", ["cat", "dog", "cow"], [[0.8, nan, nan]])
-    fusion = fuse_tables([a])
+    fusion = ws.Fusion().run([a])
     np.testing.assert_allclose(fusion.consensus.scores, [[0.8, 0.1, 0.1]])
     assert "1 answer was partial, 20.0% of its mass unobserved" in fusion.report
     assert "spread evenly" in fusion.report
     hard = make("h", ["cat", "dog", "cow"], [[1.0, nan, nan]], is_hard=True)
-    assert "hard labels, taken with confidence 0.9" in fuse_tables([hard]).report
+    assert "hard labels, taken with confidence 0.9" in ws.Fusion().run([hard]).report
 
 
 def test_aliases_and_folded_names_are_said():
     a = make("a", ["Polar_Bear", "sedan"], [[0.5, 0.5]])
     b = make("b", ["polar bear", "car"], [[0.5, 0.5]])
-    fusion = fuse_tables([b, a], aliases={"sedan": "car"}, fold=True)
+    fusion = ws.Fusion(aliases={"sedan": "car"}, fold=True).run([b, a])
     assert fusion.consensus.labels.names == ("polar bear", "car")
     assert "a: by alias 'sedan -> car'" in fusion.report
     assert "a: by folded name 'Polar_Bear -> polar bear'" in fusion.report
@@ -176,7 +179,7 @@ def test_the_account_is_ready_for_json():
     import json
 
     a = make("a", ["cat", "dog"], [[0.5, nan]])
-    account = json.loads(json.dumps(fuse_tables([a]).account.to_dict()))
+    account = json.loads(json.dumps(ws.Fusion().run([a]).account.to_dict()))
     assert account["models"][0]["n_partial"] == 1
     assert account["ends"] == {"converged": 1}
 
@@ -186,8 +189,8 @@ def test_the_account_counts_what_a_mean_would_answer_alike(rng):
     some = make("some", ["cat", "dog", "lynx"], rng.dirichlet([0.3] * 3, size=200))
     some.scores[:9] = nan
     for models in ([knows, some], [some, make("b", ["cat", "dog", "lynx"], some.scores[::-1])]):
-        fusion = fuse_tables(models)
-        mean = fuse_tables(models, rule=ws.arithmetic_mean)
+        fusion = ws.Fusion().run(models)
+        mean = ws.Fusion(ws.ARITHMETIC).run(models)
         has_answer = fusion.statuses >= 0
         same = fusion.consensus.scores.argmax(axis=1) == mean.consensus.scores.argmax(axis=1)
         account = fusion.account.to_dict()
@@ -203,26 +206,26 @@ def test_the_account_counts_what_a_mean_would_answer_alike(rng):
             f" {n_other} (metrics.accuracy, learn_ensemble)"
         ) in fusion.report
         assert "the same label" not in mean.report
-    alike = fuse_tables([knows, knows.replace(model="b")])
+    alike = ws.Fusion().run([knows, knows.replace(model="b")])
     assert "mean gives the same label on all 200 samples" in alike.report
 
 
 def test_no_mean_is_compared_where_there_is_none_or_labels_are_too_many(monkeypatch):
     a = make("a", ["cat", "dog"], [[0.5, 0.9]], kind="multilabel")
-    assert fuse_tables([a]).account.to_dict()["n_same_as_mean"] is None
+    assert ws.Fusion().run([a]).account.to_dict()["n_same_as_mean"] is None
     monkeypatch.setattr("wassemble.ensemble.plan._MOST_LABELS_OF_MEAN", 1)
     one = make("a", ["cat", "dog"], [[0.1, 0.9]])
-    many = fuse_tables([one, one.replace(model="b")])
+    many = ws.Fusion().run([one, one.replace(model="b")])
     assert many.account.to_dict()["n_same_as_mean"] is None
     assert "not compared with the arithmetic mean: that takes long for 2 labels" in many.report
-    assert "arithmetic mean" not in fuse_tables([one]).report
+    assert "arithmetic mean" not in ws.Fusion().run([one]).report
 
 
 def test_kernels_are_put_in_order_by_name(rng):
     matrix = rng.uniform(0.1, 1, size=(3, 2))
     kernel = ws.kernel_from_ratings(matrix, ["x", "y", "z"], ["cat", "dog"])
     a = make("a", ["z", "x", "y"], histograms(rng, 2, 3))
-    found = fuse_tables([a], kernel=kernel, target=["dog", "cat"]).consensus.scores
+    found = ws.Fusion(kernel=kernel, target=["dog", "cat"]).run([a]).consensus.scores
     dense = kernel.kernel.to_dense()[[2, 0, 1]][:, [1, 0]]
     np.testing.assert_allclose(found, ws.fuse([a.scores], kernel=dense))
 
@@ -230,7 +233,7 @@ def test_kernels_are_put_in_order_by_name(rng):
 def test_a_kernel_for_other_labels_is_refused(rng):
     kernel = ws.kernel_from_ratings(np.eye(2), ["x", "y"], ["cat", "dog"])
     with pytest.raises(InvalidInputError, match="'w'"):
-        fuse_tables([make("a", ["w", "x"], [[0.5, 0.5]])], kernel=kernel, target=["cat", "dog"])
+        ws.Fusion(kernel=kernel, target=["cat", "dog"]).run([make("a", ["w", "x"], [[0.5, 0.5]])])
 
 
 def test_a_function_makes_a_kernel_for_each_label_set():
@@ -241,7 +244,7 @@ def test_a_function_makes_a_kernel_for_each_label_set():
         return ws.kernel_from_names(source, target)
 
     a, b = make("a", ["cat", "dog"], [[0.5, 0.5]]), make("b", ["dog"], [[1.0]])
-    fuse_tables([a, a.replace(model="c"), b], kernel=build)
+    ws.Fusion(kernel=build).run([a, a.replace(model="c"), b])
     assert asked == [(("cat", "dog"), ("cat", "dog")), (("dog",), ("cat", "dog"))]
 
 
@@ -259,7 +262,7 @@ def test_fuse_takes_tables_and_returns_the_same_library():
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])
-def test_the_column_of_ids_may_be_named_for_all_tables_or_for_each(library, tmp_path):
+def test_the_column_of_ids_may_be_named_for_all_tables_or_for_each(library):
     frames = pytest.importorskip(library)
     numbered = {"image": [7, 3], "cat": [0.9, 0.2], "dog": [0.1, 0.8]}
     turned = {"photo": [3, 7], "cat": [0.2, 0.9], "dog": [0.8, 0.1]}
@@ -272,11 +275,7 @@ def test_the_column_of_ids_may_be_named_for_all_tables_or_for_each(library, tmp_
         assert list(fused.columns) == ["image", "cat", "dog"]
         assert fused["image"].to_list() == [7, 3]
         np.testing.assert_allclose(fused["cat"].to_numpy(), [0.9, 0.2])
-        assert fuse_tables(models, id_column=named).account.id_column == "image"
-    (tmp_path / "b.csv").write_text("photo,cat,dog\n3,0.2,0.8\n7,0.9,0.1\n")
-    named = {"a": "image", "b": "photo"}
-    mixed = ws.fuse({"a": one, "b": tmp_path / "b.csv"}, id_column=named)
-    np.testing.assert_allclose(mixed["cat"].to_numpy(), [0.9, 0.2])
+        assert ws.Fusion(id_column=named).run(models).account.id_column == "image"
 
 
 def test_a_column_of_ids_of_nothing_is_refused():
@@ -284,11 +283,11 @@ def test_a_column_of_ids_of_nothing_is_refused():
 
     frame = pd.DataFrame({"image": [7], "cat": [0.9], "dog": [0.1]})
     with pytest.raises(InvalidInputError, match="must be of the models 'a'; got 'b'"):
-        fuse_tables({"a": frame}, id_column={"b": "image"})
+        ws.Fusion(id_column={"b": "image"}).run({"a": frame})
     with pytest.raises(InvalidInputError, match="must have a column 'photo'"):
-        fuse_tables({"a": frame}, id_column="photo")
+        ws.Fusion(id_column="photo").run({"a": frame})
     with pytest.raises(InvalidInputError, match="`id_column` must go with data frames"):
-        fuse_tables([make("a", ["cat"], [[1.0]])], id_column="image")
+        ws.Fusion(id_column="image").run([make("a", ["cat"], [[1.0]])])
     with pytest.raises(InvalidInputError, match="must go with predictions that have names"):
         ws.fuse([[0.5, 0.5], [0.5, 0.5]], id_column="image")
 
@@ -312,53 +311,35 @@ def test_predictions_in_give_predictions_out():
         ({"hard_confidence": 0}, "must be above 0"),
         ({"samples": "some"}, '"all" or "common"'),
         ({"target": "cat"}, "must come as a list"),
-        ({"max_iterations": 0}, "at least 1"),
+        ({"max_sweeps": 0}, "at least 1"),
     ],
 )
 def test_wrong_options_are_refused(options, message):
     a, b = make("a", ["cat", "dog"], [[0.5, 0.5]]), make("b", ["cat", "dog"], [[0.5, 0.5]])
     with pytest.raises(InvalidInputError, match=message):
-        fuse_tables([a, b], **options)
+        fusion_with(**options).run([a, b])
 
 
 def test_a_fixed_number_of_sweeps_ends_well_either_way(rng):
     a = make("a", ["cat", "dog"], histograms(rng, 3, 2))
     for kernel in (None, np.array([[1, 0.5], [0.5, 1]])):
-        fusion = fuse_tables([a], kernel=kernel, max_iterations=3, tolerance=None)
+        fusion = fusion_with(kernel=kernel, max_sweeps=3, tolerance=None).run([a])
         assert not any("samples:" in line for line in fusion.account.lines())
 
 
 def test_an_unknown_option_is_a_type_error():
-    with pytest.raises(TypeError, match="unexpected option 'epsilon'"):
-        fuse_tables([make("a", ["cat"], [[1.0]])], epsilon=1)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'epsilon'"):
+        ws.Fusion(epsilon=1)
 
 
 def test_models_of_two_kinds_or_one_name_are_refused():
     a, b = make("a", ["cat", "dog"], [[0.5, 0.5]]), make("b", ["cat", "dog"], [[0.9, 0.9]])
     with pytest.raises(InvalidInputError, match="got a multiclass, b multilabel"):
-        fuse_tables([a, b])
+        ws.Fusion().run([a, b])
     with pytest.raises(InvalidInputError, match="'a' more than once") as error:
-        fuse_tables([a, a])
+        ws.Fusion().run([a, a])
     assert "FILE" not in str(error.value)  # these are tables
     with pytest.raises(InvalidInputError, match="at least one model"):
-        fuse_tables([])
+        ws.Fusion().run([])
     with pytest.raises(InvalidInputError, match="all Predictions or all data frames; got 'int'"):
-        fuse_tables([3])
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"mass": ws.Balanced()},
-        {"debias": True},
-        {"n_top": 1},
-        {"max_iterations": 5},
-        {"tolerance": None},
-    ],
-)
-def test_what_a_mean_cannot_use_is_refused(options):
-    a = make("a", ["cat", "dog"], [[0.5, 0.5]])
-    with pytest.raises(
-        ws.InvalidInputError, match=rf"`{next(iter(options))}` must go with the bar"
-    ):
-        fuse_tables([a], rule=ws.arithmetic_mean, **options)
+        ws.Fusion().run([3])

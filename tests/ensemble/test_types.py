@@ -12,7 +12,7 @@ import wassemble as ws
 from wassemble.ensemble.fuse_types import FuseOptions
 
 RETURNS = """
-from typing import Any, assert_type
+from typing import assert_type
 
 import numpy as np
 
@@ -30,15 +30,14 @@ frame = Frame()
 table = ws.Predictions("a", ["x"], ["cat"], [[1.0]])
 
 assert_type(ws.fuse(array), np.ndarray)
-assert_type(ws.fuse([array, array], kernel=np.eye(4), tolerance=None), np.ndarray)
+assert_type(ws.fuse([array, array], kernel=np.eye(4), rule=ws.Barycenter()), np.ndarray)
 assert_type(ws.fuse([[0.5, 0.5], [1.0, 0.0]]), np.ndarray)
 assert_type(ws.fuse({"a": frame, "b": frame}, weights={"a": 0.5, "b": 0.5}), Frame)
 assert_type(ws.fuse([frame, frame]), Frame)
-assert_type(ws.fuse({"a": table}, rule=ws.arithmetic_mean), ws.Predictions)
+assert_type(ws.fuse({"a": table}, rule=ws.ARITHMETIC), ws.Predictions)
 assert_type(ws.fuse([table, table]), ws.Predictions)
-assert_type(ws.fuse({"a": "folder"}), Any)
 ws.fuse(array, epsilon=1.0)  # type: ignore[call-overload]
-ws.fuse(array, tolerance="small")  # type: ignore[call-overload]
+ws.fuse(array, rule="small")  # type: ignore[call-overload]
 """
 
 

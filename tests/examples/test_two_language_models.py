@@ -55,7 +55,7 @@ def test_transported_pieces_are_a_histogram(example, kernel):
     assert words[3] / words[5] == pytest.approx(0.4 / 0.15, rel=1e-3)
 
 
-@pytest.mark.parametrize("rule", [ws.arithmetic_mean, ws.geometric_mean, ws.solve_barycenter])
+@pytest.mark.parametrize("rule", [ws.ARITHMETIC, ws.GEOMETRIC, ws.Barycenter(tolerance=None)])
 def test_a_gate_keeps_the_words_where_both_agree(example, kernel, rule, monkeypatch):
     monkeypatch.setattr(example, "N_PIECES", 3)
     monkeypatch.setattr(example, "N_WORDS", 4)

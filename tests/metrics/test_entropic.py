@@ -117,7 +117,7 @@ def test_labels_without_mass_change_nothing():
 def test_distances_that_do_not_settle_warn_and_stay_lower_bounds(monkeypatch):
     cost, (p, q) = draw_space(8)
     right = entropic_distance(p, q, cost, 0.05)
-    monkeypatch.setattr(transport, "_MAX_ITERATIONS", 2)
+    monkeypatch.setattr(transport, "_MAX_SWEEPS", 2)
     with pytest.warns(ConvergenceWarning, match="did not settle in 2 sweeps.*lower bounds"):
         assert entropic_distance(p, q, cost, 0.05) <= right + 1e-9
 

@@ -102,7 +102,7 @@ def test_a_cost_of_0_everywhere_costs_nothing():
 
 def test_distances_that_do_not_settle_warn_and_stay_upper_bounds(monkeypatch):
     cost, (a, b, _) = draw_space(7)
-    monkeypatch.setattr(transport, "_MAX_ITERATIONS", 2)
+    monkeypatch.setattr(transport, "_MAX_SWEEPS", 2)
     with pytest.warns(ConvergenceWarning, match="did not settle in 2 sweeps.*upper bounds"):
         found = wasserstein_distance(a, b, cost, 0.01)
     assert found >= wasserstein_distance(a, b, cost) - 1e-9

@@ -80,7 +80,7 @@ def test_no_mass_on_a_side_costs_all_of_the_other():
 def test_a_distance_that_does_not_settle_warns_and_is_a_lower_bound(monkeypatch):
     p, q, cost = draw_scores(2)
     right = unbalanced_distance(p, q, cost, 1.0)
-    monkeypatch.setattr(unbalanced, "_MAX_ITERATIONS", 3)
+    monkeypatch.setattr(unbalanced, "_MAX_SWEEPS", 3)
     with pytest.warns(ConvergenceWarning, match="did not settle: row 0 is known to"):
         assert unbalanced_distance(p, q, cost, 1.0) <= right + 1e-9
 

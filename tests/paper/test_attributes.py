@@ -33,7 +33,7 @@ def test_unseen_animals_are_reached_through_the_attribute_table(findings):
 
 
 def test_a_run_that_did_not_converge_says_so():
-    config = attributes.Config(epsilons=(0.3,), mass_penalties=(2.0,), max_iterations=2)
+    config = attributes.Config(epsilons=(0.3,), mass_penalties=(2.0,), max_sweeps=2)
     assert "Rows that did not converge" in attributes.run(config).text
 
 

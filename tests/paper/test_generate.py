@@ -146,7 +146,7 @@ def test_the_mass_of_a_kernel_file_takes_its_epsilon(capsys, features, tmp_path)
         (["--rule", "geometric", "--explain"], "--rule geometric moves none"),
         (["--rule", "geometric", "--epsilon", "1"], "--epsilon must go with --kernel"),
         (["--rule", "geometric", "--tolerance", "1"], "--tolerance must go with a barycenter"),
-        (["--rule", "arithmetic", "--max-iterations", "5"], "--max-iterations must go with a bary"),
+        (["--rule", "arithmetic", "--max-sweeps", "5"], "--max-sweeps must go with a bary"),
         (["--mass-penalty", "1"], "--mass-penalty must go with --rule unbalanced; got --rule bary"),
         (["--seed", "0"], "--seed must go with --randomised; got none"),
         (["--beam", "0"], "'--beam': 0 is not in the range x>=1"),
@@ -163,9 +163,9 @@ def test_what_cannot_be_done_is_said(capsys, monkeypatch, options, message):
 
 def test_what_a_config_file_says_counts_as_said(capsys, features, tmp_path):
     config = tmp_path / "generate.toml"
-    config.write_text('rule = "geometric"\nmax-iterations = 5\n')
+    config.write_text('rule = "geometric"\nmax-sweeps = 5\n')
     assert main(["generate", TINY, "--images", features, "--config", str(config)]) == 2
-    assert "--max-iterations must go with a barycenter" in capsys.readouterr().err
+    assert "--max-sweeps must go with a barycenter" in capsys.readouterr().err
     config.write_text('rule = "geometric"\nkernel = "glove"\nepsilon = 0.2\nfirst = 1\n')
     assert run(capsys, TINY, "--images", features, "--config", str(config))
 

@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from problems import solve_with
 
 from paper.data.wordnets import Wordnet, load_wordnets
 from paper.multilingual.experiment import Config, run
 from paper.multilingual.riddles import Riddles, choose_riddles, lay_out, strike
 from wassemble.labels import LabelSpace
-from wassemble.solvers import Unbalanced, solve_barycenter
+from wassemble.solvers import Barycenter, Unbalanced, solve_barycenter
 
 
 def wordnet(words: list[str], senses: list[list[int]]) -> Wordnet:
@@ -44,7 +45,7 @@ def lay_out_lawyers(riddles):
 
 def test_the_sense_in_common_is_found_by_what_intersects(lawyers):
     puzzle = lay_out_lawyers(lawyers)
-    found = solve_barycenter(puzzle.histograms, puzzle.kernels, mass=MASS).barycenter
+    found = solve_barycenter(puzzle.histograms, puzzle.kernels, Barycenter(MASS)).barycenter
     assert puzzle.hits(found, 1).tolist() == [1, 1]
     for mu, kernel in zip(puzzle.histograms, puzzle.kernels, strict=True):
         image = kernel.apply_transpose(mu / kernel.row_sums)
@@ -61,9 +62,9 @@ def test_words_that_the_dictionary_lacks_leave_a_whole_histogram(lawyers):
 
 def test_blocks_are_solved_as_if_each_riddle_were_alone(lawyers):
     puzzle = lay_out_lawyers(lawyers)
-    options = {"mass": MASS, "max_iterations": 3, "tolerance": None}
-    together = solve_barycenter(puzzle.histograms, puzzle.kernels, **options).barycenter
-    alone = solve_barycenter(
+    options = {"mass": MASS, "max_sweeps": 3, "tolerance": None}
+    together = solve_with(puzzle.histograms, puzzle.kernels, **options).barycenter
+    alone = solve_with(
         [np.array([[0.7, 0.3]]), np.array([[1.0]])],
         [np.array([[0.5, 0.0, 0.5], [1.0, 0.0, 0.0]]), np.array([[0.0, 0.5, 0.5]])],
         **options,

@@ -24,6 +24,8 @@ ENVIRONMENT = {
 }
 WASSEMBLE = (sys.executable, "-m", "wassemble")
 DASK = (sys.executable, "-m", "dask")
+# Options of `fuse_partitions` that are none of its fusion.
+HOW = ("n_threads", "progress", "scheduler")
 LABELS = {"a": ["cat", "dog", "eel"], "b": ["cat", "dog", "lynx", "wolf"]}
 
 

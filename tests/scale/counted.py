@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-import wassemble as ws
+from dataclasses import dataclass
+
+from wassemble.solvers.rules import CarriedRule
 
 n_arrived = 0
 
 
-class CountedMean:
+@dataclass(frozen=True)
+class CountedMean(CarriedRule):
     """The arithmetic mean."""
 
-    def __call__(self, predictions, *, weights=None):
-        return ws.arithmetic_mean(predictions, weights=weights)
+    key = "counted mean"
+
+    def _combine(self, images, weights):
+        return (images * weights).sum(axis=0)
+
+    def __str__(self):
+        return "counted mean"
 
     def __getstate__(self):
         return {"counted": True}

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 import wassemble as ws
+
+KNOBS = tuple(knob.name for knob in fields(ws.Barycenter))
 
 BALANCED = ws.Balanced()
 DEAR = ws.Unbalanced(2.0, epsilon=0.3)
@@ -29,8 +31,20 @@ class RankCase:
 
     def solve(self) -> ws.BarycenterResult:
         return ws.solve_barycenter(
-            self.histograms, self.kernels, weights=self.weights, mass=self.mass, **self.options
+            self.histograms, self.kernels, self.rule, weights=self.weights, **self.others
         )
+
+    @property
+    def rule(self) -> ws.Barycenter:
+        """The rule that the mass and the options make."""
+        return ws.Barycenter(
+            self.mass, **{name: self.options[name] for name in KNOBS if name in self.options}
+        )
+
+    @property
+    def others(self) -> dict[str, Any]:
+        """Options that are none of the rule."""
+        return {name: value for name, value in self.options.items() if name not in KNOBS}
 
 
 def make(n_models=5, n_samples=7, n_target=6, *, dtype=np.float64, spread=3.0, seed=0):
@@ -136,22 +150,22 @@ def _cases() -> dict[str, Callable[[], RankCase]]:
         histograms, kernels = make()
         return RankCase([h[0] for h in histograms], kernels)
 
-    def fixed(n_iterations: int, mass: Any, **how: Any) -> Callable[[], RankCase]:
-        options = {"max_iterations": n_iterations, "tolerance": None}
+    def fixed(n_sweeps: int, mass: Any, **how: Any) -> Callable[[], RankCase]:
+        options = {"max_sweeps": n_sweeps, "tolerance": None}
         return lambda: RankCase(*make(**how), mass=mass, options=options)
 
     def nearly_one() -> RankCase:
         """Sums that are near enough to 1 for so many labels, and not for a part of them."""
         histograms, kernels = large_sparse(n_samples=4)
         histograms = [(h * (1 + 4.5e-5)).astype(np.float32) for h in histograms]
-        options = {"max_iterations": 20}
+        options = {"max_sweeps": 20}
         return RankCase(histograms, kernels, split=(0, 1, 2), options=options, places=5)
 
     def split(which: tuple[int, ...], **changes: Any) -> Callable[[], RankCase]:
         return lambda: RankCase(*make(), split=which, **changes)
 
     every = (0, 1, 2, 3, 4)
-    tight = {"tolerance": 1e-12, "max_iterations": 100_000}
+    tight = {"tolerance": 1e-12, "max_sweeps": 100_000}
     return {
         "balanced": lambda: RankCase(*make()),
         "unbalanced": lambda: RankCase(*make(), uneven, DEAR),
@@ -203,7 +217,7 @@ def _cases() -> dict[str, Callable[[], RankCase]]:
         "split with walls": lambda: RankCase(*walls(), split=every, places=9),
         "split, sums of nearly 1": nearly_one,
         "split 2,000 x 2,000": lambda: RankCase(
-            *large_sparse(), split=(0, 1, 2), mass=DEAR, options={"max_iterations": 20}
+            *large_sparse(), split=(0, 1, 2), mass=DEAR, options={"max_sweeps": 20}
         ),
     }
 

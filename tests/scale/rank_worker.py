@@ -19,7 +19,7 @@ import torch.distributed as dist
 sys.path.insert(0, str(Path(__file__).parent))
 from rank_cases import CASES, DEAR, RankCase, make
 
-from wassemble import WassembleError
+from wassemble import Barycenter, WassembleError
 from wassemble._arrays import detached
 from wassemble.scale import RowBlockKernel, solve_barycenter_distributed
 from wassemble.scale.command import main
@@ -50,7 +50,7 @@ def deal(case: RankCase):
 def solve(case: RankCase):
     histograms, kernels, weights = deal(case)
     return solve_barycenter_distributed(
-        histograms, kernels, weights=weights, mass=case.mass, **case.options
+        histograms, kernels, case.rule, weights=weights, **case.others
     )
 
 
@@ -73,7 +73,7 @@ def solve_cases(folder: Path) -> None:
             barycenter=detached(shared.barycenter),
             status=shared.status,
             residual=shared.residual,
-            n_iterations=shared.n_iterations,
+            n_sweeps=shared.n_sweeps,
             n_exchanges=n_exchanges,
             is_tensor=not isinstance(shared.barycenter, np.ndarray),
             coupling=coupling_of(case, shared),
@@ -106,10 +106,10 @@ def make_mistakes() -> dict[str, str]:
         ),
         "some votes": lambda: solve_barycenter_distributed(*flat, weights=[0.6 * (rank == 1)]),
         "no votes": lambda: solve_barycenter_distributed(*flat, weights=[0.0]),
-        "negative, split": lambda: solve_split(negative, kernels[0], mass=DEAR),
+        "negative, split": lambda: solve_split(negative, kernels[0], rule=Barycenter(DEAR)),
         "sums, split over some": lambda: solve_split(histograms[0] * 2, kernels[0], not_first),
         "order": lambda: solve_in_another_order(histograms, kernels),
-        "sweeps": lambda: solve_barycenter_distributed(*flat, max_iterations=5 + rank),
+        "sweeps": lambda: solve_barycenter_distributed(*flat, Barycenter(max_sweeps=5 + rank)),
     }
     heard = {}
     for name, mistake in mistakes.items():

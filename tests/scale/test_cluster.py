@@ -10,8 +10,10 @@ from types import SimpleNamespace
 import psutil
 import pytest
 from patience import SECONDS
+from problems import fusion_with
 from scale import counted
 from scale.clusters import (
+    HOW,
     LABELS,
     Cluster,
     cluster,
@@ -24,7 +26,6 @@ from scale.clusters import (
 )
 
 import wassemble as ws
-from wassemble.ensemble import Options
 from wassemble.scale import ClusterError, PartitionError, cluster as module, fuse_partitions
 from wassemble.scale.partition import Job, PartFile, Partition
 
@@ -47,7 +48,9 @@ def client(dask):
 
 
 def fuse_them(folder, out="fused", **options):
-    return fuse_partitions({model: folder / model for model in LABELS}, folder / out, **options)
+    how = {name: options.pop(name) for name in HOW if name in options}
+    models = {model: folder / model for model in LABELS}
+    return fuse_partitions(models, folder / out, fusion_with(**options), **how)
 
 
 def test_a_cluster_writes_the_bits_of_one_process(dask, tmp_path):
@@ -68,7 +71,7 @@ def test_each_worker_gets_the_plan_once_and_tasks_stay_small(client, tmp_path):
         return counted.n_arrived
 
     before = client.run(count)
-    fuse_them(tmp_path, options=Options(rule=counted.CountedMean()), scheduler=client)
+    fuse_them(tmp_path, rule=counted.CountedMean(), scheduler=client)
     assert len(parts_of(tmp_path / "fused")) == 16
     after = client.run(count)
     # One that was busy elsewhere may have had no task, and so no need of it.
@@ -105,7 +108,7 @@ def test_memory_of_a_worker_stays_flat(client, tmp_path):
     def memory():
         return psutil.Process().memory_info().rss
 
-    options = {"options": Options(rule=ws.arithmetic_mean), "scheduler": client}
+    options = {"rule": ws.ARITHMETIC, "scheduler": client}
     fuse_them(tmp_path / "few", **options)
     after_few = client.run(memory)
     fuse_them(tmp_path, **options)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from problems import fusion_with
 
 import wassemble as ws
 from wassemble import InvalidInputError, Predictions, fuse_files, open_predictions, read_predictions
@@ -29,7 +30,8 @@ def fuse_them(folder, members, suffix, out="out.parquet", **options):
         paths.append(folder / f"{member.model}.{suffix}")
         ws.write_predictions(paths[-1], member)
     opened = [open_predictions(path) for path in paths]
-    account = fuse_files(opened, folder / out, **options)
+    how = {name: options.pop(name) for name in ("progress", "receive") if name in options}
+    account = fuse_files(opened, folder / out, fusion_with(**options), **how)
     for file in opened:
         file.close()
     return read_predictions(folder / out), account
@@ -40,7 +42,7 @@ def fuse_them(folder, members, suffix, out="out.parquet", **options):
 def test_chunks_give_what_the_whole_gives(tmp_path, members, suffix, n_scores, monkeypatch):
     monkeypatch.setattr(module, "_CHUNK_SCORES", n_scores)
     found, account = fuse_them(tmp_path, members, suffix)
-    whole = ws.fuse_tables(members)
+    whole = ws.Fusion().run(members)
     assert account.n_samples == 48
     order = np.array([whole.row(sample) for sample in found.samples])
     assert sorted(order) == list(range(48))
@@ -107,7 +109,7 @@ def test_wrong_calls_are_refused(tmp_path):
         open_predictions(tmp_path / "a.csv") as file,
         pytest.raises(InvalidInputError, match="all"),
     ):
-        fuse_files([file], None, samples="some")
+        fuse_files([file], None, ws.Fusion(samples="some"))
 
 
 def test_memory_stays_flat(tmp_path, rng, monkeypatch):
@@ -142,8 +144,7 @@ def test_ids_that_all_files_have_are_not_copied(tmp_path, monkeypatch, samples):
         ws.write_predictions(path, Predictions(model, range(n_samples), ["cat", "dog"], halves))
         opened.append(open_predictions(path))
     tracemalloc.start()
-    options = ws.ensemble.Options(rule=ws.arithmetic_mean)
-    account = fuse_files(opened, None, samples=samples, options=options)
+    account = fuse_files(opened, None, ws.Fusion(ws.ARITHMETIC, samples=samples))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     for file in opened:
@@ -167,7 +168,7 @@ def test_rounded_histograms_are_detected_alike_in_chunks_and_as_a_whole(
     account = fuse_files(files, tmp_path / "fused.csv")
     for file in files:
         file.close()
-    whole = ws.fuse_tables(models)
+    whole = ws.Fusion().run(models)
     found = read_predictions(tmp_path / "fused.csv").scores
     np.testing.assert_allclose(found, whole.consensus.scores, atol=1e-9)
     said = [line for line in account.lines() if "rounding" in line]

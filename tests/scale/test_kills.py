@@ -30,7 +30,7 @@ pytest.importorskip("distributed")
 N_PARTS = 12
 SEEDS = range(6 if os.environ.get("WASSEMBLE_LONG") else 1)
 # Long enough for a kill to come in between.
-SLOW = ("--tolerance", "none", "--max-iterations", "60", "--mass-penalty", "2", "--epsilon", ".3")
+SLOW = ("--tolerance", "none", "--max-sweeps", "60", "--mass-penalty", "2", "--epsilon", ".3")
 
 
 @pytest.fixture(scope="module")

@@ -5,6 +5,7 @@ import uuid
 
 import numpy as np
 import pytest
+from problems import fusion_with
 
 import wassemble as ws
 from wassemble import InvalidInputError, Predictions, read_predictions, write_predictions
@@ -33,7 +34,8 @@ def cut(frame, n_parts=4):
 
 
 def fuse_folders(folder, models="ab", out="fused", **options):
-    return fuse_partitions({model: folder / model for model in models}, folder / out, **options)
+    models = {model: folder / model for model in models}
+    return fuse_partitions(models, folder / out, fusion_with(**options))
 
 
 def assert_is_fusion_of(folder, frames):
@@ -80,7 +82,7 @@ def test_folders_that_others_write_are_fused(frames, tmp_path, write):
     fusion = fuse_folders(tmp_path)
     assert fusion.account.plan.target.names == tuple(LABELS)
     assert_is_fusion_of(tmp_path / "fused", written)
-    lazy = ws.fuse({model: tmp_path / model for model in frames})
+    lazy = ws.scale.fuse_lazily({model: tmp_path / model for model in frames})
     assert len(lazy.compute()) == len(written["a"])
 
 
@@ -171,7 +173,7 @@ def test_parts_with_nothing_in_common_have_no_rows(tmp_path):
     parts = [read_predictions(tmp_path / "fused" / f"{place}.parquet") for place in range(3)]
     assert [part.samples.tolist() for part in parts] == [["y"], [], []]
     folders = {model: tmp_path / model for model in "ab"}
-    lazy = ws.fuse_lazily(folders, samples="common", allow_disjoint=True)
+    lazy = ws.scale.fuse_lazily(folders, ws.Fusion(samples="common", allow_disjoint=True))
     assert lazy.compute()["sample"].tolist() == ["y"]
 
 

@@ -13,8 +13,10 @@ from contextlib import contextmanager, nullcontext
 import numpy as np
 import pytest
 from patience import SECONDS
+from problems import fusion_with
 from scale.clusters import (
     ENVIRONMENT,
+    HOW,
     LABELS,
     contents,
     fuse_command,
@@ -25,7 +27,6 @@ from scale.clusters import (
 import wassemble as ws
 from wassemble import InvalidInputError, Predictions, read_predictions, write_predictions
 from wassemble.cli import main
-from wassemble.ensemble import Options
 from wassemble.errors import WassembleError
 from wassemble.inputs.folders import LocalFolder, open_folder
 from wassemble.scale import PartitionError, fuse_partitions
@@ -43,7 +44,9 @@ def folder(tmp_path, monkeypatch):
 
 def fuse_them(folder, out="fused", **options):
     place = out if "://" in str(out) else folder / out
-    return fuse_partitions({model: folder / model for model in LABELS}, place, **options)
+    how = {name: options.pop(name) for name in HOW if name in options}
+    models = {model: folder / model for model in LABELS}
+    return fuse_partitions(models, place, fusion_with(**options), **how)
 
 
 def interrupted(*_, **__):
@@ -66,7 +69,7 @@ def test_each_part_is_what_its_files_give(tmp_path, suffix):
     assert names == [f"part-00{part}.{suffix}" for part in range(3)]
     for name in names:
         members = [read_predictions(tmp_path / model / name, model=model) for model in LABELS]
-        expected = ws.fuse_tables(members).consensus
+        expected = ws.Fusion().run(members).consensus
         found = read_predictions(tmp_path / "fused" / name)
         assert found.samples.tolist() == expected.samples.tolist()
         assert found.labels == expected.labels
@@ -75,7 +78,7 @@ def test_each_part_is_what_its_files_give(tmp_path, suffix):
 
 def test_the_account_is_that_of_one_large_file(folder):
     fusion = fuse_them(folder)
-    whole = ws.fuse_tables([read_all(folder / model) for model in LABELS])
+    whole = ws.Fusion().run([read_all(folder / model) for model in LABELS])
     assert [line for line in fusion.account.lines() if "ids in 'sample'" not in line] == [
         line for line in whole.account.lines() if "ids in 'sample'" not in line
     ]
@@ -150,8 +153,8 @@ def test_only_what_is_missing_is_done_again(folder):
 
 
 def test_threads_change_no_bit(folder):
-    fuse_them(folder, options=Options(n_threads=1))
-    fuse_them(folder, "other", options=Options(n_threads=2))
+    fuse_them(folder, n_threads=1)
+    fuse_them(folder, "other", n_threads=2)
     assert contents(folder / "other") == contents(folder / "fused")
 
 
@@ -236,7 +239,7 @@ def test_parts_without_rows_have_the_types_of_the_others(tmp_path, suffix):
     assert [part.samples.tolist() for part in parts] == [[0, 1, 2], [], [20, 21], [30, 31]]
     assert {part.samples.dtype for part in parts} == {np.dtype(np.int64)}
     assert {part.scores.dtype for part in parts} == {np.dtype(np.float32)}
-    lazy = ws.fuse({model: str(folder) for model, folder in models.items()})
+    lazy = ws.scale.fuse_lazily({model: str(folder) for model, folder in models.items()})
     types = [part.compute().dtypes.tolist() for part in lazy.partitions]
     assert types == [lazy.dtypes.tolist()] * 4
 
@@ -329,13 +332,19 @@ def test_two_runs_into_one_folder(folder, capsys):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--max-iterations", "7"], r"other options \(max_iterations\); it has 1000, and 7 was"),
-        (["--rule", "geometric"], r"other options \(rule\)"),
-        (["--mass-penalty", "3"], r"other options \(mass\); it has Unbal"),
+        (["--max-sweeps", "7"], r"other fusion \(rule, max_sweeps\); it has 1000, and 7 was"),
+        (
+            ["--rule", "geometric"],
+            r"other fusion \(rule, rule\); it has barycenter, and power mean",
+        ),
+        (
+            ["--mass-penalty", "3"],
+            r"other fusion \(rule, mass, mass_penalty\); it has 2",
+        ),
         (["--weights", "a=.4,b=.6"], "other weights"),
-        (["--samples", "common"], "other samples; it has all, and common was"),
+        (["--samples", "common"], r"other fusion \(samples\); it has all, and common was"),
         (["--tree", "tree.txt"], r"other kernels \(a\)"),
-        (["--kind", "multilabel"], r"other reading \(a\)"),
+        (["--kind", "multilabel"], r"other reading \(a, kind\)"),
         (["--fold", "--target", "wanted.txt"], "other target"),
     ],
 )
@@ -408,7 +417,7 @@ def test_a_folder_without_parts_is_free(folder, monkeypatch):
         with pytest.raises(KeyboardInterrupt):
             fuse_them(folder)
     assert fuse_them(folder, kind="multilabel").n_kept == 0
-    with pytest.raises(InvalidInputError, match=r"other reading \(a\)"):
+    with pytest.raises(InvalidInputError, match=r"other reading \(a, kind\)"):
         fuse_them(folder)
 
 
@@ -423,23 +432,21 @@ def test_other_ways_to_write_a_path_are_the_same_folder(folder):
 
 
 def test_rules_that_look_alike_are_told_apart(folder):
-    pytest.importorskip("cloudpickle")
-
     def fuse_by(rule):
-        return fuse_them(folder, options=Options(rule=rule)).n_kept
+        return fuse_them(folder, rule=rule).n_kept
 
-    assert fuse_by(functools.partial(ws.arithmetic_mean)) == 0
-    assert fuse_by(functools.partial(ws.arithmetic_mean)) == 4
-    with pytest.raises(InvalidInputError, match=r"other options \(rule\)"):
-        fuse_by(functools.partial(ws.geometric_mean))
-    with pytest.raises(InvalidInputError, match=r"other options \(rule\)"):
-        fuse_by(lambda predictions, *, weights=None: predictions[0])
+    assert fuse_by(ws.PowerMean(0.25)) == 0
+    assert fuse_by(ws.PowerMean(0.25)) == 4
+    with pytest.raises(InvalidInputError, match=r"other fusion \(rule, order\); it has 0.25, and"):
+        fuse_by(ws.PowerMean(0.5))
+    with pytest.raises(InvalidInputError, match=r"other fusion \(rule, rule\)"):
+        fuse_by(ws.GatedMean(0.25, n_top=1, floor=0.5))
 
 
 def test_numbers_of_numpy_are_numbers(folder):
     for n_kept in (0, 4):
-        options = Options(max_iterations=np.int64(7))
-        assert fuse_them(folder, options=options).n_kept == n_kept
+        options = {"max_sweeps": np.int64(7), "leftover": np.float32(0.5)}
+        assert fuse_them(folder, **options).n_kept == n_kept
 
 
 def test_half_a_record_is_none(folder):
@@ -545,24 +552,24 @@ def test_a_task_that_is_sending_when_its_run_is_replaced_takes_its_part_back(
     place = str(out)
 
     def fuse_by(rule, out=place):
-        return fuse_them(folder, out, options=Options(rule=rule))
+        return fuse_them(folder, out, rule=rule)
 
     def lose_by(rule):
         with pytest.raises(PartitionError, match=r"part-000: .* another has begun since"):
             fuse_by(rule)
 
     try:
-        renew = functools.partial(fuse_by, ws.geometric_mean)
-        outlived(type(out), monkeypatch, lambda: lose_by(ws.arithmetic_mean), renew)
+        renew = functools.partial(fuse_by, ws.GEOMETRIC)
+        outlived(type(out), monkeypatch, lambda: lose_by(ws.ARITHMETIC), renew)
         assert "part-000.parquet" not in out.find()
         assert renew().n_kept == 3
-        fuse_by(ws.geometric_mean, folder / "expected")
+        fuse_by(ws.GEOMETRIC, folder / "expected")
         for name in parts_of(folder / "expected"):
             with out.fetch(name) as path:
                 assert path.read_bytes() == (folder / "expected" / name).read_bytes()
         # Of the same request it would be the same part.
         out.remove("part-000.parquet")
-        outlived(type(out), monkeypatch, lambda: lose_by(ws.geometric_mean), renew)
+        outlived(type(out), monkeypatch, lambda: lose_by(ws.GEOMETRIC), renew)
         assert renew().n_kept == 4
     finally:
         for name in ("_wassemble", *out.find()):
@@ -585,7 +592,7 @@ def test_a_part_that_others_have_written_since_is_told_and_made_again(folder):
 
 def test_records_of_another_request_count_for_nothing(folder):
     def fuse_by(rule, **options):
-        return fuse_them(folder, options=Options(rule=rule), **options)
+        return fuse_them(folder, rule=rule, **options)
 
     records = folder / "fused" / "_wassemble" / "partitions"
 
@@ -593,16 +600,16 @@ def test_records_of_another_request_count_for_nothing(folder):
         if n_done == 4:
             shutil.copytree(records, folder / "saved")
 
-    fuse_by(ws.arithmetic_mean, progress=save)
+    fuse_by(ws.ARITHMETIC, progress=save)
     parts = {path.name: path.read_bytes() for path in (folder / "fused").glob("*.*")}
     shutil.rmtree(folder / "fused")
-    fuse_by(ws.geometric_mean)
+    fuse_by(ws.GEOMETRIC)
     before = contents(folder / "fused")
     # Of a task that was frozen: first its part is there, and then its record.
     shutil.copytree(folder / "saved", records)
     for name, content in parts.items():
         (folder / "fused" / name).write_bytes(content)
-    assert fuse_by(ws.geometric_mean).n_kept == 0
+    assert fuse_by(ws.GEOMETRIC).n_kept == 0
     assert contents(folder / "fused") == before
 
 

@@ -69,7 +69,7 @@ def command(folder, out, *options, mass=("--mass-penalty", "2", "--epsilon", "0.
 
 
 def long_command(files, out):
-    options = ("--tolerance", "none", "--max-iterations", str(N_SWEEPS))
+    options = ("--tolerance", "none", "--max-sweeps", str(N_SWEEPS))
     return command(files[0], out, *options)
 
 
@@ -107,14 +107,12 @@ def start_and_meet(files, out):
 
 def test_the_command_writes_what_one_process_finds(files, undisturbed):
     folder, models, kernels = files
-    assert "9 samples fused; 9 stopped after max_iterations sweeps" in undisturbed.talk
+    assert "9 samples fused; 9 stopped after max_sweeps sweeps" in undisturbed.talk
     expected = ws.solve_barycenter(
         [model.scores for model in models],
         [kernel.kernel for kernel in kernels],
+        ws.Barycenter(ws.Unbalanced(2.0, epsilon=0.3), max_sweeps=N_SWEEPS, tolerance=None),
         weights=np.load(folder / "weights.npy"),
-        mass=ws.Unbalanced(2.0, epsilon=0.3),
-        tolerance=None,
-        max_iterations=N_SWEEPS,
     )
     fused = read_predictions(undisturbed.out)
     assert fused.samples.tolist() == models[0].samples.tolist()
@@ -217,7 +215,7 @@ def test_when_a_machine_is_gone_the_others_end_with_one_clear_error(folder):
         free.bind(("127.0.0.1", 0))
         port = str(free.getsockname()[1])
     out = folder / "fused.npz"
-    endless = command(folder, out, "--tolerance", "none", "--max-iterations", "1000000000")
+    endless = command(folder, out, "--tolerance", "none", "--max-sweeps", "1000000000")
     # Two machines, as far as torchrun can tell: nobody but the ranks sees the other one end.
     machines = [
         start(

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import torch
+from problems import solve_with
 
 import wassemble as ws
 
@@ -59,7 +60,6 @@ def changed(value):
             "a row of zeros at model 0, sample 0",
         ),
         # kernels
-        ({"kernels": None}, "`kernel` must hold real numbers; got an object of type NoneType"),
         ({"kernels": "cosine"}, "`kernel` must hold real numbers; got an array of dtype"),
         ({"kernels": []}, "`kernel` must have two axes"),
         ({"kernels": np.ones(3)}, r"`kernel` must have two axes, .*; got shape \(3,\)"),
@@ -108,10 +108,10 @@ def changed(value):
         ({"mass": "balanced"}, r"`mass` must be Balanced\(\) or Unbalanced"),
         ({"mass": ws.Balanced}, r"`mass` must be Balanced\(\) or Unbalanced"),
         # numbers
-        ({"max_iterations": 0}, "`max_iterations` must be at least 1; got 0"),
-        ({"max_iterations": 2.5}, "`max_iterations` must be a whole number; got 2.5"),
-        ({"max_iterations": True}, "`max_iterations` must be a whole number; got True"),
-        ({"max_iterations": "5"}, "`max_iterations` must be a whole number; got '5'"),
+        ({"max_sweeps": 0}, "`max_sweeps` must be at least 1; got 0"),
+        ({"max_sweeps": 2.5}, "`max_sweeps` must be a whole number; got 2.5"),
+        ({"max_sweeps": True}, "`max_sweeps` must be a whole number; got True"),
+        ({"max_sweeps": "5"}, "`max_sweeps` must be a whole number; got '5'"),
         ({"tolerance": 0.0}, "`tolerance` must be finite and above 0; got 0.0"),
         ({"tolerance": -1e-6}, "`tolerance` must be finite and above 0"),
         ({"tolerance": np.nan}, "`tolerance` must be finite and above 0; got nan"),
@@ -142,7 +142,7 @@ def changed(value):
 def test_bad_input_gets_one_clear_error(arguments, words):
     given = {"histograms": GOOD, "kernels": KERNEL} | arguments
     with pytest.raises(ws.InvalidInputError, match=words):
-        ws.solve_barycenter(given.pop("histograms"), given.pop("kernels"), **given)
+        solve_with(given.pop("histograms"), given.pop("kernels"), **given)
 
 
 @pytest.mark.parametrize("value", [0, -1.0, np.nan, np.inf, "two", None, [1.0, 2.0]])

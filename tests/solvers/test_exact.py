@@ -57,7 +57,7 @@ def test_a_vanishing_epsilon_reaches_the_exact_barycenter(seed):
     for epsilon in (0.1, 0.02, 0.004):
         kernels = [ws.kernel_from_cost(cost, epsilon) for cost in costs]
         result = ws.solve_barycenter(
-            histograms, kernels, weights=weights, max_iterations=100_000, tolerance=1e-7
+            histograms, kernels, ws.Barycenter(max_sweeps=100_000, tolerance=1e-7), weights=weights
         )
         assert result.converged
         p = result.barycenter / result.barycenter.sum()
@@ -82,8 +82,7 @@ def test_ten_thousand_sweeps_at_a_tiny_epsilon_stay_honest(dtype):
     result = ws.solve_barycenter(
         histograms,
         ws.kernel_from_cost(cost.astype(dtype), 1e-4),
-        max_iterations=10_000,
-        tolerance=1e-4,
+        ws.Barycenter(max_sweeps=10_000, tolerance=1e-4),
     )
     assert np.isfinite(result.barycenter).all()
     for sample in range(3):
@@ -119,7 +118,9 @@ def test_entropies_of_consensus_and_model_bound_the_entropy_of_their_coupling(se
     rng = np.random.default_rng(seed)
     histograms = rng.dirichlet(np.ones(5), size=(3, 1))
     kernel = ws.kernel_from_cost(rng.uniform(size=(5, 4)), epsilon)
-    result = ws.solve_barycenter(histograms, kernel, tolerance=1e-9, max_iterations=50_000)
+    result = ws.solve_barycenter(
+        histograms, kernel, ws.Barycenter(max_sweeps=50_000, tolerance=1e-9)
+    )
     for model in range(3):
         joint = result.coupling(model, 0)
         bound = entropy(result.barycenter[0]) + entropy(histograms[model, 0])
@@ -134,7 +135,9 @@ def test_entropy_of_the_consensus_grows_with_epsilon():
     for epsilon in (0.05, 0.5, 2.0, 10.0, 100.0):
         kernel = ws.kernel_from_embeddings(vectors, epsilon=epsilon)
         distances.append(ws.distance_to_identity(kernel))
-        result = ws.solve_barycenter(histograms, kernel, tolerance=1e-6, max_iterations=100_000)
+        result = ws.solve_barycenter(
+            histograms, kernel, ws.Barycenter(max_sweeps=100_000, tolerance=1e-6)
+        )
         entropies.append(entropy(result.barycenter[0]))
     assert sorted(distances) == distances
     assert sorted(entropies) == entropies
@@ -167,9 +170,8 @@ def test_balanced_equals_pot_in_logs(epsilon):
     result = ws.solve_barycenter(
         histograms,
         ws.kernel_from_cost(cost, epsilon),
+        ws.Barycenter(max_sweeps=50_000, tolerance=1e-10),
         weights=weights,
-        tolerance=1e-10,
-        max_iterations=50_000,
     )
     np.testing.assert_allclose(result.barycenter[0], expected, atol=1e-7)
 
@@ -193,7 +195,7 @@ def test_unbalanced_equals_pot_sweep_by_sweep(mass_penalty, sweeps):
         numItermax=sweeps,
         stopThr=0,
     )
-    result = case.solve(max_iterations=sweeps, tolerance=None)
+    result = case.solve(max_sweeps=sweeps, tolerance=None)
     np.testing.assert_allclose(result.barycenter[0], expected, rtol=1e-12)
 
 
@@ -217,9 +219,7 @@ def test_debiased_equals_pot():
     result = ws.solve_barycenter(
         histograms,
         ws.kernel_from_cost(cost, 0.02, symmetric=True),
+        ws.Barycenter(max_sweeps=20_000, tolerance=1e-9, debias=True),
         weights=weights,
-        debias=True,
-        tolerance=1e-9,
-        max_iterations=20_000,
     )
     np.testing.assert_allclose(result.barycenter, expected, atol=1e-6)

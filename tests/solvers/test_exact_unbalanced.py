@@ -27,9 +27,7 @@ def test_a_small_epsilon_reaches_the_unbalanced_barycenter_without_regularisatio
         result = ws.solve_barycenter(
             scores,
             ws.kernel_from_cost(cost, epsilon),
-            mass=ws.Unbalanced(2.0, epsilon=epsilon),
-            max_iterations=100_000,
-            tolerance=1e-8,
+            ws.Barycenter(ws.Unbalanced(2.0, epsilon=epsilon), max_sweeps=100_000, tolerance=1e-8),
         )
         gaps.append(total(result.barycenter) - best)
     assert gaps == sorted(gaps, reverse=True)

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from problems import solve_with
 from solvers.reference import NOTHING, Reference, log_of
 
 import wassemble as ws
@@ -82,7 +83,7 @@ class Problem:
         )
 
     def solve(self, **options: Any) -> ws.BarycenterResult:
-        return ws.solve_barycenter(
+        return solve_with(
             self.histograms,
             self.kernels,
             weights=self.weights,
@@ -95,7 +96,7 @@ class Problem:
         weights = self.weights
         if weights is not None and weights.ndim == 3:
             weights = weights[:, row, 0] if weights.shape[2] == 1 else weights[:, row]
-        return ws.solve_barycenter(
+        return solve_with(
             [h[row] for h in self.histograms],
             [k.take(slice(row, row + 1)) if isinstance(k, ws.Kernel) else k for k in self.kernels],
             weights=weights,
@@ -244,12 +245,12 @@ def check(seed: Any) -> None:
 
 def check_fixed_sweeps(problem: Problem, rng: np.random.Generator) -> None:
     n_sweeps = int(rng.choice([1, 2, 5, 12]))
-    options = {"max_iterations": n_sweeps, "tolerance": None}
+    options = {"max_sweeps": n_sweeps, "tolerance": None}
     reference = problem.reference()
     expected = reference.run(n_sweeps)
     result = problem.solve(**options)
     in_closed_form = result.solver.name == "closed form"
-    fine = ws.Status.CONVERGED if in_closed_form else ws.Status.MAX_ITERATIONS
+    fine = ws.Status.CONVERGED if in_closed_form else ws.Status.MAX_SWEEPS
     check_rows(problem, result, expected, reference, fine, _LIMITS[problem.dtype][0])
     row = int(rng.integers(problem.n_rows))
     compare(problem.alone(row, **options).barycenter, result.barycenter[row], problem, 0)
@@ -305,7 +306,7 @@ def check_coupling(
 
 def check_fixed_point(problem: Problem, rng: np.random.Generator) -> None:
     tolerance = _TOLERANCE[problem.dtype]
-    options = {"max_iterations": 300, "tolerance": tolerance}
+    options = {"max_sweeps": 300, "tolerance": tolerance}
     result = problem.solve(**options)
     done = result.status == ws.Status.CONVERGED
     in_closed_form = result.solver.name == "closed form"
@@ -379,7 +380,7 @@ def _check_much_later(found: np.ndarray, reference: Reference, limit: np.ndarray
 
 def check_fuse(problem: Problem, rng: np.random.Generator) -> None:
     """`fuse` has the shares of `solve_barycenter`, into an array of one's own too."""
-    options = {"max_iterations": 4, "tolerance": None}
+    options = {"max_sweeps": 4, "tolerance": None}
     one = problem.solve(**options).barycenter
     arguments = {
         "kernel": problem.kernels,

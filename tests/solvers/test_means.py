@@ -7,10 +7,11 @@ from hypothesis.extra.numpy import arrays
 from scipy.optimize import minimize
 
 import wassemble as ws
+from wassemble.solvers import arithmetic_mean, geometric_mean, hellinger_mean, power_mean
 
 positive = arrays(np.float64, (3, 4, 5), elements=st.floats(1e-6, 1e3))
 WEIGHTS = np.array([0.2, 0.3, 0.5])
-MEANS = (ws.arithmetic_mean, ws.geometric_mean, ws.hellinger_mean)
+MEANS = (arithmetic_mean, geometric_mean, hellinger_mean)
 
 
 def weighted(array, order):
@@ -22,7 +23,7 @@ def weighted(array, order):
 @given(positive, st.sampled_from([0.0, 1e-9, 0.1, 0.5, 1.0, 3.0]))
 def test_power_mean_is_the_textbook_formula(array, order):
     expected = weighted(array, 0.0 if order == 1e-9 else order)
-    got = ws.power_mean(array, weights=WEIGHTS, order=order)
+    got = power_mean(array, weights=WEIGHTS, order=order)
     np.testing.assert_allclose(got, expected, rtol=1e-6)
 
 
@@ -30,7 +31,11 @@ def test_power_mean_is_the_textbook_formula(array, order):
 def test_means_are_ordered(array):
     geometric, hellinger, arithmetic = (
         mean(array, weights=WEIGHTS)
-        for mean in (ws.geometric_mean, ws.hellinger_mean, ws.arithmetic_mean)
+        for mean in (
+            geometric_mean,
+            hellinger_mean,
+            arithmetic_mean,
+        )
     )
     assert (geometric <= hellinger * (1 + 1e-9)).all()
     assert (hellinger <= arithmetic * (1 + 1e-9)).all()
@@ -58,12 +63,12 @@ def test_the_floating_type_is_kept(mean, dtype, rng):
 
 def test_a_zero_is_a_veto_unless_its_weight_is_zero():
     histograms = [[0.0, 0.5], [0.4, 0.5]]
-    np.testing.assert_allclose(ws.geometric_mean(histograms), [0, 0.5])
-    np.testing.assert_allclose(ws.geometric_mean(histograms, weights=[0, 1]), [0.4, 0.5])
+    np.testing.assert_allclose(geometric_mean(histograms), [0, 0.5])
+    np.testing.assert_allclose(geometric_mean(histograms, weights=[0, 1]), [0.4, 0.5])
     per_label = [[0.0, 0.5], [1.0, 0.5]]
-    np.testing.assert_allclose(ws.geometric_mean(histograms, weights=per_label), [0.4, 0.5])
-    np.testing.assert_allclose(ws.hellinger_mean(histograms, weights=[0, 1]), [0.4, 0.5])
-    assert ws.power_mean([[0.0], [0.0]], order=0.3).tolist() == [0]
+    np.testing.assert_allclose(geometric_mean(histograms, weights=per_label), [0.4, 0.5])
+    np.testing.assert_allclose(hellinger_mean(histograms, weights=[0, 1]), [0.4, 0.5])
+    assert power_mean([[0.0], [0.0]], order=0.3).tolist() == [0]
 
 
 def extended_kl(p, q):
@@ -77,7 +82,7 @@ def test_the_arithmetic_mean_is_the_frechet_mean_of_the_squared_distance(rng):
         lambda p: sum(w * ((p - m) ** 2).sum() for w, m in zip(WEIGHTS, models, strict=True)),
         np.ones(4),
     )
-    np.testing.assert_allclose(ws.arithmetic_mean(models, weights=WEIGHTS), found.x, atol=1e-5)
+    np.testing.assert_allclose(arithmetic_mean(models, weights=WEIGHTS), found.x, atol=1e-5)
 
 
 def test_the_geometric_mean_is_the_frechet_mean_of_the_extended_kl(rng):
@@ -88,17 +93,15 @@ def test_the_geometric_mean_is_the_frechet_mean_of_the_extended_kl(rng):
         return sum(w * extended_kl(np.exp(log_p), m) for w, m in zip(WEIGHTS, models, strict=True))
 
     found = minimize(loss, np.zeros(4))
-    np.testing.assert_allclose(
-        ws.geometric_mean(models, weights=WEIGHTS), np.exp(found.x), atol=1e-4
-    )
+    np.testing.assert_allclose(geometric_mean(models, weights=WEIGHTS), np.exp(found.x), atol=1e-4)
 
 
 @given(st.integers(0, 1000))
 def test_the_geometric_mean_is_no_further_from_an_oracle_than_the_models(seed):
     """Proposition on the geometric mean, points 2 and 3."""
     oracle, *models = np.random.default_rng(seed).dirichlet(np.ones(5), size=4)
-    mean = ws.geometric_mean(models, weights=WEIGHTS)
-    arithmetic = ws.arithmetic_mean(models, weights=WEIGHTS)
+    mean = geometric_mean(models, weights=WEIGHTS)
+    arithmetic = arithmetic_mean(models, weights=WEIGHTS)
     average = sum(w * extended_kl(oracle, m) for w, m in zip(WEIGHTS, models, strict=True))
     assert extended_kl(oracle, mean) <= average + 1e-12
     assert abs(extended_kl(oracle, mean) - average) <= np.abs(mean - arithmetic).sum() + 1e-12
@@ -108,7 +111,7 @@ def test_the_geometric_mean_is_no_further_from_an_oracle_than_the_models(seed):
 def test_the_arithmetic_mean_is_close_to_an_oracle_and_at_least_as_uncertain(seed):
     """Proposition on the arithmetic mean, points 2 and 3."""
     oracle, *models = np.random.default_rng(seed).dirichlet(np.ones(5), size=4)
-    mean = ws.arithmetic_mean(models, weights=WEIGHTS)
+    mean = arithmetic_mean(models, weights=WEIGHTS)
     squares = sum(w * ((oracle - m) ** 2).sum() for w, m in zip(WEIGHTS, models, strict=True))
     assert ((oracle - mean) ** 2).sum() <= 2 * squares
 
@@ -132,7 +135,7 @@ def test_the_arithmetic_mean_is_close_to_an_oracle_and_at_least_as_uncertain(see
         ({"histograms": 3.0}, "one array per model; got float"),
         (
             {"histograms": [[0.5, 0.5], [1.0]]},
-            "same label set, not empty, from every model; got 2, 1 labels",
+            "must have the same label set, not empty; got 2, 1 labels",
         ),
         (
             {"histograms": [[0.5, -0.5]]},
@@ -153,10 +156,10 @@ def test_the_arithmetic_mean_is_close_to_an_oracle_and_at_least_as_uncertain(see
 )
 def test_bad_input_gets_one_clear_error(arguments, words):
     with pytest.raises(ws.InvalidInputError, match=words):
-        ws.geometric_mean(arguments.pop("histograms"), **arguments)
+        geometric_mean(arguments.pop("histograms"), **arguments)
 
 
 @pytest.mark.parametrize("order", [-1.0, np.nan, np.inf, "one", None])
 def test_the_order_must_be_a_number_of_at_least_zero(order):
-    with pytest.raises(ws.InvalidInputError, match="`order` must be finite and at least 0"):
-        ws.power_mean([[1.0]], order=order)
+    with pytest.raises(ws.InvalidInputError, match=r"`order` must be .* at least 0"):
+        power_mean([[1.0]], order=order)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from problems import MASSES, make_case
+from problems import MASSES, fuse_with, make_case, rule_with
 
 import wassemble as ws
 from wassemble.solvers.problem import BarycenterProblem
@@ -45,7 +45,7 @@ def test_half_precision_inputs_are_read_exactly_and_solved_in_float32(dtype, mas
     case = wide_case(mass, weights=[0.25, 0.25, 0.5])
     histograms = [torch.tensor(h).to(dtype) for h in case.histograms]
     kernel, weights = torch.tensor(DENSE).to(dtype), torch.tensor(case.weights).to(dtype)
-    result = ws.solve_barycenter(histograms, kernel, weights=weights, mass=mass)
+    result = ws.solve_barycenter(histograms, kernel, ws.Barycenter(mass), weights=weights)
     wide = [h.double().numpy() for h in histograms]
     if isinstance(mass, ws.Balanced):  # rounding changed the sums, not the barycenter's shape
         sums = np.prod([h.sum(-1) ** w for h, w in zip(wide, case.weights, strict=True)], axis=0)
@@ -96,12 +96,12 @@ LOW_RANK = ws.LowRankKernel(*RNG.uniform(0.1, 1, size=(2, 60, 4)))
 @pytest.mark.parametrize("kernel", [DENSE, LOW_RANK], ids=["dense", "low rank"])
 def test_mixed_precision_is_as_near_to_float64_as_float32_is(kernel, mass, tolerance):
     case = wide_case(mass, kernel)
-    expected = case.solve(tolerance=1e-12, max_iterations=10_000)
-    options = {"tolerance": tolerance, "max_iterations": 2000}
+    expected = case.solve(tolerance=1e-12, max_sweeps=10_000)
+    options = {"tolerance": tolerance, "max_sweeps": 2000}
     options["normalize"] = isinstance(mass, ws.Balanced)
     full = single(case).solve(**options)
     mixed = single(case).solve(mixed_precision=True, **options)
-    assert full.n_half_sweeps == 0 < mixed.n_half_sweeps < mixed.n_iterations.min()
+    assert full.n_half_sweeps == 0 < mixed.n_half_sweeps < mixed.n_sweeps.min()
     assert mixed.converged.all()
     assert gap(mixed, expected) <= max(2 * gap(full, expected), 2 * tolerance)
 
@@ -109,22 +109,22 @@ def test_mixed_precision_is_as_near_to_float64_as_float32_is(kernel, mass, toler
 @pytest.mark.parametrize("mass", MASSES)
 def test_the_residual_is_that_of_a_full_sweep(mass):
     case = single(wide_case(mass))
-    options = {"normalize": isinstance(mass, ws.Balanced), "max_iterations": 40}
+    options = {"normalize": isinstance(mass, ws.Balanced), "max_sweeps": 40}
     mixed = case.solve(mixed_precision=True, tolerance=1e-4, **options)
     again = case.solve(initial=mixed, tolerance=1e-4, **options)  # one more sweep, in float32
     assert (mixed.residual <= 1e-4).all()
-    assert (again.n_iterations == 1).all()
+    assert (again.n_sweeps == 1).all()
     assert (again.residual <= 1.01 * mixed.residual + 1e-6).all()
 
 
-def test_the_last_sweep_is_full_whatever_max_iterations_allows():
+def test_the_last_sweep_is_full_whatever_max_sweeps_allows():
     case = single(wide_case(ws.Balanced()))
-    for max_iterations in (1, 2, 5):
-        options = {"max_iterations": max_iterations, "normalize": True, "tolerance": 1e-6}
+    for max_sweeps in (1, 2, 5):
+        options = {"max_sweeps": max_sweeps, "normalize": True, "tolerance": 1e-6}
         result = case.solve(mixed_precision=True, **options)
-        assert result.n_half_sweeps == max_iterations - 1
-        assert (result.n_iterations == max_iterations).all()
-        assert (result.status == ws.Status.MAX_ITERATIONS).all()
+        assert result.n_half_sweeps == max_sweeps - 1
+        assert (result.n_sweeps == max_sweeps).all()
+        assert (result.status == ws.Status.MAX_SWEEPS).all()
 
 
 def test_nothing_vanishes_that_float16_could_not_hold():
@@ -133,10 +133,12 @@ def test_nothing_vanishes_that_float16_could_not_hold():
         kernel = ws.DenseKernel.from_log(-scale * cost)
         histograms = np.zeros((2, 1, 12))
         histograms[0, 0, 0] = histograms[1, 0, 11] = 1.0
-        expected = ws.solve_barycenter(histograms, kernel, max_iterations=500, tolerance=1e-5)
+        expected = ws.solve_barycenter(
+            histograms, kernel, ws.Barycenter(max_sweeps=500, tolerance=1e-5)
+        )
         inputs = torch.tensor(histograms, dtype=torch.float32)
         mixed = ws.solve_barycenter(
-            inputs, kernel, max_iterations=500, tolerance=1e-5, mixed_precision=True
+            inputs, kernel, ws.Barycenter(max_sweeps=500, tolerance=1e-5, mixed_precision=True)
         )
         assert mixed.n_half_sweeps > 0
         assert (mixed.status == expected.status).all()
@@ -147,7 +149,7 @@ def test_nothing_vanishes_that_float16_could_not_hold():
 def test_a_kernel_beyond_the_range_of_bfloat16_is_solved_in_full_precision():
     case = wide_case(ws.Balanced(), np.maximum(DENSE**20, 1e-60))
     tensors = [torch.tensor(h) for h in case.histograms]
-    result = case.but(histograms=tensors).solve(mixed_precision=True, max_iterations=5000)
+    result = case.but(histograms=tensors).solve(mixed_precision=True, max_sweeps=5000)
     assert result.n_half_sweeps == 0
     assert "half" not in repr(result)
 
@@ -168,7 +170,7 @@ def test_gradients_flow_through_half_precision():
 def test_fuse_takes_mixed_precision_and_the_result_speaks_of_it():
     case = single(wide_case(ws.Balanced()))
     options = {"tolerance": 1e-4, "normalize": True, "mixed_precision": True}
-    fused = ws.fuse(
+    fused = fuse_with(
         case.histograms, kernel=case.kernels, weights=case.weights, mass=case.mass, **options
     )
     result = case.solve(**options)
@@ -205,5 +207,5 @@ def test_mixed_precision_is_refused_for_numpy_arrays_and_tables():
     with pytest.raises(ValueError, match="must go with torch tensors; got NumPy arrays"):
         wide_case(ws.Balanced()).solve(mixed_precision=True)
     table = ws.Predictions("one", ["a"], ["cat", "dog"], [[0.5, 0.5]])
-    with pytest.raises(ValueError, match="`mixed_precision` must go with arrays"):
-        ws.fuse([table], mixed_precision=True)
+    with pytest.raises(ValueError, match="must go with torch tensors; got NumPy arrays"):
+        ws.fuse([table], rule=rule_with(mixed_precision=True))

@@ -7,7 +7,7 @@ from problems import MASSES, cases, make_case
 
 import wassemble as ws
 
-TIGHT = {"tolerance": 1e-11, "max_iterations": 50_000}
+TIGHT = {"tolerance": 1e-11, "max_sweeps": 50_000}
 
 
 @given(cases(masses=MASSES[:1]))
@@ -37,7 +37,7 @@ def test_unbalanced_couplings_add_up_to_the_consensus(case):
 
 def test_couplings_before_convergence_are_off_by_about_the_residual():
     case = make_case(1, kernel_spread=6.0)
-    result = case.solve(max_iterations=3, tolerance=None)
+    result = case.solve(max_sweeps=3, tolerance=None)
     for sample in range(4):
         worst = max(
             np.abs(result.coupling(m, sample).sum(axis=0) - result.barycenter[sample]).sum()
@@ -96,7 +96,7 @@ def test_transport_cost_works_for_every_kind_of_kernel(rng):
         ws.SparseKernel(sp.csr_array(kernel)),
         ws.LowRankKernel(kernel, np.eye(4)),
     ]
-    result = case.but(kernels=kernels).solve(tolerance=1e-8, max_iterations=5000)
+    result = case.but(kernels=kernels).solve(tolerance=1e-8, max_sweeps=5000)
     cost = rng.uniform(size=(4, 4))
     got = result.transport_cost(cost)
     for model in range(5):
@@ -114,17 +114,17 @@ def test_a_single_sample_drops_its_axis_everywhere():
     assert single.status is ws.Status.CONVERGED
     assert single.converged is True
     assert isinstance(single.residual, float)
-    assert isinstance(single.n_iterations, int)
+    assert isinstance(single.n_sweeps, int)
     assert single.transport_cost(np.ones((5, 6))).shape == (3,)
     np.testing.assert_allclose(single.transport_cost(np.ones((5, 6))), 1)
 
 
 def test_the_result_says_how_every_row_ended():
     case = make_case(7, kernel_spread=8.0)
-    result = case.solve(max_iterations=20)
-    assert "max_iterations" in repr(result)
+    result = case.solve(max_sweeps=20)
+    assert "max_sweeps" in repr(result)
     assert "plain" in repr(result)
-    assert (result.status == ws.Status.MAX_ITERATIONS).any()
+    assert (result.status == ws.Status.MAX_SWEEPS).any()
     np.testing.assert_array_equal(result.converged, result.residual <= result.problem.tolerance)
     assert len({status.message for status in ws.Status}) == len(ws.Status)
 
@@ -133,8 +133,8 @@ def test_finished_rows_leave_the_batch_at_their_own_time():
     easy, hard = make_case(8, n_samples=1), make_case(9, n_samples=1, kernel_spread=9.0)
     same = [np.stack([e[0], e[0]]) for e in easy.histograms]
     same[0][1] = same[1][1] = same[2][1]  # all models agree: one sweep less to go
-    result = hard.but(histograms=same).solve(max_iterations=5000)
-    assert result.n_iterations[1] != result.n_iterations[0]
+    result = hard.but(histograms=same).solve(max_sweeps=5000)
+    assert result.n_sweeps[1] != result.n_sweeps[0]
     assert result.converged.all()
 
 

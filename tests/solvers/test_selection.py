@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import torch
-from problems import make_case, solve_in, with_zeros
+from problems import make_case, pose_with, solve_in, with_zeros
 
 import wassemble as ws
 
 
 def choose(case, **options):
-    problem = ws.BarycenterProblem(
+    problem = pose_with(
         case.histograms, case.kernels, weights=case.weights, mass=case.mass, **options
     )
     return ws.select_solver(problem)
@@ -75,14 +75,15 @@ def test_rows_that_outgrow_plain_arithmetic_are_solved_in_logs():
     kernel = np.eye(3, dtype=np.float32)
     first = np.array([[1 - 2e-6, 1e-6, 1e-6], [0.35, 0.32, 0.33]], dtype=np.float32)
     second = np.array([[1e-6, 1e-6, 1 - 2e-6], [0.34, 0.33, 0.33]], dtype=np.float32)
-    result = ws.solve_barycenter([first, second], kernel, max_iterations=40, tolerance=None)
+    result = ws.solve_barycenter(
+        [first, second], kernel, ws.Barycenter(max_sweeps=40, tolerance=None)
+    )
     assert result.solver.name == "plain"
     assert result.n_log_rows == 1
     double = ws.solve_barycenter(
         [first.astype(float), second.astype(float)],
         kernel.astype(float),
-        max_iterations=40,
-        tolerance=None,
+        ws.Barycenter(max_sweeps=40, tolerance=None),
         normalize=True,
     )
     np.testing.assert_allclose(result.barycenter, double.barycenter, rtol=1e-4)
@@ -92,22 +93,25 @@ def test_rows_with_zeros_under_a_kernel_with_zeros_are_solved_in_logs(rng):
     kernel = np.eye(4) + np.eye(4, k=1) + np.eye(4, k=-1)
     histograms = rng.dirichlet(np.ones(4), size=(2, 3))
     histograms[:, 1] = [0.5, 0.5, 0, 0]
-    result = ws.solve_barycenter(histograms, kernel, max_iterations=5, tolerance=None)
+    result = ws.solve_barycenter(histograms, kernel, ws.Barycenter(max_sweeps=5, tolerance=None))
     assert result.solver.name == "plain"
     assert result.n_log_rows == 1
     from problems import Case
 
     case = Case(list(histograms), [kernel] * 2, np.full(2, 0.5), ws.Balanced())
-    expected = solve_in("log", case, max_iterations=5, tolerance=None)
+    expected = solve_in("log", case, max_sweeps=5, tolerance=None)
     np.testing.assert_allclose(result.barycenter, expected.barycenter, rtol=1e-10)
 
 
 def test_entries_too_small_for_float32_count(rng):
     histograms = rng.dirichlet(np.ones(2), size=(2, 1)).astype(np.float32)
     kernel = np.array([[1.0, 1e-60], [1e-60, 1.0]])
-    single = ws.solve_barycenter(histograms, kernel, max_iterations=500, tolerance=None)
+    single = ws.solve_barycenter(histograms, kernel, ws.Barycenter(max_sweeps=500, tolerance=None))
     double = ws.solve_barycenter(
-        histograms.astype(float), kernel, max_iterations=500, tolerance=None, normalize=True
+        histograms.astype(float),
+        kernel,
+        ws.Barycenter(max_sweeps=500, tolerance=None),
+        normalize=True,
     )
     assert single.barycenter.dtype == np.float32
     np.testing.assert_allclose(single.barycenter, double.barycenter, rtol=1e-5)

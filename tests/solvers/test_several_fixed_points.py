@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from problems import as_low_rank, as_sparse
+from problems import as_low_rank, as_sparse, pose_with, solve_with
 
 import wassemble as ws
 from wassemble.solvers.barycenter import solve
@@ -44,7 +44,10 @@ N_SAMPLES, N_LABELS = 6, 5
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_balanced_sweeps_with_weights_per_label_end_where_algorithm_1_ends(tolerance, dtype):
     result = ws.solve_barycenter(
-        HISTOGRAMS.astype(dtype), LINE, weights=WEIGHTS, tolerance=tolerance, max_iterations=20_000
+        HISTOGRAMS.astype(dtype),
+        LINE,
+        ws.Barycenter(max_sweeps=20_000, tolerance=tolerance),
+        weights=WEIGHTS,
     )
     assert result.converged
     expected = [0.106, 0.212, 0.241, 0.196, 0.246]
@@ -56,7 +59,7 @@ def test_equal_weights_at_every_label_are_one_weight_per_model():
     spread = np.broadcast_to(WEIGHTS[:, :1], (3, 5))
     assert BarycenterProblem(HISTOGRAMS, LINE, weights=spread).has_one_fixed_point
     other = ws.solve_barycenter(HISTOGRAMS, LINE, weights=spread)
-    assert other.n_iterations == pytest.approx(one.n_iterations, abs=8)
+    assert other.n_sweeps == pytest.approx(one.n_sweeps, abs=8)
 
 
 def make_problem(rng, kind, shape, mass, dtype):
@@ -99,9 +102,9 @@ def test_relaxed_sweeps_are_plain_sweeps_and_a_batch_is_its_samples(mass, kind, 
     rng = np.random.default_rng(seed_of(mass, kind, shape))
     histograms, kernels, weights = make_problem(rng, kind, shape, mass, dtype)
     tolerance = 1e-10 if dtype == np.float64 else 1e-6
-    options = {"mass": mass, "tolerance": tolerance, "max_iterations": 500}
-    whole = ws.solve_barycenter(histograms, kernels, weights=weights, **options)
-    plain = BarycenterProblem(histograms, kernels, weights=weights, **options)
+    options = {"mass": mass, "tolerance": tolerance, "max_sweeps": 500}
+    whole = solve_with(histograms, kernels, weights=weights, **options)
+    plain = pose_with(histograms, kernels, weights=weights, **options)
     plain.has_one_fixed_point = False
     plain = solve(plain)
     done = (whole.status == ws.Status.CONVERGED) & (plain.status == ws.Status.CONVERGED)
@@ -111,7 +114,7 @@ def test_relaxed_sweeps_are_plain_sweeps_and_a_batch_is_its_samples(mass, kind, 
         own = weights
         if "sample" in shape:
             own = weights[:, sample] if "label" in shape else weights[:, sample, 0]
-        alone = ws.solve_barycenter(histograms[:, sample], kernels, weights=own, **options)
+        alone = solve_with(histograms[:, sample], kernels, weights=own, **options)
         assert alone.status == ws.Status.CONVERGED
         np.testing.assert_allclose(alone.barycenter, whole.barycenter[sample], atol=limit)
 
@@ -120,5 +123,5 @@ def test_half_precision_is_refused_where_its_rounding_would_choose_the_answer():
     torch = pytest.importorskip("torch")
     given = torch.tensor(HISTOGRAMS), torch.tensor(LINE)
     with pytest.raises(ws.InvalidInputError, match="several fixed points"):
-        ws.solve_barycenter(*given, weights=WEIGHTS, mixed_precision=True)
-    ws.solve_barycenter(*given, weights=WEIGHTS[:, 0], mixed_precision=True)
+        ws.solve_barycenter(*given, rule=ws.Barycenter(mixed_precision=True), weights=WEIGHTS)
+    ws.solve_barycenter(*given, rule=ws.Barycenter(mixed_precision=True), weights=WEIGHTS[:, 0])

@@ -31,8 +31,8 @@ def test_subnormal_scores_keep_what_they_have_to_say(penalty, dtype, whole, rng)
     small = rng.random(scores.shape) < (2 if whole else 0.5)
     scores = np.where(small, scores * SUBNORMAL[dtype], scores).astype(dtype)
     kernel = rng.uniform(0.5, 3, size=(6, 5)).astype(dtype)
-    fixed = ws.solve_barycenter(scores, kernel, mass=mass, tolerance=None, max_iterations=5)
-    converged = ws.solve_barycenter(scores, kernel, mass=mass, max_iterations=10_000)
+    fixed = ws.solve_barycenter(scores, kernel, ws.Barycenter(mass, max_sweeps=5, tolerance=None))
+    converged = ws.solve_barycenter(scores, kernel, ws.Barycenter(mass, max_sweeps=10_000))
     assert (converged.status == ws.Status.CONVERGED).all()
     for result, n_sweeps in ((fixed, 5), (converged, 1000)):
         expected = expected_of(scores, kernel, mass, n_sweeps)
@@ -43,7 +43,7 @@ def test_subnormal_scores_keep_what_they_have_to_say(penalty, dtype, whole, rng)
 def test_subnormal_kernel_entries_are_entries(dtype):
     kernel = np.array([[1.0, SUBNORMAL[dtype]], [SUBNORMAL[dtype], 1.0]], dtype=dtype)
     scores = np.array([[[1.0, 0.0]], [[0.0, 1.0]]], dtype=dtype)
-    result = ws.solve_barycenter(scores, kernel, tolerance=None, max_iterations=3)
+    result = ws.solve_barycenter(scores, kernel, ws.Barycenter(max_sweeps=3, tolerance=None))
     expected = expected_of(scores, kernel, ws.Balanced(), 3)
     np.testing.assert_allclose(result.barycenter, expected.astype(float), rtol=1e-4)
     assert result.barycenter.any()
@@ -69,12 +69,12 @@ class _Broken:
 
 
 @pytest.mark.parametrize("tolerance", [None, 1e-6])
-@pytest.mark.parametrize("max_iterations", [1, 5])
-def test_a_residual_that_is_no_number_is_a_status(tolerance, max_iterations):
-    stopping = Stopping(max_iterations, tolerance, relaxed=True, measured=True)
+@pytest.mark.parametrize("max_sweeps", [1, 5])
+def test_a_residual_that_is_no_number_is_a_status(tolerance, max_sweeps):
+    stopping = Stopping(max_sweeps, tolerance, relaxed=True, measured=True)
     endings = []
     assert not len(run(_Broken(), 2, stopping, endings.append, keep_scalings=False))
-    fine = ws.Status.MAX_ITERATIONS if tolerance is None else ws.Status.CONVERGED
+    fine = ws.Status.MAX_SWEEPS if tolerance is None else ws.Status.CONVERGED
     assert endings[0].status.tolist() == [ws.Status.DIVERGED, fine]
 
 
@@ -87,12 +87,12 @@ def test_a_diagonal_of_zeros_and_subnormals_is_a_kernel(mass, dtype, libraries):
     if libraries == "torch":
         torch = pytest.importorskip("torch")
         given = torch.tensor(scores)
-    nothing = ws.solve_barycenter(given, ws.DiagonalKernel(np.zeros(3)), mass=mass)
+    nothing = ws.solve_barycenter(given, ws.DiagonalKernel(np.zeros(3)), ws.Barycenter(mass))
     assert nothing.status == ws.Status.NO_MASS
     assert not np.asarray(nothing.barycenter).any()
     for kind in (np.float32, np.float64):
         diagonal = np.array([0.0, SUBNORMAL[kind], 1.0], dtype=kind)
-        result = ws.solve_barycenter(given, ws.DiagonalKernel(diagonal), mass=mass)
+        result = ws.solve_barycenter(given, ws.DiagonalKernel(diagonal), ws.Barycenter(mass))
         f = mass.exponent
         power = f / (1 + f)
         if isinstance(mass, ws.Balanced):
@@ -110,7 +110,7 @@ def test_a_label_that_no_model_reaches_is_no_warning_where_powers_are_small(n_mo
     scores = np.full((n_models, 1, 2), [1e13, 1e-222])
     kernel = np.array([[0, 0, 0, 1e-191], [1e-279, 0, 0, 0]])
     mass = ws.Unbalanced(1e4, epsilon=0.01)
-    result = ws.solve_barycenter(scores, kernel, mass=mass, max_iterations=3, tolerance=None)
+    result = ws.solve_barycenter(scores, kernel, ws.Barycenter(mass, max_sweeps=3, tolerance=None))
     assert not [w for w in recwarn if issubclass(w.category, RuntimeWarning)]
     assert (result.barycenter[:, 1:3] == 0).all()
 

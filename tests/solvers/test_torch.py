@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import torch
-from problems import MASSES, make_case
+from problems import MASSES, make_case, solve_with
 from torch.autograd import gradcheck
 
 import wassemble as ws
 
-FIXED = {"max_iterations": 4, "tolerance": None}
+FIXED = {"max_sweeps": 4, "tolerance": None}
 
 
 def tensors(arrays, *, grad=False):
@@ -61,7 +61,7 @@ def test_gradients_of_histograms_weights_and_kernels_are_right(mass, per_label):
     )
 
     def consensus(first, second, raw_weights, kernel_1, kernel_2):
-        return ws.solve_barycenter(
+        return solve_with(
             [first, second],
             [kernel_1, kernel_2],
             weights=raw_weights.softmax(0),
@@ -83,7 +83,7 @@ def test_gradients_of_diagonals_are_right_in_closed_form_and_in_sweeps(mass):
     for options in (FIXED, {}):
 
         def consensus(first, second, diagonal, options=options):
-            return ws.solve_barycenter(
+            return solve_with(
                 [first, second],
                 ws.DiagonalKernel(diagonal),
                 mass=mass,
@@ -101,7 +101,7 @@ def test_gradients_of_low_rank_factors_and_through_sparse_kernels_are_right():
 
     def consensus(first, second, left, right):
         kernels = [ws.LowRankKernel(left, right), sparse]
-        return ws.solve_barycenter([first, second], kernels, normalize=True, **FIXED).barycenter
+        return solve_with([first, second], kernels, normalize=True, **FIXED).barycenter
 
     assert gradcheck(consensus, (*tensors(case.histograms, grad=True), left, right))
 
@@ -112,9 +112,7 @@ def test_gradients_of_the_debiased_consensus_are_right():
 
     def consensus(first, second, half):
         kernel = ws.DenseKernel((half + half.T) / 2, symmetric=True)
-        return ws.solve_barycenter(
-            [first, second], kernel, normalize=True, debias=True, **FIXED
-        ).barycenter
+        return solve_with([first, second], kernel, normalize=True, debias=True, **FIXED).barycenter
 
     assert gradcheck(consensus, (*tensors(case.histograms, grad=True), half))
 
@@ -123,7 +121,7 @@ def test_gradients_stay_finite_where_histograms_and_kernels_have_zeros():
     histograms = torch.tensor([[[0.5, 0.5, 0.0]], [[0.2, 0.0, 0.8]]], requires_grad=True)
     kernel = torch.tensor([[1.0, 0.5, 0.0], [0.5, 1.0, 0.0], [0.0, 0.5, 1.0]], requires_grad=True)
     for mass in MASSES:
-        result = ws.solve_barycenter(histograms, kernel, mass=mass, **FIXED)
+        result = solve_with(histograms, kernel, mass=mass, **FIXED)
         (result.barycenter**2).sum().backward()
         assert torch.isfinite(histograms.grad).all()
         assert torch.isfinite(kernel.grad).all()
@@ -133,16 +131,22 @@ def test_gradients_stay_finite_where_histograms_and_kernels_have_zeros():
 def test_the_gradient_at_convergence_is_that_of_the_fixed_point():
     case = make_case(7, n_models=2, n_samples=1, n_source=3, n_target=3)
     kernel = torch.tensor(case.kernels[0], requires_grad=True)
-    result = ws.solve_barycenter(case.histograms, kernel, tolerance=1e-12, max_iterations=5000)
+    result = ws.solve_barycenter(
+        case.histograms, kernel, ws.Barycenter(max_sweeps=5000, tolerance=1e-12)
+    )
     result.barycenter[0, 0].backward()
     step = 1e-6
     for i in range(3):
         for j in range(3):
             moved = case.kernels[0].copy()
             moved[i, j] += step
-            up = ws.solve_barycenter(case.histograms, moved, tolerance=1e-14, max_iterations=5000)
+            up = ws.solve_barycenter(
+                case.histograms, moved, ws.Barycenter(max_sweeps=5000, tolerance=1e-14)
+            )
             moved[i, j] -= 2 * step
-            low = ws.solve_barycenter(case.histograms, moved, tolerance=1e-14, max_iterations=5000)
+            low = ws.solve_barycenter(
+                case.histograms, moved, ws.Barycenter(max_sweeps=5000, tolerance=1e-14)
+            )
             slope = (up.barycenter[0, 0] - low.barycenter[0, 0]) / (2 * step)
             assert kernel.grad[i, j].item() == pytest.approx(slope, abs=1e-5)
 
@@ -150,15 +154,15 @@ def test_the_gradient_at_convergence_is_that_of_the_fixed_point():
 def test_rows_that_finish_at_different_times_keep_their_gradients():
     case = make_case(8, kernel_spread=5.0)
     histograms = torch.tensor(np.stack(case.histograms), requires_grad=True)
-    result = ws.solve_barycenter(histograms, case.kernels[0], tolerance=1e-6)
-    assert len(set(result.n_iterations)) > 1
+    result = ws.solve_barycenter(histograms, case.kernels[0], ws.Barycenter(tolerance=1e-6))
+    assert len(set(result.n_sweeps)) > 1
     result.barycenter.square().sum().backward()
     assert (histograms.grad.abs().sum(dim=(0, 2)) > 0).all()
 
 
 def test_means_of_tensors_are_tensors_with_gradients():
     first = torch.tensor([0.2, 0.8], requires_grad=True)
-    for mean in (ws.arithmetic_mean, ws.geometric_mean, ws.hellinger_mean):
+    for mean in (ws.solvers.arithmetic_mean, ws.solvers.geometric_mean, ws.solvers.hellinger_mean):
         value = mean([first, np.array([0.5, 0.5])], weights=[0.25, 0.75])
         assert isinstance(value, torch.Tensor)
         (gradient,) = torch.autograd.grad(value.sum(), first)
@@ -170,4 +174,4 @@ def test_warm_start_from_a_torch_result():
     case = case.but(histograms=tensors(case.histograms))
     cold = case.solve()
     warm = case.solve(initial=cold)
-    assert (warm.n_iterations < cold.n_iterations).all()
+    assert (warm.n_sweeps < cold.n_sweeps).all()

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from problems import MASSES, as_low_rank, as_sparse, make_case
+from problems import MASSES, as_low_rank, as_sparse, make_case, rule_with, solve_with
 
 import wassemble as ws
 
@@ -28,7 +28,7 @@ def test_truncation_equals_histograms_cut_by_hand(mass, kind, n_top):
     by_hand = case.but(
         histograms=truncated_by_hand(case.histograms, n_top, rescale=balanced), kernels=kernel
     )
-    options = {"max_iterations": 6, "tolerance": None}
+    options = {"max_sweeps": 6, "tolerance": None}
     got = case.but(kernels=kernel).solve(n_top=n_top, **options)
     expected = by_hand.solve(**options)
     np.testing.assert_allclose(got.barycenter, expected.barycenter, rtol=1e-9)
@@ -37,10 +37,10 @@ def test_truncation_equals_histograms_cut_by_hand(mass, kind, n_top):
 
 def test_the_dropped_mass_is_that_of_the_model_hit_hardest():
     first, second = [[0.5, 0.3, 0.2]], [[0.9, 0.06, 0.04]]
-    result = ws.solve_barycenter([first, second], np.ones((3, 3)), n_top=2)
+    result = ws.solve_barycenter([first, second], np.ones((3, 3)), ws.Barycenter(n_top=2))
     np.testing.assert_allclose(result.dropped_mass, [0.2])
     assert ws.solve_barycenter([first, second], np.ones((3, 3))).dropped_mass.tolist() == [0]
-    single = ws.solve_barycenter([first[0], second[0]], np.ones((3, 3)), n_top=1)
+    single = ws.solve_barycenter([first[0], second[0]], np.ones((3, 3)), ws.Barycenter(n_top=1))
     assert single.dropped_mass == pytest.approx(0.5)
 
 
@@ -51,10 +51,10 @@ def test_keeping_everything_changes_nothing():
 
 def test_what_is_kept_does_not_depend_on_the_other_rows():
     case = make_case(3, n_samples=40, n_source=12)
-    whole = case.solve(n_top=4, max_iterations=5, tolerance=None).barycenter
+    whole = case.solve(n_top=4, max_sweeps=5, tolerance=None).barycenter
     for sample in (0, 17, 39):
         alone = case.but(histograms=[h[sample] for h in case.histograms])
-        alone = alone.solve(n_top=4, max_iterations=5, tolerance=None)
+        alone = alone.solve(n_top=4, max_sweeps=5, tolerance=None)
         np.testing.assert_allclose(alone.barycenter, whole[sample], rtol=1e-9)
 
 
@@ -71,7 +71,7 @@ def test_a_diagonal_kernel_keeps_its_closed_form():
 def test_fuse_warns_when_much_is_dropped():
     case = make_case(5, n_source=20)
     with pytest.warns(ws.ConvergenceWarning, match=r"`n_top` dropped up to \d+% of a model's mass"):
-        ws.fuse(case.histograms, kernel=case.kernels[0], n_top=2, max_iterations=20_000)
+        ws.fuse(case.histograms, kernel=case.kernels[0], rule=rule_with(n_top=2, max_sweeps=20_000))
 
 
 @pytest.mark.parametrize("n_top", [0, -1, 2.5, "all"])
@@ -84,7 +84,7 @@ def test_n_top_refuses_tensors():
     import torch
 
     with pytest.raises(ws.InvalidInputError, match="`n_top` serves NumPy arrays only"):
-        ws.solve_barycenter([torch.ones(3) / 3], np.ones((3, 3)), n_top=2)
+        ws.solve_barycenter([torch.ones(3) / 3], np.ones((3, 3)), ws.Barycenter(n_top=2))
 
 
 def test_a_model_without_any_mass_is_truncated_to_nothing():
@@ -93,9 +93,7 @@ def test_a_model_without_any_mass_is_truncated_to_nothing():
     for kind in (np.array, as_sparse, as_low_rank):
         kernels = [kind(kernel), kind(kernel)]
         options = {"mass": ws.Unbalanced(2.0, epsilon=0.3)}
-        cut = ws.solve_barycenter(scores, kernels, n_top=3, **options)
-        whole = ws.solve_barycenter(scores, kernels, **options)
+        cut = solve_with(scores, kernels, n_top=3, **options)
+        whole = solve_with(scores, kernels, **options)
         np.testing.assert_allclose(cut.barycenter, whole.barycenter, rtol=1e-6)
-        assert np.isfinite(
-            ws.solve_barycenter(scores, kernels, n_top=1, **options).barycenter
-        ).all()
+        assert np.isfinite(solve_with(scores, kernels, n_top=1, **options).barycenter).all()

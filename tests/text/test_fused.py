@@ -1,8 +1,11 @@
 """Several models as one: what a fused step says, and what it leaves alone."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from problems import KNOBS, solve_with
 from text.tables import TableModel
 
 import wassemble as ws
@@ -41,6 +44,17 @@ def apart(kernel):
     return ws.DenseKernel(table[1:, 1:], symmetric=True)
 
 
+BARYCENTER = ws.Barycenter(max_sweeps=200, tolerance=1e-4)
+
+
+def fused_with(parts, **options):
+    """`FusedNextWord` with the options of its barycenter and its own, mixed."""
+    knobs = {name: options.pop(name) for name in KNOBS[:4] if name in options}
+    if knobs:
+        options["rule"] = replace(BARYCENTER, **knobs)
+    return FusedNextWord(parts, **options)
+
+
 def normalised(p):
     return p / p.sum(axis=1, keepdims=True)
 
@@ -48,11 +62,11 @@ def normalised(p):
 WEIGHTS = [0.5, 0.3, 0.2]
 
 
-@pytest.mark.parametrize("rule", [ws.arithmetic_mean, ws.geometric_mean])
+@pytest.mark.parametrize("rule", [ws.ARITHMETIC, ws.GEOMETRIC])
 def test_means_are_those_of_the_histograms(rule):
     parts = models()
     logs, _ = first_step(FusedNextWord(parts, rule=rule, weights=WEIGHTS))
-    expected = normalised(rule(histograms(parts), weights=WEIGHTS))
+    expected = normalised(rule.fuse(histograms(parts), weights=WEIGHTS).scores)
     np.testing.assert_allclose(np.exp(logs)[:, 1:], expected, rtol=1e-5)
     assert (logs[:, 0] == -np.inf).all()
     assert logs.dtype == np.float32
@@ -65,17 +79,17 @@ def test_means_are_those_of_the_histograms(rule):
 )
 def test_barycenters_are_those_of_the_solver(options):
     parts, kernel = models(), similar()
-    fused = FusedNextWord(
-        parts, kernel=kernel, weights=WEIGHTS, tolerance=1e-6, max_iterations=5000, **options
+    fused = fused_with(
+        parts, kernel=kernel, weights=WEIGHTS, tolerance=1e-6, max_sweeps=5000, **options
     )
     logs, _ = first_step(fused)
-    result = ws.solve_barycenter(
+    result = solve_with(
         histograms(parts),
         apart(kernel),
         weights=WEIGHTS,
         normalize=True,
         tolerance=1e-10,
-        max_iterations=50_000,
+        max_sweeps=50_000,
         **options,
     )
     assert fused.account.n_converged == 3
@@ -93,9 +107,9 @@ def test_a_fixed_number_of_sweeps_is_that_of_the_algorithm(n_sweeps, mass, is_sp
         whole = np.eye(8)
         whole[np.ix_(MOVING, MOVING)] = table
         kernel = ws.SparseKernel(sp.csr_array(whole), symmetric=True)
-    options = {"weights": WEIGHTS, "mass": mass, "max_iterations": n_sweeps, "tolerance": None}
-    logs, _ = first_step(FusedNextWord(parts, kernel=kernel, **options))
-    result = ws.solve_barycenter(histograms(parts), apart(kernel), normalize=True, **options)
+    options = {"weights": WEIGHTS, "mass": mass, "max_sweeps": n_sweeps, "tolerance": None}
+    logs, _ = first_step(fused_with(parts, kernel=kernel, **options))
+    result = solve_with(histograms(parts), apart(kernel), normalize=True, **options)
     np.testing.assert_allclose(np.exp(logs)[:, 1:], normalised(result.barycenter), atol=2e-6)
 
 
@@ -119,7 +133,7 @@ def test_a_word_that_is_never_said_leaves_the_sweeps_in_plain_arithmetic(monkeyp
         return result
 
     monkeypatch.setattr(word_fusion, "solve", watched)
-    logs, _ = first_step(FusedNextWord(parts, kernel=kernel, max_iterations=5, tolerance=None))
+    logs, _ = first_step(fused_with(parts, kernel=kernel, max_sweeps=5, tolerance=None))
     assert n_log_rows == [0]
     assert (logs[:, WORDS.index("<unk>")] == -np.inf).all()
     np.testing.assert_allclose(np.exp(logs).sum(axis=1), 1, rtol=1e-5)
@@ -134,7 +148,7 @@ def test_one_model_without_a_kernel_is_itself():
 def test_the_end_is_not_smeared():
     """However similar words are, the end has its own geometric mean relative to the digit."""
     parts = models()
-    logs, _ = first_step(FusedNextWord(parts, kernel=np.ones((8, 8)), tolerance=1e-6))
+    logs, _ = first_step(fused_with(parts, kernel=np.ones((8, 8)), tolerance=1e-6))
     own = np.mean([np.log(h) for h in histograms(parts)], axis=0)
     end, digit = 0, 6
     np.testing.assert_allclose(logs[:, 1] - logs[:, 7], own[:, end] - own[:, digit], atol=1e-4)
@@ -149,7 +163,7 @@ def test_a_search_does_not_know_that_there_are_several():
 
 @pytest.mark.parametrize("options", [{}, {"n_top": 3}, {"n_top": 3, "warm_start": True}])
 def test_a_batch_gives_what_its_items_give_alone(options):
-    fused = FusedNextWord(models(), kernel=similar(), **options)
+    fused = fused_with(models(), kernel=similar(), **options)
     batch = beam_search(fused, CONTEXT, width=3)
     alone = [beam_search(fused, [item], width=3)[0] for item in CONTEXT]
     for together, by_itself in zip(batch, alone, strict=True):
@@ -159,10 +173,10 @@ def test_a_batch_gives_what_its_items_give_alone(options):
 
 @pytest.mark.parametrize("kernel", [similar(), None], ids=["dense", "identity"])
 def test_warm_starts_change_no_converged_answer(kernel):
-    options = {"kernel": kernel, "tolerance": 1e-6, "max_iterations": 5000}
+    options = {"kernel": kernel, "tolerance": 1e-6, "max_sweeps": 5000}
     runs = []
     for warm_start in (False, True):
-        fused = FusedNextWord(models(), warm_start=warm_start, **options)
+        fused = fused_with(models(), warm_start=warm_start, **options)
         _, state = first_step(fused)
         state = fused.reorder(state, np.array([2, 0, 0, 1]))
         logs, _ = fused.step(state, np.array([3, 4, 5, 6]))
@@ -191,19 +205,19 @@ def test_unfinished_sentences_of_one_item_share_their_top_words():
 
 
 def test_scalings_of_words_that_keep_to_themselves_do_not_grow():
-    fused = FusedNextWord(models(), kernel=similar(), tolerance=1e-6, warm_start=True)
+    fused = fused_with(models(), kernel=similar(), tolerance=1e-6, warm_start=True)
     _, state = first_step(fused)
     np.testing.assert_allclose(state.log_v[:, :, [1, 2, 7]], 0, atol=1e-4)
 
 
 def test_a_warm_start_at_the_answer_needs_one_look():
-    fused = FusedNextWord(models(), kernel=similar(), tolerance=1e-4)
+    fused = fused_with(models(), kernel=similar(), tolerance=1e-4)
     logs = [first_step(part)[0] for part in models()]
     items = np.arange(3)
     cold = fused.fusion.fuse(logs, items, keep_scalings=True)
     warm = fused.fusion.fuse(logs, items, cold.log_v)
-    assert (warm.n_iterations <= 2).all()
-    assert (cold.n_iterations > 2).all()
+    assert (warm.n_sweeps <= 2).all()
+    assert (cold.n_sweeps > 2).all()
 
 
 def test_every_word_among_the_top_words_is_no_truncation():
@@ -231,7 +245,7 @@ def test_top_words_are_the_likeliest_of_any_model_and_the_rest_is_reported():
 MANY = ["<end>", *(f"word{chr(97 + i)}" for i in range(12))]
 
 
-@pytest.mark.parametrize("rule", [ws.arithmetic_mean, ws.geometric_mean, ws.solve_barycenter])
+@pytest.mark.parametrize("rule", [ws.ARITHMETIC, ws.GEOMETRIC, BARYCENTER])
 def test_truncation_changes_no_word_that_keeps_to_itself(rule):
     parts = [TableModel(MANY, seed=seed) for seed in range(3)]
     whole, _ = first_step(FusedNextWord(parts, rule=rule))
@@ -241,14 +255,14 @@ def test_truncation_changes_no_word_that_keeps_to_itself(rule):
     np.testing.assert_allclose(cut[is_said], whole[is_said], rtol=1e-5)
 
 
-@pytest.mark.parametrize("options", [{}, {"debias": True}, {"rule": ws.arithmetic_mean}])
+@pytest.mark.parametrize("options", [{}, {"debias": True}, {"rule": ws.ARITHMETIC}])
 def test_truncation_never_keeps_a_sentence_from_ending(options):
     class Unlikely(TableModel):
         def log_histogram(self, read):
             return np.log(np.r_[0.04, np.full(12, 0.08)])  # the end is the least likely word
 
     kernel = ws.DenseKernel(np.full((13, 13), 0.3) + 0.7 * np.eye(13), symmetric=True)
-    fused = FusedNextWord([Unlikely(MANY), Unlikely(MANY)], kernel=kernel, n_top=5, **options)
+    fused = fused_with([Unlikely(MANY), Unlikely(MANY)], kernel=kernel, n_top=5, **options)
     logs, _ = first_step(fused)
     assert (logs[:, 0] > np.log(0.03)).all()
 
@@ -259,9 +273,9 @@ def test_others_count_as_one_word_that_is_as_similar_as_all_of_them(is_sparse):
     parts = [TableModel(MANY, seed=seed) for seed in range(3)]
     table = np.full((13, 13), 0.3) + 0.7 * np.eye(13)
     kernel = ws.SparseKernel(sp.csr_array(table)) if is_sparse else ws.DenseKernel(table)
-    options = {"kernel": kernel, "max_iterations": 1, "tolerance": None}
-    whole, _ = first_step(FusedNextWord(parts, **options))
-    cut, _ = first_step(FusedNextWord(parts, n_top=5, **options))
+    options = {"kernel": kernel, "max_sweeps": 1, "tolerance": None}
+    whole, _ = first_step(fused_with(parts, **options))
+    cut, _ = first_step(fused_with(parts, n_top=5, **options))
     for before, after in zip(whole, cut, strict=True):
         joined = np.flatnonzero(after[1:] > -np.inf) + 1
         change = after[joined] - before[joined]
@@ -280,7 +294,7 @@ def test_top_words_of_a_dense_kernel_converge_where_neighbours_alone_cannot():
         first_step(fused)
     assert few.account.n_converged < few.account.n_rows == 3
     assert many.account.n_converged == 3
-    loose = FusedNextWord(parts, kernel=near, n_top=9, mass=ws.Unbalanced(1.0, epsilon=1.0))
+    loose = fused_with(parts, kernel=near, n_top=9, mass=ws.Unbalanced(1.0, epsilon=1.0))
     first_step(loose)
     assert loose.account.n_converged == 3
 
@@ -302,20 +316,20 @@ def test_words_of_all_models_are_the_words_of_the_consensus():
     assert fused.vocabulary.end == "<end>"
 
 
-@pytest.mark.parametrize("rule", [ws.arithmetic_mean, ws.geometric_mean, ws.solve_barycenter])
+@pytest.mark.parametrize("rule", [ws.ARITHMETIC, ws.GEOMETRIC, BARYCENTER])
 def test_on_words_that_a_model_does_not_know_the_others_decide(rule):
     parts = [models(1)[0], OtherModel(5)]
-    logs, _ = first_step(FusedNextWord(parts, rule=rule, tolerance=1e-6))
+    logs, _ = first_step(FusedNextWord(parts, rule=rule))
     first, second = (np.exp(first_step(part)[0].astype(np.float64)) for part in parts)
     p = np.exp(logs)
     ratio = p[:, 8] / p[:, 4]  # the lynx, which the second knows; the cat, which the first does
     np.testing.assert_allclose(ratio, second[:, 1] / first[:, 4], rtol=1e-3)
-    mean = ws.arithmetic_mean if rule is ws.arithmetic_mean else ws.geometric_mean
-    dog = mean([first[:, 6:7], second[:, 0:1]])[:, 0]
+    mean = ws.ARITHMETIC if rule is ws.ARITHMETIC else ws.GEOMETRIC
+    dog = mean.fuse([first[:, 6:7], second[:, 0:1]]).scores[:, 0]
     np.testing.assert_allclose(p[:, 6] / p[:, 4], dog / first[:, 4], rtol=1e-3)
 
 
-@pytest.mark.parametrize("rule", [ws.geometric_mean, ws.solve_barycenter])
+@pytest.mark.parametrize("rule", [ws.GEOMETRIC, BARYCENTER])
 def test_on_words_that_one_models_kernel_does_not_reach_the_others_decide(rule):
     words = ["<end>", "cat", "dog"]
     parts = [TableModel(words, seed=seed) for seed in range(2)]
@@ -326,7 +340,7 @@ def test_on_words_that_one_models_kernel_does_not_reach_the_others_decide(rule):
 
 
 @pytest.mark.parametrize("kernel_type", [np.asarray, sp.csr_array])
-@pytest.mark.parametrize("rule", [ws.arithmetic_mean, ws.solve_barycenter])
+@pytest.mark.parametrize("rule", [ws.ARITHMETIC, BARYCENTER])
 def test_a_word_that_leads_nowhere_is_dropped_and_said(rule, kernel_type):
     parts = models(2, ["<start>", "<end>", "cat", "dog", "lynx", "wolf", "thing"])
     kernel = np.zeros((7, 7))
@@ -365,8 +379,8 @@ def test_vocabularies_that_differ_are_fused_as_the_solver_does(n_sweeps):
     lynx = ws.LabelledKernel(
         ws.DenseKernel([[1.0, 0.9], [0.2, 0.1]]), ["cat", "dog"], ["cat", "lynx"], "by hand"
     )
-    options = {"max_iterations": n_sweeps, "tolerance": None}
-    fused = FusedNextWord(parts, kernel=[lynx, None], **options)
+    options = {"max_sweeps": n_sweeps, "tolerance": None}
+    fused = fused_with(parts, kernel=[lynx, None], **options)
     logs, _ = first_step(fused)
     target = list(fused.vocabulary.words)[1:]
     first, second = (np.exp(first_step(part)[0].astype(np.float64)) for part in parts)
@@ -376,7 +390,7 @@ def test_vocabularies_that_differ_are_fused_as_the_solver_does(n_sweeps):
     kernels[0][WORDS.index("cat") - 1, at("lynx")] = 0.9
     kernels[0][WORDS.index("dog") - 1, [at("cat"), at("lynx")]] = [0.2, 0.1]
     reached = np.array([kernel.sum(axis=0) > 0 for kernel in kernels])
-    result = ws.solve_barycenter(
+    result = solve_with(
         [first[:, 1:], second[:, [0, 1, 2, 3, 5]]],
         kernels,
         weights=reached / reached.sum(axis=0),
@@ -395,9 +409,9 @@ def test_weights_by_word_go_with_every_kind_of_kernel(kind):
     kernel = ws.SparseKernel(sp.csr_array(table)) if kind == "sparse" else ws.DenseKernel(table)
     if kind is ws.LowRankKernel:
         kernel = ws.LowRankKernel(factor)
-    options = {"max_iterations": 5, "tolerance": None}
-    logs, _ = first_step(FusedNextWord(models(), kernel=kernel, weights=weights, **options))
-    result = ws.solve_barycenter(
+    options = {"max_sweeps": 5, "tolerance": None}
+    logs, _ = first_step(fused_with(models(), kernel=kernel, weights=weights, **options))
+    result = solve_with(
         histograms(models()),
         apart(ws.DenseKernel(table)),
         weights=weights[:, 1:],
@@ -421,7 +435,7 @@ def test_a_model_reads_the_most_similar_of_its_words():
 
 def test_top_words_of_different_vocabularies_are_found_through_the_kernels():
     parts = [models(1)[0], OtherModel(5)]
-    fused = FusedNextWord(parts, n_top=4, rule=ws.arithmetic_mean)
+    fused = FusedNextWord(parts, n_top=4, rule=ws.ARITHMETIC)
     logs, _ = first_step(fused)
     assert set((logs > -np.inf).sum(axis=1)) <= {4, 5}  # with the end
     assert 0 < fused.account.most_dropped < 1
@@ -433,7 +447,7 @@ def test_top_words_of_different_vocabularies_are_found_through_the_kernels():
 @pytest.mark.parametrize("n_top", [None, 4])
 def test_explanations_are_columns_of_the_couplings(n_top):
     parts, kernel = models(), similar()
-    fused = FusedNextWord(parts, kernel=kernel, tolerance=1e-6, max_iterations=5000, n_top=n_top)
+    fused = fused_with(parts, kernel=kernel, tolerance=1e-6, max_sweeps=5000, n_top=n_top)
     # Unfinished sentences of one item share their top words: here there is one.
     sentence = beam_search(fused, [2], width=5 if n_top is None else 1)[0][0]
     found = explain_sentence(fused, [2], sentence.words, n_largest=100, names=["x", "y", "z"])
@@ -449,10 +463,10 @@ def test_explanations_are_columns_of_the_couplings(n_top):
 
 def test_contributions_are_those_of_the_solver():
     parts, kernel = models(), similar()
-    options = {"tolerance": 1e-6, "max_iterations": 5000}
-    fused = FusedNextWord(parts, kernel=kernel, **options)
+    options = {"tolerance": 1e-6, "max_sweeps": 5000}
+    fused = fused_with(parts, kernel=kernel, **options)
     found = explain_sentence(fused, [2], ["cat"], n_largest=100)[0]
-    result = ws.solve_barycenter(histograms(parts, [2]), apart(kernel), normalize=True, **options)
+    result = solve_with(histograms(parts, [2]), apart(kernel), normalize=True, **options)
     shares = result.contributions(3)
     for contribution in found.contributions:
         model, word = int(contribution.model[-1]) - 1, WORDS.index(contribution.label)
@@ -462,14 +476,17 @@ def test_contributions_are_those_of_the_solver():
 
 def test_a_mean_has_no_explanation():
     with pytest.raises(ws.InvalidInputError, match="couplings explain a barycenter"):
-        explain_sentence(FusedNextWord(models(), rule=ws.arithmetic_mean), [1], ["a"])
+        explain_sentence(FusedNextWord(models(), rule=ws.ARITHMETIC), [1], ["a"])
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"warm_start": True, "tolerance": None}, "`warm_start` must go with a barycenter"),
-        ({"rule": ws.arithmetic_mean, "debias": True}, "must go with the barycenter"),
+        ({"warm_start": True, "rule": ws.ARITHMETIC}, "`warm_start` must go with a barycenter"),
+        ({"rule": ws.solve_barycenter}, "`rule` must be a Barycenter or a PowerMean; got"),
+        ({"rule": ws.GatedMean(1.0, 2, 0.5)}, "`rule` must be a Barycenter or a PowerMean; got"),
+        ({"rule": ws.Barycenter(n_top=3)}, "`n_top` must be said beside the rule"),
         ({"kernel": [None]}, "one kernel for all 3 models or one per model; got 1"),
         ({"n_top": 0}, "`n_top` must be at least 1"),
         ({"weights": [0.5, 0.5]}, "`weights` must have shape"),
@@ -477,7 +494,7 @@ def test_a_mean_has_no_explanation():
 )
 def test_bad_options_are_refused(options, message):
     with pytest.raises(ws.InvalidInputError, match=message):
-        FusedNextWord(models(), **options)
+        fused_with(models(), **options)
 
 
 def test_no_models_are_refused():

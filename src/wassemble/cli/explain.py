@@ -7,7 +7,6 @@ from typing import Any
 import click
 
 from wassemble.cli.console import print_json, print_table, talk
-from wassemble.cli.kernels import choose_kernel
 from wassemble.cli.options import (
     Reading,
     file_arguments,
@@ -17,7 +16,7 @@ from wassemble.cli.options import (
     output_options,
 )
 from wassemble.cli.places import Command
-from wassemble.cli.request import FusionRequest
+from wassemble.cli.request import read_fusion
 
 __all__ = ["explain"]
 
@@ -61,22 +60,11 @@ def explain(
     from wassemble.ensemble.tables import warn_of_inputs
 
     with open_files(files, reading) as opened:
-        request = FusionRequest.of(values, opened)
-        chosen = choose_kernel(values, opened, request.target, request.matching, reading)
-        warn_of_inputs(chosen.doubts)
-        fusion = ws.fuse_tables(
-            [file.read() for file in opened],
-            kernel=chosen.kernel,
-            target=chosen.target,
-            weights=request.weights,
-            kind=reading.kind,
-            **request.matching,
-            samples=values["samples"],
-            allow_disjoint=values["allow_disjoint"],
-            **vars(request.options),
-        )
+        fusion, doubts = read_fusion(values, opened, reading)
+        warn_of_inputs(doubts)
+        result = fusion.run([file.read() for file in opened], n_threads=values["n_threads"])
     if sample is None:
-        rows = ws.find_disagreement(fusion).most(n_largest)
+        rows = ws.find_disagreement(result).most(n_largest)
         if as_json:
             print_json(rows)
             return
@@ -84,7 +72,7 @@ def explain(
         print_table(header, [[_cell(row[name]) for name in header] for row in rows])
         talk("cost of moving each model's mass onto the consensus; 0 is agreement", quiet=quiet)
         return
-    found = ws.explain(fusion, sample, label, n_largest=n_largest)
+    found = ws.explain(result, sample, label, n_largest=n_largest)
     if as_json:
         print_json(found.to_dict())
         return

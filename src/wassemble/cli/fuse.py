@@ -12,7 +12,6 @@ import click
 
 from wassemble.cli.console import csv_printer, print_json, progress_bar, talk
 from wassemble.cli.hints import speak_flags
-from wassemble.cli.kernels import choose_kernel
 from wassemble.cli.options import (
     Reading,
     file_arguments,
@@ -23,11 +22,11 @@ from wassemble.cli.options import (
     top_option,
 )
 from wassemble.cli.places import Command, Output
-from wassemble.cli.request import FusionRequest
+from wassemble.cli.request import read_fusion
 from wassemble.errors import WassembleError, fail, tell_count
 
 if TYPE_CHECKING:
-    from wassemble.ensemble import FusionAccount
+    from wassemble.ensemble import Fusion, FusionAccount
     from wassemble.inputs import DataSet, PredictionFile
 
 __all__ = ["fuse"]
@@ -93,30 +92,25 @@ def fuse(
     if top is not None and out is not None:
         check_top_file(out)
     started = time.perf_counter()
-    by_accuracy = values["weights"] == "accuracy"
     extra: dict[str, int] = {}
     with ExitStack() as stack:
         stack.enter_context(warnings.catch_warnings())
         warnings.simplefilter("ignore")  # what they say is part of the account
         models: Sequence[Any] = stack.enter_context(open_models(files, reading))
         are_folders = any(isinstance(each, DataSet) for each in models)
-        request = FusionRequest.of(values | ({"weights": None} if by_accuracy else {}), models)
-        common: dict[str, Any] = {"kind": reading.kind, **request.matching}
-        common |= {"samples": values["samples"], "options": request.options}
-        common["allow_disjoint"] = values["allow_disjoint"]
-        chosen = choose_kernel(values, models, request.target, request.matching, reading)
-        common |= {"kernel": chosen.kernel, "target": chosen.target}
-        common["weights"] = _by_accuracy(chosen.accuracy) if by_accuracy else request.weights
-        common["progress"] = stack.enter_context(progress_bar("fusing", quiet=quiet))
+        fusion, doubts = read_fusion(values, models, reading)
+        how: dict[str, Any] = {
+            "n_threads": values["n_threads"],
+            "progress": stack.enter_context(progress_bar("fusing", quiet=quiet)),
+        }
         if are_folders and top is not None:
             fail("--top must go with files; got folders of part files.")
         if are_folders:
-            account, extra = _fuse_folders(models, out, scheduler, common)
+            account, extra = _fuse_folders(models, out, scheduler, fusion, how)
         else:
-            account = _fuse_files(models, out, top, scheduler, common)
+            account = _fuse_files(models, out, top, scheduler, fusion, how)
     command = click.get_current_context().command
-    doubts = [*account.warnings, *chosen.doubts]
-    account.warnings = [speak_flags(doubt, command) for doubt in doubts]
+    account.warnings = [speak_flags(each, command) for each in (*account.warnings, *doubts)]
     for line in account.lines(judges="wassemble score, wassemble fit"):
         talk(line, quiet=quiet)
     if extra:
@@ -141,7 +135,8 @@ def _fuse_files(
     out: str | None,
     top: int | None,
     scheduler: str | None,
-    common: dict[str, Any],
+    fusion: Fusion,
+    how: dict[str, Any],
 ) -> FusionAccount:
     from wassemble.inputs.folders import store_file
     from wassemble.inputs.predictions.top_labels import print_top, write_top
@@ -151,16 +146,20 @@ def _fuse_files(
         fail("--scheduler must go with folders of part files; got files.")
     if out is None:
         show = csv_printer() if top is None else print_top(top)
-        return fuse_files(files, None, **common, receive=show)
+        return fuse_files(files, None, fusion, **how, receive=show)
     with store_file(out) as path:
         if top is not None:
             with write_top(path, top) as write:
-                return fuse_files(files, None, **common, receive=write)
-        return fuse_files(files, path, **common)
+                return fuse_files(files, None, fusion, **how, receive=write)
+        return fuse_files(files, path, fusion, **how)
 
 
 def _fuse_folders(
-    sets: Sequence[DataSet], out: str | None, scheduler: str | None, common: dict[str, Any]
+    sets: Sequence[DataSet],
+    out: str | None,
+    scheduler: str | None,
+    fusion: Fusion,
+    how: dict[str, Any],
 ) -> tuple[FusionAccount, dict[str, int]]:
     """The account, and what there is to say of partitions."""
     from wassemble.scale import fuse_partitions
@@ -168,20 +167,10 @@ def _fuse_folders(
     if out is None:
         fail("--out must name a folder for folders of part files; got none.")
     try:
-        fusion = fuse_partitions(sets, out, **common, scheduler=scheduler)
+        done = fuse_partitions(sets, out, fusion, **how, scheduler=scheduler)
     except KeyboardInterrupt:
         raise WassembleError(
             "interrupted; what is finished is kept, and the same command goes on from there."
         ) from None
     names = ("n_partitions", "n_kept", "n_changed")
-    return fusion.account, {name: getattr(fusion, name) for name in names}
-
-
-def _by_accuracy(accuracy: dict[str, float] | None) -> dict[str, float]:
-    """Weights in proportion to what each model got right."""
-    if accuracy is None:
-        fail("--weights accuracy must go with --confusion, which says what is right.")
-    total = sum(accuracy.values())
-    if total == 0:
-        fail("--weights accuracy: some model must be right about some sample; got none.")
-    return {model: right / total for model, right in accuracy.items()}
+    return done.account, {name: getattr(done, name) for name in names}

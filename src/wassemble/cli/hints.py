@@ -12,6 +12,7 @@ __all__ = ["speak_flags"]
 
 # Python that is worth a flag of another name.
 _PHRASES = {
+    r"rule=Barycenter\(Unbalanced\([^)]*\)\)": "--mass-penalty NUMBER --epsilon NUMBER",
     r"mass=Unbalanced\([^)]*\)": "--mass-penalty NUMBER --epsilon NUMBER",
     r"mass=Balanced\(\)": "--balanced",
     r"`kernel_from_graph`": "--graph",

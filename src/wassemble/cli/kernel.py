@@ -106,7 +106,7 @@ hide(kernel, "confusion", "prior")
 
 def _by_aliases(path: Path, source: Path | None, target: Path | None, given: Any) -> LabelledKernel:
     """The kernel of one model whose labels stand for others; ``given`` is for the rest."""
-    from wassemble.ensemble.plan import FusionPlan
+    from wassemble.ensemble import Fusion
     from wassemble.inputs import read_aliases
     from wassemble.kernels import LabelledKernel
 
@@ -114,13 +114,13 @@ def _by_aliases(path: Path, source: Path | None, target: Path | None, given: Any
         fail("aliases must be of labels that are known; got no --source.")
     model = source.name.split(".")[0]
     rows = [row for row in read_aliases(path).rows if row[0] in (None, model)]
-    plan = FusionPlan(
-        [(model, read_labels(source))],
-        "multiclass",
-        target=None if target is None else read_labels(target),
+    fusion = Fusion(
         kernel=given,
+        kind="multiclass",
+        target=None if target is None else read_labels(target),
         aliases=rows,
     )
+    plan = fusion.plan({model: read_labels(source)})
     (member,) = plan.members
     origin = f"aliases in {path.name}" + (
         f", and {given.origin}" if isinstance(given, LabelledKernel) else ""

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from wassemble.cli.options import Reading, is_given, read_truth_file, split_names
 from wassemble.errors import fail
 
 if TYPE_CHECKING:
+    from wassemble.ensemble import Fusion
     from wassemble.inputs import PredictionFile, Predictions
     from wassemble.kernels import LabelledKernel
     from wassemble.labels import LabelSpace
@@ -47,12 +48,12 @@ class KernelChoice:
 def choose_kernel(
     values: dict[str, Any],
     files: Sequence[PredictionFile],
-    target: LabelSpace | None,
-    matching: dict[str, Any],
+    fusion: Fusion,
     reading: Reading,
 ) -> KernelChoice:
-    """The kernel of a fusion; ``matching`` says what labels stand for."""
+    """The kernel of a fusion, which says what labels stand for."""
     origins = _given(values)
+    target = cast("LabelSpace | None", fusion.target)
     _refuse_unused(values)
     if values["kernels"]:
         if origins:
@@ -60,7 +61,7 @@ def choose_kernel(
         kernel = _load(values["kernels"], [file.model for file in files])
         return KernelChoice(kernel, target or _target_of(kernel))
     if origins == ["confusion"]:
-        return _from_confusion(values, files, target, matching, reading)
+        return _from_confusion(values, files, fusion, reading)
     made = build_kernel(values)
     return KernelChoice(made, target or _target_of(made))
 
@@ -154,8 +155,7 @@ def _target_of(kernel: Any) -> LabelSpace | None:
 def _from_confusion(
     values: dict[str, Any],
     files: Sequence[PredictionFile],
-    target: LabelSpace | None,
-    matching: dict[str, Any],
+    fusion: Fusion,
     reading: Reading,
 ) -> KernelChoice:
     """One kernel per model, from what it answered where the truth is known."""
@@ -163,15 +163,17 @@ def _from_confusion(
 
     from wassemble.ensemble.label_overlap import find_truth_twins, tell_twins
     from wassemble.ensemble.members import merge_labels
-    from wassemble.inputs import Aliases, PredictionFile
+    from wassemble.inputs import PredictionFile
     from wassemble.inputs.predictions.overlap import check_truth_samples
     from wassemble.kernels import kernel_from_confusion
     from wassemble.labels import LabelSpace
 
     path = values["confusion"]
     truth = _names_of(path, read_truth_file(path, values["truth_column"], reading, files))
-    aliases, others = Aliases.of(matching["aliases"]), matching["other"] or {}
-    models, fold = [(file.model, file.labels) for file in files], matching["fold"]
+    aliases, fold = fusion.aliases, fusion.fold
+    others = cast("dict[str, str]", fusion.other or {})
+    models = [(file.model, file.labels) for file in files]
+    target = cast("LabelSpace | None", fusion.target)
     if target is None:
         target = merge_labels(models, aliases, others, fold=fold, further=truth.values())
     true = LabelSpace.union(truth.values())

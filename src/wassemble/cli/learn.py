@@ -107,12 +107,10 @@ def _tell_inputs(
     quiet: bool,
 ) -> None:
     """Say what was read, as `fuse` does."""
-    from wassemble.ensemble import FusionAccount, FusionPlan
-    from wassemble.ensemble.tables import align_samples, common_kind
+    from wassemble.ensemble import Fusion
+    from wassemble.ensemble.tables import align_samples
 
-    found, detected = common_kind(models, kind)
-    plan = FusionPlan([(each.model, each.labels) for each in models], found, **meanings)
-    account = FusionAccount.of(plan, kind_is_detected=detected)
+    account = Fusion(kind=kind, **meanings).open_account(models)
     account.is_learned = is_learned
     account.read_from([each.origin for each in models])
     account.add_inputs(align_samples(models))

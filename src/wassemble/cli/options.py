@@ -349,7 +349,7 @@ fusion_options = _stack(
         **_SHOWN,
     ),
     click.option(
-        "--max-iterations",
+        "--max-sweeps",
         type=int,
         default=1000,
         help="Number of sweeps after which a sample is given up as not converged.",
@@ -360,7 +360,7 @@ fusion_options = _stack(
         type=_Tolerance(),
         default="1e-6",
         help="A sample has converged when a sweep changes it by less. none: always do"
-        " --max-iterations sweeps.",
+        " --max-sweeps sweeps.",
         **_SHOWN,
     ),
     click.option(

@@ -9,22 +9,21 @@ from wassemble.ensemble.explain import (
     find_disagreement,
 )
 from wassemble.ensemble.fuse import fuse
-from wassemble.ensemble.lazy import fuse_lazily
-from wassemble.ensemble.plan import FusionPlan, Options
-from wassemble.ensemble.tables import TableFusion, fuse_tables
+from wassemble.ensemble.fuser import TableFuser
+from wassemble.ensemble.fusion import Fusion, FusionResult
+from wassemble.ensemble.plan import FusionPlan
 
 __all__ = [
     "Contribution",
     "Disagreement",
     "Explanation",
+    "Fusion",
     "FusionAccount",
     "FusionPlan",
+    "FusionResult",
     "ModelAccount",
-    "Options",
-    "TableFusion",
+    "TableFuser",
     "explain",
     "find_disagreement",
     "fuse",
-    "fuse_lazily",
-    "fuse_tables",
 ]

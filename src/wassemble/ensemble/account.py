@@ -16,9 +16,9 @@ from wassemble.errors import tell_count
 from wassemble.inputs import Predictions
 from wassemble.inputs.predictions import SUM_SLACK, Origin
 from wassemble.labels import enumerate_names
-from wassemble.solvers import Balanced, Status, solve_barycenter
+from wassemble.solvers import USUAL_RULE, Barycenter, Rule, Status
 
-__all__ = ["JUDGES", "NO_MASS_REMEDY", "SILENCE", "FusionAccount", "ModelAccount"]
+__all__ = ["JUDGES", "NO_MASS_REMEDY", "SILENCE", "FusionAccount", "ModelAccount", "fine_ends"]
 
 # Labels of a model that are named.
 _N_FIRST = 5
@@ -27,8 +27,8 @@ _MANY_MISSING = 0.1
 
 # What helps where models are sure of different labels.
 NO_MASS_REMEDY = (
-    "a kernel that joins more labels lets their mass meet, and mass=Unbalanced(2, epsilon=0.3),"
-    " the default, lets no model rule out a label"
+    "a kernel that joins more labels lets their mass meet, and"
+    " rule=Barycenter(Unbalanced(2, epsilon=0.3)), the default, lets no model rule out a label"
 )
 # What holds a consensus against the truth, in Python.
 JUDGES = "metrics.accuracy, learn_ensemble"
@@ -166,30 +166,28 @@ class FusionAccount:
 
     @property
     def fine_ends(self) -> set[int]:
-        """Statuses that need no word: a fixed number of sweeps is meant to end there."""
-        fixed = self.plan.options.tolerance is None
-        return {Status.CONVERGED, Status.MAX_ITERATIONS} if fixed else {Status.CONVERGED}
+        """Statuses that need no word."""
+        return fine_ends(self.plan.rule)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, ready for JSON."""
         self.compare()
-        plan, options = self.plan, self.plan.options
+        plan = self.plan
         return {
             "kind": plan.kind,
             "kind_is_detected": self.kind_is_detected,
             "n_samples": self.n_samples,
             "n_target_labels": len(plan.target),
-            "rule": _rule_name(plan),
-            "mass": str(plan.mass) if options.rule is solve_barycenter else None,
+            "rule": plan.rule.to_dict(),
             "label_aware_weights": plan.is_label_aware,
-            "leftover": options.leftover if plan.is_label_aware else None,
+            "leftover": plan.leftover if plan.is_label_aware else None,
             "weights": {
                 m.model: float(w)
                 for m, w in zip(
                     plan.members, np.atleast_2d(plan.weights.T).mean(axis=0), strict=True
                 )
             },
-            "unobserved": describe_rule(options.unobserved, plan.kind),
+            "unobserved": describe_rule(plan.unobserved, plan.kind),
             "n_without_answer": self.ends.get(NO_ANSWER, 0),
             "ends": {
                 Status(code).name.lower(): count
@@ -209,19 +207,18 @@ class FusionAccount:
 
         ``judges`` are what a caller can hold a consensus against the truth with.
         """
-        plan, options = self.plan, self.plan.options
+        plan = self.plan
         said = [_describe_rule(plan), self._kind_line()]
         if plan.weights.ndim == 2:
             said.append("weights per model and label, as given")
         elif plan.is_label_aware:
             said.append(
                 "models declare different labels: one that does not declare a label has no say"
-                " on it"
-                + (f", or {options.leftover:.0%} where its kernel reaches it" * _partly(plan))
+                " on it" + (f", or {plan.leftover:.0%} where its kernel reaches it" * _partly(plan))
             )
         said += self._tell_models()
         if any(m.n_partial for m in self.models):
-            said.append(f"unobserved scores: {describe_rule(options.unobserved, plan.kind)}")
+            said.append(f"unobserved scores: {describe_rule(plan.unobserved, plan.kind)}")
         many = _MANY_MISSING * self.n_samples
         lacking = [m.model for m in self.models if self._n_missing(m) > many]
         if self.is_by_part and len(lacking) > 1:
@@ -238,11 +235,10 @@ class FusionAccount:
                 f"{self.n_tied:,} of {self.n_samples:,} samples have several labels in first place:"
                 " --top lists the first of them"
             )
-        is_mean = options.rule is not solve_barycenter
         if plan.kind == "multiclass" and self.most_mass:
-            if not is_mean and not isinstance(plan.mass, Balanced):
+            if plan.rule.flattening < 1:
                 said.append(
-                    f"each consensus was raised to {1 / plan.mass.exponent:.3g}, which takes back"
+                    f"each consensus was raised to {1 / plan.rule.flattening:.3g}, which takes back"
                     " the flattening of the rule, and divided by its mass"
                 )
             elif self.least_mass < 0.99 or self.most_mass > 1.01:
@@ -322,9 +318,7 @@ class FusionAccount:
         if 0 < missing < self.n_samples:
             notes.append(f"no answer for {missing:,} of {self.n_samples:,} samples")
         if model.is_hard:
-            notes.append(
-                f"hard labels, taken with confidence {self.plan.options.hard_confidence:g}"
-            )
+            notes.append(f"hard labels, taken with confidence {self.plan.hard_confidence:g}")
         if model.n_rounded:
             notes.append(
                 f"{tell_count(model.n_rounded, 'row')} of scores with two decimals sum to 1 only"
@@ -392,12 +386,13 @@ def _pairs(pairs: list[tuple[str, str]]) -> str:
 
 def _describe_rule(plan: FusionPlan) -> str:
     """How models are fused, and what a score of 0 does."""
-    if plan.options.rule is not solve_barycenter:
-        return f"rule: {_rule_name(plan).replace('_', ' ')}"
-    if isinstance(plan.mass, Balanced):
-        return f"rule: barycenter, {plan.mass}: a label that one model rules out may be lost"
-    usual = " (the default)" if plan.options.mass is None else ""
-    return f"rule: barycenter, {plan.mass}{usual}: no model rules out a label by itself"
+    rule = plan.rule
+    if not isinstance(rule, Barycenter):
+        return f"rule: {rule}"
+    if rule.is_balanced:
+        return f"rule: barycenter, {rule.mass}: a label that one model rules out may be lost"
+    usual = " (the default)" if rule == USUAL_RULE else ""
+    return f"rule: barycenter, {rule.mass}{usual}: no model rules out a label by itself"
 
 
 def _partly(plan: FusionPlan) -> bool:
@@ -405,6 +400,8 @@ def _partly(plan: FusionPlan) -> bool:
     return any((member.reached & ~member.declared).any() for member in plan.members)
 
 
-def _rule_name(plan: FusionPlan) -> str:
-    rule = plan.options.rule
-    return "barycenter" if rule is solve_barycenter else getattr(rule, "__name__", repr(rule))
+def fine_ends(rule: Rule) -> set[int]:
+    """Statuses that need no word: a fixed number of sweeps is meant to end there."""
+    if isinstance(rule, Barycenter) and rule.tolerance is None:
+        return {Status.CONVERGED, Status.MAX_SWEEPS}
+    return {Status.CONVERGED}

@@ -9,11 +9,11 @@ import numpy as np
 
 from wassemble._arrays import log_quotient
 from wassemble._checks import check_count, fail
+from wassemble.ensemble.fusion import FusionResult
 from wassemble.ensemble.plan import FusionPlan, Solved
-from wassemble.ensemble.tables import TableFusion
 from wassemble.inputs import Predictions
 from wassemble.kernels import DenseKernel, Kernel, SparseKernel
-from wassemble.solvers import solve_barycenter
+from wassemble.solvers import Barycenter
 
 __all__ = [
     "Contribution",
@@ -64,14 +64,14 @@ class Explanation:
 
 
 def explain(
-    fusion: TableFusion, sample: Any, label: str | None = None, *, n_largest: int = 10
+    fusion: FusionResult, sample: Any, label: str | None = None, *, n_largest: int = 10
 ) -> Explanation:
     """Which labels of which models sent the mass of a consensus label, in percent.
 
     Parameters
     ----------
-    fusion : TableFusion
-        What `fuse_tables` returned, by the barycenter.
+    fusion : FusionResult
+        What `Fusion.run` returned, by a barycenter.
     sample : str or int
         Its id.
     label : str, optional
@@ -81,12 +81,12 @@ def explain(
 
     Examples
     --------
-    >>> from wassemble import Predictions, fuse_tables, kernel_from_ratings
+    >>> from wassemble import Fusion, Predictions, kernel_from_ratings
     >>> model = Predictions("cars", ["x"], ["sedan", "coupe", "bicycle"], [[0.3, 0.4, 0.3]])
     >>> kernel = kernel_from_ratings(
     ...     [[1, 0], [1, 0], [0, 1]], ["sedan", "coupe", "bicycle"], ["car", "bicycle"]
     ... )
-    >>> fusion = fuse_tables([model], kernel=kernel, target=["car", "bicycle"])
+    >>> fusion = Fusion(kernel=kernel, target=["car", "bicycle"]).run([model])
     >>> print(explain(fusion, "x", "car"))
     x: car 0.721
        56.2 %  cars: coupe (scored 0.4)
@@ -183,15 +183,15 @@ class Disagreement:
         ]
 
 
-def find_disagreement(fusion: TableFusion) -> Disagreement:
+def find_disagreement(fusion: FusionResult) -> Disagreement:
     """How far each model is from the consensus on each sample, in transport cost.
 
     Examples
     --------
-    >>> from wassemble import Predictions, fuse_tables
+    >>> from wassemble import Fusion, Predictions
     >>> a = Predictions("a", ["x", "y"], ["cat", "dog"], [[0.9, 0.1], [0.9, 0.1]])
     >>> b = Predictions("b", ["x", "y"], ["cat", "dog"], [[0.8, 0.2], [0.1, 0.9]])
-    >>> find_disagreement(fuse_tables([a, b])).most(1)[0]["sample"]
+    >>> find_disagreement(Fusion().run([a, b])).most(1)[0]["sample"]
     'y'
     """
     return measure_disagreement(fusion.plan, fusion.members)
@@ -250,5 +250,5 @@ def _times_cost(kernel: Kernel) -> Kernel:
 
 
 def _need_barycenter(plan: FusionPlan) -> None:
-    if plan.options.rule is not solve_barycenter:
-        fail("couplings explain a barycenter; got a fusion by a mean, which has none.")
+    if not isinstance(plan.rule, Barycenter):
+        fail(f"couplings explain a barycenter; got a fusion by {plan.rule}, which has none.")

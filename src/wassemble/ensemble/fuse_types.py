@@ -10,7 +10,7 @@ import numpy as np
 from wassemble.ensemble.completion import Unobserved
 from wassemble.inputs import Kind
 from wassemble.labels import LabelSpace
-from wassemble.solvers import MassRule
+from wassemble.solvers import Rule
 
 __all__ = ["Frame", "FrameT", "FuseOptions"]
 
@@ -34,16 +34,10 @@ class FuseOptions(TypedDict, total=False):
     """Everything that `fuse` takes besides predictions."""
 
     kernel: Any
+    rule: Rule
     weights: Any
-    mass: MassRule | None
     kind: Kind | None
-    rule: Callable[..., Any]
-    max_iterations: int
-    tolerance: float | None
-    debias: bool
     normalize: bool
-    n_top: int | None
-    mixed_precision: bool
     n_threads: int | None
     progress: Callable[[int, int], None] | None
     out: np.ndarray | None

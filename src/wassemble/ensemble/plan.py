@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from wassemble._arrays import detached, is_frame, is_series
-from wassemble._checks import check_count, check_tolerance, fail
-from wassemble.ensemble.completion import RULES, Unobserved, complete_scores
-from wassemble.ensemble.histograms import to_histograms
+from wassemble._arrays import detached
+from wassemble._checks import fail
+from wassemble.ensemble.completion import complete_scores
 from wassemble.ensemble.members import (
     Member,
     find_kernel_target,
@@ -20,83 +19,31 @@ from wassemble.ensemble.members import (
     merge_labels,
     read_other,
 )
-from wassemble.inputs import Aliases, Kind, Predictions
-from wassemble.inputs.formats.named_tables import read_named_table
+from wassemble.inputs import Kind, Predictions
+from wassemble.inputs.formats.named_tables import NamedTable
 from wassemble.labels import LabelSpace, enumerate_names
 from wassemble.solvers import (
-    Balanced,
+    ARITHMETIC,
+    Barycenter,
     BarycenterProblem,
     BarycenterResult,
-    MassRule,
-    Status,
-    Unbalanced,
-    solve_barycenter,
+    Holds,
+    Rule,
+    Single,
 )
 from wassemble.solvers.barycenter import solve
-from wassemble.solvers.means import check_weights
+from wassemble.solvers.weights import check_weights
 
-__all__ = [
-    "NO_ANSWER",
-    "USUAL_MASS",
-    "Chunk",
-    "FusionPlan",
-    "Options",
-    "Ready",
-    "Solved",
-    "check_rule",
-]
+if TYPE_CHECKING:
+    from wassemble.ensemble.fusion import Fusion
+
+__all__ = ["NO_ANSWER", "Chunk", "FusionPlan", "Ready", "Solved"]
 
 # Target labels beyond which no mean is taken to compare the consensus with.
 _MOST_LABELS_OF_MEAN = 20_000
-# Scores of a mean that are in memory at a time.
-_N_MEAN_SCORES = 2**17
 
 # Status of a sample about which no model said anything.
 NO_ANSWER = -1
-
-# The paper's own setting (6.1). Algorithm 1 takes a geometric mean wherever labels do not mix: a
-# single 0 of one model rules a label out, and models that are sure of different labels leave
-# nothing. Algorithm 2 never does.
-USUAL_MASS = Unbalanced(2.0, epsilon=0.3)
-
-
-@dataclass(frozen=True)
-class Options:
-    """How to fuse; see `fuse_tables`."""
-
-    mass: MassRule | None = None
-    rule: Callable[..., Any] = solve_barycenter
-    leftover: float = 0.05
-    unobserved: Unobserved = "spread"
-    hard_confidence: float = 0.9
-    max_iterations: int = 1000
-    tolerance: float | None = 1e-6
-    debias: bool = False
-    n_top: int | None = None
-    n_threads: int | None = None
-
-    def __post_init__(self) -> None:
-        for name in ("leftover", "hard_confidence"):
-            value = getattr(self, name)
-            if not (isinstance(value, int | float) and 0 <= value <= 1):
-                fail(f"`{name}` must be a number from 0 to 1; got {value!r}.")
-        if self.hard_confidence == 0:
-            fail("`hard_confidence` must be above 0: a hard label says something; got 0.")
-        if self.unobserved not in RULES:
-            fail(f"`unobserved` must be one of {', '.join(RULES)}; got {self.unobserved!r}.")
-        check_rule(self.rule)
-        check_count(self.max_iterations, "max_iterations")
-        check_tolerance(self.tolerance)
-
-
-def check_rule(rule: Any) -> None:
-    """Refuse a rule that is no function, such as its name."""
-    if not callable(rule):
-        fail(
-            f"`rule` must be a function of predictions and weights; got {rule!r}.",
-            hint="arithmetic_mean, geometric_mean and hellinger_mean of wassemble are such:"
-            " rule=ws.arithmetic_mean",
-        )
 
 
 @dataclass
@@ -111,33 +58,19 @@ class Chunk:
 
 
 class FusionPlan:
-    """Label sets matched, kernels in place, weights on the simplex.
+    """A fusion for certain models: labels matched, kernels in place, weights on the simplex.
+
+    `Fusion.plan` makes it.
 
     Parameters
     ----------
+    fusion : Fusion
     models : sequence of (name, LabelSpace)
     kind : {"multiclass", "multilabel"}
-    target : LabelSpace, optional
-        The union of the models' labels if not given.
-    kernel : see `fuse_tables`
-    weights : see `fuse_tables`
-    aliases, fold, other
-        What labels stand for; see `fuse_tables`.
-    options : Options
     """
 
     def __init__(
-        self,
-        models: Sequence[tuple[str, LabelSpace]],
-        kind: Kind,
-        *,
-        target: LabelSpace | None = None,
-        kernel: Any = None,
-        weights: Any = None,
-        aliases: Any = None,
-        fold: bool = False,
-        other: str | Mapping[str, str] | None = None,
-        options: Options = Options(),
+        self, fusion: Fusion, models: Sequence[tuple[str, LabelSpace]], kind: Kind
     ) -> None:
         if not models:
             fail("there must be at least one model; got none.")
@@ -149,28 +82,32 @@ class FusionPlan:
                 hint="name them: {name: table}",
             )
         self.kind = kind
-        self.options = options
-        self.aliases = Aliases.of(aliases)
+        # What the fusion says, but for its kernel: those of the members are all that is used.
+        self.rule = fusion.rule
+        self.leftover = fusion.leftover
+        self.unobserved = fusion.unobserved
+        self.hard_confidence = fusion.hard_confidence
+        self.aliases = fusion.aliases
         self.aliases.check_models(dict(models))
-        others = read_other(other, models)
+        others = read_other(fusion.other, models)
+        fold, target = fusion.fold, cast("LabelSpace | None", fusion.target)
         merged = target or merge_labels(models, self.aliases, others, fold=fold)
         # Kernels that lead elsewhere say by it what the consensus is over.
-        self.target = merged if target else find_kernel_target(kernel, models, merged)
+        self.target = merged if target else find_kernel_target(fusion.kernel, models, merged)
         self.members = make_members(
-            models, self.target, kernel, aliases=self.aliases, others=others, fold=fold
+            models, self.target, fusion.kernel, aliases=self.aliases, others=others, fold=fold
         )
-        self.weights = self._read_weights(weights)
+        self.weights = self._read_weights(fusion.weights)
         self.label_weights = self._label_weights()
-        self.mass: MassRule = options.mass if options.mass is not None else self._usual_mass()
-        self._check_options()
+        self._check_rule()
 
     def _read_weights(self, weights: Any) -> np.ndarray:
         names = [member.model for member in self.members]
-        if is_frame(weights):
-            table = read_named_table(weights, "weights")
-            weights = table.ordered(names, self.target, titles=("model", "target label"))
-        if is_series(weights) or isinstance(weights, Mapping):
-            weights = {str(name): weight for name, weight in weights.items()}
+        if isinstance(self.rule, Single):
+            return self._alone(self.rule, names)
+        if isinstance(weights, NamedTable):
+            weights = weights.ordered(names, self.target, titles=("model", "target label"))
+        if isinstance(weights, Mapping):
             strange = [name for name in weights if name not in names]
             left_out = [name for name in names if name not in weights]
             if strange or left_out:
@@ -181,6 +118,14 @@ class FusionPlan:
             weights = [weights[name] for name in names]
         found = check_weights(weights, len(names), len(self.target), like=np.empty(0))
         return np.asarray(detached(found))
+
+    @staticmethod
+    def _alone(rule: Single, names: list[str]) -> np.ndarray:
+        """All of the weight on one model."""
+        place = names.index(rule.model) if rule.model in names else rule.model
+        if not isinstance(place, int) or place >= len(names):
+            fail(f"a single model must be one of {enumerate_names(names)}; got {rule.model!r}.")
+        return np.eye(len(names))[place]
 
     def with_weights(self, weights: Any) -> FusionPlan:
         """The same plan with other weights; labels are not matched again."""
@@ -196,33 +141,24 @@ class FusionPlan:
 
     def _label_weights(self) -> np.ndarray:
         """Weights with each model's share where it declares a label, less where it does not."""
-        if self.weights.ndim == 2 or self.options.leftover == 1:
+        if self.weights.ndim == 2 or self.leftover == 1:
             return self.weights
         declared = np.array([member.declared for member in self.members])
         reached = np.array([member.reached for member in self.members])
-        share = np.where(declared, 1.0, np.where(reached, self.options.leftover, 0.0))
+        share = np.where(declared, 1.0, np.where(reached, self.leftover, 0.0))
         if (share == share[0]).all():
             return self.weights
         return _normalized(self.weights[:, None] * share, self.weights)
 
-    def _usual_mass(self) -> MassRule:
-        """The paper's unbalanced setting, in which no model rules a label out by itself."""
-        return Balanced() if self.options.debias else USUAL_MASS
-
-    def _check_options(self) -> None:
-        if self.options.rule is not solve_barycenter:
-            for name in ("mass", "max_iterations", "tolerance", "debias", "n_top"):
-                if getattr(self.options, name) != getattr(Options, name):
-                    fail(f"`{name}` must go with the barycenter; got it with a mean.")
-            return
-        if not isinstance(self.mass, Balanced):
+    def _check_rule(self) -> None:
+        if not self.rule.is_balanced:
             return
         if self.kind == "multilabel":
             fail(
                 "multi-label scores have no mass in common; got mass=Balanced().",
                 hint='mass=Unbalanced(mass_penalty, epsilon=...), or kind="multiclass"',
             )
-        if self.options.unobserved == "drop":
+        if self.unobserved == "drop":
             fail(
                 'unobserved="drop" leaves histograms of less mass than 1; got mass=Balanced().',
                 hint='mass=Unbalanced(mass_penalty, epsilon=...), or unobserved="spread"',
@@ -230,7 +166,7 @@ class FusionPlan:
 
     # -- fusing ----------------------------------------------------------------------
 
-    def fuse(self, predictions: Sequence[Predictions]) -> Chunk:
+    def fuse(self, predictions: Sequence[Predictions], *, n_threads: int | None = None) -> Chunk:
         """Fuse predictions on the same samples in the same order, one per member."""
         ready = self.prepare(predictions)
         answered = ready.answered
@@ -239,14 +175,13 @@ class FusionPlan:
         found = np.full((n_samples, len(self.target)), np.nan, dtype=dtype)
         statuses = np.full(n_samples, NO_ANSWER, dtype=np.int8)
         for voting, rows in _patterns(ready.votes):
-            scores, statuses[rows] = self._fuse_rows(ready, voting, rows)
+            scores, statuses[rows] = self._fuse_rows(ready, voting, rows, n_threads)
             if self.weights.ndim == 2:  # labels on which nobody who answered has a say
                 scores = np.where((self.weights[voting] > 0).any(axis=0), scores, 0)
             found[rows] = scores
         mass = found.sum(axis=1, dtype=np.float64)
         if self.kind == "multiclass":
-            is_mean = self.options.rule is not solve_barycenter
-            to_histograms(found, None if is_mean else self.mass, out=found)
+            self.rule.to_histograms(found, out=found)
         return Chunk(found, statuses, answered, mass, ready.lost_mass)
 
     def solve_sample(self, predictions: Sequence[Predictions], row: int) -> Solved:
@@ -268,7 +203,6 @@ class FusionPlan:
 
     def prepare(self, predictions: Sequence[Predictions]) -> Ready:
         """Scores without gaps, who answered which sample, and with how much of its say."""
-        options = self.options
         scores, answered, say, lost_mass = [], [], [], []
         for member, given, weight in zip(self.members, predictions, self.weights, strict=True):
             if given.labels != member.labels:
@@ -277,9 +211,7 @@ class FusionPlan:
                     f" {enumerate_names(member.labels)}; got {enumerate_names(given.labels)}."
                 )
             told = given.replace(kind=self.kind)
-            rows = complete_scores(
-                told, options.unobserved, hard_confidence=options.hard_confidence
-            )
+            rows = complete_scores(told, self.unobserved, hard_confidence=self.hard_confidence)
             rows = member.merge(rows, self.kind)
             said, share = told.answered, np.ones(len(rows))
             lost = member.lost
@@ -301,19 +233,28 @@ class FusionPlan:
         return Ready(scores, np.array(answered), np.array(say), np.array(lost_mass))
 
     def _fuse_rows(
-        self, ready: Ready, voting: np.ndarray, rows: Any
-    ) -> tuple[np.ndarray, np.ndarray | int]:
+        self, ready: Ready, voting: np.ndarray, rows: Any, n_threads: int | None
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Consensus of the samples ``rows``, which the models ``voting`` answered."""
-        if self.options.rule is solve_barycenter:
-            problem = self._problem(ready, voting, rows)
-            result = solve(problem, n_threads=self.options.n_threads, keep_scalings=False)
-            return result.barycenters, result.statuses
-        images = [self.carry(self.members[m], ready.scores[m][rows], rows) for m in voting]
-        mean = self.options.rule(images, weights=self.weights_of(voting, ready.say[:, rows]))
-        is_empty = ~mean.any(axis=1)
-        if is_empty.any():  # models that are sure of different labels, or that all say "none"
-            is_empty &= np.any([image.any(axis=1) for image in images], axis=0)
-        return mean, np.where(is_empty, Status.NO_MASS, Status.CONVERGED)
+        fused = self.placed_rule.fuse(
+            [ready.scores[model][rows] for model in voting],
+            [self.members[model].kernel.take(rows) for model in voting],
+            weights=self.weights_of(voting, ready.say[:, rows]),
+            holds=self.holds,
+            normalize=self.rule.is_balanced,  # float32 sums are off by rounding
+            n_threads=n_threads,
+        )
+        return fused.scores, fused.statuses
+
+    @property
+    def holds(self) -> Holds:
+        """What rows are: histograms, of which some mass may be missing, or scores."""
+        return "partial" if self.kind == "multiclass" else "scores"
+
+    @property
+    def placed_rule(self) -> Rule:
+        """The rule for the models that vote, by place: a single one is the only one that does."""
+        return Single(0) if isinstance(self.rule, Single) else self.rule
 
     def carry(self, member: Member, scores: np.ndarray, rows: Any = slice(None)) -> np.ndarray:
         """A model's scores carried to the target labels by its kernel alone."""
@@ -326,7 +267,7 @@ class FusionPlan:
     @property
     def has_rival(self) -> bool:
         """Whether a mean of several models would give one best label as well."""
-        is_barycenter = self.options.rule is solve_barycenter
+        is_barycenter = isinstance(self.rule, Barycenter)
         return is_barycenter and self.kind == "multiclass" and len(self.members) > 1
 
     @property
@@ -339,41 +280,19 @@ class FusionPlan:
 
         0 where no model answered.
         """
-        ready = self.prepare(predictions)
-        best = np.zeros(ready.answered.shape[1], dtype=np.int64)
-        for voting, rows in _patterns(ready.votes):
-            best[rows] = self._best_of_rows(ready, voting, rows)
-        return best
-
-    def _best_of_rows(self, ready: Ready, voting: np.ndarray, rows: Any) -> np.ndarray:
-        """One product with each kernel, a few rows at a time: little beside sweeps."""
-        best = []
-        shared = None if (ready.say[voting] < 1).any() else self.weights_of(voting)
-        step = max(1, _N_MEAN_SCORES // len(self.target))
-        for some in _steps(rows, ready.say.shape[1], step):
-            weights = self.weights_of(voting, ready.say[:, some]) if shared is None else shared
-            mean: Any = None
-            for model, weight in zip(voting, weights, strict=True):
-                image = self.carry(self.members[model], ready.scores[model][some], some)
-                image = image * weight.astype(image.dtype)
-                mean = image if mean is None else np.add(mean, image, out=mean)
-            if self.weights.ndim == 2:  # as in `fuse`
-                mean = np.where((self.weights[voting] > 0).any(axis=0), mean, 0)
-            best.append(mean.argmax(axis=1))
-        return np.concatenate(best)
+        mean = copy(self)
+        mean.rule = ARITHMETIC
+        return np.nan_to_num(mean.fuse(predictions).scores).argmax(axis=1)
 
     def _problem(self, ready: Ready, voting: np.ndarray, rows: Any) -> BarycenterProblem:
-        options = self.options
+        if not isinstance(self.rule, Barycenter):
+            fail(f"couplings explain a barycenter; got a fusion by {self.rule}, which has none.")
         return BarycenterProblem(
             [ready.scores[model][rows] for model in voting],
             [self.members[model].kernel.take(rows) for model in voting],
+            self.rule,
             weights=self.weights_of(voting, ready.say[:, rows]),
-            mass=self.mass,
-            max_iterations=options.max_iterations,
-            tolerance=options.tolerance,
-            debias=options.debias,
-            normalize=isinstance(self.mass, Balanced),  # float32 sums are off by rounding
-            n_top=options.n_top,
+            normalize=self.rule.is_balanced,
         )
 
     def weights_of(self, voting: np.ndarray, say: np.ndarray | None = None) -> np.ndarray:
@@ -422,14 +341,6 @@ def _normalized(weights: np.ndarray, otherwise: np.ndarray) -> np.ndarray:
     otherwise = otherwise.reshape(-1, *[1] * (weights.ndim - 1))
     weights = np.where(silent, otherwise, weights)
     return weights / np.where(silent, otherwise.sum(), sums)
-
-
-def _steps(rows: Any, n_samples: int, step: int) -> Iterator[Any]:
-    """``rows``, all or those listed, a few at a time."""
-    if isinstance(rows, slice):  # no copies of anything
-        yield from (slice(i, i + step) for i in range(0, n_samples, step))
-    else:
-        yield from (rows[i : i + step] for i in range(0, len(rows), step))
 
 
 def _patterns(answered: np.ndarray) -> list[tuple[np.ndarray, Any]]:

@@ -1,12 +1,12 @@
-"""`fuse_tables`: predictions with names, over label sets that may differ."""
+"""Models with names: read, put on the same samples, and doubted where they look odd."""
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn
 
 import numpy as np
 
@@ -14,213 +14,28 @@ from wassemble._arrays import is_frame
 from wassemble._checks import fail
 from wassemble.ensemble.account import NO_MASS_REMEDY, SILENCE, FusionAccount
 from wassemble.ensemble.label_overlap import check_labels
-from wassemble.ensemble.plan import NO_ANSWER, FusionPlan, Options
+from wassemble.ensemble.plan import NO_ANSWER
 from wassemble.errors import ConvergenceWarning, InputWarning
-from wassemble.inputs import Kind, Predictions, frame_from_predictions, predictions_from_frame
+from wassemble.inputs import Kind, Predictions, predictions_from_frame
 from wassemble.inputs.formats.sources import check_kind
-from wassemble.inputs.predictions import Origin, have_numbers
-from wassemble.inputs.predictions.overlap import check_samples, common_row_ids, refuse_transposed
+from wassemble.inputs.predictions import have_numbers
+from wassemble.inputs.predictions.overlap import check_samples, refuse_transposed
 from wassemble.labels import LabelSpace, enumerate_names
 from wassemble.solvers import Status
 
 __all__ = [
-    "TableFusion",
     "align_samples",
+    "are_named",
     "check_inputs",
     "common_kind",
-    "fuse_tables",
     "name_models",
     "read_id_columns",
     "read_models",
-    "read_options",
+    "read_spaces",
+    "refuse_larger",
     "warn_of",
     "warn_of_inputs",
 ]
-
-
-@dataclass(frozen=True, eq=False)
-class TableFusion:
-    """A consensus with names, and all that led to it.
-
-    Attributes
-    ----------
-    consensus : Predictions
-        Over the target labels; a row of nan where no model answered.
-    statuses : array of shape (n_samples,)
-        How each sample ended, codes of `Status`; -1 where no model answered.
-    account : FusionAccount
-        What was matched, what was missing, which rules filled in.
-    members : list of Predictions
-        The models on the samples of the consensus, in its order.
-    """
-
-    consensus: Predictions
-    statuses: np.ndarray
-    account: FusionAccount
-    plan: FusionPlan
-    members: list[Predictions]
-    frame: Any = None  # the first data frame that was given
-    frame_ids: str | None = None  # its column of ids, if that was named
-
-    @property
-    def report(self) -> str:
-        """The account in words."""
-        return "\n".join(self.account.lines())
-
-    def to_frame(self, like: Any = None) -> Any:
-        """The consensus as a data frame of the library of ``like``, or of the first one given."""
-        if like is not None:
-            return frame_from_predictions(self.consensus, like)
-        if self.frame is None:
-            fail("there must be a data frame to be like; the models were none.")
-        return frame_from_predictions(self.consensus, self.frame, id_column=self.frame_ids)
-
-    def row(self, sample: Any) -> int:
-        """Place of a sample, by its id."""
-        samples = [str(found) for found in self.consensus.samples.tolist()]
-        if str(sample) not in samples:
-            shown = enumerate_names(samples[:4])
-            fail(f"the sample must be one of those fused, such as {shown}; got {sample!r}.")
-        return samples.index(str(sample))
-
-    def __repr__(self) -> str:
-        return (
-            f"TableFusion({len(self.members)} models, {self.consensus.n_samples:,} samples,"
-            f" {len(self.plan.target):,} target labels)"
-        )
-
-
-def fuse_tables(
-    models: Mapping[str, Any] | Sequence[Any],
-    *,
-    kernel: Any = None,
-    target: LabelSpace | Iterable[str] | None = None,
-    weights: Any = None,
-    kind: Kind | None = None,
-    aliases: Any = None,
-    fold: bool = False,
-    other: str | Mapping[str, str] | None = None,
-    samples: Literal["all", "common"] = "all",
-    allow_disjoint: bool = False,
-    by_row: bool = False,
-    id_column: str | Mapping[str, str] | None = None,
-    normalize: bool = False,
-    **options: Any,
-) -> TableFusion:
-    """Fuse models by the names of their samples and labels.
-
-    Parameters
-    ----------
-    models : dict of name to data frame or Predictions, or list of either
-        Data frames (pandas, polars, pyarrow ...) have a column of sample ids and one
-        column per label, or are long: ``sample``, ``label``, ``score``. An empty score was
-        not reported; it is not 0. Data frames of a list are called "model 1", "model 2" ...
-    kernel : optional
-        From each model's labels to the target labels: one `LabelledKernel` for all, a dict
-        or list with one per model, an array, or a function of ``(source, target)`` label
-        spaces. A data frame is read by name, as `LabelledKernel` does. Without a kernel,
-        labels go where their names go.
-    target : list of str, optional
-        The labels of the consensus; the union of the models' labels if not given.
-    weights : dict of model name to weight, array, or pandas.Series by model name, optional
-        On the simplex; uniform if not given. A data frame has weights per model (row) and
-        target label (column), by name.
-    kind : {"multiclass", "multilabel"}, optional
-        Detected if not given: histograms if every row sums to 1.
-    aliases : dict of str to str, data frame or Aliases, optional
-        Target labels that names stand for, whatever their spelling; a list or a dict of
-        weights where a name stands for several. `Aliases`, or a data frame with the columns
-        model, source and target, says it for each model; `read_aliases` reads a file. Several
-        labels of a model that stand for one are summed (histograms), or the largest is taken
-        (multi-label scores).
-    fold : bool
-        Match names without regard to case, underscores, hyphens and repeated spaces.
-    other : str, or dict of model name to str, optional
-        The label by which models say "none of the labels I declare": its mass may go to every
-        target label that the model does not declare. Mass on any other label that leads to no
-        target label weakens the model's say on that sample by as much.
-    samples : {"all", "common"}
-        Samples that any model has, or those that all have. A model that did not answer a
-        sample has no vote on it.
-    allow_disjoint : bool
-        Models may have no sample, or few, in common; an error and a warning otherwise.
-    by_row : bool
-        Rows are matched by their order, for tables without sample ids. Models must have the
-        same number of rows, and the same ids in the same order if they have any.
-    id_column : str, or dict of model name to str, optional
-        Column of data frames that holds the sample ids; found as `predictions_from_frame` says
-        if not given.
-    normalize : bool
-        Divide each row by its sum, which makes histograms of counts, of percentages and of
-        probabilities that were rounded or cut off.
-    mass : Balanced or Unbalanced, optional
-        The paper's ``Unbalanced(2, epsilon=0.3)`` if not given, in which no model can rule a
-        label out by itself; `Balanced` with ``debias``. A consensus of histograms is a
-        histogram: raised to the inverse of the exponent by which Algorithm 2 flattens it, and
-        divided by its mass.
-    rule : callable
-        `solve_barycenter`, or a mean such as `arithmetic_mean`, taken after each model was
-        carried to the target labels by its kernel alone.
-    leftover : float
-        Share of its weight that a model keeps on target labels that it cannot speak of. It can
-        speak of those that it has by name or by alias, and of those that an explicit kernel
-        reaches; a kernel from mistakes reaches more, and there the leftover counts. Where
-        nothing of a model can arrive, it has no say at all. 1 turns label-aware weights off.
-    unobserved : {"spread", "renormalize", "drop"}
-        What is made of the mass that a histogram does not report: spread over the labels
-        not reported, reported scores divided by their sum, or left out.
-    hard_confidence : float
-        Score of a label that was named without one.
-    max_iterations, tolerance, debias, n_top, n_threads
-        As in `solve_barycenter`.
-
-    Returns
-    -------
-    fusion : TableFusion
-
-    Examples
-    --------
-    >>> cars = Predictions("cars", ["x"], ["sedan", "bicycle"], [[0.7, 0.3]])
-    >>> bikes = Predictions("bikes", ["x"], ["car", "bicycle", "tandem"], [[0.4, 0.5, 0.1]])
-    >>> fusion = fuse_tables([cars, bikes], aliases={"sedan": "car"})
-    >>> fusion.consensus.labels.names
-    ('car', 'bicycle', 'tandem')
-    >>> fusion.consensus.scores.round(2)
-    array([[0.52, 0.38, 0.1 ]])
-    """
-    if isinstance(models, Iterator):
-        models = list(models)
-    predictions, frame = read_models(
-        models, kind, by_row=by_row, normalize=normalize, id_column=id_column
-    )
-    named = name_models(models)
-    columns = read_id_columns(id_column, [name for name, _ in named])
-    frame_ids = next((columns.get(name) for name, given in named if given is frame), None)
-    if by_row:
-        ids = common_row_ids(predictions)
-        predictions = [given.replace(samples=ids) for given in predictions]
-    found, detected = common_kind(predictions, kind)
-    plan = FusionPlan(
-        [(p.model, p.labels) for p in predictions],
-        found,
-        target=None if target is None else _as_space(target),
-        kernel=kernel,
-        weights=weights,
-        aliases=aliases,
-        fold=fold,
-        other=other,
-        options=read_options(options),
-    )
-    account = FusionAccount.of(plan, kind_is_detected=detected)
-    check_inputs(account, predictions, kernel, allow_disjoint=allow_disjoint)
-    members = align_samples(predictions, samples)
-    chunk = plan.fuse(members)
-    account.add(members, chunk)
-    account.note_silent()
-    consensus = Predictions("consensus", members[0].samples, plan.target, chunk.scores, kind=found)
-    consensus.origin = Origin(id_column=account.id_column)
-    warn_of(account)
-    return TableFusion(consensus, chunk.statuses, account, plan, members, frame, frame_ids)
 
 
 def read_models(
@@ -282,6 +97,61 @@ def read_id_columns(
     return named
 
 
+def are_named(predictions: Any) -> bool:
+    """Whether predictions come with the names of their labels."""
+    some = predictions if isinstance(predictions, list | tuple) else [predictions]
+    return isinstance(predictions, Mapping) or any(
+        isinstance(each, Predictions) or is_frame(each) for each in some
+    )
+
+
+def refuse_larger(models: Any) -> Any:
+    """The models, those of a generator in a list; refuse what is read or computed in pieces."""
+    if isinstance(models, Iterator):
+        models = list(models)
+    if isinstance(models, Mapping):
+        each = list(models.values())
+    else:
+        each = list(models) if isinstance(models, list | tuple) else [models]
+    if isinstance(models, list | tuple | Mapping) and not each:
+        fail("there must be at least one model; got none.", hint="one array or table per model")
+    for given in each:
+        if isinstance(given, str | os.PathLike):
+            _refuse_pieces(f"a path, {os.fspath(given)!r}")
+        if type(given).__module__.startswith("dask."):
+            _refuse_pieces(f"a Dask {type(given).__name__}")
+    return models
+
+
+def _refuse_pieces(got: str) -> NoReturn:
+    fail(
+        f"models must be arrays or tables in memory; got {got}.",
+        hint="`wassemble.scale.fuse_lazily` takes Dask arrays, Dask data frames and folders of"
+        " part files; `read_predictions(path)` reads a file",
+    )
+
+
+def read_spaces(
+    models: Any, kind: Kind | None, *, normalize: bool = False
+) -> tuple[tuple[tuple[str, LabelSpace], ...], Kind]:
+    """Each model's name and labels, and what all models are.
+
+    Of tables and predictions, of open files, or of a dict of label spaces.
+    """
+    if isinstance(models, Mapping) and all(isinstance(g, LabelSpace) for g in models.values()):
+        found = tuple((str(name), labels) for name, labels in models.items())
+        if kind is None and not normalize:
+            fail("`kind` must be given where models are known by their labels alone; got none.")
+        return found, kind or "multiclass"
+    is_open = isinstance(models, list | tuple) and all(
+        hasattr(given, "labels") and hasattr(given, "model") for given in models
+    )
+    each = models if is_open else read_models(models, kind, normalize=normalize)[0]
+    if not each:
+        return (), kind or "multiclass"
+    return tuple((given.model, given.labels) for given in each), common_kind(each, kind)[0]
+
+
 def name_models(models: Any) -> list[tuple[str, Any]]:
     """Each model with its name; see `read_models`."""
     if isinstance(models, Mapping):
@@ -317,21 +187,6 @@ def common_kind(predictions: Sequence[Any], kind: Kind | None) -> tuple[Kind, bo
             hint='kind="multilabel" takes rows of any mass',
         )
     return predictions[0].kind, all(p.kind_is_detected for p in predictions)
-
-
-def _as_space(target: Iterable[str]) -> LabelSpace:
-    return target if isinstance(target, LabelSpace) else LabelSpace(target)
-
-
-def read_options(options: dict[str, Any]) -> Options:
-    """The options of `fuse_tables`, each of a name that there is."""
-    known = list(Options.__dataclass_fields__)
-    for name in options:
-        if name not in known:
-            raise TypeError(
-                f"fuse_tables() got an unexpected option {name!r}; it knows {', '.join(known)}."
-            )
-    return Options(**options)
 
 
 def align_samples(

@@ -23,7 +23,7 @@ Reader = Callable[[Any, str], tuple[np.ndarray, tuple[int, ...]]]
 _MAX_PAIRS = 250_000
 """Pairs of labels in an exact problem: 500 x 500 take a few seconds."""
 _N_ROWS = 256
-_MAX_ITERATIONS = 2000
+_MAX_SWEEPS = 2000
 _TOLERANCE = 1e-7
 
 
@@ -227,7 +227,7 @@ def _distance_to_itself(rows: np.ndarray, kernel: Kernel, epsilon: float) -> np.
     """
     log_rows = log_of(rows)
     log_u = log_rows / 2
-    for _ in range(_MAX_ITERATIONS):
+    for _ in range(_MAX_SWEEPS):
         log_image = kernel.log_apply(log_u)
         residual = float(np.abs(np.exp(log_u + log_image) - rows).sum(axis=1).max())
         if residual <= _TOLERANCE:
@@ -249,7 +249,7 @@ def _find_scalings(
     log_source, log_target = log_of(sources), log_of(targets)
     totals = sources.sum(axis=1)
     log_u = exponent * log_quotient(log_source, kernel.log_apply(np.zeros_like(targets)))
-    for _ in range(_MAX_ITERATIONS):
+    for _ in range(_MAX_SWEEPS):
         log_v = exponent * log_quotient(log_target, kernel.log_apply_transpose(log_u))
         log_kv = kernel.log_apply(log_v)
         settled = exponent * log_quotient(log_source, log_kv)
@@ -277,7 +277,7 @@ def _warn_unsettled(residual: float, consequence: str) -> None:
     """Warn if scalings stopped before they settled."""
     if residual > _TOLERANCE:
         warnings.warn(
-            f"entropic distances did not settle in {_MAX_ITERATIONS} sweeps (marginals off by up"
+            f"entropic distances did not settle in {_MAX_SWEEPS} sweeps (marginals off by up"
             f" to {residual:.1g}); {consequence}.",
             ConvergenceWarning,
             stacklevel=4,

@@ -17,7 +17,7 @@ from wassemble.metrics.transport import read_pairs
 __all__ = ["extended_kl", "unbalanced_distance"]
 
 _MAX_PAIRS = 250_000
-_MAX_ITERATIONS = 200
+_MAX_SWEEPS = 200
 _GAP = 1e-9
 """Between the value and the least cost, as a share of the price of moving nothing."""
 
@@ -118,7 +118,7 @@ def _solve_dual(p: np.ndarray, q: np.ndarray, prices: np.ndarray) -> tuple[np.nd
     potentials = np.full(len(masses), -0.5)  # below every price
     room = prices + 1
     coupling = np.outer(p, q) / max(p.sum(), q.sum())
-    for _ in range(_MAX_ITERATIONS):
+    for _ in range(_MAX_SWEEPS):
         kept = masses * np.exp(-potentials)
         gap = float((coupling * room).sum() + kl_div(_sums(coupling), kept).sum())
         if gap <= _GAP * masses.sum():

@@ -10,12 +10,12 @@ import numpy as np
 from wassemble.ensemble.account import FusionAccount
 from wassemble.ensemble.decisions import apply_thresholds
 from wassemble.ensemble.explain import explain, find_disagreement
+from wassemble.ensemble.fusion import FusionResult
 from wassemble.ensemble.plan import FusionPlan
-from wassemble.ensemble.tables import TableFusion
 from wassemble.inputs import Predictions
 from wassemble.metrics.arguments import divide_rows
 from wassemble.report.evidence import Evidence
-from wassemble.solvers import solve_barycenter
+from wassemble.solvers import Barycenter
 
 __all__ = ["find_disputes"]
 
@@ -32,7 +32,7 @@ def find_disputes(evidence: Evidence, texts: Mapping[Any, str] | None) -> dict[s
     by_name = {model.model: model for model in few.models}
     members = [by_name[member.model] for member in plan.members]
     fusion = None
-    if plan.options.rule is solve_barycenter:
+    if isinstance(plan.rule, Barycenter):
         fusion = _fusion(plan, members)
         scores = np.nan_to_num(fusion.consensus.scores)
         disagreement = find_disagreement(fusion).score
@@ -62,14 +62,14 @@ def find_disputes(evidence: Evidence, texts: Mapping[Any, str] | None) -> dict[s
     }
 
 
-def _fusion(plan: FusionPlan, members: list[Predictions]) -> TableFusion:
+def _fusion(plan: FusionPlan, members: list[Predictions]) -> FusionResult:
     chunk = plan.fuse(members)
     account = FusionAccount.of(plan, kind_is_detected=False)
     account.add(members, chunk)
     consensus = Predictions(
         "consensus", members[0].samples, plan.target, chunk.scores, kind=plan.kind
     )
-    return TableFusion(consensus, chunk.statuses, account, plan, members)
+    return FusionResult(consensus, chunk.statuses, account, plan, members)
 
 
 def _variation(evidence: Evidence, scores: np.ndarray) -> np.ndarray:
@@ -136,7 +136,7 @@ def _said(model: Predictions, row: int) -> dict[str, Any]:
     return {"model": model.model, "label": model.labels[best], "score": float(scores[best])}
 
 
-def _explanation(fusion: TableFusion | None, sample: str) -> dict[str, Any] | None:
+def _explanation(fusion: FusionResult | None, sample: str) -> dict[str, Any] | None:
     if fusion is None or not np.nan_to_num(fusion.consensus.scores[fusion.row(sample)]).any():
         return None
     return explain(fusion, sample, n_largest=_N_CONTRIBUTIONS).to_dict()

@@ -3,6 +3,7 @@
 from wassemble.scale.cluster import ClusterError
 from wassemble.scale.distributed import SharedBarycenter, solve_barycenter_distributed
 from wassemble.scale.files import fuse_files
+from wassemble.scale.lazy import fuse_lazily
 from wassemble.scale.partitions import PartitionedFusion, PartitionError, fuse_partitions
 from wassemble.scale.ranks import RankError
 from wassemble.scale.row_blocks import RowBlockKernel
@@ -16,6 +17,7 @@ __all__ = [
     "RowBlockKernel",
     "SharedBarycenter",
     "fuse_files",
+    "fuse_lazily",
     "fuse_partitions",
     "fuse_stream",
     "solve_barycenter_distributed",

@@ -23,8 +23,8 @@ from wassemble.kernels import Kernel, load_kernel
 from wassemble.labels import LabelSpace, enumerate_names
 from wassemble.scale.distributed import SharedBarycenter, solve_barycenter_distributed
 from wassemble.scale.ranks import RankError, Ranks
-from wassemble.solvers import Balanced, MassRule, Status, Unbalanced
-from wassemble.solvers.means import check_weights
+from wassemble.solvers import Balanced, Barycenter, MassRule, Status, Unbalanced
+from wassemble.solvers.weights import check_weights
 
 __all__ = ["main"]
 
@@ -73,9 +73,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--mass-penalty", type=float, help="Algorithm 2, with --epsilon")
     parser.add_argument("--epsilon", type=float)
-    parser.add_argument("--max-iterations", type=int, default=1000)
+    parser.add_argument("--max-sweeps", type=int, default=1000)
     parser.add_argument(
-        "--tolerance", type=_tolerance, default=1e-6, help='"none": exactly --max-iterations sweeps'
+        "--tolerance", type=_tolerance, default=1e-6, help='"none": exactly --max-sweeps sweeps'
     )
     parser.add_argument("--out", type=Path, required=True, help="where rank 0 writes the consensus")
     parser.add_argument(
@@ -195,10 +195,12 @@ class _Files:
         return solve_barycenter_distributed(
             histograms,
             kernels,
+            Barycenter(
+                self._mass,
+                max_sweeps=self._asked.max_sweeps,
+                tolerance=self._asked.tolerance,
+            ),
             weights=self._weights[self._mine],
-            mass=self._mass,
-            max_iterations=self._asked.max_iterations,
-            tolerance=self._asked.tolerance,
             normalize=isinstance(self._mass, Balanced),  # files round
         )
 

@@ -22,9 +22,9 @@ from wassemble._checks import check_weights_sum, fail
 from wassemble.kernels import Kernel, as_kernel
 from wassemble.scale.ranks import Ranks
 from wassemble.scale.row_blocks import RowBlockKernel
-from wassemble.solvers import Balanced, BarycenterProblem, BarycenterResult, MassRule, Status
+from wassemble.solvers import Barycenter, BarycenterProblem, BarycenterResult, Status
 from wassemble.solvers.barycenter import solve
-from wassemble.solvers.means import check_weights
+from wassemble.solvers.weights import check_weights
 
 __all__ = ["SharedBarycenter", "solve_barycenter_distributed"]
 
@@ -41,7 +41,7 @@ class SharedBarycenter:
     barycenter : array of shape (n_samples, n_target) or (n_target,)
     status : array of shape (n_samples,), or Status
         How each row ended: codes to compare with `Status`.
-    residual, n_iterations : arrays of shape (n_samples,), or numbers
+    residual, n_sweeps : arrays of shape (n_samples,), or numbers
         Of the model that moved most, whichever rank holds it; sweeps until the row stopped.
     local : BarycenterResult or None
         What this rank knows: couplings and contributions of its own models. None if none
@@ -52,18 +52,16 @@ class SharedBarycenter:
     barycenter: Array
     status: np.ndarray | Status
     residual: np.ndarray | float
-    n_iterations: np.ndarray | int
+    n_sweeps: np.ndarray | int
     local: BarycenterResult | None
 
 
 def solve_barycenter_distributed(
     histograms: Sequence[Any],
     kernels: Any,
+    rule: Barycenter = Barycenter(),
     *,
     weights: Any = None,
-    mass: MassRule = Balanced(),
-    max_iterations: int = 1000,
-    tolerance: float | None = 1e-6,
     normalize: bool = False,
     group: Any = None,
     n_threads: int | None = None,
@@ -85,7 +83,7 @@ def solve_barycenter_distributed(
     weights : array of shape (n_models,) or (n_models, n_target), optional
         Of this rank's models; those of all ranks sum to 1 (a split model counts once).
         Uniform over the models of all ranks if no rank gives any.
-    mass, max_iterations, tolerance, normalize, n_threads
+    rule, normalize, n_threads
         As in `solve_barycenter`.
     group : torch.distributed.ProcessGroup, optional
         The default group if not given. In a group of your own each rank must have a vote.
@@ -105,12 +103,12 @@ def solve_barycenter_distributed(
     voting = ranks.gather(np.array([share.votes]))[:, 0]
     if not voting.any():
         fail("some rank must hold a model of weight above 0; got none.")
-    options = {
-        "mass": mass,
-        "max_iterations": max_iterations,
-        "tolerance": tolerance,
-        "normalize": normalize,
-    }
+    if rule.debias or rule.mixed_precision or rule.n_top is not None:
+        fail(
+            "ranks know a mass, a number of sweeps and a tolerance; got debias, n_top or"
+            f" mixed_precision in {rule!r}."
+        )
+    options = {"rule": rule, "normalize": normalize}
     if voting.all():
         return _shared(_solve(share, ranks, options, n_threads))
     voters = ranks.subset(np.flatnonzero(voting).tolist())
@@ -211,7 +209,7 @@ def _check_same(problem: BarycenterProblem, ranks: Ranks) -> None:
         "array library (1: torch, 0: NumPy)": problem.like is not None,
         "order of the power mean (0: balanced)": problem.mass.order,
         "tolerance (-1: none)": tolerance,
-        "max_iterations": problem.max_iterations,
+        "max_sweeps": problem.rule.max_sweeps,
         "normalize": problem.normalize,
     }
     told = ranks.gather(np.array(list(facts.values()), dtype=np.float64))
@@ -223,7 +221,7 @@ def _check_same(problem: BarycenterProblem, ranks: Ranks) -> None:
 
 def _shared(result: BarycenterResult) -> SharedBarycenter:
     return SharedBarycenter(
-        result.barycenter, result.status, result.residual, result.n_iterations, result
+        result.barycenter, result.status, result.residual, result.n_sweeps, result
     )
 
 
@@ -239,15 +237,15 @@ def _spread(result: BarycenterResult | None, ranks: Ranks, source: int) -> Share
     rows = np.zeros((3, n_samples))
     if result is not None:
         barycenter = detached(result.barycenters)
-        rows[:] = result.statuses, result.residuals, result.iterations
+        rows[:] = result.statuses, result.residuals, result.sweeps
     barycenter = ranks.broadcast(barycenter, source)
-    status, residual, n_iterations = ranks.broadcast(rows, source)
+    status, residual, n_sweeps = ranks.broadcast(rows, source)
     if result is not None:
         return _shared(result)
     found: Array = ranks.to_tensor(barycenter) if is_torch else barycenter
     if drops_sample_axis:
-        last = Status(int(status[0])), float(residual[0]), int(n_iterations[0])
+        last = Status(int(status[0])), float(residual[0]), int(n_sweeps[0])
         return SharedBarycenter(found[0], *last, None)
     return SharedBarycenter(
-        found, status.astype(np.int8), residual, n_iterations.astype(np.int64), None
+        found, status.astype(np.int8), residual, n_sweeps.astype(np.int64), None
     )

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from wassemble._checks import fail
 from wassemble._files import refuse_overwriting
-from wassemble.ensemble import FusionAccount, FusionPlan, Options
-from wassemble.ensemble.tables import align_samples, check_inputs, common_kind, warn_of_inputs
-from wassemble.inputs import Kind, PredictionFile, Predictions, PredictionWriter
+from wassemble.ensemble import Fusion, FusionAccount
+from wassemble.ensemble.tables import align_samples, check_inputs, warn_of_inputs
+from wassemble.inputs import PredictionFile, Predictions, PredictionWriter
 from wassemble.inputs.formats.sources import blame, check_memory
-from wassemble.inputs.predictions import Origin, have_numbers
+from wassemble.inputs.predictions import have_numbers
 from wassemble.inputs.predictions.overlap import common_row_ids
-from wassemble.labels import LabelSpace
+from wassemble.inputs.predictions.value import Origin
 
 __all__ = ["fuse_by_plan", "fuse_files"]
 
@@ -28,18 +28,9 @@ _CHUNK_SCORES = 2**23
 def fuse_files(
     files: Sequence[PredictionFile],
     out: str | Path | None,
+    fusion: Fusion = Fusion(),
     *,
-    kernel: Any = None,
-    target: LabelSpace | None = None,
-    weights: Any = None,
-    kind: Kind | None = None,
-    aliases: Any = None,
-    fold: bool = False,
-    other: str | Mapping[str, str] | None = None,
-    samples: Literal["all", "common"] = "all",
-    allow_disjoint: bool = False,
-    by_row: bool = False,
-    options: Options = Options(),
+    n_threads: int | None = None,
     progress: Callable[[int, int], None] | None = None,
     receive: Callable[[Predictions], None] | None = None,
 ) -> FusionAccount:
@@ -47,7 +38,7 @@ def fuse_files(
 
     Samples are taken in the order of the first file, then what only later files have. Files
     whose samples come in that order are fused chunk by chunk; if one does not, or if
-    ``samples`` is "common" and they differ, all scores are put into memory. The ids of all
+    only common samples are wanted and they differ, all scores are put into memory. The ids of all
     files are always in memory, and so is what long tables list and ``.npz`` files hold.
 
     Parameters
@@ -57,42 +48,37 @@ def fuse_files(
     out : path or None
         Where the consensus goes; its suffix says the format. It appears whole or not at
         all.
+    fusion : Fusion
+        How to fuse. Rows that are to be normalised are so from `open_predictions` on.
+    n_threads : int, optional
+        Threads for large batches; $WASSEMBLE_NUM_THREADS or all cores if not given.
     progress : callable, optional
         Called as ``progress(n_done, n_samples)``.
     receive : callable, optional
         Called with each chunk of the consensus, beside or instead of ``out``.
-
-    Other parameters as in `fuse_tables`.
     """
     if not files:
         fail("there must be at least one file; got none.")
-    if samples not in ("all", "common"):
-        fail(f'`samples` must be "all" or "common"; got {samples!r}.')
+    if fusion.normalize and not all(file.is_normalized for file in files):
+        fail(
+            "files must be opened with normalize=True if the fusion says so; got others.",
+            hint="open_predictions(path, normalize=True)",
+        )
     if out is not None:
         refuse_overwriting(out, [file.path for file in files])
     if not any(file.n_samples for file in files):
         names = ", ".join(file.name for file in files)
         fail(f"some file must have samples; got no rows in {names}.")
-    if by_row:
+    if fusion.by_row:
         ids = common_row_ids(files)
         for file in files:
             file.samples = ids
-    found, detected = common_kind(files, kind)
-    plan = FusionPlan(
-        [(file.model, file.labels) for file in files],
-        found,
-        target=target,
-        kernel=kernel,
-        weights=weights,
-        aliases=aliases,
-        fold=fold,
-        other=other,
-        options=options,
+    account = fusion.open_account(files)
+    check_inputs(account, files, fusion.kernel, allow_disjoint=fusion.allow_disjoint)
+    n_samples, chunks = _chunks(files, fusion.samples)
+    _fuse_chunks(
+        account, n_samples, chunks, out, n_threads=n_threads, progress=progress, receive=receive
     )
-    account = FusionAccount.of(plan, kind_is_detected=detected)
-    check_inputs(account, files, kernel, allow_disjoint=allow_disjoint)
-    n_samples, chunks = _chunks(files, samples)
-    _fuse_chunks(account, n_samples, chunks, out, progress=progress, receive=receive)
     account.note_silent()
     warn_of_inputs(account.warnings)
     return account
@@ -104,12 +90,13 @@ def fuse_by_plan(
     out: Path | str | None,
     *,
     samples: Literal["all", "common"] = "all",
+    n_threads: int | None = None,
 ) -> None:
     """Fuse the parts of each model as the account's plan says, and count them in the account.
 
     If they have nothing in common, other parts may: the consensus has no rows.
     """
-    _fuse_chunks(account, *_chunks(files, samples), out)
+    _fuse_chunks(account, *_chunks(files, samples), out, n_threads=n_threads)
 
 
 def _fuse_chunks(
@@ -118,6 +105,7 @@ def _fuse_chunks(
     chunks: Iterator[list[Predictions]],
     out: Path | str | None,
     *,
+    n_threads: int | None = None,
     progress: Callable[[int, int], None] | None = None,
     receive: Callable[[Predictions], None] | None = None,
 ) -> None:
@@ -130,7 +118,7 @@ def _fuse_chunks(
             writer = PredictionWriter(out, plan.target, id_column=id_column)
             write = stack.enter_context(writer).write
         for members in chunks:
-            chunk = plan.fuse(members)
+            chunk = plan.fuse(members, n_threads=n_threads)
             account.add(members, chunk)
             account.compare()  # while the chunk is here
             consensus = Predictions(

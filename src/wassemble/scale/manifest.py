@@ -10,17 +10,14 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
-import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from operator import attrgetter
 from typing import Any, NoReturn
 
 import numpy as np
 
 from wassemble import __version__
 from wassemble._checks import fail
-from wassemble._extras import load_extra
-from wassemble.ensemble import FusionPlan
+from wassemble.ensemble import Fusion
 from wassemble.errors import WassembleError
 from wassemble.inputs.folders import Folder
 from wassemble.inputs.part_files import DataSet
@@ -44,16 +41,16 @@ LOCK = f"{_FOLDER}/lock"
 RUN = f"{_FOLDER}/run"
 
 # What a person can make something of when it differs; the rest are digests.
-_TOLD = ("version", "models", "kind", "samples", "options")
+_TOLD = ("version", "models", "kind", "fusion")
 
 
 def describe_request(
-    sets: Sequence[DataSet], parts: Sequence[str], plan: FusionPlan, samples: str
+    sets: Sequence[DataSet], parts: Sequence[str], fusion: Fusion
 ) -> dict[str, Any]:
     """All that the consensus depends on, but for the versions of files, which records hold."""
-    options = vars(plan.options) | {"mass": str(plan.mass), "rule": _name(plan.options.rule)}
-    options.pop("n_threads")  # changes no bit
-    options = {k: v.item() if isinstance(v, np.generic) else v for k, v in options.items()}
+    plan = fusion.plan(sets)
+    how = fusion.to_dict()
+    del how["allow_disjoint"]  # changes no bit
     return {
         "version": __version__,
         "models": {each.model: str(each.reader.folder) for each in sets},
@@ -65,8 +62,7 @@ def describe_request(
         "target": _digest_texts(plan.target),
         "kernels": {m.model: _digest_arrays(m.kernel.to_arrays()) for m in plan.members},
         "weights": _digest_arrays({"weights": plan.label_weights}),
-        "samples": samples,
-        "options": options,
+        "fusion": how,
     }
 
 
@@ -120,9 +116,12 @@ class Manifest:
         if differing:
             first = differing[0]
             was, now = before.get(first), self._request[first]
-            if isinstance(was, dict) and isinstance(now, dict):
-                keys = [k for k in {**was, **now} if was.get(k) != now.get(k)]
-                first, was, now = f"{first} ({keys[0]})", was.get(keys[0]), now.get(keys[0])
+            keys = []
+            while isinstance(was, dict) and isinstance(now, dict):
+                keys.append(next(k for k in {**was, **now} if was.get(k) != now.get(k)))
+                was, now = was.get(keys[-1]), now.get(keys[-1])
+            if keys:
+                first = f"{first} ({', '.join(keys)})"
             said = ""
             if differing[0] in _TOLD:
                 said = f"; it has {_short(was)}, and {_short(now)} was asked for"
@@ -276,22 +275,6 @@ def _digest_arrays(arrays: Mapping[str, Any]) -> str:
         found.update(f"{name} {array.dtype.str} {array.shape}".encode())
         found.update(array.tobytes())
     return found.hexdigest()[:16]
-
-
-def _name(rule: Any) -> str:
-    """Where a rule can be imported from; of any other, what it is made of."""
-    module, name = getattr(rule, "__module__", ""), getattr(rule, "__qualname__", "")
-    try:
-        if module != "__main__" and attrgetter(name)(sys.modules[module]) is rule:
-            return f"{module}.{name}"
-    except (AttributeError, KeyError):
-        pass
-    cloudpickle = load_extra("cloudpickle", "scale", purpose="a rule that cannot be imported")
-    try:
-        made_of = cloudpickle.dumps(rule)
-    except Exception as error:
-        fail(f"`rule` must be a function that can be imported, or be pickled; {error}.")
-    return hashlib.sha256(made_of).hexdigest()[:16]
 
 
 def _short(value: Any) -> str:

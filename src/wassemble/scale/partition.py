@@ -48,6 +48,7 @@ class Job:
     request: str
     run: str
     id_column: str | None
+    n_threads: int | None = None
     version: str = __version__
 
 
@@ -136,7 +137,7 @@ def _fuse(job: Job, partition: Partition) -> dict[str, Any]:
         shared = count_shared(files).counts
         some_ids = pick_ids(files)
         out = stack.enter_context(job.out.store(partition.out_file, durable=True))
-        fuse_by_plan(account, files, out, samples=job.samples)
+        fuse_by_plan(account, files, out, samples=job.samples, n_threads=job.n_threads)
         inputs = [
             describe_input(found, file.path)
             for found, file in zip(found_before, files, strict=True)

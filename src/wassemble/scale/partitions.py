@@ -7,18 +7,16 @@ from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 from wassemble._checks import fail
-from wassemble.ensemble import FusionAccount, FusionPlan, Options
+from wassemble.ensemble import Fusion, FusionAccount
 from wassemble.ensemble.label_overlap import check_labels
-from wassemble.ensemble.tables import common_kind, warn_of_inputs
+from wassemble.ensemble.tables import warn_of_inputs
 from wassemble.errors import WassembleError
-from wassemble.inputs import Kind
 from wassemble.inputs.folders import Folder, open_folder
 from wassemble.inputs.part_files import DataSet, common_parts, open_data_set, open_parts
-from wassemble.inputs.predictions.overlap import SharedSamples, check_part_samples, tell_repeated
-from wassemble.labels import LabelSpace
+from wassemble.inputs.predictions.overlap import SharedSamples, check_part_samples
 from wassemble.scale.cluster import run_on_cluster
 from wassemble.scale.manifest import LOCK, Manifest, describe_request, refuse_foreign
 from wassemble.scale.partition import Job, Outcome, Partition, fuse_partition
@@ -60,17 +58,9 @@ class PartitionedFusion:
 def fuse_partitions(
     models: Mapping[str, str | os.PathLike[str]] | Sequence[DataSet],
     out: str | os.PathLike[str],
+    fusion: Fusion = Fusion(),
     *,
-    kernel: Any = None,
-    target: LabelSpace | None = None,
-    weights: Any = None,
-    kind: Kind | None = None,
-    aliases: Any = None,
-    fold: bool = False,
-    other: str | Mapping[str, str] | None = None,
-    samples: Literal["all", "common"] = "all",
-    allow_disjoint: bool = False,
-    options: Options = Options(),
+    n_threads: int | None = None,
     scheduler: Any = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> PartitionedFusion:
@@ -90,17 +80,17 @@ def fuse_partitions(
         say about how they are read.
     out : str or path
         A folder or URL, new or begun by the same call.
-    allow_disjoint : bool
-        Models may have no sample, or few, in common; otherwise it is an error if they have
-        none in any of the first five parts.
+    fusion : Fusion
+        How to fuse. Unless it allows models without a sample in common, it is an error if
+        they have none in any of the first five parts.
+    n_threads : int, optional
+        Threads for large parts; $WASSEMBLE_NUM_THREADS or all cores if not given.
     scheduler : str or distributed.Client, optional
         Address of a Dask scheduler whose workers do the work, such as
         ``tcp://10.0.0.1:8786``; they must see the same paths. Without it, this process does
         it, one part after the other.
     progress : callable, optional
         Called as ``progress(n_done, n_partitions)``.
-
-    Other parameters as in `fuse_files`.
 
     Returns
     -------
@@ -126,34 +116,21 @@ def fuse_partitions(
     >>> fuse_partitions(models, f"{folder}/fused").n_kept
     2
     """
-    sets = _open(models, kind)
-    if samples not in ("all", "common"):
-        fail(f'`samples` must be "all" or "common"; got {samples!r}.')
+    sets = _open(models, fusion)
     folder = open_folder(out)
     for each in sets:
         _refuse_nested(folder, each)
     names = common_parts(sets)
-    found, detected = common_kind(sets, kind)
-    plan = FusionPlan(
-        [(each.model, each.labels) for each in sets],
-        found,
-        target=target,
-        kernel=kernel,
-        weights=weights,
-        aliases=aliases,
-        fold=fold,
-        other=other,
-        options=options,
-    )
+    plan = fusion.plan(sets)
     if any(member.kernel.n_samples is not None for member in plan.members):
         fail("a kernel that differs per sample cannot serve several partitions.")
-    account = FusionAccount.of(plan, kind_is_detected=detected)
+    account = fusion.open_account(sets)
     account.read_from([each.origin for each in sets])
-    if kernel is None:
+    if fusion.kernel is None:
         account.warnings += check_labels(plan)
-    check_part_samples(open_parts(sets), allow_disjoint=allow_disjoint)
+    check_part_samples(open_parts(sets), allow_disjoint=fusion.allow_disjoint)
     partitions = {name: Partition(name, tuple(each.parts[name] for each in sets)) for name in names}
-    request = describe_request(sets, names, plan, samples)
+    request = describe_request(sets, names, fusion)
     readers = tuple(each.reader for each in sets)
     refuse_foreign(folder)
     with folder.lock(LOCK):
@@ -161,13 +138,14 @@ def fuse_partitions(
         folder.sweep()
         job = Job(
             plan,
-            detected,
-            samples,
+            account.kind_is_detected,
+            fusion.samples,
             readers,
             folder,
             manifest.digest,
             manifest.run,
             account.id_column,
+            n_threads,
         )
         records, changed = manifest.find_done(
             {name: partial(part.is_same, readers) for name, part in partitions.items()},
@@ -193,27 +171,38 @@ def fuse_partitions(
             raise PartitionError(_tell(errors, len(records), str(folder)))
         manifest.finish(records)
         folder.sweep()  # what killed workers left
-    account.is_by_part = samples == "all"
+    account.is_by_part = fusion.samples == "all"
     shared = SharedSamples([each.model for each in sets])
     for name in names:  # in their order: sums are the same whoever came first
         add_counts(account, records[name]["counts"])
         shared.add({int(bits): n for bits, n in records[name]["shared"].items()})
-    account.warnings += [] if allow_disjoint else shared.warnings()
-    account.warnings += tell_repeated({name: records[name]["some_ids"] for name in names})
+    if not fusion.allow_disjoint:
+        account.warnings += shared.warnings()
     account.note_silent()
     warn_of_inputs(account.warnings)
-    if samples == "common" and account.n_samples == 0:
+    if fusion.samples == "common" and account.n_samples == 0:
         fail("models must have samples in common, in parts of the same name; got none.")
     return PartitionedFusion(account, len(names), n_kept, len(changed))
 
 
 def _open(
-    models: Mapping[str, str | os.PathLike[str]] | Sequence[DataSet], kind: Kind | None
+    models: Mapping[str, str | os.PathLike[str]] | Sequence[DataSet], fusion: Fusion
 ) -> list[DataSet]:
+    if fusion.by_row:
+        fail(
+            "`by_row` must go with files; got folders of part files.",
+            hint="samples of part files are matched by id",
+        )
     if isinstance(models, Mapping):
-        return [open_data_set(place, model=name, kind=kind) for name, place in models.items()]
+        how: dict[str, Any] = {"kind": fusion.kind, "normalize": fusion.normalize}
+        return [open_data_set(place, model=name, **how) for name, place in models.items()]
     if not models or not all(isinstance(each, DataSet) for each in models):
         fail("models must be a dict of names to folders, or data sets; got something else or none.")
+    if fusion.normalize and not all(each.reader.normalize for each in models):
+        fail(
+            "data sets must be opened with normalize=True if the fusion says so; got others.",
+            hint="open_data_set(folder, normalize=True)",
+        )
     return list(models)
 
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from wassemble._arrays import Array
 from wassemble._checks import fail
-from wassemble.ensemble import fuse
-from wassemble.ensemble.fuse import are_named
-from wassemble.solvers import Unbalanced
+from wassemble.ensemble import Fusion
+from wassemble.ensemble.tables import are_named
 
 __all__ = ["fuse_stream"]
 
 
-def fuse_stream(chunks: Iterable[Any], **options: Any) -> Iterator[Array]:
+def fuse_stream(
+    chunks: Iterable[Any], fusion: Fusion = Fusion(), *, n_threads: int | None = None
+) -> Iterator[Any]:
     """Consensus of each chunk of predictions, one after the other.
 
     Only one chunk is in memory at a time; chunks may have different numbers of samples.
@@ -23,9 +23,11 @@ def fuse_stream(chunks: Iterable[Any], **options: Any) -> Iterator[Array]:
     ----------
     chunks : iterable
         Each chunk as `fuse` takes it.
-    **options
-        As in `fuse`, without ``out``, and with ``kind`` where it would be detected; a kernel
-        that differs per sample cannot serve several chunks.
+    fusion : Fusion
+        How to fuse, with its ``kind`` where it would be detected; a kernel that differs per
+        sample cannot serve several chunks.
+    n_threads : int, optional
+        As in `fuse`.
 
     Yields
     ------
@@ -35,19 +37,16 @@ def fuse_stream(chunks: Iterable[Any], **options: Any) -> Iterator[Array]:
     Examples
     --------
     >>> chunks = ([[[0.6, 0.4]], [[0.4, 0.6]]] for _ in range(2))
-    >>> for consensus in fuse_stream(chunks, kernel=[[1, 0.5], [0.5, 1]]):
+    >>> for consensus in fuse_stream(chunks, Fusion(kernel=[[1, 0.5], [0.5, 1]])):
     ...     print(consensus.round(2))
     [[0.5 0.5]]
     [[0.5 0.5]]
     """
-    if "out" in options:
-        fail("`out` must be left out of a stream; each chunk would overwrite the last one.")
-    is_told = options.get("kind") is not None
     for chunk in chunks:
-        if not is_told and (isinstance(options.get("mass"), Unbalanced) or are_named(chunk)):
+        if fusion.kind is None and are_named(chunk):
             fail(
                 "`kind` must be given for a stream: chunks are fused one by one, and each might"
                 " look otherwise; got none.",
                 hint='kind="multiclass" for histograms, "multilabel" for scores of any mass',
             )
-        yield fuse(chunk, **options)
+        yield fusion.fuse(chunk, n_threads=n_threads)

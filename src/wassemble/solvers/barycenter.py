@@ -10,20 +10,14 @@ import numpy as np
 
 from wassemble._arrays import Array, detached, namespace, new_zeros
 from wassemble._checks import check_count
-from wassemble.solvers.closed_form import solve_one_to_one
-from wassemble.solvers.components import Components
-from wassemble.solvers.debias import Correction, Debiasing, NoCorrection
+from wassemble.solvers.arithmetics import Solver
 from wassemble.solvers.exchange import agree_on_any
-from wassemble.solvers.log_sweep import LogSweep
-from wassemble.solvers.loop import Ending, Stopping, run
-from wassemble.solvers.mass import Balanced, MassRule
-from wassemble.solvers.mixed_sweep import MixedSweep
-from wassemble.solvers.plain_sweep import PlainSweep, unsafe_rows
+from wassemble.solvers.loop import Ending
 from wassemble.solvers.problem import BarycenterProblem, Tile
 from wassemble.solvers.result import BarycenterResult
-from wassemble.solvers.selection import SolverChoice, select_solver
+from wassemble.solvers.rules import Barycenter
+from wassemble.solvers.selection import select_solver
 from wassemble.solvers.status import Status
-from wassemble.solvers.sweeps import Sweep
 from wassemble.solvers.tiles import rows_per_tile, run_tiles
 
 __all__ = ["solve", "solve_barycenter"]
@@ -32,16 +26,11 @@ __all__ = ["solve", "solve_barycenter"]
 def solve_barycenter(
     histograms: Sequence[Any] | Array,
     kernels: Any,
+    rule: Barycenter = Barycenter(),
     *,
     weights: Any = None,
-    mass: MassRule = Balanced(),
-    max_iterations: int = 1000,
-    tolerance: float | None = 1e-6,
-    debias: bool = False,
     normalize: bool = False,
     initial: BarycenterResult | None = None,
-    n_top: int | None = None,
-    mixed_precision: bool = False,
     n_threads: int | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> BarycenterResult:
@@ -56,24 +45,17 @@ def solve_barycenter(
         Each model's predictions, ``(n_samples, n_source)`` over its own labels;
         non-negative. A single sample may drop the sample axis, and so does the result.
     kernels : Kernel, array or sparse matrix of shape (n_source, n_target), or one per model
-        How similar each source label is to each target label.
+        How similar each source label is to each target label; None for one label set whose
+        labels are similar to themselves alone.
+    rule : Barycenter
+        What happens to mass, and how far to go. `Balanced` mass (Algorithm 1), the default,
+        takes histograms; `Unbalanced` (Algorithm 2) takes scores.
     weights : array, optional
         On the simplex over models; uniform if not given. Of shape (n_models,), or
         (n_models, n_target): one weight per model and target label lets a model keep silent
         about labels that it does not know. With a sample axis in between,
         (n_models, n_samples, 1) or (n_models, n_samples, n_target), they differ per sample; a
         model of weight 0 takes no part in the sample.
-    mass : Balanced or Unbalanced
-        `Balanced` (Algorithm 1) takes histograms, the default; `Unbalanced` (Algorithm 2)
-        takes scores.
-    max_iterations : int
-        Sweeps at most.
-    tolerance : float or None
-        Stop a row when its residual is at most this. None runs exactly
-        ``max_iterations`` sweeps, the paper's own way (5).
-    debias : bool
-        Take out the blur of the entropic regularisation (Janati et al. 2020). Needs one
-        symmetric kernel and balanced mass.
     normalize : bool
         Divide each row of each model by its sum first.
     initial : BarycenterResult, optional
@@ -81,15 +63,6 @@ def solve_barycenter(
         out of reach there start anew. With weights per target label and balanced mass (or a
         mass penalty above 2.4 epsilon) sweeps have several fixed points, and the start
         decides at which one they end.
-    n_top : int, optional
-        For large label sets: use only this many largest entries of each row of each
-        model. ``result.dropped_mass`` says what that cost; balanced rows are brought
-        back to mass 1.
-    mixed_precision : bool
-        For GPUs: products in bfloat16 as long as they bring rows nearer, then in the full
-        precision until the residual, measured there, is at most the tolerance. Needs torch
-        tensors, a tolerance and a dense or low-rank kernel; ``result.n_half_sweeps`` says how
-        far it went.
     n_threads : int, optional
         Threads for large batches; $WASSEMBLE_NUM_THREADS or all cores if not given.
     progress : callable, optional
@@ -98,7 +71,8 @@ def solve_barycenter(
     Returns
     -------
     result : BarycenterResult
-        Torch tensors in give a torch barycenter, with gradients.
+        Torch tensors in give a torch barycenter, with gradients. ``result.dropped_mass`` says
+        what ``n_top`` cost, ``result.n_half_sweeps`` how far mixed precision went.
 
     Examples
     --------
@@ -108,17 +82,7 @@ def solve_barycenter(
     (array([0.298, 0.404, 0.298]), True)
     """
     problem = BarycenterProblem(
-        histograms,
-        kernels,
-        weights=weights,
-        mass=mass,
-        max_iterations=max_iterations,
-        tolerance=tolerance,
-        debias=debias,
-        normalize=normalize,
-        initial=initial,
-        n_top=n_top,
-        mixed_precision=mixed_precision,
+        histograms, kernels, rule, weights=weights, normalize=normalize, initial=initial
     )
     return solve(problem, n_threads=n_threads, progress=progress)
 
@@ -130,8 +94,11 @@ def solve(
     progress: Callable[[int, int], None] | None = None,
     keep_scalings: bool = True,
     out: np.ndarray | None = None,
+    solver: Solver | None = None,
 ) -> BarycenterResult:
     """Solve ``problem``; without scalings the result has no couplings and starts nothing.
+
+    By ``solver``, or by the one that `select_solver` chooses.
 
     The barycenters go to ``out`` if it is given; at the end, if it shares memory with what is
     read.
@@ -145,15 +112,16 @@ def solve(
             progress=progress,
             keep_scalings=keep_scalings,
             out=np.empty_like(out),
+            solver=solver,
         )
         out[...] = apart.barycenters
         return replace(apart, barycenters=out)
-    run_of = _Run(problem, select_solver(problem), keep_scalings=keep_scalings, out=out)
+    solver = select_solver(problem) if solver is None else solver
+    run_of = _Run(problem, solver, keep_scalings=keep_scalings, out=out)
     n_rows = problem.n_samples  # gradients need every step anyway
     if problem.like is None:
         n_labels = max(problem.n_target, *(k.shape[0] for k in problem.voting_kernels))
-        one_pass = run_of.choice.name == "closed form"
-        n_rows = rows_per_tile(len(problem.model_order), n_labels, one_pass=one_pass)
+        n_rows = rows_per_tile(len(problem.model_order), n_labels, one_pass=solver.one_pass)
     exchange = problem.exchange
     n_rows = -int(exchange.largest(np.array([-n_rows]))[0])
     # Exchanges of tiles on threads would get mixed up.
@@ -162,41 +130,30 @@ def solve(
     return run_of.result()
 
 
-_NO_ROWS = np.empty(0, dtype=np.int64)
-
-
 class _Run:
     """A solve under way: where the tiles put what they find."""
 
     def __init__(
         self,
         problem: BarycenterProblem,
-        choice: SolverChoice,
+        solver: Solver,
         *,
         keep_scalings: bool,
         out: np.ndarray | None = None,
     ) -> None:
         self.problem = problem
-        self.choice = choice
-        # Longer steps towards one of several fixed points may end at another. Debiasing has a
-        # third block, for which they are not known to be safe.
-        relaxed = (
-            problem.tolerance is not None and problem.has_one_fixed_point and not problem.debias
-        )
-        self.stopping = Stopping(
-            problem.max_iterations, problem.tolerance, relaxed, measured=keep_scalings
-        )
+        self.solver = solver
         size = (problem.n_samples, problem.n_target)
         self.barycenter = new_zeros(size, problem.like, problem.dtype) if out is None else out
         self.status = np.empty(problem.n_samples, dtype=np.int8)
         self.residual = np.zeros(problem.n_samples)
-        self.n_iterations = np.zeros(problem.n_samples, dtype=np.int64)
+        self.n_sweeps = np.zeros(problem.n_samples, dtype=np.int64)
         self.log_v: Array | None = None
         if keep_scalings:
             self.log_v = new_zeros((problem.n_models, *size), problem.like)
         self.in_log = np.zeros(problem.n_samples, dtype=bool)
         self.dropped = None if problem.n_top is None else np.zeros(problem.n_samples)
-        self.mixed_sweeps: list[MixedSweep] = []
+        self.n_half_sweeps = 0
 
     def solve_tile(self, start: int, stop: int) -> None:
         """Solve the samples from ``start`` to ``stop``."""
@@ -206,75 +163,7 @@ class _Run:
             if self.dropped is not None:
                 self.dropped[start:stop] = tile.dropped_mass
             for part in tile.split_by_vote():
-                if self.choice.name == "closed form":
-                    self._solve_in_closed_form(part)
-                else:
-                    self._solve_by_sweeps(part)
-
-    def _solve_in_closed_form(self, tile: Tile) -> None:
-        rows = solve_one_to_one(tile, self.problem.mass, keep_scalings=self.log_v is not None)
-        status = np.full(tile.n_rows, Status.CONVERGED, dtype=np.int8)
-        status[rows.unreachable] = Status.UNREACHABLE_MASS
-        self._finish(Ending(slice(None), rows, status, 0.0, 0), tile)
-
-    def _solve_by_sweeps(self, tile: Tile) -> None:
-        rest = np.arange(tile.n_rows)
-        if self.choice.name == "plain":
-            unsafe = self._unsafe(tile)
-            index = np.delete(rest, unsafe) if len(unsafe) else rest
-            left = _NO_ROWS
-            if len(index):
-                with np.errstate(all="ignore"):  # rows that leave the safe range are handed over
-                    left = self._run(tile, PlainSweep, index)
-            rest = np.sort(np.concatenate([unsafe, left])) if len(unsafe) else left
-        if len(rest):
-            self.in_log[tile.places(rest)] = True
-            self._run(tile, self._log_sweep, rest)
-
-    def _run(self, tile: Tile, make_sweep: Callable[..., Sweep], index: np.ndarray) -> np.ndarray:
-        """Sweep the rows ``index`` of a tile; return those that need another arithmetic."""
-        part = tile if len(index) == tile.n_rows else tile.take(index)
-        is_watched = self.stopping.tolerance is not None or self.stopping.measured
-        components = self.problem.components(part.models) if is_watched else None
-        sweep = make_sweep(part, self.problem.mass, components)
-        left = run(
-            sweep,
-            part.n_rows,
-            self.stopping,
-            lambda ending: self._finish(ending, part),
-            keep_scalings=self.log_v is not None,
-            exchange=tile.exchange,
-        )
-        return index[left]
-
-    def _unsafe(self, tile: Tile) -> np.ndarray:
-        """Rows that plain arithmetic need not try."""
-        unsafe = None
-        for group in tile.groups:
-            found = unsafe_rows(group.histograms, group.kernel.entries, self.problem.mass)
-            if found is not None:
-                unsafe = found if unsafe is None else unsafe | found
-        if not tile.exchange.is_alone:
-            here = np.zeros(tile.n_rows) if unsafe is None else unsafe
-            unsafe = agree_on_any(tile.exchange, here)
-        return _NO_ROWS if unsafe is None else np.flatnonzero(unsafe)
-
-    def _log_sweep(self, tile: Tile, mass: MassRule, components: Components | None) -> Sweep:
-        tolerance, max_iterations = self.problem.tolerance, self.problem.max_iterations
-        if self.problem.mixed_precision and tolerance is not None:
-            sweep = MixedSweep(
-                tile, mass, components, tolerance=tolerance, max_iterations=max_iterations
-            )
-            self.mixed_sweeps.append(sweep)
-            return sweep
-        return LogSweep(tile, mass, components, self._correction(tile))
-
-    def _correction(self, tile: Tile) -> Correction:
-        if not self.problem.debias:
-            return NoCorrection()
-        kernel = tile.groups[0].kernel
-        log_d = new_zeros((tile.n_rows, kernel.shape[1]), self.problem.like)
-        return Debiasing(kernel, log_d)
+                self.solver.solve(part, self._finish, keep_scalings=self.log_v is not None)
 
     def _finish(self, ending: Ending, tile: Tile) -> None:
         """Write down rows of ``tile`` that finished."""
@@ -292,7 +181,9 @@ class _Run:
                 status = np.where(some, status, self._judge_empty(ending, tile, status))
         self.status[samples] = status
         self.residual[samples] = ending.residual
-        self.n_iterations[samples] = ending.n_iterations
+        self.n_sweeps[samples] = ending.n_sweeps
+        self.in_log[samples] = ending.rows.in_logs
+        self.n_half_sweeps = max(self.n_half_sweeps, ending.rows.n_half_sweeps)
         if self.log_v is not None and ending.rows.log_v is not None:
             for model, log_v in zip(tile.models, ending.rows.log_v, strict=True):
                 self.log_v[model, samples] = log_v
@@ -316,13 +207,13 @@ class _Run:
         """What was found."""
         return BarycenterResult(
             problem=self.problem,
-            solver=self.choice,
+            solver=self.solver,
             barycenters=self.barycenter,
             statuses=self.status,
             residuals=self.residual,
-            iterations=self.n_iterations,
+            sweeps=self.n_sweeps,
             n_log_rows=int(self.in_log.sum()),
             log_v=self.log_v,
             dropped=self.dropped,
-            n_half_sweeps=max((sweep.n_half_sweeps for sweep in self.mixed_sweeps), default=0),
+            n_half_sweeps=self.n_half_sweeps,
         )

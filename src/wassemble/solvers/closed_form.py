@@ -1,4 +1,4 @@
-"""Fixed points that need no iterations: every kernel one-to-one."""
+"""Fixed points that need no sweeps: every kernel one-to-one."""
 
 from __future__ import annotations
 

@@ -24,9 +24,10 @@ from wassemble.solvers.components import Components
 from wassemble.solvers.debias import Correction
 from wassemble.solvers.exchange import agree_on_any
 from wassemble.solvers.mass import MassRule
-from wassemble.solvers.power_means import log_power_mean, take_rows
+from wassemble.solvers.power_means import log_power_mean
 from wassemble.solvers.problem import Tile
 from wassemble.solvers.sweeps import Rows, residual
+from wassemble.solvers.weights import take_rows
 
 __all__ = ["LogSweep"]
 
@@ -65,14 +66,14 @@ class LogSweep:
         images: list[Array] = []
         log_us: list[Array] = []
         for group, log_histograms in zip(self._groups, self._log_histograms, strict=True):
-            log_kv = group.kernel.log_apply(self._log_v[group.models])
-            log_u = exponent * log_quotient(log_histograms, log_kv)
+            log_kv = group.kernel.log_apply(self._log_v[group.models])  # (models, rows, source)
+            log_u = exponent * log_quotient(log_histograms, log_kv)  # (models, rows, source)
             if self._omega is not None:
                 log_u = _stretched(self._log_u[len(log_us)], log_u, self._omega)
             log_us.append(log_u)
-            images.append(group.kernel.log_apply_transpose(log_u))
+            images.append(group.kernel.log_apply_transpose(log_u))  # (models, rows, target)
         self._log_u = log_us
-        log_images = xp.concat(images)
+        log_images = xp.concat(images)  # (n_models, n_rows, n_target)
         log_p = log_power_mean(
             log_images,
             self._weights,
@@ -80,7 +81,7 @@ class LogSweep:
             exchange=self._exchange,
             log_guess=None if self._exchange.is_alone else self._log_p,
         )
-        self._log_p, correction_residual = self._correction.correct(log_p)
+        self._log_p, correction_residual = self._correction.correct(log_p)  # (n_rows, n_target)
         old, new = self._log_v, exponent * log_quotient(self._log_p, log_images)
         self._log_v = new if self._omega is None else _stretched(old, new, self._omega)
         if not watch:
@@ -126,7 +127,8 @@ class LogSweep:
             unreachable = agree_on_any(self._exchange, here)
         log_p = self._log_p[rows]
         hidden = detached(xp.any(log_p > -xp.inf, axis=-1))
-        return Rows(xp.exp(log_p), log_v if keep_scalings else None, unreachable, hidden)
+        kept = log_v if keep_scalings else None
+        return Rows(xp.exp(log_p), kept, unreachable, hidden, in_logs=True)
 
     def keep(self, rows: np.ndarray) -> None:
         """Go on with ``rows`` alone."""

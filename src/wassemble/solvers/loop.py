@@ -21,20 +21,20 @@ _WATCH_STEP = 8
 
 @dataclass(frozen=True)
 class Stopping:
-    """When rows stop: at ``tolerance`` (None: never before) or after ``max_iterations``.
+    """When rows stop: at ``tolerance`` (None: never before) or after ``max_sweeps``.
 
     A fixed number of sweeps means those of the algorithm; sweeps towards a tolerance may
     be ``relaxed``. ``measured`` looks at the residual after the last sweep in any case.
     """
 
-    max_iterations: int
+    max_sweeps: int
     tolerance: float | None
     relaxed: bool
     measured: bool
 
     def watches(self, sweep: int) -> bool:
         """Whether the residual is looked at after this sweep towards a tolerance."""
-        return sweep <= _N_WATCHED or sweep % _WATCH_STEP == 0 or sweep == self.max_iterations
+        return sweep <= _N_WATCHED or sweep % _WATCH_STEP == 0 or sweep == self.max_sweeps
 
 
 @dataclass
@@ -45,7 +45,7 @@ class Ending:
     rows: Rows
     status: np.ndarray | int
     residual: np.ndarray | float  # nan if nobody asked
-    n_iterations: int
+    n_sweeps: int
 
 
 def run(
@@ -69,11 +69,11 @@ def run(
     handed_over = []
     relaxation = Relaxation(n_rows, active=stopping.relaxed)
     confirm = False
-    for n_iterations in range(1, stopping.max_iterations + 1):
-        is_last = n_iterations == stopping.max_iterations
-        if n_iterations == stopping.max_iterations - 1 and relaxation.end():
+    for n_sweeps in range(1, stopping.max_sweeps + 1):
+        is_last = n_sweeps == stopping.max_sweeps
+        if n_sweeps == stopping.max_sweeps - 1 and relaxation.end():
             sweep.relax(relaxation.omega)  # what is returned comes from sweeps as they are
-        residual = sweep.step(watch=confirm or stopping.watches(n_iterations))
+        residual = sweep.step(watch=confirm or stopping.watches(n_sweeps))
         if residual is None:
             continue
         residual, untrusted = agree_on_rows(exchange, residual, sweep.untrusted())
@@ -86,17 +86,17 @@ def run(
         if finished.all() and len(index) == n_rows:  # all at once: no copies
             rows = sweep.read(slice(None), keep_scalings=keep_scalings)
             status = _judge(residual, rows, stopping)
-            finish(Ending(slice(None), rows, status, residual, n_iterations))
+            finish(Ending(slice(None), rows, status, residual, n_sweeps))
             return index[:0]
         if finished.any():
             rows = sweep.read(finished, keep_scalings=keep_scalings)
             status = _judge(residual[finished], rows, stopping)
-            finish(Ending(index[finished], rows, status, residual[finished], n_iterations))
+            finish(Ending(index[finished], rows, status, residual[finished], n_sweeps))
         handed_over.append(index[untrusted])
         going_on = ~(finished | untrusted)
         if not going_on.any():
             break
-        changed = relaxation.update(n_iterations, residual) or confirm
+        changed = relaxation.update(n_sweeps, residual) or confirm
         if not going_on.all():
             sweep.keep(going_on)
             index = index[going_on]
@@ -116,8 +116,8 @@ def _run_fixed(
     exchange: Exchange,
 ) -> np.ndarray:
     """As `run`, for a fixed number of sweeps: only the last is looked at."""
-    n_iterations = stopping.max_iterations
-    for _ in range(n_iterations - 1):
+    n_sweeps = stopping.max_sweeps
+    for _ in range(n_sweeps - 1):
         sweep.step(watch=False)
     residual = sweep.step(watch=stopping.measured)
     distrusted = sweep.untrusted()
@@ -130,14 +130,14 @@ def _run_fixed(
     if len(untrusted) < n_rows:
         rows = sweep.read(index, keep_scalings=keep_scalings)
         found = np.nan if residual is None else residual[index]
-        finish(Ending(index, rows, _judge(found, rows, stopping), found, n_iterations))
+        finish(Ending(index, rows, _judge(found, rows, stopping), found, n_sweeps))
     return untrusted
 
 
 def _judge(residual: np.ndarray | float, rows: Rows, stopping: Stopping) -> np.ndarray | int:
     if stopping.tolerance is None and not stopping.measured and rows.unreachable is None:
-        return Status.MAX_ITERATIONS
-    status = np.full(len(rows.barycenter), Status.MAX_ITERATIONS, dtype=np.int8)
+        return Status.MAX_SWEEPS
+    status = np.full(len(rows.barycenter), Status.MAX_SWEEPS, dtype=np.int8)
     if stopping.tolerance is not None:
         status[residual <= stopping.tolerance] = Status.CONVERGED
     if rows.unreachable is not None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
-from wassemble._checks import check_positive_number
+from wassemble._checks import check_positive_number, fail
 
-__all__ = ["Balanced", "MassRule", "Unbalanced"]
+__all__ = ["Balanced", "MassRule", "Unbalanced", "mass_from_dict"]
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,10 @@ class Balanced:
     def exponent(self) -> float:
         """Exponent of lines u and v."""
         return 1.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Ready for JSON."""
+        return {"kind": "balanced"}
 
 
 @dataclass(frozen=True)
@@ -66,5 +71,29 @@ class Unbalanced:
         """Exponent of lines u and v: 1 - order."""
         return self.mass_penalty / (self.epsilon + self.mass_penalty)
 
+    def to_dict(self) -> dict[str, Any]:
+        """Ready for JSON."""
+        return {"kind": "unbalanced", "mass_penalty": self.mass_penalty, "epsilon": self.epsilon}
+
 
 MassRule: TypeAlias = Balanced | Unbalanced
+
+
+def mass_from_dict(entries: Mapping[str, Any]) -> MassRule:
+    """What `Balanced.to_dict` or `Unbalanced.to_dict` wrote down.
+
+    Examples
+    --------
+    >>> mass_from_dict({"kind": "unbalanced", "mass_penalty": 2.0, "epsilon": 0.3})
+    Unbalanced(mass_penalty=2.0, epsilon=0.3)
+    """
+    knobs = dict(entries) if isinstance(entries, Mapping) else {}
+    kind = knobs.pop("kind", None)
+    if kind == "balanced" and not knobs:
+        return Balanced()
+    if kind != "unbalanced" or set(knobs) != {"mass_penalty", "epsilon"}:
+        fail(
+            'a mass must be written as {"kind": "balanced"} or {"kind": "unbalanced",'
+            f' "mass_penalty": ..., "epsilon": ...}}; got {entries!r}.'
+        )
+    return Unbalanced(**knobs)

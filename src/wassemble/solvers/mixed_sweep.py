@@ -7,6 +7,7 @@ its residual, are those of the full precision.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,7 @@ _NEARER = 0.9
 class MixedSweep:
     """Log sweeps in half precision until they bring no row nearer, then in full precision.
 
-    No row finishes in half precision, and at least one of ``max_iterations`` sweeps is full.
+    No row finishes in half precision, and at least one of ``max_sweeps`` sweeps is full.
     """
 
     def __init__(
@@ -42,14 +43,14 @@ class MixedSweep:
         components: Components | None,
         *,
         tolerance: float,
-        max_iterations: int,
+        max_sweeps: int,
     ) -> None:
         self.n_half_sweeps = 0
         self._kernels = [group.kernel for group in tile.groups]
         self._sweep = LogSweep(tile, mass, components, NoCorrection())
         halved = [_halved(kernel) for kernel in self._kernels]
         self._sweep.use(halved)
-        self._most = max_iterations - 1 if halved != self._kernels else 0
+        self._most = max_sweeps - 1 if halved != self._kernels else 0
         self._is_half = self._most > 0
         self._unfinished = float(np.nextafter(tolerance, np.inf))
         self._goal = max(tolerance, _RESOLVED)
@@ -84,7 +85,8 @@ class MixedSweep:
 
     def read(self, rows: Any, *, keep_scalings: bool) -> Rows:
         """The state of ``rows``."""
-        return self._sweep.read(rows, keep_scalings=keep_scalings)
+        found = self._sweep.read(rows, keep_scalings=keep_scalings)
+        return replace(found, n_half_sweeps=self.n_half_sweeps)
 
     def keep(self, rows: np.ndarray) -> None:
         """Go on with ``rows`` alone."""

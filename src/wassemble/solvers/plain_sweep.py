@@ -11,9 +11,10 @@ import numpy as np
 from wassemble.kernels.base import EntryRange
 from wassemble.solvers.components import Components
 from wassemble.solvers.mass import Balanced, MassRule
-from wassemble.solvers.power_means import take_rows, weighted_sum
+from wassemble.solvers.power_means import bind_weighted_sum
 from wassemble.solvers.problem import Tile
 from wassemble.solvers.sweeps import Rows, residual
+from wassemble.solvers.weights import take_rows
 
 __all__ = ["PlainLimits", "PlainSweep", "unsafe_rows"]
 
@@ -88,7 +89,7 @@ class PlainSweep:
     """
 
     def __init__(self, tile: Tile, mass: MassRule, components: Components | None) -> None:
-        self._mass = mass
+        self._order, self._exponent = mass.order, mass.exponent
         self._components = components
         self._groups = tile.groups
         dtype = tile.groups[0].histograms.dtype
@@ -103,10 +104,14 @@ class PlainSweep:
         self._v = np.empty(size, dtype)
         if tile.log_v is not None:
             np.exp(tile.log_v, out=self._v, casting="same_kind")
-        self._mean = np.empty(0, dtype)  # p^order, or log2 p if the order is 0
         self._untrusted = np.zeros(tile.n_rows, dtype=bool)
         self._steps: _LongerSteps | None = None
         self._allocate()
+
+    def restart(self) -> None:
+        """Forget all sweeps: start at v = 1 again, from histograms that may have changed."""
+        self._starts_at_one, self._steps = True, None
+        self._untrusted[:] = False
 
     def _allocate(self) -> None:
         """Room for what a sweep computes on its way."""
@@ -114,6 +119,9 @@ class PlainSweep:
         self._scaled = [np.empty(group.histograms.shape, dtype) for group in self._groups]
         self._images = np.empty_like(self._v)
         self._powers = np.empty_like(self._v)
+        self._here = np.empty(self._v.shape[1:], dtype)  # p^order, or log2 p if the order is 0
+        self._mean = self._here  # with what other ranks have
+        self._average = bind_weighted_sum(self._weights, self._powers, self._here)
         pairs = list(zip(self._groups, self._scaled, strict=True))
         self._to_source = [g.kernel.bind(self._v[g.models], scaled) for g, scaled in pairs]
         self._to_target = [g.kernel.T.bind(scaled, self._images[g.models]) for g, scaled in pairs]
@@ -123,7 +131,8 @@ class PlainSweep:
         found = None
         if watch:
             before = self._images.copy() if self._starts_at_one else self._images * self._v
-        self._update_p_and_v()
+        self._update_mean()
+        self._update_v()
         if watch:
             np.multiply(self._images, self._v, out=self._powers)
             found = residual(before, self._powers, self._p(), self._components)
@@ -135,39 +144,56 @@ class PlainSweep:
 
     def _update_images(self) -> None:
         """Line u and the products around it: from v to K^T u."""
-        exponent = self._mass.exponent
         for index, (group, scaled) in enumerate(zip(self._groups, self._scaled, strict=True)):
             if self._starts_at_one:  # K v is the sum of each row
                 np.divide(group.histograms, group.kernel.row_sums, out=scaled)
             else:
-                self._to_source[index]()
+                self._to_source[index]()  # K v: (models, rows, source)
                 np.divide(group.histograms, scaled, out=scaled)
-            if exponent != 1:
-                _power(scaled, exponent, out=scaled)
+            if self._exponent != 1:
+                _power(scaled, self._exponent, out=scaled)  # u: (models, rows, source)
             if self._steps is not None:
                 self._steps.stretch_u(index, scaled)
-            self._to_target[index]()
+            self._to_target[index]()  # K^T u: (models, rows, target)
 
-    def _update_p_and_v(self) -> None:
-        """Lines p and v."""
-        order, exponent = self._mass.order, self._mass.exponent
+    def _update_mean(self) -> None:
+        """The weighted sum of line p."""
+        if self._order == 0:
+            np.log2(self._images, out=self._powers)  # (models, rows, target)
+        else:
+            _power(self._images, self._order, out=self._powers)  # (models, rows, target)
+        self._average()
+        self._mean = self._exchange.sum(self._here)  # p^order: (rows, target)
+
+    def _update_v(self) -> None:
+        """Line v."""
         self._starts_at_one = False
-        if order == 0:
-            np.log2(self._images, out=self._powers)
-            self._mean = self._exchange.sum(weighted_sum(self._weights, self._powers))
-            np.divide(np.exp2(self._mean), self._images, out=self._v)
+        if self._order == 0:
+            np.divide(np.exp2(self._mean), self._images, out=self._v)  # (models, rows, target)
             return
-        _power(self._images, order, out=self._powers)
-        self._mean = self._exchange.sum(weighted_sum(self._weights, self._powers))
         # (p / image)^exponent = p^exponent * image^order / image: the exponents sum to 1.
         np.divide(self._powers, self._images, out=self._v)
-        np.multiply(self._v, _power(self._mean, exponent / order), out=self._v)
+        p = _power(self._mean, self._exponent / self._order)  # p^exponent: (rows, target)
+        np.multiply(self._v, p, out=self._v)  # (models, rows, target)
 
     def _p(self) -> np.ndarray:
-        """Line p."""
-        if self._mass.order == 0:
+        """Line p: (rows, target)."""
+        if self._order == 0:
             return np.exp2(self._mean)
-        return _power(self._mean, 1 / self._mass.order)
+        return _power(self._mean, 1 / self._order)
+
+    def consensus_after(self, n_sweeps: int) -> np.ndarray | None:
+        """Line p after so many sweeps from v = 1, without a look; None if it is not trusted.
+
+        The last v, which nobody asks for, is not computed.
+        """
+        self.restart()
+        for _ in range(n_sweeps - 1):
+            self.step(watch=False)
+        self._update_images()
+        self._update_mean()
+        p = self._p()
+        return None if self._untrusted.any() or not np.isfinite(p).all() else p
 
     def _guard(self) -> None:
         """Mark the rows whose scalings left the limits; they are not believed from here on."""

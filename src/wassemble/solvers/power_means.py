@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
 from wassemble._arrays import Array, is_torch_array, log_of, namespace
 from wassemble.solvers.exchange import ALONE, Exchange
 
-__all__ = ["log_power_mean", "power_mean_of", "take_rows", "weighted_sum", "with_three_axes"]
+__all__ = ["bind_weighted_sum", "log_power_mean", "power_mean_of", "weighted_sum"]
 
 # Below this order sum(w * x^order) is too close to 1 for its logarithm to be exact.
 _SMALL_ORDER = 1e-3
@@ -117,13 +118,15 @@ def weighted_sum(weights: np.ndarray, values: np.ndarray) -> np.ndarray:
     return total
 
 
-def with_three_axes(weights: Array) -> Array:
-    """Weights as they broadcast over (n_models, n_samples, n_labels)."""
-    if weights.ndim == 3:
-        return weights
-    return weights[:, None, None] if weights.ndim == 1 else weights[:, None, :]
+def bind_weighted_sum(
+    weights: np.ndarray, values: np.ndarray, out: np.ndarray
+) -> Callable[[], object]:
+    """A call that writes `weighted_sum` into ``out``, as often as the arrays' contents change."""
+    weights = weights.astype(values.dtype, copy=False)
+    if weights.shape[1:] == (1, 1):
+        return partial(np.dot, weights.ravel(), values.reshape(len(values), -1), out.reshape(-1))
 
+    def add() -> None:
+        out[...] = weighted_sum(weights, values)
 
-def take_rows(weights: Array, rows: Any) -> Array:
-    """Weights with three axes, of the samples ``rows`` where they differ per sample."""
-    return weights if weights.shape[1] == 1 else weights[:, rows]
+    return add

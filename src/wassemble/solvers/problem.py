@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Self, get_args
 
 import numpy as np
 
@@ -19,19 +20,18 @@ from wassemble._arrays import (
     new_zeros,
     widest_float,
 )
-from wassemble._checks import check_count, check_flag, check_tolerance, fail, near_one
-from wassemble.kernels import Kernel, as_kernel
+from wassemble._checks import fail, near_one
+from wassemble.kernels import IdentityKernel, Kernel, as_kernel
 from wassemble.solvers.components import Components
 from wassemble.solvers.exchange import ALONE, Exchange
 from wassemble.solvers.histograms import Histograms, keep_top, listed
-from wassemble.solvers.mass import Balanced, MassRule, Unbalanced
-from wassemble.solvers.means import check_weights
-from wassemble.solvers.power_means import take_rows, with_three_axes
+from wassemble.solvers.rules import Barycenter, Holds, is_list_of_kernels
+from wassemble.solvers.weights import check_weights, take_rows, with_three_axes
 
 if TYPE_CHECKING:
     from wassemble.solvers.result import BarycenterResult
 
-__all__ = ["BarycenterProblem", "Group", "Tile"]
+__all__ = ["BarycenterProblem", "FusionProblem", "Group", "Tile"]
 
 
 @dataclass
@@ -122,23 +122,23 @@ class Tile:
         )
 
 
-class BarycenterProblem:
-    """What `solve_barycenter` solves; takes the same arguments.
+class FusionProblem:
+    """Predictions, the kernels that they go through and the weights: shapes checked, grouped.
 
     With an ``exchange`` it is the share of one rank: its own models, with weights that sum
     to 1 only together with those of the other ranks. Whoever deals out shares checks that.
 
-    ``holds`` says what rows are: with `Balanced` always "histograms", which must sum to 1; else
-    "scores" of any mass, or "either": ``are_histograms`` then tells, once all rows were read.
-
-    Ask `select_solver` about it to learn which arithmetic would run, and why.
-
-    Examples
-    --------
-    >>> problem = BarycenterProblem([[0.5, 0.5], [0.9, 0.1]], [[1.0, 0.2], [0.2, 1.0]])
-    >>> problem
-    BarycenterProblem(2 models, 1 samples, 2 target labels, Balanced())
+    ``holds`` says what rows are: "histograms", which must sum to 1, or "partial" ones, of which
+    some mass may be missing; "scores" of any mass; or "either": ``are_histograms`` then tells,
+    once all rows were read.
     """
+
+    #: Where sweeps start, (n_models, n_samples, n_target); None: at v = 1.
+    initial: Array | None = None
+    #: Entries of each row that are used; None: all.
+    n_top: int | None = None
+    #: Whether rows must be histograms because mass is kept.
+    _is_balanced: bool = False
 
     def __init__(
         self,
@@ -146,36 +146,19 @@ class BarycenterProblem:
         kernels: Any,
         *,
         weights: Any = None,
-        mass: MassRule = Balanced(),
-        max_iterations: int = 1000,
-        tolerance: float | None = 1e-6,
-        debias: bool = False,
         normalize: bool = False,
-        initial: BarycenterResult | None = None,
-        n_top: int | None = None,
-        mixed_precision: bool = False,
-        holds: Literal["histograms", "scores", "either"] = "scores",
+        holds: Holds = "scores",
         exchange: Exchange = ALONE,
     ) -> None:
         self.exchange = exchange
-        self.mass = mass
-        if not isinstance(self.mass, Balanced | Unbalanced):
-            fail(
-                f"`mass` must be Balanced() or Unbalanced(mass_penalty, epsilon=...); got {mass!r}."
-            )
-        self.max_iterations = check_count(max_iterations, "max_iterations")
-        self.debias = debias
         self.normalize = normalize
-        self._holds = "histograms" if isinstance(self.mass, Balanced) else holds
-        self.are_histograms = self._holds != "scores"
+        if holds not in get_args(Holds):
+            fail(f"`holds` must be one of {', '.join(get_args(Holds))}; got {holds!r}.")
+        self._holds = holds
+        self.are_histograms = holds != "scores"
         tensors = [kernel.tensor for kernel in _as_list(kernels) if isinstance(kernel, Kernel)]
         self.like = find_torch(histograms, weights, kernels, tensors)
-        self._histograms = Histograms(histograms, self.like)
-        self.n_models, self.n_samples = self._histograms.n_models, self._histograms.n_samples
-        self.drops_sample_axis, self.dtype = (
-            self._histograms.drops_sample_axis,
-            self._histograms.dtype,
-        )
+        self._hold(Histograms(histograms, self.like))
         self.kernels = self._read_kernels(kernels)
         self.n_target = self.kernels[0].shape[1]
         reference = new_zeros((0,), self.like)
@@ -193,25 +176,36 @@ class BarycenterProblem:
         if weights is not None and self.n_samples:
             self._votes = np.any(detached(with_three_axes(self.weights)) > 0, axis=2)
         self._group_models()
-        self.tolerance = self._attainable(check_tolerance(tolerance))
-        if debias:
-            self._check_debias()
-        self.mixed_precision = check_flag(mixed_precision, "mixed_precision")
-        if mixed_precision:
-            self._check_mixed_precision()
-        self._read_initial(initial)
-        self.n_top = None if n_top is None else check_count(n_top, "n_top")
-        if n_top is not None and self.like is not None:
-            fail("`n_top` serves NumPy arrays only; got torch tensors.", hint="leave `n_top` out")
+
+    def _hold(self, histograms: Histograms) -> None:
+        self._histograms = histograms
+        self.n_models, self.n_samples = histograms.n_models, histograms.n_samples
+        self.drops_sample_axis, self.dtype = histograms.drops_sample_axis, histograms.dtype
+
+    def with_histograms(self, histograms: Any) -> Self:
+        """The same kernels and weights with other samples, of the same type."""
+        other = copy(self)
+        given = Histograms(histograms, self.like)
+        sizes = [kernel.shape[0] for kernel in self.kernels]
+        if given.n_labels != sizes:
+            fail(
+                f"there must be {len(sizes)} models of {listed(dict.fromkeys(sizes))} labels, as"
+                f" was prepared; got {len(given.n_labels)} of"
+                f" {listed(dict.fromkeys(given.n_labels))}."
+            )
+        given.dtype = self.dtype
+        other._hold(given)
+        other.are_histograms = self._holds != "scores"
+        return other
 
     # -- reading ---------------------------------------------------------------------
 
     def _read_kernels(self, kernels: Any) -> list[Kernel]:
-        """One kernel per model."""
-        # Debiasing takes steps too small for float32 products.
-        dtype = widest_float(self.like) if self.debias else self.dtype
-        if not (isinstance(kernels, list | tuple) and kernels and not _is_matrix(kernels)):
-            kernel = as_kernel(kernels).convert(self.like, dtype)
+        """One kernel per model; None stands for the identity of one label set."""
+        if kernels is None:
+            kernels = self._identity()
+        if not is_list_of_kernels(kernels):
+            kernel = self._convert(kernels)
             for model, n_labels in enumerate(self._histograms.n_labels):
                 if n_labels != kernel.shape[0] or model == 0:
                     self._check_kernel(kernel, model, n_labels)
@@ -219,7 +213,7 @@ class BarycenterProblem:
         given = list(kernels)
         # A kernel that stands for several models stays one object: they share its products.
         distinct = {id(kernel): kernel for kernel in given}
-        distinct = {key: as_kernel(k).convert(self.like, dtype) for key, k in distinct.items()}
+        distinct = {key: self._convert(kernel) for key, kernel in distinct.items()}
         found = [distinct[id(kernel)] for kernel in given]
         if len(found) != self.n_models:
             fail(
@@ -236,6 +230,24 @@ class BarycenterProblem:
                 f" got {listed(targets)} of them."
             )
         return found
+
+    def _identity(self) -> IdentityKernel:
+        n_labels = self._histograms.n_labels
+        if len(set(n_labels)) > 1 or n_labels[0] == 0:
+            fail(
+                "models without kernels must have the same label set, not empty;"
+                f" got {listed(n_labels)} labels.",
+                hint="label sets that differ need a kernel each: kernels=[first, second, ...]",
+            )
+        return IdentityKernel(n_labels[0])
+
+    def _convert(self, kernel: Any) -> Kernel:
+        kernel = as_kernel(kernel)
+        return kernel.convert(self.like, self._kernel_dtype(kernel))
+
+    def _kernel_dtype(self, kernel: Kernel) -> Any:
+        """The type in which a kernel's products are taken: its own, if there is a choice."""
+        return self.dtype if self.like is not None or kernel.dtype is None else kernel.dtype
 
     def _check_kernel(self, kernel: Kernel, model: int, n_labels: int) -> None:
         if kernel.shape[0] != n_labels:
@@ -263,86 +275,9 @@ class BarycenterProblem:
         for model in np.flatnonzero(np.any(self._votes, axis=1)).tolist():
             by_kernel.setdefault(id(self.kernels[model]), []).append(model)
         self._members = list(by_kernel.values())
-        self._components: dict[tuple[int, ...], Components] = {}
         self.model_order = [model for members in self._members for model in members]
 
-    def _attainable(self, tolerance: float | None) -> float | None:
-        """The tolerance, raised to what sums of this floating type can resolve."""
-        if tolerance is None:
-            return None
-        info = np.finfo(self.dtype) if self.like is None else namespace(self.like).finfo(self.dtype)
-        return max(tolerance, 16 * float(info.eps))
-
-    def _check_debias(self) -> None:
-        if not isinstance(self.mass, Balanced):
-            fail(
-                f"`debias=True` must go with mass=Balanced(); got {self.mass}.",
-                hint="the debiased barycenter is defined for histograms",
-            )
-        if len(self._members) > 1 or not self.kernels[self.model_order[0]].is_symmetric:
-            fail(
-                "`debias=True` must go with one kernel, declared symmetric, for all models;"
-                f" got {listed(str(k) for k in dict.fromkeys(self.kernels))}.",
-                hint="DenseKernel(matrix, symmetric=True) and kernel_from_cost(...,"
-                " symmetric=True) declare it",
-            )
-
-    def _check_mixed_precision(self) -> None:
-        if self.like is None:
-            fail(
-                "`mixed_precision=True` must go with torch tensors; got NumPy arrays.",
-                hint="torch.as_tensor(array, device=...) puts predictions on a GPU",
-            )
-        if self.tolerance is None or self.debias:
-            got = "debias=True" if self.debias else "tolerance=None"
-            fail(
-                "`mixed_precision=True` must go with a tolerance, which tells when half precision"
-                f" no longer serves, and without debias; got {got}."
-            )
-        if not self.has_one_fixed_point:
-            fail(
-                "`mixed_precision=True` must go with one weight per model, or with a mass_penalty"
-                " below 2.4 epsilon: else sweeps have several fixed points, and the rounding of"
-                f" half precision would choose among them; got {self.mass} and weights per label."
-            )
-        if all(kernel.tensor is None or kernel.is_diagonal for kernel in self.voting_kernels):
-            fail(
-                "`mixed_precision=True` must go with a dense or low-rank kernel; got"
-                f" {listed(str(kernel) for kernel in dict.fromkeys(self.kernels))}."
-            )
-
-    def _read_initial(self, initial: BarycenterResult | None) -> None:
-        self.initial: Array | None = None
-        if initial is None:
-            return
-        if not hasattr(initial, "log_scalings"):
-            fail(f"`initial` must be an earlier BarycenterResult; got {type(initial).__name__}.")
-        log_v = initial.log_scalings()
-        expected = (self.n_models, self.n_samples, self.n_target)
-        if tuple(log_v.shape) != expected:
-            fail(
-                f"`initial` must have the shape of this problem, (n_models, n_samples, n_target) ="
-                f" {expected}; got {tuple(log_v.shape)}."
-            )
-        xp = namespace(log_v)
-        # A label that was out of reach then may be reachable now: start it at v = 1.
-        log_v = xp.where(xp.isfinite(log_v), log_v, 0.0)
-        self.initial = convert_like(log_v, self.like)
-
     # -- what solvers ask ------------------------------------------------------------
-
-    def components(self, models: Sequence[int]) -> Components | None:
-        """Components of the target labels under the kernels of ``models``.
-
-        None where mass need not stay inside them.
-        """
-        if not isinstance(self.mass, Balanced):
-            return None
-        kernels = {id(self.kernels[model]): self.kernels[model] for model in models}
-        key = tuple(kernels)
-        if key not in self._components:
-            self._components[key] = Components(list(kernels.values()), self.exchange)
-        return self._components[key]
 
     def votes(self, model: int, sample: int) -> bool:
         """Whether a model has a say on a sample."""
@@ -354,26 +289,6 @@ class BarycenterProblem:
             return self.weights
         own = self.weights[:, sample]
         return own[:, 0] if own.shape[1] == 1 else own
-
-    @cached_property
-    def has_one_fixed_point(self) -> bool:
-        """Whether the sweeps have one fixed point at most, wherever they start.
-
-        With one weight per model a fixed point minimises a convex function. With weights per
-        label it need not. Balanced, each model's v is free up to a factor of its own, so that
-        the fixed points are a family with one dimension less than there are models, and the
-        first v decides where sweeps end. Unbalanced, with f the exponent and Q_l the Markov
-        chain of a label to a source label and back under model l's coupling, a change of
-        log p moves the log of line p's right side by (I - S) times as much, where row j of S
-        is the mean over models of (1 - f) (I - f^2 Q_l)^-1. S has non-negative entries, at
-        least 1 - f on its diagonal and f^2 / (1 + f) at most in the rest of a row: for
-        2 f^2 < 1 the diagonal outweighs the rest everywhere, and two fixed points would
-        contradict that. Nothing is known of larger f; near 1 the balanced family is near.
-        """
-        weights = detached(self.weights)
-        per_model = weights.ndim == 1 or bool((weights == weights[..., :1]).all())
-        balanced = isinstance(self.mass, Balanced)
-        return per_model or (not balanced and 2 * self.mass.exponent**2 < 1)
 
     @property
     def has_empty_labels(self) -> bool:
@@ -391,6 +306,17 @@ class BarycenterProblem:
         for kernel in dict.fromkeys(self.kernels):
             read += vars(kernel).values()
         return any(isinstance(x, np.ndarray) and np.may_share_memory(x, out) for x in read)
+
+    def check_out(self, out: Any) -> None:
+        """Refuse an ``out`` that cannot take the consensus."""
+        shape = (self.n_samples, self.n_target)
+        if self.like is not None or self.drops_sample_axis:
+            fail("`out` serves batches of NumPy arrays; got torch tensors or a single sample.")
+        if isinstance(out, np.ndarray) and not out.flags.writeable:
+            fail("`out` must be writeable; got a read-only array.")
+        if not (isinstance(out, np.ndarray) and out.shape == shape and out.dtype.kind == "f"):
+            got = f"{out.dtype} of shape {out.shape}" if isinstance(out, np.ndarray) else type(out)
+            fail(f"`out` must be a floating NumPy array of shape {shape}; got {got}.")
 
     def tile(self, start: int, stop: int) -> Tile:
         """The samples from ``start`` to ``stop``, their entries checked."""
@@ -422,6 +348,11 @@ class BarycenterProblem:
         row = self._read_entries([model], sample, sample + 1)[0][0, 0]
         return log_of(namespace(row).astype(row, widest_float(row)))
 
+    def find_out_whether_histograms(self, n_rows: int) -> None:
+        """Read all rows, ``n_rows`` at a time, if only they tell whether they are histograms."""
+        if self._holds == "either" and not self.normalize:
+            self.check_entries(self.model_order, n_rows)
+
     def check_entries(self, models: Sequence[int], n_rows: int, *, sums: bool = True) -> None:
         """Check every entry of ``models`` now, and the sums, ``n_rows`` samples at a time."""
         read = self._read_entries if sums else self._histograms.read
@@ -438,7 +369,7 @@ class BarycenterProblem:
     ) -> tuple[Array, np.ndarray | None]:
         """Histograms of some models as they are solved, and the share of mass dropped."""
         stack = self._histograms.read(members, start, stop)
-        if self.normalize or self.are_histograms:
+        if self.normalize or (self.are_histograms and self._holds != "partial"):
             sums = namespace(stack).sum(stack, axis=-1)
             sums = self.kernels[members[0]].add_parts(sums)
             votes = self._votes[members]
@@ -456,7 +387,7 @@ class BarycenterProblem:
                 self._check_sums(detached(sums), members, start)
         if self.n_top is None:
             return stack, None
-        kept, dropped = keep_top(stack, self.n_top, rescale=isinstance(self.mass, Balanced))
+        kept, dropped = keep_top(stack, self.n_top, rescale=self._is_balanced)
         return kept, dropped * take_rows(self._votes[members][..., None], slice(start, stop))[
             ..., 0
         ]
@@ -482,7 +413,7 @@ class BarycenterProblem:
                 sample = int(np.argmax(wrong))
                 any_mass = (
                     "mass=Unbalanced(mass_penalty, epsilon=...)"
-                    if isinstance(self.mass, Balanced)
+                    if self._is_balanced
                     else 'kind="multilabel"'
                 )
                 fail(
@@ -491,6 +422,159 @@ class BarycenterProblem:
                     hint="normalize=True divides each row by its sum;"
                     f" {any_mass} takes scores of any mass",
                 )
+
+
+class BarycenterProblem(FusionProblem):
+    """What `solve_barycenter` solves; takes the same arguments.
+
+    Balanced, rows are always histograms, whatever ``holds`` says.
+
+    Ask `select_solver` about it to learn which arithmetic would run, and why.
+
+    Examples
+    --------
+    >>> problem = BarycenterProblem([[0.5, 0.5], [0.9, 0.1]], [[1.0, 0.2], [0.2, 1.0]])
+    >>> problem
+    BarycenterProblem(2 models, 1 samples, 2 target labels, Balanced())
+    """
+
+    def __init__(
+        self,
+        histograms: Sequence[Any] | Array,
+        kernels: Any,
+        rule: Barycenter = Barycenter(),
+        *,
+        weights: Any = None,
+        normalize: bool = False,
+        initial: BarycenterResult | None = None,
+        holds: Holds = "scores",
+        exchange: Exchange = ALONE,
+    ) -> None:
+        if not isinstance(rule, Barycenter):
+            fail(f"`rule` must be a Barycenter; got {rule!r}.")
+        self.rule = rule
+        self.mass = rule.mass
+        self._is_balanced = rule.is_balanced
+        super().__init__(
+            histograms,
+            kernels,
+            weights=weights,
+            normalize=normalize,
+            holds="histograms" if rule.is_balanced else holds,
+            exchange=exchange,
+        )
+        #: The tolerance in force.
+        self.tolerance = self._attainable(rule.tolerance)
+        self._components: dict[tuple[int, ...], Components] = {}
+        if rule.debias:
+            self._check_debias()
+        if rule.mixed_precision:
+            self._check_mixed_precision()
+        self._read_initial(initial)
+        self.n_top = rule.n_top
+        if self.n_top is not None and self.like is not None:
+            fail("`n_top` serves NumPy arrays only; got torch tensors.", hint="leave `n_top` out")
+
+    def _kernel_dtype(self, kernel: Kernel) -> Any:
+        # Debiasing takes steps too small for float32 products.
+        return widest_float(self.like) if self.rule.debias else self.dtype
+
+    def _attainable(self, tolerance: float | None) -> float | None:
+        """The tolerance, raised to what sums of this floating type can resolve."""
+        if tolerance is None:
+            return None
+        info = np.finfo(self.dtype) if self.like is None else namespace(self.like).finfo(self.dtype)
+        return max(tolerance, 16 * float(info.eps))
+
+    def _check_debias(self) -> None:
+        if len(self._members) > 1 or not self.kernels[self.model_order[0]].is_symmetric:
+            fail(
+                "`debias=True` must go with one kernel, declared symmetric, for all models;"
+                f" got {listed(str(k) for k in dict.fromkeys(self.kernels))}.",
+                hint="DenseKernel(matrix, symmetric=True) and kernel_from_cost(...,"
+                " symmetric=True) declare it",
+            )
+
+    def _check_mixed_precision(self) -> None:
+        if self.like is None:
+            fail(
+                "`mixed_precision=True` must go with torch tensors; got NumPy arrays.",
+                hint="torch.as_tensor(array, device=...) puts predictions on a GPU",
+            )
+        if not self.has_one_fixed_point:
+            fail(
+                "`mixed_precision=True` must go with one weight per model, or with a mass_penalty"
+                " below 2.4 epsilon: else sweeps have several fixed points, and the rounding of"
+                f" half precision would choose among them; got {self.mass} and weights per label."
+            )
+        if all(kernel.tensor is None or kernel.is_diagonal for kernel in self.voting_kernels):
+            fail(
+                "`mixed_precision=True` must go with a dense or low-rank kernel; got"
+                f" {listed(str(kernel) for kernel in dict.fromkeys(self.kernels))}."
+            )
+
+    def _read_initial(self, initial: BarycenterResult | None) -> None:
+        if initial is None:
+            return
+        if not hasattr(initial, "log_scalings"):
+            fail(f"`initial` must be an earlier BarycenterResult; got {type(initial).__name__}.")
+        log_v = initial.log_scalings()
+        expected = (self.n_models, self.n_samples, self.n_target)
+        if tuple(log_v.shape) != expected:
+            fail(
+                f"`initial` must have the shape of this problem, (n_models, n_samples, n_target) ="
+                f" {expected}; got {tuple(log_v.shape)}."
+            )
+        xp = namespace(log_v)
+        # A label that was out of reach then may be reachable now: start it at v = 1.
+        log_v = xp.where(xp.isfinite(log_v), log_v, 0.0)
+        self.initial = convert_like(log_v, self.like)
+
+    # -- what solvers ask ------------------------------------------------------------
+
+    def accepts(self, tile: Tile) -> bool:
+        """Whether the sums of a tile, whose entries are fine, are those that must be there."""
+        if self.normalize:
+            return False
+        if not self._is_balanced:
+            return True
+        return all(
+            not self._off(sums, tile.models[place]).any()
+            for group in tile.groups
+            for place, sums in enumerate(group.histograms.sum(axis=-1), group.models.start)
+        )
+
+    def components(self, models: Sequence[int]) -> Components | None:
+        """Components of the target labels under the kernels of ``models``.
+
+        None where mass need not stay inside them.
+        """
+        if not self._is_balanced:
+            return None
+        kernels = {id(self.kernels[model]): self.kernels[model] for model in models}
+        key = tuple(kernels)
+        if key not in self._components:
+            self._components[key] = Components(list(kernels.values()), self.exchange)
+        return self._components[key]
+
+    @cached_property
+    def has_one_fixed_point(self) -> bool:
+        """Whether the sweeps have one fixed point at most, wherever they start.
+
+        With one weight per model a fixed point minimises a convex function. With weights per
+        label it need not. Balanced, each model's v is free up to a factor of its own, so that
+        the fixed points are a family with one dimension less than there are models, and the
+        first v decides where sweeps end. Unbalanced, with f the exponent and Q_l the Markov
+        chain of a label to a source label and back under model l's coupling, a change of
+        log p moves the log of line p's right side by (I - S) times as much, where row j of S
+        is the mean over models of (1 - f) (I - f^2 Q_l)^-1. S has non-negative entries, at
+        least 1 - f on its diagonal and f^2 / (1 + f) at most in the rest of a row: for
+        2 f^2 < 1 the diagonal outweighs the rest everywhere, and two fixed points would
+        contradict that. Nothing is known of larger f; near 1 the balanced family is near.
+        """
+        weights = detached(self.weights)
+        per_model = weights.ndim == 1 or bool((weights == weights[..., :1]).all())
+        return per_model or (not self._is_balanced and 2 * self.mass.exponent**2 < 1)
 
     def __repr__(self) -> str:
         return (
@@ -511,8 +595,3 @@ def _sum_tolerance(eps: float, n_source: int) -> float:
         return 1e-4
     # Entries in half precision are each off by less than that, and so is their sum.
     return min(10 * eps * n_source**0.5, 0.01)
-
-
-def _is_matrix(value: Any) -> bool:
-    """Whether a list is a matrix written as nested lists of numbers."""
-    return isinstance(value[0], list | tuple) and all(np.isscalar(x) for x in value[0])

@@ -56,9 +56,9 @@ class Relaxation:
         self.omega = np.ones_like(self.omega)
         return changed
 
-    def update(self, n_iterations: int, residual: np.ndarray) -> bool:
+    def update(self, n_sweeps: int, residual: np.ndarray) -> bool:
         """Learn from the residuals after a sweep; return whether some omega changed."""
-        if not self._active or n_iterations % _WINDOW:
+        if not self._active or n_sweeps % _WINDOW:
             return False
         with np.errstate(all="ignore"):  # residuals of 0 are about to leave
             rate = (residual / self._last) ** (1 / _WINDOW)

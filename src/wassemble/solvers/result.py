@@ -9,8 +9,8 @@ import numpy as np
 
 from wassemble._arrays import Array, convert_like, log_quotient, namespace, new_zeros
 from wassemble._checks import as_float_array, check_index, check_nonnegative, fail
+from wassemble.solvers.arithmetics import Solver
 from wassemble.solvers.problem import BarycenterProblem
-from wassemble.solvers.selection import SolverChoice
 from wassemble.solvers.status import Status
 
 __all__ = ["BarycenterResult"]
@@ -27,7 +27,7 @@ class BarycenterResult:
     problem : BarycenterProblem
         What was solved; ``problem.tolerance`` is the tolerance in force, raised to what
         the floating type can resolve.
-    solver : SolverChoice
+    solver : Solver
         Which arithmetic ran, and why.
     n_log_rows : int
         Rows solved in log arithmetic.
@@ -37,11 +37,11 @@ class BarycenterResult:
     """
 
     problem: BarycenterProblem
-    solver: SolverChoice
+    solver: Solver
     barycenters: Array
     statuses: np.ndarray
     residuals: np.ndarray
-    iterations: np.ndarray
+    sweeps: np.ndarray
     n_log_rows: int
     log_v: Array | None
     dropped: np.ndarray | None
@@ -69,15 +69,15 @@ class BarycenterResult:
         return self._per_row(self.residuals)
 
     @property
-    def n_iterations(self) -> np.ndarray | int:
+    def n_sweeps(self) -> np.ndarray | int:
         """Sweeps until each row stopped; 0 for a closed form."""
-        return self._per_row(self.iterations)
+        return self._per_row(self.sweeps)
 
     @property
     def converged(self) -> np.ndarray | bool:
         """Whether the residual reached the tolerance; never for a fixed number of sweeps."""
         if self.problem.tolerance is None:
-            reached = self.iterations == 0
+            reached = self.sweeps == 0
         else:
             reached = (self.residuals <= self.problem.tolerance) & (
                 self.statuses != Status.DIVERGED

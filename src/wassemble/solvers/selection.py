@@ -2,36 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
-
 import numpy as np
 
+from wassemble.solvers.arithmetics import (
+    ClosedFormSolver,
+    DebiasedSolver,
+    LogSolver,
+    MixedSolver,
+    PlainSolver,
+    Solver,
+)
 from wassemble.solvers.exchange import agree_on_any
-from wassemble.solvers.mass import Balanced
 from wassemble.solvers.plain_sweep import PlainLimits
 from wassemble.solvers.problem import BarycenterProblem
 
-__all__ = ["SolverChoice", "select_solver"]
+__all__ = ["select_solver"]
 
 
-@dataclass(frozen=True)
-class SolverChoice:
-    """The arithmetic that solves a problem.
-
-    Attributes
-    ----------
-    name : {"closed form", "plain", "log"}
-        "plain" hands rows that outgrow it to "log".
-    reason : str
-        Why, in a sentence.
-    """
-
-    name: Literal["closed form", "plain", "log"]
-    reason: str
-
-
-def select_solver(problem: BarycenterProblem) -> SolverChoice:
+def select_solver(problem: BarycenterProblem) -> Solver:
     """The solver that `solve_barycenter` uses for ``problem``, with the reason.
 
     Examples
@@ -41,27 +29,29 @@ def select_solver(problem: BarycenterProblem) -> SolverChoice:
     'plain'
     """
     kernels = problem.voting_kernels
-    balanced = isinstance(problem.mass, Balanced)
-    if problem.debias:
-        return SolverChoice("log", "the debiased barycenter is computed in logarithms")
+    balanced = problem.rule.is_balanced
+    if problem.rule.debias:
+        return DebiasedSolver(problem, "the debiased barycenter is computed in logarithms")
     exchange = problem.exchange  # ranks must come to the same choice
     moves = not all(kernel.is_one_to_one for kernel in kernels)
     if not agree_on_any(exchange, np.array([moves]))[0]:
         if balanced:
-            return SolverChoice(
-                "closed form", "one-to-one kernels: Algorithm 1 gives the geometric mean at once"
+            return ClosedFormSolver(
+                problem, "one-to-one kernels: Algorithm 1 gives the geometric mean at once"
             )
         if problem.tolerance is not None:
-            return SolverChoice(
-                "closed form", "one-to-one kernels: the fixed point of Algorithm 2 has a formula"
+            return ClosedFormSolver(
+                problem, "one-to-one kernels: the fixed point of Algorithm 2 has a formula"
             )
     if problem.like is not None:
-        half = "; the first products in half precision" if problem.mixed_precision else ""
-        return SolverChoice("log", f"torch tensors: logarithms keep the gradients finite{half}")
+        finite = "torch tensors: logarithms keep the gradients finite"
+        if problem.rule.mixed_precision:
+            return MixedSolver(problem, f"{finite}; the first products in half precision")
+        return LogSolver(problem, finite)
     limits = PlainLimits.of(problem.dtype)
     if not balanced and problem.mass.order < limits.order:
-        return SolverChoice(
-            "log",
+        return LogSolver(
+            problem,
             f"order epsilon / (epsilon + mass_penalty) = {problem.mass.order:.3g} is below"
             f" {limits.order:g}, too small for powers in {problem.dtype}",
         )
@@ -74,17 +64,17 @@ def select_solver(problem: BarycenterProblem) -> SolverChoice:
     below, largest, has_zeros = exchange.largest(np.array(bounds)).tolist()
     smallest = -below
     if not (smallest >= limits.kernel_range * largest and 1e-10 <= largest <= 1e10):
-        return SolverChoice(
-            "log",
+        return LogSolver(
+            problem,
             f"kernel entries from {smallest:.3g} to {largest:.3g} are too far apart for plain"
             f" sums in {problem.dtype}",
         )
     if not has_zeros:
-        return SolverChoice(
-            "plain", "every kernel entry is above 0 and within the range of exact plain sums"
+        return PlainSolver(
+            problem, "every kernel entry is above 0 and within the range of exact plain sums"
         )
     if agree_on_any(exchange, np.array([problem.has_empty_labels]))[0]:
-        return SolverChoice("log", "a kernel has a row or a column of zeros")
-    return SolverChoice(
-        "plain", "kernels with zeros: rows whose histograms are all above 0; the others in logs"
+        return LogSolver(problem, "a kernel has a row or a column of zeros")
+    return PlainSolver(
+        problem, "kernels with zeros: rows whose histograms are all above 0; the others in logs"
     )

@@ -12,14 +12,14 @@ class Status(IntEnum):
 
     Examples
     --------
-    >>> Status.MAX_ITERATIONS.message
-    'stopped after max_iterations sweeps'
+    >>> Status.MAX_SWEEPS.message
+    'stopped after max_sweeps sweeps'
     """
 
     message: str
 
     CONVERGED = 0, "converged: the residual is at most the tolerance"
-    MAX_ITERATIONS = 1, "stopped after max_iterations sweeps"
+    MAX_SWEEPS = 1, "stopped after max_sweeps sweeps"
     UNREACHABLE_MASS = 2, "some mass has no target label to go to"
     DIVERGED = 3, "left the range of the floating type"
     NO_MASS = 4, "the models' mass meets at no target label, so the consensus is empty"

@@ -32,6 +32,8 @@ class Rows:
     log_v: Array | None  # (n_models, n_rows, n_target)
     unreachable: np.ndarray | None  # (n_rows,): some mass cannot arrive; None: nowhere
     hidden: np.ndarray | None = None  # (n_rows,): zeros in it are too small to be seen; None: no
+    in_logs: bool = False  # whether they were swept on logarithms
+    n_half_sweeps: int = 0  # sweeps whose products were in half precision
 
 
 class Sweep(Protocol):

@@ -9,6 +9,7 @@ import numpy as np
 
 from wassemble._checks import check_count, fail
 from wassemble.ensemble import Contribution, Explanation
+from wassemble.solvers import Barycenter
 from wassemble.text.fused import FusedNextWord
 from wassemble.text.word_fusion import FusedWords
 
@@ -56,7 +57,7 @@ def explain_sentence(
     : a 0.551
        50.0 %  model 1: a (scored 0.613)
     """
-    if not model.fusion.rule.transports:
+    if not isinstance(model.fusion.rule, Barycenter):
         fail("couplings explain a barycenter; got models fused by a mean, which has none.")
     if len(context) != 1:
         fail(f"`context` must hold the one item that the sentence is about; got {len(context)}.")

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from wassemble._checks import check_count, check_tolerance, fail
+from wassemble._checks import check_count, fail
 from wassemble.labels import LabelSpace
-from wassemble.solvers import Balanced, MassRule, solve_barycenter
+from wassemble.solvers import Barycenter, GatedBarycenter, GatedMean, Rule, Single
 from wassemble.text.models import NextWordModel
 from wassemble.text.vocabulary import Vocabulary
-from wassemble.text.word_fusion import FusedWords, Rule, WordFusion
+from wassemble.text.word_fusion import FusedWords, WordFusion
 from wassemble.text.word_kernels import words_to_read
 from wassemble.text.word_sets import WordSets
 
@@ -63,7 +63,7 @@ class StepAccount:
         """Count a step."""
         self.n_rows += len(step.converged)
         self.n_converged += int(step.converged.sum())
-        self.n_sweeps += int(step.n_iterations.sum())
+        self.n_sweeps += int(step.n_sweeps.sum())
         self.most_dropped = max(self.most_dropped, float(step.dropped_mass.max(initial=0)))
         self._dropped += float(step.dropped_mass.sum())
 
@@ -80,16 +80,12 @@ class FusedNextWord:
         How similar each word of a model is to each word of the consensus. With names, it
         is matched by them. Special words, digits and punctuation always keep to
         themselves. Without a kernel, words are similar to themselves alone.
-    rule : callable
-        `solve_barycenter`, or a mean: `arithmetic_mean`, `geometric_mean`. With a kernel, a
-        mean is taken of what each model alone sends through it.
+    rule : Barycenter or PowerMean
+        With a kernel, a mean is taken of what each model alone sends through it. A word is
+        chosen by its rank: the default stops sooner than `Barycenter()` does.
     weights : array of shape (n_models,) or (n_models, n_words), optional
         On the simplex over models; uniform if not given. On words that a model's kernel
         cannot reach the other models decide.
-    mass : Balanced or Unbalanced
-    debias : bool
-    max_iterations, tolerance
-        As in `solve_barycenter`. A word is chosen by its rank: less than there will do.
     n_top : int, optional
         Only this many words take part in a step: those that some model finds most likely
         for some unfinished sentence of an item, and the end; all others count as one.
@@ -123,12 +119,8 @@ class FusedNextWord:
         models: Sequence[NextWordModel],
         *,
         kernel: Any = None,
-        rule: Callable[..., Any] = solve_barycenter,
+        rule: Rule = Barycenter(max_sweeps=200, tolerance=1e-4),
         weights: Any = None,
-        mass: MassRule = Balanced(),
-        debias: bool = False,
-        max_iterations: int = 200,
-        tolerance: float | None = 1e-4,
         n_top: int | None = None,
         warm_start: bool = False,
         target: Vocabulary | None = None,
@@ -138,18 +130,16 @@ class FusedNextWord:
             fail("`models` must hold at least one model; got none.")
         vocabularies = [model.vocabulary for model in self.models]
         self.vocabulary = _union(vocabularies) if target is None else target
-        check_count(max_iterations, "max_iterations")
-        if warm_start and (check_tolerance(tolerance) is None or rule is not solve_barycenter):
+        _check_rule(rule)
+        if warm_start and not (isinstance(rule, Barycenter) and rule.tolerance is not None):
             fail(
                 "`warm_start` must go with a barycenter and a tolerance: after a fixed number of"
                 " sweeps it would change the answer."
             )
-        if rule is not solve_barycenter and (debias or not isinstance(mass, Balanced)):
-            fail("`mass` and `debias` must go with the barycenter; got a mean.")
         self._warm_start = warm_start
         sets = WordSets(vocabularies, self.vocabulary, kernel, weights)
         n_top = None if n_top is None else check_count(n_top, "n_top")
-        self.fusion = WordFusion(sets, Rule(rule, mass, debias, max_iterations, tolerance), n_top)
+        self.fusion = WordFusion(sets, rule, n_top)
         self._reads = [
             words_to_read(own, vocabulary, self.vocabulary)
             for own, vocabulary in zip(sets.kernels, vocabularies, strict=True)
@@ -183,6 +173,18 @@ class FusedNextWord:
         states = [m.reorder(s, rows) for m, s in zip(self.models, state.states, strict=True)]
         log_v = None if state.log_v is None else state.log_v[:, rows]
         return FusedState(states, state.items[rows], log_v)
+
+
+def _check_rule(rule: Rule) -> None:
+    """Refuse rules that look at all words at once, of which a step takes some at a time."""
+    if not isinstance(rule, Rule) or isinstance(rule, GatedMean | GatedBarycenter | Single):
+        fail(f"`rule` must be a Barycenter or a PowerMean; got {rule!r}.")
+    if isinstance(rule, Barycenter) and rule.n_top is not None:
+        fail(
+            "`n_top` must be said beside the rule: it chooses words for all models; got it in the"
+            " rule.",
+            hint="FusedNextWord(models, n_top=...)",
+        )
 
 
 def _union(vocabularies: Sequence[Vocabulary]) -> Vocabulary:

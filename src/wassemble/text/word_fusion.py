@@ -7,47 +7,23 @@ share them, so that no sentence depends on what else is in the batch.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from wassemble._arrays import log_of
 from wassemble._checks import fail
-from wassemble.solvers import (
-    Balanced,
-    BarycenterProblem,
-    BarycenterResult,
-    MassRule,
-    geometric_mean,
-    solve_barycenter,
-)
+from wassemble.solvers import GEOMETRIC, Barycenter, BarycenterProblem, BarycenterResult, Rule
 from wassemble.solvers.barycenter import solve
 from wassemble.text.word_masses import Posed, pose_balanced
 from wassemble.text.word_parts import WordPart
 from wassemble.text.word_sets import WordSet, WordSets
 
-__all__ = ["FusedWords", "Rule", "WordFusion"]
+__all__ = ["FusedWords", "WordFusion"]
 
 # Mass of gathered words where there is nearly none: less could be rounding.
 _LEAST = 1e-7
-
-
-@dataclass(frozen=True)
-class Rule:
-    """How histograms become one; see `FusedNextWord`."""
-
-    rule: Callable[..., Any]
-    mass: MassRule
-    debias: bool
-    max_iterations: int
-    tolerance: float | None
-
-    @property
-    def transports(self) -> bool:
-        """Whether it is a barycenter."""
-        return self.rule is solve_barycenter
 
 
 @dataclass(frozen=True)
@@ -61,7 +37,7 @@ class FusedWords:
         words that took no part where they count as one.
     dropped_mass : array of shape (n_rows,)
         Share of its mass on words that took no part, of the model hit hardest.
-    n_iterations : int array of shape (n_rows,)
+    n_sweeps : int array of shape (n_rows,)
         Sweeps; 0 for a mean or a closed form.
     converged : bool array of shape (n_rows,)
     log_v : float32 array of shape (n_models, n_rows, n_words), optional
@@ -70,7 +46,7 @@ class FusedWords:
 
     log_probabilities: np.ndarray
     dropped_mass: np.ndarray
-    n_iterations: np.ndarray
+    n_sweeps: np.ndarray
     converged: np.ndarray
     log_v: np.ndarray | None
 
@@ -90,6 +66,15 @@ class WordFusion:
     sets: WordSets
     rule: Rule
     n_top: int | None = None
+
+    @property
+    def _is_debiased(self) -> bool:
+        return isinstance(self.rule, Barycenter) and self.rule.debias
+
+    @property
+    def _keeps_mass(self) -> bool:
+        """Whether words that take no part leave the others with all of the mass."""
+        return not isinstance(self.rule, Barycenter) or self.rule.is_balanced
 
     def fuse(
         self,
@@ -130,7 +115,7 @@ class WordFusion:
                 answers.append(answer)
                 found.converged[rows] &= answer.converged
                 if not part.is_alone:
-                    found.n_iterations[rows] = answer.n_iterations
+                    found.n_sweeps[rows] = answer.n_sweeps
                 if found.log_v is not None and answer.result is not None:
                     found.log_v[places] = answer.log_scalings()
             mass = np.sum([answer.p.sum(axis=1, keepdims=True) for answer in answers], axis=0)
@@ -177,7 +162,7 @@ class WordFusion:
             rows = np.flatnonzero(items == item)
             some = [histogram[rows] for histogram in histograms]
             # Debiasing needs a symmetric kernel: one word for all others would not leave it so.
-            yield rows, self.sets.top(some, self.n_top, gather=not self.rule.debias)
+            yield rows, self.sets.top(some, self.n_top, gather=not self._is_debiased)
 
     def _cut(
         self, histograms: list[np.ndarray], words: WordSet
@@ -191,7 +176,7 @@ class WordFusion:
         for part, some in zip(words.parts, own, strict=True):
             for model, histogram in zip(part.models, some, strict=True):
                 totals[model] += histogram.sum(axis=1, keepdims=True)
-        if isinstance(self.rule.mass, Balanced):
+        if self._keeps_mass:
             for part, some in zip(words.parts, own, strict=True):
                 for model, histogram in zip(part.models, some, strict=True):
                     np.divide(histogram, totals[model], out=histogram)
@@ -210,21 +195,18 @@ class WordFusion:
         keep_scalings: bool,
     ) -> _Answer:
         """The consensus of a part, before it is divided by the mass of all parts."""
-        is_balanced = isinstance(self.rule.mass, Balanced)
-        if not self.rule.transports:
-            return _Answer(part, own, _mean_of_images(self.rule.rule, own, part))
+        if not isinstance(self.rule, Barycenter):
+            return _Answer(part, own, _mean_of_images(self.rule, own, part))
+        is_balanced = self.rule.is_balanced
         if is_balanced and part.is_alone:
             # Where mass cannot go anywhere else Algorithm 1 gives the geometric mean at once.
-            return _Answer(part, own, _mean_of_images(geometric_mean, own, part))
+            return _Answer(part, own, _mean_of_images(GEOMETRIC, own, part))
         posed = pose_balanced(own, part) if is_balanced else Posed(own, part.kernels, part.weights)
         problem = BarycenterProblem(
             posed.histograms,
             posed.kernels,
+            self.rule,
             weights=posed.weights,
-            mass=self.rule.mass,
-            debias=self.rule.debias,
-            max_iterations=self.rule.max_iterations,
-            tolerance=self.rule.tolerance,
             initial=None if log_v is None else _Scalings(posed.widen(log_v)),  # type: ignore[arg-type]
         )
         result = solve(problem, keep_scalings=keep_scalings)
@@ -242,8 +224,8 @@ class _Answer:
     result: BarycenterResult | None = None  # none where a formula gave it
 
     @property
-    def n_iterations(self) -> np.ndarray | int:
-        return 0 if self.result is None else self.result.iterations
+    def n_sweeps(self) -> np.ndarray | int:
+        return 0 if self.result is None else self.result.sweeps
 
     @property
     def converged(self) -> np.ndarray | bool:
@@ -288,15 +270,13 @@ def _with_gathered(histogram: np.ndarray, part: WordPart, index: int) -> np.ndar
     return np.hstack([own, others])
 
 
-def _mean_of_images(
-    rule: Callable[..., Any], histograms: list[np.ndarray], part: WordPart
-) -> np.ndarray:
+def _mean_of_images(rule: Rule, histograms: list[np.ndarray], part: WordPart) -> np.ndarray:
     """The mean of what each model alone sends through its kernel, K^T (mu / K 1)."""
     images = [
         h if kernel.is_diagonal else kernel.apply_transpose(h / kernel.row_sums)
         for h, kernel in zip(histograms, part.kernels, strict=True)
     ]
-    return np.asarray(rule(images, weights=part.weights))
+    return np.asarray(rule.fuse(images, weights=part.weights, holds="scores").scores)
 
 
 def _check_mass(mass: np.ndarray) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from wassemble.kernels import Kernel
-from wassemble.solvers import geometric_mean
+from wassemble.solvers import GEOMETRIC
 from wassemble.text.word_parts import WordPart
 
 __all__ = ["Posed", "pose_balanced"]
@@ -44,7 +44,7 @@ def pose_balanced(histograms: list[np.ndarray], part: WordPart) -> Posed:
     if part.weights.ndim == 2:
         return _with_rest(histograms, part)
     masses = np.stack([_masses(h, part, i) for i, h in enumerate(histograms)])
-    common = np.asarray(geometric_mean(masses, weights=part.weights))
+    common = np.asarray(GEOMETRIC.fuse(masses, weights=part.weights, holds="scores").scores)
     total = common.sum(axis=1, keepdims=True)
     factors = np.divide(common, masses, out=np.zeros_like(masses), where=masses > 0)
     if part.n_components == 1:

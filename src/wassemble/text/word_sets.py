@@ -11,7 +11,7 @@ import numpy as np
 from wassemble._checks import fail
 from wassemble.kernels import Kernel
 from wassemble.kernels.bags import with_bags
-from wassemble.solvers.means import check_weights
+from wassemble.solvers.weights import check_weights
 from wassemble.text.vocabulary import Vocabulary
 from wassemble.text.word_cuts import gather_others
 from wassemble.text.word_kernels import lone_words, matched_words, nearest_words, word_kernel

@@ -6,20 +6,18 @@ import numpy as np
 import pytest
 import torch
 
-from wassemble.ensemble import fuse_tables
-from wassemble.ensemble.histograms import to_histograms
+from wassemble.ensemble import Fusion
 from wassemble.ensemble.learning.kernel_candidates import read_candidates
 from wassemble.ensemble.learning.kernel_forms import LowRankForm, MixtureForm, mix_candidates
 from wassemble.ensemble.learning.kernel_learning import learn_kernel
 from wassemble.ensemble.learning.kernel_losses import Calibration, each_loss, fit_calibration
 from wassemble.ensemble.learning.kernel_training import Adam, TorchFusion, Training, one_thread
 from wassemble.ensemble.learning.trial import read_trial
-from wassemble.ensemble.plan import FusionPlan, Options
 from wassemble.errors import InvalidInputError, MissingExtraError
 from wassemble.inputs import Predictions
 from wassemble.kernels import DenseKernel, LabelledKernel, kernel_from_names, mix_kernels
 from wassemble.labels import LabelSpace
-from wassemble.solvers import Balanced, Unbalanced
+from wassemble.solvers import Balanced, Barycenter, Unbalanced
 
 LABELS = ["ant", "bee", "cow", "dog", "eel"]
 MASS = Unbalanced(0.7, epsilon=0.3)
@@ -57,7 +55,7 @@ def drawn_problem(rng, kernel=None, n_samples=600, n_models=1):
         Predictions(f"m{k}", range(n_samples), LABELS, rng.dirichlet(np.full(5, 0.4), n_samples))
         for k in range(n_models)
     ]
-    fusion = fuse_tables(models, kernel=kernel, mass=Balanced(), max_iterations=5, tolerance=None)
+    fusion = Fusion(Barycenter(max_sweeps=5, tolerance=None), kernel).run(models)
     return models, drawn_truth(rng, fusion.consensus.scores, LABELS), fusion.consensus.scores
 
 
@@ -118,7 +116,7 @@ def test_a_known_mixture_is_recovered_and_beats_its_parts():
     assert "better than" in learned.report
     far = np.abs(learned.predict(models).scores - consensus).mean()
     for part in parts.values():
-        alone = fuse_tables(models, kernel=part, mass=Balanced(), max_iterations=5, tolerance=None)
+        alone = Fusion(Barycenter(max_sweeps=5, tolerance=None), part).run(models)
         assert far < 0.4 * np.abs(alone.consensus.scores - consensus).mean()
 
 
@@ -143,10 +141,10 @@ def test_training_and_numpy_give_the_same_consensus(rng, mass):
     fusion = TorchFusion(torch, learned.plan, trial, dict.fromkeys(trial.names, 0))
     tables = [torch.as_tensor(learned.kernel.to_dense().copy())]
     consensus = fusion.fuse(tables, np.arange(40)).numpy()
-    consensus = to_histograms(consensus, mass)
+    rule = Barycenter(mass, max_sweeps=5, tolerance=None)
+    consensus = rule.to_histograms(consensus)
     np.testing.assert_allclose(learned.plan.fuse(models).scores, consensus, rtol=1e-9)
-    options = {"mass": mass, "max_iterations": 5, "tolerance": None}
-    fused = fuse_tables(models, kernel=learned.kernel, **options).consensus
+    fused = Fusion(rule, learned.kernel).fuse(models)
     np.testing.assert_array_equal(fused.scores, learned.predict(models).scores)
 
 
@@ -206,12 +204,8 @@ def test_gradients_are_those_of_finite_differences(rng, form, task):
     else:
         knobs = {"rank": 2, "own_factor": 1.0, "n_train": 999, "decay": 0.0, "seed": 0}
         made = LowRankForm(torch, read, 0, **knobs)
-    plan = FusionPlan(
-        [(m.model, m.labels) for m in models],
-        "multiclass",
-        target=trial.target,
-        options=Options(mass=MASS, max_iterations=3, tolerance=None),
-    )
+    rule = Barycenter(MASS, max_sweeps=3, tolerance=None)
+    plan = Fusion(rule, kind="multiclass", target=trial.target).plan(models)
     fusion = TorchFusion(torch, plan, trial, read.places)
     training = Training(torch, made, fusion, trial, Calibration(task, 0.3, -0.2))
     rows = np.arange(30)

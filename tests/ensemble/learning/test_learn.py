@@ -264,8 +264,9 @@ def test_the_diagonal_kernel_is_the_solvers_fixed_point(rng):
     recipe = Recipe("top labels", exponent=0.7, n_top=2, floor=0.5)
     found = Fitter(trial, {}, MEAN_AVERAGE_PRECISION).fit(recipe).fuse(models)
     kernel = ws.top_label_kernel(scores, n_top=2, floor=0.5)
-    mass = ws.Unbalanced(0.7, epsilon=0.3)
-    np.testing.assert_allclose(found, ws.fuse(scores, kernel=kernel, mass=mass), rtol=1e-5)
+    rule = ws.Barycenter(ws.Unbalanced(0.7, epsilon=0.3))
+    expected = ws.fuse(scores, kernel=kernel, rule=rule, kind="multilabel")
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
 
 
 def test_shuffling_keeps_own_names_and_the_entries_of_each_row(rng):

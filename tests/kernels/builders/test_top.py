@@ -50,9 +50,8 @@ def test_float32_stays_and_tensors_are_taken():
 
 def test_it_gates_a_consensus():
     kernel = top_label_kernel(SCORES, n_top=1, floor=0.01)
-    mass = ws.Unbalanced(2.0, epsilon=0.3)
-    gated = ws.fuse(SCORES, kernel=kernel, mass=mass)
-    plain = ws.fuse(SCORES, kernel=ws.IdentityKernel(4), mass=mass)
+    gated = ws.fuse(SCORES, kernel=kernel, kind="multilabel")
+    plain = ws.fuse(SCORES, kernel=ws.IdentityKernel(4), kind="multilabel")
     assert_allclose(gated[0, :2], plain[0, :2])
     assert gated[0, 2] < plain[0, 2]
 

@@ -17,7 +17,6 @@ from web.explorer.small import (
 )
 
 import wassemble as ws
-from wassemble.ensemble import FusionPlan
 from wassemble.metrics import entropy
 from wassemble.web.explorer.flows import find_flows, find_neighbors
 from wassemble.web.explorer.ranking import rank_samples
@@ -39,7 +38,7 @@ def test_the_consensus_is_the_barycenter_of_the_views_knobs(epsilon, weights):
 @pytest.mark.parametrize("penalty", [0.3, 8.0])
 def test_mass_penalty_and_epsilon_are_those_of_the_view(penalty):
     answer = ask(make_case(histograms(), from_vectors()), mass="unbalanced", mass_penalty=penalty)
-    assert answer.plan.mass == ws.Unbalanced(penalty, epsilon=answer.knobs.epsilon)
+    assert answer.plan.rule.mass == ws.Unbalanced(penalty, epsilon=answer.knobs.epsilon)
 
 
 def test_the_means_are_the_means():
@@ -48,9 +47,9 @@ def test_the_means_are_the_means():
     rows = [m.scores[1] for m in models]
     weights = [0.75, 0.25, 0]
     np.testing.assert_allclose(
-        answer.lines[1].scores, ws.arithmetic_mean(rows, weights=weights), rtol=1e-12
+        answer.lines[1].scores, ws.solvers.arithmetic_mean(rows, weights=weights), rtol=1e-12
     )
-    geometric = ws.geometric_mean(rows, weights=weights)
+    geometric = ws.solvers.geometric_mean(rows, weights=weights)
     np.testing.assert_allclose(answer.lines[2].scores, geometric / geometric.sum(), rtol=1e-12)
     assert answer.lines[2].mass == pytest.approx(geometric.sum())
     assert [line.name for line in answer.lines[3:]] == [m.model for m in models]
@@ -60,9 +59,8 @@ def test_the_means_are_the_means():
 def test_a_plan_with_other_weights_is_the_plan_made_with_them():
     first = ws.Predictions("a", ["x"], ["cat", "lynx"], [[0.3, 0.7]])
     second = ws.Predictions("b", ["x"], ["cat", "dog"], [[0.55, 0.45]])
-    models = [(each.model, each.labels) for each in (first, second)]
-    made = FusionPlan(models, "multiclass", weights=[0.8, 0.2])
-    moved = FusionPlan(models, "multiclass").with_weights([0.8, 0.2])
+    made = ws.Fusion(weights=[0.8, 0.2]).plan([first, second])
+    moved = ws.Fusion().plan([first, second]).with_weights([0.8, 0.2])
     np.testing.assert_array_equal(moved.label_weights, made.label_weights)
     np.testing.assert_array_equal(
         moved.fuse([first, second]).scores, made.fuse([first, second]).scores
@@ -203,7 +201,7 @@ def test_a_large_label_set_is_cut_and_says_what_was_left_out():
     best = {max(zip(m.scores[0], m.labels, strict=True))[1] for m in case.table.models}
     assert best <= kept
     rows = [m.scores[0] for m in case.table.models]
-    np.testing.assert_allclose(answer.lines[1].scores, ws.arithmetic_mean(rows), rtol=1e-12)
+    np.testing.assert_allclose(answer.lines[1].scores, ws.solvers.arithmetic_mean(rows), rtol=1e-12)
 
 
 def test_a_cut_consensus_is_near_that_of_all_labels():
@@ -230,4 +228,4 @@ def test_no_warning_is_raised_by_a_row_that_does_not_converge():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         answer = ask(make_case(similarity=from_vectors()), epsilon=1e-5)
-    assert answer.status in (ws.Status.MAX_ITERATIONS, ws.Status.CONVERGED)
+    assert answer.status in (ws.Status.MAX_SWEEPS, ws.Status.CONVERGED)

@@ -11,6 +11,7 @@ import numpy as np
 from wassemble._checks import check_count, check_nonnegative_number, check_positive_number, fail
 from wassemble._extras import load_extra
 from wassemble.ensemble.completion import Unobserved
+from wassemble.ensemble.fusion import Fusion
 from wassemble.ensemble.learning.choice import Control
 from wassemble.ensemble.learning.kernel_candidates import Candidates, read_candidates
 from wassemble.ensemble.learning.kernel_forms import (
@@ -36,11 +37,11 @@ from wassemble.ensemble.learning.kernel_training import (
 from wassemble.ensemble.learning.learned_kernel import LearnedKernel, label_tables
 from wassemble.ensemble.learning.recipes import NAMES
 from wassemble.ensemble.learning.trial import Trial, read_trial
-from wassemble.ensemble.plan import FusionPlan, Options
+from wassemble.ensemble.plan import FusionPlan
 from wassemble.ensemble.tables import read_models
 from wassemble.inputs import Kind
 from wassemble.labels import LabelSpace
-from wassemble.solvers import MassRule
+from wassemble.solvers import USUAL_RULE, Barycenter, MassRule
 
 __all__ = ["learn_kernel"]
 
@@ -60,7 +61,7 @@ def learn_kernel(
     rank: int = 8,
     groups: Mapping[str, Iterable[str]] | None = None,
     weights: Any = None,
-    mass: MassRule | None = None,
+    mass: MassRule = USUAL_RULE.mass,
     sweeps: int = 5,
     leftover: float = 0.05,
     unobserved: Unobserved = "spread",
@@ -105,8 +106,9 @@ def learn_kernel(
         Columns of the factors.
     groups : dict of name to source labels, optional
         Labels whose entries get a scale of their own in a mixture.
-    weights, mass, leftover, unobserved, kind
-        As in `fuse_tables`.
+    mass : Balanced or Unbalanced
+    weights, leftover, unobserved, kind
+        As in `Fusion`.
     sweeps : int
         Of the solver; always this many.
     sample_weight : array of shape (n_samples,), optional
@@ -157,27 +159,21 @@ def learn_kernel(
     given, _ = read_models(models, kind)
     goal = target if target is None or isinstance(target, LabelSpace) else LabelSpace(target)
     trial = read_trial(given, truth, target=goal, kind=kind, sample_weight=sample_weight)
-    options = Options(
-        mass=mass,
+    fusion = Fusion(
+        Barycenter(mass, max_sweeps=check_count(sweeps, "sweeps"), tolerance=None),
+        kind=trial.kind,
+        target=trial.target,
+        weights=weights,
         leftover=leftover,
         unobserved=unobserved,
-        max_iterations=check_count(sweeps, "sweeps"),
-        tolerance=None,
     )
-    members = [(model.model, model.labels) for model in trial.models]
+    members = {model.model: model.labels for model in trial.models}
 
     def make_plan(kernels: Kernels) -> FusionPlan:
-        return FusionPlan(
-            members,
-            trial.kind,
-            target=trial.target,
-            kernel=kernels,
-            weights=weights,
-            options=options,
-        )
+        return fusion.replace(kernel=kernels).plan(members)
 
     named = {name: list(labels) for name, labels in (groups or {}).items()}
-    read = read_candidates(candidates, members, trial.target, named)
+    read = read_candidates(candidates, list(members.items()), trial.target, named)
     rows, held_out = _split(trial, validation_share, seed)
     judge = Judge(trial, make_plan, rows, held_out, seed)
     rivals = [
@@ -197,8 +193,8 @@ def learn_kernel(
         }
         made = _start_low_rank(torch, read, judge, rivals, knobs)
     start = label_tables(_arrays(made), read, form)
-    fusion = TorchFusion(torch, make_plan(start), trial, read.places)
-    training = Training(torch, made, fusion, trial, judge.calibrate(start)[0])
+    in_torch = TorchFusion(torch, make_plan(start), trial, read.places)
+    training = Training(torch, made, in_torch, trial, judge.calibrate(start)[0])
     with one_thread(torch):
         history = train(training, rows, held_out, schedule, progress)
     kernels = label_tables(_arrays(made), read, form)

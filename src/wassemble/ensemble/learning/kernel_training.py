@@ -14,7 +14,7 @@ from wassemble.ensemble.learning.kernel_losses import Calibration, each_loss
 from wassemble.ensemble.learning.trial import Trial
 from wassemble.ensemble.plan import FusionPlan
 from wassemble.kernels import DenseKernel
-from wassemble.solvers import Balanced, BarycenterProblem
+from wassemble.solvers import Barycenter, BarycenterProblem
 from wassemble.solvers.barycenter import solve
 
 __all__ = ["Epoch", "Schedule", "TorchFusion", "train"]
@@ -89,15 +89,14 @@ class TorchFusion:
         return torch.cat(parts)[torch.as_tensor(back)]
 
     def _solve(self, kernels: list[DenseKernel], voting: np.ndarray, rows: Any) -> Any:
-        mass = self._plan.mass
+        rule = self._plan.rule
+        assert isinstance(rule, Barycenter)
         problem = BarycenterProblem(
             [self._scores[model][rows] for model in voting],
             [kernels[self._places[model]] for model in voting],
+            rule,
             weights=self._torch.as_tensor(self._plan.weights_of(voting, self._say[:, rows])),
-            mass=mass,
-            max_iterations=self._plan.options.max_iterations,
-            tolerance=None,
-            normalize=isinstance(mass, Balanced),
+            normalize=rule.is_balanced,
         )
         return solve(problem, keep_scalings=False).barycenters
 

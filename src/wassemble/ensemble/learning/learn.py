@@ -15,6 +15,7 @@ import numpy as np
 from wassemble._arrays import is_frame
 from wassemble._checks import fail
 from wassemble.ensemble.decisions import fit_thresholds
+from wassemble.ensemble.fusion import Fusion
 from wassemble.ensemble.label_overlap import check_labels, find_twins, tell_strangers
 from wassemble.ensemble.learning.choice import Choice, Standing, choose
 from wassemble.ensemble.learning.families import list_recipes
@@ -120,7 +121,7 @@ class LearnedEnsemble:
         members = align_samples(members)
         chunk = self.fitted.fuse_chunk(members)
         # A learned number of sweeps is meant to end where it ends.
-        fine = (Status.CONVERGED, Status.MAX_ITERATIONS, NO_ANSWER)
+        fine = (Status.CONVERGED, Status.MAX_SWEEPS, NO_ANSWER)
         warn_of_ends(Counter(chunk.statuses.tolist()), fine)
         scores = self.sharpen(np.nan_to_num(chunk.scores))
         scores = np.where((chunk.statuses == NO_ANSWER)[:, None], np.nan, scores)
@@ -216,7 +217,7 @@ def learn_ensemble(
     Parameters
     ----------
     models : dict of name to data frame or Predictions, or list of either
-        As in `fuse_tables`.
+        As in `Fusion`.
     truth : see `read_trial`
         Multi-class: the label name of each sample, by id or in order; whole numbers are names
         too. Multi-label: lists of names, or a table of 0 and 1. A dict, a pandas Series or a
@@ -230,7 +231,7 @@ def learn_ensemble(
     target : list of str, optional
         Labels of the consensus; those of the models and the truth if not given.
     aliases, other, fold
-        What labels of models stand for; see `fuse_tables`. The ensemble remembers it.
+        What labels of models stand for; see `Fusion`. The ensemble remembers it.
     n_folds : int, optional
         5 if not given, or as many as a true label usually has samples, if those are fewer.
     seed : int
@@ -306,7 +307,8 @@ def learn_ensemble(
 def _doubt_labels(trial: Trial) -> list[str]:
     """What there is to say of labels that do not meet by name, of models and of the truth."""
     models = [(model.model, model.labels) for model in trial.models]
-    plan = FusionPlan(models, trial.kind, aliases=trial.aliases, other=trial.other)
+    fusion = Fusion(kind=trial.kind, aliases=trial.aliases, other=trial.other)
+    plan = fusion.plan(dict(models))
     said = check_labels(plan, told=trial.true_labels)
     true, own = trial.strange_labels, LabelSpace.union(*(labels for _, labels in models))
     if true and not find_twins(own, true):

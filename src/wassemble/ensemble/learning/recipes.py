@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Literal
 
 import numpy as np
 
 from wassemble._checks import fail
+from wassemble.ensemble.fusion import Fusion
+from wassemble.ensemble.learning.measure import Measure
 from wassemble.ensemble.learning.trial import Trial
 from wassemble.ensemble.learning.weights import WeightRule, learn_weights
-from wassemble.ensemble.plan import Chunk, FusionPlan, Options
+from wassemble.ensemble.plan import Chunk, FusionPlan
 from wassemble.inputs import Aliases, Kind, Predictions
 from wassemble.kernels import (
     DenseKernel,
@@ -21,8 +23,16 @@ from wassemble.kernels import (
     mix_kernels,
 )
 from wassemble.labels import LabelSpace
-from wassemble.metrics import Measure
-from wassemble.solvers import Balanced, Unbalanced, power_mean, solve_barycenter
+from wassemble.solvers import (
+    Balanced,
+    Barycenter,
+    GatedBarycenter,
+    GatedMean,
+    MassRule,
+    PowerMean,
+    Rule,
+    Unbalanced,
+)
 
 __all__ = [
     "CONFUSION",
@@ -181,37 +191,37 @@ class FittedRecipe:
     aliases: Aliases = field(default_factory=Aliases)
     other: Mapping[str, str] = field(default_factory=dict)
 
-    def plan(self) -> FusionPlan:
-        """How the models come together."""
+    @property
+    def _members(self) -> dict[str, LabelSpace]:
         recipe = self.recipe
-        members = [m for m in self.models if recipe.rule != "single" or m[0] == recipe.model]
-        weights = self.weights if len(members) > 1 else np.ones(1)
+        return {
+            name: labels
+            for name, labels in self.models
+            if recipe.rule != "single" or name == recipe.model
+        }
+
+    @cached_property
+    def fusion(self) -> Fusion:
+        """How to fuse, with what was learned."""
+        there, rule = self._members, _rule(self.recipe, self.kind)
         kernel = None
         if self.kernels is not None:
-            kernel = {name: self.kernels[name] for name, _ in members}
-        sweeps = recipe.sweeps if recipe.rule == "barycenter" else None
-        options = Options(
-            mass=_mass(recipe, self.kind),
-            rule=_rule(recipe),
-            leftover=recipe.leftover,
-            unobserved="spread" if self.kind == "multilabel" else "drop",
-            max_iterations=sweeps or 1000,
-            tolerance=None if sweeps else 1e-6,
-            debias=recipe.debias,
-        )
-        if isinstance(options.mass, Balanced):
-            options = replace(options, unobserved="spread")
-        there = {name for name, _ in members}
-        return FusionPlan(
-            members,
-            self.kind,
+            kernel = {name: self.kernels[name] for name in there}
+        return Fusion(
+            rule,
+            kernel,
+            kind=self.kind,
             target=self.target,
-            kernel=kernel,
-            weights=weights,
+            weights=self.weights if len(there) > 1 else np.ones(1),
             aliases=[row for row in self.aliases.rows if row[0] is None or row[0] in there],
             other={model: name for model, name in self.other.items() if model in there},
-            options=options,
+            leftover=self.recipe.leftover,
+            unobserved="spread" if self.kind == "multilabel" or rule.is_balanced else "drop",
         )
+
+    def plan(self) -> FusionPlan:
+        """How the models come together."""
+        return self.fusion.plan(self._members)
 
     def fuse(self, models: Sequence[Predictions]) -> np.ndarray:
         """Consensus of predictions on the same samples, ``(n_samples, n_target)``; 0 for nan."""
@@ -224,51 +234,24 @@ class FittedRecipe:
         return plan.fuse([by_name[member.model] for member in plan.members])
 
 
-def _mass(recipe: Recipe, kind: Kind) -> Any:
-    if recipe.rule != "barycenter":
-        return None
-    if recipe.exponent == 1 and kind == "multiclass":
-        return Balanced()
-    exponent = min(recipe.exponent, 0.99)
-    return Unbalanced(exponent, epsilon=1 - exponent)
-
-
-def _rule(recipe: Recipe) -> Callable[..., Any]:
-    if recipe.rule == "barycenter":
-        return solve_barycenter
+def _rule(recipe: Recipe, kind: Kind) -> Rule:
     if recipe.rule == "gated mean":
-        return partial(_gated_mean, order=recipe.order, n_top=recipe.n_top, floor=recipe.floor)
+        return GatedMean(recipe.order, recipe.n_top, recipe.floor)
     if recipe.rule == "top labels":
-        return partial(
-            _top_labels, exponent=recipe.exponent, n_top=recipe.n_top, floor=recipe.floor
-        )
-    return partial(power_mean, order=recipe.order)
-
-
-def _gated_mean(
-    images: Sequence[np.ndarray], *, weights: Any, order: float, n_top: int, floor: float
-) -> np.ndarray:
-    mean: np.ndarray = power_mean(images, weights=weights, order=order)
-    return mean * np.where(_in_top(images, n_top), 1, floor)
-
-
-def _top_labels(
-    images: Sequence[np.ndarray], *, weights: Any, exponent: float, n_top: int, floor: float
-) -> np.ndarray:
-    """Fixed point of Algorithm 2 with the gate as a diagonal kernel: no sweeps needed."""
-    mean: np.ndarray = power_mean(images, weights=weights, order=exponent / (1 + exponent))
-    gate = np.where(_in_top(images, n_top), 1.0, floor)
-    return gate ** (1 - exponent) * mean**exponent
-
-
-def _in_top(images: Sequence[np.ndarray], n_top: int) -> np.ndarray:
-    """Labels among the best of some model, ``(n_samples, n_target)``."""
-    found = np.zeros_like(images[0], dtype=bool)
-    n_top = min(n_top, len(found[0]) if len(found) else n_top)
-    for image in images:
-        bound = np.partition(image, -n_top, axis=1)[:, -n_top][:, None]
-        found |= (image >= bound) & (image > 0)
-    return found
+        return GatedBarycenter(recipe.exponent, recipe.n_top, recipe.floor)
+    if recipe.rule != "barycenter":
+        return PowerMean(recipe.order)
+    mass: MassRule = Balanced()
+    if recipe.exponent < 1 or kind == "multilabel":
+        exponent = min(recipe.exponent, 0.99)
+        mass = Unbalanced(exponent, epsilon=1 - exponent)
+    sweeps = recipe.sweeps
+    return Barycenter(
+        mass,
+        max_sweeps=sweeps or 1000,
+        tolerance=None if sweeps else 1e-6,
+        debias=recipe.debias,
+    )
 
 
 class Fitter:

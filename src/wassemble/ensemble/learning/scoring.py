@@ -77,7 +77,7 @@ def score_predictions(
         See `learn_ensemble`; accuracy, log_loss and brier_score if none is given, or mAP where
         samples may have several labels.
     aliases : dict of str to str, or Aliases, optional
-        True labels that labels of the model stand for; see `fuse_tables`.
+        True labels that labels of the model stand for; see `Fusion`.
     fold : bool
         Match names without regard to case, underscores, hyphens and repeated spaces.
     seed : int

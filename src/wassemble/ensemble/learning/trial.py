@@ -171,7 +171,7 @@ def read_trial(
     target : LabelSpace, optional
         Labels of the consensus; those of the models and of the truth if not given.
     aliases, other
-        What labels of models stand for; see `fuse_tables`.
+        What labels of models stand for; see `Fusion`.
     fold : bool
         Match names without regard to case, underscores, hyphens and repeated spaces.
     first : Predictions, optional

@@ -56,7 +56,7 @@ def as_narwhals(frame: Any) -> Any:
         if hasattr(frame, "collect"):
             hint = "`.collect()` makes one"
         elif library == "dask":
-            hint = "`fuse_lazily` takes Dask data frames"
+            hint = "`wassemble.scale.fuse_lazily` takes Dask data frames"
         fail(
             f"the table must be a data frame in memory; got an object of type"
             f" {library}.{type(frame).__name__}.",

@@ -37,7 +37,7 @@ class KernelOrigin:
         Whether K = exp(-cost / epsilon); else ``epsilon`` has no say.
     at : callable
         From an epsilon to a `LabelledKernel`, where the file brings its own labels, else to a
-        function of ``(source, target)`` label spaces. As `fuse_tables` takes it.
+        function of ``(source, target)`` label spaces. As `Fusion` takes it.
     """
 
     has_cost: bool

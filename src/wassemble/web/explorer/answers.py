@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from wassemble._checks import fail
-from wassemble.ensemble import FusionPlan, Options
+from wassemble.ensemble import Fusion, FusionPlan
 from wassemble.ensemble.plan import Solved
 from wassemble.labels import LabelSpace, enumerate_names
 from wassemble.metrics import entropy
-from wassemble.solvers import Balanced, Status, Unbalanced, arithmetic_mean, geometric_mean
+from wassemble.solvers import ARITHMETIC, GEOMETRIC, Balanced, Barycenter, Rule, Status, Unbalanced
 from wassemble.web.explorer.cases import MASS_PENALTY, Case, Cut
 from wassemble.web.explorer.view import View
 
@@ -24,7 +24,7 @@ _TOLERANCE = 1e-5
 _N_SWEEPS = 300
 
 Role = Literal["consensus", "arithmetic mean", "geometric mean", "model"]
-_MEANS: dict[Role, Any] = {"arithmetic mean": arithmetic_mean, "geometric mean": geometric_mean}
+_MEANS: dict[Role, Rule] = {"arithmetic mean": ARITHMETIC, "geometric mean": GEOMETRIC}
 
 
 @dataclass(frozen=True)
@@ -54,6 +54,12 @@ class Knobs:
             view.mass_penalty or MASS_PENALTY,
             tuple(weight / sum(raw) for weight in raw),
         )
+
+    def rule(self, *, max_sweeps: int, tolerance: float) -> Barycenter:
+        """The barycenter that they stand for."""
+        unbalanced = Unbalanced(self.mass_penalty, epsilon=self.epsilon)
+        mass = Balanced() if self.balanced else unbalanced
+        return Barycenter(mass, max_sweeps=max_sweeps, tolerance=tolerance)
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,7 +133,7 @@ class Answer:
     @property
     def n_sweeps(self) -> int:
         """Sweeps that were done."""
-        return int(self.solved.result.iterations[0])
+        return int(self.solved.result.sweeps[0])
 
     @property
     def same_as_mean(self) -> bool:
@@ -139,7 +145,7 @@ class Answer:
 def fuse_sample(case: Case, row: int, knobs: Knobs) -> Answer:
     """The sample at ``row``, fused."""
     cut = case.cut(row)
-    plan = make_plan(case, cut, knobs, max_iterations=_N_SWEEPS, tolerance=_TOLERANCE)
+    plan = make_plan(case, cut, knobs, knobs.rule(max_sweeps=_N_SWEEPS, tolerance=_TOLERANCE))
     solved = plan.solve_sample(cut.members, 0)
     raw = np.asarray(solved.result.barycenters[0], dtype=np.float64)
     mass = float(raw.sum())
@@ -153,19 +159,16 @@ def fuse_sample(case: Case, row: int, knobs: Knobs) -> Answer:
     return Answer(case.table.samples[row], case.target, knobs, lines, cut, plan, solved)
 
 
-def make_plan(case: Case, cut: Cut, knobs: Knobs, **options: Any) -> FusionPlan:
-    """How the labels that take part are fused; by a barycenter if ``options`` name no rule."""
-    if "rule" not in options:
-        unbalanced = Unbalanced(knobs.mass_penalty, epsilon=knobs.epsilon)
-        options["mass"] = Balanced() if knobs.balanced else unbalanced
-    return FusionPlan(
-        [(member.model, member.labels) for member in cut.members],
-        case.table.kind,
+def make_plan(case: Case, cut: Cut, knobs: Knobs, rule: Rule) -> FusionPlan:
+    """How the labels that take part are fused."""
+    fusion = Fusion(
+        rule,
+        cut.kernels(knobs.epsilon),
+        kind=case.table.kind,
         target=cut.target,
-        kernel=cut.kernels(knobs.epsilon),
         weights=list(knobs.weights),
-        options=Options(**options),
     )
+    return fusion.plan(cut.members)
 
 
 def _mean(case: Case, row: int, cut: Cut, knobs: Knobs, role: Role) -> Line:
@@ -174,6 +177,6 @@ def _mean(case: Case, row: int, cut: Cut, knobs: Knobs, role: Role) -> Line:
         plan = case.mean_plan(_MEANS[role], knobs.weights)
         members = [model.take(slice(row, row + 1)) for model in case.table.models]
     else:
-        plan, members = make_plan(case, cut, knobs, rule=_MEANS[role]), cut.members
+        plan, members = make_plan(case, cut, knobs, _MEANS[role]), cut.members
     chunk = plan.fuse(members)
     return Line(role, role, plan.target, chunk.scores[0], float(chunk.mass[0]))

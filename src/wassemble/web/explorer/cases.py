@@ -7,7 +7,7 @@ some model finds likely; what that leaves out is said.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 
 from wassemble._checks import fail
-from wassemble.ensemble import FusionPlan, Options
+from wassemble.ensemble import Fusion, FusionPlan
 from wassemble.ensemble.completion import complete_scores
 from wassemble.inputs import Kind, Predictions
 from wassemble.labels import LabelSpace
+from wassemble.solvers import Rule
 from wassemble.web.explorer.kept import Kept
 from wassemble.web.explorer.similarity import NAMES, Similarity, kernel_at
 
@@ -150,13 +151,12 @@ class Case:
         names = set(self.target)
         return self.may_be_balanced and all(set(m.labels) == names for m in self.table.models)
 
-    def mean_plan(self, rule: Callable[..., Any], weights: tuple[float, ...]) -> FusionPlan:
+    def mean_plan(self, rule: Rule, weights: tuple[float, ...]) -> FusionPlan:
         """How a plain mean is taken, label by label of the same name."""
-        models = [(model.model, model.labels) for model in self.table.models]
 
         def make() -> FusionPlan:
-            options = Options(rule=rule)
-            return FusionPlan(models, self.table.kind, target=self.target, options=options)
+            fusion = Fusion(rule, kind=self.table.kind, target=self.target)
+            return fusion.plan(self.table.models)
 
         return self._plans.get(rule, make).with_weights(list(weights))
 

@@ -129,7 +129,7 @@ def _status(answer: Answer) -> str:
         if answer.n_sweeps == 0:
             return "Exact: found by a formula."
         return f"Converged after {answer.n_sweeps} sweeps, {residual}."
-    if answer.status is Status.MAX_ITERATIONS:
+    if answer.status is Status.MAX_SWEEPS:
         return (
             f"Not converged: stopped after {answer.n_sweeps} sweeps, {residual}; a larger epsilon"
             " needs fewer."

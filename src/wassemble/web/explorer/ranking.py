@@ -10,7 +10,7 @@ import numpy as np
 from wassemble.ensemble.explain import measure_disagreement
 from wassemble.inputs import Predictions
 from wassemble.metrics.arguments import divide_rows
-from wassemble.solvers import arithmetic_mean
+from wassemble.solvers import ARITHMETIC
 from wassemble.web.explorer.answers import Knobs, make_plan
 from wassemble.web.explorer.cases import Case, Cut
 from wassemble.web.explorer.similarity import NAMES
@@ -75,8 +75,8 @@ def rank_samples(case: Case) -> Ranking:
         measure = "total variation between each model and the plain mean"
         found[:n_compared] = _variation(case, members, knobs)
     else:
-        options = {"max_iterations": _N_SWEEPS, "tolerance": 1e-3}
-        plan = make_plan(case, Cut(members, case.target, case.costs, 0.0), knobs, **options)
+        rule = knobs.rule(max_sweeps=_N_SWEEPS, tolerance=1e-3)
+        plan = make_plan(case, Cut(members, case.target, case.costs, 0.0), knobs, rule)
         found[:n_compared] = measure_disagreement(plan, members).score
     order = np.argsort(-np.nan_to_num(found, nan=-1.0), kind="stable")
     return Ranking(case.table.samples, order, found, measure)
@@ -86,7 +86,7 @@ def _variation(case: Case, members: list[Predictions], knobs: Knobs) -> np.ndarr
     """Mean total variation between each model and the plain mean, label by label."""
     if not case.means_by_name:
         return np.full(members[0].n_samples, np.nan)
-    plan = case.mean_plan(arithmetic_mean, knobs.weights)
+    plan = case.mean_plan(ARITHMETIC, knobs.weights)
     mean = divide_rows(np.nan_to_num(plan.fuse(members).scores).astype(np.float64))
     ready = plan.prepare(members)
     total, count = np.zeros(len(mean)), np.zeros(len(mean))

@@ -53,7 +53,7 @@ class Similarity:
     origin : str
         What it is made from, in words.
     at : callable
-        From an epsilon to what `fuse_tables` takes as a kernel: one with names, a dict with one
+        From an epsilon to what `Fusion` takes as a kernel: one with names, a dict with one
         for each model, or a function of two label spaces.
     has_cost : bool
         Whether its epsilon counts in units of a cost.

@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+from problems import fusion_with
 
 import wassemble as ws
 from wassemble import InvalidInputError, Predictions
+from wassemble.scale import fuse_lazily
 
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
@@ -25,7 +27,7 @@ def arrays(rng):
 def test_blocks_of_arrays_are_fused_each_for_itself(arrays, chunks, dtype):
     arrays = [array.astype(dtype) for array in arrays]
     lazy = [da.from_array(arrays[0], chunks=chunks), da.from_array(arrays[1], chunks=(7, 5))]
-    found = ws.fuse(lazy, kernel=KERNEL, normalize=True)
+    found = fuse_lazily(lazy, ws.Fusion(kernel=KERNEL, normalize=True))
     assert isinstance(found, da.Array)
     assert found.chunks == (lazy[0].chunks[0], (4,))
     assert found.dtype == dtype
@@ -37,8 +39,8 @@ def test_blocks_of_arrays_are_fused_each_for_itself(arrays, chunks, dtype):
 
 def test_one_array_of_all_models_will_do_and_so_will_means(arrays):
     stacked = da.from_array(np.stack(arrays), chunks=(1, 6, 5))
-    np.testing.assert_allclose(ws.fuse(stacked), ws.fuse(arrays), rtol=1e-10)
-    found = ws.fuse(stacked, rule=ws.arithmetic_mean)
+    np.testing.assert_allclose(fuse_lazily(stacked), ws.fuse(arrays), rtol=1e-10)
+    found = fuse_lazily(stacked, ws.Fusion(ws.ARITHMETIC))
     np.testing.assert_allclose(found, np.mean(arrays, axis=0))
 
 
@@ -52,16 +54,17 @@ def test_nothing_is_computed_before_it_is_asked_for(arrays):
 
     lazy = [da.from_array(a, chunks=(5, 5)).map_blocks(counted, dtype=a.dtype) for a in arrays]
     n_calls = 0
-    found = ws.fuse(lazy, kernel=KERNEL)
+    found = fuse_lazily(lazy, ws.Fusion(kernel=KERNEL))
     assert n_calls == 0
     found[:5].compute()
     assert n_calls == 2
 
 
 def test_the_kernel_is_in_the_graph_once(arrays):
-    found = ws.fuse([da.from_array(array, chunks=(1, 5)) for array in arrays], kernel=KERNEL)
+    lazy = [da.from_array(array, chunks=(1, 5)) for array in arrays]
+    found = fuse_lazily(lazy, ws.Fusion(kernel=KERNEL))
     graph = found.__dask_graph__()
-    holders = [key for key, task in graph.items() if "partial" in str(key)]
+    holders = [key for key, task in graph.items() if "Fusion" in str(key)]
     assert len(holders) == 1
     assert len(graph) > 20
 
@@ -69,12 +72,20 @@ def test_the_kernel_is_in_the_graph_once(arrays):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda a, b: ws.fuse([a, b[:9]]), "the same samples; got 9, 20"),
-        (lambda a, b: ws.fuse([a[0], b[0]]), r"must have shape \(n_samples, n_labels\)"),
-        (lambda a, b: ws.fuse([a, b], kernel=KERNEL.T), "one row per source label"),
-        (lambda a, b: ws.fuse([a, b], weights=[0.5, 0.6]), "`weights` must sum to 1"),
-        (lambda a, b: ws.fuse([a, b], out=np.empty((20, 5))), "`out` must go with arrays in mem"),
-        (lambda a, b: ws.fuse([a, b], progress=print), "`progress` must go with arrays in mem"),
+        (lambda a, b: fuse_lazily([a, b[:9]]), "the same samples; got 9, 20"),
+        (
+            lambda a, b: fuse_lazily([a[0], b[0]]),
+            r"must have shape \(n_samples, n_labels\)",
+        ),
+        (
+            lambda a, b: fuse_lazily([a, b], ws.Fusion(kernel=KERNEL.T)),
+            "one row per source label",
+        ),
+        (
+            lambda a, b: fuse_lazily([a, b], ws.Fusion(weights=[0.5, 0.6])),
+            "`weights` must sum to 1",
+        ),
+        (lambda a, b: fuse_lazily([a, b], ws.Fusion(fold=True)), "`fold` must go with"),
     ],
 )
 def test_arrays_that_do_not_fit_are_refused_at_once(arrays, call, message):
@@ -101,9 +112,9 @@ def to_pandas(given, **columns):
 @pytest.mark.parametrize("options", [{}, {"kind": "multilabel", "target": ["cat", "lynx"]}])
 def test_frames_give_a_frame_of_the_same_partitions(models, options):
     frames = {m: dd.from_pandas(to_pandas(given), npartitions=3) for m, given in models.items()}
-    found = ws.fuse_lazily(frames, **options)
+    found = fuse_lazily(frames, fusion_with(**options))
     assert found.npartitions == 3
-    expected = ws.fuse_tables(models, **options).to_frame(like=to_pandas(models["a"]))
+    expected = fusion_with(**options).run(models).to_frame(like=to_pandas(models["a"]))
     computed = found.compute().reset_index(drop=True)
     pd.testing.assert_frame_equal(computed, expected, rtol=1e-9)
     # What it says of itself without being computed is true.
@@ -117,7 +128,7 @@ def test_ids_may_be_an_index_of_numbers(models):
         whole[name] = to_pandas(given).drop(columns="sample").set_axis(list(range(7, 19)))
         whole[name].index.name = "id"
         frames[name] = dd.from_pandas(whole[name], npartitions=2)
-    found = ws.fuse(frames)
+    found = fuse_lazily(frames)
     computed = found.compute()
     pd.testing.assert_frame_equal(computed, ws.fuse(whole), rtol=1e-9)
     assert found._meta.index.name == computed.index.name == "id"
@@ -131,9 +142,9 @@ def write(folder, models, n_parts=3):
 
 
 def test_folders_give_a_frame_of_their_parts(models, tmp_path):
-    found = ws.fuse(write(tmp_path, models))
+    found = fuse_lazily(write(tmp_path, models))
     assert found.npartitions == 3
-    expected = ws.fuse_tables(models).to_frame(like=to_pandas(models["a"]))
+    expected = ws.Fusion().run(models).to_frame(like=to_pandas(models["a"]))
     computed = found.compute().reset_index(drop=True)
     pd.testing.assert_frame_equal(computed, expected, rtol=1e-9)
     pd.testing.assert_series_equal(found.dtypes, computed.dtypes)
@@ -142,7 +153,12 @@ def test_folders_give_a_frame_of_their_parts(models, tmp_path):
 def test_folders_may_begin_with_a_bad_part(models, tmp_path):
     folders = write(tmp_path, models)
     (tmp_path / "a" / "0.parquet").write_bytes(b"nothing")
-    assert ws.fuse(folders).partitions[1].compute()["sample"].tolist() == ["s4", "s5", "s6", "s7"]
+    assert fuse_lazily(folders).partitions[1].compute()["sample"].tolist() == [
+        "s4",
+        "s5",
+        "s6",
+        "s7",
+    ]
 
 
 @pytest.mark.parametrize("from_folders", [False, True])
@@ -155,38 +171,32 @@ def test_tasks_of_partitions_are_small(rng, tmp_path, from_folders):
         given = write(tmp_path, models, 6)
     else:
         given = {m: dd.from_pandas(to_pandas(each), npartitions=6) for m, each in models.items()}
-    graph = dict(ws.fuse_lazily(given, kernel=kernel).optimize().dask)
+    graph = dict(fuse_lazily(given, ws.Fusion(kernel=kernel)).optimize().dask)
     sizes = sorted(len(cloudpickle.dumps(task)) for task in graph.values())
     assert sizes[-1] > 1_000_000  # the kernel, once
     assert sum(size > 50_000 for size in sizes) <= 2  # and the labels
     assert len(sizes) > 12
 
 
-def test_paths_of_files_are_read(models, tmp_path):
-    paths = {name: str(folder / "0.parquet") for name, folder in write(tmp_path, models).items()}
-    first = ws.fuse([given.take(slice(0, 4)) for given in models.values()])
-    np.testing.assert_allclose(ws.fuse(paths).scores, first.scores, rtol=1e-9)
-
-
 def test_frames_that_do_not_fit_are_refused(models, tmp_path):
     frames = {m: dd.from_pandas(to_pandas(given), npartitions=3) for m, given in models.items()}
     with pytest.raises(InvalidInputError, match="same number of partitions; got 3 of a, 2 of b"):
-        ws.fuse(frames | {"b": dd.from_pandas(to_pandas(models["b"]), npartitions=2)})
+        fuse_lazily(frames | {"b": dd.from_pandas(to_pandas(models["b"]), npartitions=2)})
     with pytest.raises(InvalidInputError, match="all Dask data frames or all folders"):
-        ws.fuse(frames | {"b": to_pandas(models["b"])})
-    with pytest.raises(InvalidInputError, match="`fuse_lazily` takes Dask data frames"):
-        ws.fuse_tables(frames)
+        fuse_lazily(frames | {"b": to_pandas(models["b"])})
+    with pytest.raises(InvalidInputError, match=r"scale\.fuse_lazily` takes Dask"):
+        ws.Fusion().run(frames)
     with pytest.raises(InvalidInputError, match="at least one model"):
-        ws.fuse_lazily({})
+        fuse_lazily({})
     long = pd.DataFrame({"sample": ["x"], "label": ["cat"], "score": [1.0]})
     with pytest.raises(InvalidInputError, match="must be wide"):
-        ws.fuse_lazily({"a": dd.from_pandas(long, npartitions=1)})
+        fuse_lazily({"a": dd.from_pandas(long, npartitions=1)})
 
 
 def test_a_partition_of_another_kind_is_refused(models):
     odd = to_pandas(models["a"])
     odd.loc[9:, ["cat", "dog"]] *= 3
-    found = ws.fuse({"a": dd.from_pandas(odd, npartitions=3)})
+    found = fuse_lazily({"a": dd.from_pandas(odd, npartitions=3)})
     found.partitions[0].compute()
     with pytest.raises(
         InvalidInputError, match="the kind that the first partition has, multiclass"
@@ -199,34 +209,16 @@ def test_a_part_with_other_labels_is_named(models, tmp_path):
     strange = models["b"].take(slice(8, None)).replace(labels=ws.LabelSpace(["dog", "cat", "yak"]))
     ws.write_predictions(tmp_path / "b" / "2.parquet", strange)
     with pytest.raises(InvalidInputError, match=r"^2: the labels of 'b' must be .* got .*'yak'"):
-        ws.fuse(folders).compute()
+        fuse_lazily(folders).compute()
     odd = to_pandas(models["a"])
     odd.loc[9:, ["cat", "dog"]] *= 3
     with pytest.raises(InvalidInputError, match=r"^partition 2: a: the kind"):
-        ws.fuse({"a": dd.from_pandas(odd, npartitions=3)}).compute()
+        fuse_lazily({"a": dd.from_pandas(odd, npartitions=3)}).compute()
 
 
 @pytest.mark.parametrize("gather", [list, tuple, lambda paths: next(iter(paths))])
 def test_paths_need_names(models, tmp_path, gather):
     folders = write(tmp_path, models)
     for given in (folders.values(), map(str, folders.values())):
-        with pytest.raises(InvalidInputError, match="paths must come in a dict, each with"):
-            ws.fuse(gather(given))
-
-
-def test_the_column_of_ids_may_be_named_for_partitions_too(tmp_path):
-    one = pd.DataFrame({"image": [7, 3], "cat": [0.9, 0.2], "dog": [0.1, 0.8]})
-    two = pd.DataFrame({"photo": [3, 7], "cat": [0.2, 0.9], "dog": [0.8, 0.1]})
-    named = {"a": "image", "b": "photo"}
-    lazy = {"a": dd.from_pandas(one, npartitions=1), "b": dd.from_pandas(two, npartitions=1)}
-    folders = {"a": tmp_path / "a", "b": tmp_path / "b"}
-    for name, frame in {"a": one, "b": two}.items():
-        folders[name].mkdir()
-        frame.to_csv(folders[name] / "part.csv", index=False)
-    for models in (lazy, folders):
-        found = ws.fuse(models, id_column=named).compute()
-        assert found.columns.tolist() == ["image", "cat", "dog"]
-        assert [int(sample) for sample in found["image"]] == [7, 3]
-        np.testing.assert_allclose(found["cat"], [0.9, 0.2])
-    with pytest.raises(InvalidInputError, match="must be of the models 'a', 'b'; got 'c'"):
-        ws.fuse(lazy, id_column={"c": "image"})
+        with pytest.raises(InvalidInputError, match=r"models .*\nhint: .*\{\"my model\": table"):
+            fuse_lazily(gather(given))

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from wassemble._checks import fail
 from wassemble._extras import load_extra
+from wassemble.ensemble import Fusion
 from wassemble.errors import ConvergenceWarning
+from wassemble.solvers import Barycenter
 
 __all__ = ["are_dask_arrays", "fuse_dask_arrays"]
-
-Fuse = Callable[[Sequence[np.ndarray]], Any]
 
 
 def are_dask_arrays(predictions: Any) -> bool:
@@ -24,17 +24,13 @@ def are_dask_arrays(predictions: Any) -> bool:
     return _is_dask_array(predictions)
 
 
-def fuse_dask_arrays(predictions: Any, fuse_block: Fuse, *, try_out: Fuse) -> Any:
+def fuse_dask_arrays(predictions: Any, fusion: Fusion) -> Any:
     """The consensus as a Dask array, with the blocks of samples of the first model.
 
     Parameters
     ----------
     predictions : Dask array of shape (n_models, n_samples, n_labels), or one per model
-    fuse_block : callable
-        Fuses the arrays of a block, one per model.
-    try_out : callable
-        The same in less time: called at once with one sample, so that what does not fit is
-        an error now, and not on a worker.
+    fusion : Fusion
     """
     da = load_extra("dask.array", "scale", purpose="fusing Dask arrays")
     dask = load_extra("dask", "scale", purpose="fusing Dask arrays")
@@ -55,20 +51,29 @@ def fuse_dask_arrays(predictions: Any, fuse_block: Fuse, *, try_out: Fuse) -> An
     first = [np.full((1, a.shape[1]), 1 / a.shape[1], dtype=a.dtype) for a in arrays]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        tried = try_out(first)
+        tried = _in_short(fusion).fuse(first)  # what does not fit is an error now
     return da.map_blocks(
         _call,
         *arrays,
         # One node of the graph for all blocks: a worker gets the kernel once.
-        fuse_block=dask.delayed(fuse_block, traverse=False),
+        fusion=dask.delayed(fusion, traverse=False),
         dtype=tried.dtype,
         chunks=(rows, (tried.shape[1],)),
         meta=np.empty((0, 0), dtype=tried.dtype),
     )
 
 
-def _call(*blocks: np.ndarray, fuse_block: Fuse) -> Any:
-    return fuse_block(list(blocks))
+def _call(*blocks: np.ndarray, fusion: Fusion) -> Any:
+    return fusion.fuse(list(blocks))
+
+
+def _in_short(fusion: Fusion) -> Fusion:
+    """The same in less time."""
+    if not isinstance(fusion.rule, Barycenter):
+        return fusion
+    return fusion.replace(
+        rule=replace(fusion.rule, max_sweeps=1, tolerance=None, mixed_precision=False)
+    )
 
 
 def _is_dask_array(value: Any) -> bool:

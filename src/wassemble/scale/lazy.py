@@ -1,9 +1,9 @@
-"""`fuse_lazily`: Dask data frames or folders of part files in, a Dask data frame out."""
+"""`fuse_lazily`: what Dask holds in partitions, or folders of part files; Dask out."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -12,14 +12,12 @@ import numpy as np
 
 from wassemble._checks import fail
 from wassemble._extras import load_extra
-from wassemble.ensemble.account import FusionAccount
+from wassemble.ensemble import Fusion, FusionAccount, FusionPlan
 from wassemble.ensemble.label_overlap import check_labels
-from wassemble.ensemble.plan import FusionPlan
 from wassemble.ensemble.tables import (
     align_samples,
-    common_kind,
+    name_models,
     read_id_columns,
-    read_options,
     warn_of,
     warn_of_inputs,
 )
@@ -31,60 +29,43 @@ from wassemble.inputs import (
     frame_from_predictions,
     open_data_set,
     predictions_from_frame,
-    read_predictions,
 )
-from wassemble.inputs.folders import fetch_file
 from wassemble.inputs.formats.layout import free_id_name
-from wassemble.inputs.part_files import PartReader, common_parts, is_data_set, open_parts
+from wassemble.inputs.part_files import PartReader, common_parts, open_parts
 from wassemble.inputs.predictions import have_numbers
 from wassemble.inputs.predictions.overlap import check_part_samples, count_shared
-from wassemble.labels import LabelSpace
+from wassemble.scale.dask_arrays import are_dask_arrays, fuse_dask_arrays
 
-__all__ = ["fuse_lazily", "is_lazy", "read_places"]
+__all__ = ["fuse_lazily"]
 
 # Rows of a folder that say which types its scores and ids have.
 _N_FIRST = 1024
 
 
-def fuse_lazily(
-    models: Mapping[str, Any],
-    *,
-    kernel: Any = None,
-    target: LabelSpace | Iterable[str] | None = None,
-    weights: Any = None,
-    kind: Kind | None = None,
-    aliases: Any = None,
-    fold: bool = False,
-    other: str | Mapping[str, str] | None = None,
-    samples: Literal["all", "common"] = "all",
-    allow_disjoint: bool = False,
-    id_column: str | Mapping[str, str] | None = None,
-    normalize: bool = False,
-    **options: Any,
-) -> Any:
-    """Consensus of models in partitions, as a Dask data frame that is computed when asked for.
+def fuse_lazily(models: Any, fusion: Fusion = Fusion()) -> Any:
+    """Consensus of models in partitions, computed when it is asked for.
 
     Partitions in, partitions out: the first one of every model makes the first one of the
-    consensus, and so on. Samples are matched by id within a partition.
+    consensus, and so on. Samples of tables are matched by id within a partition.
 
     Parameters
     ----------
-    models : dict of name to Dask data frame, or of name to folder
-        Data frames are wide and have the same number of partitions. Folders hold part files
+    models : dict of name to Dask data frame, dict of name to folder, or Dask arrays
+        Data frames are wide and have the same number of partitions; those of a list are called
+        "model 1", "model 2" ... Folders hold part files
         as in `open_data_set`, on this machine or at any URL that fsspec knows; parts belong
-        together by their names.
-    kind : {"multiclass", "multilabel"}, optional
-        If not given, it is detected from the first partitions, which are read at once, and
-        must hold for the others.
-    allow_disjoint : bool
-        Models may have no sample in common in the first partitions, and few in any.
-
-    Other parameters and options as in `fuse_tables`.
+        together by their names. Arrays have the shape (n_models, n_samples, n_labels), or
+        (n_samples, n_labels) in a list with one per model.
+    fusion : Fusion
+        How to fuse. Unless it says which ``kind`` tables are, that is detected from the first
+        partitions, which are read at once, and must hold for the others. Models may have no
+        sample in common in the first partitions, and few in any, only if it allows that.
 
     Returns
     -------
-    consensus : dask.dataframe.DataFrame
-        Of pandas frames, with ids where those of the first model are.
+    consensus : dask.dataframe.DataFrame or dask.array.Array
+        Of pandas frames, with ids where those of the first model are; an array for arrays,
+        with the blocks of samples of the first model.
 
     Examples
     --------
@@ -98,45 +79,27 @@ def fuse_lazily(
     0      x  0.77  0.23
     1      y  0.25  0.75
     """
-    if not models:
-        fail("there must be at least one model; got none.")
-    is_folder = [isinstance(given, str | os.PathLike) for given in models.values()]
-    source: _Folders | _Frames
-    ids = read_id_columns(id_column, [str(name) for name in models])
-    if all(is_folder):
-        how: dict[str, Any] = {"kind": kind, "normalize": normalize}
-        source = _Folders(
-            [open_data_set(p, model=m, id_column=ids.get(str(m)), **how) for m, p in models.items()]
-        )
-    elif all(_is_dask_frame(given) for given in models.values()):
-        frames = {str(name): frame for name, frame in models.items()}
-        source = _Frames(frames, kind, ids, normalize=normalize)
-    else:
-        kinds = ", ".join(type(given).__name__ for given in models.values())
-        fail(f"models must be all Dask data frames or all folders; got {kinds}.")
-    found, detected = common_kind(source.heads, kind)
-    space = target if target is None or isinstance(target, LabelSpace) else LabelSpace(target)
-    plan = FusionPlan(
-        [(head.model, head.labels) for head in source.heads],
-        found,
-        target=space,
-        kernel=kernel,
-        weights=weights,
-        aliases=aliases,
-        fold=fold,
-        other=other,
-        options=read_options(options),
-    )
-    account = FusionAccount.of(plan, kind_is_detected=detected)
+    if are_dask_arrays(models):
+        return fuse_dask_arrays(models, fusion)
+    source = _open(models, fusion)
+    plan = fusion.plan(source.heads)
+    account = fusion.open_account(source.heads)
     account.read_from([head.origin for head in source.heads])
-    if kernel is None:
+    if fusion.kernel is None:
         account.warnings += check_labels(plan)
-    source.check_samples(allow_disjoint)
+    source.check_samples(fusion.allow_disjoint)
     warn_of_inputs(account.warnings)
     dask = load_extra("dask", "scale", purpose="fusing lazily")
     dd = load_extra("dask.dataframe", "scale", purpose="fusing lazily")
     # One node of the graph for all partitions: a worker gets the kernel once.
-    part = _FusePart(plan, detected, samples, source.like(plan), source.like_ids, allow_disjoint)
+    part = _FusePart(
+        plan,
+        account.kind_is_detected,
+        fusion.samples,
+        source.like(plan),
+        source.like_ids,
+        fusion.allow_disjoint,
+    )
     fuse = dask.delayed(part, traverse=False)
     parts = [
         dask.delayed(_fuse_part)(fuse, name, part) for name, part in source.parts(dask).items()
@@ -144,31 +107,26 @@ def fuse_lazily(
     return dd.from_delayed(parts, meta=_meta(plan, source), verify_meta=False)
 
 
-def is_lazy(given: Any) -> bool:
-    """Whether a model is a Dask data frame or the path of a folder; imports nothing."""
-    return isinstance(given, str | os.PathLike) or _is_dask_frame(given)
-
-
-def read_places(
-    models: Mapping[str, Any],
-    kind: Kind | None = None,
-    *,
-    by_row: bool = False,
-    id_columns: Mapping[str, str] | None = None,
-) -> dict[str, Any]:
-    """The models, with files read that paths or URLs lead to; those of folders are kept."""
-    found = dict(models)
-    for name, given in models.items():
-        if isinstance(given, str | os.PathLike) and not is_data_set(given):
-            with fetch_file(given) as path:
-                found[name] = read_predictions(
-                    path,
-                    model=str(name),
-                    id_column=(id_columns or {}).get(name),
-                    kind=kind,
-                    by_row=by_row,
-                )
-    return found
+def _open(models: Any, fusion: Fusion) -> _Folders | _Frames:
+    """The models, in whatever partitions they come."""
+    models = dict(name_models(models))
+    if not models:
+        fail("there must be at least one model; got none.")
+    if fusion.by_row:
+        fail(
+            "`by_row` must go with tables in memory; got partitions.",
+            hint="samples of partitions are matched by id",
+        )
+    how: dict[str, Any] = {"kind": fusion.kind, "normalize": fusion.normalize}
+    ids = read_id_columns(fusion.id_column, list(models))
+    if all(isinstance(given, str | os.PathLike) for given in models.values()):
+        return _Folders(
+            [open_data_set(p, model=m, id_column=ids.get(m), **how) for m, p in models.items()]
+        )
+    if not all(_is_dask_frame(given) for given in models.values()):
+        kinds = ", ".join(type(given).__name__ for given in models.values())
+        fail(f"models must be all Dask data frames or all folders; got {kinds}.")
+    return _Frames(models, ids=ids, **how)
 
 
 def _is_dask_frame(value: Any) -> bool:

@@ -1,0 +1,490 @@
+"""`Fusion`: how to fuse, as one value: a rule, a kernel, and how names are matched."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, fields, replace
+from os import PathLike
+from typing import Any, Literal, cast, get_args
+
+import numpy as np
+
+from wassemble._arrays import Array, detached, is_frame, is_series
+from wassemble._checks import fail
+from wassemble.ensemble.account import FusionAccount
+from wassemble.ensemble.arrays import fuse_arrays
+from wassemble.ensemble.completion import RULES, Unobserved
+from wassemble.ensemble.fuser import TableFuser
+from wassemble.ensemble.fusion_files import load_fusion, same_kernels, save_fusion
+from wassemble.ensemble.plan import FusionPlan
+from wassemble.ensemble.tables import (
+    align_samples,
+    are_named,
+    check_inputs,
+    common_kind,
+    name_models,
+    read_id_columns,
+    read_models,
+    read_spaces,
+    refuse_larger,
+    warn_of,
+)
+from wassemble.inputs import Aliases, Kind, Predictions, frame_from_predictions
+from wassemble.inputs.formats.named_tables import NamedTable, read_named_table
+from wassemble.inputs.predictions.overlap import common_row_ids
+from wassemble.inputs.predictions.value import Origin
+from wassemble.labels import LabelSpace, enumerate_names
+from wassemble.solvers import USUAL_RULE, Rule, Single
+
+__all__ = ["Fusion", "FusionResult"]
+
+# Plans that a fusion keeps: one for each set of models that it has met.
+_N_PLANS = 8
+# What says how samples and labels are matched by name: nothing that arrays have.
+_BY_NAME = (
+    "target",
+    "aliases",
+    "fold",
+    "other",
+    "samples",
+    "allow_disjoint",
+    "by_row",
+    "id_column",
+    "leftover",
+    "unobserved",
+    "hard_confidence",
+)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Fusion:
+    """How to fuse: the whole recipe, without the models.
+
+    It is a value: it compares, hashes, and goes to and from a folder. Plans for the models
+    that it meets are made once and kept.
+
+    Parameters
+    ----------
+    rule : Rule
+        How models are combined: `Barycenter`, `PowerMean`, `GatedMean`, `GatedBarycenter` or
+        `Single`. The default is the paper's ``Barycenter(Unbalanced(2, epsilon=0.3))``, in which
+        no model can rule a label out by itself. Rules that transport nothing, such as means,
+        carry each model to the target labels by its kernel alone.
+    kernel : optional
+        From each model's labels to the target labels: one `LabelledKernel` for all, a dict
+        or list with one per model, an array, or a function of ``(source, target)`` label
+        spaces. A data frame is read by name, as `LabelledKernel` does. Without a kernel,
+        labels go where their names go.
+    target : list of str, optional
+        The labels of the consensus; the union of the models' labels if not given.
+    weights : dict of model name to weight, array, or pandas.Series by model name, optional
+        On the simplex; uniform if not given. A data frame has weights per model (row) and
+        target label (column), by name.
+    kind : {"multiclass", "multilabel"}, optional
+        Whether rows are histograms, whose consensus is one too, or scores of any mass.
+        Detected in tables if not given: histograms if every row sums to 1. Arrays must be
+        histograms if it is not given.
+    aliases : dict of str to str, data frame or Aliases, optional
+        Target labels that names stand for, whatever their spelling; a list or a dict of
+        weights where a name stands for several. `Aliases`, or a data frame with the columns
+        model, source and target, says it for each model; `read_aliases` reads a file. Several
+        labels of a model that stand for one are summed (histograms), or the largest is taken
+        (multi-label scores).
+    fold : bool
+        Match names without regard to case, underscores, hyphens and repeated spaces.
+    other : str, or dict of model name to str, optional
+        The label by which models say "none of the labels I declare": its mass may go to every
+        target label that the model does not declare. Mass on any other label that leads to no
+        target label weakens the model's say on that sample by as much.
+    samples : {"all", "common"}
+        Samples that any model has, or those that all have. A model that did not answer a
+        sample has no vote on it.
+    allow_disjoint : bool
+        Models may have no sample, or few, in common; an error and a warning otherwise.
+    by_row : bool
+        Rows are matched by their order, for tables without sample ids. Models must have the
+        same number of rows, and the same ids in the same order if they have any.
+    id_column : str, or dict of model name to str, optional
+        Column of data frames that holds the sample ids; found as `predictions_from_frame` says
+        if not given.
+    normalize : bool
+        Divide each row by its sum, which makes histograms of counts, of percentages and of
+        probabilities that were rounded or cut off.
+    leftover : float
+        Share of its weight that a model keeps on target labels that it cannot speak of. It can
+        speak of those that it has by name or by alias, and of those that an explicit kernel
+        reaches; a kernel from mistakes reaches more, and there the leftover counts. Where
+        nothing of a model can arrive, it has no say at all. 1 turns label-aware weights off.
+    unobserved : {"spread", "renormalize", "drop"}
+        What is made of the mass that a histogram does not report: spread over the labels
+        not reported, reported scores divided by their sum, or left out.
+    hard_confidence : float
+        Score of a label that was named without one.
+
+    Examples
+    --------
+    >>> cars = Predictions("cars", ["x"], ["sedan", "bicycle"], [[0.7, 0.3]])
+    >>> bikes = Predictions("bikes", ["x"], ["car", "bicycle", "tandem"], [[0.4, 0.5, 0.1]])
+    >>> fusion = Fusion(aliases={"sedan": "car"})
+    >>> fusion.fuse([cars, bikes]).labels.names
+    ('car', 'bicycle', 'tandem')
+    >>> fusion.fuse([cars, bikes]).scores.round(2)
+    array([[0.52, 0.38, 0.1 ]])
+    """
+
+    rule: Rule = USUAL_RULE
+    kernel: Any = None
+    _: KW_ONLY
+    target: LabelSpace | Iterable[str] | None = None
+    weights: Any = None
+    kind: Kind | None = None
+    aliases: Any = None
+    fold: bool = False
+    other: str | Mapping[str, str] | None = None
+    samples: Literal["all", "common"] = "all"
+    allow_disjoint: bool = False
+    by_row: bool = False
+    id_column: str | Mapping[str, str] | None = None
+    normalize: bool = False
+    leftover: float = 0.05
+    unobserved: Unobserved = "spread"
+    hard_confidence: float = 0.9
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.rule, Rule):
+            fail(
+                f"`rule` must be a rule; got {self.rule!r}.",
+                hint="ws.Barycenter(...), ws.ARITHMETIC, ws.GEOMETRIC and ws.HELLINGER are such",
+            )
+        if self.kind not in (None, *get_args(Kind)):
+            fail(f'`kind` must be "multiclass" or "multilabel"; got {self.kind!r}.')
+        if self.samples not in ("all", "common"):
+            fail(f'`samples` must be "all" or "common"; got {self.samples!r}.')
+        for name in ("leftover", "hard_confidence"):
+            value = getattr(self, name)
+            if not (isinstance(value, int | float | np.number) and 0 <= value <= 1):
+                fail(f"`{name}` must be a number from 0 to 1; got {value!r}.")
+            self._set(name, float(value))
+        if self.hard_confidence == 0:
+            fail("`hard_confidence` must be above 0: a hard label says something; got 0.")
+        if self.unobserved not in RULES:
+            fail(f"`unobserved` must be one of {', '.join(RULES)}; got {self.unobserved!r}.")
+        if self.target is not None and not isinstance(self.target, LabelSpace):
+            self._set("target", LabelSpace(self.target))
+        self._set("aliases", Aliases.of(self.aliases))
+        self._set("weights", _read_weights(self.weights))
+        if isinstance(self.rule, Single) and self.weights is not None:
+            fail("`weights` must be left out for a single model; got some.")
+        if isinstance(self.other, Mapping):
+            self._set("other", {str(model): str(name) for model, name in self.other.items()})
+        self._set("_plans", {})
+
+    def _set(self, name: str, value: Any) -> None:
+        object.__setattr__(self, name, value)
+
+    # -- fusing ----------------------------------------------------------------------
+
+    def fuse(
+        self,
+        models: Any,
+        *,
+        n_threads: int | None = None,
+        progress: Callable[[int, int], None] | None = None,
+        out: np.ndarray | None = None,
+    ) -> Any:
+        """The consensus, of the kind that came in.
+
+        Parameters
+        ----------
+        models : dict of name to data frame or Predictions, list of either, or arrays
+            Data frames (pandas, polars, pyarrow ...) have a column of sample ids and one
+            column per label, or are long: ``sample``, ``label``, ``score``. An empty score was
+            not reported; it is not 0. Data frames of a list are called "model 1", "model 2" ...
+            Arrays are as in `fuse`.
+        n_threads : int, optional
+            Threads for large batches; $WASSEMBLE_NUM_THREADS or all cores if not given.
+        progress, out
+            For arrays, as in `fuse`.
+
+        Returns
+        -------
+        consensus : data frame of the library that came in, Predictions, or array
+        """
+        models = refuse_larger(models)
+        if not are_named(models):
+            return self._fuse_arrays(models, n_threads=n_threads, progress=progress, out=out)
+        for name, given in (("progress", progress), ("out", out)):
+            if given is not None:
+                fail(f"`{name}` must go with arrays; got predictions with names.")
+        result = self.run(models, n_threads=n_threads)
+        return result.consensus if result.frame is None else result.to_frame()
+
+    def run(self, models: Any, *, n_threads: int | None = None) -> FusionResult:
+        """Fuse models by the names of their samples and labels, with all that led to it.
+
+        Examples
+        --------
+        >>> a = Predictions("a", ["x"], ["cat", "dog"], [[0.9, 0.1]])
+        >>> b = Predictions("b", ["x"], ["cat", "dog"], [[0.6, 0.4]])
+        >>> Fusion().run([a, b])
+        FusionResult(2 models, 1 samples, 2 target labels)
+        """
+        given = refuse_larger(models)
+        predictions, frame = read_models(
+            given,
+            self.kind,
+            by_row=self.by_row,
+            normalize=self.normalize,
+            id_column=self.id_column,
+        )
+        named = name_models(given)
+        columns = read_id_columns(self.id_column, [name for name, _ in named])
+        frame_ids = next((columns.get(name) for name, each in named if each is frame), None)
+        if self.by_row:
+            ids = common_row_ids(predictions)
+            predictions = [given.replace(samples=ids) for given in predictions]
+        plan = self.plan(predictions)
+        account = self.open_account(predictions)
+        check_inputs(account, predictions, self.kernel, allow_disjoint=self.allow_disjoint)
+        members = align_samples(predictions, self.samples)
+        chunk = plan.fuse(members, n_threads=n_threads)
+        account.add(members, chunk)
+        account.note_silent()
+        consensus = Predictions(
+            "consensus", members[0].samples, plan.target, chunk.scores, kind=plan.kind
+        )
+        consensus.origin = Origin(id_column=account.id_column)
+        warn_of(account)
+        return FusionResult(consensus, chunk.statuses, account, plan, members, frame, frame_ids)
+
+    def plan(self, models: Any) -> FusionPlan:
+        """How these models come together: labels matched, kernels in place, weights.
+
+        Made once for the same names, labels and kind.
+
+        Parameters
+        ----------
+        models : as in `fuse`, open files, or a dict of name to LabelSpace
+        """
+        spaces, kind = read_spaces(models, self.kind, normalize=self.normalize)
+        plans = self._kept_plans
+        key = (spaces, kind)
+        if key not in plans:
+            while len(plans) >= _N_PLANS:
+                del plans[next(iter(plans))]
+            plans[key] = FusionPlan(self, spaces, kind)
+        return plans[key]
+
+    def open_account(self, models: Sequence[Any]) -> FusionAccount:
+        """An account of these models, predictions or open files, with nothing counted yet."""
+        _, is_detected = common_kind(models, self.kind)
+        return FusionAccount.of(self.plan(models), kind_is_detected=is_detected)
+
+    def prepare(self, models: Any) -> TableFuser:
+        """A call that fuses new rows of these models, with labels matched and checks made.
+
+        Parameters
+        ----------
+        models : as in `plan`
+
+        Returns
+        -------
+        fuser : TableFuser
+            ``fuser(scores)`` takes one array of shape (n_samples, n_labels), or (n_labels,) for
+            one sample, per model: a dict by name, or a list in the order of the models.
+
+        Examples
+        --------
+        >>> spaces = {"a": LabelSpace(["cat", "dog"]), "b": LabelSpace(["dog", "cat"])}
+        >>> fuser = Fusion(kind="multiclass").prepare(spaces)
+        >>> fuser({"a": [0.9, 0.1], "b": [0.4, 0.6]}).round(2)
+        array([0.77, 0.23])
+        """
+        return TableFuser(self.plan(models))
+
+    def _fuse_arrays(self, models: Any, **how: Any) -> Array:
+        for field in fields(self):
+            if field.name in _BY_NAME:
+                given = getattr(self, field.name)
+                if given != (Aliases() if field.name == "aliases" else field.default):
+                    fail(
+                        f"`{field.name}` must go with predictions that have names; got arrays.",
+                        hint="data frames have names, and so has Predictions(model, samples,"
+                        " labels, scores)",
+                    )
+        if isinstance(self.weights, Mapping | NamedTable):
+            fail(
+                "`weights` must be an array here, for there are no names to match its own with.",
+                hint="`.to_numpy()` of it, or a list, if it is known to be in the right order",
+            )
+        return fuse_arrays(self, models, **how)
+
+    @property
+    def _kept_plans(self) -> dict[Any, FusionPlan]:
+        return cast("dict[Any, FusionPlan]", self.__dict__["_plans"])
+
+    # -- as a value ------------------------------------------------------------------
+
+    def to_dict(self) -> dict[str, Any]:
+        """All but the kernel, ready for JSON.
+
+        Examples
+        --------
+        >>> Fusion(target=["cat", "dog"]).to_dict()["target"]
+        ['cat', 'dog']
+        """
+        found = {field.name: getattr(self, field.name) for field in fields(self)}
+        del found["kernel"]
+        return found | {
+            "rule": self.rule.to_dict(),
+            "target": None if self.target is None else list(self.target),
+            "weights": _weights_to_json(self.weights),
+            "aliases": [list(row) for row in self.aliases.rows],
+        }
+
+    @staticmethod
+    def from_dict(entries: Mapping[str, Any], kernel: Any = None) -> Fusion:
+        """The fusion that `to_dict` wrote down, with its kernel."""
+        known = {field.name for field in fields(Fusion)} - {"kernel"}
+        if not isinstance(entries, Mapping) or not set(entries) <= known:
+            strange = set(entries) - known if isinstance(entries, Mapping) else [repr(entries)]
+            fail(f"a fusion must have {enumerate_names(known)}; got {enumerate_names(strange)}.")
+        given = dict(entries)
+        if "rule" in given:
+            given["rule"] = Rule.from_dict(given["rule"])
+        if "weights" in given:
+            given["weights"] = _weights_from_json(given["weights"])
+        return Fusion(kernel=kernel, **given)
+
+    def save(self, folder: str | PathLike[str]) -> None:
+        """Write the fusion into ``folder``: ``fusion.json``, and its kernels as ``.npz``.
+
+        Kernels must have names, as `LabelledKernel` has.
+
+        Examples
+        --------
+        >>> from tempfile import mkdtemp
+        >>> folder = mkdtemp()
+        >>> Fusion(weights={"a": 0.7, "b": 0.3}).save(folder)
+        >>> Fusion.load(folder).weights
+        {'a': 0.7, 'b': 0.3}
+        """
+        save_fusion(self.to_dict(), self.kernel, folder)
+
+    @staticmethod
+    def load(folder: str | PathLike[str]) -> Fusion:
+        """The fusion that `save` wrote."""
+        return load_fusion(folder, Fusion.from_dict)
+
+    def replace(self, **changes: Any) -> Fusion:
+        """The same with some things changed."""
+        return replace(self, **changes)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Fusion):
+            return NotImplemented
+        return self._said() == other._said() and same_kernels(self.kernel, other.kernel)
+
+    def __hash__(self) -> int:
+        return hash(self._said())
+
+    def _said(self) -> str:
+        return json.dumps(self.to_dict(), sort_keys=True)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_plans": {}}  # whoever gets it makes its own
+
+    def __repr__(self) -> str:
+        usual = {field.name: field.default for field in fields(self)} | {"aliases": Aliases()}
+        given = []
+        for name, default in usual.items():
+            value = getattr(self, name)
+            if value is not default and not (type(value) is type(default) and value == default):
+                told = list(value) if isinstance(value, LabelSpace) else value
+                given.append(f"{name}={told!r}")
+        return f"Fusion({', '.join(given)})"
+
+
+@dataclass(frozen=True, eq=False)
+class FusionResult:
+    """A consensus with names, and all that led to it.
+
+    Attributes
+    ----------
+    consensus : Predictions
+        Over the target labels; a row of nan where no model answered.
+    statuses : array of shape (n_samples,)
+        How each sample ended, codes of `Status`; -1 where no model answered.
+    account : FusionAccount
+        What was matched, what was missing, which rules filled in.
+    plan : FusionPlan
+        How the models came together.
+    members : list of Predictions
+        The models on the samples of the consensus, in its order.
+    """
+
+    consensus: Predictions
+    statuses: np.ndarray
+    account: FusionAccount
+    plan: FusionPlan
+    members: list[Predictions]
+    frame: Any = None  # the first data frame that was given
+    frame_ids: str | None = None  # its column of ids, if that was named
+
+    @property
+    def report(self) -> str:
+        """The account in words."""
+        return "\n".join(self.account.lines())
+
+    def to_frame(self, like: Any = None) -> Any:
+        """The consensus as a data frame of the library of ``like``, or of the first one given."""
+        if like is not None:
+            return frame_from_predictions(self.consensus, like)
+        if self.frame is None:
+            fail("there must be a data frame to be like; the models were none.")
+        return frame_from_predictions(self.consensus, self.frame, id_column=self.frame_ids)
+
+    def row(self, sample: Any) -> int:
+        """Place of a sample, by its id."""
+        samples = [str(found) for found in self.consensus.samples.tolist()]
+        if str(sample) not in samples:
+            shown = enumerate_names(samples[:4])
+            fail(f"the sample must be one of those fused, such as {shown}; got {sample!r}.")
+        return samples.index(str(sample))
+
+    def __repr__(self) -> str:
+        return (
+            f"FusionResult({len(self.members)} models, {self.consensus.n_samples:,} samples,"
+            f" {len(self.plan.target):,} target labels)"
+        )
+
+
+def _read_weights(weights: Any) -> Any:
+    """Weights as a fusion keeps them: by name in a dict or table, else as they are."""
+    if is_frame(weights):
+        return read_named_table(weights, "weights")
+    if is_series(weights) and list(weights.index) == list(range(len(weights))):
+        return np.asarray(weights)  # it only counts its entries
+    if is_series(weights) or isinstance(weights, Mapping):
+        return {str(name): weight for name, weight in weights.items()}
+    return weights
+
+
+def _weights_to_json(weights: Any) -> Any:
+    if weights is None:
+        return None
+    if isinstance(weights, NamedTable):
+        both = {"models": list(weights.rows), "labels": list(weights.columns)}
+        return both | {"weights": weights.values.tolist()}
+    if isinstance(weights, Mapping):
+        return {name: float(weight) for name, weight in weights.items()}
+    return np.asarray(detached(weights), dtype=np.float64).tolist()
+
+
+def _weights_from_json(weights: Any) -> Any:
+    if isinstance(weights, Mapping) and isinstance(weights.get("models"), list):
+        values = np.array(weights["weights"], dtype=np.float64)
+        rows, columns = LabelSpace(weights["models"]), LabelSpace(weights["labels"])
+        return NamedTable("weights", rows, columns, values)
+    return weights

@@ -1,0 +1,101 @@
+"""Rules that transport nothing: each model is carried through its kernel, then labels are mixed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from wassemble._arrays import Array, convert_like, detached, namespace, new_zeros
+from wassemble._checks import check_count
+from wassemble.kernels import IdentityKernel
+from wassemble.solvers.problem import FusionProblem, Group
+from wassemble.solvers.rules import Fused
+from wassemble.solvers.status import Status
+from wassemble.solvers.tiles import rows_per_tile, run_tiles
+
+__all__ = ["fuse_carried"]
+
+# Rows that are looked at together.
+_N_CHECKED = 4096
+
+
+def fuse_carried(
+    problem: FusionProblem,
+    combine: Callable[[Array, Array], Array],
+    *,
+    n_threads: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    out: np.ndarray | None = None,
+) -> Fused:
+    """Carry every model to the target labels and ``combine(images, weights)`` them.
+
+    ``images`` are (n_models, n_rows, n_target); weights have three axes, of which those of
+    rows and labels may have length 1.
+    """
+    if n_threads is not None:
+        check_count(n_threads, "n_threads")
+    size = (problem.n_samples, problem.n_target)
+    scores = new_zeros(size, problem.like, problem.dtype)
+    if out is not None and not problem.may_share_memory(out):
+        scores = out
+    statuses = np.full(problem.n_samples, Status.CONVERGED, dtype=np.int8)
+    if not all(isinstance(kernel, IdentityKernel) for kernel in problem.voting_kernels):
+        problem.find_out_whether_histograms(_N_CHECKED)
+
+    def fuse(start: int, stop: int) -> None:
+        tile = problem.tile(start, stop)
+        keeps_mass = problem.are_histograms
+        carried = [_carry(group, keeps_mass=keeps_mass) for group in tile.groups]
+        weights = tile.weights
+        images = carried[0] if len(carried) == 1 else namespace(weights).concat(carried)
+        if tile.models != sorted(tile.models):  # sums are taken in the order of the models
+            order = np.argsort(tile.models)
+            images, weights = images[order], weights[order]
+        found = combine(images, weights)
+        scores[start:stop] = found
+        statuses[start:stop] = _judge(detached(found), images, tile.groups)
+
+    n_rows = problem.n_samples  # gradients need every step anyway
+    if problem.like is None:
+        n_labels = max(problem.n_target, *(k.shape[0] for k in problem.voting_kernels))
+        n_rows = rows_per_tile(len(problem.model_order), n_labels, one_pass=True)
+    run_tiles(fuse, problem.n_samples, max(n_rows, 1), n_threads, progress)
+    if out is not None and scores is not out:
+        out[...] = scores
+        scores = out
+    return Fused(
+        scores,
+        statuses,
+        problem.are_histograms,
+        drops_sample_axis=problem.drops_sample_axis,
+    )
+
+
+def _carry(group: Group, *, keeps_mass: bool) -> Array:
+    """Images of a group's models, (n_models, n_rows, n_target)."""
+    kernel, histograms = group.kernel, group.histograms
+    if isinstance(kernel, IdentityKernel):
+        return histograms
+    if keeps_mass:  # K^T (mu / K 1)
+        xp = namespace(histograms)
+        sums = convert_like(kernel.row_sums, histograms)
+        histograms = xp.where(sums > 0, histograms / xp.where(sums > 0, sums, 1.0), 0.0)
+    return kernel.apply_transpose(histograms)
+
+
+def _judge(found: np.ndarray, images: Array, groups: list[Group]) -> np.ndarray:
+    """How each row ended."""
+    status = np.full(len(found), Status.CONVERGED, dtype=np.int8)
+    for group in groups:
+        leads = detached(convert_like(group.kernel.row_sums, None)) > 0
+        if not leads.all():
+            stuck = (detached(group.histograms) > 0) & ~leads
+            status[stuck.any(axis=(0, 2))] = Status.UNREACHABLE_MASS
+    is_empty = ~found.any(axis=1)
+    if is_empty.any():  # models that are sure of different labels, or that all say "none"
+        status[is_empty & detached(images).any(axis=(0, 2))] = Status.NO_MASS
+    finite = np.isfinite(found)
+    if not finite.all():
+        status[~finite.all(axis=1)] = Status.DIVERGED
+    return status

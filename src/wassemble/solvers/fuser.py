@@ -1,0 +1,196 @@
+"""A rule made ready: every check and choice once, then sweeps alone."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from threading import Lock
+from typing import Any
+
+import numpy as np
+
+from wassemble._arrays import Array
+from wassemble._checks import check_count, fail
+from wassemble.kernels import Kernel, as_kernel
+from wassemble.solvers.arithmetics import PlainSolver
+from wassemble.solvers.loop import Ending, run
+from wassemble.solvers.plain_sweep import PlainSweep
+from wassemble.solvers.problem import BarycenterProblem, FusionProblem
+from wassemble.solvers.rules import Barycenter, Fused, Rule, is_list_of_kernels
+from wassemble.solvers.selection import select_solver
+
+__all__ = ["BarycenterFuser", "CarriedFuser", "Fuser", "draft_histograms"]
+
+
+class Fuser(ABC):
+    """A rule with its kernels and weights, ready to fuse any samples; `Rule.prepare` makes one.
+
+    It may be called from several threads.
+    """
+
+    rule: Rule
+    problem: FusionProblem
+
+    @abstractmethod
+    def run(self, histograms: Any) -> Fused:
+        """The consensus with its statuses, as `Rule.fuse` gives it."""
+
+    def __call__(self, histograms: Any) -> Array:
+        """The consensus of one sample or of many, as `Rule.fuse` gives it.
+
+        Parameters
+        ----------
+        histograms : array of shape (n_models, n_samples, n_labels), or one array per model
+            Non-negative; histograms for a balanced barycenter. A single sample may drop the
+            sample axis, and so does the consensus.
+
+        Returns
+        -------
+        consensus : array of shape (n_samples, n_target)
+        """
+        fused = self.run(histograms)
+        return fused.scores[0] if fused.drops_sample_axis else fused.scores
+
+    def __repr__(self) -> str:
+        kernels = self.problem.kernels
+        return f"<fuser of {len(kernels)} models: {self.rule}, {kernels[0].shape[1]} target labels>"
+
+
+class CarriedFuser(Fuser):
+    """Of a rule that transports nothing."""
+
+    def __init__(self, rule: Rule, problem: FusionProblem) -> None:
+        self.rule, self.problem = rule, problem
+
+    def run(self, histograms: Any) -> Fused:
+        return self.rule._solve(self.problem.with_histograms(histograms))
+
+
+class BarycenterFuser(Fuser):
+    """Of a barycenter: one sample in plain arithmetic needs no more than its sweeps."""
+
+    problem: BarycenterProblem
+
+    def __init__(self, rule: Barycenter, problem: BarycenterProblem) -> None:
+        self.rule, self.problem = rule, problem
+        self._solver = select_solver(problem)
+        self._one = None
+        if isinstance(self._solver, PlainSolver) and problem.n_top is None:
+            self._one = _OneSample(problem, self._solver)
+
+    def run(self, histograms: Any) -> Fused:
+        return self.rule._solve(self.problem.with_histograms(histograms), solver=self._solver)
+
+    def __call__(self, histograms: Any) -> Array:
+        if self._one is not None:
+            consensus = self._one.fuse(histograms)
+            if consensus is not None:
+                return consensus
+        return super().__call__(histograms)
+
+
+class _OneSample:
+    """Room for the sweeps of one sample, used again and again."""
+
+    def __init__(self, problem: BarycenterProblem, solver: PlainSolver) -> None:
+        self._problem = problem
+        self._solver = solver
+        self._shapes = [(kernel.shape[0],) for kernel in problem.kernels]
+        self._shape = (problem.n_models, *self._shapes[0]) if len(set(self._shapes)) == 1 else ()
+        self._tile = problem.tile(0, 1)
+        for group in self._tile.groups:
+            group.histograms = np.array(group.histograms)
+        order = np.array(self._tile.models)
+        self._members = [order[group.models] for group in self._tile.groups]
+        self._stopping = solver.stopping(measured=False)
+        is_watched = self._stopping.tolerance is not None
+        components = problem.components(self._tile.models) if is_watched else None
+        self._sweep: PlainSweep = solver.start_plain(self._tile, components)
+        self._lock = Lock()
+
+    def fuse(self, histograms: Any) -> np.ndarray | None:
+        """The consensus, ``(n_target,)``; None where it must be found the ordinary way."""
+        if not self._is_plain(histograms) or not self._lock.acquire(blocking=False):
+            return None  # or another thread sweeps here
+        try:
+            return self._fuse(histograms)
+        finally:
+            self._lock.release()
+
+    def _is_plain(self, histograms: Any) -> bool:
+        """Whether they are one sample in NumPy's own arrays, of the shapes and type expected."""
+        dtype = self._problem.dtype
+        if type(histograms) is np.ndarray:
+            return histograms.shape == self._shape and histograms.dtype == dtype
+        return (
+            isinstance(histograms, list | tuple)
+            and len(histograms) == len(self._shapes)
+            and all(
+                type(each) is np.ndarray and each.shape == shape and each.dtype == dtype
+                for each, shape in zip(histograms, self._shapes, strict=True)
+            )
+        )
+
+    def _fuse(self, histograms: Any) -> np.ndarray | None:
+        tile = self._tile
+        for group, members in zip(tile.groups, self._members, strict=True):
+            if isinstance(histograms, np.ndarray):
+                np.take(histograms, members, axis=0, out=group.histograms[:, 0])
+            else:
+                for row, model in zip(group.histograms, members.tolist(), strict=True):
+                    row[0] = histograms[model]
+            # One comparison each finds nan, what is negative and what is infinite.
+            if not np.minimum.reduce(group.histograms, axis=None) >= 0:
+                return None
+            if not np.maximum.reduce(group.histograms, axis=None) < math.inf:
+                return None
+        if not self._problem.accepts(tile):
+            return None
+        with np.errstate(all="ignore"):  # what leaves the safe range goes the ordinary way
+            if self._solver.unsafe(tile) is not None:
+                return None
+            if self._stopping.tolerance is None:
+                p = self._sweep.consensus_after(self._stopping.max_sweeps)
+                return None if p is None else p[0]
+            endings: list[Ending] = []
+            self._sweep.restart()
+            run(self._sweep, 1, self._stopping, endings.append, keep_scalings=False)
+            return endings[0].rows.barycenter[0] if endings else None
+
+
+def draft_histograms(
+    kernels: Any, weights: Any, *, n_models: int | None, dtype: Any
+) -> tuple[list[np.ndarray], list[Kernel]]:
+    """A sample that stands for those to come, and one kernel per model."""
+    if np.dtype(dtype) not in (np.float32, np.float64):
+        fail(f"`dtype` must be float32 or float64; got {dtype!r}.")
+    if is_list_of_kernels(kernels):
+        each = {id(kernel): as_kernel(kernel) for kernel in kernels}
+        found = [each[id(kernel)] for kernel in kernels]
+        if n_models is not None and check_count(n_models, "n_models") != len(found):
+            fail(f"there must be one kernel per model; got {len(found)} and n_models={n_models}.")
+    else:
+        if n_models is None:
+            if weights is None:
+                fail(
+                    "`n_models` must be given where neither kernels nor weights tell; got one"
+                    " kernel for all models and no weights."
+                )
+            n_models = len(weights)
+        found = [as_kernel(kernels)] * check_count(n_models, "n_models")
+    if any(kernel.n_samples is not None or kernel.tensor is not None for kernel in found):
+        fail(
+            "kernels that are prepared must be NumPy's, and the same for all samples; got"
+            f" {', '.join(str(kernel) for kernel in dict.fromkeys(found))}.",
+            hint="`rule.fuse` takes the others",
+        )
+    if weights is not None and np.ndim(weights) == 3:
+        fail(
+            "weights that are prepared must be the same for all samples; got three axes.",
+            hint="`rule.fuse` takes weights per sample",
+        )
+    rows = {
+        n_source: np.full((1, n_source), 1 / n_source, dtype=dtype)
+        for n_source in {kernel.shape[0] for kernel in found}
+    }
+    return [rows[kernel.shape[0]] for kernel in found], found

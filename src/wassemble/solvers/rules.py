@@ -1,0 +1,619 @@
+"""Rules: how predictions become a consensus, as values that know their own knobs.
+
+A rule is frozen, compares, hashes, prints itself in words and goes to and from JSON. What is
+fused, through which kernels and with which weights is told when it fuses.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, final
+
+import numpy as np
+
+from wassemble._arrays import Array, namespace, without_gradient
+from wassemble._checks import (
+    check_count,
+    check_flag,
+    check_index,
+    check_nonnegative_number,
+    check_positive_number,
+    check_tolerance,
+    fail,
+)
+from wassemble.solvers.mass import Balanced, MassRule, Unbalanced, mass_from_dict
+from wassemble.solvers.power_means import power_mean_of
+
+if TYPE_CHECKING:
+    from wassemble.solvers.fuser import Fuser
+    from wassemble.solvers.problem import BarycenterProblem, FusionProblem
+    from wassemble.solvers.result import BarycenterResult
+
+__all__ = [
+    "ARITHMETIC",
+    "GEOMETRIC",
+    "HELLINGER",
+    "USUAL_RULE",
+    "Barycenter",
+    "CarriedRule",
+    "Fused",
+    "GatedBarycenter",
+    "GatedMean",
+    "Holds",
+    "PowerMean",
+    "Rule",
+    "Single",
+]
+
+Holds: TypeAlias = Literal["histograms", "partial", "scores", "either"]
+"""What rows are: histograms, which must sum to 1, or some of whose mass may be missing; scores of
+any mass; or whichever they prove."""
+
+
+@dataclass(frozen=True, eq=False)
+class Fused:
+    """What a rule found.
+
+    Attributes
+    ----------
+    scores : array of shape (n_samples, n_target)
+        The consensus as the rule gives it; `Rule.to_histograms` makes histograms of that of
+        histograms.
+    statuses : array of shape (n_samples,)
+        Codes to compare with `Status`.
+    are_histograms : bool
+        Whether every row that was fused is a histogram.
+    result : BarycenterResult or None
+        The evidence, of a barycenter; without scalings, so without couplings.
+    drops_sample_axis : bool
+        Whether the predictions were one sample without a sample axis.
+    """
+
+    scores: Array
+    statuses: np.ndarray
+    are_histograms: bool
+    result: BarycenterResult | None = None
+    drops_sample_axis: bool = False
+
+
+class Rule(ABC):
+    """How predictions become a consensus; its subclasses are all the rules there are."""
+
+    #: Name of the rule in JSON.
+    key: ClassVar[str]
+
+    def fuse(
+        self,
+        histograms: Sequence[Any] | Array,
+        kernels: Any = None,
+        *,
+        weights: Any = None,
+        holds: Holds = "either",
+        normalize: bool = False,
+        n_threads: int | None = None,
+        progress: Callable[[int, int], None] | None = None,
+        out: np.ndarray | None = None,
+    ) -> Fused:
+        """Fuse arrays.
+
+        Parameters
+        ----------
+        histograms : array of shape (n_models, n_samples, n_labels), or one array per model
+            Non-negative. A single sample may drop the sample axis.
+        kernels : Kernel, array or sparse matrix of shape (n_source, n_target), or one per model
+            How similar each source label is to each target label. Without one, the models
+            must have one label set, and labels are similar to themselves alone. Rules that
+            transport nothing carry each model through its kernel first: ``K^T (mu / K 1)``
+            for histograms, which keeps their mass, ``K^T mu`` for scores.
+        weights : array, optional
+            On the simplex over models; uniform if not given. Of shape (n_models,),
+            (n_models, n_target), (n_models, n_samples, 1) or (n_models, n_samples, n_target).
+        holds : {"either", "histograms", "partial", "scores"}
+            What rows are. "histograms" must sum to 1, as those of a balanced barycenter always
+            must; "partial" ones may lack some of their mass; "scores" have any mass; of
+            "either", `Fused.are_histograms` tells.
+        normalize : bool
+            Divide each row of each model by its sum first.
+        n_threads : int, optional
+            Threads for large batches; $WASSEMBLE_NUM_THREADS or all cores if not given.
+        progress : callable, optional
+            Called as ``progress(n_done, n_samples)`` while a large batch is under way.
+        out : array of shape (n_samples, n_target), optional
+            Where to write the consensus, such as a memory-mapped file.
+
+        Returns
+        -------
+        fused : Fused
+
+        Examples
+        --------
+        >>> ARITHMETIC.fuse([[0.9, 0.1], [0.5, 0.5]]).scores
+        array([[0.7, 0.3]])
+        """
+        problem = self._pose(histograms, kernels, weights=weights, normalize=normalize, holds=holds)
+        if out is not None:
+            problem.check_out(out)
+        return self._solve(problem, n_threads=n_threads, progress=progress, out=out)
+
+    def prepare(
+        self,
+        kernels: Any,
+        weights: Any = None,
+        *,
+        n_models: int | None = None,
+        dtype: Any = np.float64,
+        holds: Holds = "scores",
+        normalize: bool = False,
+    ) -> Fuser:
+        """A call that fuses as this rule does, with every check and choice made once.
+
+        Parameters
+        ----------
+        kernels : Kernel, array or sparse matrix of shape (n_source, n_target), or one per model
+        weights : array of shape (n_models,) or (n_models, n_target), optional
+            On the simplex over models; uniform if not given.
+        n_models : int, optional
+            Needed where neither ``kernels`` nor ``weights`` tell: one kernel for all models.
+        dtype : float32 or float64
+            Type in which predictions are fused.
+        holds : {"scores", "histograms", "partial", "either"}
+            What rows are, as in `fuse`.
+        normalize : bool
+            Divide each row of each model by its sum first.
+
+        Returns
+        -------
+        fuser : Fuser
+            ``fuser(scores)`` is the consensus of one sample or of many.
+
+        Examples
+        --------
+        >>> fuser = USUAL_RULE.prepare([[1.0, 0.5], [0.5, 1.0]], [0.5, 0.5])
+        >>> fuser([[0.9, 0.1], [0.5, 0.5]]).round(3)
+        array([0.632, 0.496])
+        """
+        from wassemble.solvers.fuser import draft_histograms
+
+        draft, each = draft_histograms(kernels, weights, n_models=n_models, dtype=dtype)
+        return self._make_fuser(
+            self._pose(draft, each, weights=weights, normalize=normalize, holds=holds)
+        )
+
+    @abstractmethod
+    def _pose(self, histograms: Any, kernels: Any, **options: Any) -> Any:
+        """The problem that is solved, its shapes checked."""
+
+    @abstractmethod
+    def _solve(self, problem: Any, **options: Any) -> Fused:
+        """Solve what `_pose` posed."""
+
+    @abstractmethod
+    def _make_fuser(self, problem: Any) -> Fuser:
+        """What solves problems like ``problem`` again and again."""
+
+    @property
+    def is_balanced(self) -> bool:
+        """Whether mass is kept, so that only histograms can be fused."""
+        return False
+
+    @property
+    def flattening(self) -> float:
+        """The power to which the rule raises what all models agree on; 1 leaves it as it is."""
+        return 1.0
+
+    def to_histograms(self, scores: Array, out: np.ndarray | None = None) -> Array:
+        """The consensus of histograms, each row with mass 1; rows without mass stay without.
+
+        Algorithm 2 raises what all models agree on to its exponent, f = mass_penalty /
+        (mass_penalty + epsilon), which flattens it: rows are raised to 1 / f, so that models
+        that agree are left as they are, and divided by their sums.
+
+        Examples
+        --------
+        >>> rule = Barycenter(Unbalanced(0.8, epsilon=0.2))
+        >>> rule.to_histograms(np.array([0.9, 0.1]) ** 0.8)
+        array([0.9, 0.1])
+        """
+        xp = namespace(scores)
+        largest = without_gradient(xp.max(scores, axis=-1))  # changes nothing but the range
+        largest = xp.where(largest > 0, largest, 1.0)[..., None]
+        shares: Any = scores / largest if out is None else np.divide(scores, largest, out=out)
+        if self.flattening < 1:
+            power = 1 / self.flattening
+            shares = shares**power if out is None else np.power(out, power, out=out)
+        sums = xp.sum(shares, axis=-1)
+        sums = xp.where(sums > 0, sums, 1.0)[..., None]
+        return shares / sums if out is None else np.divide(out, sums, out=out)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The name of the rule and every knob, ready for JSON.
+
+        Examples
+        --------
+        >>> PowerMean(0.5).to_dict()
+        {'rule': 'power mean', 'order': 0.5}
+        """
+        return {"rule": self.key, **{f.name: getattr(self, f.name) for f in _knobs(type(self))}}
+
+    @staticmethod
+    def from_dict(entries: Mapping[str, Any]) -> Rule:
+        """The rule that `to_dict` wrote down.
+
+        Examples
+        --------
+        >>> Rule.from_dict({"rule": "power mean", "order": 0.5})
+        PowerMean(order=0.5)
+        """
+        if not isinstance(entries, Mapping) or "rule" not in entries:
+            fail(f'a rule must be written as {{"rule": name, ...}}; got {entries!r}.')
+        knobs = dict(entries)
+        name = knobs.pop("rule")
+        rules = {rule.key: rule for rule in _RULES}
+        if not isinstance(name, str) or name not in rules:
+            fail(f"a rule must be one of {', '.join(rules)}; got {name!r}.")
+        rule = rules[name]
+        strange = sorted(set(knobs) - {knob.name for knob in _knobs(rule)})
+        if strange:
+            fail(f"the rule {name!r} has no {strange[0]!r}; got {knobs[strange[0]]!r}.")
+        try:
+            return rule._from_knobs(knobs)
+        except TypeError as error:  # a knob without a default is missing
+            fail(f"the rule {name!r} must come with all of its knobs: {error}.")
+
+    @classmethod
+    def _from_knobs(cls, knobs: dict[str, Any]) -> Rule:
+        return cls(**knobs)
+
+    @abstractmethod
+    def __str__(self) -> str: ...
+
+
+class CarriedRule(Rule):
+    """A rule that transports nothing: models are carried through their kernels, then mixed."""
+
+    @abstractmethod
+    def _combine(self, images: Array, weights: Array) -> Array:
+        """Mix the models label by label, (n_models, n_rows, n_target) to (n_rows, n_target)."""
+
+    def _pose(self, histograms: Any, kernels: Any, **options: Any) -> FusionProblem:
+        from wassemble.solvers.problem import FusionProblem
+
+        return FusionProblem(histograms, kernels, **options)
+
+    def _solve(self, problem: FusionProblem, **options: Any) -> Fused:
+        from wassemble.solvers.carried_means import fuse_carried
+
+        return fuse_carried(problem, self._combine, **options)
+
+    def _make_fuser(self, problem: FusionProblem) -> Fuser:
+        from wassemble.solvers.fuser import CarriedFuser
+
+        return CarriedFuser(self, problem)
+
+
+@final
+@dataclass(frozen=True)
+class Barycenter(Rule):
+    """Entropic Wasserstein barycenter: mass moves between labels as the kernels allow.
+
+    Parameters
+    ----------
+    mass : Balanced or Unbalanced
+        `Balanced` (Algorithm 1) takes histograms; `Unbalanced` (Algorithm 2) takes scores.
+    max_sweeps : int
+        Sweeps at most.
+    tolerance : float or None
+        Stop a row when its residual is at most this. None runs exactly ``max_sweeps``
+        sweeps, the paper's own way (5).
+    debias : bool
+        Take out the blur of the entropic regularisation (Janati et al. 2020). Needs one
+        symmetric kernel and balanced mass.
+    n_top : int, optional
+        For large label sets: use only this many largest entries of each row of each model;
+        balanced rows are brought back to mass 1.
+    mixed_precision : bool
+        For GPUs: products in bfloat16 as long as they bring rows nearer, then in the full
+        precision until the residual, measured there, is at most the tolerance. Needs torch
+        tensors, a tolerance and a dense or low-rank kernel.
+
+    Examples
+    --------
+    >>> print(Barycenter(Unbalanced(2.0, epsilon=0.3), max_sweeps=5, tolerance=None))
+    barycenter, exponent 0.87, 5 sweeps
+    """
+
+    key: ClassVar[str] = "barycenter"
+
+    mass: MassRule = Balanced()
+    max_sweeps: int = 1000
+    tolerance: float | None = 1e-6
+    debias: bool = False
+    n_top: int | None = None
+    mixed_precision: bool = False
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.mass, Balanced | Unbalanced):
+            fail(
+                "`mass` must be Balanced() or Unbalanced(mass_penalty, epsilon=...);"
+                f" got {self.mass!r}."
+            )
+        _set(self, "max_sweeps", check_count(self.max_sweeps, "max_sweeps"))
+        _set(self, "tolerance", check_tolerance(self.tolerance))
+        _set(self, "debias", check_flag(self.debias, "debias"))
+        if self.n_top is not None:
+            _set(self, "n_top", check_count(self.n_top, "n_top"))
+        _set(self, "mixed_precision", check_flag(self.mixed_precision, "mixed_precision"))
+        if self.debias and not isinstance(self.mass, Balanced):
+            fail(
+                f"`debias=True` must go with mass=Balanced(); got {self.mass}.",
+                hint="the debiased barycenter is defined for histograms",
+            )
+        if self.mixed_precision and (self.tolerance is None or self.debias):
+            got = "debias=True" if self.debias else "tolerance=None"
+            fail(
+                "`mixed_precision=True` must go with a tolerance, which tells when half precision"
+                f" no longer serves, and without debias; got {got}."
+            )
+
+    @property
+    def is_balanced(self) -> bool:
+        """Whether mass is kept, so that only histograms can be fused."""
+        return isinstance(self.mass, Balanced)
+
+    @property
+    def flattening(self) -> float:
+        """The exponent of Algorithm 2; 1 for Algorithm 1."""
+        return self.mass.exponent
+
+    def _pose(self, histograms: Any, kernels: Any, **options: Any) -> BarycenterProblem:
+        from wassemble.solvers.problem import BarycenterProblem
+
+        return BarycenterProblem(histograms, kernels, self, **options)
+
+    def _solve(self, problem: BarycenterProblem, **options: Any) -> Fused:
+        from wassemble.solvers.barycenter import solve
+
+        result = solve(problem, keep_scalings=False, **options)
+        return Fused(
+            result.barycenters,
+            result.statuses,
+            problem.are_histograms,
+            result,
+            problem.drops_sample_axis,
+        )
+
+    def _make_fuser(self, problem: BarycenterProblem) -> Fuser:
+        from wassemble.solvers.fuser import BarycenterFuser
+
+        return BarycenterFuser(self, problem)
+
+    def to_dict(self) -> dict[str, Any]:
+        return super().to_dict() | {"mass": self.mass.to_dict()}
+
+    @classmethod
+    def _from_knobs(cls, knobs: dict[str, Any]) -> Barycenter:
+        if "mass" in knobs:
+            knobs["mass"] = mass_from_dict(knobs["mass"])
+        return cls(**knobs)
+
+    def __str__(self) -> str:
+        if self.debias:
+            return "debiased barycenter"
+        words = "balanced barycenter"
+        if not self.is_balanced:
+            words = f"barycenter, exponent {self.mass.exponent:.3g}"
+        if self.n_top is not None:
+            words += f", top {self.n_top}"
+        return words if self.tolerance is not None else f"{words}, {self.max_sweeps} sweeps"
+
+
+@final
+@dataclass(frozen=True)
+class PowerMean(CarriedRule):
+    """Weighted power mean: order 1 is arithmetic, 1/2 Hellinger, 0 geometric.
+
+    The simple rules that every barycenter is measured against. The arithmetic mean rewards a
+    model's confidence; the geometric mean seeks what all models agree on, and a zero is a
+    veto; the Hellinger mean is what Algorithm 2 with K = I tends to.
+
+    Parameters
+    ----------
+    order : float
+        At least 0.
+
+    Examples
+    --------
+    >>> PowerMean(0.5).fuse([[1.0, 0.0], [4.0, 4.0]]).scores
+    array([[2.25, 1.  ]])
+    >>> print(GEOMETRIC)
+    geometric mean
+    """
+
+    key: ClassVar[str] = "power mean"
+
+    order: float
+
+    def __post_init__(self) -> None:
+        _set(self, "order", check_nonnegative_number(self.order, "order"))
+
+    def _combine(self, images: Array, weights: Array) -> Array:
+        return power_mean_of(images, weights, order=self.order)
+
+    def __str__(self) -> str:
+        names = {1.0: "arithmetic mean", 0.5: "Hellinger mean", 0.0: "geometric mean"}
+        return names.get(self.order, f"power mean {self.order:g}")
+
+
+@final
+@dataclass(frozen=True)
+class GatedMean(CarriedRule):
+    """Power mean, multiplied by ``floor`` where a label is in no model's ``n_top`` best.
+
+    Parameters
+    ----------
+    order : float
+        Of the mean, at least 0.
+    n_top : int
+    floor : float
+        From 0 to 1.
+
+    Examples
+    --------
+    >>> GatedMean(1.0, n_top=1, floor=0.5).fuse([[0.8, 0.2, 0.0], [0.4, 0.2, 0.4]]).scores
+    array([[0.6, 0.1, 0.2]])
+    """
+
+    key: ClassVar[str] = "gated mean"
+
+    order: float
+    n_top: int
+    floor: float
+
+    def __post_init__(self) -> None:
+        _set(self, "order", check_nonnegative_number(self.order, "order"))
+        _check_gate(self)
+
+    def _combine(self, images: Array, weights: Array) -> Array:
+        return power_mean_of(images, weights, order=self.order) * _open_gate(self, images, weights)
+
+    def __str__(self) -> str:
+        return f"{PowerMean(self.order)} gated ({_gate(self)})"
+
+
+@final
+@dataclass(frozen=True)
+class GatedBarycenter(CarriedRule):
+    """Barycenter with the gate of `GatedMean` as a diagonal kernel (the paper's 6.2).
+
+    It moves no mass, and the fixed point of Algorithm 2 has a formula: no sweeps.
+
+    Parameters
+    ----------
+    exponent : float
+        mass_penalty / (mass_penalty + epsilon), above 0 and at most 1.
+    n_top : int
+        Labels among so many best of some model are left as they are.
+    floor : float
+        Kernel entry of the others, from 0 to 1.
+
+    Examples
+    --------
+    >>> print(GatedBarycenter(0.75, n_top=2, floor=0.7))
+    diagonal kernel (top 2, floor 0.7), exponent 0.75
+    """
+
+    key: ClassVar[str] = "gated barycenter"
+
+    exponent: float
+    n_top: int
+    floor: float
+
+    def __post_init__(self) -> None:
+        exponent = check_positive_number(self.exponent, "exponent")
+        if exponent > 1:
+            fail(f"`exponent` must be at most 1; got {exponent!r}.")
+        _set(self, "exponent", exponent)
+        _check_gate(self)
+
+    def _combine(self, images: Array, weights: Array) -> Array:
+        mean = power_mean_of(images, weights, order=self.exponent / (1 + self.exponent))
+        gate = _open_gate(self, images, weights)
+        return gate ** (1 - self.exponent) * mean**self.exponent
+
+    def __str__(self) -> str:
+        return f"diagonal kernel ({_gate(self)}), exponent {self.exponent:g}"
+
+
+@final
+@dataclass(frozen=True)
+class Single(CarriedRule):
+    """One model alone, carried to the target labels by its kernel; whatever weights say.
+
+    Parameters
+    ----------
+    model : str or int
+        Its name; its place among arrays, which have no names.
+
+    Examples
+    --------
+    >>> Single(1).fuse([[0.9, 0.1], [0.5, 0.5]]).scores
+    array([[0.5, 0.5]])
+    """
+
+    key: ClassVar[str] = "single"
+
+    model: str | int
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.model, str):
+            _set(self, "model", check_count(self.model, "model", at_least=0))
+
+    def _pose(self, histograms: Any, kernels: Any, **options: Any) -> FusionProblem:
+        if isinstance(self.model, str):
+            fail(
+                f"a model among arrays must be told by its place; got {self!r}.",
+                hint="Single(0) is the first",
+            )
+        alone = np.zeros(len(histograms))
+        alone[check_index(self.model, "model", len(histograms))] = 1
+        return super()._pose(histograms, kernels, **options | {"weights": alone})
+
+    def _combine(self, images: Array, weights: Array) -> Array:
+        return images[0]
+
+    def __str__(self) -> str:
+        return f"{self.model} alone" if isinstance(self.model, str) else f"model {self.model} alone"
+
+
+def _set(rule: Rule, name: str, value: Any) -> None:
+    object.__setattr__(rule, name, value)
+
+
+def _knobs(rule: type[Rule]) -> Sequence[Any]:
+    return fields(rule)  # type: ignore[arg-type]  # every rule is a dataclass
+
+
+def _check_gate(rule: GatedMean | GatedBarycenter) -> None:
+    _set(rule, "n_top", check_count(rule.n_top, "n_top"))
+    floor = check_nonnegative_number(rule.floor, "floor")
+    if floor > 1:
+        fail(f"`floor` must be from 0 to 1; got {floor!r}.")
+    _set(rule, "floor", floor)
+
+
+def _gate(rule: GatedMean | GatedBarycenter) -> str:
+    return f"top {rule.n_top}, floor {rule.floor:g}"
+
+
+def _open_gate(rule: GatedMean | GatedBarycenter, images: Array, weights: Array) -> Array:
+    """1 where a label is among the best of a model that votes, the floor elsewhere."""
+    xp = namespace(images)
+    best = xp.zeros_like(images[0], dtype=bool)
+    n_top = min(rule.n_top, images.shape[-1])
+    votes = xp.any(weights > 0, axis=-1)[..., None]  # (n_models, 1 or n_rows, 1)
+    for image, vote in zip(images, votes, strict=True):
+        bound = xp.sort(image, axis=-1)[:, -n_top][:, None]
+        best |= (image >= bound) & (image > 0) & vote
+    return xp.where(best, 1.0, rule.floor)
+
+
+def is_list_of_kernels(kernels: Any) -> bool:
+    """Whether there is one kernel per model; a matrix may be written as nested lists."""
+    if not (isinstance(kernels, list | tuple) and kernels):
+        return False
+    first = kernels[0]
+    return not (isinstance(first, list | tuple) and all(np.isscalar(x) for x in first))
+
+
+_RULES: tuple[type[Rule], ...] = (Barycenter, PowerMean, GatedMean, GatedBarycenter, Single)
+
+ARITHMETIC = PowerMean(1.0)
+GEOMETRIC = PowerMean(0.0)
+HELLINGER = PowerMean(0.5)
+
+# The paper's own setting (6.1). Algorithm 1 takes a geometric mean wherever labels do not mix: a
+# single 0 of one model rules a label out, and models that are sure of different labels leave
+# nothing. Algorithm 2 never does.
+USUAL_RULE = Barycenter(Unbalanced(2.0, epsilon=0.3))

@@ -1,0 +1,60 @@
+"""Weights of models: on the simplex, per model, label and sample."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from wassemble._arrays import Array, convert_like, detached
+from wassemble._checks import as_float_array, check_nonnegative, check_weights_sum, fail
+
+__all__ = ["check_weights", "take_rows", "with_three_axes"]
+
+
+def check_weights(
+    weights: Any,
+    n_models: int,
+    n_target: int,
+    *,
+    like: Array,
+    whole: bool = True,
+    n_samples: int | None = None,
+) -> Array:
+    """Weights on the simplex over models, in ``like``'s library.
+
+    One per model, per model and target label or, with ``n_samples``, per model and sample
+    or per model, sample and target label. Only a ``whole`` set of models has weights that
+    sum to 1.
+    """
+    if weights is None:
+        return convert_like(np.full(n_models, 1 / n_models), like, like.dtype)
+    weights = as_float_array(weights, "weights", like=like)
+    shape = tuple(weights.shape)
+    shapes = [(n_models,), (n_models, n_target)]
+    if n_samples is not None:
+        shapes += [(n_models, n_samples, 1), (n_models, n_samples, n_target)]
+    if shape not in shapes:
+        per_sample = f"({n_models}, {n_samples}, 1) or ({n_models}, {n_samples}, {n_target})"
+        also = "" if n_samples is None else f" (per sample: {per_sample})"
+        fail(
+            f"`weights` must have shape ({n_models},), one per model, or ({n_models}, {n_target}),"
+            f" one per model and target label{also}; got {shape}."
+        )
+    place = ("model {}", "model {}, target label {}", "model {}, sample {}, target label {}")
+    check_nonnegative(weights, "weights", place[weights.ndim - 1].format)
+    if whole:
+        check_weights_sum(detached(weights))
+    return weights
+
+
+def with_three_axes(weights: Array) -> Array:
+    """Weights as they broadcast over (n_models, n_samples, n_labels)."""
+    if weights.ndim == 3:
+        return weights
+    return weights[:, None, None] if weights.ndim == 1 else weights[:, None, :]
+
+
+def take_rows(weights: Array, rows: Any) -> Array:
+    """Weights with three axes, of the samples ``rows`` where they differ per sample."""
+    return weights if weights.shape[1] == 1 else weights[:, rows]
