@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from wassemble._arrays import detached
+from wassemble._arrays import detached, is_series
 from wassemble._checks import fail
 from wassemble.ensemble.completion import complete_scores
 from wassemble.ensemble.members import (
@@ -96,7 +96,8 @@ class FusionPlan:
             return self._alone(self.rule, names)
         if isinstance(weights, NamedTable):
             weights = weights.ordered(names, self.target, titles=("model", "target label"))
-        if isinstance(weights, Mapping):
+        if is_series(weights) or isinstance(weights, Mapping):
+            weights = {str(name): weight for name, weight in weights.items()}
             strange = [name for name in weights if name not in names]
             left_out = [name for name in names if name not in weights]
             if strange or left_out:
