@@ -246,13 +246,9 @@ class FusionPlan:
         """The rule for the models that vote, by place: a single one is the only one that does."""
         return Single(0) if isinstance(self.rule, Single) else self.rule
 
-    def carry(self, member: Member, scores: np.ndarray, rows: Any = slice(None)) -> np.ndarray:
+    def carry(self, member: Member, scores: np.ndarray) -> np.ndarray:
         """A model's scores carried to the target labels by its kernel alone."""
-        kernel = member.kernel.take(rows)
-        if self.kind == "multiclass":  # K^T (mu / K 1) keeps the mass
-            sums = np.asarray(kernel.row_sums)
-            scores = np.divide(scores, sums, out=np.zeros_like(scores), where=sums > 0)
-        return np.asarray(kernel.apply_transpose(scores))
+        return np.asarray(Single(0).fuse([scores], [member.kernel], holds=self.holds).scores)
 
     def _problem(self, ready: Ready, voting: np.ndarray, rows: Any) -> BarycenterProblem:
         if not isinstance(self.rule, Barycenter):
