@@ -1,3 +1,4 @@
+from . import scale as scale
 from .ensemble import (
     Disagreement as Disagreement,
     Explanation as Explanation,

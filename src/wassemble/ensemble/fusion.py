@@ -315,8 +315,9 @@ class Fusion:
                     )
         if isinstance(self.weights, Mapping | NamedTable):
             fail(
-                "`weights` must be an array here, for there are no names to match its own with.",
-                hint="`.to_numpy()` of it, or a list, if it is known to be in the right order",
+                "`weights` must be an array here, for there are no names to match its own with;"
+                " got names.",
+                hint="a list of them, if it is known to be in the right order",
             )
         return fuse_arrays(self, models, **how)
 
@@ -464,9 +465,7 @@ def _read_weights(weights: Any) -> Any:
     """Weights as a fusion keeps them: by name in a dict or table, else as they are."""
     if is_frame(weights):
         return read_named_table(weights, "weights")
-    if is_series(weights) and list(weights.index) == list(range(len(weights))):
-        return np.asarray(weights)  # it only counts its entries
-    if is_series(weights) or isinstance(weights, Mapping):
+    if isinstance(weights, Mapping):
         return {str(name): weight for name, weight in weights.items()}
     return weights
 
@@ -477,8 +476,8 @@ def _weights_to_json(weights: Any) -> Any:
     if isinstance(weights, NamedTable):
         both = {"models": list(weights.rows), "labels": list(weights.columns)}
         return both | {"weights": weights.values.tolist()}
-    if isinstance(weights, Mapping):
-        return {name: float(weight) for name, weight in weights.items()}
+    if is_series(weights) or isinstance(weights, Mapping):
+        return {str(name): float(weight) for name, weight in weights.items()}
     return np.asarray(detached(weights), dtype=np.float64).tolist()
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from wassemble._arrays import detached
+from wassemble._arrays import detached, is_series
 from wassemble._checks import fail
 from wassemble.ensemble.completion import complete_scores
 from wassemble.ensemble.members import (
@@ -107,7 +107,8 @@ class FusionPlan:
             return self._alone(self.rule, names)
         if isinstance(weights, NamedTable):
             weights = weights.ordered(names, self.target, titles=("model", "target label"))
-        if isinstance(weights, Mapping):
+        if is_series(weights) or isinstance(weights, Mapping):
+            weights = {str(name): weight for name, weight in weights.items()}
             strange = [name for name in weights if name not in names]
             left_out = [name for name in names if name not in weights]
             if strange or left_out:
@@ -256,13 +257,9 @@ class FusionPlan:
         """The rule for the models that vote, by place: a single one is the only one that does."""
         return Single(0) if isinstance(self.rule, Single) else self.rule
 
-    def carry(self, member: Member, scores: np.ndarray, rows: Any = slice(None)) -> np.ndarray:
+    def carry(self, member: Member, scores: np.ndarray) -> np.ndarray:
         """A model's scores carried to the target labels by its kernel alone."""
-        kernel = member.kernel.take(rows)
-        if self.kind == "multiclass":  # K^T (mu / K 1) keeps the mass
-            sums = np.asarray(kernel.row_sums)
-            scores = np.divide(scores, sums, out=np.zeros_like(scores), where=sums > 0)
-        return np.asarray(kernel.apply_transpose(scores))
+        return np.asarray(Single(0).fuse([scores], [member.kernel], holds=self.holds).scores)
 
     @property
     def has_rival(self) -> bool:
