@@ -11,7 +11,6 @@ import numpy as np
 
 from wassemble._checks import fail
 from wassemble.ensemble.fusion import Fusion
-from wassemble.ensemble.learning.measure import Measure
 from wassemble.ensemble.learning.trial import Trial
 from wassemble.ensemble.learning.weights import WeightRule, learn_weights
 from wassemble.ensemble.plan import Chunk, FusionPlan
@@ -23,6 +22,7 @@ from wassemble.kernels import (
     mix_kernels,
 )
 from wassemble.labels import LabelSpace
+from wassemble.metrics import Measure
 from wassemble.solvers import (
     Balanced,
     Barycenter,
