@@ -22,7 +22,7 @@ def run(*, quick: bool) -> dict:
     timings = {}
     for dtype in (np.float32, np.float64):
         scores, cost = _draw(dtype)
-        kernel = ws.kernel_from_cost(cost, MASS.epsilon)
+        kernel = ws.kernels.from_cost(cost, MASS.epsilon)
         fuser = RULE.prepare(kernel, n_models=len(scores), dtype=dtype)
 
         def prepared(scores=scores, fuser=fuser):
@@ -58,7 +58,7 @@ def _draw(dtype: Any) -> tuple[np.ndarray, np.ndarray]:
 def _profile() -> dict[str, float]:
     """Where the time of one call goes, in seconds."""
     scores, cost = _draw(np.float32)
-    kernel = ws.kernel_from_cost(cost, MASS.epsilon)
+    kernel = ws.kernels.from_cost(cost, MASS.epsilon)
     fuser = RULE.prepare(kernel, n_models=len(scores), dtype=np.float32)
     rows, image = scores.copy(), np.empty_like(scores)
     sweep = PlainSweep(BarycenterProblem(scores, kernel, RULE).tile(0, 1), MASS, None)

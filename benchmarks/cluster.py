@@ -26,17 +26,11 @@ import psutil
 
 from benchmarks.cluster_sheet import work_out
 from benchmarks.measure import describe
-from wassemble import (
-    Barycenter,
-    DenseKernel,
-    LabelledKernel,
-    Predictions,
-    Unbalanced,
-    write_predictions,
-)
+from wassemble import Barycenter, LabelledKernel, Predictions, Unbalanced, write_predictions
 from wassemble._files import write_whole
 from wassemble.ensemble import Fusion
 from wassemble.inputs.part_files import PartFile
+from wassemble.kernels import DenseKernel
 from wassemble.scale import cluster, fuse_partitions
 from wassemble.scale.partition import Outcome, Partition
 

@@ -22,7 +22,7 @@ from paper.record.judging import Judge
 from wassemble.ensemble import Fusion
 from wassemble.errors import ConvergenceWarning
 from wassemble.inputs import LanguagesData, Predictions, load_languages
-from wassemble.kernels import LabelledKernel, kernel_from_confusion
+from wassemble.kernels import LabelledKernel, from_confusion
 from wassemble.labels import LabelSpace
 from wassemble.metrics import ACCURACY
 from wassemble.solvers import Barycenter, PowerMean, Unbalanced
@@ -195,7 +195,7 @@ def _kernels(
 ) -> dict[str, LabelledKernel]:
     known = [truth[i] for i in np.flatnonzero(rows).tolist()]
     return {
-        model.model: kernel_from_confusion(
+        model.model: from_confusion(
             model.take(rows), known, target=target, prior=prior, floor=config.floor
         )
         for model in models

@@ -346,7 +346,7 @@ def _kernel(name: str, words: LabelSpace, epsilon: Any, rule: str) -> LabelledKe
         )
     if rule != "unbalanced" and epsilon is not None:
         fail(f"--epsilon is part of the kernel in {name}; got it beside --kernel.")
-    return ws.load_kernel(name)
+    return ws.kernels.load(name)
 
 
 @click.command(cls=Command, short_help="Write the reference captions of the shipped pictures.")

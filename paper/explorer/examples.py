@@ -11,7 +11,7 @@ from paper.data.files import find_data
 from paper.evidence.tasks import TASKS, Task
 from wassemble.inputs import Predictions
 from wassemble.inputs.words.embeddings import Embeddings, read_embeddings
-from wassemble.kernels import kernel_from_word_vectors
+from wassemble.kernels import from_word_vectors
 from wassemble.labels import LabelSpace
 from wassemble.text import NGramModel, Vocabulary
 from wassemble.web.explorer.cases import Table
@@ -96,7 +96,7 @@ def _from_vectors(vectors: Embeddings) -> Similarity:
     return Similarity(
         "GloVe word vectors",
         lambda epsilon: (
-            lambda source, target: kernel_from_word_vectors(
+            lambda source, target: from_word_vectors(
                 source, target, embeddings=vectors, epsilon=epsilon
             )
         ),

@@ -17,7 +17,7 @@ from paper.record.findings import Cell, Claim, Figure, Findings, Progress, Table
 from paper.theory.exact_barycenter import exact_barycenter
 from paper.theory.mean_bounds import mean_claims
 from paper.theory.transport_costs import compare_costs_of_scores, follow_divergence
-from wassemble.kernels import kernel_from_cost
+from wassemble.kernels import from_cost
 from wassemble.metrics import (
     coupling_entropy,
     entropy,
@@ -102,7 +102,7 @@ def run(config: Config, progress: Progress = None) -> Findings:
     histograms, truth, cost = _cifar100(config)
     result = solve_barycenter(
         histograms,
-        kernel_from_cost(cost, config.epsilon),
+        from_cost(cost, config.epsilon),
         Barycenter(max_sweeps=config.max_sweeps, tolerance=config.tolerance),
     )
     exact = np.stack([exact_barycenter(histograms[:, i], cost) for i in range(config.n_samples)])

@@ -12,7 +12,7 @@ from wassemble import InvalidInputError, Predictions, explain, find_disagreement
 def fusion(rng):
     labels = ["sedan", "coupe", "bicycle", "tandem"]
     vectors = np.array([[0.0, 0], [0.1, 0], [1, 0], [1, 0.1]])
-    kernel = ws.kernel_from_embeddings(vectors, epsilon=0.3)
+    kernel = ws.kernels.from_embeddings(vectors, epsilon=0.3)
     scores = rng.uniform(0.05, 1, size=(2, 5, 4))
     scores /= scores.sum(axis=2, keepdims=True)
     models = [Predictions(f"m{i}", range(5), labels, scores[i]) for i in range(2)]
@@ -59,7 +59,7 @@ def test_sparse_and_dense_kernels_disagree_alike(fusion):
     import scipy.sparse as sp
 
     kernel = np.asarray(fusion.plan.members[0].kernel.to_dense())
-    sparse = ws.Fusion(kernel=ws.SparseKernel(sp.csr_array(kernel))).run(fusion.members)
+    sparse = ws.Fusion(kernel=ws.kernels.SparseKernel(sp.csr_array(kernel))).run(fusion.members)
     np.testing.assert_allclose(
         find_disagreement(sparse).transport, find_disagreement(fusion).transport, rtol=1e-6
     )

@@ -99,7 +99,7 @@ def test_a_kernel_that_models_share_is_saved_once(tmp_path):
     assert loaded["a"] is loaded["b"]
 
 
-@pytest.mark.parametrize("given", [np.eye(3), ws.IdentityKernel(3), ws.kernel_from_names])
+@pytest.mark.parametrize("given", [np.eye(3), ws.kernels.IdentityKernel(3), ws.kernels.from_names])
 def test_kernels_without_names_are_not_saved(given, tmp_path):
     with pytest.raises(InvalidInputError, match=r"kernels that have names.*\nhint: LabelledKernel"):
         Fusion(kernel=given).save(tmp_path / "saved")
@@ -143,7 +143,9 @@ def test_equal_fusions_are_one_in_a_set():
     assert Fusion(kernel=kernel()) != Fusion(kernel=ws.LabelledKernel(np.eye(3), LABELS, LABELS))
     assert Fusion(kernel=np.eye(2)) == Fusion(kernel=np.eye(2))
     assert Fusion(kernel=[[1, 0.5], [0.5, 1]]) != Fusion(kernel=[[1, 0], [0, 1]])
-    assert Fusion(kernel=ws.IdentityKernel(2)) != Fusion(kernel=ws.DiagonalKernel([1.0, 0.5]))
+    assert Fusion(kernel=ws.kernels.IdentityKernel(2)) != Fusion(
+        kernel=ws.kernels.DiagonalKernel([1.0, 0.5])
+    )
     assert Fusion() != 3
 
 
@@ -192,7 +194,7 @@ def test_few_plans_are_kept(rng):
 
 def test_a_plan_travels_without_what_made_the_kernel(models):
     def make(source, target):  # no pickle knows it
-        return ws.kernel_from_names(source, target)
+        return ws.kernels.from_names(source, target)
 
     plan = Fusion(kernel=make).plan(models)
     found = pickle.loads(pickle.dumps(plan)).fuse(models)

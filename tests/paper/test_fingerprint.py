@@ -43,7 +43,7 @@ def test_what_an_experiment_does_not_import_is_not_used():
 
 
 def test_imports_inside_functions_and_of_lazy_names_are_used(tmp_path, monkeypatch):
-    source = "def run():\n    import wassemble as ws\n    return ws.load_kernel\n"
+    source = "def run():\n    import wassemble as ws\n    return ws.kernels.load\n"
     (tmp_path / "lazy.py").write_text(source)
     real = module._source
     monkeypatch.setattr(

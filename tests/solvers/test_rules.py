@@ -186,7 +186,7 @@ def test_a_gated_barycenter_is_that_of_its_diagonal_kernel():
     top = np.sort(scores, axis=2)[:, :, -2:-1]
     gate = np.where((scores >= top).any(axis=0), 1.0, 0.3)
     mass = ws.Unbalanced(0.75, epsilon=0.25)
-    expected = ws.solve_barycenter(scores, ws.DiagonalKernel(gate), ws.Barycenter(mass))
+    expected = ws.solve_barycenter(scores, ws.kernels.DiagonalKernel(gate), ws.Barycenter(mass))
     fused = ws.GatedBarycenter(0.75, n_top=2, floor=0.3).fuse(scores, holds="scores")
     np.testing.assert_allclose(fused.scores, expected.barycenter, rtol=1e-9)
 
@@ -239,19 +239,23 @@ DENSE, SPARSE, LOW_RANK, ZEROS, APART, DIAGONAL = (
 def make_kernel(kind, rng, n_source, n_target, dtype):
     entries = np.exp(-3 * rng.uniform(size=(n_source, n_target))).astype(dtype)
     if kind == DENSE:
-        return ws.DenseKernel(entries)
+        return ws.kernels.DenseKernel(entries)
     if kind == LOW_RANK:
         factors = [rng.uniform(0.1, 1, size=(n, 2)).astype(dtype) for n in (n_source, n_target)]
-        return ws.LowRankKernel(*factors)
+        return ws.kernels.LowRankKernel(*factors)
     if kind == DIAGONAL:
-        return ws.DiagonalKernel(rng.uniform(0.5, 1, n_target).astype(dtype))
+        return ws.kernels.DiagonalKernel(rng.uniform(0.5, 1, n_target).astype(dtype))
     if kind == APART:
         entries[0, 0] = 1e-30
-        return ws.DenseKernel(entries)
+        return ws.kernels.DenseKernel(entries)
     entries[rng.uniform(size=entries.shape) < 0.4] = 0
     entries[np.arange(n_source), np.arange(n_source) % n_target] = 1
     entries[np.arange(n_target) % n_source, np.arange(n_target)] = 1
-    return ws.SparseKernel(sp.csr_array(entries)) if kind == SPARSE else ws.DenseKernel(entries)
+    return (
+        ws.kernels.SparseKernel(sp.csr_array(entries))
+        if kind == SPARSE
+        else ws.kernels.DenseKernel(entries)
+    )
 
 
 def draw(seed, kind, mass, dtype):
@@ -358,7 +362,7 @@ def test_what_is_prepared_refuses_rows_that_are_no_histograms():
         (lambda: ws.USUAL_RULE.prepare(np.eye(2), [0.5, 0.6]), "`weights` must sum to 1"),
         (lambda: ws.ARITHMETIC.prepare(np.eye(2), np.ones((1, 4, 1))), "the same for all samples"),
         (
-            lambda: ws.ARITHMETIC.prepare(ws.DiagonalKernel(np.ones((4, 2))), n_models=2),
+            lambda: ws.ARITHMETIC.prepare(ws.kernels.DiagonalKernel(np.ones((4, 2))), n_models=2),
             "the same for all samples",
         ),
         (lambda: ws.USUAL_RULE.prepare(np.eye(2), n_models=2)(np.ones((3, 2))), "2 models of 2 l"),

@@ -14,8 +14,8 @@ from wassemble._arrays import is_frame
 from wassemble._checks import fail
 from wassemble._files import write_whole
 from wassemble.errors import InvalidInputError
-from wassemble.kernels import Kernel, LabelledKernel, load_kernel
-from wassemble.kernels.kernel_files import entries_to_arrays
+from wassemble.kernels import Kernel, LabelledKernel, load as load_kernel
+from wassemble.kernels.named.files import entries_to_arrays
 
 if TYPE_CHECKING:
     from wassemble.ensemble.fusion import Fusion

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from wassemble.inputs import Predictions, load_animals, load_languages
-from wassemble.kernels import kernel_from_attributes, kernel_from_confusion
+from wassemble.kernels import from_attributes, from_confusion
 from wassemble.labels import LabelSpace
 from wassemble.web.explorer.cases import Table
 from wassemble.web.explorer.similarity import NAMES, Similarity, given_kernel
@@ -42,7 +42,7 @@ def _load_animals() -> tuple[Table, dict[str, Similarity]]:
     ]
     texts = {str(i): f"truth: {data.animals[true]}" for i, true in enumerate(data.truth)}
     title, target = "Animals from attributes", LabelSpace(data.animals)
-    kernel = kernel_from_attributes(data.has_attribute, data.attributes, data.animals)
+    kernel = from_attributes(data.has_attribute, data.attributes, data.animals)
     table = Table("example animals", title, models, "multilabel", target, texts)
     return table, {"attributes": given_kernel(kernel)}
 
@@ -58,7 +58,7 @@ def _load_languages() -> tuple[Table, dict[str, Similarity]]:
         if not is_test
     }
     mistakes = {
-        model.model: kernel_from_confusion(model.take(~data.is_test), known, target=target)
+        model.model: from_confusion(model.take(~data.is_test), known, target=target)
         for model in data.models
     }
     shown = {
