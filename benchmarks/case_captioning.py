@@ -29,7 +29,7 @@ def neighbour_kernel(rng, n_words, n_neighbours, *, reach=None):
         columns = np.clip(rows + columns % (2 * reach) - reach, 0, n_words - 1)
     values = rng.uniform(0.05, 0.5, size=len(rows)).astype(np.float32)
     matrix = sp.csr_array((values, (rows, columns)), shape=(n_words, n_words))
-    return ws.SparseKernel(matrix + sp.eye_array(n_words, dtype=np.float32))
+    return ws.kernels.SparseKernel(matrix + sp.eye_array(n_words, dtype=np.float32))
 
 
 def run(*, quick: bool) -> dict:
@@ -38,9 +38,9 @@ def run(*, quick: bool) -> dict:
     rng = np.random.default_rng(0)
     words = softmax_words(rng, 5, 5, n_words)
     sparse = {k: neighbour_kernel(rng, n_words, k) for k in (10, 50)}
-    dense = ws.DenseKernel(sparse[50].to_dense())
+    dense = ws.kernels.DenseKernel(sparse[50].to_dense())
     factors = rng.uniform(0.1, 1, size=(2, n_words, 100)).astype(np.float32)
-    low_rank = ws.LowRankKernel(*factors)
+    low_rank = ws.kernels.LowRankKernel(*factors)
 
     def ours(kernel, **options):
         return ws.fuse(
@@ -49,7 +49,7 @@ def run(*, quick: bool) -> dict:
 
     gap = agree({"sparse": ours(sparse[50]), "dense": ours(dense)}, rtol=1e-3, atol=1e-9)
     few = words[:, :, :2000] / words[:, :, :2000].sum(axis=-1, keepdims=True)
-    part = ws.LowRankKernel(*factors[:, :2000])
+    part = ws.kernels.LowRankKernel(*factors[:, :2000])
     options = {"max_iterations": 5, "tolerance": None}
     agree(
         {

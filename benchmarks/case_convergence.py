@@ -22,7 +22,7 @@ def run(*, quick: bool) -> dict:
     cost /= np.median(cost)
     rows = []
     for epsilon in EPSILONS if not quick else EPSILONS[:3]:
-        kernel = ws.kernel_from_cost(cost, epsilon)
+        kernel = ws.kernels.from_cost(cost, epsilon)
 
         def ours(kernel=kernel):
             return ws.solve_barycenter(

@@ -102,8 +102,8 @@ def _kernels(words: ws.LabelSpace) -> tuple[ws.LabelledKernel, ws.LabelledKernel
         vectors = Embeddings(arrays["words"].tolist(), arrays["vectors"])
     options = {"embeddings": vectors, "epsilon": EPSILON}
     # The 33 nearest of each word, made symmetric, are about 50.
-    sparse = ws.kernel_from_word_vectors(words, n_neighbors=33, **options)
-    return sparse, ws.kernel_from_word_vectors(words, **options)
+    sparse = ws.kernels.from_word_vectors(words, n_neighbors=33, **options)
+    return sparse, ws.kernels.from_word_vectors(words, **options)
 
 
 def _truncation(*, quick: bool) -> dict:
@@ -111,7 +111,7 @@ def _truncation(*, quick: bool) -> dict:
     names = [name for name in FIVE if (data_folder() / f"captioners/{name}.npz").is_file()]
     models = [read_captioner(find_data(f"captioners/{name}.npz")) for name in names]
     vocabulary = models[0].vocabulary
-    kernel = ws.kernel_from_word_vectors(
+    kernel = ws.kernels.from_word_vectors(
         vocabulary.words,
         embeddings=load_caption_words()[1],
         epsilon=0.15,

@@ -28,7 +28,9 @@ def run(*, quick: bool) -> dict:
 
 def _dense(rng, n_models, n_samples, n_labels):
     scores = rng.uniform(0.01, 1, size=(n_models, n_samples, n_labels)).astype(np.float32)
-    kernel = ws.DenseKernel(np.exp(-3 * rng.uniform(size=(n_labels, n_labels))).astype(np.float32))
+    kernel = ws.kernels.DenseKernel(
+        np.exp(-3 * rng.uniform(size=(n_labels, n_labels))).astype(np.float32)
+    )
     return scores, kernel
 
 

@@ -21,7 +21,7 @@ def run(*, quick: bool) -> dict:
         scores = rng.uniform(0.01, 1, size=(8, 1, 80)).astype(dtype)
         cost = rng.uniform(size=(80, 80)).astype(dtype)
         cost = (cost + cost.T) / 2
-        kernel = ws.kernel_from_cost(cost, MASS.epsilon)
+        kernel = ws.kernels.from_cost(cost, MASS.epsilon)
 
         def ours(scores=scores[:, 0], kernel=kernel):
             return ws.fuse(scores, kernel=kernel, mass=MASS, max_iterations=5, tolerance=None)
@@ -42,7 +42,7 @@ def run(*, quick: bool) -> dict:
 def _profile(rng: np.random.Generator) -> dict[str, float]:
     """Where the time of one call goes, in seconds."""
     scores = rng.uniform(0.01, 1, size=(8, 80)).astype(np.float32)
-    kernel = ws.DenseKernel(np.exp(-rng.uniform(size=(80, 80))).astype(np.float32))
+    kernel = ws.kernels.DenseKernel(np.exp(-rng.uniform(size=(80, 80))).astype(np.float32))
     options = {"mass": MASS, "max_iterations": 5, "tolerance": None}
     problem = BarycenterProblem(scores, kernel, **options)
     tile = problem.tile(0, 1)

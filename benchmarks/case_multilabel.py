@@ -23,10 +23,12 @@ def run(*, quick: bool) -> dict:
     cost = rng.uniform(size=(80, 80))
     cost = ((cost + cost.T) / 2).astype(np.float32)
     np.fill_diagonal(cost, 0)
-    kernel = ws.kernel_from_cost(cost, MASS.epsilon)
+    kernel = ws.kernels.from_cost(cost, MASS.epsilon)
     matrix = kernel.to_dense()
     tensors = torch.from_numpy(scores), torch.from_numpy(np.array(matrix))
-    diagonal = ws.DiagonalKernel(rng.uniform(0.3, 1, size=(n_samples, 80)).astype(np.float32))
+    diagonal = ws.kernels.DiagonalKernel(
+        rng.uniform(0.3, 1, size=(n_samples, 80)).astype(np.float32)
+    )
 
     def ours(n_sweeps, kernel=kernel, **options):
         return ws.fuse(

@@ -26,10 +26,11 @@ import psutil
 
 from benchmarks.cluster_sheet import work_out
 from benchmarks.measure import describe
-from wassemble import DenseKernel, LabelledKernel, Predictions, Unbalanced, write_predictions
+from wassemble import LabelledKernel, Predictions, Unbalanced, write_predictions
 from wassemble._files import write_whole
 from wassemble.ensemble import Options
 from wassemble.inputs.data_sets import PartFile
+from wassemble.kernels import DenseKernel
 from wassemble.scale import cluster, fuse_partitions
 from wassemble.scale.partition import Outcome, Partition
 

@@ -37,7 +37,9 @@ class Problem(NamedTuple):
     @property
     def can_be_mixed(self) -> bool:
         """Whether it has products that half precision speeds up."""
-        return not self.debias and isinstance(self.kernel, ws.DenseKernel | ws.LowRankKernel)
+        return not self.debias and isinstance(
+            self.kernel, ws.kernels.DenseKernel | ws.kernels.LowRankKernel
+        )
 
     def solve(self, predictions: Any, **options: Any) -> ws.BarycenterResult:
         """Solve it with its predictions in some other library or type."""
@@ -57,12 +59,12 @@ def problems(n_labels: int = 60) -> list[Problem]:
     rng = np.random.default_rng(0)
     scores = rng.uniform(0.01, 1, size=(N_MODELS, 4, n_labels))
     cost = embedding_cost(torch.tensor(rng.normal(size=(n_labels, 8)))).numpy()
-    dense = ws.kernel_from_cost(cost, epsilon=0.3, symmetric=True)
+    dense = ws.kernels.from_cost(cost, epsilon=0.3, symmetric=True)
     # Entries that float32 cannot hold: products fall back on logarithms.
-    sharp = ws.kernel_from_cost(cost, epsilon=0.01, symmetric=True)
-    sparse = ws.SparseKernel(sp.csr_array(np.where(cost < 1, np.exp(-cost), 0)))
-    low_rank = ws.LowRankKernel(*rng.uniform(0.1, 1, size=(2, n_labels, 5)))
-    diagonal = ws.DiagonalKernel(rng.uniform(0.1, 1, size=(4, n_labels)))
+    sharp = ws.kernels.from_cost(cost, epsilon=0.01, symmetric=True)
+    sparse = ws.kernels.SparseKernel(sp.csr_array(np.where(cost < 1, np.exp(-cost), 0)))
+    low_rank = ws.kernels.LowRankKernel(*rng.uniform(0.1, 1, size=(2, n_labels, 5)))
+    diagonal = ws.kernels.DiagonalKernel(rng.uniform(0.1, 1, size=(4, n_labels)))
     balanced, unbalanced = ws.Balanced(), ws.Unbalanced(2.0, epsilon=0.3)
     return [
         Problem("dense", scores, dense, balanced),
@@ -106,7 +108,7 @@ def time_device(device: torch.device, n_labels: int, batches: list[int]) -> None
     generator = torch.Generator().manual_seed(0)
     vectors = torch.randn((n_labels, 50), generator=generator)
     matrix = torch.exp(-embedding_cost(vectors.to(device)) / 0.2)
-    kernel, there = ws.DenseKernel(matrix.cpu().numpy()), ws.DenseKernel(matrix)
+    kernel, there = ws.kernels.DenseKernel(matrix.cpu().numpy()), ws.kernels.DenseKernel(matrix)
     solve = partial(ws.solve_barycenter, normalize=True, tolerance=1e-4)
     print(f"\n{n_labels} labels, {N_MODELS} models: milliseconds (sweeps; of these in half)")
     print(f"{'samples':>8}{'NumPy float32':>20}{device.type + ' float32':>20}{'mixed':>20}")

@@ -45,8 +45,8 @@ def main(arguments: list[str] | None = None) -> int:
     classes = members[0].labels
     right = classes.positions(truth)
     edges = ws.read_edges(FOLDER / "wordnet.parent-child.mintree.txt")
-    kernel = ws.kernel_from_tree(classes, edges=edges, cost="lin", epsilon=0.125)
-    path = ws.kernel_from_tree(classes, edges=edges, cost="path", epsilon=1)
+    kernel = ws.kernels.from_tree(classes, edges=edges, cost="lin", epsilon=0.125)
+    path = ws.kernels.from_tree(classes, edges=edges, cost="path", epsilon=1)
     distance = -np.log(np.asarray(path.kernel.to_dense()))
     print(kernel.origin, file=sys.stderr)
 

@@ -141,7 +141,7 @@ def similar_words(words: list[str]) -> sp.csr_array:
     """How similar each word is to itself and to its neighbours in meaning."""
     vectors = _vectors()
     embeddings = ws.Embeddings(list(vectors), np.stack(list(vectors.values())))
-    kernel = ws.kernel_from_word_vectors(
+    kernel = ws.kernels.from_word_vectors(
         words, embeddings=embeddings, epsilon=EPSILON, n_neighbors=N_NEIGHBORS + 1
     )
     return keep_apart(kernel, ws.Vocabulary(words), ws.Vocabulary(words)).to_sparse()
@@ -215,7 +215,10 @@ class Fusion:
         pieces, between = (each[between.sum(axis=1) > 0] for each in (pieces, between))
         result = ws.solve_barycenter(
             [step.pieces[pieces], step.words[words]],
-            [ws.SparseKernel(between), ws.SparseKernel(self.similar[words][:, words])],
+            [
+                ws.kernels.SparseKernel(between),
+                ws.kernels.SparseKernel(self.similar[words][:, words]),
+            ],
             weights=[self.weight, 1 - self.weight],
             normalize=True,
             max_iterations=self.n_sweeps,

@@ -123,10 +123,10 @@ def solve_in(name: str, case: Case, **options: Any) -> ws.BarycenterResult:
     return run.result()
 
 
-def as_sparse(matrix: np.ndarray) -> ws.SparseKernel:
-    return ws.SparseKernel(sp.csr_array(matrix))
+def as_sparse(matrix: np.ndarray) -> ws.kernels.SparseKernel:
+    return ws.kernels.SparseKernel(sp.csr_array(matrix))
 
 
-def as_low_rank(matrix: np.ndarray) -> ws.LowRankKernel:
+def as_low_rank(matrix: np.ndarray) -> ws.kernels.LowRankKernel:
     """The same matrix as a product of non-negative factors of full rank."""
-    return ws.LowRankKernel(matrix, np.eye(matrix.shape[1], dtype=matrix.dtype))
+    return ws.kernels.LowRankKernel(matrix, np.eye(matrix.shape[1], dtype=matrix.dtype))

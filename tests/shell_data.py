@@ -86,7 +86,7 @@ def _write_kernels(folder: Path) -> None:
     (folder / "english.txt").write_text("cat\ndog\n")
     (folder / "translations.csv").write_text("source,target,similarity\nchat,cat,1\nchien,dog,1\n")
     for name, labels in LABELS.items():
-        kernel = ws.kernel_from_spelling(labels, CLASSES, epsilon=0.2)
+        kernel = ws.kernels.from_spelling(labels, CLASSES, epsilon=0.2)
         kernel.save(folder / f"kernel_{name}.npz")
 
 

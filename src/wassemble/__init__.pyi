@@ -1,3 +1,4 @@
+from . import kernels as kernels
 from .ensemble import (
     Disagreement as Disagreement,
     Explanation as Explanation,
@@ -50,33 +51,8 @@ from .inputs import (
     write_predictions as write_predictions,
 )
 from .kernels import (
-    AutoEpsilon as AutoEpsilon,
-    DenseKernel as DenseKernel,
-    DiagonalKernel as DiagonalKernel,
-    IdentityKernel as IdentityKernel,
     Kernel as Kernel,
-    KernelAccount as KernelAccount,
     LabelledKernel as LabelledKernel,
-    LowRankKernel as LowRankKernel,
-    MatchKernel as MatchKernel,
-    SparseKernel as SparseKernel,
-    distance_to_identity as distance_to_identity,
-    kernel_from_attributes as kernel_from_attributes,
-    kernel_from_confusion as kernel_from_confusion,
-    kernel_from_cooccurrence as kernel_from_cooccurrence,
-    kernel_from_cost as kernel_from_cost,
-    kernel_from_cost_table as kernel_from_cost_table,
-    kernel_from_embeddings as kernel_from_embeddings,
-    kernel_from_graph as kernel_from_graph,
-    kernel_from_names as kernel_from_names,
-    kernel_from_ratings as kernel_from_ratings,
-    kernel_from_spelling as kernel_from_spelling,
-    kernel_from_synonyms as kernel_from_synonyms,
-    kernel_from_tree as kernel_from_tree,
-    kernel_from_word_vectors as kernel_from_word_vectors,
-    load_kernel as load_kernel,
-    mix_kernels as mix_kernels,
-    top_label_kernel as top_label_kernel,
 )
 from .labels import LabelSpace as LabelSpace
 from .report import write_report as write_report

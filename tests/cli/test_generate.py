@@ -113,7 +113,7 @@ def test_words_are_explained_by_the_words_of_named_models(capsys, features, tmp_
 def test_a_kernel_file_and_an_output_file(capsys, features, tmp_path):
     words = ["man", "woman", "person", "boy"]
     kernel, out = tmp_path / "kernel.npz", tmp_path / "captions.jsonl"
-    ws.LabelledKernel(ws.DenseKernel(np.ones((4, 4))), words, words, "people").save(kernel)
+    ws.LabelledKernel(ws.kernels.DenseKernel(np.ones((4, 4))), words, words, "people").save(kernel)
     options = ["--images", features, "--kernel", str(kernel), "--out", str(out)]
     assert main(["generate", TINY, *options]) == 0
     captured = capsys.readouterr()
@@ -127,7 +127,9 @@ def test_a_kernel_file_and_an_output_file(capsys, features, tmp_path):
 def test_the_mass_of_a_kernel_file_takes_its_epsilon(capsys, features, tmp_path):
     words = ["man", "woman", "person", "boy"]
     kernel = tmp_path / "kernel.npz"
-    ws.LabelledKernel(ws.DenseKernel(np.full((4, 4), 0.5)), words, words, "people").save(kernel)
+    ws.LabelledKernel(ws.kernels.DenseKernel(np.full((4, 4), 0.5)), words, words, "people").save(
+        kernel
+    )
     options = [TINY, "--images", features, "--kernel", str(kernel), "--rule", "unbalanced"]
     assert main(["generate", *options]) == 2
     assert "--epsilon must say what the kernel in" in capsys.readouterr().err

@@ -239,7 +239,7 @@ def test_unseen_classes_are_reached_through_a_kernel():
     truth = rng.integers(6, size=300)
     scores = np.clip(0.7 * table[:, truth].T + rng.uniform(0, 0.4, size=(300, 10)), 0, 1)
     member = Predictions("seen", range(300), attributes, scores, kind="multilabel")
-    kernel = ws.kernel_from_attributes(table, attributes, classes)
+    kernel = ws.kernels.from_attributes(table, attributes, classes)
     ids = np.arange(300).reshape(-1, 1)
     names = np.array(classes)[truth]
     known = truth < 4

@@ -11,7 +11,7 @@ from wassemble import InvalidInputError, Predictions, explain, find_disagreement
 def fusion(rng):
     labels = ["sedan", "coupe", "bicycle", "tandem"]
     vectors = np.array([[0.0, 0], [0.1, 0], [1, 0], [1, 0.1]])
-    kernel = ws.kernel_from_embeddings(vectors, epsilon=0.3)
+    kernel = ws.kernels.from_embeddings(vectors, epsilon=0.3)
     scores = rng.uniform(0.05, 1, size=(2, 5, 4))
     scores /= scores.sum(axis=2, keepdims=True)
     models = [Predictions(f"m{i}", range(5), labels, scores[i]) for i in range(2)]
@@ -56,7 +56,7 @@ def test_sparse_and_dense_kernels_disagree_alike(fusion):
     import scipy.sparse as sp
 
     kernel = np.asarray(fusion.plan.members[0].kernel.to_dense())
-    sparse = fuse_tables(fusion.members, kernel=ws.SparseKernel(sp.csr_array(kernel)))
+    sparse = fuse_tables(fusion.members, kernel=ws.kernels.SparseKernel(sp.csr_array(kernel)))
     np.testing.assert_allclose(
         find_disagreement(sparse).transport, find_disagreement(fusion).transport, rtol=1e-6
     )

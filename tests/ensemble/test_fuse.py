@@ -123,10 +123,10 @@ def test_the_short_way_to_a_diagonal_consensus_is_the_long_way(
         if isinstance(mass, ws.Balanced):
             histograms = [h / h.sum(axis=1, keepdims=True) for h in histograms]
     kernel = {
-        "identity": ws.IdentityKernel(5),
-        "diagonal": ws.DiagonalKernel(diagonals[1]),
-        "per sample": ws.DiagonalKernel(diagonals),
-        "one per model": [ws.DiagonalKernel(diagonal) for diagonal in diagonals[:3]],
+        "identity": ws.kernels.IdentityKernel(5),
+        "diagonal": ws.kernels.DiagonalKernel(diagonals[1]),
+        "per sample": ws.kernels.DiagonalKernel(diagonals),
+        "one per model": [ws.kernels.DiagonalKernel(diagonal) for diagonal in diagonals[:3]],
     }[kind]
     options = {"weights": case.weights, "mass": mass}
     long_way = ws.solve_barycenter(histograms, kernel, **options).barycenter
@@ -142,7 +142,7 @@ def test_the_short_way_warns_of_mass_under_a_closed_gate():
     gate = np.ones((4, 3))
     gate[2, 1] = 0
     with pytest.warns(ws.ConvergenceWarning, match="1 of 4 rows: some mass has no target label"):
-        consensus = ws.fuse(case.histograms, kernel=ws.DiagonalKernel(gate), mass=MASSES[1])
+        consensus = ws.fuse(case.histograms, kernel=ws.kernels.DiagonalKernel(gate), mass=MASSES[1])
     assert consensus[2, 1] == 0
 
 
@@ -204,9 +204,9 @@ def test_out_may_lie_over_a_kernel_and_over_weights():
     rng = np.random.default_rng(0)
     scores, diagonals = rng.dirichlet(np.ones(4), size=(2, 50)), rng.uniform(0.1, 1, (50, 4))
     mass = ws.Unbalanced(1.0, epsilon=1.0)
-    expected = ws.fuse(scores, kernel=ws.DiagonalKernel(diagonals.copy()), mass=mass)
+    expected = ws.fuse(scores, kernel=ws.kernels.DiagonalKernel(diagonals.copy()), mass=mass)
     out = diagonals[::-1]
-    ws.fuse(scores, kernel=ws.DiagonalKernel(diagonals), mass=mass, out=out)
+    ws.fuse(scores, kernel=ws.kernels.DiagonalKernel(diagonals), mass=mass, out=out)
     np.testing.assert_array_equal(out, expected)
     weights = rng.uniform(0.1, 1, (2, 50, 4))
     weights /= weights.sum(axis=0)

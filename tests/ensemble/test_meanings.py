@@ -6,7 +6,6 @@ import pytest
 from wassemble import (
     Aliases,
     Balanced,
-    DenseKernel,
     InvalidInputError,
     Predictions,
     Status,
@@ -16,9 +15,9 @@ from wassemble import (
     fuse_stream,
     fuse_tables,
     geometric_mean,
-    kernel_from_ratings,
 )
 from wassemble.errors import ConvergenceWarning, InputWarning
+from wassemble.kernels import DenseKernel, from_ratings
 
 DIGITS = [str(digit) for digit in range(4)]
 RULES = [{}, {"mass": Balanced()}, {"rule": arithmetic_mean}, {"rule": geometric_mean}]
@@ -233,8 +232,8 @@ def test_labels_reached_by_a_kernel_are_declared():
     cars = one("cars", ["sedan", "bicycle"], [0.8, 0.2])
     bikes = one("bikes", ["car", "bicycle"], [0.2, 0.8])
     kernel = {
-        "cars": kernel_from_ratings([[1, 0], [0, 1]], ["sedan", "bicycle"], ["car", "bicycle"]),
-        "bikes": kernel_from_ratings([[1, 0], [0, 1]], ["car", "bicycle"], ["car", "bicycle"]),
+        "cars": from_ratings([[1, 0], [0, 1]], ["sedan", "bicycle"], ["car", "bicycle"]),
+        "bikes": from_ratings([[1, 0], [0, 1]], ["car", "bicycle"], ["car", "bicycle"]),
     }
     plan = fuse_tables([cars, bikes], kernel=kernel, target=["car", "bicycle"]).plan
     assert not plan.is_label_aware
@@ -258,7 +257,7 @@ def test_a_kernel_between_the_rest_leaves_shared_labels_where_they_were_put():
 
     def similar(source, target):
         table = [[1.0 if a == b else 0.1 for b in target] for a in source]
-        return kernel_from_ratings(table, source, target)
+        return from_ratings(table, source, target)
 
     fusion = fuse_tables(
         [parity], kernel=similar, target=["1", "2", "3"], aliases={"odd": ["1", "3"]}

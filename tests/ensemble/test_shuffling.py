@@ -5,7 +5,7 @@ import pytest
 
 from wassemble.ensemble.shuffling import group_labels, label_similarity, shuffle_inside
 from wassemble.inputs import Predictions
-from wassemble.kernels import kernel_from_ratings
+from wassemble.kernels import from_ratings
 
 LABELS = ["a", "b", "c", "d", "e", "f"]
 
@@ -35,5 +35,5 @@ def test_shuffling_stays_inside_its_groups(rng):
 
 
 def test_similarity_is_that_of_different_labels_both_ways():
-    kernel = kernel_from_ratings(np.array([[2.0, 1.0], [0.0, 4.0]]), ["a", "b"])
+    kernel = from_ratings(np.array([[2.0, 1.0], [0.0, 4.0]]), ["a", "b"])
     assert label_similarity(kernel) == pytest.approx(np.array([[0, 0.25], [0.25, 0]]))

@@ -23,7 +23,7 @@ def histograms(rng, n_samples, n_labels):
 
 def test_the_same_labels_and_samples_give_what_arrays_give(rng):
     scores = [histograms(rng, 4, 3) for _ in range(2)]
-    kernel = ws.DenseKernel(rng.uniform(0.1, 1, size=(3, 3)))
+    kernel = ws.kernels.DenseKernel(rng.uniform(0.1, 1, size=(3, 3)))
     labels = ["cat", "dog", "cow"]
     fusion = fuse_tables(
         [make("a", labels, scores[0]), make("b", labels, scores[1])], kernel=kernel
@@ -66,14 +66,14 @@ def test_label_weights_leave_a_share_where_mistakes_reach():
     pets = ["cat", "dog"]
     a = make("a", pets, [[0.5, 0.5]])
     b = make("b", ["cat"], [[1.0]])
-    kernels = {each.model: ws.kernel_from_confusion(each, ["dog"], target=pets) for each in (a, b)}
+    kernels = {each.model: ws.kernels.from_confusion(each, ["dog"], target=pets) for each in (a, b)}
     fusion = fuse_tables([a, b], kernel=kernels, target=pets, leftover=0.1)
     np.testing.assert_allclose(fusion.plan.label_weights, [[0.5, 1 / 1.1], [0.5, 0.1 / 1.1]])
     assert "has no say on it, or 10% where its kernel reaches it" in fusion.report
 
 
 def test_a_target_of_labels_that_nobody_declares_has_the_models_weights():
-    kernel = ws.kernel_from_ratings([[1, 0], [0.5, 0.5]], ["furry", "wet"], ["bear", "fish"])
+    kernel = ws.kernels.from_ratings([[1, 0], [0.5, 0.5]], ["furry", "wet"], ["bear", "fish"])
     a, b = make("a", ["furry", "wet"], [[0.9, 0.1]]), make("b", ["furry", "wet"], [[0.4, 0.6]])
     fusion = fuse_tables(
         [a, b], kernel=kernel, target=["bear", "fish"], weights={"a": 0.9, "b": 0.1}
@@ -183,7 +183,7 @@ def test_the_account_is_ready_for_json():
 
 def test_kernels_are_put_in_order_by_name(rng):
     matrix = rng.uniform(0.1, 1, size=(3, 2))
-    kernel = ws.kernel_from_ratings(matrix, ["x", "y", "z"], ["cat", "dog"])
+    kernel = ws.kernels.from_ratings(matrix, ["x", "y", "z"], ["cat", "dog"])
     a = make("a", ["z", "x", "y"], histograms(rng, 2, 3))
     found = fuse_tables([a], kernel=kernel, target=["dog", "cat"]).consensus.scores
     dense = kernel.kernel.to_dense()[[2, 0, 1]][:, [1, 0]]
@@ -191,7 +191,7 @@ def test_kernels_are_put_in_order_by_name(rng):
 
 
 def test_a_kernel_for_other_labels_is_refused(rng):
-    kernel = ws.kernel_from_ratings(np.eye(2), ["x", "y"], ["cat", "dog"])
+    kernel = ws.kernels.from_ratings(np.eye(2), ["x", "y"], ["cat", "dog"])
     with pytest.raises(InvalidInputError, match="'w'"):
         fuse_tables([make("a", ["w", "x"], [[0.5, 0.5]])], kernel=kernel, target=["cat", "dog"])
 
@@ -201,7 +201,7 @@ def test_a_function_makes_a_kernel_for_each_label_set():
 
     def build(source, target):
         asked.append((source.names, target.names))
-        return ws.kernel_from_names(source, target)
+        return ws.kernels.from_names(source, target)
 
     a, b = make("a", ["cat", "dog"], [[0.5, 0.5]]), make("b", ["dog"], [[1.0]])
     fuse_tables([a, a._with(model="c"), b], kernel=build)

@@ -38,7 +38,7 @@ def test_no_consensus_costs_less_than_the_exact_barycenter():
 
     best = total(exact_barycenter(histograms, cost))
     entropic = ws.solve_barycenter(
-        histograms, ws.kernel_from_cost(cost, 0.05), max_iterations=50_000
+        histograms, ws.kernels.from_cost(cost, 0.05), max_iterations=50_000
     ).barycenter
     others = [*histograms, ws.arithmetic_mean(histograms), entropic]
     assert all(best <= total(other) + 1e-9 for other in others)

@@ -76,32 +76,32 @@ def transposed(entries: np.ndarray) -> np.ndarray:
 
 
 def _identity(rng: np.random.Generator, dtype: Any) -> tuple[ws.Kernel, np.ndarray]:
-    return ws.IdentityKernel(4), log_of(np.eye(4))
+    return ws.kernels.IdentityKernel(4), log_of(np.eye(4))
 
 
 def _match(positions: list[int], n_target: int) -> Build:
     def build(rng: np.random.Generator, dtype: Any) -> tuple[ws.Kernel, np.ndarray]:
         entries = np.array([[i == j for j in range(n_target)] for i in positions], dtype=float)
-        return ws.MatchKernel(positions, n_target), log_of(entries)
+        return ws.kernels.MatchKernel(positions, n_target), log_of(entries)
 
     return build
 
 
 def _diagonal(rng: np.random.Generator, dtype: Any) -> tuple[ws.Kernel, np.ndarray]:
     diagonal = np.append(rng.uniform(0.1, 2, 4), 0).astype(dtype)
-    return ws.DiagonalKernel(diagonal), log_of(np.diag(diagonal))
+    return ws.kernels.DiagonalKernel(diagonal), log_of(np.diag(diagonal))
 
 
 def _diagonal_per_sample(rng: np.random.Generator, dtype: Any) -> tuple[ws.Kernel, np.ndarray]:
     diagonals = rng.uniform(0.1, 2, (N_SAMPLES, 4)).astype(dtype)
     diagonals[1, 2] = 0
-    return ws.DiagonalKernel(diagonals), log_of(np.stack([np.diag(d) for d in diagonals]))
+    return ws.kernels.DiagonalKernel(diagonals), log_of(np.stack([np.diag(d) for d in diagonals]))
 
 
 def _dense(*shape: int, symmetric: bool = False, holes: bool = False) -> Build:
     def build(rng: np.random.Generator, dtype: Any) -> tuple[ws.Kernel, np.ndarray]:
         matrix = _matrix(rng, shape, dtype, symmetric=symmetric, holes=holes)
-        return ws.DenseKernel(matrix, symmetric=symmetric), log_of(matrix)
+        return ws.kernels.DenseKernel(matrix, symmetric=symmetric), log_of(matrix)
 
     return build
 
@@ -109,7 +109,7 @@ def _dense(*shape: int, symmetric: bool = False, holes: bool = False) -> Build:
 def _sparse(*shape: int, symmetric: bool = False, holes: bool = False) -> Build:
     def build(rng: np.random.Generator, dtype: Any) -> tuple[ws.Kernel, np.ndarray]:
         matrix = _matrix(rng, shape, dtype, symmetric=symmetric, holes=holes)
-        return ws.SparseKernel(sp.coo_array(matrix), symmetric=symmetric), log_of(matrix)
+        return ws.kernels.SparseKernel(sp.coo_array(matrix), symmetric=symmetric), log_of(matrix)
 
     return build
 
@@ -128,22 +128,22 @@ def _matrix(
 def _from_log(rng: np.random.Generator, dtype: Any) -> tuple[ws.Kernel, np.ndarray]:
     logs = rng.uniform(-2000, 0, (4, 5)).astype(dtype)
     logs[0, 0], logs[1, 1] = 0.5, -np.inf
-    return ws.DenseKernel.from_log(logs), logs.astype(np.float64)
+    return ws.kernels.DenseKernel.from_log(logs), logs.astype(np.float64)
 
 
 def _empty_sparse(rng: np.random.Generator, dtype: Any) -> tuple[ws.Kernel, np.ndarray]:
-    return ws.SparseKernel(sp.csr_array((3, 4), dtype=dtype)), np.full((3, 4), -np.inf)
+    return ws.kernels.SparseKernel(sp.csr_array((3, 4), dtype=dtype)), np.full((3, 4), -np.inf)
 
 
 def _low_rank(rng: np.random.Generator, dtype: Any) -> tuple[ws.Kernel, np.ndarray]:
     left, right = rng.uniform(0.1, 2, (4, 2)).astype(dtype), rng.uniform(0, 2, (6, 2)).astype(dtype)
     left[1, 0] = left[2] = right[3, 1] = 0
-    return ws.LowRankKernel(left, right), log_of(values_of(left) @ values_of(right).T)
+    return ws.kernels.LowRankKernel(left, right), log_of(values_of(left) @ values_of(right).T)
 
 
 def _low_rank_symmetric(rng: np.random.Generator, dtype: Any) -> tuple[ws.Kernel, np.ndarray]:
     left = rng.uniform(0.1, 2, (5, 2)).astype(dtype)
-    return ws.LowRankKernel(left), log_of(values_of(left) @ values_of(left).T)
+    return ws.kernels.LowRankKernel(left), log_of(values_of(left) @ values_of(left).T)
 
 
 BUILDERS: dict[str, Build] = {

@@ -16,7 +16,7 @@ from wassemble.kernels.bags import BagKernel, with_bags
 @pytest.fixture
 def sparse(rng):
     matrix = sp.random_array((300, 200), density=0.1, rng=rng, dtype=np.float32)
-    return ws.SparseKernel(matrix)
+    return ws.kernels.SparseKernel(matrix)
 
 
 @pytest.fixture
@@ -75,6 +75,6 @@ def test_torch_is_not_imported_for_it(sparse, monkeypatch):
 
 
 def test_other_kernels_stay_as_they_are(bags):
-    identity = ws.IdentityKernel(3)
+    identity = ws.kernels.IdentityKernel(3)
     assert with_bags(identity) is identity
     assert with_bags(bags) is bags

@@ -22,8 +22,8 @@ NOT_NUMBERS = [
     ),
 ]
 BUILDERS = [
-    pytest.param(ws.DenseKernel, "kernel", id="init"),
-    pytest.param(ws.DenseKernel.from_log, "log kernel", id="from_log"),
+    pytest.param(ws.kernels.DenseKernel, "kernel", id="init"),
+    pytest.param(ws.kernels.DenseKernel.from_log, "log kernel", id="from_log"),
 ]
 
 
@@ -75,21 +75,21 @@ def test_a_wrong_entry_is_named_with_its_place(value, words, make):
     with pytest.raises(
         ws.InvalidInputError, match=f"`kernel` {words} at source label 1, target label 2"
     ):
-        ws.DenseKernel(matrix)
+        ws.kernels.DenseKernel(matrix)
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, 710.0])
 def test_a_wrong_log_entry_is_named_with_its_place(value):
     words = rf"`log kernel` must be a number below 709.8.*got {value:g} at source label 1, target"
     with pytest.raises(ws.InvalidInputError, match=words):
-        ws.DenseKernel.from_log([[0.0, 0.0], [value, 0.0]])
+        ws.kernels.DenseKernel.from_log([[0.0, 0.0], [value, 0.0]])
 
 
 def test_the_largest_log_entry_depends_on_the_floating_type():
     logs = np.array([[100.0]])
-    assert_allclose(ws.DenseKernel.from_log(logs).to_dense(), np.exp(logs))
+    assert_allclose(ws.kernels.DenseKernel.from_log(logs).to_dense(), np.exp(logs))
     with pytest.raises(ws.InvalidInputError, match=r"below 88.72, the log of the largest float32"):
-        ws.DenseKernel.from_log(logs.astype(np.float32))
+        ws.kernels.DenseKernel.from_log(logs.astype(np.float32))
 
 
 @pytest.mark.parametrize(("build", "name"), BUILDERS)
@@ -101,7 +101,7 @@ def test_a_kernel_declared_symmetric_must_be(build, name):
         build(np.ones((2, 3)), symmetric=True)
 
 
-@pytest.mark.parametrize("build", [ws.DenseKernel, ws.DenseKernel.from_log])
+@pytest.mark.parametrize("build", [ws.kernels.DenseKernel, ws.kernels.DenseKernel.from_log])
 @pytest.mark.parametrize("flag", ["no", None, 1, 0.0, [True]])
 def test_symmetric_is_true_or_false(build, flag):
     with pytest.raises(ws.InvalidInputError, match="`symmetric` must be True or False; got"):
@@ -109,10 +109,10 @@ def test_symmetric_is_true_or_false(build, flag):
 
 
 def test_symmetric_up_to_rounding_is_symmetric():
-    assert ws.DenseKernel([[1.0, 0.1 + 0.2], [0.3, 1.0]], symmetric=True).is_symmetric
+    assert ws.kernels.DenseKernel([[1.0, 0.1 + 0.2], [0.3, 1.0]], symmetric=True).is_symmetric
     logs = np.array([[0.0, -np.inf], [-np.inf, -5.0]])
-    assert ws.DenseKernel.from_log(logs, symmetric=np.True_).is_symmetric
-    assert not ws.DenseKernel(np.eye(2)).is_symmetric  # by declaration, never by looking
+    assert ws.kernels.DenseKernel.from_log(logs, symmetric=np.True_).is_symmetric
+    assert not ws.kernels.DenseKernel(np.eye(2)).is_symmetric  # by declaration, never by looking
 
 
 @pytest.mark.parametrize(
@@ -133,8 +133,8 @@ def test_symmetric_up_to_rounding_is_symmetric():
 def test_numbers_of_other_types_are_widened(given, kept):
     is_tensor = isinstance(given, torch.dtype)
     ones = torch.ones((2, 2), dtype=given) if is_tensor else np.ones((2, 2), dtype=given)
-    assert ws.DenseKernel(ones).dtype == kept
-    assert ws.DenseKernel.from_log(ones).dtype == kept
+    assert ws.kernels.DenseKernel(ones).dtype == kept
+    assert ws.kernels.DenseKernel.from_log(ones).dtype == kept
 
 
 def test_a_sparse_tensor_is_refused():
@@ -142,45 +142,45 @@ def test_a_sparse_tensor_is_refused():
         r"`kernel` must be a dense tensor; got one of layout torch.sparse_coo.\nhint: use `tensor"
     )
     with pytest.raises(ws.InvalidInputError, match=words):
-        ws.DenseKernel(torch.eye(3).to_sparse())
+        ws.kernels.DenseKernel(torch.eye(3).to_sparse())
 
 
 def test_a_list_of_tensors_with_gradients_is_refused():
     rows = list(torch.ones((2, 2), requires_grad=True))
     words = r"`kernel` must be one array or tensor; got a list of tensors.\nhint: torch.stack"
     with pytest.raises(ws.InvalidInputError, match=words):
-        ws.DenseKernel(rows)
+        ws.kernels.DenseKernel(rows)
 
 
 def test_a_sparse_matrix_is_refused():
     with pytest.raises(ws.InvalidInputError, match="must hold real numbers; got an object of type"):
-        ws.DenseKernel(sp.eye_array(3))
+        ws.kernels.DenseKernel(sp.eye_array(3))
 
 
 def test_the_entries_cannot_be_written():
     matrix = np.eye(3)
-    kernel = ws.DenseKernel(matrix)
+    kernel = ws.kernels.DenseKernel(matrix)
     with pytest.raises(ValueError, match="read-only"):
         kernel.to_dense()[0, 0] = 5
     assert matrix.flags.writeable
 
 
 def test_entry_range_tells_zeros_from_small_entries():
-    with_zero = ws.DenseKernel([[0.0, 0.5], [2.0, 1.0]]).entries
+    with_zero = ws.kernels.DenseKernel([[0.0, 0.5], [2.0, 1.0]]).entries
     assert (with_zero.smallest, with_zero.largest, with_zero.has_zeros) == (0.5, 2.0, True)
-    without = ws.DenseKernel([[0.25, 0.5]]).entries
+    without = ws.kernels.DenseKernel([[0.25, 0.5]]).entries
     assert (without.smallest, without.largest, without.has_zeros) == (0.25, 0.5, False)
-    nothing = ws.DenseKernel([[0.0]]).entries
+    nothing = ws.kernels.DenseKernel([[0.0]]).entries
     assert (nothing.largest, nothing.has_zeros) == (0.0, True)
-    underflown = ws.DenseKernel.from_log([[0.0, -3000.0]]).entries
+    underflown = ws.kernels.DenseKernel.from_log([[0.0, -3000.0]]).entries
     assert (underflown.smallest, underflown.has_zeros) == (0.0, False)
-    assert ws.DenseKernel.from_log([[0.0, -np.inf]]).entries.has_zeros
+    assert ws.kernels.DenseKernel.from_log([[0.0, -np.inf]]).entries.has_zeros
 
 
 def test_entry_range_fits_a_type_that_holds_every_entry():
     single, double = np.finfo(np.float32), np.finfo(np.float64)
     for entry, fits in ((1.0, True), (1e-60, False), (1e60, False)):
-        entries = ws.DenseKernel([[1.0, entry]]).entries
+        entries = ws.kernels.DenseKernel([[1.0, entry]]).entries
         assert entries.fit(single) is fits
         assert entries.fit(double) is True
 
@@ -188,19 +188,19 @@ def test_entry_range_fits_a_type_that_holds_every_entry():
 def test_sums_beyond_the_floating_range_have_a_log():
     for dtype in (np.float32, np.float64):
         entry = np.finfo(dtype).max / 2
-        kernel = ws.DenseKernel(np.full((1, 4), entry, dtype=dtype))
+        kernel = ws.kernels.DenseKernel(np.full((1, 4), entry, dtype=dtype))
         log_kv = kernel.log_apply(np.zeros(4, dtype=dtype))
         assert_allclose(log_kv, [np.log(4) + np.log(float(entry))], rtol=1e-6)
 
 
 def test_a_tensor_kernel_takes_arrays_of_another_type():
-    kernel = ws.DenseKernel(torch.tensor([[1.0, 2.0]], dtype=torch.float32))
+    kernel = ws.kernels.DenseKernel(torch.tensor([[1.0, 2.0]], dtype=torch.float32))
     image = kernel.apply(np.array([0.1, 0.2]))
     assert image.dtype == torch.float64
     assert_allclose(image.numpy(), [0.5])
 
 
 def test_underflown_entries_count_as_links():
-    kernel = ws.DenseKernel.from_log([[0.0, -3000.0, -np.inf]])
+    kernel = ws.kernels.DenseKernel.from_log([[0.0, -3000.0, -np.inf]])
     assert_array_equal(kernel.links().toarray(), [[True, True, False]])
     assert_array_equal(kernel.to_dense(), [[1.0, 0.0, 0.0]])

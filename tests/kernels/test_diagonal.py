@@ -11,17 +11,17 @@ import wassemble as ws
 @pytest.mark.parametrize("wrong", ["3", None, 3.0, True, [3], object(), 3j, np.nan])
 def test_the_identity_needs_a_whole_number_of_labels(wrong):
     with pytest.raises(ws.InvalidInputError, match="`n_labels` must be a whole number; got"):
-        ws.IdentityKernel(wrong)
+        ws.kernels.IdentityKernel(wrong)
 
 
 @pytest.mark.parametrize("wrong", [0, -2])
 def test_the_identity_needs_a_label(wrong):
     with pytest.raises(ws.InvalidInputError, match=f"`n_labels` must be at least 1; got {wrong}"):
-        ws.IdentityKernel(wrong)
+        ws.kernels.IdentityKernel(wrong)
 
 
 def test_the_identity_takes_numpy_integers():
-    assert ws.IdentityKernel(np.int64(3)).shape == (3, 3)
+    assert ws.kernels.IdentityKernel(np.int64(3)).shape == (3, 3)
 
 
 @pytest.mark.parametrize(
@@ -36,12 +36,12 @@ def test_the_identity_takes_numpy_integers():
 )
 def test_what_holds_no_real_numbers_is_refused(wrong, got):
     with pytest.raises(ws.InvalidInputError, match=f"`diagonal` must hold real numbers; got {got}"):
-        ws.DiagonalKernel(wrong)
+        ws.kernels.DiagonalKernel(wrong)
 
 
 def test_ragged_rows_are_refused():
     with pytest.raises(ws.InvalidInputError, match=r"`diagonal` .* rows of different lengths"):
-        ws.DiagonalKernel([[1.0, 0.5], [1.0]])
+        ws.kernels.DiagonalKernel([[1.0, 0.5], [1.0]])
 
 
 @pytest.mark.parametrize("shape", [(), (0,), (0, 3), (3, 0), (2, 2, 2)])
@@ -50,7 +50,7 @@ def test_another_shape_is_refused(shape):
         with pytest.raises(
             ws.InvalidInputError, match=r"must have shape \(n_labels,\) or \(n_samples, n_labels\)"
         ) as caught:
-            ws.DiagonalKernel(ones)
+            ws.kernels.DiagonalKernel(ones)
         assert f"got shape {shape}" in str(caught.value)
 
 
@@ -64,9 +64,9 @@ def test_another_shape_is_refused(shape):
 )
 def test_a_wrong_entry_is_named_with_its_place(value, words):
     with pytest.raises(ws.InvalidInputError, match=f"`diagonal` {words} at label 1"):
-        ws.DiagonalKernel([1.0, value])
+        ws.kernels.DiagonalKernel([1.0, value])
     with pytest.raises(ws.InvalidInputError, match=f"`diagonal` {words} at sample 1, label 0"):
-        ws.DiagonalKernel(torch.tensor([[1.0, 1.0], [value, 1.0]]))
+        ws.kernels.DiagonalKernel(torch.tensor([[1.0, 1.0], [value, 1.0]]))
 
 
 @pytest.mark.parametrize(
@@ -76,11 +76,11 @@ def test_a_wrong_entry_is_named_with_its_place(value, words):
 def test_numbers_of_other_types_are_widened(given, kept):
     is_tensor = isinstance(given, torch.dtype)
     ones = torch.ones(2, dtype=given) if is_tensor else np.ones(2, dtype=given)
-    assert ws.DiagonalKernel(ones).dtype == kept
+    assert ws.kernels.DiagonalKernel(ones).dtype == kept
 
 
 def test_each_sample_has_its_own_kernel():
-    kernel = ws.DiagonalKernel([[1.0, 0.5], [0.0, 2.0]])
+    kernel = ws.kernels.DiagonalKernel([[1.0, 0.5], [0.0, 2.0]])
     assert kernel.n_samples == 2
     assert_allclose(kernel.apply([[1.0, 1.0], [1.0, 1.0]]), [[1.0, 0.5], [0.0, 2.0]])
     assert_allclose(kernel.apply([1.0, 2.0]), [[1.0, 1.0], [0.0, 4.0]])
@@ -90,19 +90,19 @@ def test_each_sample_has_its_own_kernel():
 
 @pytest.mark.parametrize("method", ["apply", "log_apply", "apply_transpose"])
 def test_another_number_of_samples_is_refused(method):
-    kernel = ws.DiagonalKernel(np.ones((2, 3)))
+    kernel = ws.kernels.DiagonalKernel(np.ones((2, 3)))
     words = r"a kernel of 2 samples applies to arrays with 2 samples; got shape \(4, 3\)"
     with pytest.raises(ws.InvalidInputError, match=words):
         getattr(kernel, method)(np.ones((4, 3)))
 
 
 def test_a_coupling_of_several_samples_is_refused():
-    kernel = ws.DiagonalKernel(np.ones((2, 3)))
+    kernel = ws.kernels.DiagonalKernel(np.ones((2, 3)))
     words = r"a coupling is of one sample; got a kernel of 2 samples.\nhint: `kernel.take\("
     with pytest.raises(ws.InvalidInputError, match=words):
         kernel.scaled(np.zeros(3), np.zeros(3))
 
 
 def test_bounds_of_a_diagonal_of_zeros():
-    entries = ws.DiagonalKernel([0.0, 0.0]).entries
+    entries = ws.kernels.DiagonalKernel([0.0, 0.0]).entries
     assert (entries.smallest, entries.largest, entries.has_zeros) == (0.0, 0.0, True)

@@ -207,7 +207,7 @@ def test_links_are_the_entries_above_0(case):
 
 @every_kernel(where=is_square)
 def test_distance_to_identity_is_the_frobenius_norm(case):
-    distance = ws.distance_to_identity(case.kernel)
+    distance = ws.kernels.distance_to_identity(case.kernel)
     expected = np.linalg.norm(case.dense - np.eye(case.kernel.shape[0]), axis=(-2, -1))
     assert_allclose(distance, expected, rtol=1e-6)
     assert np.shape(distance) == (() if case.kernel.n_samples is None else (N_SAMPLES,))
@@ -226,7 +226,7 @@ def test_repr_names_class_sizes_and_type(case):
 
 @every_kernel()
 def test_tensor_is_there_exactly_where_torch_holds_the_entries(case):
-    holds_arrays = isinstance(case.kernel, ws.SparseKernel) or case.kernel.dtype is None
+    holds_arrays = isinstance(case.kernel, ws.kernels.SparseKernel) or case.kernel.dtype is None
     if case.in_torch and not holds_arrays:
         assert isinstance(case.kernel.tensor, torch.Tensor)
         assert case.kernel.tensor.dtype == case.kernel.dtype
@@ -399,7 +399,7 @@ def test_powers_are_above_0(case, exponent):
 
 
 def test_a_power_keeps_entries_that_vanish_as_logs():
-    kernel = ws.DenseKernel([[1.0, 1e-200]]).power(2)
+    kernel = ws.kernels.DenseKernel([[1.0, 1e-200]]).power(2)
     assert kernel.keeps_logs
     assert_allclose(kernel.to_log_dense(), [[0, 2 * np.log(1e-200)]])
 
@@ -576,13 +576,13 @@ def test_a_numpy_kernel_refuses_tensors_and_names_the_way_out(name):
 # -- entries that float32 cannot hold ------------------------------------------------
 
 TINY = {
-    "dense": lambda: ws.DenseKernel([[1.0, 1e-60]]),
-    "dense-huge": lambda: ws.DenseKernel([[1e50, 1e-60]]),
-    "from-log": lambda: ws.DenseKernel.from_log(np.log([[1.0, 1e-60]])),
-    "sparse": lambda: ws.SparseKernel(sp.csr_array([[1.0, 1e-60]])),
-    "low-rank": lambda: ws.LowRankKernel([[1.0, 1.0]], [[1.0, 0.0], [0.0, 1e-60]]),
-    "low-rank-left": lambda: ws.LowRankKernel([[1.0, 1e-60]], [[1.0, 0.0], [0.0, 1.0]]),
-    "low-rank-both": lambda: ws.LowRankKernel([[1.0, 1e-30]], [[1.0, 0.0], [0.0, 1e-30]]),
+    "dense": lambda: ws.kernels.DenseKernel([[1.0, 1e-60]]),
+    "dense-huge": lambda: ws.kernels.DenseKernel([[1e50, 1e-60]]),
+    "from-log": lambda: ws.kernels.DenseKernel.from_log(np.log([[1.0, 1e-60]])),
+    "sparse": lambda: ws.kernels.SparseKernel(sp.csr_array([[1.0, 1e-60]])),
+    "low-rank": lambda: ws.kernels.LowRankKernel([[1.0, 1.0]], [[1.0, 0.0], [0.0, 1e-60]]),
+    "low-rank-left": lambda: ws.kernels.LowRankKernel([[1.0, 1e-60]], [[1.0, 0.0], [0.0, 1.0]]),
+    "low-rank-both": lambda: ws.kernels.LowRankKernel([[1.0, 1e-30]], [[1.0, 0.0], [0.0, 1e-30]]),
 }
 
 
@@ -604,7 +604,7 @@ def test_entries_too_small_for_float32_survive_the_conversion(name, in_torch):
 @pytest.mark.parametrize("in_torch", [False, True])
 def test_diagonal_entries_too_small_for_float32_survive_the_conversion(in_torch):
     like = torch.zeros(()) if in_torch else None
-    kernel = ws.DiagonalKernel([1.0, 1e-60])
+    kernel = ws.kernels.DiagonalKernel([1.0, 1e-60])
     kernel = kernel.convert(like, torch.float32 if in_torch else np.float32)
     log_v = np.array([0.5, 1.0], dtype=np.float32)
     log_kv = kernel.log_apply(torch.tensor(log_v) if in_torch else log_v)

@@ -59,14 +59,14 @@ def tensor(values):
 
 
 KERNELS_OF_ENTRIES = {
-    "dense": (ws.DenseKernel, [[1.0, 0.5, 0.2], [0.3, 2.0, 0.1]]),
-    "from-log": (ws.DenseKernel.from_log, [[0.0, -1.0, -900.0], [-800.0, -900.0, -850.0]]),
-    "from-cost": (lambda cost: ws.kernel_from_cost(cost, 0.5), [[0.1, 1.0, 2.0], [1.0, 0.5, 0.2]]),
-    "diagonal": (ws.DiagonalKernel, [1.0, 0.5, 0.2]),
-    "diagonal-per-sample": (ws.DiagonalKernel, [[1.0, 0.5, 0.2], [0.3, 2.0, 0.1]]),
-    "low-rank": (ws.LowRankKernel, [[1.0, 0.5], [0.3, 2.0], [0.4, 0.1]]),
+    "dense": (ws.kernels.DenseKernel, [[1.0, 0.5, 0.2], [0.3, 2.0, 0.1]]),
+    "from-log": (ws.kernels.DenseKernel.from_log, [[0.0, -1.0, -900.0], [-800.0, -900.0, -850.0]]),
+    "from-cost": (lambda cost: ws.kernels.from_cost(cost, 0.5), [[0.1, 1.0, 2.0], [1.0, 0.5, 0.2]]),
+    "diagonal": (ws.kernels.DiagonalKernel, [1.0, 0.5, 0.2]),
+    "diagonal-per-sample": (ws.kernels.DiagonalKernel, [[1.0, 0.5, 0.2], [0.3, 2.0, 0.1]]),
+    "low-rank": (ws.kernels.LowRankKernel, [[1.0, 0.5], [0.3, 2.0], [0.4, 0.1]]),
     "low-rank-right": (
-        lambda right: ws.LowRankKernel(torch.ones(2, 2, dtype=torch.float64), right),
+        lambda right: ws.kernels.LowRankKernel(torch.ones(2, 2, dtype=torch.float64), right),
         [[1.0, 0.5], [0.3, 2.0], [0.4, 0.1]],
     ),
 }
@@ -96,8 +96,8 @@ def test_gradients_of_transposed_products_are_right(name, rng):
 @pytest.mark.parametrize(
     "kernel",
     [
-        ws.SparseKernel(sp.csr_array([[1.0, 0.0, 0.5], [0.0, 2.0, 0.0]])),
-        ws.IdentityKernel(3),
+        ws.kernels.SparseKernel(sp.csr_array([[1.0, 0.0, 0.5], [0.0, 2.0, 0.0]])),
+        ws.kernels.IdentityKernel(3),
     ],
 )
 def test_gradients_of_vectors_are_right_through_kernels_without_tensors(kernel, method, rng):
@@ -108,16 +108,17 @@ def test_gradients_of_vectors_are_right_through_kernels_without_tensors(kernel, 
 def test_gradients_reach_both_scalings_and_the_entries_of_a_coupling():
     entries = tensor([[1.0, 0.5], [0.3, 2.0]])
     u, v = tensor([0.1, -0.2]), tensor([0.3, 0.4])
-    for build in (ws.DenseKernel, ws.LowRankKernel):
+    for build in (ws.kernels.DenseKernel, ws.kernels.LowRankKernel):
         assert torch.autograd.gradcheck(
             lambda entries, u, v, build=build: build(entries).scaled(u, v).to_dense(),
             (entries, u, v),
         )
     assert torch.autograd.gradcheck(
-        lambda d, u, v: ws.DiagonalKernel(d).scaled(u, v).to_dense(), (tensor([1.0, 0.5]), u, v)
+        lambda d, u, v: ws.kernels.DiagonalKernel(d).scaled(u, v).to_dense(),
+        (tensor([1.0, 0.5]), u, v),
     )
     assert torch.autograd.gradcheck(
-        lambda u, v: ws.IdentityKernel(2).scaled(u, v).to_dense(), (u, v)
+        lambda u, v: ws.kernels.IdentityKernel(2).scaled(u, v).to_dense(), (u, v)
     )
 
 
@@ -127,11 +128,14 @@ WITH_ZEROS = [[1.0, 0.0, 0.5], [0.0, 0.0, 0.0], [0.0, 2.0, 0.0]]
 @pytest.mark.parametrize(
     ("build", "entries"),
     [
-        (ws.DenseKernel, WITH_ZEROS),
-        (ws.DenseKernel.from_log, [[0.0, -np.inf, -900.0], [-np.inf] * 3, [-2000.0, -1.0, 0.0]]),
-        (ws.DiagonalKernel, [1.0, 0.0, 0.5]),
-        (ws.LowRankKernel, WITH_ZEROS),
-        (lambda entries: ws.kernel_from_cost(entries, 0.01), [[0.0, np.inf, 9.0]] * 3),
+        (ws.kernels.DenseKernel, WITH_ZEROS),
+        (
+            ws.kernels.DenseKernel.from_log,
+            [[0.0, -np.inf, -900.0], [-np.inf] * 3, [-2000.0, -1.0, 0.0]],
+        ),
+        (ws.kernels.DiagonalKernel, [1.0, 0.0, 0.5]),
+        (ws.kernels.LowRankKernel, WITH_ZEROS),
+        (lambda entries: ws.kernels.from_cost(entries, 0.01), [[0.0, np.inf, 9.0]] * 3),
     ],
 )
 def test_gradients_stay_finite_beside_zeros(build, entries):
@@ -149,13 +153,15 @@ def test_gradients_stay_finite_beside_zeros(build, entries):
 
 def test_gradients_stay_finite_beside_zeros_of_a_sparse_kernel():
     log_x = tensor([[0.5, -np.inf, 1000.0], [-np.inf] * 3])
-    log_image = ws.SparseKernel(sp.csr_array(WITH_ZEROS)).log_apply(log_x)
+    log_image = ws.kernels.SparseKernel(sp.csr_array(WITH_ZEROS)).log_apply(log_x)
     (gradient,) = torch.autograd.grad(log_image[log_image.isfinite()].sum(), log_x)
     assert gradient.isfinite().all()
     assert_allclose(gradient.numpy(), [[0, 0, 1], [0, 0, 0]])
 
 
-@pytest.mark.parametrize("form", [ws.DenseKernel, lambda k: ws.SparseKernel(sp.csr_array(k))])
+@pytest.mark.parametrize(
+    "form", [ws.kernels.DenseKernel, lambda k: ws.kernels.SparseKernel(sp.csr_array(k))]
+)
 def test_terms_that_meet_a_huge_entry_are_not_lost(form):
     kernel = np.array([[1e-20, 1e25], [1.0, 1.0]], dtype=np.float32)
     log_v = np.array([0.0, -100.0])  # e^-100 is beyond float32, 1e25 e^-100 is above 1e-20

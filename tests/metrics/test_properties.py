@@ -73,7 +73,7 @@ def test_the_consensus_is_smoother_than_the_models_on_a_line():
     squares = (places[:, None] - places) ** 2
     models = np.exp(-((places - np.array([[0.2], [0.8]])) ** 2) / 0.02)[:, None]
     models /= models.sum(axis=2, keepdims=True)
-    kernel = ws.kernel_from_cost(squares, 2e-3, symmetric=True)
+    kernel = ws.kernels.from_cost(squares, 2e-3, symmetric=True)
     fused = ws.solve_barycenter(models, kernel, debias=True, max_iterations=5000).barycenter
     energy = smoothness_energy(fused, squares)[0]
     assert energy < smoothness_energy(models, squares).mean()  # proposition 1.3

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from wassemble import DenseKernel, LabelledKernel, Predictions, kernel_from_attributes
+from wassemble import LabelledKernel, Predictions
 from wassemble.ensemble.learning import LearnedEnsemble, learn_ensemble
+from wassemble.kernels import DenseKernel, from_attributes
 
 # Three kinds with two breeds each; one name that would be a tag if nobody minded.
 BREEDS = ["husky", "beagle", "tabby", "siamese", "sedan", "<script>alert(1)</script>"]
@@ -72,7 +73,7 @@ def animals(n_samples: int = 160) -> Case:
         logits = 3 * has.T[truth] - 1.5 + noise * rng.normal(size=(n_samples, 6))
         scores = 1 / (1 + np.exp(-logits))
         models.append(Predictions(name, range(n_samples), attributes, scores, kind="multilabel"))
-    kernel = kernel_from_attributes(has, attributes, names)
+    kernel = from_attributes(has, attributes, names)
     return _halves(
         models,
         [names[i] for i in truth],

@@ -81,7 +81,7 @@ def slow():
     rng = np.random.default_rng(4)
     target = rng.random((6, 2))
     costs = [((rng.random((h.shape[1], 1, 2)) - target) ** 2).sum(-1) for h in histograms]
-    return histograms, [ws.kernel_from_cost(cost, epsilon=0.02) for cost in costs]
+    return histograms, [ws.kernels.from_cost(cost, epsilon=0.02) for cost in costs]
 
 
 def large_sparse(n_labels=2000, n_samples=100):
@@ -179,19 +179,23 @@ def _cases() -> dict[str, Callable[[], RankCase]]:
         "walls of different ranks": lambda: RankCase(*joined_elsewhere(), places=9),
         "zeros of one model": zeros_of_one_model,
         "diagonal, balanced": lambda: RankCase(
-            list(same), [ws.DiagonalKernel(k) for k in diagonal]
+            list(same), [ws.kernels.DiagonalKernel(k) for k in diagonal]
         ),
         "diagonal, unbalanced": lambda: RankCase(
-            list(same), [ws.DiagonalKernel(k) for k in diagonal], mass=DEAR
+            list(same), [ws.kernels.DiagonalKernel(k) for k in diagonal], mass=DEAR
         ),
         "diagonal with a zero": lambda: RankCase(
-            list(same), [ws.DiagonalKernel(k) for k in (diagonal[0], np.arange(6.0))], mass=DEAR
+            list(same),
+            [ws.kernels.DiagonalKernel(k) for k in (diagonal[0], np.arange(6.0))],
+            mass=DEAR,
         ),
         "diagonal on one rank": lambda: RankCase(
-            list(same), [ws.IdentityKernel(6), np.exp(-3 * diagonal[:1].T * diagonal[:1])]
+            list(same), [ws.kernels.IdentityKernel(6), np.exp(-3 * diagonal[:1].T * diagonal[:1])]
         ),
         "one-to-one on one rank": lambda: RankCase(
-            list(same), [ws.IdentityKernel(6), sp.eye_array(6, k=1, format="csr")], mass=DEAR
+            list(same),
+            [ws.kernels.IdentityKernel(6), sp.eye_array(6, k=1, format="csr")],
+            mass=DEAR,
         ),
         "slow rows": lambda: RankCase(*slow(), options=tight, places=8),
         "tensors": as_tensors,

@@ -39,10 +39,10 @@ def files(tmp_path_factory):
         scores = rng.dirichlet(np.ones(size), len(samples)).astype(dtype)
         models.append(Predictions(name, samples, labels, scores))
         matrix = rng.uniform(0.1, 1, (size, len(TARGET)))
-        kernels.append(LabelledKernel(ws.DenseKernel(matrix), labels, TARGET, "by hand"))
+        kernels.append(LabelledKernel(ws.kernels.DenseKernel(matrix), labels, TARGET, "by hand"))
         step = -1 if name == "c" else 1
         turned = LabelledKernel(
-            ws.DenseKernel(matrix[:, ::step]), labels, TARGET[::step], "by hand"
+            ws.kernels.DenseKernel(matrix[:, ::step]), labels, TARGET[::step], "by hand"
         )
         turned.save(folder / f"kernel_{name}.npz")
         write_predictions(folder / f"{name}.npz", models[-1].take(slice(None, None, step)))

@@ -76,7 +76,7 @@ def changed(value):
         ({"kernels": np.ones((5, 6))}, "one row per source label; got 5 rows and 3 labels.$"),
         ({"kernels": [KERNEL, KERNEL[:, :2]]}, "same target labels .* got 4, 2 of them"),
         (
-            {"kernels": ws.DiagonalKernel(np.ones((2, 3)))},
+            {"kernels": ws.kernels.DiagonalKernel(np.ones((2, 3)))},
             "one diagonal for each of the 1 samples; got 2",
         ),
         (
@@ -123,12 +123,15 @@ def changed(value):
         (
             {
                 "debias": True,
-                "kernels": [ws.DenseKernel(np.eye(3), symmetric=True), ws.IdentityKernel(3)],
+                "kernels": [
+                    ws.kernels.DenseKernel(np.eye(3), symmetric=True),
+                    ws.kernels.IdentityKernel(3),
+                ],
             },
             "one kernel",
         ),
         (
-            {"debias": True, "kernels": ws.IdentityKernel(3), "mass": UNBALANCED},
+            {"debias": True, "kernels": ws.kernels.IdentityKernel(3), "mass": UNBALANCED},
             r"`debias=True` must go with mass=Balanced\(\)",
         ),
         # initial

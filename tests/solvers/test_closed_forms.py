@@ -16,7 +16,7 @@ DTYPES = (np.float32, np.float64)
 @pytest.mark.parametrize("options", [{}, {"max_iterations": 5, "tolerance": None}])
 def test_identity_kernel_gives_the_geometric_mean(dtype, options):
     case = make_case(1, n_source=5, n_target=5, dtype=dtype)
-    result = case.but(kernels=[ws.IdentityKernel(5)] * 3).solve(**options)
+    result = case.but(kernels=[ws.kernels.IdentityKernel(5)] * 3).solve(**options)
     expected = ws.geometric_mean(case.histograms, weights=case.weights)
     np.testing.assert_allclose(result.barycenter, expected, rtol=1e-5)
     assert result.converged.all()
@@ -46,7 +46,7 @@ def test_diagonal_formula_is_the_fixed_point_of_algorithm_2(
     case = make_case(seed, n_source=4, n_target=4, mass=mass, dtype=dtype, per_label=per_label)
     rng = np.random.default_rng(seed)
     diagonals = [rng.uniform(0.1, 2, size=4).astype(dtype) for _ in range(3)]
-    formula = case.but(kernels=[ws.DiagonalKernel(d) for d in diagonals]).solve()
+    formula = case.but(kernels=[ws.kernels.DiagonalKernel(d) for d in diagonals]).solve()
     dense = case.but(kernels=[np.diag(d) for d in diagonals])
     iterated = solve_in("log", dense, max_iterations=20_000, tolerance=1e-12)
     slack = 1e-4 if dtype == np.float32 else 1e-8
@@ -76,7 +76,7 @@ def _one_to_one(rng, n_target, dtype):
 def test_one_to_one_kernels_have_the_fixed_point_of_the_sweeps(seed, mass, dtype, per_label):
     rng = np.random.default_rng(seed)
     case = make_case(seed, n_target=5, mass=mass, dtype=dtype, per_label=per_label)
-    kernels = [_one_to_one(rng, 5, dtype), _one_to_one(rng, 5, dtype), ws.IdentityKernel(5)]
+    kernels = [_one_to_one(rng, 5, dtype), _one_to_one(rng, 5, dtype), ws.kernels.IdentityKernel(5)]
     histograms = [rng.dirichlet(np.ones(k.shape[0]), 4).astype(dtype) for k in kernels]
     case = case.but(histograms=histograms, kernels=kernels)
     formula = case.solve(normalize=True)
@@ -94,7 +94,7 @@ def test_one_to_one_kernels_have_the_fixed_point_of_the_sweeps(seed, mass, dtype
 
 
 def test_a_gradient_goes_through_one_to_one_kernels():
-    kernels = [ws.SparseKernel(sp.csr_array([[0.0, 2.0, 0.0], [1.0, 0.0, 0.0]]))] * 2
+    kernels = [ws.kernels.SparseKernel(sp.csr_array([[0.0, 2.0, 0.0], [1.0, 0.0, 0.0]]))] * 2
     scores = torch.tensor([[[0.3, 0.7]], [[0.6, 0.4]]], dtype=torch.float64, requires_grad=True)
 
     def consensus(values):
@@ -110,13 +110,15 @@ def test_a_shared_diagonal_is_a_gated_power_mean():
     k, f = np.array([1.0, 0.5, 0.2, 2.0]), mass.exponent
     powers = np.stack(case.histograms) ** (f / (1 + f))
     expected = k ** (1 - f) * np.einsum("l,lsj->sj", case.weights, powers) ** (1 + f)
-    result = case.but(kernels=[ws.DiagonalKernel(k)] * 3).solve()
+    result = case.but(kernels=[ws.kernels.DiagonalKernel(k)] * 3).solve()
     np.testing.assert_allclose(result.barycenter, expected)
 
 
 def test_five_sweeps_and_convergence_are_two_estimators():
     mass = ws.Unbalanced(2.0, epsilon=0.3)
-    case = make_case(4, n_source=6, n_target=6, mass=mass).but(kernels=[ws.IdentityKernel(6)] * 3)
+    case = make_case(4, n_source=6, n_target=6, mass=mass).but(
+        kernels=[ws.kernels.IdentityKernel(6)] * 3
+    )
     paper = case.solve(max_iterations=5, tolerance=None)
     converged = case.solve()
     gap = np.abs(paper.barycenter / converged.barycenter - 1).max()
@@ -128,7 +130,7 @@ def test_five_sweeps_and_convergence_are_two_estimators():
 
 def test_a_huge_mass_penalty_with_the_identity_gives_the_hellinger_mean():
     case = make_case(5, n_source=6, n_target=6, mass=ws.Unbalanced(1e9, epsilon=1.0))
-    result = case.but(kernels=[ws.IdentityKernel(6)] * 3).solve()
+    result = case.but(kernels=[ws.kernels.IdentityKernel(6)] * 3).solve()
     expected = ws.hellinger_mean(case.histograms, weights=case.weights)
     np.testing.assert_allclose(result.barycenter, expected, rtol=1e-6)
 
@@ -137,7 +139,7 @@ def test_a_huge_mass_penalty_with_the_identity_gives_the_hellinger_mean():
 def test_mass_under_a_zero_of_the_diagonal_is_out_of_reach(mass):
     case = make_case(6, n_source=3, n_target=3, mass=mass)
     gate = np.array([[1.0, 0.0, 1.0], *[[1.0, 1.0, 1.0]] * 3])
-    result = case.but(kernels=[ws.DiagonalKernel(gate)] * 3).solve()
+    result = case.but(kernels=[ws.kernels.DiagonalKernel(gate)] * 3).solve()
     assert result.status.tolist() == [ws.Status.UNREACHABLE_MASS] + [ws.Status.CONVERGED] * 3
     assert result.barycenter[0, 1] == 0
     assert (result.barycenter[1:] > 0).all()
@@ -197,7 +199,7 @@ def test_gaussians_of_different_width_have_the_known_width(debias):
 def test_a_huge_epsilon_debiased_gives_the_arithmetic_mean():
     case = make_case(7, n_samples=2, n_source=4, n_target=4)
     points = np.arange(4.0)[:, None] / 4
-    kernel = ws.kernel_from_embeddings(points, epsilon=5.0, metric="euclidean")
+    kernel = ws.kernels.from_embeddings(points, epsilon=5.0, metric="euclidean")
     debiased = case.but(kernels=kernel).solve(debias=True, tolerance=1e-4, max_iterations=20_000)
     assert debiased.converged.all()
     plain = case.but(kernels=kernel).solve()
@@ -208,7 +210,9 @@ def test_a_huge_epsilon_debiased_gives_the_arithmetic_mean():
 
 def test_debiasing_does_not_call_creeping_convergence():
     case = make_case(7, n_source=6, n_target=6)
-    kernel = ws.kernel_from_embeddings(np.arange(6.0)[:, None] / 6, epsilon=1e4, metric="euclidean")
+    kernel = ws.kernels.from_embeddings(
+        np.arange(6.0)[:, None] / 6, epsilon=1e4, metric="euclidean"
+    )
     result = case.but(kernels=kernel).solve(debias=True, max_iterations=2000)
     expected = ws.arithmetic_mean(case.histograms, weights=case.weights)
     assert np.abs(result.barycenter - expected).max() > 0.05  # far away, in tiny steps
@@ -220,11 +224,15 @@ def test_debiasing_leaves_labels_that_are_out_of_reach_at_zero():
     kernel = np.eye(3)
     kernel[0, 1] = kernel[1, 0] = 0.5
     histograms = [[0.5, 0.5, 0.0], [0.2, 0.8, 0.0]]
-    result = ws.solve_barycenter(histograms, ws.DenseKernel(kernel, symmetric=True), debias=True)
+    result = ws.solve_barycenter(
+        histograms, ws.kernels.DenseKernel(kernel, symmetric=True), debias=True
+    )
     assert result.barycenter[2] == 0
     assert result.converged
     alone = ws.solve_barycenter(
-        [[0.5, 0.5], [0.2, 0.8]], ws.DenseKernel(kernel[:2, :2], symmetric=True), debias=True
+        [[0.5, 0.5], [0.2, 0.8]],
+        ws.kernels.DenseKernel(kernel[:2, :2], symmetric=True),
+        debias=True,
     )
     np.testing.assert_allclose(result.barycenter[:2], alone.barycenter, rtol=1e-5)
 
@@ -235,7 +243,7 @@ def _gaussians(grid, parameters):
 
 
 def _kernel(grid, epsilon):
-    return ws.kernel_from_cost((grid[:, None] - grid) ** 2, epsilon, symmetric=True)
+    return ws.kernels.from_cost((grid[:, None] - grid) ** 2, epsilon, symmetric=True)
 
 
 def _moments(grid, p):
@@ -246,7 +254,7 @@ def _moments(grid, p):
 
 def test_debiasing_serves_a_kernel_that_differs_per_sample(rng):
     histograms = rng.dirichlet(np.ones(3), size=(2, 20))
-    kernel = ws.DiagonalKernel(10 ** rng.uniform(-3, 3, size=(20, 3)))
+    kernel = ws.kernels.DiagonalKernel(10 ** rng.uniform(-3, 3, size=(20, 3)))
     result = ws.solve_barycenter(histograms, kernel, debias=True, tolerance=1e-10)
     assert len(set(result.n_iterations)) > 1  # rows left at different times
     np.testing.assert_allclose(result.barycenter, ws.geometric_mean(histograms), rtol=1e-6)
@@ -255,7 +263,7 @@ def test_debiasing_serves_a_kernel_that_differs_per_sample(rng):
 def test_mass_that_is_too_small_to_be_seen_at_first_arrives():
     # After the first sweep the consensus has a mass of exp(-1100), 0 in floating point.
     distance = np.abs(np.arange(12.0)[:, None] - np.arange(12))
-    kernel = ws.DenseKernel.from_log(-200 * distance)
+    kernel = ws.kernels.DenseKernel.from_log(-200 * distance)
     result = ws.solve_barycenter([np.eye(12)[0], np.eye(12)[11]], kernel)
     assert result.converged
     np.testing.assert_allclose(result.barycenter, 1 / 12, rtol=1e-6)

@@ -23,14 +23,16 @@ KERNELS = {
     "dense": np.exp(-3 * RNG.uniform(size=(6, 6))),
     "dense with zeros": BAND,
     # Too small for the product of any type: log arithmetic falls back on a true log-sum-exp.
-    "dense in logs": ws.DenseKernel.from_log(-2000.0 * (1 - np.eye(6)) - RNG.uniform(size=(6, 6))),
+    "dense in logs": ws.kernels.DenseKernel.from_log(
+        -2000.0 * (1 - np.eye(6)) - RNG.uniform(size=(6, 6))
+    ),
     "dense beyond float32": FAINT * np.exp(-3 * RNG.uniform(size=(6, 6))),
     "sparse": sp.csr_array(BAND),
     "sparse beyond float32": sp.csr_array(FAINT * BAND),
-    "low rank": ws.LowRankKernel(*RNG.uniform(0.2, 1, size=(2, 6, 3))),
-    "diagonal": ws.DiagonalKernel(RNG.uniform(0.5, 1, size=6)),
-    "diagonal per sample": ws.DiagonalKernel(RNG.uniform(0.5, 1, size=(4, 6))),
-    "identity": ws.IdentityKernel(6),
+    "low rank": ws.kernels.LowRankKernel(*RNG.uniform(0.2, 1, size=(2, 6, 3))),
+    "diagonal": ws.kernels.DiagonalKernel(RNG.uniform(0.5, 1, size=6)),
+    "diagonal per sample": ws.kernels.DiagonalKernel(RNG.uniform(0.5, 1, size=(4, 6))),
+    "identity": ws.kernels.IdentityKernel(6),
 }
 SWEEPS = {"tolerance": 1e-5, "max_iterations": 40}
 
@@ -65,7 +67,7 @@ def test_nothing_leaves_the_device_of_the_inputs(name, mass):
 
 @pytest.mark.parametrize("name", ["dense with zeros", "sparse"])
 def test_nothing_of_the_debiased_consensus_leaves_the_device(name):
-    kind = ws.SparseKernel if name == "sparse" else ws.DenseKernel
+    kind = ws.kernels.SparseKernel if name == "sparse" else ws.kernels.DenseKernel
     kernel = kind(KERNELS[name], symmetric=True)
     case = make_case(2, n_source=6).but(kernels=kernel)
     options = {"debias": True, "max_iterations": 20, "tolerance": None}
@@ -126,13 +128,15 @@ def test_a_device_without_float64_is_served_in_float32(name, mass, monkeypatch):
 
 def test_whole_numbers_and_debiasing_on_a_device_without_float64(monkeypatch):
     monkeypatch.setattr(_arrays, "_SINGLE_DEVICES", {"cpu"})
-    case = make_case(2, n_source=6).but(kernels=ws.DenseKernel(BAND, symmetric=True))
+    case = make_case(2, n_source=6).but(kernels=ws.kernels.DenseKernel(BAND, symmetric=True))
     options = {"debias": True, "max_iterations": 20, "tolerance": None}
     inputs = case.but(histograms=tensors(case))
     with NoFloat64():
         result = inputs.solve(**options)
         counts = [torch.tensor([1, 3]), torch.tensor([2, 2])]
-        counted = ws.solve_barycenter(counts, ws.IdentityKernel(2), normalize=True).barycenter
+        counted = ws.solve_barycenter(
+            counts, ws.kernels.IdentityKernel(2), normalize=True
+        ).barycenter
     np.testing.assert_allclose(result.barycenter, case.solve(**options).barycenter, rtol=1e-3)
     np.testing.assert_allclose(counted, [0.125**0.5, 0.375**0.5], rtol=1e-6)
 
@@ -140,4 +144,4 @@ def test_whole_numbers_and_debiasing_on_a_device_without_float64(monkeypatch):
 def test_a_diagonal_that_float32_cannot_hold_is_refused_without_float64(monkeypatch):
     monkeypatch.setattr(_arrays, "_SINGLE_DEVICES", {"cpu"})
     with pytest.raises(ValueError, match="must fit float32 on a device that has no float64"):
-        ws.fuse(torch.full((2, 2), 0.5), kernel=ws.DiagonalKernel([1.0, 1e-60]))
+        ws.fuse(torch.full((2, 2), 0.5), kernel=ws.kernels.DiagonalKernel([1.0, 1e-60]))

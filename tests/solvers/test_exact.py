@@ -55,7 +55,7 @@ def test_a_vanishing_epsilon_reaches_the_exact_barycenter(seed):
     _, best = exact_barycenter(histograms, costs, weights)
     gaps = []
     for epsilon in (0.1, 0.02, 0.004):
-        kernels = [ws.kernel_from_cost(cost, epsilon) for cost in costs]
+        kernels = [ws.kernels.from_cost(cost, epsilon) for cost in costs]
         result = ws.solve_barycenter(
             histograms, kernels, weights=weights, max_iterations=100_000, tolerance=1e-7
         )
@@ -81,7 +81,7 @@ def test_ten_thousand_sweeps_at_a_tiny_epsilon_stay_honest(dtype):
     cost = rng.uniform(size=(5, 5))
     result = ws.solve_barycenter(
         histograms,
-        ws.kernel_from_cost(cost.astype(dtype), 1e-4),
+        ws.kernels.from_cost(cost.astype(dtype), 1e-4),
         max_iterations=10_000,
         tolerance=1e-4,
     )
@@ -118,7 +118,7 @@ def test_entropies_of_consensus_and_model_bound_the_entropy_of_their_coupling(se
     """The lemma on controllable entropy."""
     rng = np.random.default_rng(seed)
     histograms = rng.dirichlet(np.ones(5), size=(3, 1))
-    kernel = ws.kernel_from_cost(rng.uniform(size=(5, 4)), epsilon)
+    kernel = ws.kernels.from_cost(rng.uniform(size=(5, 4)), epsilon)
     result = ws.solve_barycenter(histograms, kernel, tolerance=1e-9, max_iterations=50_000)
     for model in range(3):
         joint = result.coupling(model, 0)
@@ -132,8 +132,8 @@ def test_entropy_of_the_consensus_grows_with_epsilon():
     vectors = rng.normal(size=(8, 3))
     entropies, distances = [], []
     for epsilon in (0.05, 0.5, 2.0, 10.0, 100.0):
-        kernel = ws.kernel_from_embeddings(vectors, epsilon=epsilon)
-        distances.append(ws.distance_to_identity(kernel))
+        kernel = ws.kernels.from_embeddings(vectors, epsilon=epsilon)
+        distances.append(ws.kernels.distance_to_identity(kernel))
         result = ws.solve_barycenter(histograms, kernel, tolerance=1e-6, max_iterations=100_000)
         entropies.append(entropy(result.barycenter[0]))
     assert sorted(distances) == distances
@@ -166,7 +166,7 @@ def test_balanced_equals_pot_in_logs(epsilon):
     )
     result = ws.solve_barycenter(
         histograms,
-        ws.kernel_from_cost(cost, epsilon),
+        ws.kernels.from_cost(cost, epsilon),
         weights=weights,
         tolerance=1e-10,
         max_iterations=50_000,
@@ -216,7 +216,7 @@ def test_debiased_equals_pot():
     )
     result = ws.solve_barycenter(
         histograms,
-        ws.kernel_from_cost(cost, 0.02, symmetric=True),
+        ws.kernels.from_cost(cost, 0.02, symmetric=True),
         weights=weights,
         debias=True,
         tolerance=1e-9,

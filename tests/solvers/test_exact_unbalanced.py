@@ -26,7 +26,7 @@ def test_a_small_epsilon_reaches_the_unbalanced_barycenter_without_regularisatio
     for epsilon in (0.3, 0.03, 0.01):
         result = ws.solve_barycenter(
             scores,
-            ws.kernel_from_cost(cost, epsilon),
+            ws.kernels.from_cost(cost, epsilon),
             mass=ws.Unbalanced(2.0, epsilon=epsilon),
             max_iterations=100_000,
             tolerance=1e-8,

@@ -148,15 +148,15 @@ def make_kernel(
     if kind == "cost":
         cost = rng.random(shape)
         epsilon = float(rng.choice([0.003, 0.03, 0.3, 30.0]))
-        return ws.kernel_from_cost(cost, epsilon=epsilon), (-cost / epsilon)
+        return ws.kernels.from_cost(cost, epsilon=epsilon), (-cost / epsilon)
     if kind == "symmetric":
         cost = rng.random(shape)
         cost = cost + cost.T
         np.fill_diagonal(cost, 0)
-        kernel = ws.kernel_from_cost(cost, epsilon=0.8, symmetric=True)
+        kernel = ws.kernels.from_cost(cost, epsilon=0.8, symmetric=True)
         return kernel, (-cost / 0.8)
     if kind == "identity":
-        return ws.IdentityKernel(n_target), log_of(np.eye(n_target))
+        return ws.kernels.IdentityKernel(n_target), log_of(np.eye(n_target))
     if kind in ("diagonal", "diagonal per row"):
         size = (n_target,) if kind == "diagonal" else (N_ROWS, n_target)
         diagonal = rng.random(size).astype(own)
@@ -164,7 +164,7 @@ def make_kernel(
             diagonal[rng.random(size) < 0.2] = 0
         if rng.random() < 0.2:
             diagonal[rng.random(size) < 0.3] = np.finfo(own).smallest_subnormal * 5
-        return ws.DiagonalKernel(diagonal), log_of(diagonal[..., None] * np.eye(n_target))
+        return ws.kernels.DiagonalKernel(diagonal), log_of(diagonal[..., None] * np.eye(n_target))
     if kind == "far apart":
         entries = (10.0 ** rng.uniform(-35, 30, shape)).astype(own)
     if kind == "zeros" or (kind == "sparse" and rng.random() < 0.8):
@@ -175,13 +175,13 @@ def make_kernel(
         kept[rng.permutation(n_source)[:n_joined], rng.permutation(n_target)[:n_joined]] = 1
         entries = (entries * kept).astype(own)
     if kind in ("sparse", "one-to-one"):
-        return ws.SparseKernel(sp.csr_array(entries)), log_of(entries)
+        return ws.kernels.SparseKernel(sp.csr_array(entries)), log_of(entries)
     if kind == "low rank":
         left, right = rng.random((n_source, 3)), rng.random((n_target, 3))
         left[rng.random(left.shape) < 0.2] = 0
         left, right = left.astype(own), right.astype(own)
         product = left.astype(np.float64) @ right.astype(np.float64).T
-        return ws.LowRankKernel(left, right), log_of(product)
+        return ws.kernels.LowRankKernel(left, right), log_of(product)
     return entries, log_of(entries)
 
 

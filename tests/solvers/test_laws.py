@@ -57,7 +57,7 @@ def test_diagonal_kernels_give_the_answer_of_their_dense_form(mass, dtype, rng):
     diagonal = rng.uniform(0.1, 1, size=5).astype(dtype)
     options = FIXED if not isinstance(mass, ws.Balanced) else {"tolerance": 1e-4}
     expected = solve_in("log", case.but(kernels=[np.diag(diagonal)] * 3), **options)
-    got = case.but(kernels=[ws.DiagonalKernel(diagonal)] * 3).solve(**options)
+    got = case.but(kernels=[ws.kernels.DiagonalKernel(diagonal)] * 3).solve(**options)
     check_close(got.barycenter, expected.barycenter, dtype)
 
 
@@ -66,10 +66,10 @@ def test_a_diagonal_per_sample_equals_each_sample_with_its_own(mass, rng):
     case = make_case(4, n_source=5, n_target=5, mass=mass)
     diagonals = rng.uniform(0.1, 1, size=(4, 5))
     for options in (FIXED, {}):
-        whole = case.but(kernels=[ws.DiagonalKernel(diagonals)] * 3).solve(**options)
+        whole = case.but(kernels=[ws.kernels.DiagonalKernel(diagonals)] * 3).solve(**options)
         for sample, diagonal in enumerate(diagonals):
             alone = case.but(
-                kernels=[ws.DiagonalKernel(diagonal)] * 3,
+                kernels=[ws.kernels.DiagonalKernel(diagonal)] * 3,
                 histograms=[h[sample] for h in case.histograms],
             )
             check_close(alone.solve(**options).barycenter, whole.barycenter[sample])
@@ -80,8 +80,8 @@ def test_kinds_of_kernels_mix(mass, rng):
     case = make_case(5, n_models=5, n_source=6, n_target=6, mass=mass)
     matrix, diagonals = case.kernels[0], rng.uniform(0.1, 1, size=(4, 6))
     mixed = [
-        ws.IdentityKernel(6),
-        ws.DiagonalKernel(diagonals),
+        ws.kernels.IdentityKernel(6),
+        ws.kernels.DiagonalKernel(diagonals),
         matrix,
         as_sparse(matrix),
         as_low_rank(matrix),
@@ -306,7 +306,13 @@ def test_a_target_label_that_no_model_reaches_gets_nothing():
 
 
 @pytest.mark.parametrize(
-    "kernel", [np.eye(2), sp.eye_array(2).tocsr(), ws.IdentityKernel(2), ws.DiagonalKernel([2, 3])]
+    "kernel",
+    [
+        np.eye(2),
+        sp.eye_array(2).tocsr(),
+        ws.kernels.IdentityKernel(2),
+        ws.kernels.DiagonalKernel([2, 3]),
+    ],
 )
 def test_models_that_cannot_meet_are_told_apart_from_models_that_do_not_converge(kernel):
     result = ws.solve_barycenter([[1.0, 0.0], [0.0, 1.0]], kernel)
@@ -340,7 +346,7 @@ def test_disconnected_labels_converge_to_the_geometric_mean_of_their_masses():
 def test_extreme_epsilon_gives_numbers_and_an_honest_status(case, epsilon):
     rng = np.random.default_rng(0)
     costs = {id(k): rng.uniform(size=k.shape).astype(k.dtype) for k in case.kernels}
-    kernels = {key: ws.kernel_from_cost(cost, epsilon) for key, cost in costs.items()}
+    kernels = {key: ws.kernels.from_cost(cost, epsilon) for key, cost in costs.items()}
     result = case.but(kernels=[kernels[id(k)] for k in case.kernels]).solve(max_iterations=50)
     assert np.isfinite(result.barycenter).all()
     honest = result.residual <= result.problem.tolerance
@@ -443,7 +449,7 @@ def test_longer_steps_never_make_mass(max_iterations):
     for tolerance in (1e-2, 1e-6):
         result = ws.solve_barycenter(
             histograms,
-            ws.kernel_from_cost(cost, 0.005),
+            ws.kernels.from_cost(cost, 0.005),
             max_iterations=max_iterations,
             tolerance=tolerance,
         )

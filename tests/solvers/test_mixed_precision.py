@@ -59,7 +59,7 @@ def test_half_precision_inputs_are_read_exactly_and_solved_in_float32(dtype, mas
 @pytest.mark.parametrize("dtype", HALF)
 def test_equal_weights_are_not_rounded_to_half_precision(dtype):
     histograms = torch.full((3, 1, 2), 0.5, dtype=dtype)
-    problem = BarycenterProblem(histograms, ws.IdentityKernel(2))
+    problem = BarycenterProblem(histograms, ws.kernels.IdentityKernel(2))
     assert problem.weights.sum().item() == pytest.approx(1, abs=1e-12)
 
 
@@ -83,12 +83,12 @@ def test_bad_entries_in_half_precision_are_named(dtype):
     with pytest.raises(ValueError, match="must not be negative; got -1 at model 1, sample 0"):
         ws.fuse(torch.tensor([[0.5, 0.5], [2.0, -1.0]], dtype=dtype))
     with pytest.raises(ValueError, match="`kernel` must be finite"):
-        ws.DenseKernel(torch.tensor([[1.0, np.inf]], dtype=dtype))
+        ws.kernels.DenseKernel(torch.tensor([[1.0, np.inf]], dtype=dtype))
 
 
 # -- arithmetic ----------------------------------------------------------------------
 
-LOW_RANK = ws.LowRankKernel(*RNG.uniform(0.1, 1, size=(2, 60, 4)))
+LOW_RANK = ws.kernels.LowRankKernel(*RNG.uniform(0.1, 1, size=(2, 60, 4)))
 
 
 @pytest.mark.parametrize("tolerance", [1e-2, 1e-3, 1e-5])
@@ -130,7 +130,7 @@ def test_the_last_sweep_is_full_whatever_max_iterations_allows():
 def test_nothing_vanishes_that_float16_could_not_hold():
     cost = np.abs(np.arange(12.0)[:, None] - np.arange(12))
     for scale in (7.0, 40.0):  # entries down to 1e-33, and to 1e-191, beyond any float32
-        kernel = ws.DenseKernel.from_log(-scale * cost)
+        kernel = ws.kernels.DenseKernel.from_log(-scale * cost)
         histograms = np.zeros((2, 1, 12))
         histograms[0, 0, 0] = histograms[1, 0, 11] = 1.0
         expected = ws.solve_barycenter(histograms, kernel, max_iterations=500, tolerance=1e-5)
@@ -190,12 +190,15 @@ def test_mixed_precision_on_a_device_of_its_own():
     [
         ({"tolerance": None}, "must go with a tolerance.*got tolerance=None"),
         ({"debias": True}, "without debias; got debias=True"),
-        ({"kernels": ws.DiagonalKernel(np.ones(60))}, "a dense or low-rank kernel; got Diagonal"),
+        (
+            {"kernels": ws.kernels.DiagonalKernel(np.ones(60))},
+            "a dense or low-rank kernel; got Diagonal",
+        ),
         ({"mixed_precision": 1}, "`mixed_precision` must be True or False; got 1"),
     ],
 )
 def test_what_cannot_be_mixed_is_refused(changes, words):
-    case = single(wide_case(ws.Balanced(), ws.DenseKernel(DENSE, symmetric=True)))
+    case = single(wide_case(ws.Balanced(), ws.kernels.DenseKernel(DENSE, symmetric=True)))
     case = case.but(kernels=changes.pop("kernels", case.kernels))
     with pytest.raises(ValueError, match=words):
         case.solve(**{"mixed_precision": True, "normalize": True} | changes)

@@ -15,11 +15,11 @@ NOWHERE = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
 @pytest.mark.parametrize(
     "kernel",
     [
-        ws.IdentityKernel(2),
-        ws.DiagonalKernel([1.0, 0.5]),
+        ws.kernels.IdentityKernel(2),
+        ws.kernels.DiagonalKernel([1.0, 0.5]),
         np.eye(2),
         as_sparse(np.eye(2)),
-        [ws.IdentityKernel(2), as_sparse(np.eye(2))],
+        [ws.kernels.IdentityKernel(2), as_sparse(np.eye(2))],
     ],
     ids=["identity", "diagonal", "dense", "sparse", "two kinds"],
 )
@@ -48,7 +48,7 @@ def test_mass_that_leads_nowhere_at_all_is_no_mass(mass, form):
     assert list(result.status) == [ws.Status.NO_MASS, ws.Status.UNREACHABLE_MASS]
 
 
-@pytest.mark.parametrize("kernel", [np.full((2, 2), 0.5), np.eye(2), ws.IdentityKernel(2)])
+@pytest.mark.parametrize("kernel", [np.full((2, 2), 0.5), np.eye(2), ws.kernels.IdentityKernel(2)])
 @pytest.mark.parametrize("mass", MASSES[1:])
 def test_models_that_say_nothing_are_no_mass_that_was_lost(kernel, mass):
     result = ws.solve_barycenter(np.zeros((2, 3, 2)), kernel, mass=mass)
@@ -64,7 +64,7 @@ def test_mass_of_a_model_without_weight_is_not_counted():
     assert result.status == ws.Status.CONVERGED
 
 
-@pytest.mark.parametrize("kernel", [np.eye(2), ws.IdentityKernel(2)])
+@pytest.mark.parametrize("kernel", [np.eye(2), ws.kernels.IdentityKernel(2)])
 def test_mass_too_small_for_the_type_has_left_its_range(kernel):
     scores = np.full((2, 1, 2), 1e-40, dtype=np.float32)
     kernel = kernel * np.float32(1e-30) if isinstance(kernel, np.ndarray) else kernel

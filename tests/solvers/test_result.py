@@ -90,11 +90,11 @@ def test_transport_cost_works_for_every_kind_of_kernel(rng):
     case = make_case(5, n_models=5, n_samples=2, n_source=4, n_target=4)
     kernel = case.kernels[0]
     kernels = [
-        ws.IdentityKernel(4),
-        ws.DiagonalKernel(rng.uniform(0.5, 1, size=(2, 4))),
+        ws.kernels.IdentityKernel(4),
+        ws.kernels.DiagonalKernel(rng.uniform(0.5, 1, size=(2, 4))),
         kernel,
-        ws.SparseKernel(sp.csr_array(kernel)),
-        ws.LowRankKernel(kernel, np.eye(4)),
+        ws.kernels.SparseKernel(sp.csr_array(kernel)),
+        ws.kernels.LowRankKernel(kernel, np.eye(4)),
     ]
     result = case.but(kernels=kernels).solve(tolerance=1e-8, max_iterations=5000)
     cost = rng.uniform(size=(4, 4))

@@ -23,15 +23,15 @@ def make_weights(rng, n_models, n_samples, n_labels, *, silent=False):
 def make_kernels(kind, case, rng):
     matrix = case.kernels[0]
     size, dtype = len(matrix), matrix.dtype
-    diagonal = ws.DiagonalKernel(rng.uniform(0.2, 1, size=size).astype(dtype))
+    diagonal = ws.kernels.DiagonalKernel(rng.uniform(0.2, 1, size=size).astype(dtype))
     return {
         "dense": [matrix] * 3,
         "several": [matrix, matrix**0.5, matrix**0.5],
         "sparse": [as_sparse(matrix * (rng.uniform(size=matrix.shape) > 0.3) + np.eye(size))] * 3,
         "low rank": [as_low_rank(matrix)] * 3,
         "diagonal": [diagonal] * 3,
-        "identity": [ws.IdentityKernel(size)] * 3,
-        "mixed": [ws.IdentityKernel(size), diagonal, matrix],
+        "identity": [ws.kernels.IdentityKernel(size)] * 3,
+        "mixed": [ws.kernels.IdentityKernel(size), diagonal, matrix],
     }[kind]
 
 
@@ -85,7 +85,7 @@ def test_a_model_without_a_say_on_a_sample_has_no_effect_there(mass, rng):
     matrix = case.kernels[0]
     weights = make_weights(rng, 3, 6, 1)
     weights[2, 2:4], weights[:2, 2:4] = 0, 0.5
-    kernels = [ws.IdentityKernel(6), ws.IdentityKernel(6), matrix]
+    kernels = [ws.kernels.IdentityKernel(6), ws.kernels.IdentityKernel(6), matrix]
     one = ws.solve_barycenter(case.histograms, kernels, weights=weights, mass=mass)
     other_scores = np.array(case.histograms[2])
     other_scores[2] = 0  # no histogram, and nobody asks
@@ -108,13 +108,13 @@ def test_rows_without_mass_are_fine_for_a_model_without_a_say():
     weights = np.array([[0.5, 0.0], [0.5, 1.0]])[..., None]
     for normalize in (False, True):
         result = ws.solve_barycenter(
-            scores, ws.IdentityKernel(2), weights=weights, normalize=normalize
+            scores, ws.kernels.IdentityKernel(2), weights=weights, normalize=normalize
         )
         np.testing.assert_allclose(result.barycenter[1], [0.3, 0.7])
         assert (result.status == ws.Status.CONVERGED).all()
     weights = np.array([[0.5, 0.1], [0.5, 0.9]])[..., None]
     with pytest.raises(ws.InvalidInputError, match="model 0, sample 1"):
-        ws.solve_barycenter(scores, ws.IdentityKernel(2), weights=weights, normalize=True)
+        ws.solve_barycenter(scores, ws.kernels.IdentityKernel(2), weights=weights, normalize=True)
 
 
 @pytest.mark.parametrize("n_labels", [1, 5])

@@ -30,13 +30,13 @@ UNBALANCED = ws.Unbalanced(2.0, epsilon=0.3)
         (make_case(kernel_spread=20.0), {}, "plain", ""),
         (make_case(mass=ws.Unbalanced(1e9, epsilon=1.0)), {}, "log", "too small for powers"),
         (
-            make_case().but(kernels=ws.IdentityKernel(5)),
+            make_case().but(kernels=ws.kernels.IdentityKernel(5)),
             {},
             "closed form",
             "geometric mean at once",
         ),
         (
-            make_case(mass=UNBALANCED).but(kernels=ws.IdentityKernel(5)),
+            make_case(mass=UNBALANCED).but(kernels=ws.kernels.IdentityKernel(5)),
             {},
             "closed form",
             "formula",
@@ -48,12 +48,17 @@ UNBALANCED = ws.Unbalanced(2.0, epsilon=0.3)
             "one-to-one kernels",
         ),
         (
-            make_case(mass=UNBALANCED).but(kernels=ws.IdentityKernel(5)),
+            make_case(mass=UNBALANCED).but(kernels=ws.kernels.IdentityKernel(5)),
             {"tolerance": None},
             "plain",
             "kernels with zeros",
         ),
-        (make_case().but(kernels=ws.IdentityKernel(5)), {"debias": True}, "log", "debiased"),
+        (
+            make_case().but(kernels=ws.kernels.IdentityKernel(5)),
+            {"debias": True},
+            "log",
+            "debiased",
+        ),
         (
             make_case().but(histograms=[torch.full((1, 5), 0.2)] * 3),
             {},

@@ -63,7 +63,7 @@ def make_problem(rng, kind, shape, mass, dtype):
     """Histograms, kernels and weights, some of which make sweeps slow."""
     matrix = np.exp(-rng.choice([4, 12]) * rng.random((N_LABELS, N_LABELS)) ** 2).astype(dtype)
     np.fill_diagonal(matrix, 1)
-    diagonal = ws.DiagonalKernel(rng.uniform(0.2, 1, N_LABELS).astype(dtype))
+    diagonal = ws.kernels.DiagonalKernel(rng.uniform(0.2, 1, N_LABELS).astype(dtype))
     cut = np.where(rng.random(matrix.shape) < 0.3, 0, matrix).astype(dtype)
     np.fill_diagonal(cut, 1)
     kernels = {
@@ -73,7 +73,7 @@ def make_problem(rng, kind, shape, mass, dtype):
         "low rank": [as_low_rank(matrix)] * 3,
         "zeros": [cut] * 3,
         "diagonal": [diagonal] * 3,
-        "identity": [ws.IdentityKernel(N_LABELS)] * 3,
+        "identity": [ws.kernels.IdentityKernel(N_LABELS)] * 3,
         "mixed": [matrix, as_sparse(cut), diagonal],
     }[kind]
     histograms = rng.dirichlet(np.ones(N_LABELS), size=(3, N_SAMPLES))

@@ -87,12 +87,12 @@ def test_a_diagonal_of_zeros_and_subnormals_is_a_kernel(mass, dtype, libraries):
     if libraries == "torch":
         torch = pytest.importorskip("torch")
         given = torch.tensor(scores)
-    nothing = ws.solve_barycenter(given, ws.DiagonalKernel(np.zeros(3)), mass=mass)
+    nothing = ws.solve_barycenter(given, ws.kernels.DiagonalKernel(np.zeros(3)), mass=mass)
     assert nothing.status == ws.Status.NO_MASS
     assert not np.asarray(nothing.barycenter).any()
     for kind in (np.float32, np.float64):
         diagonal = np.array([0.0, SUBNORMAL[kind], 1.0], dtype=kind)
-        result = ws.solve_barycenter(given, ws.DiagonalKernel(diagonal), mass=mass)
+        result = ws.solve_barycenter(given, ws.kernels.DiagonalKernel(diagonal), mass=mass)
         f = mass.exponent
         power = f / (1 + f)
         if isinstance(mass, ws.Balanced):

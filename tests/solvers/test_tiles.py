@@ -98,7 +98,7 @@ def test_large_sparse_products_are_shared_and_stay_the_same(rng):
     import scipy.sparse as sp
 
     matrix = sp.random_array((3000, 2500), density=0.05, rng=rng, dtype=np.float32)
-    kernel, vectors = ws.SparseKernel(matrix), rng.random((40, 2500), dtype=np.float32)
+    kernel, vectors = ws.kernels.SparseKernel(matrix), rng.random((40, 2500), dtype=np.float32)
     with _threads.limited_threads(1):
         alone = kernel.apply(vectors)
     for n_threads in (2, 3):
@@ -117,7 +117,7 @@ rng = np.random.default_rng(0)
 histograms = rng.uniform(size=(8, 35_150, 80)).astype(np.float32)
 histograms /= histograms.sum(axis=2, keepdims=True)
 cost = rng.uniform(size=(80, 80))
-kernel = ws.kernel_from_cost(cost, {epsilon})
+kernel = ws.kernels.from_cost(cost, {epsilon})
 before = peak()
 result = ws.solve_barycenter(
     histograms, kernel, max_iterations=2, tolerance=None, n_threads=2  # each has its own tile

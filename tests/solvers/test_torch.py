@@ -49,7 +49,7 @@ def test_one_tensor_among_arrays_makes_the_consensus_a_tensor(part):
 
 def test_a_kernel_of_tensors_among_arrays_makes_the_consensus_a_tensor():
     case = make_case(2)
-    kernel = ws.DenseKernel(torch.tensor(case.kernels[0]))
+    kernel = ws.kernels.DenseKernel(torch.tensor(case.kernels[0]))
     assert isinstance(case.but(kernels=kernel).solve(**FIXED).barycenter, torch.Tensor)
 
 
@@ -85,7 +85,7 @@ def test_gradients_of_diagonals_are_right_in_closed_form_and_in_sweeps(mass):
         def consensus(first, second, diagonal, options=options):
             return ws.solve_barycenter(
                 [first, second],
-                ws.DiagonalKernel(diagonal),
+                ws.kernels.DiagonalKernel(diagonal),
                 mass=mass,
                 normalize=isinstance(mass, ws.Balanced),
                 **options,
@@ -100,7 +100,7 @@ def test_gradients_of_low_rank_factors_and_through_sparse_kernels_are_right():
     sparse = sp.csr_array(case.kernels[0] * (np.eye(3) + np.eye(3, k=1)))
 
     def consensus(first, second, left, right):
-        kernels = [ws.LowRankKernel(left, right), sparse]
+        kernels = [ws.kernels.LowRankKernel(left, right), sparse]
         return ws.solve_barycenter([first, second], kernels, normalize=True, **FIXED).barycenter
 
     assert gradcheck(consensus, (*tensors(case.histograms, grad=True), left, right))
@@ -111,7 +111,7 @@ def test_gradients_of_the_debiased_consensus_are_right():
     half = torch.tensor(case.kernels[0], requires_grad=True)
 
     def consensus(first, second, half):
-        kernel = ws.DenseKernel((half + half.T) / 2, symmetric=True)
+        kernel = ws.kernels.DenseKernel((half + half.T) / 2, symmetric=True)
         return ws.solve_barycenter(
             [first, second], kernel, normalize=True, debias=True, **FIXED
         ).barycenter

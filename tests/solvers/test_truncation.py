@@ -60,10 +60,10 @@ def test_what_is_kept_does_not_depend_on_the_other_rows():
 
 def test_a_diagonal_kernel_keeps_its_closed_form():
     case = make_case(4, n_source=5, n_target=5, mass=MASSES[1])
-    result = case.but(kernels=ws.IdentityKernel(5)).solve(n_top=2)
+    result = case.but(kernels=ws.kernels.IdentityKernel(5)).solve(n_top=2)
     expected = case.but(
         histograms=truncated_by_hand(case.histograms, 2, rescale=False),
-        kernels=ws.IdentityKernel(5),
+        kernels=ws.kernels.IdentityKernel(5),
     ).solve()
     np.testing.assert_allclose(result.barycenter, expected.barycenter)
 

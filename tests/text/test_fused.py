@@ -18,7 +18,7 @@ def similar(seed=0):
     """A symmetric kernel over every word: what must not move is none of its business."""
     points = np.random.default_rng(seed).normal(size=(len(WORDS), 2))
     distances = np.linalg.norm(points[:, None] - points, axis=2)
-    return ws.DenseKernel(np.exp(-distances), symmetric=True)
+    return ws.kernels.DenseKernel(np.exp(-distances), symmetric=True)
 
 
 def models(n_models=3, words=WORDS):
@@ -38,7 +38,7 @@ def apart(kernel):
     """The kernel over all words but the first, with islands, written down by hand."""
     table = np.eye(len(WORDS))
     table[np.ix_(MOVING, MOVING)] = kernel.to_dense()[np.ix_(MOVING, MOVING)]
-    return ws.DenseKernel(table[1:, 1:], symmetric=True)
+    return ws.kernels.DenseKernel(table[1:, 1:], symmetric=True)
 
 
 def normalised(p):
@@ -92,7 +92,7 @@ def test_a_fixed_number_of_sweeps_is_that_of_the_algorithm(n_sweeps, mass, is_sp
         table = np.kron(np.eye(2), [[1.0, 0.4], [0.4, 1.0]])
         whole = np.eye(8)
         whole[np.ix_(MOVING, MOVING)] = table
-        kernel = ws.SparseKernel(sp.csr_array(whole), symmetric=True)
+        kernel = ws.kernels.SparseKernel(sp.csr_array(whole), symmetric=True)
     options = {"weights": WEIGHTS, "mass": mass, "max_iterations": n_sweeps, "tolerance": None}
     logs, _ = first_step(FusedNextWord(parts, kernel=kernel, **options))
     result = ws.solve_barycenter(histograms(parts), apart(kernel), normalize=True, **options)
@@ -110,7 +110,7 @@ class Mute(TableModel):
 
 def test_a_word_that_is_never_said_leaves_the_sweeps_in_plain_arithmetic(monkeypatch):
     parts = [Mute(WORDS, seed=seed) for seed in range(3)]
-    kernel = ws.SparseKernel(sp.csr_array(similar().to_dense()))
+    kernel = ws.kernels.SparseKernel(sp.csr_array(similar().to_dense()))
     n_log_rows = []
 
     def watched(problem, **options):
@@ -247,7 +247,7 @@ def test_truncation_never_keeps_a_sentence_from_ending(options):
         def log_histogram(self, read):
             return np.log(np.r_[0.04, np.full(12, 0.08)])  # the end is the least likely word
 
-    kernel = ws.DenseKernel(np.full((13, 13), 0.3) + 0.7 * np.eye(13), symmetric=True)
+    kernel = ws.kernels.DenseKernel(np.full((13, 13), 0.3) + 0.7 * np.eye(13), symmetric=True)
     fused = FusedNextWord([Unlikely(MANY), Unlikely(MANY)], kernel=kernel, n_top=5, **options)
     logs, _ = first_step(fused)
     assert (logs[:, 0] > np.log(0.03)).all()
@@ -258,7 +258,9 @@ def test_others_count_as_one_word_that_is_as_similar_as_all_of_them(is_sparse):
     """Where all words are alike the first sweep says the same as without truncation."""
     parts = [TableModel(MANY, seed=seed) for seed in range(3)]
     table = np.full((13, 13), 0.3) + 0.7 * np.eye(13)
-    kernel = ws.SparseKernel(sp.csr_array(table)) if is_sparse else ws.DenseKernel(table)
+    kernel = (
+        ws.kernels.SparseKernel(sp.csr_array(table)) if is_sparse else ws.kernels.DenseKernel(table)
+    )
     options = {"kernel": kernel, "max_iterations": 1, "tolerance": None}
     whole, _ = first_step(FusedNextWord(parts, **options))
     cut, _ = first_step(FusedNextWord(parts, n_top=5, **options))
@@ -273,8 +275,8 @@ def test_top_words_of_a_dense_kernel_converge_where_neighbours_alone_cannot():
     """Mass that may only step to a neighbour does not reach what another model is sure of."""
     parts = [TableModel(MANY, seed=seed, sharpness=4.0) for seed in range(3)]
     steps = np.abs(np.subtract.outer(np.arange(13), np.arange(13)))
-    near = ws.SparseKernel(sp.csr_array(np.where(steps <= 1, np.exp(-steps), 0)))
-    dense = ws.DenseKernel(np.exp(-steps.astype(float)))
+    near = ws.kernels.SparseKernel(sp.csr_array(np.where(steps <= 1, np.exp(-steps), 0)))
+    dense = ws.kernels.DenseKernel(np.exp(-steps.astype(float)))
     few, many = (FusedNextWord(parts, kernel=kernel, n_top=9) for kernel in (near, dense))
     for fused in (few, many):
         first_step(fused)
@@ -363,7 +365,7 @@ def test_vocabularies_that_differ_are_fused_as_the_solver_does(n_sweeps):
     """Weights by word, kernels that are not square, words that keep to themselves."""
     parts = [models(1)[0], OtherModel(5)]
     lynx = ws.LabelledKernel(
-        ws.DenseKernel([[1.0, 0.9], [0.2, 0.1]]), ["cat", "dog"], ["cat", "lynx"], "by hand"
+        ws.kernels.DenseKernel([[1.0, 0.9], [0.2, 0.1]]), ["cat", "dog"], ["cat", "lynx"], "by hand"
     )
     options = {"max_iterations": n_sweeps, "tolerance": None}
     fused = FusedNextWord(parts, kernel=[lynx, None], **options)
@@ -386,20 +388,24 @@ def test_vocabularies_that_differ_are_fused_as_the_solver_does(n_sweeps):
     np.testing.assert_allclose(np.exp(logs)[:, 1:], normalised(result.barycenter), atol=1e-5)
 
 
-@pytest.mark.parametrize("kind", [ws.DenseKernel, ws.LowRankKernel, "sparse"])
+@pytest.mark.parametrize("kind", [ws.kernels.DenseKernel, ws.kernels.LowRankKernel, "sparse"])
 def test_weights_by_word_go_with_every_kind_of_kernel(kind):
     weights = np.full((3, 8), 1 / 3)
     weights[:, 4] = [0.8, 0.1, 0.1]
     factor = np.random.default_rng(3).uniform(0.1, 1, size=(8, 3))
     table = factor @ factor.T
-    kernel = ws.SparseKernel(sp.csr_array(table)) if kind == "sparse" else ws.DenseKernel(table)
-    if kind is ws.LowRankKernel:
-        kernel = ws.LowRankKernel(factor)
+    kernel = (
+        ws.kernels.SparseKernel(sp.csr_array(table))
+        if kind == "sparse"
+        else ws.kernels.DenseKernel(table)
+    )
+    if kind is ws.kernels.LowRankKernel:
+        kernel = ws.kernels.LowRankKernel(factor)
     options = {"max_iterations": 5, "tolerance": None}
     logs, _ = first_step(FusedNextWord(models(), kernel=kernel, weights=weights, **options))
     result = ws.solve_barycenter(
         histograms(models()),
-        apart(ws.DenseKernel(table)),
+        apart(ws.kernels.DenseKernel(table)),
         weights=weights[:, 1:],
         normalize=True,
         **options,
@@ -409,7 +415,7 @@ def test_weights_by_word_go_with_every_kind_of_kernel(kind):
 
 def test_a_model_reads_the_most_similar_of_its_words():
     kernel = ws.LabelledKernel(
-        ws.DenseKernel([[1.0, 0.9], [0.2, 0.1]]), ["cat", "dog"], ["cat", "lynx"], "by hand"
+        ws.kernels.DenseKernel([[1.0, 0.9], [0.2, 0.1]]), ["cat", "dog"], ["cat", "lynx"], "by hand"
     )
     first = models(1)[0]
     fused = FusedNextWord([first, OtherModel(5)], kernel=[kernel, None])

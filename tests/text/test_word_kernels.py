@@ -4,14 +4,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from wassemble import (
-    DenseKernel,
-    IdentityKernel,
-    InvalidInputError,
-    LabelledKernel,
-    LowRankKernel,
-    SparseKernel,
-)
+from wassemble import InvalidInputError, LabelledKernel
+from wassemble.kernels import DenseKernel, IdentityKernel, LowRankKernel, SparseKernel
 from wassemble.text import Vocabulary, keep_apart
 from wassemble.text.word_kernels import has_letters, matched_words, word_kernel, words_to_read
 

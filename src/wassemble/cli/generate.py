@@ -332,11 +332,11 @@ def _kernel(name: str, words: LabelSpace, epsilon: Any, rule: str) -> LabelledKe
     from wassemble.inputs.captions_data import load_caption_words
 
     if name == "synonyms":
-        return ws.kernel_from_synonyms(
+        return ws.kernels.from_synonyms(
             words, synonyms=count_votes(words), strength=_STRENGTH, epsilon=epsilon, symmetric=True
         )
     if name == "glove":  # the paper's kernel: Euclidean distances between unit vectors
-        return ws.kernel_from_word_vectors(
+        return ws.kernels.from_word_vectors(
             words,
             embeddings=load_caption_words()[1],
             epsilon=epsilon,
@@ -352,4 +352,4 @@ def _kernel(name: str, words: LabelSpace, epsilon: Any, rule: str) -> LabelledKe
         )
     if rule != "unbalanced" and epsilon is not None:
         fail(f"--epsilon is part of the kernel in {name}; got it beside --kernel.")
-    return ws.load_kernel(name)
+    return ws.kernels.load(name)

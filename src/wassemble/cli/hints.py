@@ -14,8 +14,8 @@ __all__ = ["speak_flags"]
 _PHRASES = {
     r"mass=Unbalanced\([^)]*\)": "--mass-penalty NUMBER --epsilon NUMBER",
     r"mass=Balanced\(\)": "--balanced",
-    r"`kernel_from_graph`": "--graph",
-    r"`kernel_from_tree`": "--tree",
+    r"`kernels.from_graph`": "--graph",
+    r"`kernels.from_tree`": "--tree",
     r"leave out `label_column` for tables without it": "--label-column MODEL=NAME is for one file",
     r"leave out `score_column` for tables without it": "--score-column MODEL=NAME is for one file",
     r"`read_truth\(path, column=\"([^\"]*)\"\)`": r"--truth-column \1",

@@ -76,7 +76,7 @@ def kernel(
     if values["confusion"] is not None:
         fail(
             "a confusion kernel needs predictions; got none here.",
-            hint="wassemble fuse ... --confusion truth.csv, or kernel_from_confusion in Python",
+            hint="wassemble fuse ... --confusion truth.csv, or kernels.from_confusion in Python",
         )
     made: Any = load_or_build(values, [])
     if aliases is not None:

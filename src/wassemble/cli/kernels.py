@@ -73,7 +73,7 @@ def build_kernel(values: dict[str, Any]) -> Any:
     if len(origins) > 1:
         fail(
             f"a kernel must have one origin; got {' and '.join('--' + name for name in origins)}.",
-            hint="in Python, mix_kernels([(first, 0.5), (second, 0.5)]) joins several",
+            hint="in Python, kernels.mix([(first, 0.5), (second, 0.5)]) joins several",
         )
     (name,) = origins
     if name == "spelling":
@@ -85,9 +85,9 @@ def build_kernel(values: dict[str, Any]) -> Any:
 
 
 def _spelling(epsilon: Any) -> Builder:
-    from wassemble.kernels import kernel_from_spelling
+    from wassemble.kernels import from_spelling
 
-    return lambda source, target: kernel_from_spelling(source, target, epsilon=epsilon)
+    return lambda source, target: from_spelling(source, target, epsilon=epsilon)
 
 
 def _given(values: dict[str, Any]) -> list[str]:
@@ -124,7 +124,7 @@ def load_or_build(values: dict[str, Any], models: Sequence[str]) -> Any:
 
 
 def _load(paths: tuple[str, ...], models: Sequence[str]) -> Any:
-    from wassemble.kernels import load_kernel
+    from wassemble.kernels import load as load_kernel
 
     named, shared = split_names(paths, "--kernel")
     strange = [name for name in named if name not in models]
@@ -165,7 +165,7 @@ def _from_confusion(
     from wassemble.ensemble.members import merge_labels
     from wassemble.inputs import Aliases, PredictionFile
     from wassemble.inputs.overlap import check_truth_samples
-    from wassemble.kernels import kernel_from_confusion
+    from wassemble.kernels import from_confusion
     from wassemble.labels import LabelSpace
 
     path = values["confusion"]
@@ -190,7 +190,7 @@ def _from_confusion(
             if isinstance(file, PredictionFile):
                 check_truth_samples(truth, [file])
             fail(f"{path}: names no sample of {file.model}.")
-        kernels[file.model] = kernel_from_confusion(
+        kernels[file.model] = from_confusion(
             seen,
             truth,
             target=target,

@@ -120,7 +120,7 @@ def back_off(
     labels : iterable of str
         Names of the columns.
     edges : Edges or iterable of (parent, child)
-        As in `kernel_from_tree`. A label that is no node stands alone.
+        As in `kernels.from_tree`. A label that is no node stands alone.
     confidence : float
         A node can answer if more than this share of the mass is at and below it; from 0 to
         below 1. From 0.5 on, such nodes lie below each other and the lowest answers. Below

@@ -81,9 +81,10 @@ def explain(
 
     Examples
     --------
-    >>> from wassemble import Predictions, fuse_tables, kernel_from_ratings
+    >>> from wassemble import Predictions, fuse_tables
+    >>> from wassemble.kernels import from_ratings
     >>> model = Predictions("cars", ["x"], ["sedan", "coupe", "bicycle"], [[0.3, 0.4, 0.3]])
-    >>> kernel = kernel_from_ratings(
+    >>> kernel = from_ratings(
     ...     [[1, 0], [1, 0], [0, 1]], ["sedan", "coupe", "bicycle"], ["car", "bicycle"]
     ... )
     >>> fusion = fuse_tables([model], kernel=kernel, target=["car", "bicycle"])

@@ -22,7 +22,7 @@ from wassemble.kernels import (
     LabelledKernel,
     SparseKernel,
     as_kernel,
-    kernel_from_matching,
+    from_matching,
 )
 from wassemble.labels import LabelSpace, Matching, enumerate_names, fold_meanings, fold_name
 
@@ -277,7 +277,7 @@ def _read_kernel(
     labels, target = matching.source, matching.target
     by_fused = matching if groups is None else _match_fused(matching, fused, groups)
     if given is None:
-        return kernel_from_matching(by_fused).kernel, matching.declared, False
+        return from_matching(by_fused).kernel, matching.declared, False
     if isinstance(given, LabelledKernel) and all(name in given.source for name in labels):
         # A kernel that knows the model's own labels speaks of them.
         found = given.align(labels, target)
@@ -287,7 +287,7 @@ def _read_kernel(
     if isinstance(given, LabelledKernel):
         strange = [name for name in fused if name not in given.source]
         if strange and is_of_others and (by_fused.positions >= 0).all():  # target labels already
-            return kernel_from_matching(by_fused).kernel, matching.declared, False
+            return from_matching(by_fused).kernel, matching.declared, False
         if any(place not in by_fused.shared for place in fused.positions(strange).tolist()):
             fail(
                 f"the kernel must know every label of {model!r}; it lacks"
@@ -321,7 +321,7 @@ def _add_shared_rows(given: Any, matching: Matching) -> Kernel:
     fused, target, shared = matching.source, matching.target, matching.shared
     rest = [name for place, name in enumerate(fused) if place not in shared]
     if not rest:
-        return kernel_from_matching(matching).kernel
+        return from_matching(matching).kernel
     made = given if isinstance(given, LabelledKernel) else given(LabelSpace(rest), target)
     if not isinstance(made, LabelledKernel):
         made = LabelledKernel(made) if is_frame(made) else LabelledKernel(made, rest, target)

@@ -16,7 +16,7 @@ from wassemble.experiments.tasks import TASKS, Task
 from wassemble.experiments.user_costs import user_costs
 from wassemble.inputs import Edges, Predictions, read_edges
 from wassemble.inputs.datasets import find_data
-from wassemble.kernels import LabelledKernel, kernel_from_cost_table, kernel_from_tree
+from wassemble.kernels import LabelledKernel, from_cost_table, from_tree
 from wassemble.labels import LabelSpace
 
 __all__ = [
@@ -90,7 +90,7 @@ def _mean_of(name: str, each: Callable[[np.ndarray, np.ndarray], np.ndarray]) ->
 
 def tree_steps(labels: LabelSpace, edges: Edges) -> np.ndarray:
     """Steps from label to label, up and down a tree, ``(n_labels, n_labels)``."""
-    near = kernel_from_tree(labels, edges=edges, epsilon=1.0).kernel
+    near = from_tree(labels, edges=edges, epsilon=1.0).kernel
     return np.rint(-np.log(np.asarray(near.to_dense())))
 
 
@@ -122,7 +122,7 @@ def cifar100_by_user() -> CostTask:
     """CIFAR-100 by three networks; a mistake costs what a user says."""
     task = TASKS["cifar100"]()
     cost = user_costs(task.target)
-    kernels = {"user's costs": kernel_from_cost_table(cost, task.target)}
+    kernels = {"user's costs": from_cost_table(cost, task.target)}
     return _from_task(task, "CIFAR-100, a user's costs", cost, kernels)
 
 
@@ -163,5 +163,5 @@ def imagenet() -> CostTask:
         truth[kept].astype(int),
         place[kept] >= _VALIDATION,
         tree_steps(classes, edges),
-        {"WordNet": kernel_from_tree(classes, edges=edges)},
+        {"WordNet": from_tree(classes, edges=edges)},
     )

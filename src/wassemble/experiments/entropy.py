@@ -33,7 +33,7 @@ from wassemble.kernels import (
     IdentityKernel,
     Kernel,
     distance_to_identity,
-    kernel_from_synonyms,
+    from_synonyms,
 )
 from wassemble.labels import LabelSpace
 from wassemble.metrics import entropy
@@ -121,7 +121,7 @@ def run(config: Config, progress: Progress = None) -> Findings:
 def _synonym_kernels(words: LabelSpace, config: Config) -> Iterator[tuple[float, Kernel]]:
     votes = count_votes(words)
     for epsilon in config.synonym_epsilons:
-        named = kernel_from_synonyms(
+        named = from_synonyms(
             words, synonyms=votes, strength=config.strength, epsilon=epsilon, symmetric=True
         )
         yield epsilon, named.kernel

@@ -15,7 +15,7 @@ from wassemble.experiments.next_words import load_glove
 from wassemble.inputs import Embeddings, Predictions, read_edges
 from wassemble.inputs.captions_data import load_captions
 from wassemble.inputs.datasets import find_data
-from wassemble.kernels import kernel_from_tree, kernel_from_word_vectors
+from wassemble.kernels import from_tree, from_word_vectors
 from wassemble.labels import LabelSpace
 
 __all__ = ["Expansion", "hide_labels", "load_images", "load_words", "strike_classes"]
@@ -96,7 +96,7 @@ def load_images(
             told[np.isnan(told).all(axis=1)] = 1 / len(labels)  # all five struck: no idea
             found.append(Predictions(name, kept, labels, told, kind="multiclass"))
     tree = read_edges(find_data("imagenet/wordnet.parent-child.mintree.txt"))
-    costs = kernel_from_tree(classes, edges=tree, cost="lin", epsilon=1.0)
+    costs = from_tree(classes, edges=tree, cost="lin", epsilon=1.0)
     rows = np.arange(len(kept))
     return Expansion(
         models,
@@ -189,7 +189,7 @@ def _glove(n_neighbors: int) -> tuple[LabelSpace, sp.csr_array]:
     """The words of the vectors, the most frequent first, and how similar near ones are."""
     words, units = load_glove()
     vectors = Embeddings(words, units)
-    near = kernel_from_word_vectors(words, embeddings=vectors, epsilon=1.0, n_neighbors=n_neighbors)
+    near = from_word_vectors(words, embeddings=vectors, epsilon=1.0, n_neighbors=n_neighbors)
     found = near.kernel.to_sparse()
     return words, sp.csr_array(found.maximum(found.T))
 

@@ -14,8 +14,8 @@ from wassemble.inputs import Predictions
 from wassemble.kernels import (
     DenseKernel,
     LabelledKernel,
-    kernel_from_attributes,
-    kernel_from_confusion,
+    from_attributes,
+    from_confusion,
 )
 
 __all__ = ["KERNEL_TASKS", "KernelTask"]
@@ -75,7 +75,7 @@ def animals() -> KernelTask:
         name: LabelledKernel(DenseKernel(entries), source, target, origin)
         for name, (entries, origin) in tables.items()
     }
-    candidates["columns"] = kernel_from_attributes(table, source, target)
+    candidates["columns"] = from_attributes(table, source, target)
     even = np.full(len(task.models), 1 / len(task.models))
     return KernelTask(task, ~task.is_test, lambda _: candidates, even, _ids(task), "columns")
 
@@ -110,7 +110,7 @@ def _mistakes(task: Task, rows: np.ndarray, prior: float) -> dict[str, LabelledK
     """A kernel from each model's mistakes on some samples."""
     truth = [task.truth[i] for i in np.flatnonzero(rows).tolist()]
     return {
-        model.model: kernel_from_confusion(model.take(rows), truth, target=task.target, prior=prior)
+        model.model: from_confusion(model.take(rows), truth, target=task.target, prior=prior)
         for model in task.models
     }
 

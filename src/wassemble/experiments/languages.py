@@ -25,7 +25,7 @@ from wassemble.experiments.findings import Cell, Findings, Table
 from wassemble.experiments.judging import Judge
 from wassemble.experiments.records import Progress
 from wassemble.inputs import LanguagesData, Predictions, load_languages
-from wassemble.kernels import LabelledKernel, kernel_from_confusion
+from wassemble.kernels import LabelledKernel, from_confusion
 from wassemble.labels import LabelSpace
 from wassemble.solvers import Unbalanced, power_mean
 
@@ -199,7 +199,7 @@ def _kernels(
 ) -> dict[str, LabelledKernel]:
     known = [truth[i] for i in np.flatnonzero(rows).tolist()]
     return {
-        model.model: kernel_from_confusion(
+        model.model: from_confusion(
             model.take(rows), known, target=target, prior=prior, floor=config.floor
         )
         for model in models

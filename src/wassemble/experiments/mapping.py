@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from wassemble.experiments.findings import Cell, Claim, Findings, Table
 from wassemble.experiments.next_words import count_votes, load_glove, next_words, train_models
 from wassemble.experiments.records import Progress
-from wassemble.kernels import distance_to_identity, kernel_from_synonyms
+from wassemble.kernels import distance_to_identity, from_synonyms
 from wassemble.labels import LabelSpace
 from wassemble.solvers import BarycenterResult, solve_barycenter
 
@@ -51,7 +51,7 @@ def run(config: Config, progress: Progress = None) -> Findings:
     """Shares of each model's words in three words of the consensus."""
     words, _ = load_glove()
     histograms = next_words(train_models(words), [config.context])[:, 0]
-    kernel = kernel_from_synonyms(
+    kernel = from_synonyms(
         words,
         synonyms=count_votes(words),
         strength=config.strength,

@@ -14,7 +14,7 @@ from wassemble.experiments.judging import Judge
 from wassemble.experiments.tasks import TASKS, Task
 from wassemble.inputs import Predictions
 from wassemble.inputs.datasets import find_data
-from wassemble.kernels import kernel_from_cooccurrence
+from wassemble.kernels import from_cooccurrence
 
 __all__ = ["COOCCURRENCE", "GLOVE", "VISUAL", "LabelTask", "load_task"]
 
@@ -90,7 +90,7 @@ def _coco_costs(task: Task) -> dict[str, np.ndarray]:
         features = arrays["codes"][is_seen] * arrays["scale"].astype(np.float64)
     with np.load(find_data("coco_multilabel/category_glove100.npz")) as arrays:
         vectors = arrays["vectors"].astype(np.float64)
-    together = kernel_from_cooccurrence(labels, task.target).to_dense()
+    together = from_cooccurrence(labels, task.target).to_dense()
     return {
         GLOVE: _distances(vectors),
         VISUAL: _distances(visual_embeddings(features, labels)),

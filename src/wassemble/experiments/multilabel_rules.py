@@ -14,8 +14,8 @@ from wassemble.kernels import (
     DenseKernel,
     IdentityKernel,
     Kernel,
-    kernel_from_cost,
-    top_label_kernel,
+    from_cost,
+    top_labels,
 )
 from wassemble.solvers import BarycenterResult, Unbalanced, power_mean, solve_barycenter
 
@@ -87,7 +87,7 @@ class GatedMean:
         return f"top {self.n_top}, floor {self.floor:g}"
 
     def fuse(self, scores: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:
-        gate = top_label_kernel(scores, n_top=self.n_top, floor=self.floor).diagonal
+        gate = top_labels(scores, n_top=self.n_top, floor=self.floor).diagonal
         found: np.ndarray = gate * power_mean(scores, order=1, weights=weights)
         return found
 
@@ -125,7 +125,7 @@ class Diagonal:
     def fuse(self, scores: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:
         kernel: Kernel = IdentityKernel(scores.shape[-1])
         if self.n_top is not None:
-            kernel = top_label_kernel(
+            kernel = top_labels(
                 scores, n_top=self.n_top, floor=self.floor, mean_scores=self.mean_scores
             )
         mass = Unbalanced(self.mass_penalty, epsilon=1.0)
@@ -156,7 +156,7 @@ class Generic:
 
     def kernel(self) -> DenseKernel:
         """K itself."""
-        return kernel_from_cost(self.cost, self.epsilon)
+        return from_cost(self.cost, self.epsilon)
 
     def solve(self, scores: np.ndarray, weights: np.ndarray | None = None) -> BarycenterResult:
         """The barycenter with its evidence."""

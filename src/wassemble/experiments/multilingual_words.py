@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from wassemble.inputs.wordnets import Wordnet
-from wassemble.kernels import SparseKernel, kernel_from_spelling
+from wassemble.kernels import SparseKernel, from_spelling
 
 __all__ = ["Puzzle", "Riddles", "choose_riddles", "lay_out", "strike"]
 
@@ -169,7 +169,7 @@ def _histograms(
     )
     related = itself @ wordnet.senses @ wordnet.senses.T
     distinct, of_sample = np.unique(chosen, return_inverse=True)
-    spelt = kernel_from_spelling([names[i] for i in distinct], wordnet.words, cutoff=cutoff)
+    spelt = from_spelling([names[i] for i in distinct], wordnet.words, cutoff=cutoff)
     alike = spelt.kernel.to_sparse()[of_sample]
     found = own_share * itself
     for near in (related, alike):

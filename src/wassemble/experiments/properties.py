@@ -18,7 +18,7 @@ from wassemble.experiments.mean_bounds import mean_claims
 from wassemble.experiments.records import Progress
 from wassemble.experiments.transport_costs import compare_costs_of_scores, follow_divergence
 from wassemble.inputs.datasets import find_data
-from wassemble.kernels import kernel_from_cost
+from wassemble.kernels import from_cost
 from wassemble.metrics import (
     coupling_entropy,
     entropy,
@@ -96,7 +96,7 @@ def run(config: Config, progress: Progress = None) -> Findings:
     histograms, truth, cost = _cifar100(config)
     result = solve_barycenter(
         histograms,
-        kernel_from_cost(cost, config.epsilon),
+        from_cost(cost, config.epsilon),
         max_iterations=config.max_iterations,
         tolerance=config.tolerance,
     )

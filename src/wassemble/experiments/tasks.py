@@ -20,10 +20,10 @@ from wassemble.inputs import (
 from wassemble.inputs.datasets import find_data
 from wassemble.kernels import (
     LabelledKernel,
-    kernel_from_attributes,
-    kernel_from_ratings,
-    kernel_from_tree,
-    kernel_from_word_vectors,
+    from_attributes,
+    from_ratings,
+    from_tree,
+    from_word_vectors,
 )
 from wassemble.labels import LabelSpace
 
@@ -65,7 +65,7 @@ class Task:
 def animals() -> Task:
     """Animals from the attributes that two networks see."""
     data = load_animals()
-    kernel = kernel_from_attributes(data.has_attribute, data.attributes, data.animals)
+    kernel = from_attributes(data.has_attribute, data.attributes, data.animals)
     return Task(
         "animals",
         "Animals from attributes",
@@ -124,8 +124,8 @@ def voc() -> Task:
         classes,
         "multilabel",
         {
-            "GloVe": kernel_from_word_vectors(classes, embeddings=Embeddings(classes, vectors)),
-            "co-occurrence": kernel_from_ratings(shares, classes, classes),
+            "GloVe": from_word_vectors(classes, embeddings=Embeddings(classes, vectors)),
+            "co-occurrence": from_ratings(shares, classes, classes),
         },
     )
 
@@ -159,8 +159,8 @@ def coco() -> Task:
         classes,
         "multilabel",
         {
-            "GloVe": kernel_from_word_vectors(classes, embeddings=vectors),
-            "co-occurrence": kernel_from_ratings(shares, classes, classes),
+            "GloVe": from_word_vectors(classes, embeddings=vectors),
+            "co-occurrence": from_ratings(shares, classes, classes),
         },
     )
 
@@ -188,8 +188,8 @@ def cifar100() -> Task:
         classes,
         "multiclass",
         {
-            "GloVe": kernel_from_word_vectors(classes, embeddings=Embeddings(classes, vectors)),
-            "tree": kernel_from_tree(classes, edges=edges),
+            "GloVe": from_word_vectors(classes, embeddings=Embeddings(classes, vectors)),
+            "tree": from_tree(classes, edges=edges),
         },
     )
 

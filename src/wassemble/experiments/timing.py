@@ -22,7 +22,7 @@ from wassemble.experiments.next_words import (
 from wassemble.experiments.paper_figures import paper_figures
 from wassemble.experiments.records import Progress
 from wassemble.experiments.tasks import TASKS
-from wassemble.kernels import DenseKernel, kernel_from_synonyms, top_label_kernel
+from wassemble.kernels import DenseKernel, from_synonyms, top_labels
 from wassemble.solvers import Balanced, Unbalanced, arithmetic_mean, geometric_mean
 
 __all__ = ["Config", "repeat_rows", "run"]
@@ -66,7 +66,7 @@ def run(config: Config, progress: Progress = None) -> Findings:
     real = np.stack([np.asarray(model.scores, dtype=np.float32) for model in task.models])
     scores = repeat_rows(real, config.n_samples)
     dense = DenseKernel(task.kernels["GloVe"].to_dense().astype(np.float32))
-    diagonal = top_label_kernel(scores, n_top=2, floor=0.7)
+    diagonal = top_labels(scores, n_top=2, floor=0.7)
     mass = Unbalanced(config.mass_penalty, epsilon=config.epsilon)
 
     def sweep(n_sweeps: int) -> Callable[[], object]:
@@ -87,7 +87,7 @@ def run(config: Config, progress: Progress = None) -> Findings:
     models = train_models(words)
     histograms = next_words(models, draw_contexts(config.n_beams, config.seed)).astype(np.float32)
     votes = count_votes(words)
-    synonyms = kernel_from_synonyms(words, synonyms=votes, strength=0.5, symmetric=True).kernel
+    synonyms = from_synonyms(words, synonyms=votes, strength=0.5, symmetric=True).kernel
     steps: dict[str, Callable[[], object]] = {
         "arithmetic mean": lambda: arithmetic_mean(histograms),
         "geometric mean": lambda: geometric_mean(histograms),

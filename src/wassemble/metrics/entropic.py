@@ -8,7 +8,7 @@ import numpy as np
 
 from wassemble._arrays import log_of, log_quotient
 from wassemble._checks import check_positive_number
-from wassemble.kernels import Kernel, kernel_from_cost
+from wassemble.kernels import Kernel, from_cost
 from wassemble.metrics.arguments import read_masses, read_rows
 from wassemble.metrics.transport import TOLERANCE, find_scalings, read_pairs, warn_unsettled
 
@@ -59,7 +59,7 @@ def entropic_distance(
     distances = np.full(len(sources), np.nan)
     rows = sources.any(axis=1) & targets.any(axis=1)
     if rows.any():
-        p, q, kernel = sources[rows], targets[rows], kernel_from_cost(matrix, epsilon)
+        p, q, kernel = sources[rows], targets[rows], from_cost(matrix, epsilon)
         log_u, log_v, residual = find_scalings(p, q, kernel, exponent)
         mass = np.exp(log_v + kernel.log_apply_transpose(log_u)).sum(axis=1)
         # The dual value: flat at its top, so closer than the cost of a coupling not yet settled.
@@ -108,7 +108,7 @@ def sinkhorn_divergence(first: Any, second: Any, cost: Any, epsilon: float) -> n
     """
     epsilon = check_positive_number(epsilon, "epsilon")
     sources, targets, matrix, shape = read_pairs(first, second, cost)
-    kernel = kernel_from_cost(matrix, epsilon, symmetric=True)
+    kernel = from_cost(matrix, epsilon, symmetric=True)
     across = np.atleast_1d(entropic_distance(sources, targets, matrix, epsilon))
     own = (_distance_to_itself(rows, kernel, epsilon) for rows in (sources, targets))
     return (across - sum(own) / 2).reshape(shape)[()]

@@ -13,7 +13,7 @@ from scipy.optimize import linprog
 from wassemble._arrays import log_of, log_quotient
 from wassemble._checks import check_positive_number, fail
 from wassemble.errors import ConvergenceWarning
-from wassemble.kernels import DenseKernel, Kernel, kernel_from_cost
+from wassemble.kernels import DenseKernel, Kernel, from_cost
 from wassemble.metrics.arguments import read_cost, read_rows
 
 __all__ = ["TOLERANCE", "find_scalings", "read_pairs", "warn_unsettled", "wasserstein_distance"]
@@ -99,7 +99,7 @@ def _exact(source: np.ndarray, target: np.ndarray, cost: np.ndarray, row: int) -
 def _entropic(
     sources: np.ndarray, targets: np.ndarray, cost: np.ndarray, epsilon: float
 ) -> np.ndarray:
-    kernel = kernel_from_cost(cost, epsilon)
+    kernel = from_cost(cost, epsilon)
     costed = DenseKernel.from_log(log_of(cost) - cost / epsilon)
     distances = np.empty(len(sources))
     worst = 0.0

@@ -19,7 +19,7 @@ from wassemble._extras import load_extra
 from wassemble._files import refuse_overwriting
 from wassemble.errors import WassembleError
 from wassemble.inputs import Predictions, open_predictions, read_predictions, write_predictions
-from wassemble.kernels import Kernel, load_kernel
+from wassemble.kernels import Kernel, load as load_kernel
 from wassemble.labels import LabelSpace, enumerate_names
 from wassemble.scale.distributed import SharedBarycenter, solve_barycenter_distributed
 from wassemble.scale.ranks import RankError, Ranks

@@ -283,7 +283,7 @@ class BarycenterProblem:
             fail(
                 "`debias=True` must go with one kernel, declared symmetric, for all models;"
                 f" got {listed(str(k) for k in dict.fromkeys(self.kernels))}.",
-                hint="DenseKernel(matrix, symmetric=True) and kernel_from_cost(...,"
+                hint="DenseKernel(matrix, symmetric=True) and kernels.from_cost(...,"
                 " symmetric=True) declare it",
             )
 

@@ -16,7 +16,7 @@ from wassemble.kernels import (
     LabelledKernel,
     SparseKernel,
     as_kernel,
-    kernel_from_names,
+    from_names,
 )
 from wassemble.labels import LabelSpace, enumerate_names
 from wassemble.text.vocabulary import Vocabulary
@@ -142,7 +142,7 @@ def word_kernel(kernel: Any, source: Vocabulary, target: Vocabulary) -> Kernel:
         ``source`` and a column for each word of ``target``. None joins equal words alone.
     """
     if kernel is None:
-        kernel = kernel_from_names(source.words, target.words)
+        kernel = from_names(source.words, target.words)
     if not isinstance(kernel, LabelledKernel):
         bare = as_kernel(kernel)
         if bare.shape != (len(source), len(target)):

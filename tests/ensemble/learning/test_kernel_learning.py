@@ -17,7 +17,7 @@ from wassemble.ensemble.learning.trial import read_trial
 from wassemble.ensemble.plan import FusionPlan, Options
 from wassemble.errors import InvalidInputError, MissingExtraError
 from wassemble.inputs import Predictions
-from wassemble.kernels import DenseKernel, LabelledKernel, kernel_from_names, mix_kernels
+from wassemble.kernels import DenseKernel, LabelledKernel, from_names, mix as mix_kernels
 from wassemble.labels import LabelSpace
 from wassemble.solvers import Balanced, Unbalanced
 
@@ -166,7 +166,7 @@ def test_numpy_and_torch_mix_the_same_table(rng):
     )
     assert form.described() == pytest.approx(numbers)
     plain = numbers | {"scale of other labels": 1.0, "sharpness": 1.0}
-    names = kernel_from_names(LABELS, LABELS)
+    names = from_names(LABELS, LABELS)
     mixed = mix_kernels([(candidates["a"], 0.5), (candidates["b"], 0.3), (names, 0.2)])
     np.testing.assert_allclose(mix_candidates(read, plain)[0], mixed.to_dense(), rtol=1e-12)
 

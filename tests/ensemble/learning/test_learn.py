@@ -54,7 +54,7 @@ def cross_space(rng, n_samples=300):
     for i in range(2):
         scores = np.clip(table[:, truth].T * 0.6 + rng.uniform(0, 0.5, size=(n_samples, 12)), 0, 1)
         models.append(Predictions(f"m{i}", range(n_samples), attributes, scores, kind="multilabel"))
-    kernel = ws.kernel_from_attributes(table, attributes, classes)
+    kernel = ws.kernels.from_attributes(table, attributes, classes)
     return models, [classes[i] for i in truth], kernel
 
 
@@ -76,7 +76,7 @@ def assert_the_account_says_which_number_is_which(learned):
 
 def test_where_nothing_is_to_be_gained_a_simple_rule_is_kept(plain):
     models, truth = plain
-    kernel = ws.kernel_from_ratings(np.eye(4) * 0.6 + 0.4, LABELS, LABELS, symmetric=True)
+    kernel = ws.kernels.from_ratings(np.eye(4) * 0.6 + 0.4, LABELS, LABELS, symmetric=True)
     learned = learn_ensemble(models, truth, kernels={"blur": kernel}, n_folds=3)
     best = max(line.score for line in learned.leaderboard if line.recipe and line.recipe.is_simple)
     chosen = next(line for line in learned.leaderboard if line.is_chosen)
@@ -99,8 +99,8 @@ def test_a_kernel_that_carries_the_meaning_is_chosen_and_beats_its_shuffle(rng):
     kinds = np.array([[1, 1, 0.01, 0.01], [0.01, 0.01, 1, 1]])
     within = np.eye(4) + 0.01
     kernels = {
-        "wild": ws.kernel_from_ratings(within, LABELS, LABELS),
-        "kinds": ws.kernel_from_ratings(kinds, ["feline", "canine"], LABELS),
+        "wild": ws.kernels.from_ratings(within, LABELS, LABELS),
+        "kinds": ws.kernels.from_ratings(kinds, ["feline", "canine"], LABELS),
     }
     names = [LABELS[i] for i in truth]
     learned = learn_ensemble(models, names, kernels={"kinds": kernels}, target=LABELS, n_folds=3)
@@ -254,7 +254,7 @@ def test_the_diagonal_kernel_is_the_solvers_fixed_point(rng):
     trial = read_trial(models, np.eye(6, 5))
     recipe = Recipe("top labels", exponent=0.7, n_top=2, floor=0.5)
     found = Fitter(trial, {}, read_measure("mAP", "multilabel")).fit(recipe).fuse(models)
-    kernel = ws.top_label_kernel(scores, n_top=2, floor=0.5)
+    kernel = ws.kernels.top_labels(scores, n_top=2, floor=0.5)
     mass = ws.Unbalanced(0.7, epsilon=0.3)
     np.testing.assert_allclose(found, ws.fuse(scores, kernel=kernel, mass=mass), rtol=1e-5)
 
@@ -317,7 +317,7 @@ def test_wrong_metrics_are_refused(metric, kind, message):
 def test_shuffling_keeps_own_names_and_the_entries_of_each_row(rng):
     matrix = rng.uniform(size=(5, 7))
     target = [f"l{i}" for i in range(7)]
-    kernel = ws.kernel_from_ratings(matrix / matrix.max(), [*target[:4], "other"], target)
+    kernel = ws.kernels.from_ratings(matrix / matrix.max(), [*target[:4], "other"], target)
     shuffled = shuffle_labels(kernel, 0)
     before, after = kernel.to_dense(), shuffled.to_dense()
     np.testing.assert_allclose(np.sort(after, axis=1), np.sort(before, axis=1))

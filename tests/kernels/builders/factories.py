@@ -13,18 +13,18 @@ from wassemble.inputs.embeddings import Embeddings
 from wassemble.inputs.predictions import Predictions
 from wassemble.kernels import (
     LabelledKernel,
-    kernel_from_attributes,
-    kernel_from_confusion,
-    kernel_from_cooccurrence,
-    kernel_from_cost_table,
-    kernel_from_graph,
-    kernel_from_names,
-    kernel_from_ratings,
-    kernel_from_spelling,
-    kernel_from_synonyms,
-    kernel_from_tree,
-    kernel_from_word_vectors,
-    mix_kernels,
+    from_attributes,
+    from_confusion,
+    from_cooccurrence,
+    from_cost_table,
+    from_graph,
+    from_names,
+    from_ratings,
+    from_spelling,
+    from_synonyms,
+    from_tree,
+    from_word_vectors,
+    mix as mix_kernels,
 )
 
 PETS = ("cat", "dog", "husky", "beagle", "okapi", "car")
@@ -102,13 +102,13 @@ def renamed(pairs: Sequence[tuple], rename: Rename) -> list[tuple]:
 
 def _names(source, target, rename):
     aliases = {rename("husky"): rename("dog")}
-    return kernel_from_names(names_of(source, rename), names_of(target, rename), aliases=aliases)
+    return from_names(names_of(source, rename), names_of(target, rename), aliases=aliases)
 
 
 def _word_vectors(**options):
     def build(source, target, rename):
         embeddings = Embeddings(names_of(list(VECTORS), rename), list(VECTORS.values()))
-        return kernel_from_word_vectors(
+        return from_word_vectors(
             names_of(source, rename), names_of(target, rename), embeddings=embeddings, **options
         )
 
@@ -118,7 +118,7 @@ def _word_vectors(**options):
 def _synonyms(**options):
     def build(source, target, rename):
         synonyms = renamed(SYNONYMS, rename)
-        return kernel_from_synonyms(
+        return from_synonyms(
             names_of(source, rename), names_of(target, rename), synonyms=synonyms, **options
         )
 
@@ -128,9 +128,7 @@ def _synonyms(**options):
 def _tree(**options):
     def build(source, target, rename):
         edges = renamed(TREE, rename)
-        return kernel_from_tree(
-            names_of(source, rename), names_of(target, rename), edges=edges, **options
-        )
+        return from_tree(names_of(source, rename), names_of(target, rename), edges=edges, **options)
 
     return build
 
@@ -138,7 +136,7 @@ def _tree(**options):
 def _graph(**options):
     def build(source, target, rename):
         edges = renamed(ROADS, rename)
-        return kernel_from_graph(
+        return from_graph(
             names_of(source, rename), names_of(target, rename), edges=edges, **options
         )
 
@@ -150,7 +148,7 @@ def _cooccurrence(make=np.asarray, **options):
         rng = np.random.default_rng(3)
         seen = {label: rng.integers(0, 3, 30) for label in PETS} | {"car": np.zeros(30, dtype=int)}
         matrix = make(np.stack([seen[label] for label in source], axis=1))
-        return kernel_from_cooccurrence(matrix, names_of(source, rename), **options)
+        return from_cooccurrence(matrix, names_of(source, rename), **options)
 
     return build
 
@@ -161,7 +159,7 @@ def _confusion(source, target, rename):
     scores[3], scores[4, list(source).index("cat")] = np.nan, np.nan
     truth = {s: rename(sorted(KINDS)[k % 3]) for k, s in enumerate(samples)}
     predictions = Predictions("m", samples, names_of(source, rename), scores, kind="multilabel")
-    return kernel_from_confusion(predictions, truth, target=names_of(target, rename))
+    return from_confusion(predictions, truth, target=names_of(target, rename))
 
 
 def _from_table(builder, **options):
@@ -181,7 +179,7 @@ def _from_pairs(builder, **options):
 
 
 def _spelling(source, target, rename):
-    return kernel_from_spelling(names_of(source, rename), names_of(target, rename), cutoff=0.4)
+    return from_spelling(names_of(source, rename), names_of(target, rename), cutoff=0.4)
 
 
 def _mix(*builds):
@@ -209,11 +207,11 @@ BUILDERS: dict[str, Builder] = {
     "cooccurrence": Builder(_cooccurrence(), PETS, PETS),
     "cooccurrence-sparse": Builder(_cooccurrence(sp.csr_array, smoothing=0.0), PETS, PETS),
     "confusion": Builder(_confusion, PETS, KINDS),
-    "attributes": Builder(_from_table(kernel_from_attributes), PETS, KINDS),
-    "ratings": Builder(_from_table(kernel_from_ratings), PETS, KINDS),
-    "ratings-of-pairs": Builder(_from_pairs(kernel_from_ratings), PETS, KINDS),
-    "costs": Builder(_from_table(kernel_from_cost_table, epsilon=2.0), PETS, KINDS),
-    "costs-of-pairs": Builder(_from_pairs(kernel_from_cost_table, epsilon=2.0), PETS, KINDS),
+    "attributes": Builder(_from_table(from_attributes), PETS, KINDS),
+    "ratings": Builder(_from_table(from_ratings), PETS, KINDS),
+    "ratings-of-pairs": Builder(_from_pairs(from_ratings), PETS, KINDS),
+    "costs": Builder(_from_table(from_cost_table, epsilon=2.0), PETS, KINDS),
+    "costs-of-pairs": Builder(_from_pairs(from_cost_table, epsilon=2.0), PETS, KINDS),
     "spelling": Builder(_spelling, PETS, KINDS),
     "mix-sparse": Builder(_mix(_names, _synonyms()), PETS, KINDS),
     "mix-dense": Builder(_mix(_tree(epsilon=1.0), _word_vectors(epsilon=1e-3)), PETS, PETS),

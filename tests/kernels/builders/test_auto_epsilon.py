@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 from numpy.testing import assert_allclose
 
 import wassemble as ws
-from wassemble.kernels import AutoEpsilon, kernel_from_cost_table
+from wassemble.kernels import AutoEpsilon, from_cost_table
 from wassemble.kernels.builders.auto_epsilon import choose_epsilon
 
 NAMES = [f"label {k}" for k in range(40)]
@@ -22,12 +22,12 @@ def cost(rng):
 
 @pytest.mark.parametrize("n_effective", [1.2, 3, 10, 35])
 def test_the_median_label_has_the_neighbours_asked_for(cost, n_effective):
-    kernel = kernel_from_cost_table(cost, NAMES, epsilon=AutoEpsilon(n_effective=n_effective))
+    kernel = from_cost_table(cost, NAMES, epsilon=AutoEpsilon(n_effective=n_effective))
     assert_allclose(kernel.account().n_effective[1], n_effective, rtol=1e-3)
 
 
 def test_auto_means_three_neighbours(cost):
-    kernel = kernel_from_cost_table(cost, NAMES)
+    kernel = from_cost_table(cost, NAMES)
     assert_allclose(kernel.account().n_effective[1], 3, rtol=1e-3)
     assert "(auto: median of 3 effective neighbours)" in kernel.origin
 
@@ -47,9 +47,9 @@ def test_two_labels_have_a_closed_form():
 
 
 def test_the_epsilon_that_is_told_makes_the_same_kernel(cost):
-    kernel = kernel_from_cost_table(cost, NAMES)
+    kernel = from_cost_table(cost, NAMES)
     told = float(kernel.origin.split("epsilon ")[1].split()[0])
-    again = kernel_from_cost_table(cost, NAMES, epsilon=told)
+    again = from_cost_table(cost, NAMES, epsilon=told)
     assert np.array_equal(kernel.to_dense(), again.to_dense())
 
 
@@ -65,7 +65,7 @@ def test_epsilon_goes_with_the_scale_of_costs_and_not_with_their_level(scale, sh
 def test_pairs_that_are_never_joined_do_not_count(cost):
     cut = np.where(cost < np.sort(cost, axis=1)[:, [8]], cost, np.inf)
     cut[0] = np.inf
-    kernel = kernel_from_cost_table(cut, NAMES)
+    kernel = from_cost_table(cut, NAMES)
     assert_allclose(kernel.account().n_effective[1], 3, rtol=1e-3)
 
 
@@ -75,7 +75,7 @@ def test_labels_without_a_choice_take_any_epsilon():
         1.0,
         "epsilon 1 (auto: no label has a choice)",
     )
-    assert np.array_equal(kernel_from_cost_table([[5.0]], ["a"]).to_dense(), [[math.exp(-5)]])
+    assert np.array_equal(from_cost_table([[5.0]], ["a"]).to_dense(), [[math.exp(-5)]])
 
 
 def test_only_some_rows_are_looked_at_in_a_large_table():
@@ -99,12 +99,12 @@ def test_a_number_that_cannot_be_reached_is_refused(wanted):
         r" more than 1 and fewer than 4.\nhint: give `epsilon` as a number"
     )
     with pytest.raises(ws.InvalidInputError, match=words.replace("+", r"\+")):
-        kernel_from_cost_table(cost, list("abcd"), epsilon=AutoEpsilon(n_effective=wanted))
+        from_cost_table(cost, list("abcd"), epsilon=AutoEpsilon(n_effective=wanted))
 
 
 def test_equal_costs_everywhere_leave_nothing_to_choose():
     with pytest.raises(ws.InvalidInputError, match="more than 3 and fewer than 3"):
-        kernel_from_cost_table(np.zeros((3, 3)), list("abc"))
+        from_cost_table(np.zeros((3, 3)), list("abc"))
 
 
 @pytest.mark.parametrize("wrong", ["automatic", 0, -1.0, np.nan, None, True])
@@ -112,7 +112,7 @@ def test_an_epsilon_is_a_number_above_0_or_auto(wrong):
     with pytest.raises(
         ws.InvalidInputError, match=r"`epsilon` must be (a number|finite and) above"
     ):
-        kernel_from_cost_table(np.eye(2), list("ab"), epsilon=wrong)
+        from_cost_table(np.eye(2), list("ab"), epsilon=wrong)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose
 
 import wassemble as ws
 from wassemble.inputs.predictions import Predictions
-from wassemble.kernels import kernel_from_confusion
+from wassemble.kernels import from_confusion
 
 TARGET = ["sr", "hr", "sl"]
 
@@ -20,7 +20,7 @@ def said():
 
 def test_scores_are_added_up_by_truth(said):
     truth = ["sr", "hr", "hr", "sl"]
-    kernel = kernel_from_confusion(said, truth, target=TARGET, prior=0.0, floor=0.0)
+    kernel = from_confusion(said, truth, target=TARGET, prior=0.0, floor=0.0)
     # Label "sr": .9 on sr and .6 on hr; "other": .1 on sr and 1.4 on hr.
     assert_allclose(kernel.to_dense(), [[0.9 / 1.5, 0.6 / 1.5, 0], [0.1 / 1.5, 1.4 / 1.5, 0]])
     assert kernel.source.names == ("sr", "other")
@@ -30,22 +30,20 @@ def test_scores_are_added_up_by_truth(said):
 
 def test_prior_joins_equal_names_and_floor_joins_all(said):
     truth = ["sr", "hr", "hr", "sl"]
-    kernel = kernel_from_confusion(said, truth, target=TARGET, prior=0.5, floor=0.01)
+    kernel = from_confusion(said, truth, target=TARGET, prior=0.5, floor=0.01)
     expected = np.array([[1.4 / 2, 0.6 / 2, 0], [0.1 / 1.5, 1.4 / 1.5, 0]]) + 0.01
     assert_allclose(kernel.to_dense(), expected)
 
 
 def test_the_prior_goes_by_aliases_and_folded_names(said):
     options = {"target": ["SR", "hr", "sl", "rest"], "prior": 1.0, "floor": 0.0}
-    kernel = kernel_from_confusion(
-        said, {"a": "hr"}, **options, aliases={"other": "rest"}, fold=True
-    )
+    kernel = from_confusion(said, {"a": "hr"}, **options, aliases={"other": "rest"}, fold=True)
     assert_allclose(kernel.to_dense(), [[1 / 1.9, 0.9 / 1.9, 0, 0], [0, 0.1 / 1.1, 0, 1 / 1.1]])
 
 
 def test_samples_without_truth_are_left_out_and_noted(said):
-    by_sample = kernel_from_confusion(said, {"a": "sr", "c": "hr", "z": "sl"}, target=TARGET)
-    in_order = kernel_from_confusion(said, ["sr", None, "hr", None], target=TARGET)
+    by_sample = from_confusion(said, {"a": "sr", "c": "hr", "z": "sl"}, target=TARGET)
+    in_order = from_confusion(said, ["sr", None, "hr", None], target=TARGET)
     assert_allclose(by_sample.to_dense(), in_order.to_dense())
     assert by_sample.notes == (
         "2 of 4 samples without truth left out",
@@ -56,14 +54,14 @@ def test_samples_without_truth_are_left_out_and_noted(said):
 
 def test_ids_as_numbers_and_as_text_are_the_same():
     said = Predictions("m", [1, 2], ["x", "y"], [[1, 0], [0, 1]])
-    expected = kernel_from_confusion(said, ["y", "x"], target=["x", "y"]).to_dense()
+    expected = from_confusion(said, ["y", "x"], target=["x", "y"]).to_dense()
     for truth in ({1: "y", 2: "x"}, {"1": "y", "2": "x"}, np.array(["y", "x"])):
-        assert_allclose(kernel_from_confusion(said, truth, target=["x", "y"]).to_dense(), expected)
+        assert_allclose(from_confusion(said, truth, target=["x", "y"]).to_dense(), expected)
 
 
 def test_a_label_that_was_never_scored_keeps_the_floor():
     said = Predictions("m", ["a"], ["x", "y"], [[1.0, 0.0]])
-    kernel = kernel_from_confusion(said, ["x"], target=["x", "z"], floor=0.1)
+    kernel = from_confusion(said, ["x"], target=["x", "z"], floor=0.1)
     assert_allclose(kernel.to_dense(), [[1.1, 0.1], [0.1, 0.1]])
     assert kernel.notes == ("1 label never scored and without a target label of that name: 'y'",)
 
@@ -86,7 +84,7 @@ def test_a_label_that_was_never_scored_keeps_the_floor():
 )
 def test_truth_is_checked(said, truth, words):
     with pytest.raises(ws.InvalidInputError, match=words):
-        kernel_from_confusion(said, truth, target=TARGET)
+        from_confusion(said, truth, target=TARGET)
 
 
 @pytest.mark.parametrize(
@@ -99,24 +97,24 @@ def test_truth_is_checked(said, truth, words):
 )
 def test_options_are_checked(said, options, words):
     with pytest.raises(ws.InvalidInputError, match=words):
-        kernel_from_confusion(said, {"a": "sr"}, target=TARGET, **options)
+        from_confusion(said, {"a": "sr"}, target=TARGET, **options)
 
 
 def test_predictions_have_names():
     with pytest.raises(ws.InvalidInputError, match="`predictions` must be Predictions; got list"):
-        kernel_from_confusion([[1.0]], ["sr"], target=TARGET)
+        from_confusion([[1.0]], ["sr"], target=TARGET)
 
 
 def test_truth_goes_by_name_and_may_be_whole_numbers():
     said = Predictions("m", ["a", "b"], [3, 7], [[0.9, 0.1], [0.2, 0.8]])
-    expected = kernel_from_confusion(said, ["3", "7"], target=["3", "7"]).to_dense()
+    expected = from_confusion(said, ["3", "7"], target=["3", "7"]).to_dense()
     for truth in (
         [3, 7],
         np.array([3.0, 7.0]),
         {"b": 7, "a": 3},
         pd.Series([7, 3], index=["b", "a"]),
     ):
-        found = kernel_from_confusion(said, truth, target=[3, 7]).to_dense()
+        found = from_confusion(said, truth, target=[3, 7]).to_dense()
         np.testing.assert_array_equal(found, expected)
     with pytest.raises(ws.InvalidInputError, match="only counts: 0, 1, and the samples are 'a'"):
-        kernel_from_confusion(said, pd.Series([3, 7]), target=[3, 7])
+        from_confusion(said, pd.Series([3, 7]), target=[3, 7])

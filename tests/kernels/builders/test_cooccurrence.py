@@ -8,21 +8,21 @@ import torch
 from numpy.testing import assert_allclose
 
 import wassemble as ws
-from wassemble.kernels import DenseKernel, SparseKernel, kernel_from_cooccurrence
+from wassemble.kernels import DenseKernel, SparseKernel, from_cooccurrence
 
 SEEN = np.array([[1, 1, 0], [1, 0, 0], [1, 0, 0], [1, 1, 0]])
 NAMES = ["person", "dog", "zebra"]
 
 
 def test_entries_are_conditional_shares():
-    kernel = kernel_from_cooccurrence(SEEN, NAMES, smoothing=0.0)
+    kernel = from_cooccurrence(SEEN, NAMES, smoothing=0.0)
     assert_allclose(kernel.to_dense(), [[1, 0.5, 0], [1, 1, 0], [0, 0, 1]])
     assert kernel.notes == ("1 label never seen: 'zebra'",)
     assert kernel.origin == "co-occurrence in 4 samples, smoothing 0"
 
 
 def test_smoothing_draws_towards_the_overall_shares():
-    kernel = kernel_from_cooccurrence(SEEN, NAMES, smoothing=2.0)
+    kernel = from_cooccurrence(SEEN, NAMES, smoothing=2.0)
     assert_allclose(
         kernel.to_dense(),
         [[1, (2 + 2 * 0.5) / (4 + 2), 0], [(2 + 2 * 1) / (2 + 2), 1, 0], [1, 0.5, 1]],
@@ -31,7 +31,7 @@ def test_smoothing_draws_towards_the_overall_shares():
 
 def test_counts_weigh_the_samples_of_the_label_that_is_given():
     counts = [[3, 1], [1, 0]]  # three of four occurrences are beside the other label
-    kernel = kernel_from_cooccurrence(counts, ["a", "b"], smoothing=0.0)
+    kernel = from_cooccurrence(counts, ["a", "b"], smoothing=0.0)
     assert_allclose(kernel.to_dense(), [[1, 0.75], [1, 1]])
 
 
@@ -40,19 +40,19 @@ def test_sparse_and_dense_matrices_give_the_same(smoothing, rng):
     counts = rng.poisson(0.4, (50, 8))
     counts[:, 3] = 0
     names = list("abcdefgh")
-    dense = kernel_from_cooccurrence(counts, names, smoothing=smoothing)
-    sparse = kernel_from_cooccurrence(sp.coo_array(counts), names, smoothing=smoothing)
+    dense = from_cooccurrence(counts, names, smoothing=smoothing)
+    sparse = from_cooccurrence(sp.coo_array(counts), names, smoothing=smoothing)
     assert_allclose(sparse.to_dense(), dense.to_dense())
     assert isinstance(dense.kernel, DenseKernel)
     assert isinstance(sparse.kernel, DenseKernel if smoothing else SparseKernel)
 
 
 def test_tensors_and_booleans_are_taken():
-    expected = kernel_from_cooccurrence(SEEN, NAMES).to_dense()
-    assert_allclose(kernel_from_cooccurrence(SEEN > 0, NAMES).to_dense(), expected)
-    assert_allclose(kernel_from_cooccurrence(torch.tensor(SEEN), NAMES).to_dense(), expected)
+    expected = from_cooccurrence(SEEN, NAMES).to_dense()
+    assert_allclose(from_cooccurrence(SEEN > 0, NAMES).to_dense(), expected)
+    assert_allclose(from_cooccurrence(torch.tensor(SEEN), NAMES).to_dense(), expected)
     booleans = sp.csr_array(SEEN > 0)
-    assert_allclose(kernel_from_cooccurrence(booleans, NAMES).to_dense(), expected)
+    assert_allclose(from_cooccurrence(booleans, NAMES).to_dense(), expected)
 
 
 @pytest.mark.parametrize(
@@ -69,22 +69,22 @@ def test_tensors_and_booleans_are_taken():
 )
 def test_what_is_no_table_of_occurrences_is_refused(matrix, words):
     with pytest.raises(ws.InvalidInputError, match=words):
-        kernel_from_cooccurrence(matrix, NAMES)
+        from_cooccurrence(matrix, NAMES)
 
 
 def test_smoothing_is_at_least_0():
     with pytest.raises(ws.InvalidInputError, match="`smoothing` must be finite and at least 0"):
-        kernel_from_cooccurrence(SEEN, NAMES, smoothing=-1)
+        from_cooccurrence(SEEN, NAMES, smoothing=-1)
 
 
 def test_a_data_frame_is_read_by_name():
     frame = pd.DataFrame(SEEN, columns=NAMES)
-    expected = kernel_from_cooccurrence(SEEN, NAMES).to_dense()
+    expected = from_cooccurrence(SEEN, NAMES).to_dense()
     shuffled = frame[["zebra", "person", "dog"]]
-    assert_allclose(kernel_from_cooccurrence(shuffled, NAMES).to_dense(), expected)
-    assert_allclose(kernel_from_cooccurrence(frame).to_dense(), expected)
-    assert_allclose(kernel_from_cooccurrence(2 * frame).to_dense(), expected, atol=0.2)
+    assert_allclose(from_cooccurrence(shuffled, NAMES).to_dense(), expected)
+    assert_allclose(from_cooccurrence(frame).to_dense(), expected)
+    assert_allclose(from_cooccurrence(2 * frame).to_dense(), expected, atol=0.2)
     with pytest.raises(ws.InvalidInputError, match=r"column for each label.*none for 'okapi'"):
-        kernel_from_cooccurrence(frame, ["person", "dog", "okapi"])
+        from_cooccurrence(frame, ["person", "dog", "okapi"])
     with pytest.raises(ws.InvalidInputError, match="`names` must name the columns"):
-        kernel_from_cooccurrence(SEEN)
+        from_cooccurrence(SEEN)

@@ -29,7 +29,7 @@ def unit(vectors):
 @pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("unit_norm", [False, True])
 def test_every_metric_equals_scipy(metric, unit_norm, x, y):
-    kernel = ws.kernel_from_embeddings(x, y, epsilon=0.7, metric=metric, unit_norm=unit_norm)
+    kernel = ws.kernels.from_embeddings(x, y, epsilon=0.7, metric=metric, unit_norm=unit_norm)
     vectors = (unit(x), unit(y)) if unit_norm else (x, y)
     assert_allclose(kernel.to_dense(), np.exp(-cdist(*vectors, metric) / 0.7), rtol=1e-10)
     assert not kernel.is_symmetric
@@ -37,14 +37,14 @@ def test_every_metric_equals_scipy(metric, unit_norm, x, y):
 
 @pytest.mark.parametrize("metric", METRICS)
 def test_without_target_the_kernel_is_symmetric_with_ones_on_its_diagonal(metric, x):
-    kernel = ws.kernel_from_embeddings(x, epsilon=0.7, metric=metric)
+    kernel = ws.kernels.from_embeddings(x, epsilon=0.7, metric=metric)
     assert kernel.is_symmetric
     assert_array_equal(np.diag(kernel.to_dense()), 1)
     assert_allclose(kernel.to_dense(), np.exp(-cdist(x, x, metric) / 0.7), rtol=1e-10)
 
 
 def test_the_default_metric_is_the_squared_distance():
-    kernel = ws.kernel_from_embeddings([[0.0], [2.0]], epsilon=2)
+    kernel = ws.kernels.from_embeddings([[0.0], [2.0]], epsilon=2)
     assert_allclose(kernel.to_dense(), [[1, np.exp(-2)], [np.exp(-2), 1]])
 
 
@@ -55,20 +55,20 @@ def test_the_default_metric_is_the_squared_distance():
 @pytest.mark.parametrize("options", [{}, {"n_neighbors": 2}, {"n_features": 50}])
 def test_the_kernel_keeps_the_type_of_the_vectors(given, kept, options):
     vectors = np.array([[0.0], [1.0], [2.0]], dtype=given)
-    assert ws.kernel_from_embeddings(vectors, epsilon=4.0, **options).dtype == kept
+    assert ws.kernels.from_embeddings(vectors, epsilon=4.0, **options).dtype == kept
 
 
 def test_tensors_without_gradient_are_read_as_arrays(x):
-    kernel = ws.kernel_from_embeddings(torch.tensor(x), epsilon=0.7)
-    assert_array_equal(kernel.to_dense(), ws.kernel_from_embeddings(x, epsilon=0.7).to_dense())
+    kernel = ws.kernels.from_embeddings(torch.tensor(x), epsilon=0.7)
+    assert_array_equal(kernel.to_dense(), ws.kernels.from_embeddings(x, epsilon=0.7).to_dense())
     half = torch.tensor([[0.0], [1.0]], dtype=torch.bfloat16)
-    assert ws.kernel_from_embeddings(half, epsilon=0.7).dtype == np.float32
+    assert ws.kernels.from_embeddings(half, epsilon=0.7).dtype == np.float32
 
 
 @pytest.mark.parametrize("length", [1e-200, 1e200])
 def test_lengths_far_from_1_divide_out(length, x):
-    kernel = ws.kernel_from_embeddings(x * length, epsilon=0.7, unit_norm=True)
-    expected = ws.kernel_from_embeddings(x, epsilon=0.7, unit_norm=True)
+    kernel = ws.kernels.from_embeddings(x * length, epsilon=0.7, unit_norm=True)
+    expected = ws.kernels.from_embeddings(x, epsilon=0.7, unit_norm=True)
     assert_allclose(kernel.to_dense(), expected.to_dense(), rtol=1e-12)
 
 
@@ -79,10 +79,10 @@ def test_lengths_far_from_1_divide_out(length, x):
 @pytest.mark.parametrize("block", [2**21, 45])
 def test_neighbours_are_the_nearest_target_labels(metric, block, x, y, monkeypatch):
     monkeypatch.setattr(embeddings, "_BLOCK", block)  # 45: two source labels at a time
-    kernel = ws.kernel_from_embeddings(x, y, epsilon=0.7, metric=metric, n_neighbors=3)
+    kernel = ws.kernels.from_embeddings(x, y, epsilon=0.7, metric=metric, n_neighbors=3)
     cost = cdist(x, y, metric)
     nearest = cost <= np.sort(cost, axis=1)[:, 2:3]
-    assert isinstance(kernel, ws.SparseKernel)
+    assert isinstance(kernel, ws.kernels.SparseKernel)
     assert not kernel.is_symmetric
     assert kernel.n_stored == 3 * len(x)
     assert_allclose(kernel.to_dense(), np.where(nearest, np.exp(-cost / 0.7), 0), rtol=1e-10)
@@ -90,14 +90,14 @@ def test_neighbours_are_the_nearest_target_labels(metric, block, x, y, monkeypat
 
 def test_neighbours_are_the_nearest_of_many_target_labels(rng):
     x, y = rng.normal(size=(50, 3)), rng.normal(size=(2000, 3))
-    kernel = ws.kernel_from_embeddings(x, y, epsilon=2.0, n_neighbors=5)
+    kernel = ws.kernels.from_embeddings(x, y, epsilon=2.0, n_neighbors=5)
     cost = cdist(x, y, "sqeuclidean")
     nearest = cost <= np.sort(cost, axis=1)[:, 4:5]
     assert_array_equal(kernel.to_dense() > 0, nearest)
 
 
 def test_without_target_a_pair_is_kept_if_either_is_a_neighbour_of_the_other(x):
-    kernel = ws.kernel_from_embeddings(x, epsilon=0.7, n_neighbors=3)
+    kernel = ws.kernels.from_embeddings(x, epsilon=0.7, n_neighbors=3)
     cost = cdist(x, x, "sqeuclidean")
     nearest = cost <= np.sort(cost, axis=1)[:, 2:3]
     assert (nearest != nearest.T).any()
@@ -108,8 +108,8 @@ def test_without_target_a_pair_is_kept_if_either_is_a_neighbour_of_the_other(x):
 
 
 def test_more_neighbours_than_target_labels_are_all_of_them(x, y):
-    kernel = ws.kernel_from_embeddings(x, y, epsilon=0.7, n_neighbors=len(y) + 5)
-    dense = ws.kernel_from_embeddings(x, y, epsilon=0.7)
+    kernel = ws.kernels.from_embeddings(x, y, epsilon=0.7, n_neighbors=len(y) + 5)
+    dense = ws.kernels.from_embeddings(x, y, epsilon=0.7)
     assert kernel.n_stored == len(x) * len(y)
     assert_allclose(kernel.to_dense(), dense.to_dense(), rtol=1e-12)
 
@@ -117,7 +117,7 @@ def test_more_neighbours_than_target_labels_are_all_of_them(x, y):
 def test_a_neighbour_of_similarity_0_is_refused():
     words = r"every kept neighbour must have a similarity above 0 in float64; got exp\(-1 / 0.001\)"
     with pytest.raises(ws.InvalidInputError, match=words + r" = 0 at source label 0.\nhint: take"):
-        ws.kernel_from_embeddings([[0.0], [1.0]], epsilon=1e-3, n_neighbors=2)
+        ws.kernels.from_embeddings([[0.0], [1.0]], epsilon=1e-3, n_neighbors=2)
 
 
 # -- random features -----------------------------------------------------------------
@@ -128,11 +128,11 @@ def test_a_neighbour_of_similarity_0_is_refused():
 def test_the_measured_error_is_true_and_falls_as_features_grow(metric, with_target, x, y):
     target = y if with_target else None
     options = {"epsilon": 2.0, "metric": metric, "unit_norm": True}
-    dense = ws.kernel_from_embeddings(x, target, **options).to_dense()
+    dense = ws.kernels.from_embeddings(x, target, **options).to_dense()
     errors = []
     for n_features in (10, 100, 1000, 10_000):
-        kernel = ws.kernel_from_embeddings(x, target, n_features=n_features, **options)
-        assert isinstance(kernel, ws.LowRankKernel)
+        kernel = ws.kernels.from_embeddings(x, target, n_features=n_features, **options)
+        assert isinstance(kernel, ws.kernels.LowRankKernel)
         assert kernel.rank == n_features
         assert kernel.is_symmetric is not with_target
         # Fewer labels than probes: every row is measured.
@@ -159,8 +159,8 @@ def test_the_error_is_measured_on_a_sample_of_many_labels(rng, monkeypatch):
     monkeypatch.setattr(embeddings, "_N_PROBES", 40)
     x = rng.normal(size=(400, 3))
     options = {"epsilon": 4.0, "unit_norm": True}
-    kernel = ws.kernel_from_embeddings(x, n_features=200, **options)
-    dense = ws.kernel_from_embeddings(x, **options).to_dense()
+    kernel = ws.kernels.from_embeddings(x, n_features=200, **options)
+    dense = ws.kernels.from_embeddings(x, **options).to_dense()
     true = np.linalg.norm(kernel.to_dense() - dense) / np.linalg.norm(dense)
     assert kernel.measured_error != true
     assert_allclose(kernel.measured_error, true, rtol=0.3)
@@ -168,7 +168,7 @@ def test_the_error_is_measured_on_a_sample_of_many_labels(rng, monkeypatch):
 
 def test_the_seed_decides_the_features(x):
     first, same, other = (
-        ws.kernel_from_embeddings(x, epsilon=4.0, n_features=20, seed=seed).to_dense()
+        ws.kernels.from_embeddings(x, epsilon=4.0, n_features=20, seed=seed).to_dense()
         for seed in (1, 1, 2)
     )
     assert_array_equal(first, same)
@@ -176,8 +176,8 @@ def test_the_seed_decides_the_features(x):
 
 
 def test_shifting_all_vectors_changes_no_feature_kernel(x, y):
-    kernel = ws.kernel_from_embeddings(x, y, epsilon=4.0, n_features=50)
-    shifted = ws.kernel_from_embeddings(x + 100, y + 100, epsilon=4.0, n_features=50)
+    kernel = ws.kernels.from_embeddings(x, y, epsilon=4.0, n_features=50)
+    shifted = ws.kernels.from_embeddings(x + 100, y + 100, epsilon=4.0, n_features=50)
     assert_allclose(shifted.to_dense(), kernel.to_dense(), rtol=1e-9)
 
 
@@ -187,9 +187,9 @@ def test_features_that_overflow_or_vanish_are_refused():
     directions = embeddings._orthogonal_normals(2, 500, np.random.default_rng(0))
     source = (directions[:1] / 2 / np.sqrt(2)).astype(np.float32)
     with pytest.raises(ws.InvalidInputError, match=words.format("float32")):
-        ws.kernel_from_embeddings(source, 0 * source, epsilon=1.0, n_features=2)
+        ws.kernels.from_embeddings(source, 0 * source, epsilon=1.0, n_features=2)
     with pytest.raises(ws.InvalidInputError, match=words.format("float64")):
-        ws.kernel_from_embeddings([[0.0]], [[1e3]], epsilon=1.0, n_features=2)
+        ws.kernels.from_embeddings([[0.0]], [[1e3]], epsilon=1.0, n_features=2)
 
 
 # -- wrong input ---------------------------------------------------------------------
@@ -219,25 +219,25 @@ def test_features_that_overflow_or_vanish_are_refused():
 def test_wrong_vectors_are_refused(name, wrong, words):
     vectors = {"source": [[0.0], [1.0]], "target": [[0.0], [1.0]], name: wrong}
     with pytest.raises(ws.InvalidInputError, match=f"`{name}` {words}"):
-        ws.kernel_from_embeddings(**vectors, epsilon=1.0)
+        ws.kernels.from_embeddings(**vectors, epsilon=1.0)
 
 
 def test_missing_vectors_are_refused():
     with pytest.raises(ws.InvalidInputError, match=r"`source` must hold real .* type NoneType"):
-        ws.kernel_from_embeddings(None, epsilon=1.0)
+        ws.kernels.from_embeddings(None, epsilon=1.0)
 
 
 def test_vectors_of_different_length_are_refused():
     words = "`source` and `target` vectors must have the same number of dimensions; got 2 and 3"
     with pytest.raises(ws.InvalidInputError, match=words):
-        ws.kernel_from_embeddings(np.ones((4, 2)), np.ones((4, 3)), epsilon=1.0)
+        ws.kernels.from_embeddings(np.ones((4, 2)), np.ones((4, 3)), epsilon=1.0)
 
 
 @pytest.mark.parametrize("options", [{"unit_norm": True}, {"metric": "cosine"}])
 def test_a_zero_vector_has_no_direction(options):
     words = r"`target` must have no zero vector .* got one at label 1.\nhint: drop labels without"
     with pytest.raises(ws.InvalidInputError, match=words):
-        ws.kernel_from_embeddings([[1.0]], [[1.0], [0.0]], epsilon=1.0, **options)
+        ws.kernels.from_embeddings([[1.0]], [[1.0], [0.0]], epsilon=1.0, **options)
 
 
 @pytest.mark.parametrize(("dtype", "length"), [(np.float32, 1e20), (np.float64, 1e200)])
@@ -246,14 +246,14 @@ def test_distances_that_overflow_are_refused(dtype, length, options):
     vectors = np.array([[length], [0.0]], dtype=dtype)
     words = f"distances between label vectors must be finite in {np.dtype(dtype)}; got an overflow"
     with pytest.raises(ws.InvalidInputError, match=words):
-        ws.kernel_from_embeddings(vectors, epsilon=1.0, **options)
+        ws.kernels.from_embeddings(vectors, epsilon=1.0, **options)
 
 
 @pytest.mark.parametrize("wrong", ["manhattan", "", None, 2, np.array(["cosine", "cosine"])])
 def test_an_unknown_metric_is_refused(wrong):
     words = "`metric` must be one of sqeuclidean, euclidean, cosine; got"
     with pytest.raises(ws.InvalidInputError, match=words):
-        ws.kernel_from_embeddings([[1.0]], epsilon=1.0, metric=wrong)
+        ws.kernels.from_embeddings([[1.0]], epsilon=1.0, metric=wrong)
 
 
 @pytest.mark.parametrize("wrong", [0, -1.0, np.nan, np.inf, "1", None, [1.0], 1j])
@@ -261,40 +261,40 @@ def test_a_wrong_epsilon_is_refused(wrong):
     with pytest.raises(
         ws.InvalidInputError, match=r"`epsilon` must be (a number|finite and) above 0"
     ):
-        ws.kernel_from_embeddings([[1.0]], epsilon=wrong)
+        ws.kernels.from_embeddings([[1.0]], epsilon=wrong)
 
 
 @pytest.mark.parametrize("wrong", ["yes", None, 1, np.ones(2)])
 def test_unit_norm_is_true_or_false(wrong):
     with pytest.raises(ws.InvalidInputError, match="`unit_norm` must be True or False; got"):
-        ws.kernel_from_embeddings([[1.0]], epsilon=1.0, unit_norm=wrong)
+        ws.kernels.from_embeddings([[1.0]], epsilon=1.0, unit_norm=wrong)
 
 
 @pytest.mark.parametrize("name", ["n_neighbors", "n_features"])
 def test_counts_are_whole_numbers_of_at_least_1(name):
     for wrong in ("3", 3.0, True, [3], 1j, object()):
         with pytest.raises(ws.InvalidInputError, match=f"`{name}` must be a whole number; got"):
-            ws.kernel_from_embeddings([[1.0]], epsilon=1.0, **{name: wrong})
+            ws.kernels.from_embeddings([[1.0]], epsilon=1.0, **{name: wrong})
     for wrong in (0, -1):
         with pytest.raises(ws.InvalidInputError, match=f"`{name}` must be at least 1; got {wrong}"):
-            ws.kernel_from_embeddings([[1.0]], epsilon=1.0, **{name: wrong})
+            ws.kernels.from_embeddings([[1.0]], epsilon=1.0, **{name: wrong})
 
 
 def test_two_ways_to_shrink_a_kernel_are_one_too_many():
     words = "`n_neighbors` and `n_features` are two ways to shrink a kernel; got both"
     with pytest.raises(ws.InvalidInputError, match=words):
-        ws.kernel_from_embeddings([[1.0]], epsilon=1.0, n_neighbors=1, n_features=1)
+        ws.kernels.from_embeddings([[1.0]], epsilon=1.0, n_neighbors=1, n_features=1)
 
 
 def test_random_features_need_a_gaussian_kernel():
     words = r'random features need a Gaussian kernel; got metric "euclidean".\nhint: use "sqeucl'
     with pytest.raises(ws.InvalidInputError, match=words):
-        ws.kernel_from_embeddings([[1.0]], epsilon=1.0, metric="euclidean", n_features=3)
+        ws.kernels.from_embeddings([[1.0]], epsilon=1.0, metric="euclidean", n_features=3)
 
 
 def test_a_wrong_seed_is_refused():
     for wrong in ("x", None, 1.5, True):
         with pytest.raises(ws.InvalidInputError, match="`seed` must be a whole number; got"):
-            ws.kernel_from_embeddings([[1.0]], epsilon=1.0, n_features=3, seed=wrong)
+            ws.kernels.from_embeddings([[1.0]], epsilon=1.0, n_features=3, seed=wrong)
     with pytest.raises(ws.InvalidInputError, match="`seed` must be at least 0; got -1"):
-        ws.kernel_from_embeddings([[1.0]], epsilon=1.0, n_features=3, seed=-1)
+        ws.kernels.from_embeddings([[1.0]], epsilon=1.0, n_features=3, seed=-1)

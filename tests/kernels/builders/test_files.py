@@ -36,15 +36,15 @@ def wanted(name, path, epsilon):
     """The same by the builder that users call."""
     table = np.array([[2, 1, 0], [1, 2, 0], [0, np.nan, 2]])
     builders = {
-        "embeddings": lambda: ws.kernel_from_word_vectors(
+        "embeddings": lambda: ws.kernels.from_word_vectors(
             LABELS, embeddings=ws.read_embeddings(path), epsilon=epsilon
         ),
-        "synonyms": lambda: ws.kernel_from_synonyms(LABELS, synonyms=ws.read_synonyms(path)),
-        "tree": lambda: ws.kernel_from_tree(LABELS, edges=ws.read_edges(path), epsilon=epsilon),
-        "graph": lambda: ws.kernel_from_graph(LABELS, edges=ws.read_edges(path), epsilon=epsilon),
-        "attributes": lambda: ws.kernel_from_attributes(np.nan_to_num(table), LABELS, LABELS),
-        "ratings": lambda: ws.kernel_from_ratings(np.nan_to_num(table), LABELS, LABELS),
-        "costs": lambda: ws.kernel_from_cost_table(
+        "synonyms": lambda: ws.kernels.from_synonyms(LABELS, synonyms=ws.read_synonyms(path)),
+        "tree": lambda: ws.kernels.from_tree(LABELS, edges=ws.read_edges(path), epsilon=epsilon),
+        "graph": lambda: ws.kernels.from_graph(LABELS, edges=ws.read_edges(path), epsilon=epsilon),
+        "attributes": lambda: ws.kernels.from_attributes(np.nan_to_num(table), LABELS, LABELS),
+        "ratings": lambda: ws.kernels.from_ratings(np.nan_to_num(table), LABELS, LABELS),
+        "costs": lambda: ws.kernels.from_cost_table(
             np.nan_to_num(table, nan=np.inf), LABELS, LABELS, epsilon=epsilon
         ),
     }

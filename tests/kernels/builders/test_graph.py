@@ -9,14 +9,14 @@ from hypothesis import given, strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 import wassemble as ws
-from wassemble.kernels import DenseKernel, SparseKernel, kernel_from_graph
+from wassemble.kernels import DenseKernel, SparseKernel, from_graph
 
 ROADS = [("a", "b", 1.0), ("b", "c", 2.0), ("a", "c", 5.0), ("d", "e", 1.0)]
 LABELS = ["a", "b", "c", "d"]
 
 
 def costs_of(labels, target=None, *, epsilon=1.0, **options):
-    kernel = kernel_from_graph(labels, target, epsilon=epsilon, **options)
+    kernel = from_graph(labels, target, epsilon=epsilon, **options)
     with np.errstate(divide="ignore"):
         return np.abs(-epsilon * np.log(kernel.to_dense()))
 
@@ -43,14 +43,14 @@ def test_of_several_edges_the_cheapest_counts():
 
 
 def test_directed_edges_lead_one_way():
-    kernel = kernel_from_graph(["a", "b"], edges=ROADS, epsilon=1.0, directed=True)
+    kernel = from_graph(["a", "b"], edges=ROADS, epsilon=1.0, directed=True)
     assert_allclose(kernel.to_dense(), [[1, math.exp(-1)], [0, 1]])
     assert not kernel.kernel.is_symmetric
 
 
 def test_a_cutoff_gives_a_sparse_kernel_of_what_is_nearer():
-    whole = kernel_from_graph(LABELS, edges=ROADS, epsilon=1.0)
-    near = kernel_from_graph(LABELS, edges=ROADS, epsilon=1.0, cutoff=2.0)
+    whole = from_graph(LABELS, edges=ROADS, epsilon=1.0)
+    near = from_graph(LABELS, edges=ROADS, epsilon=1.0, cutoff=2.0)
     assert isinstance(whole.kernel, DenseKernel)
     assert isinstance(near.kernel, SparseKernel)
     assert near.kernel.is_symmetric
@@ -73,7 +73,7 @@ def test_a_networkx_graph_is_taken_with_its_weights_and_direction():
 
 def test_labels_outside_of_the_graph_go_to_their_own_name():
     for cutoff in (None, 10.0):
-        kernel = kernel_from_graph(["a", "x"], ["x", "b"], edges=ROADS, epsilon=1.0, cutoff=cutoff)
+        kernel = from_graph(["a", "x"], ["x", "b"], edges=ROADS, epsilon=1.0, cutoff=cutoff)
         assert_allclose(kernel.to_dense(), [[0, math.exp(-1)], [1, 0]])
         assert kernel.notes == ("1 label outside of edges: 'x'",)
 
@@ -96,10 +96,10 @@ def test_costs_equal_those_of_networkx(data):
 
 
 def test_many_source_labels_are_searched_in_blocks(monkeypatch):
-    whole = kernel_from_graph(LABELS, edges=ROADS, epsilon=1.0).to_dense()
+    whole = from_graph(LABELS, edges=ROADS, epsilon=1.0).to_dense()
     monkeypatch.setattr("wassemble.kernels.builders.graph._BLOCK", 1)
-    assert_array_equal(kernel_from_graph(LABELS, edges=ROADS, epsilon=1.0).to_dense(), whole)
-    sparse = kernel_from_graph(LABELS, edges=ROADS, epsilon=1.0, cutoff=100.0).to_dense()
+    assert_array_equal(from_graph(LABELS, edges=ROADS, epsilon=1.0).to_dense(), whole)
+    sparse = from_graph(LABELS, edges=ROADS, epsilon=1.0, cutoff=100.0).to_dense()
     assert_allclose(sparse, whole)
 
 
@@ -119,4 +119,4 @@ def test_many_source_labels_are_searched_in_blocks(monkeypatch):
 )
 def test_what_cannot_be_built_is_refused(options, words):
     with pytest.raises(ws.InvalidInputError, match=words):
-        kernel_from_graph(["a", "b"], **{"edges": ROADS} | options)
+        from_graph(["a", "b"], **{"edges": ROADS} | options)

@@ -10,7 +10,7 @@ from kernels.builders.factories import every_builder
 from numpy.testing import assert_allclose, assert_array_equal
 
 import wassemble as ws
-from wassemble.kernels import kernel_from_spelling, load_kernel
+from wassemble.kernels import from_spelling, load as load_kernel
 
 CLOSE = {"rtol": 2e-4, "atol": 1e-7}
 
@@ -146,7 +146,7 @@ def test_what_is_not_installed_is_named_with_the_way_to_install_it(monkeypatch, 
     for module in ("rapidfuzz.process", "pyarrow"):
         monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(ws.MissingExtraError, match=r"needs rapidfuzz, .*\nhint: pip install 'wass"):
-        kernel_from_spelling(["a"])
+        from_spelling(["a"])
     (tmp_path / "k.parquet").touch()
     with pytest.raises(ws.MissingExtraError, match="reading Parquet files needs pyarrow"):
         load_kernel(tmp_path / "k.parquet")

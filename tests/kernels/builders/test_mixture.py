@@ -15,7 +15,7 @@ from wassemble.kernels import (
     LabelledKernel,
     LowRankKernel,
     SparseKernel,
-    mix_kernels,
+    mix as mix_kernels,
 )
 
 NAMES = ["a", "b", "c"]
@@ -125,7 +125,7 @@ def test_data_frames_are_mixed_by_name():
     names = ["x", "y"]
     frame = pd.DataFrame([[0.5, 1.0], [1.0, 0.25]], index=["y", "x"], columns=["x", "y"])
     plain = ws.LabelledKernel([[1.0, 0.25], [0.5, 1.0]], names)
-    identity = ws.LabelledKernel(ws.IdentityKernel(2), names)
-    found = ws.mix_kernels([(identity, 0.5), (frame, 0.5)])
-    expected = ws.mix_kernels([(identity, 0.5), (plain, 0.5)])
+    identity = ws.LabelledKernel(ws.kernels.IdentityKernel(2), names)
+    found = ws.kernels.mix([(identity, 0.5), (frame, 0.5)])
+    expected = ws.kernels.mix([(identity, 0.5), (plain, 0.5)])
     np.testing.assert_array_equal(found.to_dense(), expected.to_dense())

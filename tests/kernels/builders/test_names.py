@@ -5,23 +5,23 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import wassemble as ws
-from wassemble.kernels import IdentityKernel, MatchKernel, SparseKernel, kernel_from_names
+from wassemble.kernels import IdentityKernel, MatchKernel, SparseKernel, from_names
 
 
 def test_equal_spaces_give_the_identity():
-    kernel = kernel_from_names(["a", "b"], ["a", "b"])
+    kernel = from_names(["a", "b"], ["a", "b"])
     assert isinstance(kernel.kernel, IdentityKernel)
     assert kernel.notes == ()
 
 
 def test_another_order_gives_a_match():
-    kernel = kernel_from_names(["a", "b", "c"], ["c", "a", "b"])
+    kernel = from_names(["a", "b", "c"], ["c", "a", "b"])
     assert isinstance(kernel.kernel, MatchKernel)
     assert_array_equal(kernel.to_dense(), [[0, 1, 0], [0, 0, 1], [1, 0, 0]])
 
 
 def test_aliases_and_folded_names_join_and_are_told():
-    kernel = kernel_from_names(
+    kernel = from_names(
         ["Polar_Bear", "auto", "x"], ["car", "polar bear"], aliases={"auto": "car"}, fold=True
     )
     assert_array_equal(kernel.to_dense(), [[0, 1], [1, 0], [0, 0]])
@@ -33,17 +33,17 @@ def test_aliases_and_folded_names_join_and_are_told():
 
 
 def test_disjoint_spaces_join_nothing():
-    kernel = kernel_from_names(["a"], ["b", "c"])
+    kernel = from_names(["a"], ["b", "c"])
     assert not kernel.to_dense().any()
     assert kernel.account().n_effective == (0.0, 0.0, 0.0)
 
 
 def test_several_labels_may_go_to_one():
-    kernel = kernel_from_names(["Dog", "dog"], ["dog"], fold=True)
+    kernel = from_names(["Dog", "dog"], ["dog"], fold=True)
     assert isinstance(kernel.kernel, SparseKernel)
     assert_array_equal(kernel.to_dense(), np.ones((2, 1)))
 
 
 def test_one_text_is_no_list_of_names():
     with pytest.raises(ws.InvalidInputError, match="label names must come as a list"):
-        kernel_from_names("abc", ["a"])
+        from_names("abc", ["a"])

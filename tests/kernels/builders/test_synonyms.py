@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import wassemble as ws
 from wassemble.inputs.graphs import Edges
-from wassemble.kernels import SparseKernel, kernel_from_synonyms
+from wassemble.kernels import SparseKernel, from_synonyms
 
 VOTES = [
     ("car", "auto", 12),
@@ -20,7 +20,7 @@ LABELS = ["car", "auto", "machine", "bus"]
 
 
 def test_votes_count_by_their_share_of_the_most_of_the_same_word():
-    kernel = kernel_from_synonyms(LABELS, synonyms=VOTES)
+    kernel = from_synonyms(LABELS, synonyms=VOTES)
     assert_allclose(
         kernel.to_dense(),
         [[1, 12 / 24, 3 / 24, 0], [1, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]],
@@ -32,22 +32,22 @@ def test_votes_count_by_their_share_of_the_most_of_the_same_word():
 
 def test_without_votes_synonyms_are_the_binary_matrix_of_the_paper():
     pairs = [("car", "auto"), ("car", "auto"), ("auto", "machine")]
-    kernel = kernel_from_synonyms(LABELS, synonyms=pairs)
+    kernel = from_synonyms(LABELS, synonyms=pairs)
     assert_array_equal(kernel.to_dense(), [[1, 1, 0, 0], [0, 1, 1, 0], [0, 0, 1, 0], [0, 0, 0, 1]])
 
 
 def test_strength_and_epsilon_scale_synonyms_and_not_the_word_itself():
-    kernel = kernel_from_synonyms(LABELS, synonyms=VOTES, strength=0.5, epsilon=0.5)
+    kernel = from_synonyms(LABELS, synonyms=VOTES, strength=0.5, epsilon=0.5)
     assert_allclose(kernel.to_dense()[0], [1, (0.5 * 0.5) ** 2, (0.5 / 8) ** 2, 0])
 
 
 def test_a_small_epsilon_tends_to_the_identity():
-    kernel = kernel_from_synonyms(LABELS, synonyms=VOTES, strength=0.5, epsilon=0.02)
+    kernel = from_synonyms(LABELS, synonyms=VOTES, strength=0.5, epsilon=0.02)
     assert_allclose(kernel.to_dense(), np.eye(4), atol=1e-12)
 
 
 def test_symmetric_takes_the_larger_of_both_ways():
-    kernel = kernel_from_synonyms(LABELS, synonyms=VOTES, symmetric=True)
+    kernel = from_synonyms(LABELS, synonyms=VOTES, symmetric=True)
     dense = kernel.to_dense()
     assert kernel.kernel.is_symmetric
     assert_allclose(dense, dense.T)
@@ -56,15 +56,15 @@ def test_symmetric_takes_the_larger_of_both_ways():
 
 
 def test_words_of_one_space_lead_to_another():
-    kernel = kernel_from_synonyms(["car", "bus"], ["auto", "car"], synonyms=VOTES)
+    kernel = from_synonyms(["car", "bus"], ["auto", "car"], synonyms=VOTES)
     assert_allclose(kernel.to_dense(), [[0.5, 1], [0, 0]])
 
 
 def test_folded_names_are_found_and_their_votes_added():
     votes = [("Motor_Car", "AUTO", 1), ("motor car", "auto", 1), ("motor-car", "van", 4)]
-    kernel = kernel_from_synonyms(["MOTOR CAR"], ["Auto", "Van"], synonyms=votes, fold=True)
+    kernel = from_synonyms(["MOTOR CAR"], ["Auto", "Van"], synonyms=votes, fold=True)
     assert_allclose(kernel.to_dense(), [[0.5, 1]])
-    exact = kernel_from_synonyms(["MOTOR CAR"], ["Auto", "Van"], synonyms=votes)
+    exact = from_synonyms(["MOTOR CAR"], ["Auto", "Van"], synonyms=votes)
     assert not exact.to_dense().any()
 
 
@@ -80,15 +80,15 @@ def test_folded_names_are_found_and_their_votes_added():
 )
 def test_what_cannot_be_built_is_refused(options, words):
     with pytest.raises(ws.InvalidInputError, match=words):
-        kernel_from_synonyms(LABELS, synonyms=VOTES, **options)
+        from_synonyms(LABELS, synonyms=VOTES, **options)
 
 
 def test_negative_votes_are_named():
     words = "votes must not be negative; got -2 for 'auto' as a synonym of 'car'"
     with pytest.raises(ws.InvalidInputError, match=words):
-        kernel_from_synonyms(LABELS, synonyms=Edges([("car", "auto", -2)]))
+        from_synonyms(LABELS, synonyms=Edges([("car", "auto", -2)]))
 
 
 def test_a_path_is_no_list_of_synonyms():
     with pytest.raises(ws.InvalidInputError, match=r"must be pairs of names; got .synonyms.txt"):
-        kernel_from_synonyms(LABELS, synonyms="synonyms.txt")
+        from_synonyms(LABELS, synonyms="synonyms.txt")

@@ -13,8 +13,8 @@ import wassemble as ws
 from wassemble.kernels import (
     DenseKernel,
     SparseKernel,
-    kernel_from_cost_table,
-    kernel_from_ratings,
+    from_cost_table,
+    from_ratings,
 )
 
 SOURCE, TARGET = ["sedan", "coupe"], ["car", "sports", "bus"]
@@ -22,14 +22,14 @@ RATED = {("sedan", "car"): 5, ("coupe", "car"): 4, ("coupe", "sports"): 2.5}
 
 
 def test_ratings_are_divided_by_the_largest():
-    kernel = kernel_from_ratings([[5, 0, 1], [4, 2.5, 0]], SOURCE, TARGET)
+    kernel = from_ratings([[5, 0, 1], [4, 2.5, 0]], SOURCE, TARGET)
     assert_allclose(kernel.to_dense(), [[1, 0, 0.2], [0.8, 0.5, 0]])
     assert isinstance(kernel.kernel, DenseKernel)
     assert kernel.origin == "ratings, divided by 5"
 
 
 def test_ratings_of_pairs_are_sparse():
-    kernel = kernel_from_ratings(RATED, SOURCE, TARGET)
+    kernel = from_ratings(RATED, SOURCE, TARGET)
     assert_allclose(kernel.to_dense(), [[1, 0, 0], [0.8, 0.5, 0]])
     assert isinstance(kernel.kernel, SparseKernel)
 
@@ -38,13 +38,13 @@ def test_ratings_of_pairs_are_sparse():
     "ratings", [[[2, 1], [1, 2]], {("a", "a"): 2, ("a", "b"): 1, ("b", "a"): 1}]
 )
 def test_symmetric_is_declared_and_checked(ratings):
-    assert kernel_from_ratings(ratings, ["a", "b"], symmetric=True).kernel.is_symmetric
-    assert not kernel_from_ratings(ratings, ["a", "b"]).kernel.is_symmetric
-    costs = kernel_from_cost_table(ratings, ["a", "b"], epsilon=1.0, symmetric=True)
+    assert from_ratings(ratings, ["a", "b"], symmetric=True).kernel.is_symmetric
+    assert not from_ratings(ratings, ["a", "b"]).kernel.is_symmetric
+    costs = from_cost_table(ratings, ["a", "b"], epsilon=1.0, symmetric=True)
     assert costs.kernel.is_symmetric
 
 
-@pytest.mark.parametrize("builder", [kernel_from_ratings, kernel_from_cost_table])
+@pytest.mark.parametrize("builder", [from_ratings, from_cost_table])
 @pytest.mark.parametrize("values", [[[1, 2], [3, 1]], {("x", "y"): 2, ("y", "x"): 3}])
 def test_ratings_that_are_not_symmetric_are_named(builder, values):
     with pytest.raises(ws.InvalidInputError, match=r"at row 'x', column 'y' and \S+ at row 'y'"):
@@ -53,14 +53,14 @@ def test_ratings_that_are_not_symmetric_are_named(builder, values):
 
 def test_costs_become_similarities():
     inf = np.inf
-    kernel = kernel_from_cost_table([[0, 1, inf], [2, 0, 1]], SOURCE, TARGET, epsilon=2.0)
+    kernel = from_cost_table([[0, 1, inf], [2, 0, 1]], SOURCE, TARGET, epsilon=2.0)
     half, one = math.exp(-0.5), math.exp(-1)
     assert_allclose(kernel.to_dense(), [[1, half, 0], [one, 1, half]])
 
 
 def test_costs_of_pairs_are_sparse_and_keep_a_cost_of_0():
     costs = {("sedan", "car"): 0, ("coupe", "bus"): 3.0, ("coupe", "car"): np.inf}
-    kernel = kernel_from_cost_table(costs, SOURCE, TARGET, epsilon=1.0)
+    kernel = from_cost_table(costs, SOURCE, TARGET, epsilon=1.0)
     assert_allclose(kernel.to_dense(), [[1, 0, 0], [0, 0, math.exp(-3)]])
     assert isinstance(kernel.kernel, SparseKernel)
     assert kernel.kernel.n_stored == 2
@@ -70,23 +70,23 @@ def test_pairs_and_arrays_find_the_same_epsilon(rng):
     names = [f"n{k}" for k in range(12)]
     cost = rng.random((12, 12))
     pairs = {(a, b): cost[i, j] for i, a in enumerate(names) for j, b in enumerate(names)}
-    dense, sparse = kernel_from_cost_table(cost, names), kernel_from_cost_table(pairs, names)
+    dense, sparse = from_cost_table(cost, names), from_cost_table(pairs, names)
     assert dense.origin == sparse.origin
     assert_allclose(dense.to_dense(), sparse.to_dense())
 
 
 def test_float32_stays():
     table = np.array([[5, 0, 1], [4, 2, 0]], dtype=np.float16)
-    assert kernel_from_ratings(table, SOURCE, TARGET).kernel.dtype == np.float32
+    assert from_ratings(table, SOURCE, TARGET).kernel.dtype == np.float32
     table = table.astype(np.float32)
-    assert kernel_from_cost_table(table, SOURCE, TARGET).kernel.dtype == np.float32
+    assert from_cost_table(table, SOURCE, TARGET).kernel.dtype == np.float32
 
 
 def test_the_table_that_was_given_stays_as_it_is():
     table = np.array([[5.0, 0, 1], [4, 2, 0]])
     before = table.copy()
-    kernel_from_ratings(table, SOURCE, TARGET)
-    kernel_from_cost_table(table, SOURCE, TARGET)
+    from_ratings(table, SOURCE, TARGET)
+    from_cost_table(table, SOURCE, TARGET)
     assert_array_equal(table, before)
 
 
@@ -114,7 +114,7 @@ def test_the_table_that_was_given_stays_as_it_is():
 )
 def test_wrong_ratings_are_refused(ratings, words):
     with pytest.raises(ws.InvalidInputError, match=words):
-        kernel_from_ratings(ratings, SOURCE, TARGET)
+        from_ratings(ratings, SOURCE, TARGET)
 
 
 @pytest.mark.parametrize(
@@ -128,10 +128,10 @@ def test_wrong_ratings_are_refused(ratings, words):
 )
 def test_wrong_costs_are_refused(cost, words):
     with pytest.raises(ws.InvalidInputError, match=words):
-        kernel_from_cost_table(cost, SOURCE, TARGET, epsilon=1.0)
+        from_cost_table(cost, SOURCE, TARGET, epsilon=1.0)
 
 
-@pytest.mark.parametrize("build", [ws.kernel_from_ratings, ws.kernel_from_cost_table])
+@pytest.mark.parametrize("build", [ws.kernels.from_ratings, ws.kernels.from_cost_table])
 def test_a_data_frame_of_shuffled_rows_is_read_by_name(build):
     names = ["cat", "dog", "cow"]
     table = np.array([[1.0, 2, 3], [4, 5, 6], [7, 8, 9]])
@@ -151,7 +151,7 @@ def test_a_data_frame_of_shuffled_rows_is_read_by_name(build):
         build(table)
 
 
-@pytest.mark.parametrize("build", [ws.kernel_from_ratings, ws.kernel_from_cost_table])
+@pytest.mark.parametrize("build", [ws.kernels.from_ratings, ws.kernels.from_cost_table])
 def test_labels_of_a_table_may_be_whole_numbers(build):
     pairs = {(0, 1): 1.0, (1, 0): 2.0, (2, 2): 3.0}
     kernel = build(pairs, [0, 1, 2])

@@ -6,7 +6,7 @@ import torch
 from numpy.testing import assert_allclose, assert_array_equal
 
 import wassemble as ws
-from wassemble.kernels import DiagonalKernel, top_label_kernel
+from wassemble.kernels import DiagonalKernel, top_labels
 
 SCORES = np.array(
     [
@@ -17,42 +17,42 @@ SCORES = np.array(
 
 
 def test_labels_in_the_top_of_any_model_get_one_and_others_the_floor():
-    kernel = top_label_kernel(SCORES, n_top=1, floor=0.25)
+    kernel = top_labels(SCORES, n_top=1, floor=0.25)
     assert isinstance(kernel, DiagonalKernel)
     assert_array_equal(kernel.diagonal, [[1, 1, 0.25, 0.25], [1, 0.25, 0.25, 1]])
 
 
 def test_the_paper_gives_them_the_mean_score():
-    kernel = top_label_kernel(list(SCORES), n_top=1, floor=0.05, mean_scores=True)
+    kernel = top_labels(list(SCORES), n_top=1, floor=0.05, mean_scores=True)
     assert_allclose(kernel.diagonal, [[0.6, 0.45, 0.05, 0.05], [0.25, 0.05, 0.05, 0.25]])
 
 
 def test_ties_count_and_scores_of_0_do_not():
-    kernel = top_label_kernel([[[0.5, 0.5, 0.1], [0, 0, 0]]], n_top=1, floor=0.0)
+    kernel = top_labels([[[0.5, 0.5, 0.1], [0, 0, 0]]], n_top=1, floor=0.0)
     assert_array_equal(kernel.diagonal, [[1, 1, 0], [0, 0, 0]])
 
 
 def test_a_score_that_is_not_known_is_no_top_score():
-    kernel = top_label_kernel([[[np.nan, 0.5, 0.1]]], n_top=1, floor=0.0)
+    kernel = top_labels([[[np.nan, 0.5, 0.1]]], n_top=1, floor=0.0)
     assert_array_equal(kernel.diagonal, [[0, 1, 0]])
 
 
 def test_all_labels_may_be_top():
-    assert_array_equal(top_label_kernel(SCORES + 0.1, n_top=4, floor=0.5).diagonal, 1)
+    assert_array_equal(top_labels(SCORES + 0.1, n_top=4, floor=0.5).diagonal, 1)
 
 
 def test_float32_stays_and_tensors_are_taken():
-    kernel = top_label_kernel(SCORES.astype(np.float32), n_top=2, floor=0.5)
+    kernel = top_labels(SCORES.astype(np.float32), n_top=2, floor=0.5)
     assert kernel.dtype == np.float32
     tensors = [torch.tensor(scores) for scores in SCORES]
-    assert_array_equal(top_label_kernel(tensors, n_top=2, floor=0.5).diagonal, kernel.diagonal)
+    assert_array_equal(top_labels(tensors, n_top=2, floor=0.5).diagonal, kernel.diagonal)
 
 
 def test_it_gates_a_consensus():
-    kernel = top_label_kernel(SCORES, n_top=1, floor=0.01)
+    kernel = top_labels(SCORES, n_top=1, floor=0.01)
     mass = ws.Unbalanced(2.0, epsilon=0.3)
     gated = ws.fuse(SCORES, kernel=kernel, mass=mass)
-    plain = ws.fuse(SCORES, kernel=ws.IdentityKernel(4), mass=mass)
+    plain = ws.fuse(SCORES, kernel=ws.kernels.IdentityKernel(4), mass=mass)
     assert_allclose(gated[0, :2], plain[0, :2])
     assert gated[0, 2] < plain[0, 2]
 
@@ -76,4 +76,4 @@ def test_it_gates_a_consensus():
 )
 def test_what_cannot_be_built_is_refused(scores, options, words):
     with pytest.raises(ws.InvalidInputError, match=words):
-        top_label_kernel(scores, **{"n_top": 1, "floor": 0.5} | options)
+        top_labels(scores, **{"n_top": 1, "floor": 0.5} | options)

@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 import wassemble as ws
-from wassemble.kernels import kernel_from_tree
+from wassemble.kernels import from_tree
 
 TREE = [
     ("animal", "dog"),
@@ -21,7 +21,7 @@ TREE = [
 
 
 def costs_of(labels, target=None, epsilon=1.0, **options):
-    kernel = kernel_from_tree(labels, target, epsilon=epsilon, **options)
+    kernel = from_tree(labels, target, epsilon=epsilon, **options)
     with np.errstate(divide="ignore"):
         return np.abs(-epsilon * np.log(kernel.to_dense()))
 
@@ -74,12 +74,12 @@ def test_the_shortest_way_counts_where_ancestors_differ():
 
 @pytest.mark.parametrize("cost", ["path", "lin"])
 def test_labels_without_a_common_ancestor_are_not_joined(cost):
-    kernel = kernel_from_tree(["x", "y"], edges=[("a", "x"), ("b", "y")], epsilon=1.0, cost=cost)
+    kernel = from_tree(["x", "y"], edges=[("a", "x"), ("b", "y")], epsilon=1.0, cost=cost)
     assert_array_equal(kernel.to_dense(), np.eye(2))
 
 
 def test_labels_outside_of_the_tree_go_to_their_own_name():
-    kernel = kernel_from_tree(["husky", "car", "cat"], ["car", "dog"], edges=TREE, epsilon=1.0)
+    kernel = from_tree(["husky", "car", "cat"], ["car", "dog"], edges=TREE, epsilon=1.0)
     assert_allclose(kernel.to_dense(), [[0, math.exp(-1)], [1, 0], [0, math.exp(-2)]])
     assert kernel.notes == ("1 label outside of edges: 'car'",)
 
@@ -102,7 +102,7 @@ def test_two_labels_may_be_one_node():
 
 def test_the_kernel_is_symmetric_without_a_target():
     for cost in ("path", "lin"):
-        kernel = kernel_from_tree(["husky", "cat", "beagle"], edges=TREE, cost=cost)
+        kernel = from_tree(["husky", "cat", "beagle"], edges=TREE, cost=cost)
         assert kernel.kernel.is_symmetric
         assert f"{cost} cost" in kernel.origin
 
@@ -150,4 +150,4 @@ def test_costs_equal_those_of_a_search_in_networkx(data):
 )
 def test_what_cannot_be_built_is_refused(options, words):
     with pytest.raises(ws.InvalidInputError, match=words):
-        kernel_from_tree(["husky"], ["dog"], **{"edges": TREE} | options)
+        from_tree(["husky"], ["dog"], **{"edges": TREE} | options)

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import wassemble as ws
 from wassemble.inputs.embeddings import Embeddings
-from wassemble.kernels import DenseKernel, SparseKernel, kernel_from_word_vectors
+from wassemble.kernels import DenseKernel, SparseKernel, from_word_vectors
 
 WORDS = Embeddings(
     ["polar", "bear", "cat", "teddy_bear", "Paris", "nothing"],
@@ -18,7 +18,7 @@ WORDS = Embeddings(
 
 
 def build(source, target=None, **options):
-    return kernel_from_word_vectors(source, target, embeddings=WORDS, **options)
+    return from_word_vectors(source, target, embeddings=WORDS, **options)
 
 
 def test_entries_are_the_exponentials_of_cosine_costs():
@@ -100,7 +100,7 @@ def test_the_papers_kernel_has_euclidean_costs_of_unit_vectors():
 def test_auto_epsilon_sees_the_kept_neighbours_only(rng):
     words = [f"w{k}" for k in range(60)]
     embeddings = Embeddings(words, rng.normal(size=(60, 4)))
-    kernel = kernel_from_word_vectors(words, words[::-1], embeddings=embeddings, n_neighbors=8)
+    kernel = from_word_vectors(words, words[::-1], embeddings=embeddings, n_neighbors=8)
     assert_allclose(kernel.account().n_effective[1], 3, rtol=1e-2)
     assert "8 nearest" in kernel.origin
 
@@ -129,4 +129,4 @@ def test_what_cannot_be_built_is_refused(arguments, options, words):
 def test_word_vectors_come_as_embeddings():
     words = "`embeddings` must be Embeddings; got dict.\nhint: `read_embeddings"
     with pytest.raises(ws.InvalidInputError, match=words):
-        kernel_from_word_vectors(["cat"], embeddings={"cat": [1.0]})
+        from_word_vectors(["cat"], embeddings={"cat": [1.0]})

@@ -11,7 +11,7 @@ from kernels.factories import BUILDERS, make_case
 from numpy.testing import assert_allclose, assert_array_equal
 
 import wassemble as ws
-from wassemble.kernels import LabelledKernel, SparseKernel, load_kernel
+from wassemble.kernels import LabelledKernel, SparseKernel, load as load_kernel
 
 KINDS = [name for name in BUILDERS if name != "diagonal-per-sample"]
 IN_TABLES = [kind for kind in KINDS if "low-rank" not in kind and "log" not in kind]
@@ -52,7 +52,7 @@ def test_parquet_files_hold_kinds_with_entries(kind, dtype, tmp_path):
 
 
 def test_the_measured_error_of_a_low_rank_kernel_is_kept(tmp_path):
-    low_rank = ws.LowRankKernel([[1.0], [2.0]], measured_error=0.125)
+    low_rank = ws.kernels.LowRankKernel([[1.0], [2.0]], measured_error=0.125)
     LabelledKernel(low_rank, ["a", "b"], ["a", "b"], "o").save(tmp_path / "k.npz")
     assert load_kernel(tmp_path / "k.npz").kernel.measured_error == 0.125
 
@@ -141,11 +141,11 @@ def test_other_suffixes_and_missing_files_are_refused(tmp_path):
 
 
 def test_names_that_a_format_cannot_hold_are_refused(tmp_path):
-    kernel = LabelledKernel(ws.IdentityKernel(1), ["a\0"], ["b"], "o")
+    kernel = LabelledKernel(ws.kernels.IdentityKernel(1), ["a\0"], ["b"], "o")
     with pytest.raises(ws.InvalidInputError, match="`source` must not end in a zero character"):
         kernel.save(tmp_path / "k.npz")
     with pytest.raises(ws.InvalidInputError, match="a label name must be readable text"):
-        LabelledKernel(ws.IdentityKernel(1), ["\ud800"], ["b"], "o")
+        LabelledKernel(ws.kernels.IdentityKernel(1), ["\ud800"], ["b"], "o")
     assert list(tmp_path.iterdir()) == []
 
 

@@ -35,7 +35,7 @@ def make(kind, dtype=np.float64):
 
 def test_names_may_be_any_iterable():
     kernel = LabelledKernel(
-        ws.IdentityKernel(2), (name for name in "ab"), LabelSpace(["x", "y"]), "o"
+        ws.kernels.IdentityKernel(2), (name for name in "ab"), LabelSpace(["x", "y"]), "o"
     )
     assert kernel.source == LabelSpace(["a", "b"])
     assert kernel.shape == (2, 2)
@@ -58,7 +58,7 @@ def test_names_may_be_any_iterable():
 )
 def test_what_does_not_fit_is_refused(changes, words):
     arguments = {
-        "kernel": ws.DenseKernel(np.ones((2, 3))),
+        "kernel": ws.kernels.DenseKernel(np.ones((2, 3))),
         "source": ["a", "b"],
         "target": ["x", "y", "z"],
         "origin": "by hand",
@@ -68,10 +68,10 @@ def test_what_does_not_fit_is_refused(changes, words):
 
 
 def test_kernels_per_sample_and_of_torch_have_no_names():
-    per_sample = ws.DiagonalKernel(np.ones((4, 2)))
+    per_sample = ws.kernels.DiagonalKernel(np.ones((4, 2)))
     with pytest.raises(ws.InvalidInputError, match="same for every sample; got one of 4 samples"):
         LabelledKernel(per_sample, "ab", ["a", "b"], "o")
-    in_torch = ws.DenseKernel(torch.eye(2))
+    in_torch = ws.kernels.DenseKernel(torch.eye(2))
     with pytest.raises(ws.InvalidInputError, match="must hold NumPy entries; got a torch tensor"):
         LabelledKernel(in_torch, ["a", "b"], ["a", "b"], "o")
 
@@ -117,7 +117,7 @@ def test_one_permutation_of_both_sides_keeps_kind_type_and_symmetry(kind, dtype,
 def test_a_diagonal_kernel_taken_apart_is_sparse():
     kernel = make("diagonal")
     aligned = kernel.align(["s3", "s0", "s4"], ["t0", "t1", "t3", "t4"])
-    assert isinstance(aligned, ws.SparseKernel)
+    assert isinstance(aligned, ws.kernels.SparseKernel)
     assert_array_equal(aligned.to_dense(), kernel.to_dense()[np.ix_([3, 0, 4], [0, 1, 3, 4])])
 
 
@@ -126,7 +126,7 @@ def test_a_large_sparse_kernel_is_aligned_without_its_dense_form(rng):
     places = rng.integers(0, n_labels, (2, 100_000))
     matrix = sp.csr_array((np.ones(100_000), tuple(places)), shape=(n_labels, n_labels))
     names = names_for(n_labels, "w")
-    kernel = LabelledKernel(ws.SparseKernel(matrix), names, names, "random")
+    kernel = LabelledKernel(ws.kernels.SparseKernel(matrix), names, names, "random")
     aligned = kernel.align(names[::-1], names[::2])
     assert aligned.shape == (n_labels, n_labels // 2)
     v = rng.random(n_labels // 2)
@@ -172,7 +172,7 @@ def test_every_kind_has_an_account_that_agrees_with_its_dense_form(kind, dtype):
 def test_the_account_reads_as_text():
     matrix = [[1.0, 0.5, 0.0], [0.25, 0.5, 0.0], [0.0, 0.0, 0.0]]
     names = ["cat", "dog", "car"]
-    kernel = LabelledKernel(ws.DenseKernel(matrix), names, names, "by hand", ["a note"])
+    kernel = LabelledKernel(ws.kernels.DenseKernel(matrix), names, names, "by hand", ["a note"])
     assert str(kernel.account()).splitlines() == [
         "origin           by hand",
         "kernel           DenseKernel, 3 source x 3 target labels",
@@ -190,9 +190,9 @@ def test_the_account_reads_as_text():
 
 def test_the_distance_to_identity_goes_by_names_and_not_by_places():
     names = ["a", "b", "c"]
-    kernel = LabelledKernel(ws.IdentityKernel(3), names, ["b", "c", "a"], "shifted")
+    kernel = LabelledKernel(ws.kernels.IdentityKernel(3), names, ["b", "c", "a"], "shifted")
     assert kernel.account().distance_to_identity == pytest.approx(np.sqrt(6))
-    shifted = ws.DenseKernel([[0, 0, 1.0], [1, 0, 0], [0, 1, 0]])
+    shifted = ws.kernels.DenseKernel([[0, 0, 1.0], [1, 0, 0], [0, 1, 0]])
     assert LabelledKernel(shifted, names, ["b", "c", "a"], "o").account().distance_to_identity == 0
     assert (
         LabelledKernel(shifted, names, ["x", "c", "a"], "o").account().distance_to_identity is None
@@ -204,18 +204,22 @@ def test_a_label_that_takes_from_most_others_is_a_hub():
     names = names_for(n_labels, "w")
     matrix = np.eye(n_labels)
     matrix[:, 7] = 1.0
-    account = LabelledKernel(ws.DenseKernel(matrix), names, names, "o").account()
+    account = LabelledKernel(ws.kernels.DenseKernel(matrix), names, names, "o").account()
     # Half of 49 labels and all of its own, where the others have half of one.
     assert account.hubs == (("w7", pytest.approx(25.5)),)
     assert "'w7' (25.5)" in str(account)
-    assert LabelledKernel(ws.IdentityKernel(9), names[:9], names[:9], "o").account().hubs == ()
+    assert (
+        LabelledKernel(ws.kernels.IdentityKernel(9), names[:9], names[:9], "o").account().hubs == ()
+    )
 
 
 @pytest.mark.parametrize(("n_extra", "is_hub"), [(4, False), (5, True)])
 def test_a_hub_takes_more_than_five_times_the_median(n_extra, is_hub):
     target = names_for(10, "t")
     matrix = np.vstack([np.eye(10), np.repeat(np.eye(10)[:1], n_extra, axis=0)])
-    kernel = LabelledKernel(ws.DenseKernel(matrix), names_for(len(matrix), "s"), target, "o")
+    kernel = LabelledKernel(
+        ws.kernels.DenseKernel(matrix), names_for(len(matrix), "s"), target, "o"
+    )
     assert bool(kernel.account().hubs) == is_hub  # the first label has 1 + n_extra, others 1
 
 
@@ -223,21 +227,21 @@ def test_a_hub_takes_more_than_five_times_the_median(n_extra, is_hub):
 def test_a_hub_takes_three_labels_whole(n_source, is_hub):
     matrix = np.tile([0.6, *[0.05] * 8], (n_source, 1))  # 2.4 of four labels, 3.6 of six
     source, target = names_for(n_source, "s"), names_for(9, "t")
-    kernel = LabelledKernel(ws.DenseKernel(matrix), source, target, "o")
+    kernel = LabelledKernel(ws.kernels.DenseKernel(matrix), source, target, "o")
     assert bool(kernel.account().hubs) == is_hub
 
 
 def test_a_pair_is_told_once_and_ties_go_to_the_first():
     names = names_for(30, "w")
-    kernel = LabelledKernel(ws.DenseKernel(np.ones((30, 30))), names, names, "all alike")
+    kernel = LabelledKernel(ws.kernels.DenseKernel(np.ones((30, 30))), names, names, "all alike")
     pairs = kernel.account().strongest_pairs
     assert [pair[:2] for pair in pairs] == [("w0", f"w{k}") for k in range(1, 11)]
 
 
 def test_blocks_of_rows_give_the_same_account(monkeypatch, rng):
     names = names_for(40, "w")
-    dense = ws.DenseKernel(rng.random((40, 40)))
-    logs = ws.kernel_from_cost(1000 * rng.random((40, 40)), epsilon=1.0)
+    dense = ws.kernels.DenseKernel(rng.random((40, 40)))
+    logs = ws.kernels.from_cost(1000 * rng.random((40, 40)), epsilon=1.0)
     for kernel in (dense, logs):
         labelled = LabelledKernel(kernel, names, names, "o")
         whole = labelled.account()
@@ -254,12 +258,16 @@ SIMILAR = np.array([[1.0, 0.1], [0.9, 0.2], [0.1, 1.0]])
 BREEDS, PETS = ["husky", "beagle", "tabby"], ["dog", "cat"]
 
 
-@pytest.mark.parametrize("make", [np.array, np.ndarray.tolist, sp.csr_array, ws.DenseKernel])
+@pytest.mark.parametrize(
+    "make", [np.array, np.ndarray.tolist, sp.csr_array, ws.kernels.DenseKernel]
+)
 def test_a_table_and_its_names_are_enough(make):
     kernel = ws.LabelledKernel(make(SIMILAR), BREEDS, PETS)
     assert_array_equal(kernel.to_dense(), SIMILAR)
     assert kernel.source.names == tuple(BREEDS)
-    assert isinstance(kernel.kernel, ws.SparseKernel if make is sp.csr_array else ws.DenseKernel)
+    assert isinstance(
+        kernel.kernel, ws.kernels.SparseKernel if make is sp.csr_array else ws.kernels.DenseKernel
+    )
     assert len(kernel.origin.splitlines()) == 1
 
 

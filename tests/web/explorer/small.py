@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from wassemble import Embeddings, LabelSpace, Predictions, kernel_from_word_vectors
+from wassemble import Embeddings, LabelSpace, Predictions
+from wassemble.kernels import from_word_vectors
 from wassemble.web.explorer.answers import Answer, Knobs, fuse_sample
 from wassemble.web.explorer.cases import Case, Table
 from wassemble.web.explorer.similarity import NAMES, Similarity
@@ -19,7 +20,7 @@ def from_vectors(vectors: Embeddings = VECTORS) -> Similarity:
     """Similarity of word vectors."""
 
     def at(epsilon):
-        return lambda source, target: kernel_from_word_vectors(
+        return lambda source, target: from_word_vectors(
             source, target, embeddings=vectors, epsilon=epsilon
         )
 

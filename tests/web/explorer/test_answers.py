@@ -29,7 +29,7 @@ def test_the_consensus_is_the_barycenter_of_the_views_knobs(epsilon, weights):
     models = histograms()
     answer = ask(make_case(models, from_vectors()), 2, epsilon=epsilon, weight=tuple(weights))
     share = np.array(weights) / sum(weights)
-    kernel = ws.kernel_from_word_vectors(LABELS, embeddings=VECTORS, epsilon=epsilon)
+    kernel = ws.kernels.from_word_vectors(LABELS, embeddings=VECTORS, epsilon=epsilon)
     wanted = ws.solve_barycenter(
         [m.scores[2] for m in models], kernel.kernel, weights=share, normalize=True
     ).barycenter
@@ -130,7 +130,7 @@ def test_a_model_without_weight_sends_nothing():
 def test_neighbours_are_the_kernels_column_and_row():
     case = make_case(similarity=from_vectors())
     answer = ask(case, epsilon=0.4)
-    kernel = ws.kernel_from_word_vectors(LABELS, embeddings=VECTORS, epsilon=0.4).to_dense()
+    kernel = ws.kernels.from_word_vectors(LABELS, embeddings=VECTORS, epsilon=0.4).to_dense()
     for model in ("", "model 1"):
         found = {each.label: each.similarity for each in find_neighbors(case, answer, "dog", model)}
         wanted = dict(zip(LABELS, kernel[:, 1].tolist(), strict=True))
@@ -146,7 +146,7 @@ def test_different_label_sets_meet_by_name():
 
 
 def test_targets_of_other_names_get_means_through_the_kernel():
-    kernel = ws.kernel_from_ratings([[1, 0], [1, 0], [0, 1]], ["a", "b", "c"], ["car", "bike"])
+    kernel = ws.kernels.from_ratings([[1, 0], [1, 0], [0, 1]], ["a", "b", "c"], ["car", "bike"])
     models = histograms(2, 2, ["a", "b", "c"])
     case = make_case(models, given_kernel(kernel))
     assert not case.means_by_name

@@ -16,7 +16,8 @@ import pyarrow.parquet as pq
 import pytest
 from web.explorer.small import histograms, scores
 
-from wassemble import InvalidInputError, kernel_from_names, write_predictions
+from wassemble import InvalidInputError, write_predictions
+from wassemble.kernels import from_names
 from wassemble.web.explorer.cases import Cut
 from wassemble.web.explorer.kept import Kept
 from wassemble.web.explorer.library import Library
@@ -196,7 +197,7 @@ def test_kinds_that_do_not_fit_are_named(library, tmp_path):
 def test_kernels_come_from_files(library, tmp_path):
     served = tmp_path / "served"
     labels = histograms()[0].labels
-    kernel_from_names(labels, labels).save(served / "saved.npz")
+    from_names(labels, labels).save(served / "saved.npz")
     (served / "synonyms.csv").write_text("word,synonym\ncat,dog\n")
     (served / "vectors.txt").write_text("cat 1 0\ndog 0.9 0.1\ncar 0 1\nbus 0.1 0.9\n")
     for kernel, name in (

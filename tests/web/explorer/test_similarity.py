@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, strategies as st
 from web.explorer.small import LABELS, VECTORS, from_vectors
 
-from wassemble import DenseKernel, InvalidInputError, LabelledKernel, LabelSpace
-from wassemble.kernels import kernel_from_word_vectors
+from wassemble import InvalidInputError, LabelledKernel, LabelSpace
+from wassemble.kernels import DenseKernel, from_word_vectors
 from wassemble.web.explorer.similarity import (
     NAMES,
     OWN_EPSILON,
@@ -21,12 +21,12 @@ SPACE = LabelSpace(LABELS)
 @given(st.floats(0.02, 20))
 def test_a_moved_slider_makes_the_kernel_that_the_library_makes(epsilon):
     costs = from_vectors().costs("any", SPACE, SPACE)
-    wanted = kernel_from_word_vectors(SPACE, embeddings=VECTORS, epsilon=epsilon).to_dense()
+    wanted = from_word_vectors(SPACE, embeddings=VECTORS, epsilon=epsilon).to_dense()
     np.testing.assert_allclose(kernel_at(costs, epsilon).to_dense(), wanted, rtol=2e-4, atol=1e-12)
 
 
 def test_the_suggested_epsilon_is_the_librarys_own():
-    wanted = kernel_from_word_vectors(SPACE, embeddings=VECTORS, epsilon="auto")
+    wanted = from_word_vectors(SPACE, embeddings=VECTORS, epsilon="auto")
     found = from_vectors().suggest_epsilon("any", SPACE, SPACE)
     assert f"epsilon {found:.2g}" in wanted.origin
 

@@ -29,7 +29,7 @@ class CrossSpaceClassifier(WassersteinClassifier):
         Each gives scores for its own labels: Predictions, or fitted models in a
         ``FrozenEstimator`` whose ``predict_proba`` gives one score per label.
     kernels : dict of name to LabelledKernel or data frame
-        From the members' labels to the classes, such as `kernel_from_attributes`.
+        From the members' labels to the classes, such as `kernels.from_attributes`.
     classes : list of str, optional
         All classes that may be answered, also those without a sample in ``fit``
         (zero-shot); the kernels' target labels if not given.

@@ -18,8 +18,8 @@ from wassemble.inputs import Aliases, Kind, Predictions
 from wassemble.kernels import (
     DenseKernel,
     LabelledKernel,
-    kernel_from_confusion,
-    mix_kernels,
+    from_confusion,
+    mix as mix_kernels,
 )
 from wassemble.labels import LabelSpace
 from wassemble.solvers import Balanced, Unbalanced, power_mean, solve_barycenter
@@ -341,7 +341,7 @@ def _kernel_of_each(
             fail("kernels from mistakes need one true label for each sample; got multi-label.")
         truth = [trial.target[i] for i in trial.truth.tolist()]
         return {
-            m.model: kernel_from_confusion(
+            m.model: from_confusion(
                 m,
                 truth,
                 target=trial.target,

@@ -18,7 +18,7 @@ from wassemble.ensemble.learning.recipes import FittedRecipe, Recipe
 from wassemble.ensemble.learning.stacking import Stacking
 from wassemble.errors import InvalidInputError
 from wassemble.inputs import Aliases, Kind
-from wassemble.kernels import LabelledKernel, load_kernel
+from wassemble.kernels import LabelledKernel, load as load_kernel
 from wassemble.labels import LabelSpace
 
 __all__ = ["load_ensemble", "save_ensemble"]

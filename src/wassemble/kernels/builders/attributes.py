@@ -14,10 +14,10 @@ from wassemble.kernels.dense import DenseKernel
 from wassemble.kernels.named.labelled import LabelledKernel
 from wassemble.kernels.named.naming import Names, read_names
 
-__all__ = ["kernel_from_attributes"]
+__all__ = ["from_attributes"]
 
 
-def kernel_from_attributes(
+def from_attributes(
     table: Any, attributes: Names | None = None, targets: Names | None = None
 ) -> LabelledKernel:
     """K = the table with each column divided by its sum (paper, section 6.1).
@@ -39,7 +39,7 @@ def kernel_from_attributes(
 
     Examples
     --------
-    >>> kernel = kernel_from_attributes(
+    >>> kernel = from_attributes(
     ...     [[1, 0], [1, 1]], ["stripes", "hooves"], ["zebra", "horse"]
     ... )
     >>> kernel.to_dense()

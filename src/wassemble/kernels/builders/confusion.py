@@ -16,10 +16,10 @@ from wassemble.kernels.dense import DenseKernel
 from wassemble.kernels.named.labelled import LabelledKernel
 from wassemble.labels import LabelSpace, Meanings, enumerate_names
 
-__all__ = ["kernel_from_confusion"]
+__all__ = ["from_confusion"]
 
 
-def kernel_from_confusion(
+def from_confusion(
     predictions: Predictions,
     truth: Any,
     *,
@@ -51,7 +51,7 @@ def kernel_from_confusion(
     floor : float
         At least 0: keeps labels reachable that were never met together.
     aliases, fold
-        For the names that ``prior`` goes by, as in `kernel_from_names`.
+        For the names that ``prior`` goes by, as in `kernels.from_names`.
     other : str, optional
         The source label that means "none of the others": ``prior`` goes to every target
         label that no other source label stands for.
@@ -62,7 +62,7 @@ def kernel_from_confusion(
     Examples
     --------
     >>> said = Predictions("tiny", [1, 2, 3], ["sr", "hr"], [[1, 0], [1, 0], [0.2, 0.8]])
-    >>> kernel = kernel_from_confusion(
+    >>> kernel = from_confusion(
     ...     said, ["sr", "hr", "hr"], target=["sr", "hr"], prior=0.0, floor=0.0
     ... )
     >>> kernel.to_dense().round(3)

@@ -17,10 +17,10 @@ from wassemble.kernels.named.labelled import LabelledKernel
 from wassemble.kernels.sparse import SparseKernel
 from wassemble.labels import LabelSpace
 
-__all__ = ["kernel_from_cooccurrence"]
+__all__ = ["from_cooccurrence"]
 
 
-def kernel_from_cooccurrence(
+def from_cooccurrence(
     labels_matrix: Any, names: Names | None = None, *, smoothing: float = 1.0
 ) -> LabelledKernel:
     """K_ij = how often label j is there when label i is, with 1 for i = j.
@@ -51,7 +51,7 @@ def kernel_from_cooccurrence(
     Examples
     --------
     >>> seen = [[1, 1], [1, 0], [1, 0], [1, 1]]  # person, dog
-    >>> kernel_from_cooccurrence(seen, ["person", "dog"], smoothing=0.0).to_dense()
+    >>> from_cooccurrence(seen, ["person", "dog"], smoothing=0.0).to_dense()
     array([[1. , 0.5],
            [1. , 1. ]])
     """

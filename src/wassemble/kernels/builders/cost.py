@@ -11,10 +11,10 @@ from wassemble._checks import check_positive_number, fail
 from wassemble.kernels.dense import DenseKernel, check_matrix
 from wassemble.kernels.places import entry_at
 
-__all__ = ["kernel_from_cost"]
+__all__ = ["from_cost"]
 
 
-def kernel_from_cost(cost: Array, epsilon: float, *, symmetric: bool = False) -> DenseKernel:
+def from_cost(cost: Array, epsilon: float, *, symmetric: bool = False) -> DenseKernel:
     """K = exp(-cost / epsilon), kept in logarithms where it would underflow.
 
     Parameters
@@ -28,7 +28,7 @@ def kernel_from_cost(cost: Array, epsilon: float, *, symmetric: bool = False) ->
 
     Examples
     --------
-    >>> kernel_from_cost([[0.0, 1.0], [1.0, 0.0]], epsilon=1.0).to_dense().round(3)
+    >>> from_cost([[0.0, 1.0], [1.0, 0.0]], epsilon=1.0).to_dense().round(3)
     array([[1.   , 0.368],
            [0.368, 1.   ]])
     """
@@ -36,7 +36,7 @@ def kernel_from_cost(cost: Array, epsilon: float, *, symmetric: bool = False) ->
     if is_frame(cost):
         fail(
             "`cost` must be an array, for the kernel will have no names; got a data frame.",
-            hint="`kernel_from_cost_table` keeps names; `.to_numpy()` drops them",
+            hint="`kernels.from_cost_table` keeps names; `.to_numpy()` drops them",
         )
     cost = check_matrix(cost, "cost")
     values = detached(cost)

@@ -19,12 +19,12 @@ from wassemble._checks import (
     fail,
 )
 from wassemble.kernels.base import Kernel
-from wassemble.kernels.builders.cost import kernel_from_cost
+from wassemble.kernels.builders.cost import from_cost
 from wassemble.kernels.low_rank import LowRankKernel
 from wassemble.kernels.places import source_label
 from wassemble.kernels.sparse import SparseKernel
 
-__all__ = ["kernel_from_embeddings"]
+__all__ = ["from_embeddings"]
 
 Metric = Literal["sqeuclidean", "euclidean", "cosine"]
 _METRICS = ("sqeuclidean", "euclidean", "cosine")
@@ -37,7 +37,7 @@ _N_PROBES = 256
 _CANCELLED = 1e-6
 
 
-def kernel_from_embeddings(
+def from_embeddings(
     source: Any,
     target: Any = None,
     *,
@@ -78,7 +78,7 @@ def kernel_from_embeddings(
 
     Examples
     --------
-    >>> kernel_from_embeddings([[0.0], [1.0], [3.0]], epsilon=1.0, n_neighbors=2)
+    >>> from_embeddings([[0.0], [1.0], [3.0]], epsilon=1.0, n_neighbors=2)
     SparseKernel(3 source x 3 target labels, float64)
     """
     epsilon = check_positive_number(epsilon, "epsilon")
@@ -112,7 +112,7 @@ def kernel_from_embeddings(
         cost = cost + cost.T  # (i, j) and (j, i) are rounded apart
         cost /= 2
         np.fill_diagonal(cost, 0)
-    return kernel_from_cost(cost, epsilon, symmetric=symmetric)
+    return from_cost(cost, epsilon, symmetric=symmetric)
 
 
 def _check_vectors(value: Any, name: str, *, unit: bool) -> np.ndarray:
@@ -120,7 +120,7 @@ def _check_vectors(value: Any, name: str, *, unit: bool) -> np.ndarray:
     if getattr(vectors, "requires_grad", False):
         fail(
             f"`{name}` must not require a gradient, which stops here; got a tensor that does.",
-            hint="`kernel_from_cost` of a cost computed in torch keeps it; else `detach()`",
+            hint="`kernels.from_cost` of a cost computed in torch keeps it; else `detach()`",
         )
     vectors = detached(widen_half(vectors))
     if vectors.ndim != 2 or 0 in vectors.shape:

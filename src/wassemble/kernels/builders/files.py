@@ -12,13 +12,13 @@ import numpy as np
 from wassemble._checks import fail
 from wassemble.inputs import Predictions, read_embeddings, read_predictions, read_synonyms
 from wassemble.inputs.graphs import read_edges
-from wassemble.kernels.builders.attributes import kernel_from_attributes
+from wassemble.kernels.builders.attributes import from_attributes
 from wassemble.kernels.builders.auto_epsilon import Epsilon
-from wassemble.kernels.builders.graph import kernel_from_graph
-from wassemble.kernels.builders.synonyms import kernel_from_synonyms
-from wassemble.kernels.builders.tables import kernel_from_cost_table, kernel_from_ratings
-from wassemble.kernels.builders.tree import kernel_from_tree
-from wassemble.kernels.builders.word_vectors import kernel_from_word_vectors
+from wassemble.kernels.builders.graph import from_graph
+from wassemble.kernels.builders.synonyms import from_synonyms
+from wassemble.kernels.builders.tables import from_cost_table, from_ratings
+from wassemble.kernels.builders.tree import from_tree
+from wassemble.kernels.builders.word_vectors import from_word_vectors
 from wassemble.kernels.named.labelled import LabelledKernel
 from wassemble.labels import LabelSpace
 
@@ -67,7 +67,7 @@ def _read_word_vectors(path: Path, n_neighbors: int | None = None) -> KernelOrig
     embeddings = read_embeddings(path)
 
     def at(epsilon: Epsilon) -> Any:
-        return lambda source, target: kernel_from_word_vectors(
+        return lambda source, target: from_word_vectors(
             source, target, embeddings=embeddings, epsilon=epsilon, n_neighbors=n_neighbors
         )
 
@@ -78,17 +78,17 @@ def _read_synonyms(path: Path) -> KernelOrigin:
     synonyms = read_synonyms(path)
 
     def build(source: LabelSpace, target: LabelSpace) -> LabelledKernel:
-        return kernel_from_synonyms(source, target, synonyms=synonyms)
+        return from_synonyms(source, target, synonyms=synonyms)
 
     return KernelOrigin(False, lambda epsilon: build)
 
 
 def _read_tree(path: Path) -> KernelOrigin:
-    return _read_joined(kernel_from_tree, path)
+    return _read_joined(from_tree, path)
 
 
 def _read_graph(path: Path) -> KernelOrigin:
-    return _read_joined(kernel_from_graph, path)
+    return _read_joined(from_graph, path)
 
 
 def _read_joined(kernel_from_edges: Callable[..., LabelledKernel], path: Path) -> KernelOrigin:
@@ -104,14 +104,14 @@ def _read_joined(kernel_from_edges: Callable[..., LabelledKernel], path: Path) -
 
 def _read_attributes(path: Path) -> KernelOrigin:
     table, rows = _read_table(path)
-    kernel = kernel_from_attributes(table.scores, rows, table.labels)
+    kernel = from_attributes(table.scores, rows, table.labels)
     return KernelOrigin(False, lambda epsilon: kernel)
 
 
 def _read_ratings(path: Path) -> KernelOrigin:
     table, rows = _read_table(path)
     # An empty cell is a pair that nobody rated: not similar.
-    kernel = kernel_from_ratings(np.nan_to_num(table.scores), rows, table.labels)
+    kernel = from_ratings(np.nan_to_num(table.scores), rows, table.labels)
     return KernelOrigin(False, lambda epsilon: kernel)
 
 
@@ -121,7 +121,7 @@ def _read_costs(path: Path) -> KernelOrigin:
     costs = np.where(np.isnan(table.scores), np.inf, table.scores)
 
     def at(epsilon: Epsilon) -> LabelledKernel:
-        return kernel_from_cost_table(costs, rows, table.labels, epsilon=epsilon)
+        return from_cost_table(costs, rows, table.labels, epsilon=epsilon)
 
     return KernelOrigin(True, at)
 

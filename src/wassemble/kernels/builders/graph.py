@@ -13,7 +13,7 @@ from wassemble._checks import check_flag, check_positive_number, fail
 from wassemble.inputs.graphs import Edges, as_edges
 from wassemble.kernels.base import Kernel
 from wassemble.kernels.builders.auto_epsilon import Epsilon, choose_epsilon
-from wassemble.kernels.builders.cost import kernel_from_cost
+from wassemble.kernels.builders.cost import from_cost
 from wassemble.kernels.builders.spaces import (
     Names,
     expand_kernel,
@@ -25,7 +25,7 @@ from wassemble.kernels.builders.sparse_costs import PairCosts
 from wassemble.kernels.named.labelled import LabelledKernel
 from wassemble.labels import LabelSpace
 
-__all__ = ["kernel_from_graph"]
+__all__ = ["from_graph"]
 
 WeightMeaning = Literal["cost", "similarity"]
 
@@ -33,7 +33,7 @@ WeightMeaning = Literal["cost", "similarity"]
 _BLOCK = 2**24
 
 
-def kernel_from_graph(
+def from_graph(
     source: Names,
     target: Names | None = None,
     *,
@@ -76,7 +76,7 @@ def kernel_from_graph(
     Examples
     --------
     >>> links = [("cat", "pet", 1.0), ("dog", "pet", 1.0), ("dog", "wolf", 4.0)]
-    >>> kernel_from_graph(["cat", "dog", "wolf"], edges=links, epsilon=2.0).to_dense().round(3)
+    >>> from_graph(["cat", "dog", "wolf"], edges=links, epsilon=2.0).to_dense().round(3)
     array([[1.   , 0.368, 0.05 ],
            [0.368, 1.   , 0.135],
            [0.05 , 0.135, 1.   ]])
@@ -99,7 +99,7 @@ def kernel_from_graph(
         if symmetric:
             table = np.minimum(table, table.T)  # sums of weights round by their order
         value, words = choose_epsilon(epsilon, table.__getitem__, len(table))
-        kernel = kernel_from_cost(table, value, symmetric=symmetric)
+        kernel = from_cost(table, value, symmetric=symmetric)
     else:
         pairs = _finite_pairs(blocks, (len(rows), len(columns)))
         spaces = LabelSpace(_pick(source, rows)), LabelSpace(_pick(target, columns))

@@ -18,10 +18,10 @@ from wassemble.kernels.named.labelled import LabelledKernel
 from wassemble.kernels.sparse import SparseKernel
 from wassemble.labels import enumerate_names
 
-__all__ = ["mix_kernels"]
+__all__ = ["mix"]
 
 
-def mix_kernels(parts: Iterable[tuple[Any, float]]) -> LabelledKernel:
+def mix(parts: Iterable[tuple[Any, float]]) -> LabelledKernel:
     """The weighted sum of kernels, each divided by its largest entry first.
 
     So a weight says how much of a kernel goes in, whatever its scale. Weights need not sum
@@ -44,7 +44,7 @@ def mix_kernels(parts: Iterable[tuple[Any, float]]) -> LabelledKernel:
     >>> from wassemble.kernels import IdentityKernel
     >>> a = LabelledKernel(DenseKernel([[2.0, 1.0], [1.0, 2.0]]), ["x", "y"], ["x", "y"], "a")
     >>> b = LabelledKernel(IdentityKernel(2), ["x", "y"], ["x", "y"], "b")
-    >>> mix_kernels([(a, 0.5), (b, 0.5)]).to_dense()
+    >>> mix([(a, 0.5), (b, 0.5)]).to_dense()
     array([[1.  , 0.25],
            [0.25, 1.  ]])
     """

@@ -12,10 +12,10 @@ from wassemble.kernels.named.labelled import LabelledKernel
 from wassemble.kernels.sparse import SparseKernel
 from wassemble.labels import Matching, Meanings
 
-__all__ = ["kernel_from_matching", "kernel_from_names"]
+__all__ = ["from_matching", "from_names"]
 
 
-def kernel_from_names(
+def from_names(
     source: Names,
     target: Names,
     *,
@@ -43,7 +43,7 @@ def kernel_from_names(
 
     Examples
     --------
-    >>> kernel = kernel_from_names(["cat", "Dog", "auto"], ["dog", "cat"], fold=True)
+    >>> kernel = from_names(["cat", "Dog", "auto"], ["dog", "cat"], fold=True)
     >>> kernel.to_dense()
     array([[0., 1.],
            [1., 0.],
@@ -53,10 +53,10 @@ def kernel_from_names(
     """
     source, target = read_spaces(source, target)
     matching = source.match(target, aliases=aliases, fold=check_flag(fold, "fold"))
-    return kernel_from_matching(matching)
+    return from_matching(matching)
 
 
-def kernel_from_matching(matching: Matching) -> LabelledKernel:
+def from_matching(matching: Matching) -> LabelledKernel:
     """K = 1 where a source label was matched to a target label, its shares if to several."""
     source, target = matching.source, matching.target
     notes = [

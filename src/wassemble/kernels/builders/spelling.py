@@ -15,7 +15,7 @@ from wassemble.kernels.builders.sparse_costs import PairCosts
 from wassemble.kernels.named.labelled import LabelledKernel
 from wassemble.labels import fold_name
 
-__all__ = ["kernel_from_spelling"]
+__all__ = ["from_spelling"]
 
 # Similarities computed together.
 _BLOCK = 2**22
@@ -23,7 +23,7 @@ _BLOCK = 2**22
 _AT_CUTOFF = 0.1
 
 
-def kernel_from_spelling(
+def from_spelling(
     source: Names,
     target: Names | None = None,
     *,
@@ -33,7 +33,7 @@ def kernel_from_spelling(
     """K = exp(-(1 - similarity of spelling) / epsilon) for names that are nearly the same.
 
     For plurals, variants and typing errors: "color" and "colour", "cat" and "cats". Names
-    that mean nearly the same are another matter; see `kernel_from_word_vectors`.
+    that mean nearly the same are another matter; see `kernels.from_word_vectors`.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def kernel_from_spelling(
 
     Examples
     --------
-    >>> kernel = kernel_from_spelling(["Colour", "house"], ["color", "mouse"], epsilon=0.5)
+    >>> kernel = from_spelling(["Colour", "house"], ["color", "mouse"], epsilon=0.5)
     >>> kernel.to_dense().round(3)  # one letter of eleven
     array([[0.834, 0.   ],
            [0.   , 0.   ]])

@@ -15,10 +15,10 @@ from wassemble.kernels.named.labelled import LabelledKernel
 from wassemble.kernels.sparse import SparseKernel
 from wassemble.labels import LabelSpace, fold_name
 
-__all__ = ["kernel_from_synonyms"]
+__all__ = ["from_synonyms"]
 
 
-def kernel_from_synonyms(
+def from_synonyms(
     source: Names,
     target: Names | None = None,
     *,
@@ -64,7 +64,7 @@ def kernel_from_synonyms(
     Examples
     --------
     >>> votes = [("car", "auto", 12), ("car", "machine", 3), ("auto", "car", 7)]
-    >>> kernel_from_synonyms(["car", "auto", "machine"], synonyms=votes).to_dense()
+    >>> from_synonyms(["car", "auto", "machine"], synonyms=votes).to_dense()
     array([[1.  , 1.  , 0.25],
            [1.  , 1.  , 0.  ],
            [0.  , 0.  , 1.  ]])

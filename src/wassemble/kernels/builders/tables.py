@@ -13,7 +13,7 @@ from wassemble._arrays import detached
 from wassemble._checks import as_float_array, check_flag, check_nonnegative, fail
 from wassemble.kernels.base import Kernel
 from wassemble.kernels.builders.auto_epsilon import Epsilon, choose_epsilon
-from wassemble.kernels.builders.cost import kernel_from_cost
+from wassemble.kernels.builders.cost import from_cost
 from wassemble.kernels.builders.sparse_costs import PairCosts
 from wassemble.kernels.dense import DenseKernel
 from wassemble.kernels.named.labelled import LabelledKernel
@@ -22,10 +22,10 @@ from wassemble.kernels.places import entry_at, named_labels
 from wassemble.kernels.sparse import SparseKernel
 from wassemble.labels import LabelSpace, enumerate_names
 
-__all__ = ["kernel_from_cost_table", "kernel_from_ratings", "read_table"]
+__all__ = ["from_cost_table", "from_ratings", "read_table"]
 
 
-def kernel_from_ratings(
+def from_ratings(
     ratings: Any,
     source: Names | None = None,
     target: Names | None = None,
@@ -55,7 +55,7 @@ def kernel_from_ratings(
     Examples
     --------
     >>> rated = {("sedan", "car"): 5, ("coupe", "car"): 4, ("coupe", "sports"): 3}
-    >>> kernel_from_ratings(rated, ["sedan", "coupe"], ["car", "sports"]).to_dense()
+    >>> from_ratings(rated, ["sedan", "coupe"], ["car", "sports"]).to_dense()
     array([[1. , 0. ],
            [0.8, 0.6]])
     """
@@ -79,7 +79,7 @@ def kernel_from_ratings(
     return LabelledKernel(kernel, source, target, f"ratings, divided by {largest:g}")
 
 
-def kernel_from_cost_table(
+def from_cost_table(
     cost: Any,
     source: Names | None = None,
     target: Names | None = None,
@@ -111,7 +111,7 @@ def kernel_from_cost_table(
 
     Examples
     --------
-    >>> kernel = kernel_from_cost_table([[0, 1], [2, 0]], ["cat", "dog"], epsilon=1.0)
+    >>> kernel = from_cost_table([[0, 1], [2, 0]], ["cat", "dog"], epsilon=1.0)
     >>> kernel.to_dense().round(3)
     array([[1.   , 0.368],
            [0.135, 1.   ]])
@@ -130,7 +130,7 @@ def kernel_from_cost_table(
         table = read_table(cost, "cost", source, target, infinite=True)
         value, words = choose_epsilon(epsilon, table.__getitem__, len(table))
         with named_labels(source, target):
-            kernel = kernel_from_cost(table, value, symmetric=symmetric)
+            kernel = from_cost(table, value, symmetric=symmetric)
     return LabelledKernel(kernel, source, target, f"table of costs, {words}")
 
 

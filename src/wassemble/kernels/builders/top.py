@@ -17,10 +17,10 @@ from wassemble._checks import (
 )
 from wassemble.kernels.diagonal import DiagonalKernel
 
-__all__ = ["top_label_kernel"]
+__all__ = ["top_labels"]
 
 
-def top_label_kernel(
+def top_labels(
     scores_per_model: Any, *, n_top: int, floor: float, mean_scores: bool = False
 ) -> DiagonalKernel:
     """Diagonal kernel of each sample: 1 for the top labels of any model, else ``floor``.
@@ -47,7 +47,7 @@ def top_label_kernel(
     Examples
     --------
     >>> models = [[[0.9, 0.2, 0.1]], [[0.3, 0.7, 0.1]]]  # two models, one sample
-    >>> top_label_kernel(models, n_top=1, floor=0.5).diagonal
+    >>> top_labels(models, n_top=1, floor=0.5).diagonal
     array([[1. , 1. , 0.5]])
     """
     n_top = check_count(n_top, "n_top")

@@ -13,7 +13,7 @@ from scipy.sparse.csgraph import connected_components
 from wassemble._checks import fail
 from wassemble.inputs.graphs import Edges, as_edges
 from wassemble.kernels.builders.auto_epsilon import Epsilon, choose_epsilon
-from wassemble.kernels.builders.cost import kernel_from_cost
+from wassemble.kernels.builders.cost import from_cost
 from wassemble.kernels.builders.spaces import (
     Names,
     expand_kernel,
@@ -24,12 +24,12 @@ from wassemble.kernels.builders.spaces import (
 from wassemble.kernels.named.labelled import LabelledKernel
 from wassemble.labels import LabelSpace, enumerate_names
 
-__all__ = ["kernel_from_tree"]
+__all__ = ["from_tree"]
 
 TreeCost = Literal["path", "lin"]
 
 
-def kernel_from_tree(
+def from_tree(
     source: Names,
     target: Names | None = None,
     *,
@@ -70,7 +70,7 @@ def kernel_from_tree(
     Examples
     --------
     >>> tree = [("animal", "dog"), ("animal", "cat"), ("dog", "husky"), ("dog", "beagle")]
-    >>> breeds = kernel_from_tree(["husky", "beagle", "cat"], edges=tree, epsilon=2.0)
+    >>> breeds = from_tree(["husky", "beagle", "cat"], edges=tree, epsilon=2.0)
     >>> (-2 * np.log(breeds.to_dense())).round(3)  # the path costs
     array([[-0.,  2.,  3.],
            [ 2., -0.,  3.],
@@ -84,7 +84,7 @@ def kernel_from_tree(
     if tree.weights is not None:
         fail(
             f"the edges of a tree must have no weights; those of {tree.origin} have.",
-            hint="`kernel_from_graph` uses them",
+            hint="`kernels.from_graph` uses them",
         )
     _check_acyclic(tree)
     source, target = read_spaces(source, target)
@@ -97,7 +97,7 @@ def kernel_from_tree(
         kept = _read_leaves(tree, leaves, np.union1d(row_nodes, column_nodes))
         table = _lin_costs(*above, _information_content(tree, kept), row_nodes, column_nodes)
     value, words = choose_epsilon(epsilon, table.__getitem__, len(table))
-    kernel = kernel_from_cost(table, value, symmetric=source is target)
+    kernel = from_cost(table, value, symmetric=source is target)
     return LabelledKernel(
         expand_kernel(kernel, source, target, rows, columns),
         source,
@@ -210,5 +210,5 @@ def _check_acyclic(tree: Edges) -> None:
         fail(
             f"no node of {tree.origin} may be its own ancestor; got a ring of"
             f" {enumerate_names(names)}.",
-            hint="edges go from parent to child; `kernel_from_graph` takes any graph",
+            hint="edges go from parent to child; `kernels.from_graph` takes any graph",
         )

@@ -11,16 +11,16 @@ from scipy.spatial.distance import cdist
 from wassemble._checks import check_count, check_flag, fail
 from wassemble.inputs.embeddings import Embeddings, split_words, word_forms
 from wassemble.kernels.builders.auto_epsilon import Epsilon, choose_epsilon
-from wassemble.kernels.builders.embeddings import Metric, kernel_from_embeddings
+from wassemble.kernels.builders.embeddings import Metric, from_embeddings
 from wassemble.kernels.builders.spaces import Names, count_names, expand_kernel, read_spaces
 from wassemble.kernels.named.labelled import LabelledKernel
 from wassemble.kernels.places import named_labels
 from wassemble.labels import LabelSpace, enumerate_names
 
-__all__ = ["kernel_from_word_vectors"]
+__all__ = ["from_word_vectors"]
 
 
-def kernel_from_word_vectors(
+def from_word_vectors(
     source: Names,
     target: Names | None = None,
     *,
@@ -61,7 +61,7 @@ def kernel_from_word_vectors(
     Examples
     --------
     >>> vectors = Embeddings(["cat", "dog", "car"], [[1, 0], [0.8, 0.6], [0, 1]])
-    >>> kernel = kernel_from_word_vectors(["cat", "Dog", "okapi"], embeddings=vectors, epsilon=1.0)
+    >>> kernel = from_word_vectors(["cat", "Dog", "okapi"], embeddings=vectors, epsilon=1.0)
     >>> kernel.to_dense().round(2)
     array([[1.  , 0.82, 0.  ],
            [0.82, 1.  , 0.  ],
@@ -95,7 +95,7 @@ def kernel_from_word_vectors(
     value, words = choose_epsilon(epsilon, cost_of, len(x.places))
     names = ([space[i] for i in found.places] for space, found in ((source, x), (target, y)))
     with named_labels(*names):
-        kernel = kernel_from_embeddings(
+        kernel = from_embeddings(
             x.vectors,
             None if y is x else y.vectors,
             epsilon=value,

@@ -22,7 +22,7 @@ from wassemble.kernels.named.tables import read_csv, read_parquet, write_parquet
 from wassemble.kernels.places import named_labels
 from wassemble.labels import LabelSpace
 
-__all__ = ["load_kernel", "save_kernel"]
+__all__ = ["load", "save_kernel"]
 
 _FORMAT = "wassemble kernel 1"
 _NAMED = ("format", "source", "target", "origin", "notes")
@@ -42,7 +42,7 @@ _BROKEN = (
 )
 
 
-def load_kernel(path: str | PathLike[str]) -> LabelledKernel:
+def load(path: str | PathLike[str]) -> LabelledKernel:
     """The kernel that `LabelledKernel.save` wrote, or that a table holds.
 
     Parameters
@@ -60,7 +60,7 @@ def load_kernel(path: str | PathLike[str]) -> LabelledKernel:
     >>> kernel = LabelledKernel(IdentityKernel(2), ["cat", "dog"], ["chat", "chien"], "by hand")
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     kernel.save(f"{folder}/kernel.npz")
-    ...     load_kernel(f"{folder}/kernel.npz")
+    ...     load(f"{folder}/kernel.npz")
     LabelledKernel(2 source x 2 target labels, IdentityKernel, from by hand)
     """
     path = Path(path)

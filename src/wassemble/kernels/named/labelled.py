@@ -136,7 +136,7 @@ class LabelledKernel:
         return make_account(self.kernel, self.source, self.target, self.origin, self.notes)
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write everything to ``path``, a ``.npz`` or a ``.parquet`` file; see `load_kernel`.
+        """Write everything to ``path``, a ``.npz`` or a ``.parquet`` file; see `kernels.load`.
 
         The first holds any kernel exactly as it is. The second is a table with the columns
         source, target and similarity, for other programs; it takes no low-rank kernels, nor

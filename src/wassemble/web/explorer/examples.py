@@ -12,7 +12,7 @@ from wassemble.inputs import Predictions
 from wassemble.inputs.captions_data import load_captions
 from wassemble.inputs.datasets import data_folder, find_data
 from wassemble.inputs.embeddings import Embeddings, read_embeddings
-from wassemble.kernels import kernel_from_confusion, kernel_from_word_vectors
+from wassemble.kernels import from_confusion, from_word_vectors
 from wassemble.labels import LabelSpace
 from wassemble.text import NGramModel, Vocabulary
 from wassemble.web.explorer.cases import Table
@@ -83,9 +83,7 @@ def _load_languages() -> tuple[Table, dict[str, Similarity]]:
     task = TASKS["languages"]()
     known, truth = task.part(False)
     true = {str(s): name for s, name in zip(known[0].samples.tolist(), truth, strict=True)}
-    mistakes = {
-        model.model: kernel_from_confusion(model, true, target=task.target) for model in known
-    }
+    mistakes = {model.model: from_confusion(model, true, target=task.target) for model in known}
     models, names = task.part(True)
     texts = task.texts or {}
     shown = {
@@ -154,7 +152,7 @@ def _from_vectors(vectors: Embeddings) -> Similarity:
     return Similarity(
         "GloVe word vectors",
         lambda epsilon: (
-            lambda source, target: kernel_from_word_vectors(
+            lambda source, target: from_word_vectors(
                 source, target, embeddings=vectors, epsilon=epsilon
             )
         ),

@@ -20,9 +20,9 @@ from wassemble.errors import InvalidInputError
 from wassemble.kernels import (
     DenseKernel,
     LabelledKernel,
-    kernel_from_names,
-    kernel_from_spelling,
-    load_kernel,
+    from_names,
+    from_spelling,
+    load as load_kernel,
 )
 from wassemble.kernels.builders.files import FILE_ORIGINS, read_kernel_origin
 from wassemble.labels import LabelSpace
@@ -148,9 +148,9 @@ def _logs(given: Any, model: str, source: LabelSpace, target: LabelSpace) -> np.
     return np.asarray(kernel.align(source, target).to_log_dense(), dtype=np.float64)
 
 
-NAMES = Similarity("equal names", lambda epsilon: kernel_from_names)
+NAMES = Similarity("equal names", lambda epsilon: from_names)
 _SPELLING = Similarity(
     "spelling",
-    lambda epsilon: lambda source, target: kernel_from_spelling(source, target, epsilon=epsilon),
+    lambda epsilon: lambda source, target: from_spelling(source, target, epsilon=epsilon),
     has_cost=True,
 )
