@@ -146,7 +146,7 @@ def test_costs_equal_those_of_a_search_in_networkx(data):
         ({"leaves": ["dog"]}, "counted for the cost \"lin\" only; got them with 'path'"),
         (
             {"edges": [("a", "b", 2)]},
-            "must have no weights; those of edges have.\nhint: `kernels.f",
+            "must have no weights; those of edges have.\nhint: `kernels",
         ),
         ({"leaves": ["wolf"], "cost": "lin"}, "`leaves` must be nodes of edges; got 'wolf'"),
     ],
