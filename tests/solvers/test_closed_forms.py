@@ -93,6 +93,30 @@ def test_one_to_one_kernels_have_the_fixed_point_of_the_sweeps(seed, mass, dtype
         assert ((ours > 0) <= (kernels[model].toarray() > 0 if model < 2 else np.eye(5) > 0)).all()
 
 
+@pytest.mark.parametrize("mass", [ws.Balanced(), ws.Unbalanced(2.0, epsilon=0.3)])
+@pytest.mark.parametrize("has_dense", [False, True])
+@pytest.mark.parametrize("n_top", [None, 2])
+def test_matched_labels_have_the_consensus_of_a_sparse_permutation(mass, has_dense, n_top):
+    rng = np.random.default_rng(1)
+    matches = [
+        ws.kernels.MatchKernel([2, 0, -1, 4], 5),
+        ws.kernels.MatchKernel([3, 1, 0, 2, 4], 5),
+    ]
+    dense = [rng.uniform(0.1, 1, (3, 5))] if has_dense else []
+    histograms = [rng.dirichlet(np.ones(n), 6) for n in (4, 5, 3)[: 2 + has_dense]]
+    histograms[0][:3, 2] = 0  # where it has mass, some of it leads nowhere
+    histograms[0] /= histograms[0].sum(axis=1, keepdims=True)
+    options = {"mass": mass, "n_top": n_top}
+    found = ws.solve_barycenter(histograms, [*matches, *dense], **options)
+    sparse = [ws.kernels.SparseKernel(match.to_sparse()) for match in matches]
+    expected = ws.solve_barycenter(histograms, [*sparse, *dense], **options)
+    assert found.solver.name == expected.solver.name
+    assert (found.solver.name == "closed form") == (not has_dense)
+    np.testing.assert_allclose(found.barycenter, expected.barycenter, rtol=1e-9, atol=1e-300)
+    np.testing.assert_array_equal(found.status, expected.status)
+    np.testing.assert_allclose(found.coupling(0, 1), expected.coupling(0, 1), rtol=1e-9)
+
+
 def test_a_gradient_goes_through_one_to_one_kernels():
     kernels = [ws.kernels.SparseKernel(sp.csr_array([[0.0, 2.0, 0.0], [1.0, 0.0, 0.0]]))] * 2
     scores = torch.tensor([[[0.3, 0.7]], [[0.6, 0.4]]], dtype=torch.float64, requires_grad=True)

@@ -15,7 +15,6 @@ from wassemble._checks import fail
 from wassemble._files import write_whole
 from wassemble.errors import InvalidInputError
 from wassemble.kernels import Kernel, LabelledKernel, load as load_kernel
-from wassemble.kernels.named.files import entries_to_arrays
 
 if TYPE_CHECKING:
     from wassemble.ensemble.fusion import Fusion
@@ -90,9 +89,7 @@ def same_kernels(one: Any, other: Any) -> bool:
             and same_kernels(one.kernel, other.kernel)
         )
     if isinstance(one, Kernel) and isinstance(other, Kernel):
-        return one.n_samples is None and _same_arrays(
-            entries_to_arrays(one), entries_to_arrays(other)
-        )
+        return one.n_samples is None and _same_arrays(one.to_arrays(), other.to_arrays())
     if isinstance(one, list | tuple) and isinstance(other, list | tuple):
         return len(one) == len(other) and all(map(same_kernels, one, other))
     plain = int | float | np.ndarray

@@ -101,7 +101,7 @@ def keep_apart(
     Examples
     --------
     >>> words = Vocabulary(["cat", "dog", "2", "<end>"])
-    >>> every = LabelledKernel(DenseKernel(np.ones((4, 4))), words.words, words.words, "ones")
+    >>> every = LabelledKernel(np.ones((4, 4)), words.words, words.words, "ones")
     >>> keep_apart(every, words, words).to_dense()
     array([[1., 1., 0., 0.],
            [1., 1., 0., 0.],

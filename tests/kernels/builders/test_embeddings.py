@@ -212,7 +212,7 @@ def test_features_that_overflow_or_vanish_are_refused():
         ([[0.0, -np.inf]], "must be finite; got -inf at label 0, dimension 1"),
         (
             torch.ones(2, 2, requires_grad=True),
-            r"must not require a gradient.*\nhint: `kernel_from_c",
+            r"must not require a gradient.*\nhint: `kernels.from_c",
         ),
     ],
 )

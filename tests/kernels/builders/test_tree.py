@@ -144,7 +144,10 @@ def test_costs_equal_those_of_a_search_in_networkx(data):
         ({"edges": 3}, "`edges` must be pairs of names; got int"),
         ({"nodes": {"husky": "wolf"}}, "nodes of edges; got 'husky' -> 'wolf', which is none"),
         ({"leaves": ["dog"]}, "counted for the cost \"lin\" only; got them with 'path'"),
-        ({"edges": [("a", "b", 2)]}, "must have no weights; those of edges have.\nhint: `kernel_f"),
+        (
+            {"edges": [("a", "b", 2)]},
+            "must have no weights; those of edges have.\nhint: `kernels",
+        ),
         ({"leaves": ["wolf"], "cost": "lin"}, "`leaves` must be nodes of edges; got 'wolf'"),
     ],
 )

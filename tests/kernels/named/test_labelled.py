@@ -76,6 +76,13 @@ def test_kernels_per_sample_and_of_torch_have_no_names():
         LabelledKernel(in_torch, ["a", "b"], ["a", "b"], "o")
 
 
+def test_a_kernel_whose_rows_are_split_over_ranks_has_no_names():
+    kernel = ws.kernels.DenseKernel(np.eye(2))
+    kernel.is_split = True
+    with pytest.raises(ws.InvalidInputError, match="must be whole; got some of its rows"):
+        LabelledKernel(kernel, ["a", "b"], ["a", "b"], "o")
+
+
 # -- aligning ------------------------------------------------------------------------
 
 

@@ -91,13 +91,11 @@ def _read_graph(path: Path) -> KernelOrigin:
     return _read_joined(from_graph, path)
 
 
-def _read_joined(kernel_from_edges: Callable[..., LabelledKernel], path: Path) -> KernelOrigin:
+def _read_joined(build: Callable[..., LabelledKernel], path: Path) -> KernelOrigin:
     edges = read_edges(path)
 
     def at(epsilon: Epsilon) -> Any:
-        return lambda source, target: kernel_from_edges(
-            source, target, edges=edges, epsilon=epsilon
-        )
+        return lambda source, target: build(source, target, edges=edges, epsilon=epsilon)
 
     return KernelOrigin(True, at)
 

@@ -1,0 +1,1 @@
+"""Kernels with the names of their labels: aligned, told about, saved and loaded."""
