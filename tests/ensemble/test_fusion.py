@@ -349,3 +349,10 @@ def test_what_is_for_arrays_is_refused_beside_names(name, models):
 def test_names_are_refused_beside_arrays():
     with pytest.raises(InvalidInputError, match="`weights` must be an array here, for"):
         Fusion(weights={"a": 0.5, "b": 0.5}).fuse([[0.5, 0.5], [0.2, 0.8]])
+
+
+def test_a_plan_of_tables_reads_them_as_they_are_fused():
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"cat": [3, 1], "dog": [1, 4]})
+    fusion = Fusion(by_row=True, normalize=True)
+    assert fusion.plan({"a": frame, "b": frame}) is fusion.run({"a": frame, "b": frame}).plan

@@ -174,3 +174,19 @@ def test_rounded_histograms_are_detected_alike_in_chunks_and_as_a_whole(
     said = [line for line in account.lines() if "rounding" in line]
     assert said == [line for line in whole.account.lines() if "rounding" in line]
     assert "each divided by its sum" in said[0]
+
+
+def test_rows_are_normalised_where_files_are_opened(tmp_path, rng):
+    path = tmp_path / "a.csv"
+    counts = Predictions("a", ["x", "y"], ["cat", "dog"], [[3, 1], [1, 4]], kind="multilabel")
+    ws.write_predictions(path, counts)
+    fusion = ws.Fusion(normalize=True)
+    with (
+        open_predictions(path, kind="multilabel") as file,
+        pytest.raises(ws.InvalidInputError, match=r"opened with normalize=True.*\nhint: open_pred"),
+    ):
+        fuse_files([file], None, fusion)
+    with open_predictions(path, normalize=True) as file:
+        fuse_files([file], tmp_path / "out.csv", fusion)
+    found = read_predictions(tmp_path / "out.csv").scores
+    np.testing.assert_allclose(found, [[0.75, 0.25], [0.2, 0.8]])

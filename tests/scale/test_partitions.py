@@ -808,3 +808,18 @@ def test_a_foreign_file_in_the_folder_is_named(folder):
         fuse_them(folder)
     (folder / "fused" / "extra.parquet").unlink()
     assert fuse_them(folder).n_kept == 4
+
+
+def test_what_a_fusion_says_of_reading_holds_for_folders(folder):
+    models = {model: folder / model for model in LABELS}
+    sets = [ws.open_data_set(place, model=model) for model, place in models.items()]
+    with pytest.raises(InvalidInputError, match=r"opened with normalize=True.*\nhint: open_data"):
+        fuse_partitions(sets, folder / "fused", ws.Fusion(normalize=True))
+    with pytest.raises(InvalidInputError, match="`by_row` must go with files; got folders"):
+        fuse_partitions(models, folder / "fused", ws.Fusion(by_row=True))
+    fuse_partitions(models, folder / "fused", ws.Fusion(normalize=True))
+    said = json.loads((folder / "fused" / "_wassemble" / "manifest.json").read_text())["request"]
+    assert all(reading["normalize"] for reading in said["reading"].values())
+    assert ws.Fusion.from_dict(said["fusion"] | {"allow_disjoint": False}) == ws.Fusion(
+        normalize=True
+    )

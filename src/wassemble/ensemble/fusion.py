@@ -267,7 +267,7 @@ class Fusion:
         ----------
         models : as in `fuse`, open files, or a dict of name to LabelSpace
         """
-        spaces, kind = read_spaces(models, self.kind, normalize=self.normalize)
+        spaces, kind = read_spaces(models, self.kind, by_row=self.by_row, normalize=self.normalize)
         plans = self._kept_plans
         key = (spaces, kind)
         if key not in plans:

@@ -132,7 +132,7 @@ def _refuse_pieces(got: str) -> NoReturn:
 
 
 def read_spaces(
-    models: Any, kind: Kind | None, *, normalize: bool = False
+    models: Any, kind: Kind | None, *, by_row: bool = False, normalize: bool = False
 ) -> tuple[tuple[tuple[str, LabelSpace], ...], Kind]:
     """Each model's name and labels, and what all models are.
 
@@ -146,7 +146,9 @@ def read_spaces(
     is_open = isinstance(models, list | tuple) and all(
         hasattr(given, "labels") and hasattr(given, "model") for given in models
     )
-    each = models if is_open else read_models(models, kind, normalize=normalize)[0]
+    each = models
+    if not is_open:
+        each, _ = read_models(models, kind, by_row=by_row, normalize=normalize)
     if not each:
         return (), kind or "multiclass"
     return tuple((given.model, given.labels) for given in each), common_kind(each, kind)[0]
