@@ -78,16 +78,13 @@ def main(arguments: list[str] | None = None) -> int:
             for name in label_sets(np.arange(10))
         ]
     meanings: dict[str, Any] = {"aliases": ALIASES, "other": OTHER, "target": DIGITS}
-    consensus = ws.fuse_tables(models, **meanings)
+    consensus = ws.Fusion(**meanings).run(models)
     rules = {
         # Labels by name alone, which odd and even have not; what a model lacks is its "no".
-        "plain mean over names": ws.fuse_tables(
-            [model for model in models if model.model != "parity"],
-            target=DIGITS,
-            rule=ws.arithmetic_mean,
-            leftover=1,
-        ).consensus,
-        "label-aware mean": ws.fuse_tables(models, rule=ws.arithmetic_mean, **meanings).consensus,
+        "plain mean over names": ws.Fusion(ws.ARITHMETIC, target=DIGITS, leftover=1).fuse(
+            [model for model in models if model.model != "parity"]
+        ),
+        "label-aware mean": ws.Fusion(ws.ARITHMETIC, **meanings).fuse(models),
         "consensus": consensus.consensus,
     }
     best = max(models, key=lambda model: accuracy(model, truth))

@@ -106,16 +106,19 @@ def time_device(device: torch.device, n_labels: int, batches: list[int]) -> None
     vectors = torch.randn((n_labels, 50), generator=generator)
     matrix = torch.exp(-embedding_cost(vectors.to(device)) / 0.2)
     kernel, there = ws.kernels.DenseKernel(matrix.cpu().numpy()), ws.kernels.DenseKernel(matrix)
-    solve = partial(ws.solve_barycenter, normalize=True, tolerance=1e-4)
+    full, mixed = (
+        ws.Barycenter(tolerance=1e-4, mixed_precision=is_mixed) for is_mixed in (False, True)
+    )
+    solve = partial(ws.solve_barycenter, normalize=True)
     print(f"\n{n_labels} labels, {N_MODELS} models: milliseconds (sweeps; of these in half)")
     print(f"{'samples':>8}{'NumPy float32':>20}{device.type + ' float32':>20}{'mixed':>20}")
     for n_samples in batches:
         logits = torch.randn((N_MODELS + 1, n_samples, n_labels), generator=generator)
         scores = (2 * logits[0] + 0.6 * logits[1:]).softmax(-1)
         runs = [
-            partial(solve, scores.numpy(), kernel),
-            partial(solve, scores.to(device), there),
-            partial(solve, scores.to(device), there, mixed_precision=True),
+            partial(solve, scores.numpy(), kernel, full),
+            partial(solve, scores.to(device), there, full),
+            partial(solve, scores.to(device), there, mixed),
         ]
         print(f"{n_samples:>8}" + "".join(f"{cell:>20}" for cell in timed(runs, device)))
 

@@ -183,7 +183,7 @@ def test_shuffling_starts_from_what_is_there(written):
 def test_a_model_alone_by_the_rule_is_not_the_ensembles_doing(written):
     case, learned, _, record = written
     evidence = gather_evidence(
-        learned, case.models, case.truth, metric=None, sample_weight=None, seed=0
+        learned, case.models, case.truth, metric=None, sample_weight=None, seed=0, fold=False
     )
     found = judge_members(evidence)
     assert {row["model"] for row in found["models"]} == {"one", "two", "three"}
@@ -223,7 +223,7 @@ def test_what_is_said_of_simple_rules_is_true_whichever_rule_was_chosen():
     for recipe in recipes:
         learned = choose_instead(known, lambda each, own=recipe: each == own)
         evidence = gather_evidence(
-            learned, case.models, case.truth, metric=None, sample_weight=None, seed=0
+            learned, case.models, case.truth, metric=None, sample_weight=None, seed=0, fold=False
         )
         headline = make_headline(evidence, judge_members(evidence))
         said = " ".join(headline["sentences"])
@@ -341,7 +341,7 @@ def test_a_missing_extra_is_one_clear_error(tmp_path, monkeypatch, module):
 def test_a_kernel_of_zeros_and_ones_is_not_swept(written):
     case, learned, _, _ = written
     evidence = gather_evidence(
-        learned, case.models, case.truth, metric=None, sample_weight=None, seed=0
+        learned, case.models, case.truth, metric=None, sample_weight=None, seed=0, fold=False
     )
     one = next(iter(learned.fitted.kernels.values()))
     plain = type(one)(type(one.kernel)(np.eye(6)), one.source, one.target, "names")
