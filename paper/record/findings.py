@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 __all__ = [
     "Cell",
@@ -14,6 +14,7 @@ __all__ = [
     "Plot",
     "Progress",
     "Table",
+    "follow",
     "markdown_table",
     "plot_file",
     "table_of",
@@ -22,6 +23,18 @@ __all__ = [
 
 Progress = Callable[[int, int], None] | None
 """What an experiment tells while it runs: called as ``progress(n_done, n_all)``."""
+
+_T = TypeVar("_T")
+
+
+def follow(
+    items: Sequence[_T], progress: Progress, *, n_before: int = 0, n_all: int | None = None
+) -> Iterator[_T]:
+    """Each item; when the next is asked for, ``progress`` is told that it is done."""
+    for number, item in enumerate(items, start=n_before + 1):
+        yield item
+        if progress is not None:
+            progress(number, n_all or len(items))
 
 
 @dataclass(frozen=True)
@@ -32,6 +45,17 @@ class Figure:
     low: float
     high: float
     is_gain: bool = False
+
+    def words(self, digits: int = 3) -> str:
+        """The number and its interval.
+
+        Examples
+        --------
+        >>> Figure(0.01, -0.002, 0.022, is_gain=True).words()
+        '+0.010 [-0.002, +0.022]'
+        """
+        style = f"{'+' if self.is_gain else ''}.{digits}f"
+        return f"{self.value:{style}} [{self.low:{style}}, {self.high:{style}}]"
 
 
 Cell = str | float | int | Figure | None
@@ -187,7 +211,5 @@ def _cell(cell: Any, digits: int) -> str:
     if isinstance(cell, str):
         return cell
     if isinstance(cell, Mapping):
-        style = f"{'+' if cell['is_gain'] else ''}.{digits}f"
-        value, low, high = (format(cell[key], style) for key in ("value", "low", "high"))
-        return f"{value} [{low}, {high}]"
+        return Figure(**cell).words(digits)
     return f"{cell:,}" if isinstance(cell, int) else f"{cell:.{digits}f}"
