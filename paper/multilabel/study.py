@@ -16,7 +16,6 @@ from wassemble.kernels import Kernel, from_cost, top_labels
 from wassemble.solvers import (
     Barycenter,
     Fused,
-    GatedMean,
     PowerMean,
     Rule,
     Single,
@@ -142,7 +141,12 @@ def without_transport(models: Sequence[str], grid: Grid) -> dict[str, list[Candi
         GEOMETRIC: means(0.0),
         "power mean": means(*grid.orders),
         GATED_MEAN: [
-            Candidate(f"top {n_top}, floor {floor:g}", GatedMean(1.0, n_top, floor))
+            # Not `GatedMean`, whose gate models without weight have no say in.
+            Candidate(
+                f"top {n_top}, floor {floor:g}",
+                PowerMean(1.0),
+                partial(top_labels, n_top=n_top, floor=floor),
+            )
             for n_top, floor in product(grid.n_tops, grid.floors)
         ],
         IDENTITY: [
