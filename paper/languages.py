@@ -16,12 +16,12 @@ from typing import Any
 
 import numpy as np
 
+from paper.evidence.tasks import TASKS
 from paper.record.findings import Findings, Progress, Table
 from paper.record.judging import Judge, tune
 from wassemble.ensemble import Fusion
 from wassemble.errors import ConvergenceWarning
-from wassemble.inputs import LanguagesData, Predictions, load_languages
-from wassemble.kernels import LabelledKernel, from_confusion
+from wassemble.inputs import Predictions
 from wassemble.labels import LabelSpace
 from wassemble.metrics import ACCURACY
 from wassemble.solvers import ARITHMETIC, GEOMETRIC, Barycenter, PowerMean, Rule, Unbalanced
@@ -66,19 +66,13 @@ def _rule(exponent: float, max_sweeps: int) -> Barycenter:
 
 def run(config: Config, progress: Progress = None) -> Findings:
     """Accuracy of each rule on the test texts."""
-    data = load_languages()
-    target = LabelSpace(sorted(LabelSpace.union(*(model.labels for model in data.models))))
-    truth = target.positions(data.truth)
-    validation, test = ~data.is_test, data.is_test
-    alone = {model.model: _alone(model, target) for model in data.models}
-    weights = np.array(
-        [ACCURACY.score(scores[validation], truth[validation]) for scores in alone.values()]
-    )
-    best = data.models[int(weights.argmax())].model
-    weights /= weights.sum()
+    task = TASKS["languages"]()
+    target, truth = task.target, task.target.positions(task.truth)
+    validation, test = ~task.is_test, task.is_test
+    weights = task.weights_by_accuracy()
 
     def fuse(rows: np.ndarray, rule: Rule, **options: Any) -> np.ndarray:
-        models = [model.take(rows) for model in data.models]
+        models, _ = task.take(rows)
         fusion = Fusion(rule, target=target, unobserved="drop", **options)
         # A geometric mean leaves nothing where detectors are sure of different languages: wrong.
         with warnings.catch_warnings():
@@ -88,9 +82,10 @@ def run(config: Config, progress: Progress = None) -> Findings:
     by_name: dict[str, Any] = {"weights": weights, "leftover": 0}
     through: dict[str, Any] = {"weights": weights, "leftover": config.leftover}
     # Kernels of the first two thirds, judged on the last.
-    last = _last_of_each(data)
+    last = task.last_of_each()
     fitted = {
-        prior: _kernels(data, validation & ~last, target, prior, config) for prior in config.priors
+        prior: task.kernels_of_mistakes(validation & ~last, prior=prior, floor=config.floor)
+        for prior in config.priors
     }
     (prior, exponent, max_sweeps), _ = tune(
         list(itertools.product(config.priors, config.exponents, config.sweeps)),
@@ -98,15 +93,17 @@ def run(config: Config, progress: Progress = None) -> Findings:
         lambda scores: float((scores.argmax(axis=1) == truth[last]).mean()),
         progress,
     )
-    kernels = _kernels(data, validation, target, prior, config)
+    kernels = task.kernels_of_mistakes(validation, prior=prior, floor=config.floor)
     order, _ = tune(
         config.orders,
         lambda order: fuse(validation, PowerMean(order), **by_name),
         lambda scores: ACCURACY.score(scores, truth[validation]),
     )
-    right = [scores[test].argmax(axis=1) == truth[test] for scores in alone.values()]
+    alone = {model.model: _alone(model, target) for model in task.part(True)[0]}
+    best = list(alone)[int(weights.argmax())]
+    right = [scores.argmax(axis=1) == truth[test] for scores in alone.values()]
     rules = {
-        f"best single detector ({best})": alone[best][test],
+        f"best single detector ({best})": alone[best],
         "plain mean": fuse(test, ARITHMETIC, leftover=1),
         "plain barycenter": fuse(test, _rule(exponent, 10), leftover=1),
         _AWARE: fuse(test, ARITHMETIC, **by_name),
@@ -123,8 +120,8 @@ def run(config: Config, progress: Progress = None) -> Findings:
     return Findings(
         text=_TEXT.format(
             n_test=int(test.sum()),
-            n_languages=len(set(data.truth)),
-            n_labels=", ".join(f"{model.model} {len(model.labels)}" for model in data.models),
+            n_languages=len(set(task.truth)),
+            n_labels=", ".join(f"{model.model} {len(model.labels)}" for model in task.models),
             n_validation=int(validation.sum()),
             prior=prior,
             exponent=exponent,
@@ -132,27 +129,6 @@ def run(config: Config, progress: Progress = None) -> Findings:
         ),
         tables=[Table("Accuracy", ["rule", "test", f"gain over the {_AWARE}"], rows, note=_NOTE)],
     )
-
-
-def _last_of_each(data: LanguagesData) -> np.ndarray:
-    """The last validation text of each language, as a mask."""
-    last = {truth: i for i, truth in enumerate(data.truth) if not data.is_test[i]}
-    mask = np.zeros(len(data.truth), dtype=bool)
-    mask[list(last.values())] = True
-    return mask
-
-
-def _kernels(
-    data: LanguagesData, rows: np.ndarray, target: LabelSpace, prior: float, config: Config
-) -> dict[str, LabelledKernel]:
-    """A kernel from each detector's mistakes on some of the texts."""
-    known = [data.truth[i] for i in np.flatnonzero(rows).tolist()]
-    return {
-        model.model: from_confusion(
-            model.take(rows), known, target=target, prior=prior, floor=config.floor
-        )
-        for model in data.models
-    }
 
 
 def _alone(model: Predictions, target: LabelSpace) -> np.ndarray:

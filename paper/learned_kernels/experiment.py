@@ -81,9 +81,9 @@ class _Runner:
 
     def __init__(self, task: KernelTask, config: Config) -> None:
         self.task, self.config = task, config
-        self.models, names = task.take(task.is_test)
+        self.models, names = task.task.part(True)
         self.truth = task.task.target.positions(names)
-        self.seen, self.seen_names = task.take(task.learns)
+        self.seen, self.seen_names = task.task.take(task.learns)
         self.seen_truth = task.task.target.positions(self.seen_names)
         self.options: dict[str, Any] = {
             "target": task.task.target,
@@ -248,7 +248,7 @@ class _Runner:
 
     def _stacking(self) -> Row:
         task = self.task.task
-        seen, names = self.task.take(~self.task.is_test)
+        seen, names = task.part(False)
         trial = read_trial(seen, names, target=task.target, kind=task.kind)
         features, others = (
             np.hstack([np.nan_to_num(model.scores) for model in models])
