@@ -10,7 +10,7 @@ from statistics import median
 import numpy as np
 
 from paper.evidence.tasks import TASKS
-from paper.record.findings import Cell, Claim, Findings, Progress, Table
+from paper.record.findings import Cell, Claim, Findings, Progress, Table, follow
 from paper.record.paper_figures import paper_figures
 from paper.words.next_words import (
     count_votes,
@@ -101,13 +101,13 @@ def run(config: Config, progress: Progress = None) -> Findings:
         ),
     }
     n_all = len(calls) + len(steps)
-    seconds: dict[str, float] = {}
-    captions: dict[str, float] = {}
-    for found, each in ((seconds, calls), (captions, steps)):
-        for name, call in each.items():
-            found[name] = _time(call, config.n_rounds)
-            if progress is not None:
-                progress(len(seconds) + len(captions), n_all)
+    seconds, captions = (
+        {
+            name: _time(each[name], config.n_rounds)
+            for name in follow(list(each), progress, n_before=n_before, n_all=n_all)
+        }
+        for each, n_before in ((calls, 0), (steps, len(calls)))
+    )
     return Findings(
         text=_TEXT.format(
             n_samples=config.n_samples,

@@ -8,9 +8,10 @@ from typing import Any
 
 import click
 
+from paper.record.command import out_option
 from wassemble.cli.console import print_json, print_table, progress_bar, talk
 from wassemble.cli.options import output_options
-from wassemble.cli.places import Command, Output
+from wassemble.cli.places import Command
 
 __all__ = ["evidence"]
 
@@ -19,13 +20,7 @@ _NAMES = ("animals", "languages", "voc", "coco", "cifar100")
 
 @click.command(cls=Command, short_help="Learn and test ensembles on real tasks.")
 @click.argument("names", nargs=-1, type=click.Choice(_NAMES), metavar="[TASK]...")
-@click.option(
-    "--out",
-    type=Output(is_folder=True, path_type=Path),
-    default="reports",
-    show_default=True,
-    help="Folder to write to.",
-)
+@out_option
 @click.option(
     "--time-budget",
     type=float,
