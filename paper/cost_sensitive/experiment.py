@@ -165,26 +165,26 @@ def _measures(task: CostTask) -> dict[tuple[str, str], Measure]:
 def _simple(task: CostTask) -> list[Rule]:
     """Each simple rule with both answers; one that two aims tune alike is listed once."""
     ways = answers(task.cost)
-    found = {}
+    rules = {}
     for (_, answer), measure in _measures(task).items():
         for name, scores in simple_rules(task.models, task.truth, task.is_test, measure).items():
-            if (name, answer) not in found:
+            if (name, answer) not in rules:
                 places = ways[answer](scores)
                 sides = places[~task.is_test], places[task.is_test]
-                found[name, answer] = Rule(name, answer, *sides)
-    return list(found.values())
+                rules[name, answer] = Rule(name, answer, *sides)
+    return list(rules.values())
 
 
 def _barycenters(task: CostTask, settings: Sequence[Setting], seed: int) -> list[Rule]:
     """The barycenter through each kernel, tuned for each aim; the control for cost alone."""
     measures = _measures(task)
-    found = []
+    rules = []
     for name, kernel in task.kernels.items():
-        found += _tuned(task, kernel, settings, measures, f"barycenter, {name}")
+        rules += _tuned(task, kernel, settings, measures, f"barycenter, {name}")
         strange = shuffle_labels(kernel, seed)
         control = {key: each for key, each in measures.items() if key == ("cost", _LARGEST)}
-        found += _tuned(task, strange, settings, control, f"barycenter, {name}{_SHUFFLED}")
-    return found
+        rules += _tuned(task, strange, settings, control, f"barycenter, {name}{_SHUFFLED}")
+    return rules
 
 
 def _tuned(
@@ -199,15 +199,15 @@ def _tuned(
     seen, held_out = task.stack(False), task.stack(True)
     tried = {each: sharpened_barycenter(seen, kernel, *each) for each in settings}
     fused: dict[Setting, np.ndarray] = {}
-    found = []
+    rules = []
     for (aim, answer), measure in measures.items():
         scores = [measure.score(tried[each], truth, None) for each in settings]
         best = settings[int(np.argmax(scores))]
         if best not in fused:
             fused[best] = sharpened_barycenter(held_out, kernel, *best)
         sides = ways[answer](tried[best]), ways[answer](fused[best])
-        found.append(Rule(f"{title}, for {aim} ({best})", answer, *sides))
-    return found
+        rules.append(Rule(f"{title}, for {aim} ({best})", answer, *sides))
+    return rules
 
 
 def _claim(task: CostTask, rules: Sequence[Rule], judge: Judge) -> tuple[Claim, str]:

@@ -107,12 +107,12 @@ def histograms_of(models: list[Predictions]) -> dict[str, np.ndarray]:
 
     No label is ruled out: each has at least 1e-6 before rows are divided by their sums.
     """
-    found = {}
+    histograms = {}
     for each in models:
         scores = complete_scores(each, "spread", hard_confidence=0.9).astype(np.float32)
         scores = np.maximum(scores, np.float32(_FLOOR))
-        found[each.model] = scores / scores.sum(axis=1, keepdims=True)
-    return found
+        histograms[each.model] = scores / scores.sum(axis=1, keepdims=True)
+    return histograms
 
 
 def cifar100_by_tree() -> CostTask:

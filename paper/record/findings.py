@@ -137,10 +137,10 @@ class Findings:
 
 def to_markdown(record: Mapping[str, Any], *, level: int = 1, folder: str = "") -> str:
     """A record as a page, or as a chapter of one whose plots are in ``folder``."""
-    found = record["findings"]
+    findings = record["findings"]
     mark = "#" * level
-    parts = [f"{mark} {record['title']}", f"*{record['paper']}.* {found['text'].strip()}"]
-    for each in found["tables"]:
+    parts = [f"{mark} {record['title']}", f"*{record['paper']}.* {findings['text'].strip()}"]
+    for each in findings["tables"]:
         if each["title"]:
             parts.append(f"**{each['title']}**")
         parts.append(table_of(each))
@@ -148,17 +148,17 @@ def to_markdown(record: Mapping[str, Any], *, level: int = 1, folder: str = "") 
             parts.append(each["note"].strip())
     parts += [
         f"![{each['title']}]({folder}{plot_file(record['name'], each['name'])})"
-        for each in found["plots"]
+        for each in findings["plots"]
     ]
-    if found["claims"]:
+    if findings["claims"]:
         rows = [
             [c["statement"], c["source"], "held" if c["held"] else "**not held**", c["found"]]
-            for c in found["claims"]
+            for c in findings["claims"]
         ]
         header = ["claim of the paper", "where", "on our data", "what we saw"]
         parts.append(markdown_table(header, rows, range(len(header))))
-    if found["difference"]:
-        parts.append(f"Why our figures are not the paper's: {found['difference'].strip()}")
+    if findings["difference"]:
+        parts.append(f"Why our figures are not the paper's: {findings['difference'].strip()}")
     parts.append(f"Made by `{record['command']}` in {record['seconds']:.0f} s.")
     return "\n\n".join(parts) + "\n"
 
@@ -189,17 +189,17 @@ def markdown_table(header: list[str], rows: list[list[str]], texts: Collection[i
     return "\n".join([first, f"|{'|'.join(rule)}|", *others])
 
 
-def table_of(found: Mapping[str, Any]) -> str:
+def table_of(table: Mapping[str, Any]) -> str:
     """A table of a record."""
-    digits, columns = found["digits"], list(found["columns"])
+    digits, columns = table["digits"], list(table["columns"])
     each = [digits] * len(columns) if isinstance(digits, int) else list(digits)
     rows = [
         [_cell(cell, behind) for cell, behind in zip(row, each, strict=True)]
-        for row in found["rows"]
+        for row in table["rows"]
     ]
     texts = {
         place
-        for place, column in enumerate(zip(*found["rows"], strict=True))
+        for place, column in enumerate(zip(*table["rows"], strict=True))
         if any(isinstance(cell, str) for cell in column)
     }
     return markdown_table(columns, rows, texts | {0})

@@ -123,7 +123,7 @@ def _fuse(case: Case, shuffled: Shuffled) -> dict[str, np.ndarray]:
     truth, is_test = shuffled.truth, shuffled.is_test
     simple = simple_rules(shuffled.models, truth, is_test, right, carry=case.carry)
     # What was chosen differs from size to size; a curve needs one name.
-    found = {name.split(" (")[0]: scores for name, scores in simple.items()}
+    rules = {name.split(" (")[0]: scores for name, scores in simple.items()}
 
     def least(scores: np.ndarray) -> np.ndarray:
         """All mass on the answer of least expected cost."""
@@ -131,8 +131,8 @@ def _fuse(case: Case, shuffled: Shuffled) -> dict[str, np.ndarray]:
         return np.eye(len(case.cost), dtype=np.float32)[answers]
 
     seen, held_out = shuffled.stack(False), shuffled.stack(True)
-    found[_FIXED] = case.barycenter(np.concatenate([seen, held_out], axis=1), case.untuned)
-    cheap = {f"{name}{_LEAST}": least(found[name]) for name in _MEANS}
+    rules[_FIXED] = case.barycenter(np.concatenate([seen, held_out], axis=1), case.untuned)
+    cheap = {f"{name}{_LEAST}": least(rules[name]) for name in _MEANS}
     for name, fuse in {_TUNED: case.barycenter, **case.controls}.items():
         tried = [fuse(seen, knob) for knob in case.knobs]
 
@@ -141,9 +141,9 @@ def _fuse(case: Case, shuffled: Shuffled) -> dict[str, np.ndarray]:
             best = int(np.argmax([measure.score(each, truth[~is_test], None) for each in mine]))
             return np.concatenate([mine[best], answer(fuse(held_out, case.knobs[best]))])  # noqa: B023
 
-        found[name] = tune(right, np.asarray)
+        rules[name] = tune(right, np.asarray)
         cheap[f"{name}{_LEAST}"] = tune(minus_cost(choose_best, case.cost), least)
-    return found | cheap
+    return rules | cheap
 
 
 class _Judged:

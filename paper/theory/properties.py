@@ -83,14 +83,11 @@ class Config:
     seed: int = 0
 
 
-@dataclass(frozen=True, eq=False)
-class _Values:
-    """A rule's figures for each image."""
+_Values = dict[str, np.ndarray]
+"""A rule's figures for each image, by name; of distances to the models, one row per model."""
 
-    to_truth: np.ndarray
-    to_models: np.ndarray  # (n_models, n_samples)
-    energy: np.ndarray
-    entropy: np.ndarray
+_TO_TRUTH, _TO_MODELS = "distance to the truth", "distance to a model"
+_ENERGY, _ENTROPY = "smoothness energy", "entropy"
 
 
 def run(config: Config, progress: Progress = None) -> Findings:
@@ -114,16 +111,16 @@ def run(config: Config, progress: Progress = None) -> Findings:
         "arithmetic mean": ARITHMETIC.fuse(histograms).scores,
         "geometric mean": GEOMETRIC.fuse(histograms).scores,
     }
-    found = {name: _measure(each, histograms, truth, cost) for name, each in consensus.items()}
+    rules = {name: _measure(each, histograms, truth, cost) for name, each in consensus.items()}
     tell(2)
     models = [_measure(each, histograms, truth, cost) for each in histograms]
     tell(3)
-    holds = {name: _check(each, models) for name, each in found.items()}
+    holds = {name: _check(each, models) for name, each in rules.items()}
     divergences = follow_divergence(
         histograms[:2, : config.n_divergences], cost, config.divergence_epsilons
     )
     tell(4)
-    remark = _remark_table(found, models, config.seed)
+    remark = _remark_table(rules, models, config.seed)
     costs = compare_costs_of_scores(
         config.mass_penalties, config.score_epsilons, config.n_scores, config.seed
     )
@@ -136,7 +133,7 @@ def run(config: Config, progress: Progress = None) -> Findings:
         ),
         tables=[
             Table("Bounds of proposition 1", ["rule", *_BOUNDS], _shares(holds), 2, _BOUNDS_NOTE),
-            _values_table(found, models),
+            _values_table(rules, models),
             remark,
             *divergences.tables,
             *costs.tables,
@@ -173,12 +170,12 @@ def _measure(
     consensus: np.ndarray, histograms: np.ndarray, truth: np.ndarray, cost: np.ndarray
 ) -> _Values:
     certain = np.eye(len(cost))[truth]
-    return _Values(
-        wasserstein_distance(consensus, certain, cost),
-        np.stack([wasserstein_distance(consensus, h, cost) for h in histograms]),
-        smoothness_energy(consensus, cost),
-        entropy(consensus),
-    )
+    return {
+        _TO_TRUTH: wasserstein_distance(consensus, certain, cost),
+        _TO_MODELS: np.stack([wasserstein_distance(consensus, h, cost) for h in histograms]),
+        _ENERGY: smoothness_energy(consensus, cost),
+        _ENTROPY: entropy(consensus),
+    }
 
 
 _BOUNDS = ("semantic accuracy", "diversity", "smoothness", "entropy", "accuracy, factor 1")
@@ -188,17 +185,15 @@ def _check(rule: _Values, models: list[_Values]) -> dict[str, np.ndarray]:
     """For each bound, the images for which it holds."""
 
     def mean(name: str) -> np.ndarray:
-        return np.asarray(np.mean([getattr(each, name) for each in models], axis=0))
+        return np.asarray(np.mean([each[name] for each in models], axis=0))
 
-    to_truth = mean("to_truth")
-    # Sum over the others of weight times distance; a model is at 0 from itself.
-    to_others = mean("to_models")
+    # The mean of distances to a model is that to the others, by weight: it is at 0 from itself.
     return {
-        "semantic accuracy": rule.to_truth <= 4 * to_truth + _SLACK,
-        "diversity": np.asarray((rule.to_models <= to_others + _SLACK).all(axis=0)),
-        "smoothness": rule.energy <= mean("energy") + _SLACK,
-        "entropy": rule.entropy >= mean("entropy") - _SLACK,
-        "accuracy, factor 1": rule.to_truth <= to_truth + _SLACK,
+        "semantic accuracy": rule[_TO_TRUTH] <= 4 * mean(_TO_TRUTH) + _SLACK,
+        "diversity": np.asarray((rule[_TO_MODELS] <= mean(_TO_MODELS) + _SLACK).all(axis=0)),
+        "smoothness": rule[_ENERGY] <= mean(_ENERGY) + _SLACK,
+        "entropy": rule[_ENTROPY] >= mean(_ENTROPY) - _SLACK,
+        "accuracy, factor 1": rule[_TO_TRUTH] <= mean(_TO_TRUTH) + _SLACK,
     }
 
 
@@ -208,37 +203,23 @@ def _shares(holds: Mapping[str, Mapping[str, np.ndarray]]) -> list[list[Cell]]:
     ]
 
 
-def _values_table(found: Mapping[str, _Values], models: list[_Values]) -> Table:
-    pairs = [(i, j) for i in range(len(models)) for j in range(len(models)) if i != j]
+def _values_table(rules: Mapping[str, _Values], models: list[_Values]) -> Table:
+    of_models = {name: np.stack([each[name] for each in models]) for name in models[0]}
+    of_models[_TO_MODELS] = of_models[_TO_MODELS][~np.eye(len(models), dtype=bool)]
     rows: list[list[Cell]] = [
-        [
-            "models",
-            float(np.mean([each.to_truth for each in models])),
-            float(np.mean([models[i].to_models[j] for i, j in pairs])),
-            float(np.mean([each.energy for each in models])),
-            float(np.mean([each.entropy for each in models])),
-        ]
+        [name, *(float(np.mean(each)) for each in values.values())]
+        for name, values in {"models": of_models, **rules}.items()
     ]
-    for name, each in found.items():
-        parts = (each.to_truth, each.to_models, each.energy, each.entropy)
-        rows.append([name, *(float(part.mean()) for part in parts)])
-    columns = [
-        "rule",
-        "distance to the truth",
-        "distance to a model",
-        "smoothness energy",
-        "entropy",
-    ]
-    return Table("What the consensus is like", columns, rows, note=_VALUES_NOTE)
+    return Table("What the consensus is like", ["rule", *of_models], rows, note=_VALUES_NOTE)
 
 
-def _remark_table(found: Mapping[str, _Values], models: list[_Values], seed: int) -> Table:
+def _remark_table(rules: Mapping[str, _Values], models: list[_Values], seed: int) -> Table:
     """Remark 3: whether the entropy gained grows with the models' distances."""
     rng = np.random.default_rng(seed)
-    diversity = np.mean([each.to_models for each in models], axis=(0, 1))
+    diversity = np.mean([each[_TO_MODELS] for each in models], axis=(0, 1))
     rows: list[list[Cell]] = []
-    for name, rule in found.items():
-        gained = rule.entropy - np.mean([each.entropy for each in models], axis=0)
+    for name, rule in rules.items():
+        gained = rule[_ENTROPY] - np.mean([each[_ENTROPY] for each in models], axis=0)
         drawn = [
             float(spearmanr(gained[draw], diversity[draw]).statistic)
             for draw in rng.integers(len(gained), size=(_N_DRAWS, len(gained)))
@@ -251,13 +232,13 @@ def _remark_table(found: Mapping[str, _Values], models: list[_Values], seed: int
 
 
 def _remark_claim(table: Table) -> Claim:
-    found = table.rows[0][1]
-    assert isinstance(found, Figure)
+    correlation = table.rows[0][1]
+    assert isinstance(correlation, Figure)
     return Claim(
         "entropy of the exact barycenter grows with the models' distances (conjectured)",
         "remark 3",
-        found.low > 0,
-        f"rank correlation {found.words(2)}",
+        correlation.low > 0,
+        f"rank correlation {correlation.words(2)}",
     )
 
 
