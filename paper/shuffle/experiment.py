@@ -133,16 +133,17 @@ def _fuse(case: Case, shuffled: Shuffled) -> dict[str, np.ndarray]:
     seen, held_out = shuffled.stack(False), shuffled.stack(True)
     rules[_FIXED] = case.barycenter(np.concatenate([seen, held_out], axis=1), case.untuned)
     cheap = {f"{name}{_LEAST}": least(rules[name]) for name in _MEANS}
+    aims: list[tuple[dict[str, np.ndarray], str, Measure, Answer]] = [
+        (rules, "", right, np.asarray),
+        (cheap, _LEAST, minus_cost(choose_best, case.cost), least),
+    ]
     for name, fuse in {_TUNED: case.barycenter, **case.controls}.items():
         tried = [fuse(seen, knob) for knob in case.knobs]
-
-        def tune(measure: Measure, answer: Answer) -> np.ndarray:
-            mine = [answer(each) for each in tried]  # noqa: B023, called at once
-            best = int(np.argmax([measure.score(each, truth[~is_test], None) for each in mine]))
-            return np.concatenate([mine[best], answer(fuse(held_out, case.knobs[best]))])  # noqa: B023
-
-        rules[name] = tune(right, np.asarray)
-        cheap[f"{name}{_LEAST}"] = tune(minus_cost(choose_best, case.cost), least)
+        for into, way, measure, answer in aims:
+            mine = [answer(each) for each in tried]
+            best = int(np.argmax([measure.score(each, truth[~is_test]) for each in mine]))
+            held = answer(fuse(held_out, case.knobs[best]))
+            into[f"{name}{way}"] = np.concatenate([mine[best], held])
     return rules | cheap
 
 
