@@ -77,8 +77,9 @@ class Candidate:
 
     def run(self, scores: np.ndarray, weights: np.ndarray | None = None) -> Fused:
         """The consensus, and how it ended."""
-        is_made = isinstance(self.kernel, Kernel) or self.kernel is None
-        kernel = self.kernel if is_made else self.kernel(scores)  # type: ignore[operator, misc]
+        kernel = self.kernel
+        if kernel is not None and not isinstance(kernel, Kernel):
+            kernel = kernel(scores)
         return self.rule.fuse(scores, kernel, weights=weights, holds="scores")
 
     def fuse(self, scores: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:
