@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from dataclasses import replace
 from itertools import repeat
 
 import numpy as np
@@ -12,9 +13,8 @@ import wassemble as ws
 from benchmarks.case_captioning import neighbour_kernel, softmax_words
 from benchmarks.measure import race
 
-MASS = ws.Unbalanced(2.0, epsilon=0.3)
-_FIXED = {"max_sweeps": 5, "tolerance": None}
-_FIVE = ws.Barycenter(MASS, **_FIXED)
+_BALANCED = ws.Barycenter(max_sweeps=5, tolerance=None)
+_FIVE = replace(_BALANCED, mass=ws.Unbalanced(2.0, epsilon=0.3))
 
 
 def run(*, quick: bool) -> dict:
@@ -86,9 +86,7 @@ def _labels(*, quick: bool) -> list[dict]:
         }
         timings = race(
             {
-                name: lambda w=words, k=kernel: ws.fuse(
-                    w, kernel=k, rule=ws.Barycenter(**_FIXED), normalize=True
-                )
+                name: lambda w=words, k=kernel: ws.fuse(w, kernel=k, rule=_BALANCED, normalize=True)
                 for name, kernel in kernels.items()
             },
             n_rounds=3,
@@ -101,10 +99,7 @@ def _models(*, quick: bool) -> list[dict]:
     rows = []
     for n_models in (2, 4, 8, 16, 32, 64):
         scores, kernel = _dense(np.random.default_rng(0), n_models, 1_000 if quick else 4_000, 80)
-        timing = race(
-            {"dense": lambda s=scores, k=kernel: fuse(s, k)},
-            n_rounds=3,
-        )["dense"]
+        timing = race({"dense": lambda s=scores, k=kernel: fuse(s, k)}, n_rounds=3)["dense"]
         rows.append({"n_models": n_models, "seconds": timing["seconds"]})
     return rows
 

@@ -37,8 +37,8 @@ def run(*, quick: bool) -> dict:
     gap = agree(
         {
             "wassemble": ours(5),
-            "NumPy, whole batch": peers.numpy_whole(scores, matrix, MASS, 5),
-            "torch, whole batch": peers.torch_whole(*tensors, MASS, 5).numpy(),
+            "NumPy, whole batch": peers.whole_batch(np, scores, matrix, MASS, 5),
+            "torch, whole batch": peers.whole_batch(torch, *tensors, MASS, 5).numpy(),
         },
         rtol=2e-3,
     )
@@ -65,8 +65,8 @@ def run(*, quick: bool) -> dict:
     )
     timings |= race(
         {
-            "NumPy, whole batch, 5 sweeps": lambda: peers.numpy_whole(scores, matrix, MASS, 5),
-            "torch, whole batch, 5 sweeps": lambda: peers.torch_whole(*tensors, MASS, 5),
+            "NumPy, whole batch, 5 sweeps": lambda: peers.whole_batch(np, scores, matrix, MASS, 5),
+            "torch, whole batch, 5 sweeps": lambda: peers.whole_batch(torch, *tensors, MASS, 5),
         },
         n_rounds=2,
     )

@@ -10,7 +10,7 @@ from threadpoolctl import threadpool_limits
 
 from wassemble.solvers.tiles import rows_per_tile
 
-__all__ = ["floor", "numpy_whole", "ott_balanced", "pot_balanced", "pot_loop", "torch_whole"]
+__all__ = ["floor", "ott_balanced", "pot_balanced", "pot_loop", "whole_batch"]
 
 
 def pot_loop(scores, cost, mass, n_sweeps, samples=None):
@@ -33,29 +33,15 @@ def pot_loop(scores, cost, mass, n_sweeps, samples=None):
     return out
 
 
-def numpy_whole(scores, kernel, mass, n_sweeps):
-    """Algorithm 2 as one writes it in NumPy: the whole batch at once."""
-    v = np.ones((*scores.shape[:2], kernel.shape[1]), dtype=scores.dtype)
+def whole_batch(library, scores, kernel, mass, n_sweeps):
+    """Algorithm 2 as one writes it in NumPy or torch: the whole batch at once."""
+    v = library.ones((*scores.shape[:2], kernel.shape[1]), dtype=scores.dtype)
     for _ in range(n_sweeps):
         u = (scores / (v @ kernel.T)) ** mass.exponent
         image = u @ kernel
         p = (image**mass.order).mean(axis=0) ** (1 / mass.order)
         v = (p / image) ** mass.exponent
     return p
-
-
-def torch_whole(scores, kernel, mass, n_sweeps):
-    """The same in torch."""
-    import torch
-
-    with torch.no_grad():
-        v = torch.ones((*scores.shape[:2], kernel.shape[1]), dtype=scores.dtype)
-        for _ in range(n_sweeps):
-            u = (scores / (v @ kernel.T)) ** mass.exponent
-            image = u @ kernel
-            p = (image**mass.order).mean(dim=0) ** (1 / mass.order)
-            v = (p / image) ** mass.exponent
-        return p
 
 
 def floor(scores, kernel, n_sweeps, n_threads=2):

@@ -13,16 +13,17 @@ from itertools import product
 import numpy as np
 
 from paper.record.findings import Cell, Claim, Figure, Findings, Progress, Table
-from paper.record.judging import Judge, simple_rules
+from paper.record.judging import Judge, simple_rules, tune
 from paper.record.paper_figures import paper_figures
 from wassemble.inputs import AnimalsData, load_animals
 from wassemble.kernels import DenseKernel
 from wassemble.metrics import ACCURACY
 from wassemble.solvers import (
+    ARITHMETIC,
+    GEOMETRIC,
     Barycenter,
     BarycenterResult,
     Unbalanced,
-    power_mean,
     solve_barycenter,
 )
 
@@ -80,14 +81,22 @@ def run(config: Config, progress: Progress = None) -> Findings:
     models = dict(zip(data.models, data.scores, strict=True))
     carry = kernel.apply_transpose
     simple = simple_rules(models, data.truth, data.is_test, ACCURACY, carry=carry)
-    epsilon, mass_penalty = _tune(data, kernel, validation, config, progress)
+    seen = data.scores[:, ~data.is_test]
+    tuned, _ = tune(
+        [
+            replace(config, epsilon=epsilon, mass_penalty=mass_penalty)
+            for epsilon, mass_penalty in product(config.epsilons, config.mass_penalties)
+        ],
+        lambda tried: _barycenter(seen, kernel, tried).barycenter,
+        validation.score,
+        progress,
+    )
     solved = {
         f"{name} transported": _barycenter(scores[None], kernel, config)
         for name, scores in models.items()
     }
     solved["Wasserstein"] = _barycenter(data.scores, kernel, config)
-    at_best = replace(config, epsilon=epsilon, mass_penalty=mass_penalty)
-    solved["Wasserstein, tuned"] = _barycenter(data.scores, kernel, at_best)
+    solved["Wasserstein, tuned"] = _barycenter(data.scores, kernel, tuned)
     rules = {f"{name} alone": carry(scores) for name, scores in models.items()}
     rules |= {name: scores for name, scores in simple.items() if "single" not in name}
     rules |= {name: result.barycenter for name, result in solved.items()}
@@ -113,8 +122,8 @@ def run(config: Config, progress: Progress = None) -> Findings:
             n_samples=len(data.truth),
             n_animals=len(data.animals),
             n_tried=len(config.epsilons) * len(config.mass_penalties),
-            epsilon=epsilon,
-            mass_penalty=mass_penalty,
+            epsilon=tuned.epsilon,
+            mass_penalty=tuned.mass_penalty,
             ended="Every barycenter converged."
             if not any(unfinished.values())
             else f"Rows that did not converge: {unfinished}.",
@@ -149,28 +158,13 @@ def _barycenter(scores: np.ndarray, kernel: DenseKernel, config: Config) -> Bary
     )
 
 
-def _tune(
-    data: AnimalsData, kernel: DenseKernel, judge: Judge, config: Config, progress: Progress
-) -> tuple[float, float]:
-    """Epsilon and mass_penalty of best accuracy on validation images."""
-    seen = data.scores[:, ~data.is_test]
-    pairs = list(product(config.epsilons, config.mass_penalties))
-    found = {}
-    for number, (epsilon, mass_penalty) in enumerate(pairs, start=1):
-        tried = replace(config, epsilon=epsilon, mass_penalty=mass_penalty)
-        found[epsilon, mass_penalty] = judge.score(_barycenter(seen, kernel, tried).barycenter)
-        if progress is not None:
-            progress(number, len(pairs))
-    return max(found, key=lambda pair: found[pair])
-
-
 def _claim(gain: Cell, over: str) -> Claim:
     assert isinstance(gain, Figure)
     return Claim(
         "the barycenter beats both means and each network",
         "section 6.1",
         gain.low > 0,
-        f"{gain.value:+.3f} [{gain.low:+.3f}, {gain.high:+.3f}] over the best of them ({over})",
+        f"{gain.words()} over the best of them ({over})",
     )
 
 
@@ -178,43 +172,38 @@ def _zero_shot(config: Config) -> Table:
     """Accuracy on animals that the networks do not know, over a partition of all animals."""
     animals = load_animals().animals
     order = np.random.default_rng(config.seed).permutation(len(animals))
-    chosen: dict[str, dict[str, list[np.ndarray]]] = {}
-    truths: dict[str, list[np.ndarray]] = {"zero-shot": [], "generalised": []}
-    for unseen in np.array_split(order, len(animals) // config.n_unseen):
+    folds = []  # the unseen animals, the truth of their images, and scores of all animals by rule
+    for drawn in np.array_split(order, len(animals) // config.n_unseen):
+        unseen = np.sort(drawn)
         data = load_animals(unseen=[animals[i] for i in unseen])
         kernel = _kernel(data)
         rows = np.isin(data.truth, unseen)
         scores = data.scores[:, rows]
-        models = dict(zip(data.models, scores, strict=True))
-        carry = kernel.apply_transpose
-        found = {f"{name} alone": carry(each) for name, each in models.items()}
-        found["arithmetic mean"] = carry(power_mean(scores, order=1))
-        found["geometric mean"] = carry(power_mean(scores, order=0))
-        found["Wasserstein"] = _barycenter(scores, kernel, config).barycenter
-        truth = data.truth[rows]
-        truths["generalised"].append(truth)
-        truths["zero-shot"].append(np.searchsorted(np.sort(unseen), truth))
-        for name, each in found.items():
-            parts = chosen.setdefault(name, {"zero-shot": [], "generalised": []})
-            parts["generalised"].append(each)
-            parts["zero-shot"].append(each[:, np.sort(unseen)])
-    judges = {
-        part: Judge(ACCURACY, np.concatenate(truth), seed=config.seed)
-        for part, truth in truths.items()
-    }
-    joined = {
-        name: {part: np.concatenate(each) for part, each in parts.items()}
-        for name, parts in chosen.items()
-    }
-    judge, best = judges["zero-shot"], joined["arithmetic mean"]["zero-shot"]
-    rows_: list[list[Cell]] = [
-        [
-            name,
-            judge.figure(parts["zero-shot"]),
-            judge.gain(parts["zero-shot"], best) if name != "arithmetic mean" else None,
-            judges["generalised"].figure(parts["generalised"]),
-        ]
-        for name, parts in joined.items()
-    ]
-    columns = ["rule", "zero-shot", "gain over the arithmetic mean", "generalised"]
-    return Table("Accuracy on animals that no network knows", columns, rows_, note=_UNSEEN_NOTE)
+        on_attributes = {
+            f"{name} alone": each for name, each in zip(data.models, scores, strict=True)
+        }
+        on_attributes["arithmetic mean"] = ARITHMETIC.fuse(scores).scores
+        on_attributes["geometric mean"] = GEOMETRIC.fuse(scores).scores
+        rules = {name: kernel.apply_transpose(each) for name, each in on_attributes.items()}
+        rules["Wasserstein"] = _barycenter(scores, kernel, config).barycenter
+        folds.append((unseen, data.truth[rows], rules))
+    zero_shot = Judge(
+        ACCURACY,
+        np.concatenate([np.searchsorted(unseen, truth) for unseen, truth, _ in folds]),
+        seed=config.seed,
+    )
+    generalised = Judge(ACCURACY, np.concatenate([fold[1] for fold in folds]), seed=config.seed)
+    of_unseen, of_all = (
+        {
+            name: np.concatenate([rules[name][:, columns(unseen)] for unseen, _, rules in folds])
+            for name in rules
+        }
+        for columns in (lambda unseen: unseen, lambda _: slice(None))
+    )
+    compared = zero_shot.compare(of_unseen, "arithmetic mean")
+    return Table(
+        "Accuracy on animals that no network knows",
+        ["rule", "zero-shot", "gain over the arithmetic mean", "generalised"],
+        [[name, *cells, generalised.figure(of_all[name])] for name, cells in compared.items()],
+        note=_UNSEEN_NOTE,
+    )

@@ -11,21 +11,20 @@ from __future__ import annotations
 
 import itertools
 import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from paper.record.findings import Cell, Findings, Progress, Table
-from paper.record.judging import Judge
+from paper.evidence.tasks import TASKS
+from paper.record.findings import Findings, Progress, Table
+from paper.record.judging import Judge, tune
 from wassemble.ensemble import Fusion
 from wassemble.errors import ConvergenceWarning
-from wassemble.inputs import LanguagesData, Predictions, load_languages
-from wassemble.kernels import LabelledKernel, from_confusion
+from wassemble.inputs import Predictions
 from wassemble.labels import LabelSpace
 from wassemble.metrics import ACCURACY
-from wassemble.solvers import Barycenter, PowerMean, Unbalanced
+from wassemble.solvers import ARITHMETIC, GEOMETRIC, Barycenter, PowerMean, Rule, Unbalanced
 
 __all__ = ["Config", "run"]
 
@@ -44,6 +43,8 @@ and weights: the first is linear, so what it gains over the label-aware mean com
 learned kernels, and only what the barycenter gains over it comes from transport. The last row
 is a text that some detector gets right."""
 
+_AWARE = "label-aware arithmetic mean"
+
 
 @dataclass(frozen=True)
 class Config:
@@ -58,148 +59,76 @@ class Config:
     seed: int = 0
 
 
-@dataclass(frozen=True)
-class _Setting:
-    prior: float
-    exponent: float
-    max_sweeps: int
-
-    def rule(self, max_sweeps: int) -> Barycenter:
-        mass = Unbalanced(self.exponent, epsilon=1 - self.exponent)
-        return Barycenter(mass, max_sweeps=max_sweeps, tolerance=None)
-
-    def options(self, config: Config) -> dict[str, Any]:
-        return {
-            "rule": self.rule(self.max_sweeps),
-            "leftover": config.leftover,
-            "unobserved": "drop",
-        }
+def _rule(exponent: float, max_sweeps: int) -> Barycenter:
+    mass = Unbalanced(exponent, epsilon=1 - exponent)
+    return Barycenter(mass, max_sweeps=max_sweeps, tolerance=None)
 
 
 def run(config: Config, progress: Progress = None) -> Findings:
     """Accuracy of each rule on the test texts."""
-    data = load_languages()
-    target = LabelSpace(sorted(LabelSpace.union(*(model.labels for model in data.models))))
-    truth = target.positions(data.truth)
-    validation, test = ~data.is_test, data.is_test
-    alone = {model.model: _alone(model, target) for model in data.models}
-    weights = np.array(
-        [ACCURACY.score(scores[validation], truth[validation], None) for scores in alone.values()]
-    )
-    best = data.models[int(weights.argmax())].model
-    weights /= weights.sum()
-    setting = _tune(config, data, target, weights, progress)
-    kernels = _kernels(data.models, data.truth, validation, target, setting.prior, config)
-    mean: dict[str, Any] = {"target": target, "unobserved": "drop"}
-    by_name = mean | {"weights": weights, "leftover": 0}
+    task = TASKS["languages"]()
+    target, truth = task.target, task.target.positions(task.truth)
+    validation, test = ~task.is_test, task.is_test
+    weights = task.weights_by_accuracy()
 
-    def fuse(rows: np.ndarray, **options: Any) -> np.ndarray:
-        models = [model.take(rows) for model in data.models]
+    def fuse(rows: np.ndarray, rule: Rule, **options: Any) -> np.ndarray:
+        models, _ = task.take(rows)
+        fusion = Fusion(rule, target=target, unobserved="drop", **options)
         # A geometric mean leaves nothing where detectors are sure of different languages: wrong.
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            return np.nan_to_num(Fusion(**options).run(models).consensus.scores)
+            return np.nan_to_num(fusion.run(models).consensus.scores)
 
-    order = max(
-        config.orders,
-        key=lambda order: ACCURACY.score(
-            fuse(validation, rule=PowerMean(order), **by_name), truth[validation], None
-        ),
-    )
-    linear = mean | {"weights": weights, "leftover": config.leftover, "kernel": kernels}
-    barycenter = {"target": target} | setting.options(config)
-    rules = {
-        f"best single detector ({best})": alone[best][test],
-        "plain mean": fuse(test, rule=PowerMean(1), leftover=1, **mean),
-        "plain barycenter": fuse(test, **barycenter | {"leftover": 1, "rule": setting.rule(10)}),
-        "label-aware arithmetic mean": fuse(test, rule=PowerMean(1), **by_name),
-        "label-aware geometric mean": fuse(test, rule=PowerMean(0), **by_name),
-        f"label-aware power mean (order {order:g}, tuned)": fuse(
-            test, rule=PowerMean(order), **by_name
-        ),
-        "label-aware mean through kernels": fuse(test, rule=PowerMean(1), **linear),
-        "barycenter through kernels": fuse(test, weights=weights, kernel=kernels, **barycenter),
+    by_name: dict[str, Any] = {"weights": weights, "leftover": 0}
+    through: dict[str, Any] = {"weights": weights, "leftover": config.leftover}
+    # Kernels of the first two thirds, judged on the last.
+    last = task.last_of_each()
+    fitted = {
+        prior: task.kernels_of_mistakes(validation & ~last, prior=prior, floor=config.floor)
+        for prior in config.priors
     }
-    right = [scores[test].argmax(axis=1) == truth[test] for scores in alone.values()]
-    some = np.zeros((int(test.sum()), len(target)))
-    some[np.any(right, axis=0), truth[test][np.any(right, axis=0)]] = 1
-    rules["any detector right"] = some
+    (prior, exponent, max_sweeps), _ = tune(
+        list(itertools.product(config.priors, config.exponents, config.sweeps)),
+        lambda tried: fuse(last, _rule(*tried[1:]), kernel=fitted[tried[0]], **through),
+        lambda scores: float((scores.argmax(axis=1) == truth[last]).mean()),
+        progress,
+    )
+    kernels = task.kernels_of_mistakes(validation, prior=prior, floor=config.floor)
+    order, _ = tune(
+        config.orders,
+        lambda order: fuse(validation, PowerMean(order), **by_name),
+        lambda scores: ACCURACY.score(scores, truth[validation]),
+    )
+    alone = {model.model: _alone(model, target) for model in task.part(True)[0]}
+    best = list(alone)[int(weights.argmax())]
+    right = [scores.argmax(axis=1) == truth[test] for scores in alone.values()]
+    rules = {
+        f"best single detector ({best})": alone[best],
+        "plain mean": fuse(test, ARITHMETIC, leftover=1),
+        "plain barycenter": fuse(test, _rule(exponent, 10), leftover=1),
+        _AWARE: fuse(test, ARITHMETIC, **by_name),
+        "label-aware geometric mean": fuse(test, GEOMETRIC, **by_name),
+        f"label-aware power mean (order {order:g}, tuned)": fuse(test, PowerMean(order), **by_name),
+        "label-aware mean through kernels": fuse(test, ARITHMETIC, kernel=kernels, **through),
+        "barycenter through kernels": fuse(
+            test, _rule(exponent, max_sweeps), kernel=kernels, **through
+        ),
+        "any detector right": np.any(right, axis=0)[:, None] * np.eye(len(target))[truth[test]],
+    }
     judge = Judge(ACCURACY, truth[test], groups=truth[test].tolist(), seed=config.seed)
-    aware = rules["label-aware arithmetic mean"]
-    rows: list[list[Cell]] = [
-        [name, judge.figure(scores), None if scores is aware else judge.gain(scores, aware)]
-        for name, scores in rules.items()
-    ]
+    rows = [[name, *cells] for name, cells in judge.compare(rules, _AWARE).items()]
     return Findings(
         text=_TEXT.format(
             n_test=int(test.sum()),
-            n_languages=len(set(data.truth)),
-            n_labels=", ".join(f"{model.model} {len(model.labels)}" for model in data.models),
+            n_languages=len(set(task.truth)),
+            n_labels=", ".join(f"{model.model} {len(model.labels)}" for model in task.models),
             n_validation=int(validation.sum()),
-            **vars(setting),
+            prior=prior,
+            exponent=exponent,
+            max_sweeps=max_sweeps,
         ),
-        tables=[
-            Table(
-                "Accuracy",
-                ["rule", "test", "gain over the label-aware arithmetic mean"],
-                rows,
-                note=_NOTE,
-            )
-        ],
+        tables=[Table("Accuracy", ["rule", "test", f"gain over the {_AWARE}"], rows, note=_NOTE)],
     )
-
-
-def _tune(
-    config: Config,
-    data: LanguagesData,
-    target: LabelSpace,
-    weights: np.ndarray,
-    progress: Progress,
-) -> _Setting:
-    """The setting that is right most often on the last third of the validation texts."""
-    last = _last_of_each(data)
-    fitted = ~data.is_test & ~last
-    models = [model.take(last) for model in data.models]
-    truth = target.positions(data.truth)[last]
-    best, most = None, -1.0
-    for number, prior in enumerate(config.priors):
-        if progress is not None:
-            progress(number, len(config.priors))
-        kernels = _kernels(data.models, data.truth, fitted, target, prior, config)
-        for exponent, sweeps in itertools.product(config.exponents, config.sweeps):
-            setting = _Setting(prior, exponent, sweeps)
-            options = setting.options(config)
-            fusion = Fusion(target=target, weights=weights, kernel=kernels, **options)
-            right = (np.nan_to_num(fusion.fuse(models).scores).argmax(axis=1) == truth).mean()
-            if right > most:
-                best, most = setting, right
-    assert best is not None
-    return best
-
-
-def _last_of_each(data: LanguagesData) -> np.ndarray:
-    """The last validation text of each language, as a mask."""
-    last = {truth: i for i, truth in enumerate(data.truth) if not data.is_test[i]}
-    mask = np.zeros(len(data.truth), dtype=bool)
-    mask[list(last.values())] = True
-    return mask
-
-
-def _kernels(
-    models: Sequence[Predictions],
-    truth: Sequence[str],
-    rows: np.ndarray,
-    target: LabelSpace,
-    prior: float,
-    config: Config,
-) -> dict[str, LabelledKernel]:
-    known = [truth[i] for i in np.flatnonzero(rows).tolist()]
-    return {
-        model.model: from_confusion(
-            model.take(rows), known, target=target, prior=prior, floor=config.floor
-        )
-        for model in models
-    }
 
 
 def _alone(model: Predictions, target: LabelSpace) -> np.ndarray:

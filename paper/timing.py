@@ -10,7 +10,7 @@ from statistics import median
 import numpy as np
 
 from paper.evidence.tasks import TASKS
-from paper.record.findings import Cell, Claim, Findings, Progress, Table
+from paper.record.findings import Cell, Claim, Findings, Progress, Table, follow
 from paper.record.paper_figures import paper_figures
 from paper.words.next_words import (
     count_votes,
@@ -22,7 +22,7 @@ from paper.words.next_words import (
 from wassemble._threads import count_threads
 from wassemble.ensemble import fuse
 from wassemble.kernels import DenseKernel, from_synonyms, top_labels
-from wassemble.solvers import Barycenter, Unbalanced, arithmetic_mean, geometric_mean
+from wassemble.solvers import ARITHMETIC, GEOMETRIC, Barycenter, Unbalanced
 
 __all__ = ["Config", "repeat_rows", "run"]
 
@@ -77,8 +77,8 @@ def run(config: Config, progress: Progress = None) -> Findings:
         )
 
     calls: dict[str, Callable[[], object]] = {
-        "arithmetic mean": lambda: arithmetic_mean(scores),
-        "geometric mean": lambda: geometric_mean(scores),
+        "arithmetic mean": lambda: ARITHMETIC.fuse(scores),
+        "geometric mean": lambda: GEOMETRIC.fuse(scores),
         "Wasserstein, diagonal kernel, closed form": lambda: fuse(
             scores, kernel=diagonal, kind="multilabel", rule=Barycenter(mass)
         ),
@@ -91,8 +91,8 @@ def run(config: Config, progress: Progress = None) -> Findings:
     votes = count_votes(words)
     synonyms = from_synonyms(words, synonyms=votes, strength=0.5, symmetric=True).kernel
     steps: dict[str, Callable[[], object]] = {
-        "arithmetic mean": lambda: arithmetic_mean(histograms),
-        "geometric mean": lambda: geometric_mean(histograms),
+        "arithmetic mean": lambda: ARITHMETIC.fuse(histograms),
+        "geometric mean": lambda: GEOMETRIC.fuse(histograms),
         "Wasserstein, sparse kernel": lambda: fuse(
             histograms,
             kernel=synonyms,
@@ -101,13 +101,13 @@ def run(config: Config, progress: Progress = None) -> Findings:
         ),
     }
     n_all = len(calls) + len(steps)
-    seconds: dict[str, float] = {}
-    captions: dict[str, float] = {}
-    for found, each in ((seconds, calls), (captions, steps)):
-        for name, call in each.items():
-            found[name] = _time(call, config.n_rounds)
-            if progress is not None:
-                progress(len(seconds) + len(captions), n_all)
+    seconds, captions = (
+        {
+            name: _time(each[name], config.n_rounds)
+            for name in follow(list(each), progress, n_before=n_before, n_all=n_all)
+        }
+        for each, n_before in ((calls, 0), (steps, len(calls)))
+    )
     return Findings(
         text=_TEXT.format(
             n_samples=config.n_samples,

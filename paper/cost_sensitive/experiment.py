@@ -22,13 +22,13 @@ from paper.cost_sensitive.tasks import (
     imagenet,
     minus_cost,
     share_right,
+    sharpened_barycenter,
 )
-from paper.record.findings import Cell, Claim, Figure, Findings, Progress, Table
+from paper.record.findings import Cell, Claim, Figure, Findings, Progress, Table, follow
 from paper.record.judging import Judge, simple_rules
 from wassemble.ensemble.learning.recipes import shuffle_labels
-from wassemble.kernels import DenseKernel, LabelledKernel
+from wassemble.kernels import LabelledKernel
 from wassemble.metrics import Measure, mean_cost_of_mistakes
-from wassemble.solvers import Barycenter, solve_barycenter
 
 __all__ = ["Config", "run"]
 
@@ -84,13 +84,11 @@ _TASKS: dict[str, Callable[[], CostTask]] = {
 
 def run(config: Config, progress: Progress = None) -> Findings:
     """Accuracy and cost of each rule and answer, on each task."""
-    tables, claims = [], []
-    for number, name in enumerate(config.tasks):
-        table, claim = _compare(_TASKS[name](), _settings(config, name), config)
-        tables.append(table)
-        claims.append(claim)
-        if progress is not None:
-            progress(number + 1, len(config.tasks))
+    compared = [
+        _compare(_TASKS[name](), _settings(config, name), config)
+        for name in follow(config.tasks, progress)
+    ]
+    tables, claims = zip(*compared, strict=True)
     return Findings(text=_TEXT, tables=tables, claims=claims, difference=_DIFFERENCE)
 
 
@@ -100,9 +98,7 @@ class Setting(NamedTuple):
     sharpness: float
     sweeps: int
 
-    @property
-    def words(self) -> str:
-        """For a table."""
+    def __str__(self) -> str:
         return f"K ^ {self.sharpness:g}, {self.sweeps} sweeps"
 
 
@@ -169,26 +165,26 @@ def _measures(task: CostTask) -> dict[tuple[str, str], Measure]:
 def _simple(task: CostTask) -> list[Rule]:
     """Each simple rule with both answers; one that two aims tune alike is listed once."""
     ways = answers(task.cost)
-    found = {}
+    rules = {}
     for (_, answer), measure in _measures(task).items():
         for name, scores in simple_rules(task.models, task.truth, task.is_test, measure).items():
-            if (name, answer) not in found:
+            if (name, answer) not in rules:
                 places = ways[answer](scores)
                 sides = places[~task.is_test], places[task.is_test]
-                found[name, answer] = Rule(name, answer, *sides)
-    return list(found.values())
+                rules[name, answer] = Rule(name, answer, *sides)
+    return list(rules.values())
 
 
 def _barycenters(task: CostTask, settings: Sequence[Setting], seed: int) -> list[Rule]:
     """The barycenter through each kernel, tuned for each aim; the control for cost alone."""
     measures = _measures(task)
-    found = []
+    rules = []
     for name, kernel in task.kernels.items():
-        found += _tuned(task, kernel, settings, measures, f"barycenter, {name}")
+        rules += _tuned(task, kernel, settings, measures, f"barycenter, {name}")
         strange = shuffle_labels(kernel, seed)
         control = {key: each for key, each in measures.items() if key == ("cost", _LARGEST)}
-        found += _tuned(task, strange, settings, control, f"barycenter, {name}{_SHUFFLED}")
-    return found
+        rules += _tuned(task, strange, settings, control, f"barycenter, {name}{_SHUFFLED}")
+    return rules
 
 
 def _tuned(
@@ -201,25 +197,17 @@ def _tuned(
     """The barycenter at the setting that is best on validation images, for each aim."""
     ways, truth = answers(task.cost), task.truth[~task.is_test]
     seen, held_out = task.stack(False), task.stack(True)
-    tried = {each: _barycenter(seen, kernel, each) for each in settings}
+    tried = {each: sharpened_barycenter(seen, kernel, *each) for each in settings}
     fused: dict[Setting, np.ndarray] = {}
-    found = []
+    rules = []
     for (aim, answer), measure in measures.items():
         scores = [measure.score(tried[each], truth, None) for each in settings]
         best = settings[int(np.argmax(scores))]
         if best not in fused:
-            fused[best] = _barycenter(held_out, kernel, best)
+            fused[best] = sharpened_barycenter(held_out, kernel, *best)
         sides = ways[answer](tried[best]), ways[answer](fused[best])
-        found.append(Rule(f"{title}, for {aim} ({best.words})", answer, *sides))
-    return found
-
-
-def _barycenter(histograms: np.ndarray, kernel: LabelledKernel, setting: Setting) -> np.ndarray:
-    sharpened = np.asarray(kernel.to_dense()).astype(np.float32) ** np.float32(setting.sharpness)
-    result = solve_barycenter(
-        histograms, DenseKernel(sharpened), Barycenter(max_sweeps=setting.sweeps, tolerance=None)
-    )
-    return np.asarray(result.barycenter)
+        rules.append(Rule(f"{title}, for {aim} ({best})", answer, *sides))
+    return rules
 
 
 def _claim(task: CostTask, rules: Sequence[Rule], judge: Judge) -> tuple[Claim, str]:
@@ -237,7 +225,7 @@ def _claim(task: CostTask, rules: Sequence[Rule], judge: Judge) -> tuple[Claim, 
     largest = cheapest(lambda rule: not rule.transports and rule.answer == _LARGEST)
     gain = judge.gain(mine.test, theirs.test)
     saved = {rule: judge.gain(mine.test, rule.test) for rule in (theirs, largest)}
-    over = " and ".join(f"{_words(each)} over the {rule.title}" for rule, each in saved.items())
+    over = " and ".join(f"{each.words()} over the {rule.title}" for rule, each in saved.items())
     return Claim(
         f"cost-sensitive classification can gain from the barycenter ({task.title})",
         "table 1, row 3",
@@ -251,7 +239,3 @@ def _verdict(gain: Figure, theirs: Rule) -> str:
         return f"The barycenter costs less than the best plain rule: the {theirs.title}."
     word = "better than" if gain.high < 0 else "as good as"
     return f"A plain rule is {word} the barycenter: the {theirs.title}."
-
-
-def _words(gain: Figure) -> str:
-    return f"{gain.value:+.3f} [{gain.low:+.3f}, {gain.high:+.3f}]"

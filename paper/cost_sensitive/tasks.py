@@ -9,15 +9,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from paper.cost_sensitive.user_costs import user_costs
 from paper.data.files import find_data
 from paper.evidence.tasks import TASKS, Task
 from wassemble.ensemble.completion import complete_scores
 from wassemble.ensemble.decisions import choose_best, choose_least_cost
 from wassemble.inputs import Edges, Predictions, read_edges
-from wassemble.kernels import LabelledKernel, from_cost_table, from_tree
+from wassemble.kernels import DenseKernel, LabelledKernel, from_cost_table, from_tree
 from wassemble.labels import LabelSpace
 from wassemble.metrics import Measure
+from wassemble.solvers import Barycenter
 
 __all__ = [
     "Answer",
@@ -29,7 +29,9 @@ __all__ = [
     "imagenet",
     "minus_cost",
     "share_right",
+    "sharpened_barycenter",
     "tree_steps",
+    "user_costs",
 ]
 
 Answer = Callable[[np.ndarray], np.ndarray]
@@ -87,6 +89,15 @@ def tree_steps(labels: LabelSpace, edges: Edges) -> np.ndarray:
     return np.rint(-np.log(np.asarray(near.to_dense())))
 
 
+def sharpened_barycenter(
+    stack: np.ndarray, kernel: LabelledKernel, sharpness: float, sweeps: int
+) -> np.ndarray:
+    """Algorithm 1 in float32, through K to a power."""
+    entries = np.asarray(kernel.to_dense()).astype(np.float32) ** np.float32(sharpness)
+    rule = Barycenter(max_sweeps=sweeps, tolerance=None)
+    return np.asarray(rule.fuse(stack, DenseKernel(entries)).scores)
+
+
 # Scores kept as float16 cannot tell less than this from 0, and a 0 is a geometric mean's veto.
 _FLOOR = 1e-6
 
@@ -96,12 +107,12 @@ def histograms_of(models: list[Predictions]) -> dict[str, np.ndarray]:
 
     No label is ruled out: each has at least 1e-6 before rows are divided by their sums.
     """
-    found = {}
+    histograms = {}
     for each in models:
         scores = complete_scores(each, "spread", hard_confidence=0.9).astype(np.float32)
         scores = np.maximum(scores, np.float32(_FLOOR))
-        found[each.model] = scores / scores.sum(axis=1, keepdims=True)
-    return found
+        histograms[each.model] = scores / scores.sum(axis=1, keepdims=True)
+    return histograms
 
 
 def cifar100_by_tree() -> CostTask:
@@ -158,3 +169,69 @@ def imagenet() -> CostTask:
         tree_steps(classes, edges),
         {"WordNet": from_tree(classes, edges=edges)},
     )
+
+
+# What a user might ask of a camera on the road: a person who is overlooked costs most, a false
+# alarm less, and among things, plants and places few mistakes matter.
+# Krizhevsky 2009: kind, then the classes of each group of that kind.
+_GROUPS = {
+    "people": ["baby boy girl man woman"],
+    "animals": [
+        "beaver dolphin otter seal whale",
+        "aquarium_fish flatfish ray shark trout",
+        "bee beetle butterfly caterpillar cockroach",
+        "bear leopard lion tiger wolf",
+        "camel cattle chimpanzee elephant kangaroo",
+        "fox porcupine possum raccoon skunk",
+        "crab lobster snail spider worm",
+        "crocodile dinosaur lizard snake turtle",
+        "hamster mouse rabbit shrew squirrel",
+    ],
+    "vehicles": [
+        "bicycle bus motorcycle pickup_truck train",
+        "lawn_mower rocket streetcar tank tractor",
+    ],
+    "things": [
+        "bottle bowl can cup plate",
+        "clock keyboard lamp telephone television",
+        "bed chair couch table wardrobe",
+    ],
+    "plants": [
+        "orchid poppy rose sunflower tulip",
+        "apple mushroom orange pear sweet_pepper",
+        "maple_tree oak_tree palm_tree pine_tree willow_tree",
+    ],
+    "places": ["bridge castle house road skyscraper", "cloud forest mountain plain sea"],
+}
+
+# Rows are true kinds, columns answers. The diagonal is for another group of the same kind.
+_COSTS = """
+         people animals vehicles things plants places
+people        2      10       10     12     12     12
+animals       5       2        5      6      6      6
+vehicles      5       5        2      6      6      6
+things        4       4        4      2      2      2
+plants        4       4        4      2      2      2
+places        4       4        4      2      2      2
+"""
+_IN_GROUP = 1.0
+
+
+def user_costs(classes: LabelSpace) -> np.ndarray:
+    """Cost of each answer (column) for each true class (row), ``(n_labels, n_labels)``."""
+    kinds, *rows = _COSTS.strip().splitlines()
+    table = {
+        (true, answer): float(cost)
+        for true, *costs in map(str.split, rows)
+        for answer, cost in zip(kinds.split(), costs, strict=True)
+    }
+    groups = [(kind, group.split()) for kind, each in _GROUPS.items() for group in each]
+    cost = np.empty((len(classes), len(classes)))
+    for true, rows_of in ((kind, classes.positions(names)) for kind, names in groups):
+        for answer, names in groups:
+            cost[np.ix_(rows_of, classes.positions(names))] = table[true, answer]
+    for _, names in groups:
+        places = classes.positions(names)
+        cost[np.ix_(places, places)] = _IN_GROUP
+    np.fill_diagonal(cost, 0)
+    return cost

@@ -8,9 +8,10 @@ from typing import Any
 
 import click
 
+from paper.record.command import out_option
 from wassemble.cli.console import print_json, print_table, progress_bar, talk
 from wassemble.cli.options import output_options
-from wassemble.cli.places import Command, Output
+from wassemble.cli.places import Command
 
 __all__ = ["evidence"]
 
@@ -19,13 +20,7 @@ _NAMES = ("animals", "languages", "voc", "coco", "cifar100")
 
 @click.command(cls=Command, short_help="Learn and test ensembles on real tasks.")
 @click.argument("names", nargs=-1, type=click.Choice(_NAMES), metavar="[TASK]...")
-@click.option(
-    "--out",
-    type=Output(is_folder=True, path_type=Path),
-    default="reports",
-    show_default=True,
-    help="Folder to write to.",
-)
+@out_option
 @click.option(
     "--time-budget",
     type=float,
@@ -105,35 +100,35 @@ def _judge(
         )
     talk(f"{name}: {learned.report}", quiet=quiet)
     models, truth = task.part(True)
-    found = evaluate_ensemble(learned, models, truth)
+    evaluation = evaluate_ensemble(learned, models, truth)
     if not no_pages:
         page = out / f"evidence-{name}.html"
         write_report(learned, models, truth, page, title=task.title, texts=task.texts)
         talk(f"page: {page}", quiet=quiet)
     control = learned.choice.control
-    plain = found.best_plain
-    over_plain = found.gain_over(plain)
+    plain = evaluation.best_plain
+    over_plain = evaluation.gain_over(plain)
     # The best of all simple rules, which may be the chosen one.
-    simple = next(each for each in found.outcomes if each.is_simple)
-    over_simple = None if simple.is_chosen else found.gain_over(simple)
+    simple = next(each for each in evaluation.outcomes if each.is_simple)
+    over_simple = None if simple.is_chosen else evaluation.gain_over(simple)
     return {
         "title": task.title,
-        "metric": found.metric,
+        "metric": evaluation.metric,
         "n_learned_from": learned.n_samples,
-        "n_test": found.n_samples,
+        "n_test": evaluation.n_samples,
         "n_models": len(task.models),
         "n_target": len(task.target),
         "n_tried": learned.n_tried,
-        "chosen": found.chosen.name,
-        "chosen_score": found.chosen.score,
+        "chosen": evaluation.chosen.name,
+        "chosen_score": evaluation.chosen.score,
         "best_plain": plain.name,
         "best_plain_score": plain.score,
         "best_simple": simple.name,
         "best_simple_score": simple.score,
         "over_best_simple": None if over_simple is None else over_simple.difference,
         "over_best_simple_error": None if over_simple is None else over_simple.standard_error,
-        "best_single": found.best_single.name,
-        "best_single_score": found.best_single.score,
+        "best_single": evaluation.best_single.name,
+        "best_single_score": evaluation.best_single.score,
         "over_best_plain": over_plain.difference,
         "over_best_plain_error": over_plain.standard_error,
         "verdict": "it is the best plain rule" if plain.is_chosen else over_plain.verdict,

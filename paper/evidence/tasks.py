@@ -21,6 +21,7 @@ from wassemble.inputs import (
 from wassemble.kernels import (
     LabelledKernel,
     from_attributes,
+    from_confusion,
     from_ratings,
     from_tree,
     from_word_vectors,
@@ -56,10 +57,38 @@ class Task:
 
     def part(self, is_test: bool) -> tuple[list[Predictions], Any]:
         """Models and truth of one side of the split."""
-        rows = np.flatnonzero(self.is_test == is_test)
+        return self.take(self.is_test == is_test)
+
+    def take(self, mask: np.ndarray) -> tuple[list[Predictions], Any]:
+        """Models and truth of some samples."""
+        rows = np.flatnonzero(mask)
+        models = [model.take(rows) for model in self.models]
         if isinstance(self.truth, np.ndarray):
-            return [model.take(rows) for model in self.models], self.truth[rows]
-        return [model.take(rows) for model in self.models], [self.truth[i] for i in rows]
+            return models, self.truth[rows]
+        return models, [self.truth[i] for i in rows]
+
+    def last_of_each(self) -> np.ndarray:
+        """The last sample to learn from of each true label, as a mask."""
+        last = {name: i for i, name in enumerate(self.truth) if not self.is_test[i]}
+        return np.isin(np.arange(len(self.truth)), list(last.values()))
+
+    def weights_by_accuracy(self) -> np.ndarray:
+        """In proportion to the models' accuracies on the samples to learn from."""
+        models, truth = self.part(False)
+        shares = []
+        for model in models:
+            scores = np.nan_to_num(model.scores)
+            answers = np.array(model.labels.names)[scores.argmax(axis=1)]
+            shares.append(np.mean((answers == np.array(truth)) & (scores.max(axis=1) > 0)))
+        return np.array(shares) / np.sum(shares)
+
+    def kernels_of_mistakes(self, mask: np.ndarray, **options: Any) -> dict[str, LabelledKernel]:
+        """A kernel from each model's mistakes on some samples."""
+        models, truth = self.take(mask)
+        return {
+            model.model: from_confusion(model, truth, target=self.target, **options)
+            for model in models
+        }
 
 
 def animals() -> Task:

@@ -6,16 +6,16 @@ to a hidden label comes back, through what is known about labels and through the
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import product
-from typing import Any
 
 import numpy as np
 
 from paper.expansion.rules import FLOOR, Grid, Rules
 from paper.expansion.tasks import Expansion, load_images, load_words
-from paper.record.findings import Cell, Claim, Findings, Plot, Progress, Table
+from paper.record.findings import Cell, Claim, Findings, Plot, Progress, Table, follow
 from paper.record.judging import Judge
 from wassemble.metrics import MEAN
 
@@ -74,17 +74,24 @@ class Config:
 
 def run(config: Config, progress: Progress = None) -> Findings:
     """Mass, ranks and likelihood of hidden labels by each rule, on classes and on words."""
-    common: dict[str, Any] = {
-        "share": config.share,
-        "n_neighbors": config.n_neighbors,
-        "seed": config.seed,
+    loads: dict[str, Callable[..., Expansion]] = {
+        "classes": partial(load_images, n_samples=config.n_images),
+        "words": partial(
+            load_words,
+            n_samples=config.n_pairs,
+            n_models=config.n_word_models,
+            n_contexts=config.n_contexts,
+            n_frequent=config.n_frequent,
+            backoff=config.backoff,
+        ),
     }
     studies: dict[str, _Study] = {}
-    for alike, (kind, load) in product((False, True), (("classes", _images), ("words", _words))):
+    for alike, kind in follow(list(product((False, True), loads)), progress):
         title = f"{kind.capitalize()}, {'the same' if alike else 'others'} hidden from each model"
-        studies[title] = _Study(load(config, common | {"alike": alike}), config)
-        if progress is not None:
-            progress(len(studies), 4)
+        task = loads[kind](
+            share=config.share, alike=alike, n_neighbors=config.n_neighbors, seed=config.seed
+        )
+        studies[title] = _Study(task, config)
     return Findings(
         text=_TEXT.format(
             share=config.share, n_frequent=config.n_frequent, n_neighbors=config.n_neighbors
@@ -93,24 +100,6 @@ def run(config: Config, progress: Progress = None) -> Findings:
         plots=[_plot(studies)],
         claims=[claim for title, study in studies.items() for claim in study.claims(title)],
         difference=_DIFFERENCE,
-    )
-
-
-def _images(config: Config, common: Mapping[str, Any]) -> Expansion:
-    n_validation, n_test = config.n_images
-    return load_images(n_validation=n_validation, n_test=n_test, **common)
-
-
-def _words(config: Config, common: Mapping[str, Any]) -> Expansion:
-    n_validation, n_test = config.n_pairs
-    return load_words(
-        n_models=config.n_word_models,
-        n_contexts=config.n_contexts,
-        n_frequent=config.n_frequent,
-        n_validation=n_validation,
-        n_test=n_test,
-        backoff=config.backoff,
-        **common,
     )
 
 
@@ -178,27 +167,26 @@ class _Study:
         return Table(title, columns, rows, digits=(0, 4, 3, 3, 3, 2, 3, 3), note=note)
 
     def claims(self, title: str) -> list[Claim]:
-        found = []
+        claims = []
         for what, others in _AGAINST.items():
             over = max(others, key=lambda name: self.validation[name])
-            seen = []
-            for judge, part in ((self.judge, self.hidden), (self.judge_all, self.test)):
-                fused, other = (
-                    self.likelihood(self.found[name], part) for name in ("barycenter", over)
+            of_hidden, of_all = (
+                judge.gain(
+                    *(self.likelihood(self.found[name], part) for name in ("barycenter", over))
                 )
-                seen.append(judge.gain(fused, other))
-            shown = (f"{each.value:+.3f} [{each.low:+.3f}, {each.high:+.3f}]" for each in seen)
-            words = "log-likelihood of hidden labels {}, of all {}, over {}"
-            found.append(
+                for judge, part in ((self.judge, self.hidden), (self.judge_all, self.test))
+            )
+            claims.append(
                 Claim(
                     f"at no cost to other labels, transport recovers hidden ones better than"
                     f" {what} ({title})",
                     "table 12",
-                    seen[0].low > 0 and seen[1].high >= 0,
-                    words.format(*shown, over),
+                    of_hidden.low > 0 and of_all.high >= 0,
+                    f"log-likelihood of hidden labels {of_hidden.words()}, of all"
+                    f" {of_all.words()}, over {over}",
                 )
             )
-        return found
+        return claims
 
 
 def ranks(scores: np.ndarray, truth: np.ndarray) -> np.ndarray:

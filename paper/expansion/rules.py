@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import product
@@ -12,16 +12,15 @@ import numpy as np
 import scipy.sparse as sp
 
 from paper.expansion.tasks import Expansion
+from paper.record.judging import tune
 from wassemble.ensemble import Fusion
 from wassemble.kernels import LabelledKernel, SparseKernel
-from wassemble.solvers import ARITHMETIC, GEOMETRIC, Barycenter, PowerMean, Unbalanced
+from wassemble.solvers import ARITHMETIC, GEOMETRIC, Barycenter, PowerMean, Rule, Unbalanced
 
 __all__ = ["FLOOR", "Grid", "Rules", "kernel_to_hidden", "nearest_known"]
 
 FLOOR = 1e-6
 """What a log-likelihood takes at least: some rules give a hidden label nothing."""
-
-_LINEAR: dict[str, Any] = {"rule": ARITHMETIC}
 
 
 @dataclass(frozen=True)
@@ -48,6 +47,10 @@ class Grid:
     n_sweeps: int = 3
 
 
+Consensus = Callable[[Any], np.ndarray]
+"""What a rule makes of some rows, given by an index."""
+
+
 class Rules:
     """Consensus of each rule over the rows of a task, with its knobs in words."""
 
@@ -60,49 +63,47 @@ class Rules:
     @cached_property
     def whole(self) -> np.ndarray:
         """The mean of the models with nothing hidden."""
-        return _fuse(self.task.whole, rule=ARITHMETIC)
+        return Fusion(ARITHMETIC).run(self.task.whole).consensus.scores
 
     @cached_property
     def alone(self) -> dict[str, np.ndarray]:
         """Each model over the target labels; 0 where it knows none."""
-        target = self.task.target
-        return {
-            model.model: _fuse([model], target=target, leftover=1, rule=ARITHMETIC)
-            for model in self.task.models
-        }
+        fusion = Fusion(ARITHMETIC, target=self.task.target, leftover=1)
+        return {model.model: fusion.run([model]).consensus.scores for model in self.task.models}
 
     def all(self) -> dict[str, np.ndarray]:
         """Every rule, tuned."""
-        rows = self._tuning_rows
-        best = max(self.alone, key=lambda name: self._validation(self.alone[name][rows]))
-        aware = partial(self._fuse, leftover=0)
-        powers = {order: PowerMean(order) for order in self.grid.orders}
+        grid, rows = self.grid, slice(None)
+        seen = {
+            name: self._validation(each[self._tuning_rows]) for name, each in self.alone.items()
+        }
+        best = max(seen, key=seen.__getitem__)
+        masses = {each: Unbalanced(each / (1 - each), epsilon=1.0) for each in grid.exponents}
+        barycenters: dict[str, Rule] = {
+            f", f {each:g}": Barycenter(mass, max_sweeps=grid.n_sweeps, tolerance=None)
+            for each, mass in masses.items()
+        }
+        tried: dict[str, dict[str, Consensus]] = {
+            "power mean": {
+                f"order {order:g}": self._fusion(PowerMean(order), leftover=0)
+                for order in grid.orders
+            },
+            "spread evenly": {
+                f"given {given:g}": partial(self._spread, given) for given in grid.given
+            },
+            "nearest neighbour": self._through(self._nearest_kernels(), {"": ARITHMETIC}),
+            "linear through K": self._through(self._kernels, {"": ARITHMETIC}),
+            "geometric mean through K": self._through(self._kernels, {"": GEOMETRIC}),
+            "barycenter": self._through(self._kernels, barycenters),
+        }
+        tuned = {name: self._best(name, each) for name, each in tried.items()}
         return {
             f"best single model ({best})": self.alone[best],
-            "mean, unknown is 0": self._fuse(rule=ARITHMETIC, leftover=1),
-            "mean of those who know": aware(rule=ARITHMETIC),
-            "geometric mean of those who know": aware(rule=GEOMETRIC),
-            "power mean of those who know": self._best(
-                "power mean",
-                {f"order {order:g}": partial(aware, rule=rule) for order, rule in powers.items()},
-            ),
-            "spread evenly": self._best(
-                "spread evenly",
-                {f"given {given:g}": partial(self._spread, given) for given in self.grid.given},
-            ),
-            "nearest neighbour": self._best(
-                "nearest neighbour", self._through(self._nearest_kernels(), {"": _LINEAR})
-            ),
-            "linear through K": self._best(
-                "linear through K", self._through(self._kernels, {"": _LINEAR})
-            ),
-            "geometric mean through K": self._best(
-                "geometric mean through K",
-                self._through(self._kernels, {"": {"rule": GEOMETRIC}}),
-            ),
-            "barycenter": self._best(
-                "barycenter", self._through(self._kernels, self._transports())
-            ),
+            "mean, unknown is 0": self._fusion(ARITHMETIC, leftover=1)(rows),
+            "mean of those who know": self._fusion(ARITHMETIC, leftover=0)(rows),
+            "geometric mean of those who know": self._fusion(GEOMETRIC, leftover=0)(rows),
+            "power mean of those who know": tuned.pop("power mean"),
+            **tuned,
         }
 
     def _validation(self, scores: np.ndarray) -> float:
@@ -111,46 +112,37 @@ class Rules:
         places = np.searchsorted(self._tuning_rows, task.row[samples])
         return float(np.log(np.maximum(scores[places, task.truth[samples]], FLOOR)).mean())
 
-    def _best(self, name: str, tried: dict[str, Callable[..., np.ndarray]]) -> np.ndarray:
-        found = {
-            words: self._validation(consensus(rows=self._tuning_rows))
-            for words, consensus in tried.items()
+    def _best(self, name: str, tried: dict[str, Consensus]) -> np.ndarray:
+        words, seen = tune(
+            list(tried), lambda words: tried[words](self._tuning_rows), self._validation
+        )
+        self.knobs[name], self.validation[name] = words, self._validation(seen)
+        return tried[words](slice(None))
+
+    def _fusion(self, rule: Rule, **options: Any) -> Consensus:
+        fusion = Fusion(rule, target=self.task.target, **options)
+        models = self.task.models
+        return lambda rows: fusion.run([model.take(rows) for model in models]).consensus.scores
+
+    def _through(
+        self, kernels: dict[str, list[LabelledKernel]], rules: Mapping[str, Rule]
+    ) -> dict[str, Consensus]:
+        return {
+            of_kernel + of_rule: self._fusion(
+                rule, kernel=kernels[of_kernel], leftover=self.grid.leftover
+            )
+            for of_kernel, (of_rule, rule) in product(kernels, rules.items())
         }
-        self.knobs[name] = max(found, key=lambda words: found[words])
-        self.validation[name] = found[self.knobs[name]]
-        return tried[self.knobs[name]]()
 
-    def _fuse(self, rows: Any = slice(None), **options: Any) -> np.ndarray:
-        models = [model.take(rows) for model in self.task.models]
-        return _fuse(models, target=self.task.target, **options)
-
-    def _spread(self, given: float, rows: Any = slice(None)) -> np.ndarray:
+    def _spread(self, given: float, rows: Any) -> np.ndarray:
         """Every model gives as much to each label that it does not know."""
         completed = []
         for own, known in zip(self.alone.values(), self.task.is_known, strict=True):
             each = given / max((~known).sum(), 1)
             completed.append(np.where(known, own[rows], each) / (1 + given))
         weights = np.where(self.task.is_known, 1.0, self.grid.leftover)
-        found = ARITHMETIC.fuse(completed, weights=weights / weights.sum(axis=0)).scores
-        return np.asarray(found / found.sum(axis=1, keepdims=True))
-
-    def _through(
-        self, kernels: dict[str, list[LabelledKernel]], ways: dict[str, dict[str, Any]]
-    ) -> dict[str, Callable[..., np.ndarray]]:
-        return {
-            of_kernel + of_way: partial(
-                self._fuse, kernel=kernels[of_kernel], leftover=self.grid.leftover, **way
-            )
-            for of_kernel, (of_way, way) in product(kernels, ways.items())
-        }
-
-    def _transports(self) -> dict[str, dict[str, Any]]:
-        n_sweeps = self.grid.n_sweeps
-        masses = {each: Unbalanced(each / (1 - each), epsilon=1.0) for each in self.grid.exponents}
-        return {
-            f", f {each:g}": {"rule": Barycenter(mass, max_sweeps=n_sweeps, tolerance=None)}
-            for each, mass in masses.items()
-        }
+        mean = ARITHMETIC.fuse(completed, weights=weights / weights.sum(axis=0)).scores
+        return np.asarray(mean / mean.sum(axis=1, keepdims=True))
 
     def _nearest_kernels(self) -> dict[str, list[LabelledKernel]]:
         nearest = [nearest_known(self.task.similarity, known) for known in self.task.is_known]
@@ -162,19 +154,19 @@ class Rules:
     @cached_property
     def _kernels(self) -> dict[str, list[LabelledKernel]]:
         """To hidden labels alone, beside the identity; and the paper's, to near labels too."""
-        found = {}
+        kernels = {}
         for epsilon in self.grid.epsilons:
             similar = self.task.similarity.power(1 / epsilon)
             towards = [kernel_to_hidden(similar, known) for known in self.task.is_known]
             for given in self.grid.kernel_given:
-                found[f"epsilon {epsilon:g}, {given:g} to hidden labels"] = self._labelled(
+                kernels[f"epsilon {epsilon:g}, {given:g} to hidden labels"] = self._labelled(
                     [given * each for each in towards]
                 )
             beside = sp.csr_array(similar - sp.eye_array(similar.shape[0]))
-            found[f"epsilon {epsilon:g}, to all labels"] = self._labelled(
+            kernels[f"epsilon {epsilon:g}, to all labels"] = self._labelled(
                 [beside[known] for known in self.task.is_known]
             )
-        return found
+        return kernels
 
     def _labelled(self, beyond: Sequence[sp.csr_array]) -> list[LabelledKernel]:
         """A kernel per model: the identity, and what goes beyond it."""
@@ -205,7 +197,3 @@ def nearest_known(similarity: sp.csr_array, is_known: np.ndarray) -> sp.csr_arra
     best = np.asarray(towards.argmax(axis=0)).ravel()
     filled = np.flatnonzero(np.diff(towards.indptr) > 0)
     return sp.csr_array((np.ones(len(filled)), (best[filled], filled)), shape=towards.shape)
-
-
-def _fuse(models: Any, **options: Any) -> np.ndarray:
-    return Fusion(**options).run(models).consensus.scores

@@ -66,9 +66,11 @@ def hide_labels(
 
 
 def load_images(
-    *, share: float, alike: bool, n_validation: int, n_test: int, n_neighbors: int, seed: int
+    *, share: float, alike: bool, n_samples: tuple[int, int], n_neighbors: int, seed: int
 ) -> Expansion:
     """Eight networks' five best classes, without those that each does not know.
+
+    ``n_samples`` are images to validate and to test on.
 
     Classes that a network does not know are struck from its five best, and the next move up.
     Rank r scores what share of other images has the truth there; the rest is unobserved.
@@ -81,7 +83,7 @@ def load_images(
     rng = np.random.default_rng(seed)
     n_fitting = len(truth) // 2
     images = rng.permutation(len(truth))
-    fitting, kept = images[:n_fitting], images[n_fitting:][: n_validation + n_test]
+    fitting, kept = images[:n_fitting], images[n_fitting:][: sum(n_samples)]
     is_known = hide_labels(len(names), len(classes), share, alike=alike, rng=rng)
     models: list[Predictions] = []
     whole: list[Predictions] = []
@@ -106,7 +108,7 @@ def load_images(
         _nearest(np.asarray(costs.kernel.to_dense()), n_neighbors),
         truth[kept],
         rows,
-        rows >= n_validation,
+        rows >= n_samples[0],
         rows,
     )
 
@@ -125,8 +127,7 @@ def load_words(
     n_models: int,
     n_contexts: int,
     n_frequent: int,
-    n_validation: int,
-    n_test: int,
+    n_samples: tuple[int, int],
     n_neighbors: int,
     backoff: float,
     seed: int,
@@ -161,9 +162,9 @@ def load_words(
             name = f"captions, part {part + 1}"
             found.append(Predictions(name, contexts, labels, scores, kind="multiclass"))
     drawn = []
-    for split, n_samples in (("val", n_validation), ("test", n_test)):
+    for split, n_drawn in zip(("val", "test"), n_samples, strict=True):
         inside = pairs[split][np.isin(pairs[split][:, 1], contexts)]
-        drawn.append(inside[np.sort(rng.permutation(len(inside))[:n_samples])])
+        drawn.append(inside[np.sort(rng.permutation(len(inside))[:n_drawn])])
     image, before, truth = np.concatenate(drawn).T
     row_of = np.zeros(len(words), dtype=np.int64)
     row_of[contexts] = np.arange(len(contexts))

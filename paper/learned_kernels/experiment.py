@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from paper.learned_kernels.figures import Row, Rows, average_rows
 from paper.learned_kernels.tasks import KERNEL_TASKS, KernelTask
-from paper.record.findings import Cell, Figure, Findings, Progress, Table
+from paper.record.findings import Figure, Findings, Progress, Table, follow
+from paper.record.judging import Judge
 from wassemble.ensemble import Fusion
 from wassemble.ensemble.learning import read_trial, shuffle_labels
 from wassemble.ensemble.learning.kernel_judging import Judged
@@ -27,6 +27,7 @@ from wassemble.ensemble.learning.recipes import NAMES
 from wassemble.ensemble.learning.stacking import fit_and_predict
 from wassemble.errors import InvalidInputError
 from wassemble.kernels import LabelledKernel
+from wassemble.metrics import ACCURACY, MEAN
 from wassemble.solvers import ARITHMETIC, Barycenter, Unbalanced
 
 __all__ = ["Config", "run", "say_effect"]
@@ -61,22 +62,35 @@ class Config:
 
 def run(config: Config, progress: Progress = None) -> Findings:
     """Test figures of each rule on each task."""
-    tables = []
-    for number, name in enumerate(config.tasks):
-        if progress is not None:
-            progress(number, len(config.tasks))
-        tables.append(_Runner(KERNEL_TASKS[name](), config).run())
+    tables = [
+        _Runner(KERNEL_TASKS[name](), config).run() for name in follow(config.tasks, progress)
+    ]
     return Findings(text=_TEXT, tables=tables)
+
+
+@dataclass(frozen=True, eq=False)
+class Row:
+    """What one rule makes of the test samples: whether each is right, and its loss."""
+
+    right: np.ndarray
+    losses: np.ndarray
 
 
 class _Runner:
     """One task under way: learns on some samples, and measures every rule on the test samples."""
 
     def __init__(self, task: KernelTask, config: Config) -> None:
-        self.task = task
-        self.config = config
-        self.models, self.names = task.take(task.is_test)
-        self.truth = task.task.target.positions(self.names)
+        self.task, self.config = task, config
+        self.models, names = task.task.part(True)
+        self.truth = task.task.target.positions(names)
+        self.seen, self.seen_names = task.task.take(task.learns)
+        self.seen_truth = task.task.target.positions(self.seen_names)
+        self.options: dict[str, Any] = {
+            "target": task.task.target,
+            "kind": task.task.kind,
+            "weights": task.weights,
+            "unobserved": task.unobserved,
+        }
         kept = ~task.is_test
         self.early = task.make_candidates(kept & ~task.learns)
         self.final = task.make_candidates(kept)
@@ -93,25 +107,28 @@ class _Runner:
             if judged.is_candidate:
                 kernel = None if judged.name == NAMES else self.final[judged.name]
                 title = f"{'best ' if judged is best else ''}candidate ({judged.name})"
-                rows[title] = self._row(kernel, judged.calibration)
-        rows[LEARNED] = self._row(kernels, learned.calibration)
-        shuffles = [_shuffled(kernels, seed) for seed in range(len(learned.shuffled))]
-        rows["learned kernel, labels shuffled"] = average_rows(
-            [
-                self._row(kernel, judged.calibration)
-                for kernel, judged in zip(shuffles, learned.shuffled, strict=True)
-            ]
+                rows[title] = self._through(kernel, judged.calibration)
+        rows[LEARNED] = self._through(kernels, learned.calibration)
+        shuffles = [
+            self._through(_shuffled(kernels, seed), judged.calibration)
+            for seed, judged in enumerate(learned.shuffled)
+        ]
+        rows["learned kernel, labels shuffled"] = Row(
+            np.mean([row.right for row in shuffles], axis=0),
+            np.mean([row.losses for row in shuffles], axis=0),
         )
-        early = {name: _shuffled(given, config.seed) for name, given in self.early.items()}
-        final = {name: _shuffled(given, config.seed) for name, given in self.final.items()}
+        early, final = (
+            {name: _shuffled(given, config.seed) for name, given in candidates.items()}
+            for candidates in (self.early, self.final)
+        )
         anew = self._learn(early)
-        rows[_ANEW] = self._row(anew.remix(final), anew.calibration)
+        rows[_ANEW] = self._through(anew.remix(final), anew.calibration)
         # A kernel for all models has fewer numbers than one for each.
         shared = {n: k for n, k in self.early.items() if isinstance(k, LabelledKernel)}
         refusal = None
         try:
             thin = self._learn(shared or self.early, form="low rank", rank=config.rank)
-            rows[_LOW_RANK] = self._row(thin.kernels, thin.calibration)
+            rows[_LOW_RANK] = self._through(thin.kernels, thin.calibration)
         except InvalidInputError as error:
             refusal = str(error).splitlines()[0]
         rows["stacking (logistic regression)"] = self._stacking()
@@ -122,36 +139,39 @@ class _Runner:
     ) -> Table:
         task = self.task
         unit = [task.unit[i] for i in np.flatnonzero(task.is_test).tolist()]
-        judged = Rows(self.truth, unit, self.config.seed)
-        cells: list[list[Cell]] = [
-            [
-                name,
-                judged.accuracy(row),
-                None if name == best else judged.gain(row, rows[best]),
-                judged.log_loss(row),
-            ]
-            for name, row in rows.items()
-        ]
-        own, anew = rows[LEARNED], rows[_ANEW]
+        judge = Judge(MEAN, self.truth, groups=unit, seed=self.config.seed)
+        right = {name: row.right for name, row in rows.items()}
         against = [
-            ("Learning", own, rows[best], f"the {best}"),
-            ("The labels' meaning", own, anew, "a mixture learned from shuffled candidates"),
+            ("Learning", best, f"the {best}"),
+            ("The labels' meaning", _ANEW, "a mixture learned from shuffled candidates"),
         ]
         lines = [self._setting(learned)]
         lines += [
-            say_effect(title, judged.gain(a, b), judged.loss_difference(a, b), name)
-            for title, a, b, name in against
+            say_effect(
+                title,
+                judge.gain(right[LEARNED], right[name]),
+                judge.gain(rows[LEARNED].losses, rows[name].losses),
+                words,
+            )
+            for title, name, words in against
         ]
-        mine = judged.accuracy(own).value
         lines += [
-            f"The {name} alone, which was not chosen, is as good: {judged.accuracy(row).value:.4f}."
-            for name, row in rows.items()
-            if name.startswith("candidate") and judged.accuracy(row).value >= mine
+            f"The {name} alone, which was not chosen, is as good: {judge.score(mine):.4f}."
+            for name, mine in right.items()
+            if name.startswith("candidate") and judge.score(mine) >= judge.score(right[LEARNED])
         ]
         if refusal:
             lines.append(f"No low-rank kernel: {refusal}")
-        columns = ["rule", "accuracy", "gain over the best candidate", "log-loss"]
-        return Table(task.task.title, columns, cells, digits=4, note=" ".join(lines))
+        return Table(
+            task.task.title,
+            ["rule", "accuracy", "gain over the best candidate", "log-loss"],
+            [
+                [name, *cells, judge.figure(rows[name].losses)]
+                for name, cells in judge.compare(right, best).items()
+            ],
+            digits=4,
+            note=" ".join(lines),
+        )
 
     def _setting(self, learned: LearnedKernel) -> str:
         task = self.task
@@ -160,7 +180,7 @@ class _Runner:
         return (
             f"Learned on {int(task.learns.sum()):,} samples"
             + (f", candidates made from {apart:,} others" if apart else "")
-            + f"; tested on {len(self.names):,}. Exponent {self.exponent:g}, the best of those"
+            + f"; tested on {len(self.truth):,}. Exponent {self.exponent:g}, the best of those"
             f" tried. The mixture is from epoch {learned.best_epoch.number} of"
             f" {len(learned.history) - 1} (0 is the start): {numbers}."
         )
@@ -176,76 +196,65 @@ class _Runner:
 
     # -- rules -----------------------------------------------------------------------
 
-    def _options(self, exponent: float) -> dict[str, Any]:
-        return {
-            "target": self.task.task.target,
-            "kind": self.task.task.kind,
-            "weights": self.task.weights,
-            "unobserved": self.task.unobserved,
-            "mass": Unbalanced(exponent, epsilon=1 - exponent),
-        }
-
     def _learn(self, candidates: Mapping[str, Any], **form: Any) -> LearnedKernel:
         config = self.config
-        models, names = self.task.take(self.task.learns)
         return learn_kernel(
-            models,
-            names,
+            self.seen,
+            self.seen_names,
             candidates=candidates,
+            mass=Unbalanced(self.exponent, epsilon=1 - self.exponent),
             sweeps=config.sweeps,
             max_epochs=config.max_epochs,
             patience=config.patience,
             seed=config.seed,
-            **self._options(self.exponent),
+            **self.options,
             **form,
         )
 
     def _least_loss(self, exponent: float) -> float:
         """Loss of the best candidate on the samples to learn on."""
-        models, names = self.task.take(self.task.learns)
-        truth = self.task.task.target.positions(names)
         losses = []
         for kernel in self.early.values():
-            scores = self._fuse(models, kernel, exponent)
-            fitted = fit_calibration(scores, truth, None, "multiclass")
-            losses.append(each_loss(scores, truth, fitted.numbers, "multiclass").mean())
+            scores = self._barycenter(self.seen, kernel, exponent)
+            numbers = fit_calibration(scores, self.seen_truth, None, "multiclass").numbers
+            losses.append(each_loss(scores, self.seen_truth, numbers, "multiclass").mean())
         return float(min(losses))
 
-    def _fuse(self, models: list[Any], kernel: Any, exponent: float) -> np.ndarray:
-        options = self._options(exponent)
-        rule = Barycenter(options.pop("mass"), max_sweeps=self.config.sweeps, tolerance=None)
-        fusion = Fusion(rule, kernel, **options)
-        return np.nan_to_num(fusion.fuse(models).scores.astype(np.float64))
+    def _barycenter(self, models: list[Any], kernel: Any, exponent: float) -> np.ndarray:
+        mass = Unbalanced(exponent, epsilon=1 - exponent)
+        rule = Barycenter(mass, max_sweeps=self.config.sweeps, tolerance=None)
+        scores = Fusion(rule, kernel, **self.options).fuse(models).scores
+        return np.nan_to_num(scores.astype(np.float64))
 
-    def _row(self, kernel: Any, calibration: Calibration) -> Row:
-        scores = self._fuse(self.models, kernel, self.exponent)
-        return Row(scores, each_loss(scores, self.truth, calibration.numbers, "multiclass"))
+    def _row(self, scores: np.ndarray, numbers: Any) -> Row:
+        assert ACCURACY.each is not None
+        losses = each_loss(scores, self.truth, numbers, "multiclass")
+        return Row(ACCURACY.each(scores, self.truth).astype(float), losses)
+
+    def _through(self, kernel: Any, calibration: Calibration) -> Row:
+        scores = self._barycenter(self.models, kernel, self.exponent)
+        return self._row(scores, calibration.numbers)
 
     def _mean(self) -> Row:
         """Over the models that declare a label, or through the carrier."""
-        task = self.task
-        options = self._options(self.exponent)
-        del options["mass"]
-        kernel = None if task.carrier is None else self.final[task.carrier]
-        fusion = Fusion(ARITHMETIC, kernel, **options | {"leftover": 0.0})
-        models, names = task.take(task.learns)
-        seen = np.nan_to_num(fusion.fuse(models).scores)
-        truth = task.task.target.positions(names)
-        numbers = fit_calibration(seen, truth, None, "multiclass").numbers
-        scores = np.nan_to_num(fusion.fuse(self.models).scores)
-        scores = scores.astype(np.float64)
-        return Row(scores, each_loss(scores, self.truth, numbers, "multiclass"))
+        carrier = self.task.carrier
+        kernel = None if carrier is None else self.final[carrier]
+        fusion = Fusion(ARITHMETIC, kernel, leftover=0.0, **self.options)
+        seen, scores = (
+            np.nan_to_num(fusion.fuse(models).scores) for models in (self.seen, self.models)
+        )
+        numbers = fit_calibration(seen, self.seen_truth, None, "multiclass").numbers
+        return self._row(scores.astype(np.float64), numbers)
 
     def _stacking(self) -> Row:
         task = self.task.task
-        seen, names = self.task.take(~self.task.is_test)
+        seen, names = task.part(False)
         trial = read_trial(seen, names, target=task.target, kind=task.kind)
         features, others = (
             np.hstack([np.nan_to_num(model.scores) for model in models])
             for models in (seen, self.models)
         )
-        scores = fit_and_predict(trial, features, others)
-        return Row(scores, each_loss(scores, self.truth, (0.0,), "multiclass"))
+        return self._row(fit_and_predict(trial, features, others), (0.0,))
 
 
 def _shuffled(kernels: Any, seed: int) -> Any:
@@ -260,7 +269,4 @@ def say_effect(title: str, gain: Figure, loss: Figure, other: str) -> str:
     effect = "made no difference to accuracy beyond noise"
     if gain.low > 0 or gain.high < 0:
         effect = "helped" if gain.low > 0 else "hurt"
-    return (
-        f"{title} {effect}: accuracy {gain.value:+.4f} [{gain.low:+.4f}, {gain.high:+.4f}],"
-        f" log-loss {loss.value:+.3f} [{loss.low:+.3f}, {loss.high:+.3f}] against {other}."
-    )
+    return f"{title} {effect}: accuracy {gain.words(4)}, log-loss {loss.words()} against {other}."

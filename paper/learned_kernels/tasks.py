@@ -10,13 +10,7 @@ import numpy as np
 
 from paper.evidence.tasks import TASKS, Task
 from wassemble.ensemble.completion import Unobserved
-from wassemble.inputs import Predictions
-from wassemble.kernels import (
-    DenseKernel,
-    LabelledKernel,
-    from_attributes,
-    from_confusion,
-)
+from wassemble.kernels import DenseKernel, LabelledKernel, from_attributes
 
 __all__ = ["KERNEL_TASKS", "KernelTask"]
 
@@ -51,11 +45,6 @@ class KernelTask:
         """Samples for test."""
         return self.task.is_test
 
-    def take(self, rows: np.ndarray) -> tuple[list[Predictions], list[str]]:
-        """Models and truth of the samples of a mask."""
-        models = [model.take(rows) for model in self.task.models]
-        return models, [self.task.truth[i] for i in np.flatnonzero(rows).tolist()]
-
 
 def animals() -> KernelTask:
     """Attributes to animals: no label of the models is a target label."""
@@ -83,15 +72,15 @@ def animals() -> KernelTask:
 def languages() -> KernelTask:
     """Nine label sets: candidates are each detector's mistakes, with several priors."""
     task = TASKS["languages"]()
-    last = {name: i for i, name in enumerate(task.truth) if not task.is_test[i]}
-    learns = np.isin(np.arange(len(task.truth)), list(last.values()))
+    weights = task.weights_by_accuracy()
 
     def candidates(rows: np.ndarray) -> dict[str, Any]:
         return {
-            f"mistakes, prior {prior:g}": _mistakes(task, rows, prior) for prior in (0.03, 0.2, 1.0)
+            f"mistakes, prior {prior:g}": task.kernels_of_mistakes(rows, prior=prior)
+            for prior in (0.03, 0.2, 1.0)
         }
 
-    return KernelTask(task, learns, candidates, _by_accuracy(task), task.truth, unobserved="drop")
+    return KernelTask(task, task.last_of_each(), candidates, weights, task.truth, unobserved="drop")
 
 
 def cifar100() -> KernelTask:
@@ -101,30 +90,9 @@ def cifar100() -> KernelTask:
     learns = ~task.is_test & (np.cumsum(~task.is_test) % 3 != 0)
 
     def candidates(rows: np.ndarray) -> dict[str, Any]:
-        return {**task.kernels, "mistakes": _mistakes(task, rows, 0.2)}
+        return {**task.kernels, "mistakes": task.kernels_of_mistakes(rows, prior=0.2)}
 
-    return KernelTask(task, learns, candidates, _by_accuracy(task), _ids(task))
-
-
-def _mistakes(task: Task, rows: np.ndarray, prior: float) -> dict[str, LabelledKernel]:
-    """A kernel from each model's mistakes on some samples."""
-    truth = [task.truth[i] for i in np.flatnonzero(rows).tolist()]
-    return {
-        model.model: from_confusion(model.take(rows), truth, target=task.target, prior=prior)
-        for model in task.models
-    }
-
-
-def _by_accuracy(task: Task) -> np.ndarray:
-    """Weights in proportion to the models' accuracies on samples that are not for test."""
-    rows = np.flatnonzero(~task.is_test)
-    truth = np.array([task.truth[i] for i in rows.tolist()])
-    found = []
-    for model in task.models:
-        scores = np.nan_to_num(model.scores[rows])
-        answers = np.array(model.labels.names)[scores.argmax(axis=1)]
-        found.append(np.mean((answers == truth) & (scores.max(axis=1) > 0)))
-    return np.array(found) / np.sum(found)
+    return KernelTask(task, learns, candidates, task.weights_by_accuracy(), _ids(task))
 
 
 def _ids(task: Task) -> list[str]:

@@ -108,12 +108,10 @@ def _voc_costs(task: Task) -> dict[str, np.ndarray]:
 
 def visual_embeddings(features: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """Mean feature vector of the images that have a label, ``(n_labels, n_features)``."""
-    found: np.ndarray = (labels.T @ features) / labels.sum(axis=0)[:, None]
-    return found
+    return np.asarray((labels.T @ features) / labels.sum(axis=0)[:, None])
 
 
 def _distances(vectors: np.ndarray) -> np.ndarray:
     """Between vectors of length 1, as in the paper's kernel from word vectors."""
     unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-    found: np.ndarray = cdist(unit, unit)
-    return found
+    return np.asarray(cdist(unit, unit))

@@ -48,23 +48,23 @@ def models_table(task: LabelTask, expected: PaperFigures) -> Table:
 
 
 def _decisions(scores: np.ndarray, task: LabelTask, threshold: float) -> list[Cell]:
-    found = precision_recall_f1(scores, task.test.truth, threshold=threshold)
-    return [getattr(found, name) for name in _MEASURES.values()]
+    measured = precision_recall_f1(scores, task.test.truth, threshold=threshold)
+    return [getattr(measured, name) for name in _MEASURES.values()]
 
 
-def decisions_table(found: Study, step: float) -> Table:
+def decisions_table(study: Study, step: float) -> Table:
     """Each rule at 0.5 and at a threshold of validation images."""
-    task = found.task
+    task = study.task
     thresholds = np.arange(step, 1, step)
     rows: list[list[Cell]] = []
-    for name, rule in found.rules.items():
-        seen = rule.fuse(task.part(False))
+    for name, candidate in study.best.items():
+        seen = candidate.fuse(task.part(False))
         f1 = [
             precision_recall_f1(seen, task.validation.truth, threshold=t).f1_overall
             for t in thresholds
         ]
         tuned = float(thresholds[int(np.argmax(f1))])
-        scores = found.scores[name]
+        scores = study.scores[name]
         overall = precision_recall_f1(scores, task.test.truth, threshold=tuned).f1_overall
         rows.append([name, *_decisions(scores, task, 0.5), tuned, overall])
     columns = ["rule", *_MEASURES, "tuned threshold", "F1-O there"]

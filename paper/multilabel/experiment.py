@@ -7,13 +7,13 @@ labels: it is a gate, and the same gate on a plain mean stands beside it in ever
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
 
 from paper.multilabel.data import LabelTask, load_task
 from paper.multilabel.decisions import decisions_table, models_table
 from paper.multilabel.kernels import kernels_plot, kernels_table, share_kept
-from paper.multilabel.rules import Diagonal, PowerMean, Rule, generics
 from paper.multilabel.study import (
     ARITHMETIC,
     BEST,
@@ -22,14 +22,16 @@ from paper.multilabel.study import (
     GEOMETRIC,
     IDENTITY,
     PAPERS,
+    Candidate,
+    Grid,
     Study,
-    count_steps,
-    show_gain,
+    generics,
     study,
     without_transport,
 )
 from paper.record.findings import Cell, Claim, Figure, Findings, Progress, Table
 from paper.record.paper_figures import PaperFigures, paper_figures
+from wassemble.solvers import GEOMETRIC as GEOMETRIC_RULE
 
 __all__ = ["Config", "run"]
 
@@ -75,54 +77,42 @@ CNN features take its place."""
 
 
 @dataclass(frozen=True)
-class Config:
-    """What is tried on validation images; mass_penalty is in units of epsilon."""
+class Config(Grid):
+    """What is tried on validation images: that of `Grid`, and generic kernels."""
 
-    n_tops: tuple[int, ...] = (1, 2, 3)
-    zetas: tuple[float, ...] = (1e-5, 0.001, 0.01, 0.05, 0.1, 0.3)
-    floors: tuple[float, ...] = (0.5, 0.6, 0.7, 0.8, 0.9)
-    mass_penalties: tuple[float, ...] = (1.0, 3.0, 10.0, 30.0)
     epsilons: tuple[float, ...] = (0.02, 0.05, 0.1, 0.2, 0.5)
-    orders: tuple[float, ...] = (0.25, 0.5, 0.75, 1.5, 2.0, 4.0)
     sweeps: int = 5
     threshold_step: float = 0.05
-    least_score: float = 0.001
-    seed: int = 0
 
 
 def run(config: Config, progress: Progress = None) -> Findings:
     """Figures of each model, mean and barycenter, with the paper's beside them."""
-    tasks = {
-        "COCO": load_task("coco", least_score=0.0, seed=config.seed),
-        "VOC": load_task("voc", least_score=config.least_score, seed=config.seed),
-    }
-    candidates = {name: _candidates(task, config) for name, task in tasks.items()}
-    step = count_steps(candidates, progress, n_gains=1)
-    studies = {name: study(task, candidates[name], step) for name, task in tasks.items()}
+    studies = study(config, partial(_candidates, config=config), progress)
+    coco, voc = studies["COCO"].task, studies["VOC"].task
     expected = paper_figures("multilabel")
-    gains = {title: _gains(found, step) for title, found in studies.items()}
+    gains = {title: _gains(each) for title, each in studies.items()}
     gate = _gate_table(studies)
-    alone = [tasks["VOC"].test.score(scores) for scores in tasks["VOC"].part(True)]
+    alone = [voc.test.score(scores) for scores in voc.part(True)]
     return Findings(
         text=_TEXT.format(
-            n_coco=len(tasks["COCO"].task.is_test),
-            n_coco_test=len(tasks["COCO"].test.truth),
-            n_voc=len(tasks["VOC"].task.is_test),
-            n_voc_test=len(tasks["VOC"].test.truth),
+            n_coco=len(coco.task.is_test),
+            n_coco_test=len(coco.test.truth),
+            n_voc=len(voc.task.is_test),
+            n_voc_test=len(voc.test.truth),
             sweeps=config.sweeps,
             least_score=config.least_score,
             with_veto=_geometric_with_veto(),
             voc_least=min(alone),
             voc_most=max(alone),
             verdict=_verdict(gate),
-            kept=100 * max(share_kept(found) for found in studies.values()),
+            kept=100 * max(map(share_kept, studies.values())),
         ),
         tables=[
             _rules_table("COCO", studies["COCO"], gains["COCO"], config, expected),
             _rules_table("VOC", studies["VOC"], gains["VOC"], config),
             gate,
-            kernels_table(studies),
-            models_table(tasks["COCO"], expected),
+            kernels_table(studies, config.sweeps),
+            models_table(coco, expected),
             decisions_table(studies["COCO"], config.threshold_step),
         ],
         plots=[kernels_plot("COCO", studies["COCO"])],
@@ -134,41 +124,36 @@ def run(config: Config, progress: Progress = None) -> Findings:
 def _geometric_with_veto() -> float:
     """Test mAP on VOC where silence is a zero."""
     task = load_task("voc", least_score=0.0)
-    return task.test.score(PowerMean(0.0).fuse(task.part(True)))
+    return task.test.score(GEOMETRIC_RULE.fuse(task.part(True)).scores)
 
 
-def _candidates(task: LabelTask, config: Config) -> dict[str, list[Rule]]:
-    found = without_transport(
-        task.models,
-        n_tops=config.n_tops,
-        zetas=config.zetas,
-        floors=config.floors,
-        mass_penalties=config.mass_penalties,
-        orders=config.orders,
-    )
-    for name, cost in task.costs.items():
-        found[name] = [*generics(cost, config.epsilons, config.mass_penalties, config.sweeps)]
-    return found
+def _candidates(task: LabelTask, config: Config) -> dict[str, list[Candidate]]:
+    return without_transport(task.models, config) | {
+        name: generics(cost, config.epsilons, config.mass_penalties, config.sweeps)
+        for name, cost in task.costs.items()
+    }
 
 
 def _rules_table(
     title: str,
-    found: Study,
+    study: Study,
     gains: Mapping[str, Figure],
     config: Config,
     expected: PaperFigures | None = None,
 ) -> Table:
-    task = found.task
-    held_out = task.part(True)
+    task = study.task
     rows: list[list[Cell]] = []
-    for name, rule in found.rules.items():
-        seen, figure = found.tried[name][rule], task.test.figure(found.scores[name])
-        row: list[Cell] = [name, rule.settings, seen, figure, gains.get(name)]
+    for name, best in study.best.items():
+        seen, figure = study.tried[name][best], task.test.figure(study.scores[name])
+        row: list[Cell] = [name, best.settings, seen, figure, gains.get(name)]
         rows.append([*row, expected.get(name, "mAP") if expected else None])
-        if isinstance(rule, Diagonal) and name == PAPERS:
-            few = replace(rule, sweeps=config.sweeps)
-            seen, scores = task.validation.score(few.fuse(task.part(False))), few.fuse(held_out)
-            gain = task.test.gain(scores, found.scores[ARITHMETIC])
+        if name == PAPERS:
+            few = best.with_sweeps(config.sweeps)
+            seen, scores = (
+                task.validation.score(few.fuse(task.part(False))),
+                few.fuse(task.part(True)),
+            )
+            gain = task.test.gain(scores, study.scores[ARITHMETIC])
             title_few = f"{name}, {config.sweeps} sweeps"
             rows.append([title_few, "the same", seen, task.test.figure(scores), gain, None])
     columns = ["rule", "chosen on validation", "validation", "test", f"gain over {ARITHMETIC}"]
@@ -177,14 +162,9 @@ def _rules_table(
     return Table(f"{title}: mAP", [*columns, "paper, test"], rows, note=_RULES_NOTE)
 
 
-def _gains(found: Study, step: Callable[[], None]) -> dict[str, Figure]:
+def _gains(study: Study) -> dict[str, Figure]:
     """Of each rule over the arithmetic mean."""
-    gains = {}
-    for name in found.rules:
-        if name != ARITHMETIC:
-            gains[name] = found.gain(name, ARITHMETIC)
-        step()
-    return gains
+    return {name: study.gain(name, ARITHMETIC) for name in study.best if name != ARITHMETIC}
 
 
 _PAIRS = (
@@ -197,8 +177,7 @@ _PAIRS = (
 
 def _gate_table(studies: Mapping[str, Study]) -> Table:
     rows: list[list[Cell]] = [
-        [name, over, *(found.gain(name, over) for found in studies.values())]
-        for name, over in _PAIRS
+        [name, over, *(each.gain(name, over) for each in studies.values())] for name, over in _PAIRS
     ]
     return Table("Gate and barycenter apart", ["rule", "over", *studies], rows, 4, _GATE_NOTE)
 
@@ -227,20 +206,21 @@ def _claims(studies: Mapping[str, Study], gains: Mapping[str, Mapping[str, Figur
         "VOC, over arithmetic": gains["VOC"][PAPERS],
     }
     generic = {name: gains["COCO"][name] for name in coco.task.costs}
-    papers = coco.rules[PAPERS]
-    assert isinstance(papers, Diagonal)
+    gate = coco.best[PAPERS].kernel
+    assert isinstance(gate, partial)
+    n_top = gate.keywords["n_top"]
     return [
         Claim(
             "both means improve on the single models",
             "section 6.2",
             all(gain.low > 0 for gain in means.values()),
-            f"over {coco.rules[BEST].settings}: {_say(means)}",
+            f"over {coco.best[BEST].settings}: {_say(means)}",
         ),
         Claim(
             "the barycenter with the diagonal K outperforms arithmetic and geometric means",
             "table 6",
             all(gain.low > 0 for name, gain in over.items() if "VOC" not in name),
-            f"{_say(over)}; the gated mean over arithmetic: {show_gain(gains['COCO'][GATED_MEAN])}",
+            f"{_say(over)}; the gated mean over arithmetic: {gains['COCO'][GATED_MEAN].words(4)}",
         ),
         Claim(
             "it is challenging to find a generic K that works well",
@@ -251,11 +231,11 @@ def _claims(studies: Mapping[str, Study], gains: Mapping[str, Mapping[str, Figur
         Claim(
             "top 2 per model is best",
             "section 6.2",
-            papers.n_top == 2,
-            f"top {papers.n_top} on validation images",
+            n_top == 2,
+            f"top {n_top} on validation images",
         ),
     ]
 
 
 def _say(gains: Mapping[str, Figure]) -> str:
-    return ", ".join(f"{name} {show_gain(gain)}" for name, gain in gains.items())
+    return ", ".join(f"{name} {gain.words(4)}" for name, gain in gains.items())

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 import numpy as np
 
-from paper.multilabel.rules import Generic
-from paper.multilabel.study import Study
+from paper.multilabel.study import Candidate, Study
 from paper.record.findings import Cell, Plot, Table
-from wassemble.kernels import distance_to_identity
+from wassemble.kernels import Kernel, distance_to_identity
+from wassemble.solvers import Barycenter, Unbalanced
 
 __all__ = ["kernels_plot", "kernels_table", "share_kept"]
 
@@ -21,17 +20,18 @@ best mass_penalty. Scores of an unbalanced barycenter may leave [0, 1]: the last
 largest on test images. {ended}"""
 
 
-def kernels_table(studies: Mapping[str, Study]) -> Table:
+def kernels_table(studies: Mapping[str, Study], sweeps: int) -> Table:
     """Each generic kernel as it was tuned, and as wide as was tried."""
     rows: list[list[Cell]] = []
     n_left = 0
-    for title, found in studies.items():
-        held_out, test = found.task.part(True), found.task.test
-        for name in found.task.costs:
-            tried = _tried(found, name)
+    for title, study in studies.items():
+        held_out, test = study.task.part(True), study.task.test
+        for name in study.task.costs:
+            tried = study.tried[name]
             tuned, widest = _tuned_and_widest(tried)
-            few, converged = tuned.solve(held_out), replace(tuned, sweeps=None).solve(held_out)
-            n_left += int(np.sum(~np.asarray(converged.converged)))
+            few, converged = study.scores[name], tuned.with_sweeps(None).run(held_out)
+            assert converged.result is not None
+            n_left += int(np.sum(~np.asarray(converged.result.converged)))
             rows.append(
                 [
                     f"{title}, {name}",
@@ -40,9 +40,9 @@ def kernels_table(studies: Mapping[str, Study]) -> Table:
                     tried[tuned],
                     _distance(widest),
                     tried[widest],
-                    test.score(few.barycenter),
-                    test.score(converged.barycenter),
-                    float(few.barycenter.max()),
+                    test.score(few),
+                    test.score(converged.scores),
+                    float(few.max()),
                 ]
             )
     columns = [
@@ -52,7 +52,7 @@ def kernels_table(studies: Mapping[str, Study]) -> Table:
         "validation mAP",
         "widest: distance to I",
         "widest: validation mAP",
-        f"tuned, {tuned.sweeps} sweeps: test mAP",
+        f"tuned, {sweeps} sweeps: test mAP",
         "tuned, converged: test mAP",
         "largest score",
     ]
@@ -60,19 +60,19 @@ def kernels_table(studies: Mapping[str, Study]) -> Table:
     return Table("Generic kernels", columns, rows, note=_NOTE.format(ended=ended))
 
 
-def share_kept(found: Study) -> float:
+def share_kept(study: Study) -> float:
     """Largest share of the widest kernel's distance to the identity that tuning keeps."""
-    pairs = [_tuned_and_widest(_tried(found, name)) for name in found.task.costs]
+    pairs = [_tuned_and_widest(study.tried[name]) for name in study.task.costs]
     return max(_distance(tuned) / _distance(widest) for tuned, widest in pairs)
 
 
-def kernels_plot(title: str, found: Study) -> Plot:
+def kernels_plot(title: str, study: Study) -> Plot:
     """Validation mAP over the distance to the identity."""
     series = {}
-    for name in found.task.costs:
+    for name in study.task.costs:
         best: dict[float, tuple[float, float]] = {}
-        for rule, score in _tried(found, name).items():  # best first
-            best.setdefault(rule.epsilon, (_distance(rule), score))
+        for candidate, score in study.tried[name].items():  # best first
+            best.setdefault(_epsilon(candidate), (_distance(candidate), score))
         series[name] = [best[epsilon] for epsilon in sorted(best)]
     return Plot(
         "distance",
@@ -84,15 +84,18 @@ def kernels_plot(title: str, found: Study) -> Plot:
     )
 
 
-def _tried(found: Study, name: str) -> dict[Generic, float]:
-    return {rule: at for rule, at in found.tried[name].items() if isinstance(rule, Generic)}
-
-
-def _tuned_and_widest(tried: Mapping[Generic, float]) -> tuple[Generic, Generic]:
+def _tuned_and_widest(tried: Mapping[Candidate, float]) -> tuple[Candidate, Candidate]:
     """The best of all, and the best at the largest epsilon; ``tried`` has the best first."""
-    epsilon = max(rule.epsilon for rule in tried)
-    return next(iter(tried)), next(rule for rule in tried if rule.epsilon == epsilon)
+    epsilon = max(map(_epsilon, tried))
+    return next(iter(tried)), next(each for each in tried if _epsilon(each) == epsilon)
 
 
-def _distance(rule: Generic) -> float:
-    return float(distance_to_identity(rule.kernel()))
+def _epsilon(candidate: Candidate) -> float:
+    assert isinstance(candidate.rule, Barycenter)
+    assert isinstance(candidate.rule.mass, Unbalanced)
+    return candidate.rule.mass.epsilon
+
+
+def _distance(candidate: Candidate) -> float:
+    assert isinstance(candidate.kernel, Kernel)
+    return float(distance_to_identity(candidate.kernel))

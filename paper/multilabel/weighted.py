@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from paper.multilabel.data import LabelTask, load_task
+from paper.multilabel.data import LabelTask
 from paper.multilabel.study import (
     ARITHMETIC,
     BEST,
     GATED_MEAN,
     GEOMETRIC,
     PAPERS,
+    Grid as Config,
     Study,
-    count_steps,
-    show_gain,
     study,
     without_transport,
 )
@@ -49,24 +48,11 @@ other models and fewer images (see `multilabel`). Its differences between column
 points of mAP on 35,150 images, without intervals; here they are paired, on 1,300."""
 
 
-@dataclass(frozen=True)
-class Config:
-    """What is tried on validation images; mass_penalty is in units of epsilon."""
-
-    n_tops: tuple[int, ...] = (1, 2, 3)
-    zetas: tuple[float, ...] = (1e-5, 0.001, 0.01, 0.05, 0.1, 0.3)
-    floors: tuple[float, ...] = (0.5, 0.6, 0.7, 0.8, 0.9)
-    mass_penalties: tuple[float, ...] = (1.0, 3.0, 10.0, 30.0)
-    orders: tuple[float, ...] = (0.25, 0.5, 0.75, 1.5, 2.0, 4.0)
-    least_score: float = 0.001
-    seed: int = 0
-
-
 @dataclass(frozen=True, eq=False)
 class _Weighted:
     """One task under each kind of weights."""
 
-    found: Study
+    study: Study
     weights: dict[str, np.ndarray]
     scores: dict[str, dict[str, np.ndarray]]  # by weights, then by rule
     gains: dict[str, dict[str, Figure]]
@@ -74,30 +60,13 @@ class _Weighted:
 
 def run(config: Config, progress: Progress = None) -> Findings:
     """Gains of weights, for each rule."""
-    tasks = {
-        "COCO": load_task("coco", least_score=0.0, seed=config.seed),
-        "VOC": load_task("voc", least_score=config.least_score, seed=config.seed),
-    }
-    candidates = {
-        name: without_transport(
-            task.models,
-            n_tops=config.n_tops,
-            zetas=config.zetas,
-            floors=config.floors,
-            mass_penalties=config.mass_penalties,
-            orders=config.orders,
-        )
-        for name, task in tasks.items()
-    }
-    step = count_steps(candidates, progress, n_gains=2)
-    found = {
-        name: _weigh(study(task, candidates[name], step), step) for name, task in tasks.items()
-    }
-    coco = found["COCO"]
+    studies = study(config, lambda task: without_transport(task.models, config), progress)
+    weighted = {title: _weigh(each) for title, each in studies.items()}
+    coco = weighted["COCO"]
     by_metric = coco.weights["mAP"]
     papers = coco.scores["mAP"][PAPERS]
     advantage = {
-        over: coco.found.task.test.gain(papers, coco.scores["mAP"][over])
+        over: coco.study.task.test.gain(papers, coco.scores["mAP"][over])
         for over in (ARITHMETIC, GEOMETRIC, GATED_MEAN)
     }
     expected = paper_figures("weighted")
@@ -105,14 +74,14 @@ def run(config: Config, progress: Progress = None) -> Findings:
         text=_TEXT.format(
             ratio=by_metric.max() / by_metric.min(),
             verdict="Weighted by mAP on COCO, the barycenter gains"
-            f" {show_gain(advantage[GATED_MEAN])} over it.",
+            f" {advantage[GATED_MEAN].words(4)} over it.",
         ),
         tables=[
             _table("COCO", coco, expected),
-            _table("VOC", found["VOC"], None),
-            *(_weights_table(name, each) for name, each in found.items()),
+            _table("VOC", weighted["VOC"], None),
+            *(_weights_table(name, each) for name, each in weighted.items()),
         ],
-        claims=_claims(coco, found["VOC"], advantage),
+        claims=_claims(coco, weighted["VOC"], advantage),
         difference=_DIFFERENCE,
     )
 
@@ -126,25 +95,28 @@ def _learn_weights(task: LabelTask) -> dict[str, np.ndarray]:
     }
 
 
-def _weigh(found: Study, step: Callable[[], None]) -> _Weighted:
-    task = found.task
-    weights = _learn_weights(task)
-    scores: dict[str, dict[str, np.ndarray]] = {kind: {} for kind in weights}
-    gains: dict[str, dict[str, Figure]] = {kind: {} for kind in weights}
-    for kind, each in weights.items():
-        for name, rule in found.rules.items():
-            if name != BEST:
-                scores[kind][name] = rule.fuse(task.part(True), each)
-                gains[kind][name] = task.test.gain(scores[kind][name], found.scores[name])
-            step()
-    return _Weighted(found, weights, scores, gains)
+def _weigh(study: Study) -> _Weighted:
+    task, weights = study.task, _learn_weights(study.task)
+    scores = {
+        kind: {
+            name: candidate.fuse(task.part(True), each)
+            for name, candidate in study.best.items()
+            if name != BEST
+        }
+        for kind, each in weights.items()
+    }
+    gains = {
+        kind: {name: task.test.gain(mine, study.scores[name]) for name, mine in by_rule.items()}
+        for kind, by_rule in scores.items()
+    }
+    return _Weighted(study, weights, scores, gains)
 
 
 def _table(title: str, each: _Weighted, expected: PaperFigures | None) -> Table:
-    test = each.found.task.test
+    test = each.study.task.test
     rows: list[list[Cell]] = []
-    for name, rule in each.found.rules.items():
-        row: list[Cell] = [name, rule.settings, test.score(each.found.scores[name])]
+    for name, best in each.study.best.items():
+        row: list[Cell] = [name, best.settings, test.score(each.study.scores[name])]
         for kind in each.weights:
             if name == BEST:
                 row += [None, None]
@@ -160,7 +132,7 @@ def _table(title: str, each: _Weighted, expected: PaperFigures | None) -> Table:
 
 
 def _weights_table(title: str, each: _Weighted) -> Table:
-    task = each.found.task
+    task = each.study.task
     rows: list[list[Cell]] = [
         [name, task.validation.score(scores), *map(float, weights)]
         for name, scores, *weights in zip(
@@ -176,7 +148,7 @@ def _claims(coco: _Weighted, voc: _Weighted, advantage: Mapping[str, Figure]) ->
 
     def helps(name: str, statement: str) -> Claim:
         gain = coco.gains["mAP"][name]
-        words = f"COCO {show_gain(gain)}, VOC {show_gain(voc.gains['mAP'][name])}"
+        words = f"COCO {gain.words(4)}, VOC {voc.gains['mAP'][name].words(4)}"
         return Claim(statement, "table 11", gain.low > 0, words)
 
     geometric = coco.gains["mAP"][GEOMETRIC]
@@ -187,13 +159,13 @@ def _claims(coco: _Weighted, voc: _Weighted, advantage: Mapping[str, Figure]) ->
             "the geometric mean is not significantly changed",
             "appendix B.2",
             geometric.low <= 0 <= geometric.high,
-            f"COCO {show_gain(geometric)}, VOC {show_gain(voc.gains['mAP'][GEOMETRIC])}",
+            f"COCO {geometric.words(4)}, VOC {voc.gains['mAP'][GEOMETRIC].words(4)}",
         ),
         Claim(
             "with weights the barycenter keeps its advantage over both means",
             "table 11",
             advantage[ARITHMETIC].low > 0 and advantage[GEOMETRIC].low > 0,
-            f"over arithmetic {show_gain(advantage[ARITHMETIC])},"
-            f" over geometric {show_gain(advantage[GEOMETRIC])}",
+            f"over arithmetic {advantage[ARITHMETIC].words(4)},"
+            f" over geometric {advantage[GEOMETRIC].words(4)}",
         ),
     ]

@@ -14,17 +14,11 @@ from itertools import pairwise, product
 import numpy as np
 
 from paper.data.wordnets import Wordnet, load_wordnets
-from paper.multilingual.riddles import (
-    Puzzle,
-    Riddles,
-    choose_riddles,
-    lay_out,
-    strike,
-)
-from paper.record.findings import Cell, Claim, Figure, Findings, Plot, Progress, Table
-from paper.record.judging import Judge
+from paper.multilingual.riddles import Puzzle, Riddles, choose_riddles, lay_out, strike
+from paper.record.findings import Cell, Claim, Findings, Plot, Progress, Table, follow
+from paper.record.judging import Judge, tune
 from wassemble.metrics import MEAN
-from wassemble.solvers import Barycenter, Unbalanced, power_mean, solve_barycenter
+from wassemble.solvers import ARITHMETIC, GEOMETRIC, Barycenter, PowerMean, Rule, Unbalanced
 
 __all__ = ["Config", "run"]
 
@@ -95,10 +89,8 @@ def run(config: Config, progress: Progress = None) -> Findings:
     rng = np.random.default_rng(config.seed)
     senses = {name: wordnets[name].senses for name in riddles.words}
     struck = {name: strike(each, config.gap_share, rng) for name, each in senses.items()}
-    whole, gaps = (
-        _Contest(lay_out(riddles, each, wordnets["English"]), riddles, config, part, progress)
-        for part, each in enumerate((senses, struck))
-    )
+    puzzles = [lay_out(riddles, each, wordnets["English"]) for each in (senses, struck)]
+    whole, gaps = (_Contest(each, riddles, config) for each in follow(puzzles, progress))
     by_ambiguity = whole.by_ambiguity()
     return Findings(
         text=_TEXT.format(
@@ -122,30 +114,35 @@ def run(config: Config, progress: Progress = None) -> Findings:
 class _Contest:
     """Every rule on one set of dictionaries; what is tuned is tuned on validation riddles."""
 
-    def __init__(
-        self, puzzle: Puzzle, riddles: Riddles, config: Config, part: int, progress: Progress
-    ) -> None:
+    def __init__(self, puzzle: Puzzle, riddles: Riddles, config: Config) -> None:
         self.puzzle, self.riddles = puzzle, riddles
         self.judge = Judge(MEAN, np.flatnonzero(riddles.is_test), seed=config.seed)
-        images = [
-            np.asarray(kernel.apply_transpose(mu / np.asarray(kernel.row_sums)))
-            for mu, kernel in zip(puzzle.histograms, puzzle.kernels, strict=True)
-        ]
+
+        def mean(rule: Rule) -> np.ndarray:
+            return rule.fuse(list(self.alone.values())).scores[0]
+
         self.alone = {
-            f"{name} alone": image for name, image in zip(riddles.words, images, strict=True)
+            f"{name} alone": np.asarray(kernel.apply_transpose(mu / np.asarray(kernel.row_sums)))
+            for name, mu, kernel in zip(
+                riddles.words, puzzle.histograms, puzzle.kernels, strict=True
+            )
         }
-        powers = {order: power_mean(images, order=order) for order in config.orders}
-        order = max(powers, key=lambda each: self.validation(powers[each]))
+        order, power = tune(config.orders, lambda order: mean(PowerMean(order)), self.validation)
         self.means = {
-            "arithmetic mean": power_mean(images, order=1),
-            "geometric mean": power_mean(images, order=0),
-            f"power mean (order {order:g}, tuned)": powers[order],
+            "arithmetic mean": mean(ARITHMETIC),
+            "geometric mean": mean(GEOMETRIC),
+            f"power mean (order {order:g}, tuned)": power,
         }
         self.best_alone, self.best_mean = (
             max(rules, key=lambda name: self.validation(rules[name]))
             for rules in (self.alone, self.means)
         )
-        self.knobs, self.consensus = self._tune(config, part, progress)
+        knobs, self.consensus = tune(
+            list(product(config.kernel_powers, config.exponents, config.sweeps)),
+            lambda knobs: self._barycenter(*knobs),
+            self.validation,
+        )
+        self.knobs = "f {1:g}, power {0:g}, {2} sweeps".format(*knobs)
         self.rules = self.alone | self.means | {"barycenter": self.consensus}
 
     def validation(self, scores: np.ndarray) -> float:
@@ -154,43 +151,28 @@ class _Contest:
     def test(self, scores: np.ndarray, n_answers: int = 1) -> np.ndarray:
         return self.puzzle.hits(scores, n_answers)[self.riddles.is_test]
 
-    def _tune(self, config: Config, part: int, progress: Progress) -> tuple[str, np.ndarray]:
-        """The knobs of best validation accuracy, in words, and the consensus there."""
-        tried = list(product(config.kernel_powers, config.exponents, config.sweeps))
-        found: dict[str, np.ndarray] = {}
-        for number, (power, exponent, n_sweeps) in enumerate(tried, start=1):
-            kernels = [each.power(power) for each in self.puzzle.kernels]
-            result = solve_barycenter(
-                self.puzzle.histograms,
-                kernels,
-                Barycenter(
-                    Unbalanced(exponent / (1 - exponent), epsilon=1.0),
-                    max_sweeps=n_sweeps,
-                    tolerance=None,
-                ),
-            )
-            found[f"f {exponent:g}, power {power:g}, {n_sweeps} sweeps"] = result.barycenter
-            if progress is not None:
-                progress(part * len(tried) + number, 2 * len(tried))
-        best = max(found, key=lambda each: self.validation(found[each]))
-        return best, found[best]
+    def _barycenter(self, power: float, exponent: float, n_sweeps: int) -> np.ndarray:
+        mass = Unbalanced(exponent / (1 - exponent), epsilon=1.0)
+        rule = Barycenter(mass, max_sweeps=n_sweeps, tolerance=None)
+        kernels = [each.power(power) for each in self.puzzle.kernels]
+        return rule.fuse(self.puzzle.histograms, kernels, holds="scores").scores[0]
 
     def table(self, title: str) -> Table:
-        over = self.test(self.means[self.best_mean])
-        rows: list[list[Cell]] = []
-        for name, scores in self.rules.items():
-            mine = self.test(scores)
-            rows.append(
+        hits = {name: self.test(scores) for name, scores in self.rules.items()}
+        return Table(
+            title,
+            ["rule", "validation at 1", "test at 1", "gain over the best mean", "test at 5"],
+            [
                 [
                     name,
-                    self.validation(scores),
-                    self.judge.figure(mine),
-                    None if name == self.best_mean else self.judge.gain(mine, over),
-                    self.judge.score(self.test(scores, 5)),
+                    self.validation(self.rules[name]),
+                    *cells,
+                    self.judge.score(self.test(self.rules[name], 5)),
                 ]
-            )
-        columns = ["rule", "validation at 1", "test at 1", "gain over the best mean", "test at 5"]
-        return Table(title, columns, rows, note=_NOTE.format(over=self.best_mean, knobs=self.knobs))
+                for name, cells in self.judge.compare(hits, self.best_mean).items()
+            ],
+            note=_NOTE.format(over=self.best_mean, knobs=self.knobs),
+        )
 
     def by_ambiguity(self) -> Table:
         n_senses = self.riddles.n_senses.mean(axis=0)[self.riddles.is_test]
@@ -215,11 +197,10 @@ class _Contest:
         for riddle in np.flatnonzero(mended)[:n_examples]:
             inside = np.flatnonzero(self.puzzle.riddle == riddle)
             said = [wordnets[name].words[word[riddle]] for name, word in self.riddles.words.items()]
-            best = (
+            *alone, answer = (
                 english.words[self.puzzle.english[inside[each[inside].argmax()]]]
                 for each in (*self.alone.values(), self.consensus)
             )
-            *alone, answer = best
             rows.append([", ".join(said), ", ".join(alone), answer])
         note = _EXAMPLES_NOTE.format(
             n_mended=int(mended.sum()), n_test=int(is_test.sum()), n_spoilt=int(spoilt.sum())
@@ -228,25 +209,17 @@ class _Contest:
         return Table("Examples", columns, rows, note=note)
 
     def claims(self, where: str) -> list[Claim]:
-        consensus = self.test(self.consensus)
         gains = {
             "a kernel per language lets models over different words be ensembled: better than"
-            f" the best language ({where})": (self.alone, self.best_alone),
-            f"the barycenter has the advantage over means of what the kernels carry ({where})": (
-                self.means,
-                self.best_mean,
-            ),
+            f" the best language ({where})": self.best_alone,
+            "the barycenter has the advantage over means of what the kernels carry"
+            f" ({where})": self.best_mean,
         }
-        found = []
-        for statement, (rules, over) in gains.items():
-            gain = self.judge.gain(consensus, self.test(rules[over]))
-            seen = f"{_signed(gain)} over {over}"
-            found.append(Claim(statement, "table 12", gain.low > 0, seen))
-        return found
-
-
-def _signed(gain: Figure) -> str:
-    return f"{gain.value:+.3f} [{gain.low:+.3f}, {gain.high:+.3f}]"
+        claims = []
+        for statement, over in gains.items():
+            gain = self.judge.gain(self.test(self.consensus), self.test(self.rules[over]))
+            claims.append(Claim(statement, "table 12", gain.low > 0, f"{gain.words()} over {over}"))
+        return claims
 
 
 def _plot(by_ambiguity: Table) -> Plot:

@@ -12,18 +12,21 @@ from wassemble.cli.options import output_options
 from wassemble.cli.places import Command, Output
 from wassemble.errors import WassembleError
 
-__all__ = ["reproduce"]
+__all__ = ["out_option", "reproduce"]
 
 
-@click.command(cls=Command, short_help="Run the paper's experiments on real data.")
-@click.argument("names", nargs=-1, required=True, metavar="list|all|captioning|NAME...")
-@click.option(
+out_option = click.option(
     "--out",
     type=Output(is_folder=True, path_type=Path),
     default="reports",
     show_default=True,
     help="Folder to write to.",
 )
+
+
+@click.command(cls=Command, short_help="Run the paper's experiments on real data.")
+@click.argument("names", nargs=-1, required=True, metavar="list|all|captioning|NAME...")
+@out_option
 @click.option(
     "--set",
     "settings",
@@ -116,13 +119,14 @@ def _show_list(out: Path, *, as_json: bool) -> None:
 def _read_settings(settings: tuple[str, ...]) -> dict[str, Any]:
     import json
 
-    found = {}
+    changes: dict[str, Any] = {}
     for each in settings:
         key, is_there, value = each.partition("=")
         if not is_there:
             raise click.UsageError(f"--set must be KEY=VALUE; got {each!r}.")
         try:
-            found[key.strip().replace("-", "_")] = json.loads(value)
+            given = json.loads(value)
         except ValueError:
-            found[key.strip().replace("-", "_")] = value
-    return found
+            given = value
+        changes[key.strip().replace("-", "_")] = given
+    return changes

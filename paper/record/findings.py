@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 __all__ = [
     "Cell",
@@ -14,6 +14,7 @@ __all__ = [
     "Plot",
     "Progress",
     "Table",
+    "follow",
     "markdown_table",
     "plot_file",
     "table_of",
@@ -22,6 +23,18 @@ __all__ = [
 
 Progress = Callable[[int, int], None] | None
 """What an experiment tells while it runs: called as ``progress(n_done, n_all)``."""
+
+_T = TypeVar("_T")
+
+
+def follow(
+    items: Sequence[_T], progress: Progress, *, n_before: int = 0, n_all: int | None = None
+) -> Iterator[_T]:
+    """Each item; when the next is asked for, ``progress`` is told that it is done."""
+    for number, item in enumerate(items, start=n_before + 1):
+        yield item
+        if progress is not None:
+            progress(number, n_all or len(items))
 
 
 @dataclass(frozen=True)
@@ -32,6 +45,17 @@ class Figure:
     low: float
     high: float
     is_gain: bool = False
+
+    def words(self, digits: int = 3) -> str:
+        """The number and its interval.
+
+        Examples
+        --------
+        >>> Figure(0.01, -0.002, 0.022, is_gain=True).words()
+        '+0.010 [-0.002, +0.022]'
+        """
+        style = f"{'+' if self.is_gain else ''}.{digits}f"
+        return f"{self.value:{style}} [{self.low:{style}}, {self.high:{style}}]"
 
 
 Cell = str | float | int | Figure | None
@@ -113,10 +137,10 @@ class Findings:
 
 def to_markdown(record: Mapping[str, Any], *, level: int = 1, folder: str = "") -> str:
     """A record as a page, or as a chapter of one whose plots are in ``folder``."""
-    found = record["findings"]
+    findings = record["findings"]
     mark = "#" * level
-    parts = [f"{mark} {record['title']}", f"*{record['paper']}.* {found['text'].strip()}"]
-    for each in found["tables"]:
+    parts = [f"{mark} {record['title']}", f"*{record['paper']}.* {findings['text'].strip()}"]
+    for each in findings["tables"]:
         if each["title"]:
             parts.append(f"**{each['title']}**")
         parts.append(table_of(each))
@@ -124,17 +148,17 @@ def to_markdown(record: Mapping[str, Any], *, level: int = 1, folder: str = "") 
             parts.append(each["note"].strip())
     parts += [
         f"![{each['title']}]({folder}{plot_file(record['name'], each['name'])})"
-        for each in found["plots"]
+        for each in findings["plots"]
     ]
-    if found["claims"]:
+    if findings["claims"]:
         rows = [
             [c["statement"], c["source"], "held" if c["held"] else "**not held**", c["found"]]
-            for c in found["claims"]
+            for c in findings["claims"]
         ]
         header = ["claim of the paper", "where", "on our data", "what we saw"]
         parts.append(markdown_table(header, rows, range(len(header))))
-    if found["difference"]:
-        parts.append(f"Why our figures are not the paper's: {found['difference'].strip()}")
+    if findings["difference"]:
+        parts.append(f"Why our figures are not the paper's: {findings['difference'].strip()}")
     parts.append(f"Made by `{record['command']}` in {record['seconds']:.0f} s.")
     return "\n\n".join(parts) + "\n"
 
@@ -165,17 +189,17 @@ def markdown_table(header: list[str], rows: list[list[str]], texts: Collection[i
     return "\n".join([first, f"|{'|'.join(rule)}|", *others])
 
 
-def table_of(found: Mapping[str, Any]) -> str:
+def table_of(table: Mapping[str, Any]) -> str:
     """A table of a record."""
-    digits, columns = found["digits"], list(found["columns"])
+    digits, columns = table["digits"], list(table["columns"])
     each = [digits] * len(columns) if isinstance(digits, int) else list(digits)
     rows = [
         [_cell(cell, behind) for cell, behind in zip(row, each, strict=True)]
-        for row in found["rows"]
+        for row in table["rows"]
     ]
     texts = {
         place
-        for place, column in enumerate(zip(*found["rows"], strict=True))
+        for place, column in enumerate(zip(*table["rows"], strict=True))
         if any(isinstance(cell, str) for cell in column)
     }
     return markdown_table(columns, rows, texts | {0})
@@ -187,7 +211,5 @@ def _cell(cell: Any, digits: int) -> str:
     if isinstance(cell, str):
         return cell
     if isinstance(cell, Mapping):
-        style = f"{'+' if cell['is_gain'] else ''}.{digits}f"
-        value, low, high = (format(cell[key], style) for key in ("value", "low", "high"))
-        return f"{value} [{low}, {high}]"
+        return Figure(**cell).words(digits)
     return f"{cell:,}" if isinstance(cell, int) else f"{cell:.{digits}f}"

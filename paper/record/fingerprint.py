@@ -43,7 +43,7 @@ def used_files(module: str) -> set[Path]:
     >>> "solvers" in packages, "web" in packages
     (True, False)
     """
-    found: set[Path] = set()
+    files: set[Path] = set()
     seen: set[str] = set()
     todo = [module]
     while todo:
@@ -51,9 +51,9 @@ def used_files(module: str) -> set[Path]:
         if name not in seen:
             seen.add(name)
             for package, path in _loaded(name):
-                found.add(path)
+                files.add(path)
                 todo += _imports(path, package)
-    return found
+    return files
 
 
 def _loaded(module: str) -> Iterator[tuple[str, Path]]:

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
-from paper.record.findings import Cell, Figure
+from paper.record.findings import Cell, Figure, Progress, follow
 from wassemble.metrics import Estimate, Measure, PairedBootstrap
-from wassemble.solvers import power_mean
+from wassemble.solvers import ARITHMETIC, GEOMETRIC, PowerMean
 
-__all__ = ["Judge", "compare", "simple_rules"]
+__all__ = ["Judge", "simple_rules", "tune"]
 
 # Of a power mean, beside the arithmetic (1) and the geometric (0) one.
 _ORDERS = (0.25, 0.5, 0.75, 1.5, 2.0, 4.0)
 _N_RESAMPLES = 1000
+
+_Setting = TypeVar("_Setting")
 
 
 class Judge:
@@ -51,13 +53,23 @@ class Judge:
 
     def figure(self, scores: np.ndarray) -> Figure:
         """The metric with its interval."""
-        found = self._estimate(scores)
-        return Figure(found.score, *found.interval)
+        estimate = self._estimate(scores)
+        return Figure(estimate.score, *estimate.interval)
 
     def gain(self, scores: np.ndarray, over: np.ndarray) -> Figure:
         """How much better the first is than the second, paired."""
-        found = self._estimate(scores).minus(self._estimate(over))
-        return Figure(found.difference, found.low, found.high, is_gain=True)
+        gain = self._estimate(scores).minus(self._estimate(over))
+        return Figure(gain.difference, gain.low, gain.high, is_gain=True)
+
+    def compare(self, rules: Mapping[str, np.ndarray], over: str) -> dict[str, list[Cell]]:
+        """By the name of the rule, its figure and its gain; ``over`` has none over itself."""
+        return {
+            name: [
+                self.figure(scores),
+                None if name == over else self.gain(scores, rules[over]),
+            ]
+            for name, scores in rules.items()
+        }
 
     def _estimate(self, scores: np.ndarray) -> Estimate:
         """Remembered, for a rule is compared with many."""
@@ -67,15 +79,21 @@ class Judge:
         return known[1]
 
 
-def compare(
-    rules: Mapping[str, np.ndarray], judge: Judge, *, over: str | None = None
-) -> list[list[Cell]]:
-    """A row for each rule: its name, its figure, and its gain over the rule ``over``."""
-    rows: list[list[Cell]] = []
-    for name, scores in rules.items():
-        gain = None if over is None or name == over else judge.gain(scores, rules[over])
-        rows.append([name, judge.figure(scores), gain])
-    return rows
+def tune(
+    settings: Sequence[_Setting],
+    fuse: Callable[[_Setting], np.ndarray],
+    score: Callable[[np.ndarray], float],
+    progress: Progress = None,
+) -> tuple[_Setting, np.ndarray]:
+    """The setting whose consensus scores best, the first of equal ones, and that consensus."""
+    best = None
+    for setting in follow(settings, progress):
+        consensus = fuse(setting)
+        mine = score(consensus)
+        if best is None or mine > best[0]:
+            best = mine, setting, consensus
+    assert best is not None, "there is something to choose from"
+    return best[1:]
 
 
 def simple_rules(
@@ -84,7 +102,6 @@ def simple_rules(
     is_test: np.ndarray,
     measure: Measure,
     *,
-    weights: np.ndarray | None = None,
     carry: Callable[[np.ndarray], np.ndarray] = lambda scores: scores,
 ) -> dict[str, np.ndarray]:
     """Scores of the best single model and of the simple means, for every sample.
@@ -99,14 +116,18 @@ def simple_rules(
     """
 
     def score(scores: np.ndarray) -> float:
-        return measure.score(carry(scores[~is_test]), truth[~is_test], None)
+        return measure.score(carry(scores[~is_test]), truth[~is_test])
 
-    best = max(models, key=lambda name: score(models[name]))
+    def mean(order: float) -> np.ndarray:
+        return PowerMean(order).fuse(stack).scores
+
     stack = list(models.values())
-    found = {f"best single model ({best})": models[best]}
-    found["arithmetic mean"] = power_mean(stack, weights=weights, order=1)
-    found["geometric mean"] = power_mean(stack, weights=weights, order=0)
-    powers = {order: power_mean(stack, weights=weights, order=order) for order in _ORDERS}
-    order = max(powers, key=lambda each: score(powers[each]))
-    found[f"power mean (order {order:g}, tuned)"] = powers[order]
-    return {name: carry(scores) for name, scores in found.items()}
+    best, alone = tune(list(models), models.__getitem__, score)
+    order, power = tune(_ORDERS, mean, score)
+    rules = {
+        f"best single model ({best})": alone,
+        "arithmetic mean": ARITHMETIC.fuse(stack).scores,
+        "geometric mean": GEOMETRIC.fuse(stack).scores,
+        f"power mean (order {order:g}, tuned)": power,
+    }
+    return {name: carry(scores) for name, scores in rules.items()}

@@ -18,7 +18,7 @@ from paper.record.fingerprint import fingerprint
 from wassemble._files import write_whole
 from wassemble.errors import fail
 
-__all__ = ["configure", "describe_machine", "differences", "read_record", "reproduce"]
+__all__ = ["configure", "read_record", "reproduce"]
 
 
 def reproduce(
@@ -49,7 +49,7 @@ def reproduce(
         "command": f"python -m paper reproduce {experiment.name}" + _flags(settings or {}),
         "config": asdict(config),
         "made_by": made_by,
-        "versions": describe_machine(),
+        "versions": _describe_machine(),
         "seconds": round(time.perf_counter() - started, 1),
         "findings": findings.to_dict(),
     }
@@ -105,31 +105,7 @@ def _flags(settings: Mapping[str, Any]) -> str:
     return "".join(f" --set {key}={json.dumps(value)}" for key, value in settings.items())
 
 
-def describe_machine() -> dict[str, str]:
+def _describe_machine() -> dict[str, str]:
     """Versions that a figure may depend on."""
     packages = {name: version(name) for name in ("wassemble", "numpy", "scipy")}
     return {"python": platform.python_version(), "machine": platform.machine(), **packages}
-
-
-def differences(found: Any, pinned: Any, *, tolerance: float = 1e-6, where: str = "") -> list[str]:
-    """Where two records' findings are not the same, in words; numbers within ``tolerance``."""
-    if isinstance(pinned, Mapping) and isinstance(found, Mapping):
-        keys = [*pinned, *(key for key in found if key not in pinned)]
-        return [
-            line
-            for key in keys
-            for line in differences(
-                found.get(key), pinned.get(key), tolerance=tolerance, where=f"{where}/{key}"
-            )
-        ]
-    if isinstance(pinned, list) and isinstance(found, list) and len(pinned) == len(found):
-        pairs = enumerate(zip(found, pinned, strict=True))
-        return [
-            line
-            for i, (a, b) in pairs
-            for line in differences(a, b, tolerance=tolerance, where=f"{where}[{i}]")
-        ]
-    is_number = isinstance(found, int | float) and isinstance(pinned, int | float)
-    if is_number and abs(found - pinned) <= tolerance * max(1, abs(pinned)):
-        return []
-    return [] if found == pinned else [f"{where}: {found!r}, pinned {pinned!r}"]

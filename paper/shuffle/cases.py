@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from paper.cost_sensitive.tasks import histograms_of, tree_steps
+from paper.cost_sensitive.tasks import histograms_of, sharpened_barycenter, tree_steps
 from paper.data.files import find_data
 from paper.evidence.tasks import TASKS
 from wassemble.ensemble.learning.recipes import shuffle_labels
 from wassemble.ensemble.shuffling import group_labels, label_similarity, shuffle_inside
 from wassemble.inputs import Predictions, load_animals, read_edges
-from wassemble.kernels import DenseKernel, Kernel
-from wassemble.solvers import Barycenter, Unbalanced, power_mean, solve_barycenter
+from wassemble.kernels import DenseKernel, Kernel, LabelledKernel
+from wassemble.solvers import ARITHMETIC, Barycenter, Unbalanced
 
 __all__ = ["SHUFFLED", "Case", "Shuffled", "animals", "cifar100"]
 
@@ -103,15 +103,10 @@ def cifar100(kernel_name: str, knobs: tuple[float, ...], *, sweeps: int, seed: i
     task = TASKS["cifar100"]()
     kernel = task.kernels[kernel_name]
 
-    def through(dense: np.ndarray) -> Fuse:
-        def fuse(stack: np.ndarray, sharpness: float) -> np.ndarray:
-            used = DenseKernel(dense.astype(np.float32) ** np.float32(sharpness))
-            result = solve_barycenter(stack, used, Barycenter(max_sweeps=sweeps, tolerance=None))
-            return np.asarray(result.barycenter)
+    def through(kernel: LabelledKernel) -> Fuse:
+        return lambda stack, sharpness: sharpened_barycenter(stack, kernel, sharpness, sweeps)
 
-        return fuse
-
-    real = through(np.asarray(kernel.to_dense()))
+    real = through(kernel)
     return Case(
         name=f"cifar100-{kernel_name.lower()}",
         title=f"CIFAR-100, {kernel_name} neighbours",
@@ -126,7 +121,7 @@ def cifar100(kernel_name: str, knobs: tuple[float, ...], *, sweeps: int, seed: i
         barycenter=real,
         controls={
             "arithmetic mean through K": lambda stack, s: real(_mean(stack), s),
-            SHUFFLED: through(np.asarray(shuffle_labels(kernel, seed).to_dense())),
+            SHUFFLED: through(shuffle_labels(kernel, seed)),
         },
         complete=histograms_of,
     )
@@ -143,8 +138,8 @@ def animals(knobs: tuple[float, ...], *, mass_penalty: float, epsilon: float) ->
     kernel: Kernel = DenseKernel(has / has.sum(axis=0))
 
     def fuse(stack: np.ndarray, epsilon: float) -> np.ndarray:
-        mass = Unbalanced(mass_penalty, epsilon=epsilon)
-        return np.asarray(solve_barycenter(stack, kernel, Barycenter(mass)).barycenter)
+        rule = Barycenter(Unbalanced(mass_penalty, epsilon=epsilon))
+        return np.asarray(rule.fuse(stack, kernel, holds="scores").scores)
 
     lengths = np.linalg.norm(has, axis=1)
     similar = has @ has.T / np.outer(lengths, lengths)
@@ -161,13 +156,11 @@ def animals(knobs: tuple[float, ...], *, mass_penalty: float, epsilon: float) ->
         untuned=epsilon,
         knobs=knobs,
         barycenter=fuse,
-        controls={
-            "arithmetic mean through K": lambda stack, e: fuse(_mean(stack), e),
-        },
+        controls={"arithmetic mean through K": lambda stack, e: fuse(_mean(stack), e)},
         complete=lambda models: {each.model: each.scores for each in models},
         carry=kernel.apply_transpose,
     )
 
 
 def _mean(stack: np.ndarray) -> np.ndarray:
-    return np.asarray(power_mean(stack, order=1))[None]
+    return np.asarray(ARITHMETIC.fuse(stack).scores)[None]

@@ -12,15 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from paper.cost_sensitive.tasks import Answer, minus_cost, share_right
-from paper.record.findings import Cell, Claim, Figure, Findings, Plot, Progress, Table
+from paper.record.findings import Cell, Claim, Findings, Plot, Progress, Table, follow
 from paper.record.judging import Judge, simple_rules
-from paper.shuffle.cases import (
-    SHUFFLED,
-    Case,
-    Shuffled,
-    animals,
-    cifar100,
-)
+from paper.shuffle.cases import SHUFFLED, Case, Shuffled, animals, cifar100
 from wassemble.ensemble.decisions import choose_best, choose_least_cost
 from wassemble.metrics import Measure
 
@@ -93,24 +87,21 @@ def run(config: Config, progress: Progress = None) -> Findings:
     tables: list[Table] = []
     plots: list[Plot] = []
     claims: list[Claim] = []
-    n_all = len(config.cases) * len(config.sizes)
+    n_sizes, n_all = len(config.sizes), len(config.cases) * len(config.sizes)
     for place, name in enumerate(config.cases):
         case = _case(name, config)
-        scores: _Curves = {}
-        costs: _Curves = {}
-        for number, size in enumerate(config.sizes, start=1):
+        curves: dict[str, _Curves] = {"accuracy": {}, "cost": {}}
+        for size in follow(config.sizes, progress, n_before=place * n_sizes, n_all=n_all):
             shuffled = case.shuffle(size, config.n_shuffles, config.seed)
-            found = _Judged(case, shuffled, _fuse(case, shuffled), config.seed)
-            for rule in found.rules:
-                right, saved = (judge.score(found.test(rule)) for judge in found.judges.values())
-                scores.setdefault(rule, []).append((size, right))
-                costs.setdefault(rule, []).append((size, -saved))
-            if progress is not None:
-                progress(place * len(config.sizes) + number, n_all)
-        tables += [_by_size(case, scores, config), found.table(config.sizes[-1])]
-        for measure, curves in zip(found.measures, (scores, costs), strict=True):
-            claims.append(found.claim(measure, curves))
-            plots.append(_plot(case, measure.name, curves))
+            judged = _Judged(case, shuffled, _fuse(case, shuffled), config.seed)
+            for title, judge in judged.judges.items():
+                for rule, mine in judged.test.items():
+                    value = judge.measure.value(mine, judge.truth)
+                    curves[title].setdefault(rule, []).append((size, value))
+        tables += [_by_size(case, curves["accuracy"], config), judged.table(config.sizes[-1])]
+        for title, each in curves.items():
+            claims.append(judged.claim(title, each))
+            plots.append(_plot(case, title, each))
     text = _TEXT.format(
         n_shuffles={1: "once", 2: "twice"}.get(config.n_shuffles, f"{config.n_shuffles} times"),
         sweeps=config.sweeps,
@@ -132,7 +123,7 @@ def _fuse(case: Case, shuffled: Shuffled) -> dict[str, np.ndarray]:
     truth, is_test = shuffled.truth, shuffled.is_test
     simple = simple_rules(shuffled.models, truth, is_test, right, carry=case.carry)
     # What was chosen differs from size to size; a curve needs one name.
-    found = {name.split(" (")[0]: scores for name, scores in simple.items()}
+    rules = {name.split(" (")[0]: scores for name, scores in simple.items()}
 
     def least(scores: np.ndarray) -> np.ndarray:
         """All mass on the answer of least expected cost."""
@@ -140,19 +131,20 @@ def _fuse(case: Case, shuffled: Shuffled) -> dict[str, np.ndarray]:
         return np.eye(len(case.cost), dtype=np.float32)[answers]
 
     seen, held_out = shuffled.stack(False), shuffled.stack(True)
-    found[_FIXED] = case.barycenter(np.concatenate([seen, held_out], axis=1), case.untuned)
-    cheap = {f"{name}{_LEAST}": least(found[name]) for name in _MEANS}
+    rules[_FIXED] = case.barycenter(np.concatenate([seen, held_out], axis=1), case.untuned)
+    cheap = {f"{name}{_LEAST}": least(rules[name]) for name in _MEANS}
+    aims: list[tuple[dict[str, np.ndarray], str, Measure, Answer]] = [
+        (rules, "", right, np.asarray),
+        (cheap, _LEAST, minus_cost(choose_best, case.cost), least),
+    ]
     for name, fuse in {_TUNED: case.barycenter, **case.controls}.items():
         tried = [fuse(seen, knob) for knob in case.knobs]
-
-        def tune(measure: Measure, answer: Answer) -> np.ndarray:
-            mine = [answer(each) for each in tried]  # noqa: B023, called at once
-            best = int(np.argmax([measure.score(each, truth[~is_test], None) for each in mine]))
-            return np.concatenate([mine[best], answer(fuse(held_out, case.knobs[best]))])  # noqa: B023
-
-        found[name] = tune(right, np.asarray)
-        cheap[f"{name}{_LEAST}"] = tune(minus_cost(choose_best, case.cost), least)
-    return found | cheap
+        for into, way, measure, answer in aims:
+            mine = [answer(each) for each in tried]
+            best = int(np.argmax([measure.score(each, truth[~is_test]) for each in mine]))
+            held = answer(fuse(held_out, case.knobs[best]))
+            into[f"{name}{way}"] = np.concatenate([mine[best], held])
+    return rules | cheap
 
 
 class _Judged:
@@ -161,71 +153,64 @@ class _Judged:
     def __init__(
         self, case: Case, shuffled: Shuffled, rules: Mapping[str, np.ndarray], seed: int
     ) -> None:
-        self.case, self.rules, self.is_test = case, rules, shuffled.is_test
-        self.measures = share_right(choose_best), minus_cost(choose_best, case.cost)
-        truth, samples = shuffled.truth[self.is_test], shuffled.samples[self.is_test]
+        self.case, is_test = case, shuffled.is_test
+        self.test, self._seen = (
+            {name: scores[rows] for name, scores in rules.items()} for rows in (is_test, ~is_test)
+        )
+        self._seen_truth = shuffled.truth[~is_test]
+        truth, groups = shuffled.truth[is_test], shuffled.samples[is_test].tolist()
         self.judges = {
-            measure.name: Judge(measure, truth, groups=samples.tolist(), seed=seed)
-            for measure in self.measures
+            measure.name: Judge(measure, truth, groups=groups, seed=seed)
+            for measure in (share_right(choose_best), minus_cost(choose_best, case.cost))
         }
-        self._seen_truth = shuffled.truth[~self.is_test]
-
-    def test(self, rule: str) -> np.ndarray:
-        """Scores on test rows."""
-        return self.rules[rule][self.is_test]
 
     def best(self, names: Sequence[str], measure: Measure) -> str:
         """The rule that is best on validation rows."""
-        seen = ~self.is_test
-        return max(names, key=lambda n: measure.score(self.rules[n][seen], self._seen_truth, None))
+        return max(names, key=lambda name: measure.score(self._seen[name], self._seen_truth))
 
     def table(self, size: int) -> Table:
         """Accuracy, gain and cost of each rule."""
-        over = self.best(_MEANS, self.measures[0])
-        rows: list[list[Cell]] = []
-        for name in self.rules:
-            mine = self.test(name)
-            gain = self.judges["accuracy"].gain(mine, self.test(over)) if name != over else None
-            rows.append(
-                [name, self.judges["accuracy"].figure(mine), gain, -self.judges["cost"].score(mine)]
-            )
+        right, cheap = self.judges["accuracy"], self.judges["cost"]
+        over = self.best(_MEANS, right.measure)
         is_square = self.case.similar.shape == self.case.cost.shape
-        control = _CONTROL if SHUFFLED in self.rules else ""
         return Table(
             f"{self.case.title}, in neighbourhoods of {size}",
             ["rule", "accuracy", "gain", f"cost ({self.case.cost_title})"],
-            rows,
+            [
+                [name, *cells, -cheap.score(self.test[name])]
+                for name, cells in right.compare(self.test, over).items()
+            ],
             note=_NOTE.format(
                 size=size,
                 over=over,
-                control=control,
+                control=_CONTROL if SHUFFLED in self.test else "",
                 ceiling=_CEILING.format(size=size) if is_square else _NO_HISTOGRAM,
             ),
         )
 
-    def claim(self, measure: Measure, curves: _Curves) -> Claim:
+    def claim(self, title: str, curves: _Curves) -> Claim:
         """Whether the barycenter beats the best mean, both chosen on validation rows."""
-        is_cost, judge = measure.name == "cost", self.judges[measure.name]
+        is_cost, judge = title == "cost", self.judges[title]
         # Where costs count, both sides may answer with the label of least expected cost.
         ways = ("", _LEAST) if is_cost else ("",)
-        over, mine = (
-            self.best([f"{name}{way}" for name in names for way in ways], measure)
-            for names in (_MEANS, (_TUNED,))
-        )
-        controls = [self.best([f"{n}{w}" for w in ways], measure) for n in self.case.controls]
-        others = dict.fromkeys([over, self.best(_MEANS, measure), *controls])
-        gains = {name: judge.gain(self.test(mine), self.test(name)) for name in others}
-        words = ", ".join(f"{_words(gain)} over the {name}" for name, gain in gains.items())
+
+        def best(*names: str) -> str:
+            return self.best([f"{name}{way}" for name in names for way in ways], judge.measure)
+
+        over, mine, controls = best(*_MEANS), best(_TUNED), [*map(best, self.case.controls)]
+        others = dict.fromkeys([over, self.best(_MEANS, judge.measure), *controls])
+        gains = {name: judge.gain(self.test[mine], self.test[name]) for name in others}
+        words = ", ".join(f"{gain.words()} over the {name}" for name, gain in gains.items())
         if gains[over].low > 0 and gains[controls[0]].low <= 0:
             words += f"; the {controls[0]} does as well: what helps is K, after a mean too"
         (_, was), *_, (size, is_now) = curves[mine]
         (_, mean_was), *_, (_, mean_is) = curves[over]
         return Claim(
             "the barycenter recovers from shuffles among similar labels, means do not"
-            f" ({self.case.title}, {measure.name})",
+            f" ({self.case.title}, {title})",
             "section 6.3, figure 2",
             gains[over].low > 0,
-            f"in neighbourhoods of {size} {measure.name} of the {mine} goes from {was:.3f} to"
+            f"in neighbourhoods of {size} {title} of the {mine} goes from {was:.3f} to"
             f" {is_now:.3f}, that of the {over} from {mean_was:.3f} to {mean_is:.3f};"
             f" {'saved' if is_cost else 'gained'}: {words}",
         )
@@ -250,7 +235,3 @@ def _plot(case: Case, title: str, curves: _Curves) -> Plot:
         label,
         {name: curves[name] for name in _DRAWN[title] if name in curves},
     )
-
-
-def _words(gain: Figure) -> str:
-    return f"{gain.value:+.3f} [{gain.low:+.3f}, {gain.high:+.3f}]"

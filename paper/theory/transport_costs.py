@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from itertools import pairwise
 
 import numpy as np
 
 from paper.data.files import find_data
 from paper.evidence.tasks import TASKS
-from paper.record.findings import Cell, Claim, Plot, Table
+from paper.record.findings import Cell, Claim, Findings, Plot, Table
 from wassemble.metrics import (
     entropic_distance,
     sinkhorn_divergence,
@@ -18,7 +17,7 @@ from wassemble.metrics import (
     wasserstein_distance,
 )
 
-__all__ = ["Part", "compare_costs_of_scores", "follow_divergence", "maximum_mean_discrepancy"]
+__all__ = ["compare_costs_of_scores", "follow_divergence", "maximum_mean_discrepancy"]
 
 _DIVERGENCE_NOTE = """\
 Means over images of two networks' histograms. The entropic distance has its entropy inside (the
@@ -33,22 +32,15 @@ Hellinger distance is reached where labels may not mix (K = I, cost 1,000 mass_p
 diagonal)."""
 
 
-@dataclass(frozen=True)
-class Part:
-    """A part of an experiment's findings."""
-
-    tables: list[Table]
-    claims: list[Claim]
-    plots: list[Plot] = field(default_factory=list)
-
-
 def maximum_mean_discrepancy(first: np.ndarray, second: np.ndarray, cost: np.ndarray) -> np.ndarray:
     """Half the squared discrepancy under the kernel -C: -(p - q) C (p - q) / 2, by row."""
     apart = first - second
     return -np.einsum("si,ij,sj->s", apart, cost, apart) / 2
 
 
-def follow_divergence(histograms: np.ndarray, cost: np.ndarray, epsilons: Sequence[float]) -> Part:
+def follow_divergence(
+    histograms: np.ndarray, cost: np.ndarray, epsilons: Sequence[float]
+) -> Findings:
     """The way of the Sinkhorn divergence from Wasserstein to MMD (appendix D.1)."""
     first, second = histograms
     exact = float(wasserstein_distance(first, second, cost).mean())
@@ -61,17 +53,9 @@ def follow_divergence(histograms: np.ndarray, cost: np.ndarray, epsilons: Sequen
     rows.append(["MMD (epsilon to infinity)", end, None])
     close = [abs(divergence[0] - exact) / exact, abs(divergence[-1] - end) / end]
     columns = ["", "Sinkhorn divergence", "entropic distance"]
-    return Part(
+    return Findings(
+        "",
         [Table("From Wasserstein to MMD", columns, rows, note=_DIVERGENCE_NOTE)],
-        [
-            Claim(
-                "the Sinkhorn divergence goes from Wasserstein to MMD",
-                "appendix D.1",
-                close[1] < 0.01 and all(a > b for a, b in pairwise([exact, *divergence])),
-                f"{100 * close[0]:.1f} % from Wasserstein at epsilon {epsilons[0]:g},"
-                f" {100 * close[1]:.2f} % from MMD at {epsilons[-1]:g}",
-            )
-        ],
         [
             Plot(
                 "divergence",
@@ -86,12 +70,21 @@ def follow_divergence(histograms: np.ndarray, cost: np.ndarray, epsilons: Sequen
                 log_x=True,
             )
         ],
+        [
+            Claim(
+                "the Sinkhorn divergence goes from Wasserstein to MMD",
+                "appendix D.1",
+                close[1] < 0.01 and all(a > b for a, b in pairwise([exact, *divergence])),
+                f"{100 * close[0]:.1f} % from Wasserstein at epsilon {epsilons[0]:g},"
+                f" {100 * close[1]:.2f} % from MMD at {epsilons[-1]:g}",
+            )
+        ],
     )
 
 
 def compare_costs_of_scores(
     mass_penalties: Sequence[float], epsilons: Sequence[float], n_samples: int, seed: int
-) -> Part:
+) -> Findings:
     """Equation 2, its entropic form, and the limit of a large mass_penalty (appendix D.2)."""
     task = TASKS["coco"]()
     rows = np.random.default_rng(seed).permutation(len(task.models[0].samples))[:n_samples]
@@ -122,9 +115,10 @@ def compare_costs_of_scores(
     table.append(["Hellinger distance of the scores", *[hellinger] * len(exact)])
     table.append(["Hellinger distance of the total masses", *[totals] * len(exact)])
     columns = ["cost / mass_penalty", *(f"{penalty:g}" for penalty in mass_penalties)]
-    return Part(
+    return Findings(
+        "",
         [Table("Costs between scores of any mass", columns, table, 4, _SCORES_NOTE)],
-        [
+        claims=[
             Claim(
                 "the unbalanced cost over mass_penalty tends to the Hellinger distance",
                 "appendix D.2",

@@ -5,8 +5,13 @@ import pytest
 
 from paper.cost_sensitive import experiment as cost_sensitive
 from paper.cost_sensitive.experiment import Config, Rule
-from paper.cost_sensitive.tasks import answers, minus_cost, share_right, tree_steps
-from paper.cost_sensitive.user_costs import user_costs
+from paper.cost_sensitive.tasks import (
+    answers,
+    minus_cost,
+    share_right,
+    tree_steps,
+    user_costs,
+)
 from paper.evidence.tasks import TASKS
 from paper.record.judging import Judge
 from wassemble.inputs.words.graphs import as_edges

@@ -42,7 +42,7 @@ def test_struck_classes_let_the_next_ones_move_up():
 
 
 def test_a_network_scores_no_class_that_it_does_not_know():
-    task = load_images(share=0.2, alike=False, n_validation=20, n_test=40, n_neighbors=5, seed=0)
+    task = load_images(share=0.2, alike=False, n_samples=(20, 40), n_neighbors=5, seed=0)
     for model, known in zip(task.models, task.is_known, strict=True):
         assert list(model.labels) == [task.target[int(i)] for i in np.flatnonzero(known)]
         assert np.nansum(model.scores, axis=1).max() <= 1 + 1e-5

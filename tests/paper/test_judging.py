@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from paper.record.judging import Judge, simple_rules
-from wassemble.metrics import ACCURACY
+from paper.record.findings import Figure
+from paper.record.judging import Judge, simple_rules, tune
+from wassemble.metrics import ACCURACY, MEAN
 
 
 def test_a_paired_gain_is_surer_than_the_figures(rng):
@@ -28,6 +29,27 @@ def test_samples_of_a_group_stand_and_fall_together():
     whole = Judge(ACCURACY, truth, groups=np.repeat(["a", "b"], 50)).figure(scores)
     assert 0.35 < alone.low < alone.high < 0.65
     assert (whole.low, whole.high) == (0, 1)
+
+
+def test_rules_are_compared_on_the_same_samples():
+    judge = Judge(MEAN, np.zeros(4), groups=["a", "a", "b", "b"])
+    good, bad = np.ones(4), np.array([1.0, 1.0, 0.0, 0.0])
+    found = judge.compare({"good": good, "bad": bad, "both": (good + bad) / 2}, "bad")
+    assert found["good"] == [Figure(1, 1, 1), Figure(0.5, 0, 1, is_gain=True)]  # drawn whole
+    assert found["bad"][1] is None
+    assert found["both"][0].value == 0.75
+
+
+def test_the_first_of_the_best_settings_is_chosen_with_its_consensus():
+    steps = []
+    setting, consensus = tune(
+        [1, 2, 3, 4],
+        lambda setting: np.array([float(setting)]),
+        lambda consensus: -abs(consensus[0] - 2.5),
+        lambda *step: steps.append(step),
+    )
+    assert (setting, consensus.tolist()) == (2, [2.0])
+    assert steps == [(1, 4), (2, 4), (3, 4), (4, 4)]
 
 
 def test_simple_rules_are_chosen_away_from_the_test_samples(rng):

@@ -7,19 +7,22 @@ import pytest
 
 from paper.multilabel import experiment as multilabel
 from paper.multilabel.data import load_task, visual_embeddings
-from paper.multilabel.rules import (
-    Diagonal,
-    GatedMean,
-    Generic,
-    PowerMean,
-    diagonals,
-    gated_means,
-    tune,
+from paper.multilabel.study import (
+    GATE,
+    GATED_MEAN,
+    IDENTITY,
+    PAPERS,
+    Candidate,
+    Grid,
+    Study,
+    generics,
+    rank,
+    without_transport,
 )
-from paper.multilabel.study import study
 from paper.record import judging
 from paper.record.findings import Figure
 from paper.record.paper_figures import paper_figures
+from wassemble.solvers import GatedMean, PowerMean
 
 SMALL = {
     "n_tops": (2,),
@@ -35,8 +38,14 @@ def scores(rng):
     return rng.uniform(0.01, 1, (3, 6, 5))
 
 
+def candidate(name, **knobs):
+    """The only candidate of its name."""
+    (only,) = without_transport(["a"], Grid(**SMALL | knobs))[name]
+    return only
+
+
 def test_a_gated_mean_lowers_labels_outside_every_top(scores):
-    fused = GatedMean(1, 0.25).fuse(scores)
+    fused = candidate(GATED_MEAN, n_tops=(1,), floors=(0.25,)).fuse(scores)
     mean = scores.mean(axis=0)
     is_top = (scores == scores.max(axis=2, keepdims=True)).any(axis=0)
     np.testing.assert_allclose(fused, np.where(is_top, mean, mean / 4))
@@ -44,24 +53,24 @@ def test_a_gated_mean_lowers_labels_outside_every_top(scores):
 
 def test_without_a_gate_the_diagonal_barycenter_is_a_power_of_a_power_mean(scores):
     f = 3 / (3 + 1)
-    mean = PowerMean(f / (1 + f)).fuse(scores)
-    np.testing.assert_allclose(Diagonal(None, 1.0, 3.0).fuse(scores), mean**f)
+    mean = PowerMean(f / (1 + f)).fuse(scores).scores
+    np.testing.assert_allclose(candidate(IDENTITY).fuse(scores), mean**f)
 
 
-@pytest.mark.parametrize("mean_scores", [False, True])
-def test_sweeps_tend_to_the_closed_form(scores, mean_scores):
-    rule = Diagonal(2, 0.1, 3.0, mean_scores=mean_scores)
-    few, many = (replace(rule, sweeps=n).fuse(scores) for n in (5, 200))
-    fixed = rule.fuse(scores)
+@pytest.mark.parametrize("name", [GATE, PAPERS])
+def test_sweeps_tend_to_the_closed_form(scores, name):
+    converged = candidate(name, zetas=(0.1,))
+    few, many = (converged.with_sweeps(n).fuse(scores) for n in (5, 200))
+    fixed = converged.fuse(scores)
     np.testing.assert_allclose(many, fixed, rtol=1e-6)
     assert np.abs(few - fixed).max() > 1e-4
 
 
 def test_a_narrow_generic_kernel_transports_nothing_and_a_wide_one_does(scores):
-    cost = 1 - np.eye(5)
-    flat = Diagonal(None, 1.0, 3.0, sweeps=5).fuse(scores)
-    np.testing.assert_allclose(Generic(cost, 0.02, 3.0, 5).fuse(scores), flat)
-    assert np.abs(Generic(cost, 0.5, 3.0, 5).fuse(scores) - flat).max() > 0.05
+    narrow, wide = generics(1 - np.eye(5), (0.02, 0.5), (3.0,), 5)
+    flat = candidate(IDENTITY).with_sweeps(5).fuse(scores)
+    np.testing.assert_allclose(narrow.fuse(scores), flat)
+    assert np.abs(wide.fuse(scores) - flat).max() > 0.05
 
 
 def test_a_visual_embedding_is_the_mean_of_the_images_that_have_the_label():
@@ -85,27 +94,34 @@ def voc():
 
 def test_a_silent_detector_has_no_veto(voc):
     assert voc.scores.min() == np.float32(0.001)
-    geometric = voc.test.score(PowerMean(0.0).fuse(voc.part(True)))
+    geometric = voc.test.score(PowerMean(0.0).fuse(voc.part(True)).scores)
     assert geometric > 0.94  # with zeros it is 0.87
 
 
 def test_tuning_puts_the_best_first_and_keeps_the_order_of_equals(voc):
-    rules = [PowerMean(8.0), PowerMean(1.0), GatedMean(20, 0.5)]  # the last two are one
-    found = tune(rules, voc.part(False), voc.validation, lambda: None)
-    assert list(found) == [rules[1], rules[2], rules[0]]
+    rules = (PowerMean(8.0), PowerMean(1.0), GatedMean(1.0, 20, 0.5))  # the last two are one
+    candidates = [Candidate(str(rule), rule) for rule in rules]
+    found = rank(candidates, voc.part(False), voc.validation)
+    assert list(found) == [candidates[1], candidates[2], candidates[0]]
 
 
 def test_nothing_is_chosen_on_test_images(voc, rng):
-    candidates = {
-        "gated": gated_means((1, 2), (0.3, 0.8)),
-        "diagonal": diagonals((1, 2), (0.1,), (1.0, 10.0)),
-    }
+    grid = Grid(n_tops=(1, 2), floors=(0.3, 0.8), zetas=(0.1,), mass_penalties=(1.0, 10.0))
+    candidates = without_transport(voc.models, grid)
     spoilt = voc.scores.copy()
     is_test = voc.task.is_test
     spoilt[:, is_test] = rng.uniform(0.1, 1, spoilt[:, is_test].shape)
-    first = study(voc, candidates, lambda: None)
-    second = study(replace(voc, scores=spoilt), candidates, lambda: None)
-    assert first.rules == second.rules
+    first, second = (
+        Study(
+            task,
+            {
+                name: rank(candidates[name], task.part(False), task.validation)
+                for name in (GATED_MEAN, GATE)
+            },
+        )
+        for task in (voc, replace(voc, scores=spoilt))
+    )
+    assert first.best == second.best
     assert first.tried == second.tried
 
 

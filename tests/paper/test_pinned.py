@@ -4,9 +4,9 @@ import json
 from pathlib import Path
 
 import pytest
+from pinned_findings import differences
 
 from paper.record.catalogue import EXPERIMENTS
-from paper.record.records import differences
 
 RECORDS = Path(__file__).parents[2] / "docs" / "results"
 # What runs in seconds; `make results` runs all.

@@ -6,12 +6,13 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from pinned_findings import differences
 
 from paper.record import records
 from paper.record.catalogue import EXPERIMENTS, Experiment, find_experiment
 from paper.record.findings import Claim, Figure, Findings, Plot, Table, to_markdown
 from paper.record.page import read_records, to_page, write_html
-from paper.record.records import configure, differences, read_record, reproduce
+from paper.record.records import configure, read_record, reproduce
 from wassemble.errors import InvalidInputError
 
 
