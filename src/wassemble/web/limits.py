@@ -17,7 +17,7 @@ from fastapi import HTTPException, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from wassemble._checks import fail
-from wassemble.web.problems import answer_problem
+from wassemble.web.pages import answer_problem
 from wassemble.web.settings import Settings
 
 __all__ = [

@@ -9,7 +9,7 @@ from fastapi.responses import RedirectResponse, Response
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from wassemble.web.problems import answer_problem
+from wassemble.web.pages import answer_problem
 from wassemble.web.security import is_operator
 from wassemble.web.settings import LOOPBACK_NAMES, Settings
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from wassemble import Embeddings, LabelSpace, Predictions
 from wassemble.kernels import from_word_vectors
-from wassemble.web.explorer.answers import Answer, Knobs, fuse_sample
+from wassemble.web.explorer.answers import Answer, fuse_sample
 from wassemble.web.explorer.cases import Case, Table
 from wassemble.web.explorer.similarity import NAMES, Similarity
 from wassemble.web.explorer.view import View
@@ -62,4 +62,4 @@ def make_case(models=None, similarity: Similarity = NAMES, **options: object) ->
 
 def ask(case: Case, row: int = 0, **view: object) -> Answer:
     """An answer as a view asks for it."""
-    return fuse_sample(case, row, Knobs.of(case, View(**view)))
+    return fuse_sample(case, row, View(**view))

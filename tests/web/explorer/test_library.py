@@ -214,7 +214,7 @@ def test_kernels_come_from_files(library, tmp_path):
 
 def test_costs_that_models_share_count_once():
     costs = np.zeros((2, 3), dtype=np.float32)
-    assert Cut([], histograms()[0].labels, [costs, costs, costs.copy()], 0.0).n_bytes == 2 * 24
+    assert Cut(0, [], histograms()[0].labels, [costs, costs, costs.copy()], 0.0).n_bytes == 2 * 24
 
 
 def test_what_kernels_hold_counts(library, tmp_path):

@@ -84,6 +84,8 @@ class Cut:
 
     Attributes
     ----------
+    key : str or int
+        The same for cuts of a case to the same labels.
     members : list of Predictions
         Of this sample alone.
     costs : list of arrays of shape (n_source, n_target)
@@ -92,6 +94,7 @@ class Cut:
         Share of its mass that the model hit hardest has on labels left out.
     """
 
+    key: str | int
     members: list[Predictions]
     target: LabelSpace
     costs: list[np.ndarray]
@@ -123,7 +126,9 @@ class Case:
         )
         self.is_cut = max(len(self.target), len(widest)) > _N_WHOLE
         self._cuts: Kept[Cut] = Kept(_N_CUTS, n_bytes=_CUT_BYTES, size=lambda cut: cut.n_bytes)
-        self._plans: Kept[FusionPlan] = Kept(_N_CUTS)
+        self._plans: Kept[tuple[FusionPlan, int]] = Kept(
+            _N_CUTS, n_bytes=_CUT_BYTES, size=lambda kept: kept[1]
+        )
         self._single: Kept[np.ndarray] = Kept(_N_SINGLE)
         # What others make of a case goes when the case goes.
         self.answers: Kept[Any] = Kept(_N_ANSWERS)
@@ -151,21 +156,27 @@ class Case:
         names = set(self.target)
         return self.may_be_balanced and all(set(m.labels) == names for m in self.table.models)
 
-    def mean_plan(self, rule: Rule, weights: tuple[float, ...]) -> FusionPlan:
-        """How a plain mean is taken, label by label of the same name."""
+    def plan(self, cut: Cut, rule: Rule, epsilon: float) -> FusionPlan:
+        """How a rule fuses the labels of a cut, with equal weights; made once, and kept."""
 
-        def make() -> FusionPlan:
-            fusion = Fusion(rule, kind=self.table.kind, target=self.target)
-            return fusion.plan(self.table.models)
+        def make() -> tuple[FusionPlan, int]:
+            fusion = Fusion(rule, cut.kernels(epsilon), kind=self.table.kind, target=cut.target)
+            return fusion.plan(cut.members), 2 * cut.n_bytes  # a kernel is float64
 
-        return self._plans.get(rule, make).with_weights(list(weights))
+        return self._plans.get((cut.key, rule, epsilon if cut.costs else None), make)[0]
 
     def cut(self, row: int) -> Cut:
         """The sample at ``row``, over the labels that take part."""
         if self.is_cut:
             return self._cuts.get(row, lambda: self._cut_sample(row))
-        members = [model.take(slice(row, row + 1)) for model in self.table.models]
-        return Cut(members, self.target, self.costs, 0.0)
+        return self.take(slice(row, row + 1))
+
+    def take(self, rows: slice, *, by_name: bool = False) -> Cut:
+        """Samples over all labels, which are joined by the kernel or by name alone."""
+        members = [model.take(rows) for model in self.table.models]
+        if by_name:
+            return Cut("by name", members, self.target, [], 0.0)
+        return Cut("all labels", members, self.target, self.costs, 0.0)
 
     @cached_property
     def costs(self) -> list[np.ndarray]:
@@ -216,7 +227,7 @@ class Case:
             members.append(Predictions(model.model, sample, labels, part[None], kind=kind))
         target = self._cut_target(picked, members)
         costs = self._costs([member.labels for member in members], target)
-        return Cut(members, target, costs, max(dropped, 0.0))
+        return Cut(row, members, target, costs, max(dropped, 0.0))
 
     def _cut_target(self, picked: set[str], members: list[Predictions]) -> LabelSpace:
         if len(self.target) <= _N_WHOLE:

@@ -13,8 +13,7 @@ from typing import Any
 
 from wassemble._extras import load_extra
 from wassemble.report.plots import BLUE, CHOSEN, GREEN, GREY, PURPLE, RED, TEAL, short, shown
-from wassemble.web.explorer.answers import Answer, Line
-from wassemble.web.explorer.flows import Flow, Flows, Neighbor
+from wassemble.web.explorer.answers import Answer, Flow, Flows, Line, Neighbor
 
 __all__ = ["N_TOP", "draw_answer", "draw_flows", "draw_neighbors"]
 

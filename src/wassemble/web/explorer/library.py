@@ -17,10 +17,8 @@ from wassemble.inputs.formats import ENDS
 from wassemble.web.explorer.cases import Case, Table
 from wassemble.web.explorer.examples import Example
 from wassemble.web.explorer.kept import Kept
-from wassemble.web.explorer.ranking import Ranking, rank_samples
 from wassemble.web.explorer.similarity import KERNEL_FILES, Similarity, read_similarity
-from wassemble.web.explorer.unpacked import check_unpacked
-from wassemble.web.explorer.uploads import KERNEL_ENDS, PREFIX, Uploads
+from wassemble.web.explorer.uploads import KERNEL_ENDS, PREFIX, Uploads, check_unpacked
 from wassemble.web.explorer.view import View
 from wassemble.web.limits import check_label_count
 from wassemble.web.paths import inside, list_files
@@ -37,7 +35,7 @@ _MAX_LETTERS = 1000
 
 
 class Library:
-    """Tables, kernels and rankings of one server."""
+    """Tables and kernels of one server."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -96,11 +94,6 @@ class Library:
 
         similarity = self._similarities.get(key, read)
         return self._cases.get((table.key, *key), lambda: self._make_case(table, similarity))
-
-    def ranking(self, case: Case) -> Ranking:
-        """The samples of a case, most disputed first."""
-        found: Ranking = case.rankings.get("ranking", lambda: rank_samples(case))
-        return found
 
     def _make_case(self, table: Table, similarity: Similarity) -> Case:
         case = Case(table, similarity)

@@ -16,14 +16,18 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from wassemble.errors import fail
+from wassemble.web.paths import inside
 
 __all__ = [
     "SCALES",
     "Check",
     "Item",
+    "check_pictures",
+    "find_picture",
     "is_readable",
     "picture_type",
     "read_item",
@@ -245,3 +249,22 @@ def is_readable(text: str) -> bool:
 def _short(value: Any) -> str:
     told = "nothing" if value is None else ascii(value)
     return told if len(told) <= 60 else told[:57] + "..."
+
+
+def find_picture(folder: Path, name: str) -> tuple[Path, str]:
+    """The path of a picture inside ``folder``, and its media type."""
+    path = inside(folder, name)
+    if not path.is_file():
+        fail(f"the served folder must have the picture {name!r}; it has not.")
+    with path.open("rb") as file:
+        media_type = picture_type(file.read(12))
+    if media_type is None:
+        fail(f"a picture must be PNG, JPEG or WebP by its content; {name!r} is not.")
+    return path, media_type
+
+
+def check_pictures(folder: Path, items: Iterable[Item]) -> None:
+    """Refuse items whose pictures cannot be shown."""
+    for item in items:
+        if item.image is not None:
+            find_picture(folder, item.image)

@@ -6,6 +6,7 @@ address or its form says which system wrote a caption.
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Form, HTTPException, Path, Request
@@ -14,12 +15,10 @@ from starlette.datastructures import FormData
 
 from wassemble.errors import InvalidInputError
 from wassemble.web.pages import render
-from wassemble.web.study.access import FoundRater, OpenStore
 from wassemble.web.study.answers import Answer, field_name, letter, read_answer
-from wassemble.web.study.assignment import Shown
-from wassemble.web.study.items import SCORES, Item
-from wassemble.web.study.pictures import find_picture
-from wassemble.web.study.rows import Rater
+from wassemble.web.study.design import Shown
+from wassemble.web.study.items import SCORES, Item, find_picture
+from wassemble.web.study.store import OpenStore, Rater
 
 __all__ = ["router"]
 
@@ -41,6 +40,7 @@ _FORM: Any = {
         }
     }
 }
+_SECRET = re.compile(r"[\w-]{32}", re.ASCII)
 _Number = Annotated[int, Path(ge=1, le=1_000_000, description="In the rater's order.")]
 
 router = APIRouter(
@@ -50,12 +50,24 @@ router = APIRouter(
 )
 
 
+def _find_rater(secret: Annotated[str, Path(max_length=100)], store: OpenStore) -> Rater:
+    rater = store.find_rater(secret) if _SECRET.fullmatch(secret) else None
+    if rater is None:
+        raise HTTPException(404, "There is no such link. Check that it was copied whole.")
+    if rater.is_closed:
+        raise HTTPException(410, "This link is closed. Thank you for your interest.")
+    return rater
+
+
+_FoundRater = Annotated[Rater, Depends(_find_rater)]
+
+
 async def _read_form(request: Request) -> FormData:
     return await request.form()
 
 
 @router.get("", response_class=HTMLResponse)
-def begin(request: Request, rater: FoundRater, secret: str) -> Response:
+def begin(request: Request, rater: _FoundRater, secret: str) -> Response:
     """What a link leads to: the consent text, the next item, or the page of thanks."""
     if rater.has_consented and rater.next_number is not None:
         return RedirectResponse(f"/rate/{secret}/items/{rater.next_number}", 303)
@@ -70,7 +82,7 @@ def begin(request: Request, rater: FoundRater, secret: str) -> Response:
 
 @router.post("/consent", response_class=RedirectResponse, status_code=303)
 def consent(
-    rater: FoundRater, store: OpenStore, secret: str, agrees: Annotated[bool, Form()]
+    rater: _FoundRater, store: OpenStore, secret: str, agrees: Annotated[bool, Form()]
 ) -> Response:
     """Agree to take part."""
     if agrees:
@@ -80,7 +92,7 @@ def consent(
 
 @router.get("/items/{number}", response_class=HTMLResponse)
 def show(
-    request: Request, rater: FoundRater, store: OpenStore, secret: str, number: _Number
+    request: Request, rater: _FoundRater, store: OpenStore, secret: str, number: _Number
 ) -> Response:
     """One item, with what was answered so far."""
     shown = _find_shown(rater, number)
@@ -98,7 +110,7 @@ def show(
 )
 def rate(
     request: Request,
-    rater: FoundRater,
+    rater: _FoundRater,
     store: OpenStore,
     secret: str,
     number: _Number,
@@ -124,7 +136,7 @@ def rate(
 
 
 @router.get("/items/{number}/image", response_class=FileResponse)
-def image(request: Request, rater: FoundRater, store: OpenStore, number: _Number) -> Response:
+def image(request: Request, rater: _FoundRater, store: OpenStore, number: _Number) -> Response:
     """The picture of an item, for who has agreed to take part."""
     if not rater.has_consented:
         raise HTTPException(403, "Pictures are shown to who has agreed to take part.")
