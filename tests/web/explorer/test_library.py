@@ -271,7 +271,7 @@ def test_uploads_are_few_and_small_together():
     assert uploads.find(second).n_bytes == 60
     many = [keep(uploads, f"{i}.csv", b"") for i in range(80)]
     assert len(list(uploads.folder.iterdir())) == 64
-    assert uploads.find(many[-1]).stem == "79"
+    assert uploads.find(many[-1]).name == "79.csv"
     uploads.close()
 
 

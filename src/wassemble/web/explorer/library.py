@@ -5,7 +5,8 @@ Everything opened is kept in memory while there is room; a file that changes is 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -68,9 +69,7 @@ class Library:
 
     def shown_name(self, reference: str) -> str:
         """What a file is called on a page."""
-        if reference.startswith(PREFIX):
-            return self.uploads.find(reference).name
-        return reference
+        return self.uploads.find(reference).name if reference.startswith(PREFIX) else reference
 
     def case(self, view: View) -> Case:
         """What a view opens."""
@@ -88,7 +87,7 @@ class Library:
         key = (view.kernel, _stamp(path))
 
         def read() -> Similarity:
-            with _Named(path, name):
+            with _named(path, name):
                 n_bytes = self._check_unpacked(path)
                 return replace(read_similarity(view.kernel, path), n_bytes=n_bytes)
 
@@ -124,7 +123,7 @@ class Library:
         models: list[Predictions] = []
         n_scores = 0
         for path, name in found:
-            with _Named(path, name):
+            with _named(path, name):
                 self._check_unpacked(path)
                 with open_predictions(path) as file:
                     n_scores += self._check_size(file, n_scores)
@@ -184,22 +183,14 @@ def _check_lengths(what: str, names: Iterable[str]) -> None:
         fail(f"a {what} must have at most {_MAX_LETTERS:,} letters; got {longest:,}.")
 
 
-class _Named:
+@contextmanager
+def _named(path: Path, name: str) -> Iterator[None]:
     """Errors inside name the file as its owner does."""
-
-    def __init__(self, path: Path, name: str) -> None:
-        self._path, self._name = path, name
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, InvalidInputError):
-            words = str(error).replace(str(self._path), self._name)
-            words = words.replace(self._path.name, self._name)
-            if not words.startswith(self._name):
-                words = f"{self._name}: {words}"
-            raise InvalidInputError(words) from error
+    try:
+        yield
+    except InvalidInputError as error:
+        words = str(error).replace(str(path), name).replace(path.name, name)
+        raise InvalidInputError(words if words.startswith(name) else f"{name}: {words}") from error
 
 
 def _renamed(models: list[Predictions]) -> list[Predictions]:

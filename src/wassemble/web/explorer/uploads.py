@@ -45,11 +45,6 @@ class Upload:
     name: str
     n_bytes: int
 
-    @property
-    def stem(self) -> str:
-        """The name without its end."""
-        return self.name[: -len(_end(self.name))]
-
 
 class Uploads:
     """At most 64 files and ``max_bytes`` in all; the oldest go first, all when the server ends.

@@ -13,7 +13,7 @@ may name systems of their own; all other items must have the same ones.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -32,6 +32,7 @@ __all__ = [
     "picture_type",
     "read_item",
     "read_items",
+    "read_lines",
     "system_names",
 ]
 
@@ -108,15 +109,8 @@ def read_items(text: str, *, name: str = "study file") -> list[Item]:
     """
     items: list[Item] = []
     seen: dict[str, int] = {}
-    # Not splitlines: that parts at U+2028, which may stand inside a JSON string.
-    for number, line in enumerate(text.removeprefix("\ufeff").split("\n"), start=1):
-        if not line.strip():
-            continue
+    for number, record in read_lines(text, name):
         where = f"{name}, line {number}"
-        try:
-            record = json.loads(line)
-        except (ValueError, RecursionError):
-            fail(f"{where}: must be a JSON object; got {line.strip()[:40]!r}.")
         item = read_item(record, where)
         if item.id in seen:
             fail(
@@ -130,6 +124,17 @@ def read_items(text: str, *, name: str = "study file") -> list[Item]:
     if not any(item.check is None for item in items):
         fail(f"{name}: must have an item that is not an attention check; got none.")
     return items
+
+
+def read_lines(text: str, name: str) -> Iterator[tuple[int, Any]]:
+    """The values of JSON lines with their numbers, counted from 1; empty lines are passed over."""
+    # Not splitlines: that parts at U+2028, which may stand inside a JSON string.
+    for number, line in enumerate(text.removeprefix("\ufeff").split("\n"), start=1):
+        if line.strip():
+            try:
+                yield number, json.loads(line)
+            except (ValueError, RecursionError):
+                fail(f"{name}, line {number}: must be a JSON object; got {line.strip()[:40]!r}.")
 
 
 def read_item(record: Any, where: str) -> Item:

@@ -167,7 +167,8 @@ def _render_item(
     is_kept: bool = True,
 ) -> HTMLResponse:
     """The page of an item; if it was refused, with what is missing."""
-    shown, scales = rater.shown[number - 1], rater.design.scales
+    shown = rater.shown[number - 1]
+    fields = _fields(shown, answer, rater.design.scales)
     return render(
         request,
         "study/item.html",
@@ -177,61 +178,36 @@ def _render_item(
         number=number,
         n_shown=len(rater.shown),
         text=item.text,
-        captions=_captions(item, shown, answer, scales),
-        best=_best(shown, answer, scales),
+        captions=[(letter(p), item.choices[choice]) for p, choice in enumerate(shown.order)],
+        fields=fields,
         scores=SCORES,
         is_kept=is_kept,
-        missing=_missing(shown, answer, scales) if is_refused else {},
+        missing={each["name"]: each["words"] for each in fields if each["value"] is None}
+        if is_refused
+        else {},
     )
 
 
-def _captions(
-    item: Item, shown: Shown, answer: Answer, scales: tuple[str, ...]
-) -> list[dict[str, Any]]:
-    """Captions in the rater's order, with the fields of their scores."""
-    return [
+def _fields(shown: Shown, answer: Answer, scales: tuple[str, ...]) -> list[dict[str, Any]]:
+    """The fields of the form: scores of captions in the rater's order, then best choices.
+
+    Best choices have no letter, and there are none where there is nothing to choose from.
+    """
+    fields: list[dict[str, Any]] = [
         {
             "letter": letter(position),
-            "text": item.choices[choice],
-            "fields": [
-                {
-                    "scale": scale,
-                    "name": field_name(scale, position),
-                    "value": answer.scores[scale][choice],
-                }
-                for scale in scales
-            ],
-        }
-        for position, choice in enumerate(shown.order)
-    ]
-
-
-def _best(shown: Shown, answer: Answer, scales: tuple[str, ...]) -> list[dict[str, Any]]:
-    """The fields of best choices; none where there is nothing to choose from."""
-    if len(shown.order) == 1:
-        return []
-    return [
-        {
             "scale": scale,
-            "name": f"best-{scale}",
-            "value": None if chosen is None else letter(shown.order.index(chosen)),
+            "name": field_name(scale, position),
+            "value": answer.scores[scale][choice],
+            "words": f"{scale} of caption {letter(position)}",
         }
-        for scale in scales
-        for chosen in [answer.best[scale]]
-    ]
-
-
-def _missing(shown: Shown, answer: Answer, scales: tuple[str, ...]) -> dict[str, str]:
-    """What is not answered yet: words by field, in the order of the page."""
-    scores = {
-        field_name(scale, position): f"{scale} of caption {letter(position)}"
         for position, choice in enumerate(shown.order)
         for scale in scales
-        if answer.scores[scale][choice] is None
-    }
-    best = {
-        f"best-{scale}": f"best caption for {scale}"
-        for scale in scales
-        if answer.best[scale] is None
-    }
-    return scores | best
+    ]
+    for scale, chosen in answer.best.items() if len(shown.order) > 1 else ():
+        value = None if chosen is None else letter(shown.order.index(chosen))
+        words = f"best caption for {scale}"
+        fields.append(
+            {"letter": "", "scale": scale, "name": f"best-{scale}", "value": value, "words": words}
+        )
+    return fields
