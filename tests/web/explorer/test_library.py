@@ -17,12 +17,14 @@ import pytest
 from web.explorer.small import histograms, scores
 
 from wassemble import InvalidInputError, write_predictions
+from wassemble.inputs.formats import ENDS
 from wassemble.kernels import from_names
 from wassemble.web.explorer.cases import Cut
 from wassemble.web.explorer.kept import Kept
 from wassemble.web.explorer.library import Library
 from wassemble.web.explorer.uploads import Uploads
 from wassemble.web.explorer.view import View
+from wassemble.web.paths import list_files
 from wassemble.web.settings import Settings
 
 
@@ -34,12 +36,12 @@ def library(tmp_path):
     return Library(Settings(folder=tmp_path / "served", max_labels=50, max_upload_bytes=100_000))
 
 
-def test_files_become_models_under_their_own_names(library):
+def test_files_become_models_under_their_own_names(library, tmp_path):
     case = library.case(View(file=("0.csv", "1.parquet", "2.npz")))
     assert [m.model for m in case.table.models] == ["0", "1", "model 2"]
     assert case.table.kind == "multiclass"
     assert library.case(View(file=("0.csv", "1.parquet", "2.npz"))) is case
-    assert library.files() == ["0.csv", "1.parquet", "2.npz"]
+    assert list_files(tmp_path / "served", ENDS) == ["0.csv", "1.parquet", "2.npz"]
 
 
 def test_a_file_that_changes_is_read_anew(library, tmp_path):

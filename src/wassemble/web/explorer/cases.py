@@ -125,7 +125,7 @@ class Case:
             table.models[spaces.index(widest)].model, widest, self.target
         )
         self.is_cut = max(len(self.target), len(widest)) > _N_WHOLE
-        self._cuts: Kept[Cut] = Kept(_N_CUTS, n_bytes=_CUT_BYTES, size=lambda cut: cut.n_bytes)
+        self._cuts: Kept[Cut] = Kept(_N_CUTS, n_bytes=_CUT_BYTES)
         self._plans: Kept[tuple[FusionPlan, int]] = Kept(
             _N_CUTS, n_bytes=_CUT_BYTES, size=lambda kept: kept[1]
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from threading import Lock
@@ -19,10 +20,9 @@ class Kept(Generic[Thing]):
 
     Parameters
     ----------
-    n_items : int
-    n_bytes : int, optional
-        With ``size``, which says how large a thing is.
-    size : callable, optional
+    n_items, n_bytes : int
+    size : callable
+        How large a thing is; its ``n_bytes`` unless told, or 0 if it has none.
 
     Examples
     --------
@@ -35,8 +35,8 @@ class Kept(Generic[Thing]):
         self,
         n_items: int,
         *,
-        n_bytes: int = 0,
-        size: Callable[[Thing], int] = lambda thing: 0,
+        n_bytes: float = math.inf,
+        size: Callable[[Thing], int] = lambda thing: getattr(thing, "n_bytes", 0),
     ) -> None:
         self._n_items, self._n_bytes, self._size = n_items, n_bytes, size
         self._things: OrderedDict[Hashable, Thing] = OrderedDict()

@@ -19,10 +19,10 @@ from wassemble.web.explorer.cases import Case, Table
 from wassemble.web.explorer.examples import Example
 from wassemble.web.explorer.kept import Kept
 from wassemble.web.explorer.similarity import KERNEL_FILES, Similarity, read_similarity
-from wassemble.web.explorer.uploads import KERNEL_ENDS, PREFIX, Uploads, check_unpacked
+from wassemble.web.explorer.uploads import PREFIX, Uploads, check_unpacked
 from wassemble.web.explorer.view import View
 from wassemble.web.limits import check_label_count
-from wassemble.web.paths import inside, list_files
+from wassemble.web.paths import inside
 from wassemble.web.settings import Settings
 
 __all__ = ["Library"]
@@ -41,31 +41,14 @@ class Library:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self.uploads = Uploads(4 * settings.max_upload_bytes, settings.run_id)
-        self._tables: Kept[Table] = Kept(
-            8, n_bytes=_MAX_KEPT_BYTES, size=lambda table: table.n_bytes
-        )
-        self._cases: Kept[Case] = Kept(8, n_bytes=_MAX_KEPT_BYTES, size=lambda case: case.n_bytes)
+        self._tables: Kept[Table] = Kept(8, n_bytes=_MAX_KEPT_BYTES)
+        self._cases: Kept[Case] = Kept(8, n_bytes=_MAX_KEPT_BYTES)
         self._examples: Kept[tuple[Table, dict[str, Similarity]]] = Kept(4)
-        self._similarities: Kept[Similarity] = Kept(
-            4, n_bytes=_MAX_KEPT_BYTES, size=lambda similarity: similarity.n_bytes
-        )
+        self._similarities: Kept[Similarity] = Kept(4, n_bytes=_MAX_KEPT_BYTES)
 
     def find_example(self, name: str) -> Example | None:
         """The example of that name, if it is offered."""
         return next((each for each in self._settings.examples if each.name == name), None)
-
-    def files(self) -> list[str]:
-        """Prediction files of the folder."""
-        return self._list(ENDS)
-
-    def kernel_files(self) -> list[str]:
-        """Files of the folder from which a kernel may be made."""
-        return self._list(KERNEL_ENDS)
-
-    def _list(self, ends: tuple[str, ...]) -> list[str]:
-        suffixes = tuple({end[end.rindex(".") :] for end in ends})
-        found = list_files(self._settings.folder, suffixes)
-        return [name for name in found if name.lower().endswith(ends)]
 
     def shown_name(self, reference: str) -> str:
         """What a file is called on a page."""
@@ -79,10 +62,8 @@ class Library:
             fail("there must be at least one file of predictions; got none.")
         table = self._table(view.file)
         if not view.kernel_file or view.kernel not in KERNEL_FILES:
-            similarity = read_similarity(view.kernel, None)
-            return self._cases.get(
-                (table.key, view.kernel), lambda: self._make_case(table, similarity)
-            )
+            plain = read_similarity(view.kernel, None)
+            return self._cases.get((table.key, view.kernel), lambda: self._make_case(table, plain))
         path, name = self._path(view.kernel_file)
         key = (view.kernel, _stamp(path))
 

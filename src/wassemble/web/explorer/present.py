@@ -107,7 +107,7 @@ def present(case: Case, answer: Answer, view: View) -> Shown:
         summary=_summary(answer),
         facts=_facts(case, answer),
         controls=_controls(case, answer, view),
-        rules=_rules(answer, view),
+        rules=_rules(answer),
         choices=[name for name, _ in answer.consensus.top(_N_CHOICES)],
         label=label,
         model=view.model,
@@ -215,18 +215,23 @@ def _controls(case: Case, answer: Answer, view: View) -> Controls:
     )
 
 
-def _rules(answer: Answer, view: View) -> TableBody:
-    rows = [
+def _table(columns: list[str], rows: list[list[str | Cell]]) -> TableBody:
+    cells = [[each if isinstance(each, Cell) else Cell(text=each) for each in row] for row in rows]
+    return TableBody(columns=columns, rows=cells)
+
+
+def _rules(answer: Answer) -> TableBody:
+    rows: list[list[str | Cell]] = [
         [
-            Cell(text=line.name),
-            Cell(text=_words(line)),
-            Cell(text="" if not line.has_answer else f"{line.entropy:.2f}"),
-            Cell(text=f"{line.mass:.3g}"),
-            Cell(text="" if line.weight is None else f"{line.weight:.3g}"),
+            line.name,
+            _words(line),
+            "" if not line.has_answer else f"{line.entropy:.2f}",
+            f"{line.mass:.3g}",
+            "" if line.weight is None else f"{line.weight:.3g}",
         ]
         for line in answer.lines
     ]
-    return TableBody(columns=["", "Top labels", "Entropy (nats)", "Mass", "Weight"], rows=rows)
+    return _table(["", "Top labels", "Entropy (nats)", "Mass", "Weight"], rows)
 
 
 def _words(line: Line) -> str:
@@ -246,16 +251,15 @@ def _flows_text(answer: Answer, flows: Flows) -> str:
 
 
 def _flows_table(flows: Flows, view: View) -> TableBody:
-    rows = []
+    rows: list[list[str | Cell]] = []
     for flow in flows.flows:
         href = view.address(label=flow.label, model=flow.model) if flow.label else ""
-        cells = [Cell(text=flow.label or "all other labels", href=href)]
-        if not flows.model:
-            cells.append(Cell(text=flow.model))
         share = 100 * flow.mass / flows.mass if flows.mass else 0.0
-        rows.append([*cells, Cell(text=f"{flow.mass:.3g}"), Cell(text=f"{share:.1f} %")])
+        model = [] if flows.model else [flow.model]
+        label = Cell(text=flow.label or "all other labels", href=href)
+        rows.append([label, *model, f"{flow.mass:.3g}", f"{share:.1f} %"])
     columns = ["To", "Mass", "Share"] if flows.model else ["From", "Model", "Mass", "Share"]
-    return TableBody(columns=columns, rows=rows)
+    return _table(columns, rows)
 
 
 def _neighbors_text(case: Case, answer: Answer, neighbors: list[Neighbor]) -> str:
@@ -268,18 +272,15 @@ def _neighbors_text(case: Case, answer: Answer, neighbors: list[Neighbor]) -> st
 
 def _neighbors_table(case: Case, neighbors: list[Neighbor], view: View) -> TableBody:
     has_model = any(each.model for each in neighbors) and not view.model
-    rows = []
+    rows: list[list[str | Cell]] = []
     for each in neighbors:
         # Neighbours of a label of the consensus are labels of models, and the other way round.
         whose = "" if view.model else each.model
         if not view.model and not whose and each.label not in case.target:
             whose = case.table.models[0].model
-        cells = [Cell(text=each.label, href=view.address(label=each.label, model=whose))]
-        if has_model:
-            cells.append(Cell(text=each.model))
-        rows.append([*cells, Cell(text=f"{each.similarity:.3g}")])
-    columns = ["Label", "Model", "Similarity"] if has_model else ["Label", "Similarity"]
-    return TableBody(columns=columns, rows=rows)
+        label = Cell(text=each.label, href=view.address(label=each.label, model=whose))
+        rows.append([label, *([each.model] if has_model else []), f"{each.similarity:.3g}"])
+    return _table(["Label", *(["Model"] if has_model else []), "Similarity"], rows)
 
 
 def as_csv(answer: Answer) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Annotated, Any
 
@@ -20,14 +20,17 @@ from fastapi import (
 from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 
 from wassemble.errors import InvalidInputError
+from wassemble.inputs.formats import ENDS
 from wassemble.labels import enumerate_names
 from wassemble.web.explorer.answers import Answer, Ranking, fuse_sample, get_ranking
 from wassemble.web.explorer.cases import Case
 from wassemble.web.explorer.library import Library
 from wassemble.web.explorer.present import Shown, as_csv, as_json, file_name, present
+from wassemble.web.explorer.uploads import KERNEL_ENDS
 from wassemble.web.explorer.view import LARGEST, MAX_FILES, SMALLEST, View
 from wassemble.web.limits import compute_slot
 from wassemble.web.pages import attach, render
+from wassemble.web.paths import list_files
 from wassemble.web.settings import Settings
 
 __all__ = ["make_router"]
@@ -127,11 +130,11 @@ def make_router(settings: Settings) -> APIRouter:
     ) -> Response:
         """Keep files for a while, and go to the view that opens them."""
         try:
-            kept = tuple(_keep(library, files))
+            keep = library.uploads.keep
+            kept = tuple(keep(each.filename, each.file) for each in files if each.filename)
             view = View(file=kept, kernel="" if kernel == "names" else kernel)
             if kernel_file is not None and kernel_file.filename:
-                (own,) = _keep(library, [kernel_file])
-                view = view.but(kernel_file=own)
+                view = view.but(kernel_file=keep(kernel_file.filename, kernel_file.file))
         except InvalidInputError as error:
             return _open_page(request, library, settings, View(), problem=str(error))
         return RedirectResponse(view.address(), status_code=303)
@@ -147,12 +150,6 @@ def _kernels(library: Library, view: View) -> tuple[str, ...]:
 
 class _Csv(Response):
     media_type = "text/csv"
-
-
-def _keep(library: Library, files: list[UploadFile]) -> Iterator[str]:
-    for file in files:
-        if file.filename:
-            yield library.uploads.keep(file.filename, file.file)
 
 
 def _show(case: Case, row: int, view: View) -> Shown:
@@ -229,8 +226,8 @@ def _open_page(
         "explorer/open.html",
         problem=problem,
         examples=settings.examples,
-        files=library.files(),
-        kernel_files=library.kernel_files(),
+        files=list_files(settings.folder, ENDS),
+        kernel_files=list_files(settings.folder, KERNEL_ENDS),
         kernels=KERNELS,
         folder=settings.folder.name,
         view=view,

@@ -22,24 +22,14 @@ from wassemble.web.study.store import OpenStore, Rater
 
 __all__ = ["router"]
 
-_FORM: Any = {
-    "requestBody": {
-        "content": {
-            "application/x-www-form-urlencoded": {
-                "schema": {
-                    "type": "object",
-                    "properties": {
-                        "csrf": {"type": "string"},
-                        "go": {"type": "string", "enum": ["next", "back"]},
-                        "correctness-A": {"type": "string", "enum": [str(s) for s in SCORES]},
-                        "best-correctness": {"type": "string", "enum": ["A", "B"]},
-                    },
-                    "additionalProperties": {"type": "string"},
-                }
-            }
-        }
-    }
+_FIELDS: Any = {
+    "csrf": {"type": "string"},
+    "go": {"type": "string", "enum": ["next", "back"]},
+    "correctness-A": {"type": "string", "enum": [str(score) for score in SCORES]},
+    "best-correctness": {"type": "string", "enum": ["A", "B"]},
 }
+_SCHEMA = {"type": "object", "properties": _FIELDS, "additionalProperties": {"type": "string"}}
+_FORM = {"requestBody": {"content": {"application/x-www-form-urlencoded": {"schema": _SCHEMA}}}}
 _SECRET = re.compile(r"[\w-]{32}", re.ASCII)
 _Number = Annotated[int, Path(ge=1, le=1_000_000, description="In the rater's order.")]
 
