@@ -111,10 +111,10 @@ def _environment() -> jinja2.Environment:
 
 
 def _digest(folder: Path) -> str:
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for path in sorted(folder.iterdir()):
-        found.update(path.read_bytes())
-    return found.hexdigest()[:12]
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:12]
 
 
 def _json_script(value: Any) -> Markup:

@@ -66,6 +66,15 @@ def test_a_plan_with_other_weights_is_the_plan_made_with_them():
     )
 
 
+def test_other_weights_and_samples_match_no_labels_again(monkeypatch):
+    case = make_case(histograms(), from_vectors())
+    before = ask(case, epsilon=0.4)
+    monkeypatch.setattr(ws.Fusion, "plan", lambda *_: pytest.fail("labels were matched again"))
+    after = ask(case, 1, epsilon=0.4, weight=(1.0, 2.0, 3.0))
+    np.testing.assert_allclose(after.plan.weights, [1 / 6, 1 / 3, 1 / 2])
+    assert after.plan.members is before.plan.members
+
+
 def test_entropies_are_in_nats_and_tops_fall():
     answer = ask(make_case(similarity=from_vectors()))
     for line in answer.lines:

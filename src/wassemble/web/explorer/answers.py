@@ -262,7 +262,7 @@ def _with_rest(flows: list[Flow], mass: float) -> tuple[Flow, ...]:
 def find_neighbors(case: Case, answer: Answer, label: str, model: str = "") -> list[Neighbor]:
     """The labels that the kernel makes most similar to a target label, or to a model's label."""
     models = [each for each in case.table.models if model in ("", each.model)]
-    found: list[Neighbor] = []
+    neighbors: list[Neighbor] = []
     seen: set[LabelSpace] = set()
     for each in models:
         if case.similarity.is_shared and each.labels in seen:
@@ -273,14 +273,14 @@ def find_neighbors(case: Case, answer: Answer, label: str, model: str = "") -> l
         with np.errstate(under="ignore"):
             similarities = np.exp(costs.astype(np.float64) / -answer.epsilon)
         best = np.argsort(-similarities, kind="stable")[:_N_NEIGHBORS]
-        found += [
+        neighbors += [
             Neighbor(each.model, names[i], float(similarities[i]))
             for i in best.tolist()
             if similarities[i] > 0
         ]
     if len(seen) == 1 and case.similarity.is_shared:
-        found = [Neighbor("", each.label, each.similarity) for each in found]
-    return sorted(found, key=lambda each: -each.similarity)[:_N_NEIGHBORS]
+        neighbors = [Neighbor("", each.label, each.similarity) for each in neighbors]
+    return sorted(neighbors, key=lambda each: -each.similarity)[:_N_NEIGHBORS]
 
 
 @dataclass(frozen=True, eq=False)

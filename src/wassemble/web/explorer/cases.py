@@ -195,13 +195,13 @@ class Case:
         if self.similarity is NAMES:
             return []
         known: dict[tuple[str, LabelSpace], np.ndarray] = {}
-        found = []
+        costs = []
         for model, space in zip(self.table.models, spaces, strict=True):
             key = ("" if self.similarity.is_shared else model.model, space)
             if key not in known:
                 known[key] = self.similarity.costs(model.model, space, target)
-            found.append(known[key])
-        return found
+            costs.append(known[key])
+        return costs
 
     def _cut_sample(self, row: int) -> Cut:
         """Keep the labels of which some model has the largest shares, by name in every model."""

@@ -96,14 +96,14 @@ class Library:
     def _table(self, references: tuple[str, ...]) -> Table:
         if len(set(references)) < len(references):
             fail("each file must be named once.")
-        found = [self._path(reference) for reference in references]
-        key = "\n".join(_stamp(path) for path, _ in found)
-        return self._tables.get(key, lambda: self._read_table(key, found))
+        places = [self._path(reference) for reference in references]
+        key = "\n".join(_stamp(path) for path, _ in places)
+        return self._tables.get(key, lambda: self._read_table(key, places))
 
-    def _read_table(self, key: str, found: list[tuple[Path, str]]) -> Table:
+    def _read_table(self, key: str, places: list[tuple[Path, str]]) -> Table:
         models: list[Predictions] = []
         n_scores = 0
-        for path, name in found:
+        for path, name in places:
             with _named(path, name):
                 self._check_unpacked(path)
                 with open_predictions(path) as file:
@@ -116,7 +116,7 @@ class Library:
         n_samples = len({str(sample) for model in models for sample in model.samples.tolist()})
         _check_scores(n_samples, sum(len(model.labels) for model in models))
         models = align_samples(_renamed(models))
-        names = [name for _, name in found]
+        names = [name for _, name in places]
         return Table(key, ", ".join(names), models, kind)
 
     def _check_size(self, file: PredictionFile, n_before: int) -> int:
@@ -177,12 +177,12 @@ def _named(path: Path, name: str) -> Iterator[None]:
 def _renamed(models: list[Predictions]) -> list[Predictions]:
     """Models of different names: a number goes behind a name that was there before."""
     seen: dict[str, int] = {}
-    found = []
+    renamed = []
     for model in models:
         seen[model.model] = seen.get(model.model, 0) + 1
         count = seen[model.model]
-        found.append(model if count == 1 else model.replace(model=f"{model.model} ({count})"))
-    return found
+        renamed.append(model if count == 1 else model.replace(model=f"{model.model} ({count})"))
+    return renamed
 
 
 def _stem(name: str) -> str:

@@ -169,17 +169,17 @@ def _settle(case: Case, view: View) -> tuple[int, View]:
     if not view.sample:
         row = int(get_ranking(case).order[0])
         return row, view.but(sample=case.table.samples[row])
-    found = case.table.row(view.sample)
-    if found is None:
+    place = case.table.row(view.sample)
+    if place is None:
         some = enumerate_names(case.table.samples[:4])
         raise HTTPException(404, f"there is no sample {view.sample!r}; there are {some} ...")
-    return found, view
+    return place, view
 
 
 def _list_samples(case: Case, ranking: Ranking, view: View, row: int) -> dict[str, Any]:
     """A page of the list of samples."""
-    found = ranking.find(view.search)
-    n_pages = max(1, -(-len(found) // _N_PER_PAGE))
+    listed = ranking.find(view.search)
+    n_pages = max(1, -(-len(listed) // _N_PER_PAGE))
     page = min(view.page, n_pages)
     samples = case.table.samples
     fresh = view.but(label="", model="")
@@ -191,7 +191,7 @@ def _list_samples(case: Case, ranking: Ranking, view: View, row: int) -> dict[st
             "text": case.table.texts.get(samples[i], ""),
             "current": i == row,
         }
-        for i in found[(page - 1) * _N_PER_PAGE : page * _N_PER_PAGE]
+        for i in listed[(page - 1) * _N_PER_PAGE : page * _N_PER_PAGE]
     ]
     order = ranking.order.tolist()
     rank = order.index(row)

@@ -84,10 +84,10 @@ class Uploads:
 
     def find(self, reference: str) -> Upload:
         """The file that `keep` named so."""
-        found = self._look(reference.removeprefix(PREFIX))
-        if found is None:
+        upload = self._look(reference.removeprefix(PREFIX))
+        if upload is None:
             fail("this upload is no longer kept.", hint="send the file again")
-        return found
+        return upload
 
     def close(self) -> None:
         """Remove everything now."""
@@ -105,14 +105,14 @@ class Uploads:
 
     def _let_go(self, newest: str) -> None:
         """Remove the oldest while there are too many, or too large ones, but never the newest."""
-        found = []
+        kept = []
         for place in self.folder.glob("[!.]*"):
             upload = self._look(place.name)
             if upload is not None:  # another process may have let it go
-                found.append((upload.path.stat().st_mtime_ns, place.name, upload.n_bytes))
-        found.sort()
-        n_files, n_bytes = len(found), sum(size for *_, size in found)
-        for _, ident, size in found:
+                kept.append((upload.path.stat().st_mtime_ns, place.name, upload.n_bytes))
+        kept.sort()
+        n_files, n_bytes = len(kept), sum(size for *_, size in kept)
+        for _, ident, size in kept:
             if n_files <= _N_FILES and n_bytes <= self._max_bytes:
                 break
             if ident != newest:

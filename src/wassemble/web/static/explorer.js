@@ -165,7 +165,8 @@
     newest += 1; // an answer that is still to come must not hide the words
     page.removeAttribute("aria-busy");
     const whose = name.startsWith("weight-") ? `weight of ${labels[0].textContent}` : name;
-    complain(`${whose} must be a number from ${min} to ${max}; got ${value || "nothing"}.`);
+    const got = value || "nothing";
+    complain(`${whose} must be a number from ${Number(min)} to ${Number(max)}; got ${got}.`);
   }
 
   // -- questions ---------------------------------------------------------------------------

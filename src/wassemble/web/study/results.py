@@ -271,12 +271,12 @@ def alpha(value_counts: Sequence[Sequence[int]], *, level: str) -> float | None:
     if not pairable or np.count_nonzero(np.sum(pairable, axis=0)) < 2:
         return None
     krippendorff = load_extra("krippendorff", "web", purpose="agreement between raters")
-    found = krippendorff.alpha(
-        value_counts=np.array(pairable),
-        value_domain=range(len(pairable[0])),
-        level_of_measurement=level,
+    domain = range(len(pairable[0]))
+    return float(
+        krippendorff.alpha(
+            value_counts=np.array(pairable), value_domain=domain, level_of_measurement=level
+        )
     )
-    return float(found)
 
 
 def to_csv(snapshot: Snapshot) -> str:

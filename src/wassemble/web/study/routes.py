@@ -57,10 +57,10 @@ async def _lifespan(app: Any) -> AsyncIterator[None]:
 
 
 def _find_study(study: _RowId, store: OpenStore) -> Study:
-    found = store.get_study(study)
-    if found is None:
+    known = store.get_study(study)
+    if known is None:
         raise HTTPException(404, "There is no such study.")
-    return found
+    return known
 
 
 _FoundStudy = Annotated[Study, Depends(_find_study)]
@@ -129,23 +129,23 @@ def create(
 
 
 @router.get("/{study}", response_class=HTMLResponse)
-def show(request: Request, found: _FoundStudy, store: OpenStore) -> HTMLResponse:
+def show(request: Request, study: _FoundStudy, store: OpenStore) -> HTMLResponse:
     """A study: its raters' links, and what can be done with it."""
     return render(
         request,
         "study/study.html",
-        study=found,
-        links=store.list_links(found.id),
+        study=study,
+        links=store.list_links(study.id),
         base=f"{request.base_url}rate/",
         max_raters=_MAX_AT_ONCE,
     )
 
 
 @router.post("/{study}/raters", dependencies=[_Turn], **_POST)
-def add_raters(found: _FoundStudy, store: OpenStore, n_raters: _NRaters) -> Response:
+def add_raters(study: _FoundStudy, store: OpenStore, n_raters: _NRaters) -> Response:
     """Make links for more raters."""
-    store.add_raters(found.id, n_raters)
-    return RedirectResponse(f"/studies/{found.id}#raters", 303)
+    store.add_raters(study.id, n_raters)
+    return RedirectResponse(f"/studies/{study.id}#raters", 303)
 
 
 @router.post("/{study}/raters/{rater}/closed", **_POST)
@@ -159,20 +159,20 @@ def close_link(
 
 
 @router.post("/{study}/closed", **_POST)
-def close(found: _FoundStudy, store: OpenStore, is_closed: Annotated[bool, Form()]) -> Response:
+def close(study: _FoundStudy, store: OpenStore, is_closed: Annotated[bool, Form()]) -> Response:
     """Close a study to all raters, or open it again; answers stay."""
-    store.set_study_closed(found.id, is_closed=is_closed)
-    return RedirectResponse(f"/studies/{found.id}", 303)
+    store.set_study_closed(study.id, is_closed=is_closed)
+    return RedirectResponse(f"/studies/{study.id}", 303)
 
 
 @router.post("/{study}/delete", **_POST)
 def delete(
-    found: _FoundStudy, store: OpenStore, is_sure: Annotated[bool, Form()] = False
+    study: _FoundStudy, store: OpenStore, is_sure: Annotated[bool, Form()] = False
 ) -> Response:
     """Delete a study with all its answers, if the box is ticked."""
     if not is_sure:
         fail("a study is deleted only when the box beside the button is ticked; it was not.")
-    store.delete_study(found.id)
+    store.delete_study(study.id)
     return RedirectResponse("/studies", 303)
 
 
@@ -192,15 +192,15 @@ def _render_studies(
 
 @router.get("/{study}/results", dependencies=[_Turn], response_class=HTMLResponse)
 def show_results(
-    request: Request, found: _FoundStudy, store: OpenStore, raters: _WhichRaters = "all"
+    request: Request, study: _FoundStudy, store: OpenStore, raters: _WhichRaters = "all"
 ) -> HTMLResponse:
     """Mean opinion scores, best choices, agreement and attention checks."""
-    snapshot = store.take_snapshot(found.id, only_answered=True)
+    snapshot = store.take_snapshot(study.id, only_answered=True)
     results = compute_results(snapshot, only_attentive=raters == "attentive")
     return render(
         request,
         "study/results.html",
-        study=found,
+        study=study,
         results=results,
         charts=draw_charts(results),
         raters=raters,
@@ -210,9 +210,9 @@ def show_results(
 
 
 @router.get("/{study}/results.json", dependencies=[_Turn])
-def get_results(found: _FoundStudy, store: OpenStore, raters: _WhichRaters = "all") -> JSONResponse:
+def get_results(study: _FoundStudy, store: OpenStore, raters: _WhichRaters = "all") -> JSONResponse:
     """The same figures, and the two charts as Plotly takes them."""
-    snapshot = store.take_snapshot(found.id, only_answered=True)
+    snapshot = store.take_snapshot(study.id, only_answered=True)
     results = compute_results(snapshot, only_attentive=raters == "attentive")
     return JSONResponse({"results": asdict(results), "charts": draw_charts(results)})
 
@@ -223,14 +223,14 @@ def _file(media_type: str) -> Any:
 
 
 @router.get("/{study}/answers.csv", **_file("text/csv"))
-def export_csv(found: _FoundStudy, store: OpenStore) -> Response:
+def export_csv(study: _FoundStudy, store: OpenStore) -> Response:
     """Answers as a table: one row for each rater, item and system."""
-    text = to_csv(store.take_snapshot(found.id, only_answered=True))
-    return Response(text, media_type="text/csv", headers=attach(f"study-{found.id}.csv"))
+    text = to_csv(store.take_snapshot(study.id, only_answered=True))
+    return Response(text, media_type="text/csv", headers=attach(f"study-{study.id}.csv"))
 
 
 @router.get("/{study}/study.json", **_file("application/json"))
-def export_json(found: _FoundStudy, store: OpenStore) -> Response:
+def export_json(study: _FoundStudy, store: OpenStore) -> Response:
     """Everything: options, items, what each rater saw and answered, results."""
-    text = to_json(store.take_snapshot(found.id))
-    return Response(text, media_type="application/json", headers=attach(f"study-{found.id}.json"))
+    text = to_json(store.take_snapshot(study.id))
+    return Response(text, media_type="application/json", headers=attach(f"study-{study.id}.json"))

@@ -126,8 +126,7 @@ class Store:
 
     def get_study(self, study: int) -> Study | None:
         """The study of that number, if there is one."""
-        found = self._find_studies(tables.studies.c.id == study)
-        return found[0] if found else None
+        return next(iter(self._find_studies(tables.studies.c.id == study)), None)
 
     def set_study_closed(self, study: int, *, is_closed: bool) -> None:
         """Close all links of a study, or open those again that are not closed themselves."""
