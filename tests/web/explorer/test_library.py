@@ -19,8 +19,7 @@ from web.explorer.small import histograms, scores
 from wassemble import InvalidInputError, write_predictions
 from wassemble.inputs.formats import ENDS
 from wassemble.kernels import from_names
-from wassemble.web.explorer.cases import Cut
-from wassemble.web.explorer.kept import Kept
+from wassemble.web.explorer.cases import Cut, Kept
 from wassemble.web.explorer.library import Library
 from wassemble.web.explorer.uploads import Uploads
 from wassemble.web.explorer.view import View

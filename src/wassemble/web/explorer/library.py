@@ -15,9 +15,8 @@ from wassemble.ensemble.tables import align_samples, common_kind
 from wassemble.errors import InvalidInputError
 from wassemble.inputs import PredictionFile, Predictions, open_predictions
 from wassemble.inputs.formats import ENDS
-from wassemble.web.explorer.cases import Case, Table
+from wassemble.web.explorer.cases import Case, Kept, Table
 from wassemble.web.explorer.examples import Example
-from wassemble.web.explorer.kept import Kept
 from wassemble.web.explorer.similarity import KERNEL_FILES, Similarity, read_similarity
 from wassemble.web.explorer.uploads import PREFIX, Uploads, check_unpacked
 from wassemble.web.explorer.view import View
