@@ -10,13 +10,13 @@ from paper.data.captions import load_captions
 from paper.data.files import find_data
 from paper.evidence.tasks import TASKS, Task
 from wassemble.inputs import Predictions
-from wassemble.inputs.words.embeddings import Embeddings, read_embeddings
+from wassemble.inputs.words.embeddings import read_embeddings
 from wassemble.kernels import from_word_vectors
 from wassemble.labels import LabelSpace
 from wassemble.text import NGramModel, Vocabulary
 from wassemble.web.explorer.cases import Table
 from wassemble.web.explorer.examples import Example
-from wassemble.web.explorer.similarity import NAMES, Similarity, given_kernel
+from wassemble.web.explorer.similarity import NAMES, Similarity, from_cost, given_kernel
 
 __all__ = ["EXAMPLES"]
 
@@ -68,18 +68,19 @@ def _load_words() -> tuple[Table, dict[str, Similarity]]:
     note = "Each histogram is of the next word, given that it is one of the 10,000."
     title = "Next words, 10,000 labels"
     table = Table("example words", title, models, "multiclass", words, note=note)
-    return table, {"GloVe": _from_vectors(vectors), "names": NAMES}
+    near = from_cost("GloVe word vectors", from_word_vectors, embeddings=vectors)
+    return table, {"GloVe": near, "names": NAMES}
 
 
 def _beginnings() -> list[list[str]]:
     """First words of captions that no model has read, each beginning once."""
     texts = [some[0].split() for some in load_captions("test").captions]
-    found: dict[tuple[str, ...], None] = {}
+    begun: dict[tuple[str, ...], None] = {}
     for number, text in enumerate(texts):
         n_words = 2 + number % 5
         if len(text) > n_words:
-            found.setdefault(tuple(text[:n_words]))
-    return [list(some) for some in found][:_N_BEGINNINGS]
+            begun.setdefault(tuple(text[:n_words]))
+    return [list(some) for some in begun][:_N_BEGINNINGS]
 
 
 def _next_words(model: NGramModel, begun: list[str]) -> np.ndarray:
@@ -88,20 +89,8 @@ def _next_words(model: NGramModel, begun: list[str]) -> np.ndarray:
     for number in (model.vocabulary.start_index, *numbers.tolist()):
         logs, state = model.step(state, np.array([number]))
     chances = np.exp(logs[0][3:])  # without the words that start, end and stand for others
-    found: np.ndarray = chances / chances.sum()
-    return found
-
-
-def _from_vectors(vectors: Embeddings) -> Similarity:
-    return Similarity(
-        "GloVe word vectors",
-        lambda epsilon: (
-            lambda source, target: from_word_vectors(
-                source, target, embeddings=vectors, epsilon=epsilon
-            )
-        ),
-        has_cost=True,
-    )
+    histogram: np.ndarray = chances / chances.sum()
+    return histogram
 
 
 EXAMPLES = (

@@ -104,7 +104,7 @@ def test_what_cannot_be_joined_is_said_in_words(captions, references, capsys, ar
     ("line", "words"),
     [
         ("{}", "line 4: must be a JSON object with image_id"),
-        ("nonsense", "line 4: must be a JSON object with image_id"),
+        ("nonsense", "line 4: must be a JSON object; got 'nonsense'"),
         ('{"image_id": 785, "caption": "again"}', "image_id must come once; got '785' again"),
         ('{"image_id": 5}', "image 5 must have `caption`; got None"),
         ('{"image_id": 5, "caption": "more"}', "geometric mean must have a caption for image 5"),

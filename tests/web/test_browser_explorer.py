@@ -100,6 +100,25 @@ def test_a_slider_moved_by_keys_changes_answer_and_address(pages):
     assert errors(browser) == []
 
 
+def test_a_number_out_of_range_is_refused_in_words(pages):
+    browser = pages(ANIMALS)
+    before = text_of(browser, "summary")
+    for name, words in (
+        ("epsilon", "epsilon must be a number from 0.000001 to 1000000; got -1."),
+        ("weight-0", "must be a number from 0 to 1000000; got -1."),
+    ):
+        field = browser.find_element(By.ID, name)
+        field.clear()
+        field.send_keys("-1")
+        wait(browser, lambda words=words: words in text_of(browser, "problem"))
+        assert name not in query(browser)
+        field.clear()
+        field.send_keys("1")
+        wait(browser, lambda: text_of(browser, "problem") == "")
+    assert text_of(browser, "summary") != before
+    assert errors(browser) == []
+
+
 def test_weights_and_mass_penalty_move_too_and_links_take_them_along(pages):
     browser = pages(ANIMALS)
     field = browser.find_element(By.ID, "weight-0")

@@ -8,11 +8,11 @@ from fastapi import Depends, FastAPI
 from starlette.middleware import Middleware
 
 from wassemble import __version__
-from wassemble.web import front, login, static
+from wassemble.web import routes as site
 from wassemble.web.explorer import routes as explorer
 from wassemble.web.limits import RateLimit, TimeLimit, UploadLimit
 from wassemble.web.middleware import HEADERS, HostCheck, OperatorOnly, SecurityHeaders
-from wassemble.web.problems import ANSWERS, install_handlers
+from wassemble.web.pages import ANSWERS, install_handlers
 from wassemble.web.security import check_csrf
 from wassemble.web.settings import Settings
 from wassemble.web.study import routes as study
@@ -49,7 +49,7 @@ def create_app(settings: Settings) -> FastAPI:
     app.state.settings = settings
     app.state.compute_slots = asyncio.Semaphore(settings.max_computing)
     install_handlers(app, HEADERS)
-    for part in (front, login, explorer, study):
+    for part in (site, explorer, study):
         app.include_router(part.make_router(settings))
-    static.install(app)
+    site.serve_static(app)
     return app

@@ -13,11 +13,12 @@ import time
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable
 
-from fastapi import HTTPException, Request
+from fastapi import HTTPException, Request, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from wassemble._checks import fail
-from wassemble.web.problems import answer_problem
+from wassemble.web.middleware import Gate
+from wassemble.web.pages import answer_problem
 from wassemble.web.settings import Settings
 
 __all__ = [
@@ -78,24 +79,20 @@ class Buckets:
         return wait
 
 
-class RateLimit:
+class RateLimit(Gate):
     """429 with ``Retry-After`` for a client address, or a rater's link, that asks too often."""
 
     def __init__(
         self, app: ASGIApp, settings: Settings, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self._app = app
+        super().__init__(app, settings)
         self._buckets = Buckets(settings.max_requests_per_second, clock=clock)
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http":
-            wait = max(self._buckets.take(name) for name in _client_names(scope))
-            if wait > 0:
-                headers = {"Retry-After": str(math.ceil(wait))}
-                detail = "Too many requests in a second. Wait a moment and try again."
-                answer = answer_problem(Request(scope), 429, detail, headers)
-                return await answer(scope, receive, send)
-        return await self._app(scope, receive, send)
+    def _refuse(self, request: Request) -> Response | None:
+        wait = max(self._buckets.take(name) for name in _client_names(request.scope))
+        detail = "Too many requests in a second. Wait a moment and try again."
+        headers = {"Retry-After": str(math.ceil(wait))}
+        return answer_problem(request, 429, detail, headers) if wait > 0 else None
 
 
 def _client_names(scope: Scope) -> list[str]:

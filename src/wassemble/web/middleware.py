@@ -9,11 +9,11 @@ from fastapi.responses import RedirectResponse, Response
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from wassemble.web.problems import answer_problem
+from wassemble.web.pages import answer_problem
 from wassemble.web.security import is_operator
 from wassemble.web.settings import LOOPBACK_NAMES, Settings
 
-__all__ = ["HEADERS", "HostCheck", "OperatorOnly", "SecurityHeaders"]
+__all__ = ["HEADERS", "Gate", "HostCheck", "OperatorOnly", "SecurityHeaders"]
 
 _POLICY = {
     "default-src": "'none'",
@@ -41,6 +41,21 @@ HEADERS = {
 _PUBLIC_PATHS = ("/static/", "/rate/")
 
 
+class Gate:
+    """Answers the requests that it refuses, and lets all others pass."""
+
+    def __init__(self, app: ASGIApp, settings: Settings) -> None:
+        self._app, self._settings = app, settings
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        answer = self._refuse(Request(scope)) if scope["type"] == "http" else None
+        await (answer or self._app)(scope, receive, send)
+
+    def _refuse(self, request: Request) -> Response | None:
+        """The answer to a request that may not pass; None for one that may."""
+        raise NotImplementedError
+
+
 class SecurityHeaders:
     """Adds `HEADERS`, except those that an answer has of its own."""
 
@@ -58,53 +73,32 @@ class SecurityHeaders:
         await self._app(scope, receive, send_more)
 
 
-class HostCheck:
+class HostCheck(Gate):
     """Refuses names that are not the server's: another site's name may lead to loopback."""
 
-    def __init__(self, app: ASGIApp, settings: Settings) -> None:
-        self._app = app
-        names = (*LOOPBACK_NAMES, settings.host, *settings.allowed_hosts)
-        # Without a list, a server for others answers to any name; its token protects it.
-        is_open = settings.is_public and not settings.allowed_hosts
-        self._names = None if is_open else {name.lower() for name in names}
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and self._names is not None:
-            request = Request(scope)
-            name = _without_port(request.headers.get("host", "")).lower()
-            if name not in self._names:
-                detail = (
-                    f"This server does not go by the name {name!r}.\n"
-                    "hint: `wassemble serve --allowed-host` adds a name"
-                )
-                answer = answer_problem(request, 400, detail)
-                return await answer(scope, receive, send)
-        return await self._app(scope, receive, send)
+    def _refuse(self, request: Request) -> Response | None:
+        settings = self._settings
+        if settings.is_public and not settings.allowed_hosts:
+            return None  # without a list, any name will do: the token protects the server
+        host, colon, port = request.headers.get("host", "").rpartition(":")
+        name = (host if colon and port.isdigit() else f"{host}{colon}{port}").lower()
+        if name in map(str.lower, (*LOOPBACK_NAMES, settings.host, *settings.allowed_hosts)):
+            return None
+        detail = (
+            f"This server does not go by the name {name!r}.\n"
+            "hint: `wassemble serve --allowed-host` adds a name"
+        )
+        return answer_problem(request, 400, detail)
 
 
-def _without_port(host: str) -> str:
-    name, separator, port = host.rpartition(":")
-    return name if separator and port.isdigit() else host
-
-
-class OperatorOnly:
+class OperatorOnly(Gate):
     """Keeps everything but raters' pages from those who do not know the token."""
 
-    def __init__(self, app: ASGIApp, settings: Settings) -> None:
-        self._app = app
-        self._settings = settings
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or self._may_pass(scope):
-            return await self._app(scope, receive, send)
-        return await self._refuse(Request(scope))(scope, receive, send)
-
-    def _may_pass(self, scope: Scope) -> bool:
-        path: str = scope["path"]
+    def _refuse(self, request: Request) -> Response | None:
+        path: str = request.scope["path"]
         is_public = path == "/login" or path.startswith(_PUBLIC_PATHS)
-        return is_public or is_operator(Request(scope), self._settings)
-
-    def _refuse(self, request: Request) -> Response:
+        if is_public or is_operator(request, self._settings):
+            return None
         if request.method == "GET" and "text/html" in request.headers.get("accept", ""):
             wanted = request.url.path + (f"?{request.url.query}" if request.url.query else "")
             return RedirectResponse(f"/login?next={quote(wanted)}", 303)

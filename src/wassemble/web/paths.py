@@ -43,8 +43,10 @@ def list_files(folder: Path, ends: tuple[str, ...], *, at_most: int = 200) -> li
 
     A folder may be somebody's whole home: no more than its first entries are looked at.
     """
-    found = (name for name in islice(_walk(folder), _MAX_LOOKED_AT) if name.lower().endswith(ends))
-    return sorted(islice((name for name in found if _may_open(folder, name)), at_most))
+    fitting = (
+        name for name in islice(_walk(folder), _MAX_LOOKED_AT) if name.lower().endswith(ends)
+    )
+    return sorted(islice((name for name in fitting if _may_open(folder, name)), at_most))
 
 
 def _walk(folder: Path) -> Iterator[str]:

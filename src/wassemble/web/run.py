@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import multiprocessing
 import os
@@ -18,10 +19,10 @@ from urllib.parse import quote
 
 import uvicorn
 from threadpoolctl import threadpool_limits
+from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 from wassemble._checks import fail
 from wassemble.web.app import create_app
-from wassemble.web.connections import impatient_protocol
 from wassemble.web.explorer.uploads import remove_uploads
 from wassemble.web.settings import Settings
 
@@ -53,7 +54,7 @@ def _serve(settings: Settings, listener: socket.socket) -> None:
         access_log=False,  # addresses hold raters' secrets
         server_header=False,
         ws="none",
-        http=impatient_protocol(settings.max_seconds),
+        http=_impatient_protocol(settings.max_seconds),
         # Only a proxy in front of us may say whom it speaks for.
         proxy_headers=bool(settings.allowed_hosts),
         timeout_graceful_shutdown=5,
@@ -125,3 +126,26 @@ def _address(host: str, port: int) -> str:
     if ":" in name and not name.startswith("["):
         name = f"[{name}]"
     return f"http://{name}:{port}"
+
+
+def _impatient_protocol(seconds: float) -> type[asyncio.Protocol]:
+    """Uvicorn's own protocol, but a connection must have sent the head of a request in time.
+
+    It is looked at every ``seconds``, and closed if no request was begun since the last time.
+    """
+
+    class Impatient(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
+        def connection_made(self, transport: Any) -> None:
+            super().connection_made(transport)
+            self._watch = self.loop.call_later(seconds, self._look, None)
+
+        def connection_lost(self, error: Exception | None) -> None:
+            self._watch.cancel()
+            super().connection_lost(error)
+
+        def _look(self, last: Any) -> None:
+            if self.cycle is last and (last is None or last.response_complete):
+                self.transport.close()
+            self._watch = self.loop.call_later(seconds, self._look, self.cycle)
+
+    return Impatient

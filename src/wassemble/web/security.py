@@ -67,8 +67,8 @@ def csrf_token(request: Request) -> str:
         return known
     if not hasattr(request.state, "new_csrf"):
         request.state.new_csrf = secrets.token_urlsafe(32)
-    found: str = request.state.new_csrf
-    return found
+    fresh: str = request.state.new_csrf
+    return fresh
 
 
 def keep_csrf_token(request: Request, response: Response) -> None:

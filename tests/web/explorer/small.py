@@ -6,9 +6,9 @@ import numpy as np
 
 from wassemble import Embeddings, LabelSpace, Predictions
 from wassemble.kernels import from_word_vectors
-from wassemble.web.explorer.answers import Answer, Knobs, fuse_sample
+from wassemble.web.explorer.answers import Answer, fuse_sample
 from wassemble.web.explorer.cases import Case, Table
-from wassemble.web.explorer.similarity import NAMES, Similarity
+from wassemble.web.explorer.similarity import NAMES, Similarity, from_cost
 from wassemble.web.explorer.view import View
 
 TAG = "<script>alert(1)</script>"
@@ -18,13 +18,7 @@ VECTORS = Embeddings(LABELS, [[1, 0, 0], [0.9, 0.4, 0], [0, 1, 0.2], [0.1, 0.9, 
 
 def from_vectors(vectors: Embeddings = VECTORS) -> Similarity:
     """Similarity of word vectors."""
-
-    def at(epsilon):
-        return lambda source, target: from_word_vectors(
-            source, target, embeddings=vectors, epsilon=epsilon
-        )
-
-    return Similarity("vectors", at, has_cost=True)
+    return from_cost("vectors", from_word_vectors, embeddings=vectors)
 
 
 def histograms(n_models: int = 3, n_samples: int = 4, labels: object = LABELS, seed: int = 0):
@@ -62,4 +56,4 @@ def make_case(models=None, similarity: Similarity = NAMES, **options: object) ->
 
 def ask(case: Case, row: int = 0, **view: object) -> Answer:
     """An answer as a view asks for it."""
-    return fuse_sample(case, row, Knobs.of(case, View(**view)))
+    return fuse_sample(case, row, View(**view))

@@ -18,8 +18,7 @@ from web.explorer.small import (
 
 import wassemble as ws
 from wassemble.metrics import entropy
-from wassemble.web.explorer.flows import find_flows, find_neighbors
-from wassemble.web.explorer.ranking import rank_samples
+from wassemble.web.explorer.answers import find_flows, find_neighbors, rank_samples
 from wassemble.web.explorer.similarity import given_kernel
 
 
@@ -38,7 +37,7 @@ def test_the_consensus_is_the_barycenter_of_the_views_knobs(epsilon, weights):
 @pytest.mark.parametrize("penalty", [0.3, 8.0])
 def test_mass_penalty_and_epsilon_are_those_of_the_view(penalty):
     answer = ask(make_case(histograms(), from_vectors()), mass="unbalanced", mass_penalty=penalty)
-    assert answer.plan.rule.mass == ws.Unbalanced(penalty, epsilon=answer.knobs.epsilon)
+    assert answer.plan.rule.mass == ws.Unbalanced(penalty, epsilon=answer.epsilon)
 
 
 def test_the_means_are_the_means():
@@ -67,6 +66,15 @@ def test_a_plan_with_other_weights_is_the_plan_made_with_them():
     )
 
 
+def test_other_weights_and_samples_match_no_labels_again(monkeypatch):
+    case = make_case(histograms(), from_vectors())
+    before = ask(case, epsilon=0.4)
+    monkeypatch.setattr(ws.Fusion, "plan", lambda *_: pytest.fail("labels were matched again"))
+    after = ask(case, 1, epsilon=0.4, weight=(1.0, 2.0, 3.0))
+    np.testing.assert_allclose(after.plan.weights, [1 / 6, 1 / 3, 1 / 2])
+    assert after.plan.members is before.plan.members
+
+
 def test_entropies_are_in_nats_and_tops_fall():
     answer = ask(make_case(similarity=from_vectors()))
     for line in answer.lines:
@@ -77,7 +85,7 @@ def test_entropies_are_in_nats_and_tops_fall():
 
 def test_scores_are_unbalanced_and_may_not_be_balanced():
     case = make_case(scores(), from_vectors())
-    assert not ask(case).knobs.balanced
+    assert not ask(case).plan.rule.is_balanced
     with pytest.raises(ws.InvalidInputError, match="no mass in common"):
         ask(case, mass="balanced")
 
@@ -140,7 +148,7 @@ def test_different_label_sets_meet_by_name():
     second = ws.Predictions("b", ["x"], ["cat", "dog"], [[0.55, 0.45]])
     answer = ask(make_case([first, second]))
     assert answer.consensus.top(1)[0][0] == "lynx"
-    assert not answer.knobs.balanced
+    assert not answer.plan.rule.is_balanced
 
 
 def test_targets_of_other_names_get_means_through_the_kernel():

@@ -6,8 +6,8 @@ import plotly.graph_objects as go
 import pytest
 from web.explorer.small import TAG, ask, from_vectors, histograms, make_case
 
+from wassemble.web.explorer.answers import Flows, find_flows, find_neighbors
 from wassemble.web.explorer.figures import N_TOP, draw_answer, draw_flows, draw_neighbors
-from wassemble.web.explorer.flows import Flows, find_flows, find_neighbors
 from wassemble.web.explorer.present import present
 from wassemble.web.explorer.view import View
 

@@ -17,12 +17,13 @@ import pytest
 from web.explorer.small import histograms, scores
 
 from wassemble import InvalidInputError, write_predictions
+from wassemble.inputs.formats import ENDS
 from wassemble.kernels import from_names
-from wassemble.web.explorer.cases import Cut
-from wassemble.web.explorer.kept import Kept
+from wassemble.web.explorer.cases import Cut, Kept
 from wassemble.web.explorer.library import Library
 from wassemble.web.explorer.uploads import Uploads
 from wassemble.web.explorer.view import View
+from wassemble.web.paths import list_files
 from wassemble.web.settings import Settings
 
 
@@ -34,12 +35,12 @@ def library(tmp_path):
     return Library(Settings(folder=tmp_path / "served", max_labels=50, max_upload_bytes=100_000))
 
 
-def test_files_become_models_under_their_own_names(library):
+def test_files_become_models_under_their_own_names(library, tmp_path):
     case = library.case(View(file=("0.csv", "1.parquet", "2.npz")))
     assert [m.model for m in case.table.models] == ["0", "1", "model 2"]
     assert case.table.kind == "multiclass"
     assert library.case(View(file=("0.csv", "1.parquet", "2.npz"))) is case
-    assert library.files() == ["0.csv", "1.parquet", "2.npz"]
+    assert list_files(tmp_path / "served", ENDS) == ["0.csv", "1.parquet", "2.npz"]
 
 
 def test_a_file_that_changes_is_read_anew(library, tmp_path):
@@ -214,7 +215,7 @@ def test_kernels_come_from_files(library, tmp_path):
 
 def test_costs_that_models_share_count_once():
     costs = np.zeros((2, 3), dtype=np.float32)
-    assert Cut([], histograms()[0].labels, [costs, costs, costs.copy()], 0.0).n_bytes == 2 * 24
+    assert Cut(0, [], histograms()[0].labels, [costs, costs, costs.copy()], 0.0).n_bytes == 2 * 24
 
 
 def test_what_kernels_hold_counts(library, tmp_path):
@@ -271,7 +272,7 @@ def test_uploads_are_few_and_small_together():
     assert uploads.find(second).n_bytes == 60
     many = [keep(uploads, f"{i}.csv", b"") for i in range(80)]
     assert len(list(uploads.folder.iterdir())) == 64
-    assert uploads.find(many[-1]).stem == "79"
+    assert uploads.find(many[-1]).name == "79.csv"
     uploads.close()
 
 

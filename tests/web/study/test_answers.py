@@ -3,7 +3,7 @@ from web.study.people import make_items
 
 from wassemble.errors import InvalidInputError
 from wassemble.web.study.answers import Answer, fails_check, read_answer
-from wassemble.web.study.assignment import Shown
+from wassemble.web.study.design import Shown
 
 BOTH = ("correctness", "detail")
 FORM = {

@@ -5,8 +5,7 @@ from hypothesis import given, strategies as st
 from web.study.people import make_items
 
 from wassemble.errors import InvalidInputError
-from wassemble.web.study.assignment import assign
-from wassemble.web.study.design import Design
+from wassemble.web.study.design import Design, assign
 
 SEEDS = st.integers(0, 1000)
 

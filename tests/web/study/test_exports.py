@@ -5,10 +5,8 @@ import json
 from web.study.people import SYSTEMS, make_items
 from web.study.test_results import make_snapshot, random_study, said
 
-from wassemble.web.study.answers import fails_check
-from wassemble.web.study.exports import to_csv, to_json
-from wassemble.web.study.results import compute_results
-from wassemble.web.study.snapshot import Snapshot
+from wassemble.web.study.answers import Snapshot, fails_check
+from wassemble.web.study.results import compute_results, to_csv, to_json
 
 
 def read(snapshot):

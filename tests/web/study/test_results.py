@@ -8,13 +8,10 @@ import pytest
 from web.study.people import SYSTEMS, make_items, random_answer
 
 from wassemble.metrics import Resamples, student_interval
-from wassemble.web.study.agreement import alpha
-from wassemble.web.study.answers import Answer
-from wassemble.web.study.assignment import assign
+from wassemble.web.study.answers import Answer, Given, Participant, Snapshot
 from wassemble.web.study.charts import draw_charts
-from wassemble.web.study.design import Design
-from wassemble.web.study.results import compute_results, failed_checks
-from wassemble.web.study.snapshot import Given, Participant, Snapshot
+from wassemble.web.study.design import Design, assign
+from wassemble.web.study.results import alpha, compute_results, failed_checks
 
 ONE = ("correctness",)
 
@@ -28,7 +25,10 @@ def make_snapshot(answers, *, n_items=6, n_checks=1, scales=("correctness", "det
             assign(items, design, number),
             "2026-01-01T00:00:00+00:00",
             False,
-            {place: Given(answer, "2026-01-02T00:00:00+00:00") for place, answer in own.items()},
+            tuple(
+                Given(answer.scores, answer.best, place, "2026-01-02T00:00:00+00:00")
+                for place, answer in own.items()
+            ),
         )
         for number, own in enumerate(answers)
     ]

@@ -13,8 +13,7 @@ from web.study.people import make_items, random_answer
 from wassemble.errors import InvalidInputError
 from wassemble.web.study import tables
 from wassemble.web.study.answers import Answer
-from wassemble.web.study.assignment import assign
-from wassemble.web.study.design import Design
+from wassemble.web.study.design import Design, assign
 from wassemble.web.study.store import Store
 
 DESIGN = Design("Ein Versuch: ü < 'x'")
@@ -155,7 +154,7 @@ def test_a_study_that_cannot_be_is_not_half_made(store):
 
 
 def test_a_study_that_shows_too_much_is_refused(store, study, monkeypatch):
-    monkeypatch.setattr("wassemble.web.study.assignment._MAX_SHOWN", 28)
+    monkeypatch.setattr("wassemble.web.study.design._MAX_SHOWN", 28)
     store.add_raters(study, 1)
     for late in (
         lambda: store.add_raters(study, 1),
@@ -205,7 +204,11 @@ def test_a_snapshot_has_everything_but_the_secrets(store, study):
     assert found.items == tuple(make_items())
     assert found.design == DESIGN
     assert [each.number for each in found.raters] == [1, 2, 3]
-    assert [each.complete for each in found.raters] == [{}, {3: answer}, {}]
+    complete = [
+        {place: Answer(each.scores, each.best) for place, each in rater.complete.items()}
+        for rater in found.raters
+    ]
+    assert complete == [{}, {3: answer}, {}]
     assert not any(link.secret in str(found) for link in store.list_links(study))
 
 

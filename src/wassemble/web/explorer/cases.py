@@ -7,10 +7,13 @@ some model finds likely; what that leaves out is said.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Sequence
+import math
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from threading import Lock
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
@@ -20,10 +23,9 @@ from wassemble.ensemble.completion import complete_scores
 from wassemble.inputs import Kind, Predictions
 from wassemble.labels import LabelSpace
 from wassemble.solvers import Rule
-from wassemble.web.explorer.kept import Kept
 from wassemble.web.explorer.similarity import NAMES, Similarity, kernel_at
 
-__all__ = ["MASS_PENALTY", "Case", "Cut", "Table"]
+__all__ = ["MASS_PENALTY", "Case", "Cut", "Kept", "Table"]
 
 # The paper's own.
 MASS_PENALTY = 2.0
@@ -35,6 +37,72 @@ _N_CUTS = 32
 _CUT_BYTES = 100_000_000
 _N_SINGLE = 256
 _N_ANSWERS = 32
+
+
+Thing = TypeVar("Thing")
+
+
+class Kept(Generic[Thing]):
+    """At most ``n_items`` things, of a total size of at most ``n_bytes``, by key.
+
+    Threads that ask for the same thing wait for the one that makes it.
+
+    Parameters
+    ----------
+    n_items, n_bytes : int
+    size : callable
+        How large a thing is; its ``n_bytes`` unless told, or 0 if it has none.
+
+    Examples
+    --------
+    >>> kept = Kept(2)
+    >>> [kept.get(key, lambda: key.upper()) for key in "aba"]
+    ['A', 'B', 'A']
+    """
+
+    def __init__(
+        self,
+        n_items: int,
+        *,
+        n_bytes: float = math.inf,
+        size: Callable[[Thing], int] = lambda thing: getattr(thing, "n_bytes", 0),
+    ) -> None:
+        self._n_items, self._n_bytes, self._size = n_items, n_bytes, size
+        self._things: OrderedDict[Hashable, Thing] = OrderedDict()
+        self._making: dict[Hashable, Lock] = {}
+        self._lock = Lock()
+
+    def get(self, key: Hashable, make: Callable[[], Thing]) -> Thing:
+        """The thing of that key; made if it is not there."""
+        with self._lock:
+            if key in self._things:
+                self._things.move_to_end(key)
+                return self._things[key]
+            making = self._making.setdefault(key, Lock())
+        with making:
+            with self._lock:
+                if key in self._things:
+                    return self._things[key]
+            try:
+                thing = make()
+                with self._lock:
+                    self._things[key] = thing
+                    self._let_go()
+            finally:
+                with self._lock:
+                    self._making.pop(key, None)
+        return thing
+
+    def _let_go(self) -> None:
+        total = sum(map(self._size, self._things.values()))
+        while len(self._things) > 1 and (
+            len(self._things) > self._n_items or total > self._n_bytes
+        ):
+            _, old = self._things.popitem(last=False)
+            total -= self._size(old)
+
+    def __len__(self) -> int:
+        return len(self._things)
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,6 +152,8 @@ class Cut:
 
     Attributes
     ----------
+    key : str or int
+        The same for cuts of a case to the same labels.
     members : list of Predictions
         Of this sample alone.
     costs : list of arrays of shape (n_source, n_target)
@@ -92,6 +162,7 @@ class Cut:
         Share of its mass that the model hit hardest has on labels left out.
     """
 
+    key: str | int
     members: list[Predictions]
     target: LabelSpace
     costs: list[np.ndarray]
@@ -122,8 +193,10 @@ class Case:
             table.models[spaces.index(widest)].model, widest, self.target
         )
         self.is_cut = max(len(self.target), len(widest)) > _N_WHOLE
-        self._cuts: Kept[Cut] = Kept(_N_CUTS, n_bytes=_CUT_BYTES, size=lambda cut: cut.n_bytes)
-        self._plans: Kept[FusionPlan] = Kept(_N_CUTS)
+        self._cuts: Kept[Cut] = Kept(_N_CUTS, n_bytes=_CUT_BYTES)
+        self._plans: Kept[tuple[FusionPlan, int]] = Kept(
+            _N_CUTS, n_bytes=_CUT_BYTES, size=lambda kept: kept[1]
+        )
         self._single: Kept[np.ndarray] = Kept(_N_SINGLE)
         # What others make of a case goes when the case goes.
         self.answers: Kept[Any] = Kept(_N_ANSWERS)
@@ -151,21 +224,27 @@ class Case:
         names = set(self.target)
         return self.may_be_balanced and all(set(m.labels) == names for m in self.table.models)
 
-    def mean_plan(self, rule: Rule, weights: tuple[float, ...]) -> FusionPlan:
-        """How a plain mean is taken, label by label of the same name."""
+    def plan(self, cut: Cut, rule: Rule, epsilon: float) -> FusionPlan:
+        """How a rule fuses the labels of a cut, with equal weights; made once, and kept."""
 
-        def make() -> FusionPlan:
-            fusion = Fusion(rule, kind=self.table.kind, target=self.target)
-            return fusion.plan(self.table.models)
+        def make() -> tuple[FusionPlan, int]:
+            fusion = Fusion(rule, cut.kernels(epsilon), kind=self.table.kind, target=cut.target)
+            return fusion.plan(cut.members), 2 * cut.n_bytes  # a kernel is float64
 
-        return self._plans.get(rule, make).with_weights(list(weights))
+        return self._plans.get((cut.key, rule, epsilon if cut.costs else None), make)[0]
 
     def cut(self, row: int) -> Cut:
         """The sample at ``row``, over the labels that take part."""
         if self.is_cut:
             return self._cuts.get(row, lambda: self._cut_sample(row))
-        members = [model.take(slice(row, row + 1)) for model in self.table.models]
-        return Cut(members, self.target, self.costs, 0.0)
+        return self.take(slice(row, row + 1))
+
+    def take(self, rows: slice, *, by_name: bool = False) -> Cut:
+        """Samples over all labels, which are joined by the kernel or by name alone."""
+        members = [model.take(rows) for model in self.table.models]
+        if by_name:
+            return Cut("by name", members, self.target, [], 0.0)
+        return Cut("all labels", members, self.target, self.costs, 0.0)
 
     @cached_property
     def costs(self) -> list[np.ndarray]:
@@ -184,13 +263,13 @@ class Case:
         if self.similarity is NAMES:
             return []
         known: dict[tuple[str, LabelSpace], np.ndarray] = {}
-        found = []
+        costs = []
         for model, space in zip(self.table.models, spaces, strict=True):
             key = ("" if self.similarity.is_shared else model.model, space)
             if key not in known:
                 known[key] = self.similarity.costs(model.model, space, target)
-            found.append(known[key])
-        return found
+            costs.append(known[key])
+        return costs
 
     def _cut_sample(self, row: int) -> Cut:
         """Keep the labels of which some model has the largest shares, by name in every model."""
@@ -216,7 +295,7 @@ class Case:
             members.append(Predictions(model.model, sample, labels, part[None], kind=kind))
         target = self._cut_target(picked, members)
         costs = self._costs([member.labels for member in members], target)
-        return Cut(members, target, costs, max(dropped, 0.0))
+        return Cut(row, members, target, costs, max(dropped, 0.0))
 
     def _cut_target(self, picked: set[str], members: list[Predictions]) -> LabelSpace:
         if len(self.target) <= _N_WHOLE:

@@ -13,8 +13,7 @@ from typing import Any
 
 from wassemble._extras import load_extra
 from wassemble.report.plots import BLUE, CHOSEN, GREEN, GREY, PURPLE, RED, TEAL, short, shown
-from wassemble.web.explorer.answers import Answer, Line
-from wassemble.web.explorer.flows import Flow, Flows, Neighbor
+from wassemble.web.explorer.answers import Answer, Flow, Flows, Line, Neighbor
 
 __all__ = ["N_TOP", "draw_answer", "draw_flows", "draw_neighbors"]
 
@@ -32,6 +31,10 @@ _N_LETTERS = 16
 _BAR, _TITLE = 20, 52  # pixels
 _FONT = 12
 _PURPOSE = "the explorer"
+
+_STILL = {"fixedrange": True, "zeroline": False, "tickfont": {"size": _FONT}}
+_CLEAR = {"paper_bgcolor": "rgba(0,0,0,0)", "plot_bgcolor": "rgba(0,0,0,0)"}
+_BARS = {"showlegend": False, "bargap": 0.25, "dragmode": False, **_CLEAR}
 
 Target = tuple[str, str]
 _NOWHERE: Target = ("", "")
@@ -88,28 +91,25 @@ def _layout(answer: Answer, tops: list[list[tuple[str, float]]], *, n_columns: i
     for number, (line, top) in enumerate(zip(answer.lines, tops, strict=True), start=1):
         end = largest if is_histogram or not top else top[0][1]
         layout[_axis("xaxis", number)] |= {"range": [0, 1.05 * end], **_STILL}
-        layout[_axis("yaxis", number)] |= {
-            "tickmode": "array",
-            "tickvals": list(range(len(top))),
-            "ticktext": [short(name, _N_LETTERS) for name, _ in top],
-            "range": [N_TOP - 0.5, -0.5],
-            **_STILL,
-        }
+        names = [short(name, _N_LETTERS) for name, _ in top]
+        layout[_axis("yaxis", number)] |= _named_axis(names, N_TOP)
         title = layout["annotations"][number - 1]
         title |= {"text": _title(line), "font": {"size": _FONT + 1}, "xanchor": "center"}
     return layout
 
 
-_STILL = {"fixedrange": True, "zeroline": False, "tickfont": {"size": _FONT}}
+def _named_axis(names: list[str], n_places: int) -> Figure:
+    """An axis of bars that lie one below the other."""
+    places = list(range(len(names)))
+    ticks = {"tickmode": "array", "tickvals": places, "ticktext": names}
+    return ticks | {"range": [n_places - 0.5, -0.5], **_STILL}
 
 
 def _title(line: Line) -> str:
     name = short(line.name, 26)
     if line.role == "consensus":
         return f"<b>{name}</b>"
-    if not line.has_answer:
-        return f"{name}: no answer"
-    return name
+    return name if line.has_answer else f"{name}: no answer"
 
 
 @lru_cache(maxsize=64)
@@ -125,16 +125,8 @@ def _grid(n_panels: int, n_columns: int) -> Figure:
         vertical_spacing=min((_TITLE + 10) / height, 1 / max(n_rows - 1, 1)),
         horizontal_spacing=0.16 if n_columns > 1 else 0,
     )
-    figure.update_layout(
-        height=height,
-        showlegend=False,
-        margin={"l": 8, "r": 12, "t": 30, "b": 24},
-        bargap=0.25,
-        dragmode=False,
-        template="none",
-        paper_bgcolor="rgba(0,0,0,0)",
-        plot_bgcolor="rgba(0,0,0,0)",
-    )
+    margin = {"l": 8, "r": 12, "t": 30, "b": 24}
+    figure.update_layout(height=height, margin=margin, template="none", **_BARS)
     figure.update_yaxes(automargin=True)
     figure.update_xaxes(nticks=4)
     layout: Figure = figure.to_plotly_json()["layout"]
@@ -185,19 +177,15 @@ class _Sankey:
     def node(self, name: str, model: str, *, colour: str = GREY, target: Target = _NOWHERE) -> int:
         """A new node; ``target`` is the label that a click on it leads to, and whose it is."""
         about = shown(f"{model}: {name}" if model else name)
-        self._nodes.append(
-            {"label": short(name, _N_LETTERS), "color": colour, "custom": [*target, about]}
-        )
+        node = {"label": short(name, _N_LETTERS), "color": colour, "customdata": [*target, about]}
+        self._nodes.append(node)
         return len(self._nodes) - 1
 
     def link(self, start: int, end: int, mass: float, colour: str, target: Target) -> None:
         """A new link."""
-        ends = " to ".join(self._nodes[at]["custom"][2] for at in (start, end))
-        custom = [*target, f"{ends}: {mass:.4g}"]
-        self._links.append(
-            {"source": start, "target": end, "value": mass, "color": _faint(colour)}
-            | {"custom": custom}
-        )
+        ends = " to ".join(self._nodes[at]["customdata"][2] for at in (start, end))
+        link = {"source": start, "target": end, "value": mass, "color": _faint(colour)}
+        self._links.append(link | {"customdata": [*target, f"{ends}: {mass:.4g}"]})
 
     def add_model(self, model: str, flows: Sequence[Flow], end: int, models: Sequence[str]) -> None:
         """Labels of a model, through the model, to the label at ``end``."""
@@ -211,34 +199,17 @@ class _Sankey:
 
     def figure(self) -> Figure:
         n_ends = max(len(self._nodes) - self.n_models - 1, 1)
-        sankey = {
-            "type": "sankey",
-            "node": {
-                "label": [node["label"] for node in self._nodes],
-                "color": [node["color"] for node in self._nodes],
-                "customdata": [node["custom"] for node in self._nodes],
-                "hovertemplate": "%{customdata[2]}: %{value:.4g}<extra></extra>",
-                "pad": 16,
-                "thickness": 16,
-                "line": {"width": 0},
-            },
-            "link": {
-                key: [link[key] for link in self._links]
-                for key in ("source", "target", "value", "color")
-            }
-            | {
-                "customdata": [link["custom"] for link in self._links],
-                "hovertemplate": "%{customdata[2]}<extra></extra>",
-            },
-            "arrangement": "fixed",
-        }
-        layout = {
-            "height": max(180, 34 * n_ends + 40),
-            "margin": {"l": 8, "r": 8, "t": 12, "b": 12},
-            "font": {"size": _FONT},
-            "paper_bgcolor": "rgba(0,0,0,0)",
-        }
-        return {"data": [sankey], "layout": layout}
+        nodes: Figure = {"pad": 16, "thickness": 16, "line": {"width": 0}}
+        nodes["hovertemplate"] = "%{customdata[2]}: %{value:.4g}<extra></extra>"
+        for key in ("label", "color", "customdata"):
+            nodes[key] = [node[key] for node in self._nodes]
+        links: Figure = {"hovertemplate": "%{customdata[2]}<extra></extra>"}
+        for key in ("source", "target", "value", "color", "customdata"):
+            links[key] = [link[key] for link in self._links]
+        sankey = {"type": "sankey", "node": nodes, "link": links, "arrangement": "fixed"}
+        margin = {"l": 8, "r": 8, "t": 12, "b": 12}
+        layout = {"height": max(180, 34 * n_ends + 40), "margin": margin, "font": {"size": _FONT}}
+        return {"data": [sankey], "layout": layout | _CLEAR}
 
 
 def _faint(colour: str) -> str:
@@ -248,28 +219,14 @@ def _faint(colour: str) -> str:
 
 def draw_neighbors(neighbors: Sequence[Neighbor]) -> Figure:
     """Bars of the labels that a kernel makes most similar."""
-    names = [_whose(each) for each in neighbors]
+    names = [f"{each.label} ({each.model})" if each.model else each.label for each in neighbors]
     values = [(name, each.similarity) for name, each in zip(names, neighbors, strict=True)]
+    n_places = max(len(neighbors), 2)
+    axis = _named_axis([short(name, 24) for name in names], n_places)
     layout = {
-        "height": _TITLE + _BAR * max(len(neighbors), 2),
+        "height": _TITLE + _BAR * n_places,
         "margin": {"l": 8, "r": 12, "t": 8, "b": 32},
-        "showlegend": False,
-        "bargap": 0.25,
-        "dragmode": False,
-        "paper_bgcolor": "rgba(0,0,0,0)",
-        "plot_bgcolor": "rgba(0,0,0,0)",
         "xaxis": {"rangemode": "tozero", "nticks": 4, **_STILL},
-        "yaxis": {
-            "tickmode": "array",
-            "tickvals": list(range(len(neighbors))),
-            "ticktext": [short(name, 24) for name in names],
-            "range": [max(len(neighbors), 2) - 0.5, -0.5],
-            "automargin": True,
-            **_STILL,
-        },
+        "yaxis": axis | {"automargin": True},
     }
-    return {"data": [_bars(values, GREEN)], "layout": layout}
-
-
-def _whose(neighbor: Neighbor) -> str:
-    return f"{neighbor.label} ({neighbor.model})" if neighbor.model else neighbor.label
+    return {"data": [_bars(values, GREEN)], "layout": layout | _BARS}

@@ -5,7 +5,8 @@ Everything opened is kept in memory while there is room; a file that changes is 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,16 +15,13 @@ from wassemble.ensemble.tables import align_samples, common_kind
 from wassemble.errors import InvalidInputError
 from wassemble.inputs import PredictionFile, Predictions, open_predictions
 from wassemble.inputs.formats import ENDS
-from wassemble.web.explorer.cases import Case, Table
+from wassemble.web.explorer.cases import Case, Kept, Table
 from wassemble.web.explorer.examples import Example
-from wassemble.web.explorer.kept import Kept
-from wassemble.web.explorer.ranking import Ranking, rank_samples
 from wassemble.web.explorer.similarity import KERNEL_FILES, Similarity, read_similarity
-from wassemble.web.explorer.unpacked import check_unpacked
-from wassemble.web.explorer.uploads import KERNEL_ENDS, PREFIX, Uploads
+from wassemble.web.explorer.uploads import PREFIX, Uploads, check_unpacked
 from wassemble.web.explorer.view import View
 from wassemble.web.limits import check_label_count
-from wassemble.web.paths import inside, list_files
+from wassemble.web.paths import inside
 from wassemble.web.settings import Settings
 
 __all__ = ["Library"]
@@ -37,42 +35,23 @@ _MAX_LETTERS = 1000
 
 
 class Library:
-    """Tables, kernels and rankings of one server."""
+    """Tables and kernels of one server."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self.uploads = Uploads(4 * settings.max_upload_bytes, settings.run_id)
-        self._tables: Kept[Table] = Kept(
-            8, n_bytes=_MAX_KEPT_BYTES, size=lambda table: table.n_bytes
-        )
-        self._cases: Kept[Case] = Kept(8, n_bytes=_MAX_KEPT_BYTES, size=lambda case: case.n_bytes)
+        self._tables: Kept[Table] = Kept(8, n_bytes=_MAX_KEPT_BYTES)
+        self._cases: Kept[Case] = Kept(8, n_bytes=_MAX_KEPT_BYTES)
         self._examples: Kept[tuple[Table, dict[str, Similarity]]] = Kept(4)
-        self._similarities: Kept[Similarity] = Kept(
-            4, n_bytes=_MAX_KEPT_BYTES, size=lambda similarity: similarity.n_bytes
-        )
+        self._similarities: Kept[Similarity] = Kept(4, n_bytes=_MAX_KEPT_BYTES)
 
     def find_example(self, name: str) -> Example | None:
         """The example of that name, if it is offered."""
         return next((each for each in self._settings.examples if each.name == name), None)
 
-    def files(self) -> list[str]:
-        """Prediction files of the folder."""
-        return self._list(ENDS)
-
-    def kernel_files(self) -> list[str]:
-        """Files of the folder from which a kernel may be made."""
-        return self._list(KERNEL_ENDS)
-
-    def _list(self, ends: tuple[str, ...]) -> list[str]:
-        suffixes = tuple({end[end.rindex(".") :] for end in ends})
-        found = list_files(self._settings.folder, suffixes)
-        return [name for name in found if name.lower().endswith(ends)]
-
     def shown_name(self, reference: str) -> str:
         """What a file is called on a page."""
-        if reference.startswith(PREFIX):
-            return self.uploads.find(reference).name
-        return reference
+        return self.uploads.find(reference).name if reference.startswith(PREFIX) else reference
 
     def case(self, view: View) -> Case:
         """What a view opens."""
@@ -82,25 +61,18 @@ class Library:
             fail("there must be at least one file of predictions; got none.")
         table = self._table(view.file)
         if not view.kernel_file or view.kernel not in KERNEL_FILES:
-            similarity = read_similarity(view.kernel, None)
-            return self._cases.get(
-                (table.key, view.kernel), lambda: self._make_case(table, similarity)
-            )
+            plain = read_similarity(view.kernel, None)
+            return self._cases.get((table.key, view.kernel), lambda: self._make_case(table, plain))
         path, name = self._path(view.kernel_file)
         key = (view.kernel, _stamp(path))
 
         def read() -> Similarity:
-            with _Named(path, name):
+            with _named(path, name):
                 n_bytes = self._check_unpacked(path)
                 return replace(read_similarity(view.kernel, path), n_bytes=n_bytes)
 
         similarity = self._similarities.get(key, read)
         return self._cases.get((table.key, *key), lambda: self._make_case(table, similarity))
-
-    def ranking(self, case: Case) -> Ranking:
-        """The samples of a case, most disputed first."""
-        found: Ranking = case.rankings.get("ranking", lambda: rank_samples(case))
-        return found
 
     def _make_case(self, table: Table, similarity: Similarity) -> Case:
         case = Case(table, similarity)
@@ -123,15 +95,15 @@ class Library:
     def _table(self, references: tuple[str, ...]) -> Table:
         if len(set(references)) < len(references):
             fail("each file must be named once.")
-        found = [self._path(reference) for reference in references]
-        key = "\n".join(_stamp(path) for path, _ in found)
-        return self._tables.get(key, lambda: self._read_table(key, found))
+        places = [self._path(reference) for reference in references]
+        key = "\n".join(_stamp(path) for path, _ in places)
+        return self._tables.get(key, lambda: self._read_table(key, places))
 
-    def _read_table(self, key: str, found: list[tuple[Path, str]]) -> Table:
+    def _read_table(self, key: str, places: list[tuple[Path, str]]) -> Table:
         models: list[Predictions] = []
         n_scores = 0
-        for path, name in found:
-            with _Named(path, name):
+        for path, name in places:
+            with _named(path, name):
                 self._check_unpacked(path)
                 with open_predictions(path) as file:
                     n_scores += self._check_size(file, n_scores)
@@ -143,7 +115,7 @@ class Library:
         n_samples = len({str(sample) for model in models for sample in model.samples.tolist()})
         _check_scores(n_samples, sum(len(model.labels) for model in models))
         models = align_samples(_renamed(models))
-        names = [name for _, name in found]
+        names = [name for _, name in places]
         return Table(key, ", ".join(names), models, kind)
 
     def _check_size(self, file: PredictionFile, n_before: int) -> int:
@@ -191,33 +163,25 @@ def _check_lengths(what: str, names: Iterable[str]) -> None:
         fail(f"a {what} must have at most {_MAX_LETTERS:,} letters; got {longest:,}.")
 
 
-class _Named:
+@contextmanager
+def _named(path: Path, name: str) -> Iterator[None]:
     """Errors inside name the file as its owner does."""
-
-    def __init__(self, path: Path, name: str) -> None:
-        self._path, self._name = path, name
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, InvalidInputError):
-            words = str(error).replace(str(self._path), self._name)
-            words = words.replace(self._path.name, self._name)
-            if not words.startswith(self._name):
-                words = f"{self._name}: {words}"
-            raise InvalidInputError(words) from error
+    try:
+        yield
+    except InvalidInputError as error:
+        words = str(error).replace(str(path), name).replace(path.name, name)
+        raise InvalidInputError(words if words.startswith(name) else f"{name}: {words}") from error
 
 
 def _renamed(models: list[Predictions]) -> list[Predictions]:
     """Models of different names: a number goes behind a name that was there before."""
     seen: dict[str, int] = {}
-    found = []
+    renamed = []
     for model in models:
         seen[model.model] = seen.get(model.model, 0) + 1
         count = seen[model.model]
-        found.append(model if count == 1 else model.replace(model=f"{model.model} ({count})"))
-    return found
+        renamed.append(model if count == 1 else model.replace(model=f"{model.model} ({count})"))
+    return renamed
 
 
 def _stem(name: str) -> str:

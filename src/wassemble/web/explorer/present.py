@@ -3,20 +3,38 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 from pydantic import BaseModel
 
 from wassemble.labels import enumerate_names
 from wassemble.solvers import Status
-from wassemble.web.explorer.answers import Answer, Knobs, Line
-from wassemble.web.explorer.cases import Case
+from wassemble.web.explorer.answers import (
+    Answer,
+    Flows,
+    Line,
+    Neighbor,
+    find_flows,
+    find_neighbors,
+)
+from wassemble.web.explorer.cases import MASS_PENALTY, Case
 from wassemble.web.explorer.figures import draw_answer, draw_flows, draw_neighbors
-from wassemble.web.explorer.flows import Flows, Neighbor, find_flows, find_neighbors
 from wassemble.web.explorer.similarity import NAMES, OWN_EPSILON
 from wassemble.web.explorer.view import View
+from wassemble.web.pages import write_csv
 
-__all__ = ["Cell", "Controls", "Shown", "Slider", "TableBody", "present"]
+__all__ = [
+    "Cell",
+    "Controls",
+    "Shown",
+    "Slider",
+    "TableBody",
+    "as_csv",
+    "as_json",
+    "file_name",
+    "present",
+]
 
 # A slider goes this many times below and above where it starts.
 _REACH = 30.0
@@ -79,8 +97,7 @@ class Shown(BaseModel):
 
 def present(case: Case, answer: Answer, view: View) -> Shown:
     """Everything that is shown; links lead to views that differ in the label alone."""
-    top = answer.consensus.top(_N_CHOICES)
-    label = view.label or (top[0][0] if top else case.target[0])
+    label = _label(case, answer, view)
     flows = find_flows(answer, label, view.model)
     neighbors = find_neighbors(case, answer, label, view.model)
     models = [model.model for model in case.table.models]
@@ -89,15 +106,15 @@ def present(case: Case, answer: Answer, view: View) -> Shown:
         sample=answer.sample,
         summary=_summary(answer),
         facts=_facts(case, answer),
-        controls=_controls(case, answer.knobs, view),
-        rules=_rules(answer, view),
-        choices=[name for name, _ in top],
+        controls=_controls(case, answer, view),
+        rules=_rules(answer),
+        choices=[name for name, _ in answer.consensus.top(_N_CHOICES)],
         label=label,
         model=view.model,
         heading=f"{label} ({view.model})" if view.model else label,
         flows_text=_flows_text(answer, flows),
         flows=_flows_table(flows, view),
-        neighbors_text=_neighbors_text(case, answer.knobs, bool(neighbors)),
+        neighbors_text=_neighbors_text(case, answer, neighbors),
         neighbors=_neighbors_table(case, neighbors, view),
         figures={
             "answer": draw_answer(answer, label, view.model),
@@ -105,6 +122,12 @@ def present(case: Case, answer: Answer, view: View) -> Shown:
             "neighbors": draw_neighbors(neighbors),
         },
     )
+
+
+def _label(case: Case, answer: Answer, view: View) -> str:
+    """The label that is looked into; the best of the consensus if none was chosen."""
+    top = answer.consensus.top(1)
+    return view.label or (top[0][0] if top else case.target[0])
 
 
 def _summary(answer: Answer) -> str:
@@ -169,40 +192,46 @@ def _facts(case: Case, answer: Answer) -> list[str]:
     return facts
 
 
-def _controls(case: Case, knobs: Knobs, view: View) -> Controls:
-    still = case.similarity is NAMES and knobs.balanced
-    raw = view.weight or (1.0,) * len(case.table.models)
+def _controls(case: Case, answer: Answer, view: View) -> Controls:
+    is_balanced = answer.plan.rule.is_balanced
+    still = case.similarity is NAMES and is_balanced
+    weights = view.weight or (1.0,) * len(case.table.models)
     return Controls(
         epsilon=Slider(
-            value=knobs.epsilon,
+            value=answer.epsilon,
             low=case.epsilon / _REACH,
             high=case.epsilon * _REACH,
             reason="Labels are joined by name alone: nothing travels." if still else "",
         ),
-        mass="balanced" if knobs.balanced else "unbalanced",
+        mass="balanced" if is_balanced else "unbalanced",
         mass_reason="" if case.may_be_balanced else "Scores have no mass in common to keep.",
         mass_penalty=Slider(
-            value=knobs.mass_penalty,
+            value=view.mass_penalty or MASS_PENALTY,
             low=0.02,
             high=200,
-            reason="Mass is kept, so that changing it has no price." if knobs.balanced else "",
+            reason="Mass is kept, so that changing it has no price." if is_balanced else "",
         ),
-        weight=[Slider(value=weight, low=0, high=max(1.0, *raw)) for weight in raw],
+        weight=[Slider(value=weight, low=0, high=max(1.0, *weights)) for weight in weights],
     )
 
 
-def _rules(answer: Answer, view: View) -> TableBody:
-    rows = [
+def _table(columns: list[str], rows: list[list[str | Cell]]) -> TableBody:
+    cells = [[each if isinstance(each, Cell) else Cell(text=each) for each in row] for row in rows]
+    return TableBody(columns=columns, rows=cells)
+
+
+def _rules(answer: Answer) -> TableBody:
+    rows: list[list[str | Cell]] = [
         [
-            Cell(text=line.name),
-            Cell(text=_words(line)),
-            Cell(text="" if not line.has_answer else f"{line.entropy:.2f}"),
-            Cell(text=f"{line.mass:.3g}"),
-            Cell(text="" if line.weight is None else f"{line.weight:.3g}"),
+            line.name,
+            _words(line),
+            "" if not line.has_answer else f"{line.entropy:.2f}",
+            f"{line.mass:.3g}",
+            "" if line.weight is None else f"{line.weight:.3g}",
         ]
         for line in answer.lines
     ]
-    return TableBody(columns=["", "Top labels", "Entropy (nats)", "Mass", "Weight"], rows=rows)
+    return _table(["", "Top labels", "Entropy (nats)", "Mass", "Weight"], rows)
 
 
 def _words(line: Line) -> str:
@@ -222,37 +251,91 @@ def _flows_text(answer: Answer, flows: Flows) -> str:
 
 
 def _flows_table(flows: Flows, view: View) -> TableBody:
-    rows = []
+    rows: list[list[str | Cell]] = []
     for flow in flows.flows:
         href = view.address(label=flow.label, model=flow.model) if flow.label else ""
-        cells = [Cell(text=flow.label or "all other labels", href=href)]
-        if not flows.model:
-            cells.append(Cell(text=flow.model))
         share = 100 * flow.mass / flows.mass if flows.mass else 0.0
-        rows.append([*cells, Cell(text=f"{flow.mass:.3g}"), Cell(text=f"{share:.1f} %")])
+        model = [] if flows.model else [flow.model]
+        label = Cell(text=flow.label or "all other labels", href=href)
+        rows.append([label, *model, f"{flow.mass:.3g}", f"{share:.1f} %"])
     columns = ["To", "Mass", "Share"] if flows.model else ["From", "Model", "Mass", "Share"]
-    return TableBody(columns=columns, rows=rows)
+    return _table(columns, rows)
 
 
-def _neighbors_text(case: Case, knobs: Knobs, has_any: bool) -> str:
-    if not has_any:
+def _neighbors_text(case: Case, answer: Answer, neighbors: list[Neighbor]) -> str:
+    if not neighbors:
         return "The kernel joins it with no label."
     if case.similarity is NAMES:
         return "Labels are joined by name alone."
-    return f"The labels that the kernel makes most similar, at epsilon {knobs.epsilon:.3g}."
+    return f"The labels that the kernel makes most similar, at epsilon {answer.epsilon:.3g}."
 
 
 def _neighbors_table(case: Case, neighbors: list[Neighbor], view: View) -> TableBody:
     has_model = any(each.model for each in neighbors) and not view.model
-    rows = []
+    rows: list[list[str | Cell]] = []
     for each in neighbors:
         # Neighbours of a label of the consensus are labels of models, and the other way round.
         whose = "" if view.model else each.model
         if not view.model and not whose and each.label not in case.target:
             whose = case.table.models[0].model
-        cells = [Cell(text=each.label, href=view.address(label=each.label, model=whose))]
-        if has_model:
-            cells.append(Cell(text=each.model))
-        rows.append([*cells, Cell(text=f"{each.similarity:.3g}")])
-    columns = ["Label", "Model", "Similarity"] if has_model else ["Label", "Similarity"]
-    return TableBody(columns=columns, rows=rows)
+        label = Cell(text=each.label, href=view.address(label=each.label, model=whose))
+        rows.append([label, *([each.model] if has_model else []), f"{each.similarity:.3g}"])
+    return _table(["Label", *(["Model"] if has_model else []), "Similarity"], rows)
+
+
+def as_csv(answer: Answer) -> str:
+    """A row for each label of each histogram: what, its role, label and score."""
+    rows = [
+        (line.name, line.role, label, repr(score))
+        for line in answer.lines
+        for label, score in zip(line.labels, line.scores.tolist(), strict=True)
+    ]
+    return write_csv([("histogram", "role", "label", "score"), *rows])
+
+
+def as_json(case: Case, answer: Answer, view: View) -> dict[str, Any]:
+    """The same, with how it was made and the flows of the label that is looked into."""
+    flows = find_flows(answer, _label(case, answer, view), view.model)
+    is_balanced = answer.plan.rule.is_balanced
+    return {
+        "view": view.to_query(),
+        "data": case.table.title,
+        "kernel": case.similarity.origin,
+        "sample": answer.sample,
+        "epsilon": answer.epsilon,
+        "mass_penalty": None if is_balanced else view.mass_penalty or MASS_PENALTY,
+        "weights": {line.name: line.weight for line in answer.lines if line.role == "model"},
+        "status": answer.status.name.lower(),
+        "residual": answer.residual,
+        "n_sweeps": answer.n_sweeps,
+        "dropped_mass": answer.cut.dropped,
+        "histograms": [
+            {
+                "name": line.name,
+                "role": line.role,
+                "mass": line.mass,
+                "entropy": line.entropy if line.has_answer else None,
+                "labels": list(line.labels),
+                "scores": line.scores.tolist(),
+            }
+            for line in answer.lines
+        ],
+        "flows": {
+            "label": flows.label,
+            "model": flows.model,
+            "mass": flows.mass,
+            "parts": [vars(flow) for flow in flows.flows],
+        },
+    }
+
+
+def file_name(sample: str, end: str) -> str:
+    """A name that any file system and any header takes.
+
+    Examples
+    --------
+    >>> file_name('../a "b".png', "csv")
+    'wassemble-a-b-png.csv'
+    """
+    words = re.sub(r"[^A-Za-z0-9]+", "-", sample).strip("-")[:60]
+    return f"wassemble-{words or 'sample'}.{end}"

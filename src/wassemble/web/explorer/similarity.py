@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,7 @@ __all__ = [
     "NAMES",
     "OWN_EPSILON",
     "Similarity",
+    "from_cost",
     "given_kernel",
     "kernel_at",
     "read_similarity",
@@ -140,6 +141,13 @@ def given_kernel(kernel: LabelledKernel) -> Similarity:
     return Similarity(kernel.origin, lambda epsilon: kernel)
 
 
+def from_cost(origin: str, build: Callable[..., LabelledKernel], **options: Any) -> Similarity:
+    """A builder of `wassemble.kernels` that takes an epsilon, with its other options."""
+    return Similarity(
+        origin, lambda epsilon: partial(build, epsilon=epsilon, **options), has_cost=True
+    )
+
+
 def _logs(given: Any, model: str, source: LabelSpace, target: LabelSpace) -> np.ndarray:
     """Logs of the entries between two label spaces."""
     kernel = given[model] if isinstance(given, dict) else given
@@ -149,8 +157,4 @@ def _logs(given: Any, model: str, source: LabelSpace, target: LabelSpace) -> np.
 
 
 NAMES = Similarity("equal names", lambda epsilon: from_names)
-_SPELLING = Similarity(
-    "spelling",
-    lambda epsilon: lambda source, target: from_spelling(source, target, epsilon=epsilon),
-    has_cost=True,
-)
+_SPELLING = from_cost("spelling", from_spelling)

@@ -2,96 +2,69 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any, Literal
-from urllib.parse import parse_qs, urlencode
+from typing import Annotated, Any, Literal
+from urllib.parse import urlencode
 
-from wassemble._checks import fail
+from pydantic import BaseModel, Field, StringConstraints
 
-__all__ = ["LIMITS", "MassChoice", "View"]
+__all__ = ["LARGEST", "MAX_FILES", "SMALLEST", "View"]
 
-MassChoice = Literal["", "balanced", "unbalanced"]
+# Beyond them nothing moves, or everything does.
+SMALLEST, LARGEST = 1e-6, 1e6
+MAX_FILES = 20
 
-# Smallest and largest of each number; beyond them nothing moves, or everything does.
-LIMITS = {
-    "epsilon": (1e-6, 1e6),
-    "mass_penalty": (1e-6, 1e6),
-    "weight": (0.0, 1e6),
-    "page": (1, 1_000_000),
-}
+_Name = Annotated[str, StringConstraints(max_length=2000)]
+_Number = Annotated[float, Field(ge=SMALLEST, le=LARGEST)]
+_Weight = Annotated[float, Field(ge=0, le=LARGEST)]
 
 
-@dataclass(frozen=True)
-class View:
-    """What a page shows; empty values stand for what the data suggest.
+class View(BaseModel, frozen=True, extra="forbid"):
+    """What a page shows, and what its address says; empty values stand for what the data suggest.
 
-    Attributes
-    ----------
-    example : str
-        Name of a shipped example; without one, ``file`` names prediction files.
-    file : tuple of str
-        Inside the served folder, or ``upload:ID``.
-    kernel, kernel_file : str
-        What the kernel is made from, and the file that it needs, if any.
-    sample : str
-        Its id; the most disputed one if empty.
-    weight : tuple of float
-        One per model; only their proportions matter.
-    label, model : str
-        The label that is looked into: of the consensus, or of this model.
-    page, search : int, str
-        Which samples are listed.
+    Examples
+    --------
+    >>> View(example="animals", epsilon=0.5, weight=(1, 0.25)).to_query()
+    'example=animals&epsilon=0.5&weight=1.0&weight=0.25'
     """
 
-    example: str = ""
-    file: tuple[str, ...] = ()
-    kernel: str = ""
-    kernel_file: str = ""
-    sample: str = ""
-    epsilon: float | None = None
-    mass: MassChoice = ""
-    mass_penalty: float | None = None
-    weight: tuple[float, ...] = ()
-    label: str = ""
-    model: str = ""
-    page: int = 1
-    search: str = ""
+    example: Annotated[_Name, Field(description="A shipped example; without one, files.")] = ""
+    file: Annotated[
+        tuple[_Name, ...],
+        Field(max_length=MAX_FILES, description="One per model: in the folder, or `upload:ID`."),
+    ] = ()
+    kernel: Annotated[_Name, Field(description="What the kernel is made from.")] = ""
+    kernel_file: Annotated[_Name, Field(description="The file that the kernel needs.")] = ""
+    sample: Annotated[_Name, Field(description="Its id; the most disputed if empty.")] = ""
+    epsilon: Annotated[_Number | None, Field(description="How far mass travels.")] = None
+    mass: Annotated[
+        Literal["", "balanced", "unbalanced"], Field(description="Whether mass is kept.")
+    ] = ""
+    mass_penalty: Annotated[_Number | None, Field(description="Price of changing mass.")] = None
+    weight: Annotated[
+        tuple[_Weight, ...],
+        Field(max_length=MAX_FILES, description="One per model; proportions matter alone."),
+    ] = ()
+    label: Annotated[_Name, Field(description="The label that is looked into.")] = ""
+    model: Annotated[_Name, Field(description="Whose label it is; the consensus' if empty.")] = ""
+    page: Annotated[int, Field(ge=1, le=1_000_000, description="Of the list of samples.")] = 1
+    search: Annotated[_Name, Field(description="Part of the ids that are listed.")] = ""
+
+    def pairs(self, *but: str) -> list[tuple[str, Any]]:
+        """Names and values, as a form sends them; what is left as it was, or ``but``, left out."""
+        chosen = self.model_dump(exclude_defaults=True, exclude=set(but))
+        return [
+            (name, each)
+            for name, value in chosen.items()
+            for each in (value if isinstance(value, tuple) else (value,))
+        ]
 
     def to_query(self) -> str:
-        """The view as the query of an address; what is left as it was is left out."""
-        chosen = {
-            name: getattr(self, name)
-            for name, field in self.__dataclass_fields__.items()
-            if getattr(self, name) != field.default
-        }
-        return urlencode(chosen, doseq=True)
-
-    @classmethod
-    def from_query(cls, query: str) -> View:
-        """The view that `to_query` wrote.
-
-        Examples
-        --------
-        >>> View.from_query("example=animals&epsilon=0.5&weight=1&weight=0.25").weight
-        (1.0, 0.25)
-        """
-        found: dict[str, Any] = {}
-        for name, values in parse_qs(query, strict_parsing=bool(query)).items():
-            if name not in cls.__dataclass_fields__:
-                fail(f"a view knows {', '.join(cls.__dataclass_fields__)}; got {name!r}.")
-            if name == "file":
-                found[name] = tuple(values)
-            elif name == "weight":
-                found[name] = tuple(float(value) for value in values)
-            elif name in ("epsilon", "mass_penalty"):
-                found[name] = float(values[-1])
-            else:
-                found[name] = int(values[-1]) if name == "page" else values[-1]
-        return cls(**found)
+        """The view as the query of an address."""
+        return urlencode(self.pairs())
 
     def but(self, **changes: Any) -> View:
         """The same view with some things changed."""
-        return replace(self, **changes)
+        return self.model_copy(update=changes)
 
     def address(self, path: str = "/explorer/view", **changes: Any) -> str:
         """The address of this view, with some things changed."""

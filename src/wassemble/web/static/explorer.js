@@ -148,7 +148,8 @@
       byId(slider).value = Number(value.toPrecision(3));
       field.setAttribute("aria-valuetext", byId(slider).value);
     }
-    if (!field.checkValidity() || (slider && !byId(slider).checkValidity())) return;
+    clearTimeout(timer);
+    if (!byId(name).checkValidity()) return refuse(name, byId(name));
     if (name.startsWith("weight-")) {
       params.delete("weight");
       for (let at = 0; byId(`weight-${at}`); at += 1) {
@@ -157,8 +158,15 @@
     } else {
       params.set(name, byId(name).value);
     }
-    clearTimeout(timer);
     timer = setTimeout(ask, DELAY);
+  }
+
+  function refuse(name, {labels, value, min, max}) {
+    newest += 1; // an answer that is still to come must not hide the words
+    page.removeAttribute("aria-busy");
+    const whose = name.startsWith("weight-") ? `weight of ${labels[0].textContent}` : name;
+    const got = value || "nothing";
+    complain(`${whose} must be a number from ${Number(min)} to ${Number(max)}; got ${got}.`);
   }
 
   // -- questions ---------------------------------------------------------------------------

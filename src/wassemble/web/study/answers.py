@@ -1,17 +1,29 @@
-"""What a rater says of an item: scores on each scale, and the best choice on each."""
+"""What raters say of items, and all of a study at one moment."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from pydantic import TypeAdapter
+
 from wassemble.errors import fail
-from wassemble.web.study.assignment import Shown
-from wassemble.web.study.items import SCORES, Item
+from wassemble.web.study.design import Design, Shown
+from wassemble.web.study.items import SCORES, Item, read_item
 
-__all__ = ["Answer", "fails_check", "field_name", "letter", "read_answer"]
+__all__ = [
+    "Answer",
+    "Given",
+    "Participant",
+    "Snapshot",
+    "fails_check",
+    "field_name",
+    "letter",
+    "read_answer",
+]
 
+_FORMAT = "wassemble study 1"
 _SCORES = {str(score): score for score in SCORES}
 
 
@@ -33,8 +45,7 @@ class Answer:
 
     def record(self) -> dict[str, Any]:
         """The answer as JSON has it."""
-        scores = {scale: list(each) for scale, each in self.scores.items()}
-        return {"scores": scores, "best": self.best}
+        return {"scores": self.scores, "best": self.best}
 
     @classmethod
     def from_record(cls, record: dict[str, Any]) -> Answer:
@@ -95,3 +106,51 @@ def _read(form: Mapping[str, Any], name: str, meanings: Mapping[str, int]) -> in
     if not isinstance(value, str) or value not in meanings:
         fail(f"`{name}` must be one of {', '.join(meanings)}; got {str(value)[:20]!r}.")
     return meanings[value]
+
+
+@dataclass(frozen=True)
+class Given(Answer):
+    """An answer to the item at a place of the study, and when it was given."""
+
+    item: int
+    answered_at: str
+
+
+@dataclass(frozen=True)
+class Participant:
+    """A rater: what was shown, and what was answered so far."""
+
+    number: int
+    shown: tuple[Shown, ...]
+    consented_at: str | None
+    is_closed: bool
+    answers: tuple[Given, ...]
+
+    @property
+    def complete(self) -> dict[int, Given]:
+        """Answers in which nothing is missing, by the item's place in the study."""
+        return {answer.item: answer for answer in self.answers if answer.is_complete}
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """All of a study at one moment, without its raters' secrets: what results are made from."""
+
+    design: Design
+    created_at: str
+    is_closed: bool
+    items: tuple[Item, ...]
+    raters: tuple[Participant, ...]
+
+    def record(self) -> dict[str, Any]:
+        """Everything as JSON has it; `from_record` reads it again."""
+        record = TypeAdapter(Snapshot).dump_python(replace(self, items=()), mode="json")
+        return {"format": _FORMAT, **record, "items": [item.record() for item in self.items]}
+
+    @classmethod
+    def from_record(cls, record: dict[str, Any]) -> Snapshot:
+        """The study that `record` wrote."""
+        if record.get("format") != _FORMAT:
+            fail(f"a study's export must have format {_FORMAT!r}; got {record.get('format')!r}.")
+        items = [read_item(item, f"item {item.get('id')}") for item in record["items"]]
+        return TypeAdapter(cls).validate_python(record | {"items": items})

@@ -45,14 +45,13 @@ def _best(results: Results) -> Plot:
         figure.add_bar(
             name=short(system),
             x=list(results.scales),
-            y=[100 * share.value for share in shares],
-            error_y=_whiskers(shares, 100),
+            **_heights(shares, 100),
             marker_color=_COLORS[place % len(_COLORS)],
             customdata=[shown(system)] * len(shares),
             hovertemplate="%{y:.0f} %<extra>%{customdata}</extra>",
         )
     axis = {"title": {"text": "chosen as best, percent"}, "rangemode": "tozero"}
-    return _finish(figure, axis, {"type": "category"})
+    return finish(figure, 360, barmode="group", yaxis=axis, xaxis={"type": "category"})
 
 
 def _opinion(results: Results) -> Plot:
@@ -60,33 +59,27 @@ def _opinion(results: Results) -> Plot:
     figure = new_figure()
     places = list(range(len(results.systems)))  # the beginnings of names may be alike
     for scale in results.scales:
-        scores = [results.opinion[scale][system] for system in results.systems]
         figure.add_bar(
             name=scale,
             x=places,
-            y=[score.value for score in scores],
-            error_y=_whiskers(scores, 1),
+            **_heights([results.opinion[scale][system] for system in results.systems]),
             marker_color=_SCALE_COLORS[scale],
             customdata=[shown(system) for system in results.systems],
             hovertemplate="%{customdata}: %{y:.2f}",
         )
     names = {"tickvals": places, "ticktext": [short(system) for system in results.systems]}
     axis = {"title": {"text": "mean opinion score"}, "range": [1, 5], "dtick": 1}
-    return _finish(figure, axis, names)
+    return finish(figure, 360, barmode="group", yaxis=axis, xaxis=names)
 
 
-def _whiskers(estimates: list[Estimate], factor: float) -> dict[str, Any]:
-    above = [factor * ((each.high or 0) - each.value) for each in estimates]
-    below = [factor * (each.value - (each.low or 0)) for each in estimates]
-    return {
+def _heights(estimates: list[Estimate], factor: float = 1) -> dict[str, Any]:
+    """Bars with their intervals as whiskers."""
+    whiskers = {
         "type": "data",
         "symmetric": False,
-        "array": [max(0.0, each) for each in above],
-        "arrayminus": [max(0.0, each) for each in below],
+        "array": [factor * max(0.0, (each.high or 0) - each.value) for each in estimates],
+        "arrayminus": [factor * max(0.0, each.value - (each.low or 0)) for each in estimates],
         "thickness": 1.5,
         "width": 4,
     }
-
-
-def _finish(figure: Any, yaxis: dict[str, Any], xaxis: dict[str, Any]) -> Plot:
-    return finish(figure, 360, barmode="group", yaxis=yaxis, xaxis=xaxis)
+    return {"y": [factor * each.value for each in estimates], "error_y": whiskers}

@@ -13,21 +13,26 @@ may name systems of their own; all other items must have the same ones.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from wassemble.errors import fail
+from wassemble.web.paths import inside
 
 __all__ = [
     "SCALES",
     "Check",
     "Item",
+    "check_pictures",
+    "find_picture",
     "is_readable",
     "picture_type",
     "read_item",
     "read_items",
+    "read_lines",
     "system_names",
 ]
 
@@ -104,15 +109,8 @@ def read_items(text: str, *, name: str = "study file") -> list[Item]:
     """
     items: list[Item] = []
     seen: dict[str, int] = {}
-    # Not splitlines: that parts at U+2028, which may stand inside a JSON string.
-    for number, line in enumerate(text.removeprefix("\ufeff").split("\n"), start=1):
-        if not line.strip():
-            continue
+    for number, record in read_lines(text, name):
         where = f"{name}, line {number}"
-        try:
-            record = json.loads(line)
-        except (ValueError, RecursionError):
-            fail(f"{where}: must be a JSON object; got {line.strip()[:40]!r}.")
         item = read_item(record, where)
         if item.id in seen:
             fail(
@@ -126,6 +124,17 @@ def read_items(text: str, *, name: str = "study file") -> list[Item]:
     if not any(item.check is None for item in items):
         fail(f"{name}: must have an item that is not an attention check; got none.")
     return items
+
+
+def read_lines(text: str, name: str) -> Iterator[tuple[int, Any]]:
+    """The values of JSON lines with their numbers, counted from 1; empty lines are passed over."""
+    # Not splitlines: that parts at U+2028, which may stand inside a JSON string.
+    for number, line in enumerate(text.removeprefix("\ufeff").split("\n"), start=1):
+        if line.strip():
+            try:
+                yield number, json.loads(line)
+            except (ValueError, RecursionError):
+                fail(f"{name}, line {number}: must be a JSON object; got {line.strip()[:40]!r}.")
 
 
 def read_item(record: Any, where: str) -> Item:
@@ -245,3 +254,22 @@ def is_readable(text: str) -> bool:
 def _short(value: Any) -> str:
     told = "nothing" if value is None else ascii(value)
     return told if len(told) <= 60 else told[:57] + "..."
+
+
+def find_picture(folder: Path, name: str) -> tuple[Path, str]:
+    """The path of a picture inside ``folder``, and its media type."""
+    path = inside(folder, name)
+    if not path.is_file():
+        fail(f"the served folder must have the picture {name!r}; it has not.")
+    with path.open("rb") as file:
+        media_type = picture_type(file.read(12))
+    if media_type is None:
+        fail(f"a picture must be PNG, JPEG or WebP by its content; {name!r} is not.")
+    return path, media_type
+
+
+def check_pictures(folder: Path, items: Iterable[Item]) -> None:
+    """Refuse items whose pictures cannot be shown."""
+    for item in items:
+        if item.image is not None:
+            find_picture(folder, item.image)

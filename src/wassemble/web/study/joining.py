@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from wassemble.errors import fail
-from wassemble.web.study.items import Check, Item
+from wassemble.web.study.items import Check, Item, read_lines
 
 __all__ = ["join_captions", "make_checks", "read_captions", "read_references"]
 
@@ -17,12 +16,14 @@ _MIN_LETTERS = 4  # of words that say what a caption is about
 
 def read_captions(path: Path) -> dict[str, str]:
     """Captions by image id, from JSON lines with ``image_id`` and ``caption``."""
-    return {number: _get(record, "caption", str, path) for number, record in _records(path)}
+    return {key: _get(record, "caption", str, path) for key, record in _records(path).items()}
 
 
 def read_references(path: Path) -> dict[str, list[str]]:
     """Reference captions by image id, from JSON lines with ``image_id`` and ``captions``."""
-    return {number: _get(record, "captions", list, path) for number, record in _records(path)}
+    return {
+        number: _get(record, "captions", list, path) for number, record in _records(path).items()
+    }
 
 
 def join_captions(
@@ -93,27 +94,23 @@ def _words(captions: Sequence[str]) -> set[str]:
     return {word for word in said if len(word) >= _MIN_LETTERS}
 
 
-def _records(path: Path) -> list[tuple[str, dict[str, Any]]]:
+def _records(path: Path) -> dict[str, dict[str, Any]]:
     """Objects of a file's lines by their image id."""
-    found: dict[str, dict[str, Any]] = {}
+    records: dict[str, dict[str, Any]] = {}
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         fail(f"{path}: must be a UTF-8 file of captions; got {type(error).__name__}.")
-    for number, line in enumerate(text.split("\n"), start=1):
-        if not line.strip():
-            continue
-        try:
-            record = json.loads(line)
-            image_id = str(record["image_id"])
-        except (ValueError, TypeError, KeyError):
+    for number, record in read_lines(text, str(path)):
+        if not isinstance(record, dict) or "image_id" not in record:
             fail(f"{path}, line {number}: must be a JSON object with image_id.")
-        if image_id in found:
+        image_id = str(record["image_id"])
+        if image_id in records:
             fail(f"{path}, line {number}: image_id must come once; got {image_id!r} again.")
-        found[image_id] = record
-    if not found:
+        records[image_id] = record
+    if not records:
         fail(f"{path}: must have a caption; got none.")
-    return list(found.items())
+    return records
 
 
 def _get(record: dict[str, Any], key: str, kind: type, path: Path) -> Any:

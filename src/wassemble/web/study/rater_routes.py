@@ -6,6 +6,7 @@ address or its form says which system wrote a caption.
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Form, HTTPException, Path, Request
@@ -14,33 +15,22 @@ from starlette.datastructures import FormData
 
 from wassemble.errors import InvalidInputError
 from wassemble.web.pages import render
-from wassemble.web.study.access import FoundRater, OpenStore
 from wassemble.web.study.answers import Answer, field_name, letter, read_answer
-from wassemble.web.study.assignment import Shown
-from wassemble.web.study.items import SCORES, Item
-from wassemble.web.study.pictures import find_picture
-from wassemble.web.study.rows import Rater
+from wassemble.web.study.design import Shown
+from wassemble.web.study.items import SCORES, Item, find_picture
+from wassemble.web.study.store import OpenStore, Rater
 
 __all__ = ["router"]
 
-_FORM: Any = {
-    "requestBody": {
-        "content": {
-            "application/x-www-form-urlencoded": {
-                "schema": {
-                    "type": "object",
-                    "properties": {
-                        "csrf": {"type": "string"},
-                        "go": {"type": "string", "enum": ["next", "back"]},
-                        "correctness-A": {"type": "string", "enum": [str(s) for s in SCORES]},
-                        "best-correctness": {"type": "string", "enum": ["A", "B"]},
-                    },
-                    "additionalProperties": {"type": "string"},
-                }
-            }
-        }
-    }
+_FIELDS: Any = {
+    "csrf": {"type": "string"},
+    "go": {"type": "string", "enum": ["next", "back"]},
+    "correctness-A": {"type": "string", "enum": [str(score) for score in SCORES]},
+    "best-correctness": {"type": "string", "enum": ["A", "B"]},
 }
+_SCHEMA = {"type": "object", "properties": _FIELDS, "additionalProperties": {"type": "string"}}
+_FORM = {"requestBody": {"content": {"application/x-www-form-urlencoded": {"schema": _SCHEMA}}}}
+_SECRET = re.compile(r"[\w-]{32}", re.ASCII)
 _Number = Annotated[int, Path(ge=1, le=1_000_000, description="In the rater's order.")]
 
 router = APIRouter(
@@ -50,12 +40,24 @@ router = APIRouter(
 )
 
 
+def _find_rater(secret: Annotated[str, Path(max_length=100)], store: OpenStore) -> Rater:
+    rater = store.find_rater(secret) if _SECRET.fullmatch(secret) else None
+    if rater is None:
+        raise HTTPException(404, "There is no such link. Check that it was copied whole.")
+    if rater.is_closed:
+        raise HTTPException(410, "This link is closed. Thank you for your interest.")
+    return rater
+
+
+_FoundRater = Annotated[Rater, Depends(_find_rater)]
+
+
 async def _read_form(request: Request) -> FormData:
     return await request.form()
 
 
 @router.get("", response_class=HTMLResponse)
-def begin(request: Request, rater: FoundRater, secret: str) -> Response:
+def begin(request: Request, rater: _FoundRater, secret: str) -> Response:
     """What a link leads to: the consent text, the next item, or the page of thanks."""
     if rater.has_consented and rater.next_number is not None:
         return RedirectResponse(f"/rate/{secret}/items/{rater.next_number}", 303)
@@ -70,7 +72,7 @@ def begin(request: Request, rater: FoundRater, secret: str) -> Response:
 
 @router.post("/consent", response_class=RedirectResponse, status_code=303)
 def consent(
-    rater: FoundRater, store: OpenStore, secret: str, agrees: Annotated[bool, Form()]
+    rater: _FoundRater, store: OpenStore, secret: str, agrees: Annotated[bool, Form()]
 ) -> Response:
     """Agree to take part."""
     if agrees:
@@ -80,7 +82,7 @@ def consent(
 
 @router.get("/items/{number}", response_class=HTMLResponse)
 def show(
-    request: Request, rater: FoundRater, store: OpenStore, secret: str, number: _Number
+    request: Request, rater: _FoundRater, store: OpenStore, secret: str, number: _Number
 ) -> Response:
     """One item, with what was answered so far."""
     shown = _find_shown(rater, number)
@@ -98,7 +100,7 @@ def show(
 )
 def rate(
     request: Request,
-    rater: FoundRater,
+    rater: _FoundRater,
     store: OpenStore,
     secret: str,
     number: _Number,
@@ -124,7 +126,7 @@ def rate(
 
 
 @router.get("/items/{number}/image", response_class=FileResponse)
-def image(request: Request, rater: FoundRater, store: OpenStore, number: _Number) -> Response:
+def image(request: Request, rater: _FoundRater, store: OpenStore, number: _Number) -> Response:
     """The picture of an item, for who has agreed to take part."""
     if not rater.has_consented:
         raise HTTPException(403, "Pictures are shown to who has agreed to take part.")
@@ -155,7 +157,8 @@ def _render_item(
     is_kept: bool = True,
 ) -> HTMLResponse:
     """The page of an item; if it was refused, with what is missing."""
-    shown, scales = rater.shown[number - 1], rater.design.scales
+    shown = rater.shown[number - 1]
+    fields = _fields(shown, answer, rater.design.scales)
     return render(
         request,
         "study/item.html",
@@ -165,61 +168,36 @@ def _render_item(
         number=number,
         n_shown=len(rater.shown),
         text=item.text,
-        captions=_captions(item, shown, answer, scales),
-        best=_best(shown, answer, scales),
+        captions=[(letter(p), item.choices[choice]) for p, choice in enumerate(shown.order)],
+        fields=fields,
         scores=SCORES,
         is_kept=is_kept,
-        missing=_missing(shown, answer, scales) if is_refused else {},
+        missing={each["name"]: each["words"] for each in fields if each["value"] is None}
+        if is_refused
+        else {},
     )
 
 
-def _captions(
-    item: Item, shown: Shown, answer: Answer, scales: tuple[str, ...]
-) -> list[dict[str, Any]]:
-    """Captions in the rater's order, with the fields of their scores."""
-    return [
+def _fields(shown: Shown, answer: Answer, scales: tuple[str, ...]) -> list[dict[str, Any]]:
+    """The fields of the form: scores of captions in the rater's order, then best choices.
+
+    Best choices have no letter, and there are none where there is nothing to choose from.
+    """
+    fields: list[dict[str, Any]] = [
         {
             "letter": letter(position),
-            "text": item.choices[choice],
-            "fields": [
-                {
-                    "scale": scale,
-                    "name": field_name(scale, position),
-                    "value": answer.scores[scale][choice],
-                }
-                for scale in scales
-            ],
-        }
-        for position, choice in enumerate(shown.order)
-    ]
-
-
-def _best(shown: Shown, answer: Answer, scales: tuple[str, ...]) -> list[dict[str, Any]]:
-    """The fields of best choices; none where there is nothing to choose from."""
-    if len(shown.order) == 1:
-        return []
-    return [
-        {
             "scale": scale,
-            "name": f"best-{scale}",
-            "value": None if chosen is None else letter(shown.order.index(chosen)),
+            "name": field_name(scale, position),
+            "value": answer.scores[scale][choice],
+            "words": f"{scale} of caption {letter(position)}",
         }
-        for scale in scales
-        for chosen in [answer.best[scale]]
-    ]
-
-
-def _missing(shown: Shown, answer: Answer, scales: tuple[str, ...]) -> dict[str, str]:
-    """What is not answered yet: words by field, in the order of the page."""
-    scores = {
-        field_name(scale, position): f"{scale} of caption {letter(position)}"
         for position, choice in enumerate(shown.order)
         for scale in scales
-        if answer.scores[scale][choice] is None
-    }
-    best = {
-        f"best-{scale}": f"best caption for {scale}"
-        for scale in scales
-        if answer.best[scale] is None
-    }
-    return scores | best
+    ]
+    for scale, chosen in answer.best.items() if len(shown.order) > 1 else ():
+        value = None if chosen is None else letter(shown.order.index(chosen))
+        words = f"best caption for {scale}"
+        fields.append(
+            {"letter": "", "scale": scale, "name": f"best-{scale}", "value": value, "words": words}
+        )
+    return fields

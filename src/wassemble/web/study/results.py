@@ -1,39 +1,49 @@
-"""What a study found: mean opinion scores, best choices, and how far to trust them.
+"""What a study found: mean opinion scores, best choices, agreement; also as CSV and JSON.
 
 A mean opinion score is the mean of all scores that a system's captions got on a scale. Where
 several systems said the same, their one caption's score counts for each of them, and its
 being chosen as best is shared equally between them.
 
 Intervals are bootstrap intervals over raters and items both (`Resamples`): they say what
-other raters and other items would have given.
+other raters and other items would have given. Agreement is Krippendorff's alpha (Krippendorff
+2011). No file holds the secrets of raters' links.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import dataclass
+import json
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 
+from wassemble._extras import load_extra
 from wassemble.metrics import Resamples, student_interval
-from wassemble.web.study.agreement import Agreement, measure_agreement
-from wassemble.web.study.answers import Answer, fails_check
-from wassemble.web.study.items import Item, system_names
-from wassemble.web.study.snapshot import Snapshot
+from wassemble.web.pages import write_csv
+from wassemble.web.study.answers import Answer, Participant, Snapshot, fails_check, letter
+from wassemble.web.study.items import SCORES, Item, system_names
 
 __all__ = [
+    "Agreement",
     "Difference",
     "Estimate",
     "Results",
+    "alpha",
     "best_shares",
     "compute_results",
     "failed_checks",
+    "measure_agreement",
+    "to_csv",
+    "to_json",
 ]
 
 MIN_RATERS, MIN_ITEMS = 3, 5
 _FEW_RATERS = 10
+# What is averaged, and what it can be.
+_LIMITS = {"score": (1, 5), "best": (0, 1)}
 
 
 @dataclass(frozen=True)
@@ -53,6 +63,18 @@ class Difference:
     first: str
     second: str
     estimate: Estimate
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Alpha of the scores (ordinal) and of the best choices (nominal) on one scale.
+
+    1 is full agreement, 0 that of chance; None where no two raters answered for the same
+    item, or all said the same throughout, so that agreement cannot be told from habit.
+    """
+
+    scores: float | None
+    best: float | None
 
 
 @dataclass(frozen=True)
@@ -124,6 +146,8 @@ def compute_results(
     numbers, raters = np.unique([number for number, _, _ in kept], return_inverse=True)
     places, items = np.unique([place for _, place, _ in kept], return_inverse=True)
     is_enough = len(numbers) >= MIN_RATERS and len(places) >= MIN_ITEMS
+    keys = [(scale, what, system) for scale in scales for what in _LIMITS for system in systems]
+    column = {key: at for at, key in enumerate(keys)}
     table = np.array(
         [_row(snapshot.items[place], answer, systems, scales) for _, place, answer in kept]
     )
@@ -131,20 +155,38 @@ def compute_results(
     if is_enough:
         resamples = Resamples.draw(len(kept), raters, items, n_resamples=n_resamples, seed=seed)
         draws = resamples.means(table)
-    columns = _Columns(table, draws, min(len(numbers), len(places)), systems)
-    asked = list(enumerate(scales)) if kept else []
+
+    def estimate(scale: str, what: str, system: str, other: str = "") -> Estimate:
+        """Of one system, or by how much it is above another, on the same resamples."""
+        first, second = column[scale, what, system], column.get((scale, what, other))
+        value = float(table[:, first].mean())
+        if second is not None:
+            value -= float(table[:, second].mean())
+        if draws is None:
+            return Estimate(value)
+        drawn = draws[:, first] if second is None else draws[:, first] - draws[:, second]
+        limits = _LIMITS[what] if second is None else (-np.inf, np.inf)
+        n_groups = min(len(numbers), len(places))
+        return Estimate(value, *student_interval(value, drawn, n_groups=n_groups, limits=limits))
+
+    opinion, best = (
+        {scale: {each: estimate(scale, what, each) for each in systems} for scale in scales}
+        if kept
+        else {}
+        for what in _LIMITS
+    )
     return Results(
         systems=systems,
         scales=scales,
         n_raters=len(numbers),
         n_items=len(places),
         n_answers=len(kept),
-        opinion={scale: columns.estimates(2 * k, (1, 5)) for k, scale in asked},
-        best={scale: columns.estimates(2 * k + 1, (0, 1)) for k, scale in asked},
+        opinion=opinion,
+        best=best,
         differences=tuple(
-            Difference(scale, first, second, columns.difference(2 * k, first, second))
-            for k, scale in asked
-            for first, second in combinations(systems, 2)
+            Difference(scale, *pair, estimate(scale, "score", *pair))
+            for scale in opinion
+            for pair in combinations(systems, 2)
         ),
         agreement={scale: measure_agreement(kept, snapshot.items, scale) for scale in scales},
         n_failed=dict(sorted(Counter(failed.values()).items())),
@@ -173,42 +215,6 @@ def best_shares(item: Item, answer: Answer, scale: str) -> dict[str, float]:
     return {system: (system in chosen) / len(chosen) for system in item.captions}
 
 
-class _Columns:
-    """Means of a table's columns: for each scale a block of scores, then one of best shares."""
-
-    def __init__(
-        self,
-        table: np.ndarray,
-        draws: np.ndarray | None,
-        n_groups: int,
-        systems: tuple[str, ...],
-    ) -> None:
-        self._table, self._draws, self._n_groups = table, draws, n_groups
-        self._systems = systems
-
-    def estimates(self, block: int, limits: tuple[float, float]) -> dict[str, Estimate]:
-        """The mean of each system in a block."""
-        return {
-            system: self._estimate({self._at(block, system): 1}, limits=limits)
-            for system in self._systems
-        }
-
-    def difference(self, block: int, first: str, second: str) -> Estimate:
-        """The mean of one system less that of another, on the same resamples."""
-        return self._estimate({self._at(block, first): 1, self._at(block, second): -1})
-
-    def _at(self, block: int, system: str) -> int:
-        return block * len(self._systems) + self._systems.index(system)
-
-    def _estimate(self, signs: dict[int, int], **options: Any) -> Estimate:
-        """The sum of some columns' means, each with its sign."""
-        value = sum(sign * float(self._table[:, at].mean()) for at, sign in signs.items())
-        if self._draws is None:
-            return Estimate(value)
-        drawn = np.sum([sign * self._draws[:, at] for at, sign in signs.items()], axis=0)
-        return Estimate(value, *student_interval(value, drawn, n_groups=self._n_groups, **options))
-
-
 def _row(
     item: Item, answer: Answer, systems: tuple[str, ...], scales: tuple[str, ...]
 ) -> list[float]:
@@ -233,3 +239,85 @@ def _note(n_raters: int, n_items: int) -> str:
     if n_raters < _FEW_RATERS:
         return f"With {n_raters} raters only, the intervals are rough."
     return ""
+
+
+def measure_agreement(
+    answers: Sequence[tuple[int, int, Answer]], items: Sequence[Item], scale: str
+) -> Agreement:
+    """Agreement of answers, given as (rater, item's place, answer).
+
+    A unit of the scores is a caption of an item, one of the best choices an item with
+    captions that differ. A best choice is named by the first system that said the caption.
+    """
+    systems = system_names(items)
+    scores: defaultdict[tuple[int, int], list[int]] = defaultdict(lambda: [0] * len(SCORES))
+    best: defaultdict[int, list[int]] = defaultdict(lambda: [0] * len(systems))
+    for _, place, answer in answers:
+        for choice, score in enumerate(answer.scores[scale]):
+            if score is not None:
+                scores[place, choice][score - 1] += 1
+        if len(items[place].choices) > 1:  # else nobody was asked
+            chosen = answer.best[scale]
+            first = next(i for i, s in enumerate(systems) if items[place].choice_of(s) == chosen)
+            best[place][first] += 1
+    return Agreement(
+        alpha(list(scores.values()), level="ordinal"), alpha(list(best.values()), level="nominal")
+    )
+
+
+def alpha(value_counts: Sequence[Sequence[int]], *, level: str) -> float | None:
+    """Krippendorff's alpha of units, each with how often it was given each value."""
+    pairable = [counts for counts in value_counts if sum(counts) >= 2]
+    if not pairable or np.count_nonzero(np.sum(pairable, axis=0)) < 2:
+        return None
+    krippendorff = load_extra("krippendorff", "web", purpose="agreement between raters")
+    domain = range(len(pairable[0]))
+    return float(
+        krippendorff.alpha(
+            value_counts=np.array(pairable), value_domain=domain, level_of_measurement=level
+        )
+    )
+
+
+def to_csv(snapshot: Snapshot) -> str:
+    """One row for each rater, item and system that is answered in full.
+
+    Texts that a spreadsheet would take for a formula get an apostrophe in front. ``letter`` is
+    what the rater saw the caption under; ``best_*`` is 1 for the chosen caption, divided by the
+    number of systems that said it; ``check`` is passed or failed for attention checks.
+    """
+    scales = snapshot.design.scales
+    head = ["rater", "item", "system", "caption", "letter", *scales]
+    head += [*(f"best_{scale}" for scale in scales), "check", "answered_at"]
+    rows = (row for rater in snapshot.raters for row in _rows(snapshot, rater))
+    return write_csv([head, *rows], line_end="\r\n")
+
+
+def to_json(snapshot: Snapshot) -> str:
+    """Everything, and the results with and without raters who failed a check."""
+    record = snapshot.record() | {
+        "results": asdict(compute_results(snapshot)),
+        "results_of_attentive_raters": asdict(compute_results(snapshot, only_attentive=True)),
+    }
+    return json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _rows(snapshot: Snapshot, rater: Participant) -> list[list[Any]]:
+    rows = []
+    complete = rater.complete
+    for shown in rater.shown:
+        answer = complete.get(shown.item)
+        if answer is None:
+            continue
+        item = snapshot.items[shown.item]
+        check = "" if item.check is None else "failed" if fails_check(item, answer) else "passed"
+        shares = [best_shares(item, answer, scale) for scale in snapshot.design.scales]
+        for system, caption in item.captions.items():
+            choice = item.choice_of(system)
+            rows.append(
+                [rater.number, item.id, system, caption, letter(shown.order.index(choice))]
+                + [answer.scores[scale][choice] for scale in snapshot.design.scales]
+                + [round(share[system], 4) for share in shares]
+                + [check, answer.answered_at]
+            )
+    return rows

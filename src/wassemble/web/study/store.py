@@ -7,22 +7,71 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, NoReturn
+from threading import Lock
+from typing import Annotated, Any, NoReturn
 
 import sqlalchemy as sa
+from fastapi import Depends, FastAPI, Request
 from sqlalchemy.dialects import postgresql, sqlite
 
 from wassemble.errors import fail
 from wassemble.web.study import tables
-from wassemble.web.study.answers import Answer
-from wassemble.web.study.assignment import Shown, assign, check_raters
-from wassemble.web.study.design import Design
+from wassemble.web.study.answers import Answer, Given, Participant, Snapshot
+from wassemble.web.study.design import Design, Shown, assign, check_raters
 from wassemble.web.study.items import Item, read_item
-from wassemble.web.study.rows import Link, Rater, Study
-from wassemble.web.study.snapshot import Given, Participant, Snapshot
 
-__all__ = ["Store"]
+__all__ = ["Link", "OpenStore", "Rater", "Store", "Study", "close_store"]
+
+_opening = Lock()
+
+
+@dataclass(frozen=True)
+class Study:
+    """A study without its items."""
+
+    id: int
+    design: Design
+    created_at: str
+    is_closed: bool
+    n_items: int
+    n_raters: int
+
+
+@dataclass(frozen=True)
+class Link:
+    """A rater as the operator sees one."""
+
+    id: int
+    number: int
+    secret: str
+    has_begun: bool
+    is_closed: bool
+    n_done: int
+    n_shown: int
+
+
+@dataclass(frozen=True)
+class Rater:
+    """A rater as the rater's own pages need one."""
+
+    id: int
+    study: int
+    design: Design
+    shown: tuple[Shown, ...]
+    has_consented: bool
+    is_closed: bool
+    done: frozenset[int]
+    """Items, by their place in the study, that are answered in full."""
+
+    @property
+    def next_number(self) -> int | None:
+        """The first item, counted from 1, that is not answered; None at the end."""
+        for number, shown in enumerate(self.shown, start=1):
+            if shown.item not in self.done:
+                return number
+        return None
 
 
 class Store:
@@ -77,8 +126,7 @@ class Store:
 
     def get_study(self, study: int) -> Study | None:
         """The study of that number, if there is one."""
-        found = self._find_studies(tables.studies.c.id == study)
-        return found[0] if found else None
+        return next(iter(self._find_studies(tables.studies.c.id == study)), None)
 
     def set_study_closed(self, study: int, *, is_closed: bool) -> None:
         """Close all links of a study, or open those again that are not closed themselves."""
@@ -104,7 +152,7 @@ class Store:
                 columns.id,
                 columns.number,
                 columns.secret,
-                columns.consented_at,
+                columns.consented_at.is_not(None).label("has_begun"),
                 columns.is_closed,
                 sa.func.coalesce(done.c.n_done, 0).label("n_done"),
                 sa.func.json_array_length(columns.shown).label("n_shown"),
@@ -113,18 +161,7 @@ class Store:
             .where(columns.study == study)
             .order_by(columns.number)
         )
-        return [
-            Link(
-                row.id,
-                row.number,
-                row.secret,
-                row.consented_at is not None,
-                row.is_closed,
-                row.n_done,
-                row.n_shown,
-            )
-            for row in self._read(query)
-        ]
+        return [Link(*row) for row in self._read(query)]
 
     def set_link_closed(self, study: int, rater: int, *, is_closed: bool) -> bool:
         """Close or open one link; whether the study has such a rater."""
@@ -223,10 +260,12 @@ class Store:
                 sa.select(tables.answers)
                 .join(tables.raters, raters.id == tables.answers.c.rater)
                 .where(raters.study == study)
+                .order_by(tables.answers.c.item)
             ).all()
-        given: dict[int, dict[int, Given]] = {row.id: {} for row in people}
+        given: dict[int, list[Given]] = {row.id: [] for row in people}
         for row in said:
-            given[row.rater][row.item] = Given(Answer.from_record(row.record), row.answered_at)
+            answer = Answer.from_record(row.record)
+            given[row.rater].append(Given(answer.scores, answer.best, row.item, row.answered_at))
         return Snapshot(
             Design.from_record(head.design),
             head.created_at,
@@ -238,7 +277,7 @@ class Store:
                     _read_shown(row.shown),
                     row.consented_at,
                     row.is_closed,
-                    given[row.id],
+                    tuple(given[row.id]),
                 )
                 for row in people
             ),
@@ -250,17 +289,11 @@ class Store:
             sa.select(sa.func.count()).where(each.c.study == studies.id).scalar_subquery()
             for each in (tables.items, tables.raters)
         ]
-        query = sa.select(tables.studies, *(c.label(f"n_{i}") for i, c in enumerate(counts)))
         return [
-            Study(
-                row.id,
-                Design.from_record(row.design),
-                row.created_at,
-                row.is_closed,
-                row.n_0,
-                row.n_1,
+            Study(row.id, Design.from_record(row.design), row.created_at, row.is_closed, *row[-2:])
+            for row in self._read(
+                sa.select(tables.studies, *counts).where(which).order_by(studies.id.desc())
             )
-            for row in self._read(query.where(which).order_by(studies.id.desc()))
         ]
 
     def _read(self, query: sa.Select) -> Sequence[sa.Row]:
@@ -309,3 +342,22 @@ def _fail_deleted() -> NoReturn:
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _open_store(request: Request) -> Store:
+    """The app's store, opened when it is first asked for."""
+    state = request.app.state
+    with _opening:
+        if not hasattr(state, "study_store"):
+            state.study_store = Store(state.settings.database)
+    store: Store = state.study_store
+    return store
+
+
+def close_store(app: FastAPI) -> None:
+    """Close the app's store, if it was opened."""
+    if hasattr(app.state, "study_store"):
+        app.state.study_store.close()
+
+
+OpenStore = Annotated[Store, Depends(_open_store)]
