@@ -25,7 +25,7 @@ from paper.cost_sensitive.tasks import (
 )
 from paper.record.findings import Cell, Claim, Figure, Findings, Progress, Table
 from paper.record.judging import Judge, simple_rules
-from wassemble.ensemble.learning.recipes import shuffle_labels
+from wassemble.ensemble.learning.fitting import shuffle_labels
 from wassemble.kernels import DenseKernel, LabelledKernel
 from wassemble.metrics import Measure, mean_cost_of_mistakes
 from wassemble.solvers import Barycenter, solve_barycenter

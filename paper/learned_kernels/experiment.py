@@ -19,10 +19,13 @@ from paper.learned_kernels.tasks import KERNEL_TASKS, KernelTask
 from paper.record.findings import Cell, Figure, Findings, Progress, Table
 from wassemble.ensemble import Fusion
 from wassemble.ensemble.learning import read_trial, shuffle_labels
-from wassemble.ensemble.learning.kernel_judging import Judged
-from wassemble.ensemble.learning.kernel_learning import learn_kernel
-from wassemble.ensemble.learning.kernel_losses import Calibration, each_loss, fit_calibration
-from wassemble.ensemble.learning.learned_kernel import LearnedKernel
+from wassemble.ensemble.learning.kernels import LearnedKernel, learn_kernel
+from wassemble.ensemble.learning.kernels.judging import (
+    Calibration,
+    Judged,
+    each_loss,
+    fit_calibration,
+)
 from wassemble.ensemble.learning.recipes import NAMES
 from wassemble.ensemble.learning.stacking import fit_and_predict
 from wassemble.errors import InvalidInputError

@@ -82,11 +82,6 @@ class FusionPlan:
                 hint="name them: {name: table}",
             )
         self.kind = kind
-        # What the fusion says, but for its kernel: those of the members are all that is used.
-        self.rule = fusion.rule
-        self.leftover = fusion.leftover
-        self.unobserved = fusion.unobserved
-        self.hard_confidence = fusion.hard_confidence
         self.aliases = fusion.aliases
         self.aliases.check_models(dict(models))
         others = read_other(fusion.other, models)
@@ -97,9 +92,23 @@ class FusionPlan:
         self.members = make_members(
             models, self.target, fusion.kernel, aliases=self.aliases, others=others, fold=fold
         )
+        self._read(fusion)
+
+    def _read(self, fusion: Fusion) -> None:
+        """What the fusion says, but for its kernel: those of the members are all that is used."""
+        self.rule = fusion.rule
+        self.leftover = fusion.leftover
+        self.unobserved = fusion.unobserved
+        self.hard_confidence = fusion.hard_confidence
         self.weights = self._read_weights(fusion.weights)
         self.label_weights = self._label_weights()
         self._check_rule()
+
+    def adapt(self, fusion: Fusion) -> FusionPlan:
+        """The plan of a fusion that differs in nothing by which labels are matched."""
+        other = copy(self)
+        other._read(fusion)
+        return other
 
     def _read_weights(self, weights: Any) -> np.ndarray:
         names = [member.model for member in self.members]

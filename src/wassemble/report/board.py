@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from wassemble.ensemble.learning.outcomes import Outcome
-from wassemble.ensemble.learning.recipes import CONFUSION, Recipe
+from wassemble.ensemble.learning import Outcome, Recipe
 from wassemble.report.evidence import Evidence
+from wassemble.solvers import Barycenter, PowerMean
 
 __all__ = ["make_board"]
 
@@ -72,8 +72,8 @@ def _sort(recipe: Recipe | None) -> str:
     """What sort of rule it is, in a word or two."""
     if recipe is None:
         return "stacking"
-    if recipe.rule == "single":
+    if recipe.model is not None:
         return "model"
-    if recipe.rule == "mean":
-        return "mean through mistakes" if recipe.kernel == CONFUSION else "mean"
-    return "barycenter" if recipe.rule == "barycenter" else "gate"
+    if isinstance(recipe.rule, PowerMean):
+        return "mean through mistakes" if recipe.uses_mistakes else "mean"
+    return "barycenter" if isinstance(recipe.rule, Barycenter) else "gate"

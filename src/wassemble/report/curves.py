@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from wassemble.ensemble.learning.recipes import FittedRecipe
+from wassemble.ensemble.learning import FittedRecipe
 from wassemble.metrics import calibration_bins, expected_calibration_error
 from wassemble.report.evidence import Evidence
 

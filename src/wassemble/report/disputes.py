@@ -28,12 +28,10 @@ def find_disputes(evidence: Evidence, texts: Mapping[Any, str] | None) -> dict[s
     """At most 20 samples, most disputed first, each with its explanation."""
     texts = {str(sample): str(text) for sample, text in (texts or {}).items()}
     few, chosen = evidence.few, evidence.chosen
-    plan = chosen.plan()
-    by_name = {model.model: model for model in few.models}
-    members = [by_name[member.model] for member in plan.members]
+    plan = evidence.learned.plan
     fusion = None
     if isinstance(plan.rule, Barycenter):
-        fusion = _fusion(plan, members)
+        fusion = _fusion(plan, few.models)
         scores = np.nan_to_num(fusion.consensus.scores)
         disagreement = find_disagreement(fusion).score
     else:
@@ -74,10 +72,9 @@ def _fusion(plan: FusionPlan, members: list[Predictions]) -> FusionResult:
 
 def _variation(evidence: Evidence, scores: np.ndarray) -> np.ndarray:
     """Mean total variation between what each model says of the target labels and the consensus."""
-    mean = evidence.plain_mean(1.0)
-    plan = (mean or evidence.chosen).plan()  # a single model's own plan has no other model
-    by_name = {model.model: model for model in evidence.few.models}
-    ready = plan.prepare([by_name[member.model] for member in plan.members])
+    rule = evidence.plain_mean(1.0) or evidence.chosen
+    plan = rule.fusion.plan(evidence.few.models)
+    ready = plan.prepare(evidence.few.models)
     consensus = divide_rows(scores.astype(np.float64))
     total, count = np.zeros(len(scores)), np.zeros(len(scores))
     for index, member in enumerate(plan.members):

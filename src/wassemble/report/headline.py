@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from wassemble.ensemble.learning.outcomes import Outcome
+from wassemble.ensemble.learning import Outcome
 from wassemble.ensemble.learning.recipes import NAMES
 from wassemble.metrics import Comparison
 from wassemble.report.evidence import Evidence
@@ -140,7 +140,7 @@ def _of_simple(evidence: Evidence) -> str:
 
 def _about_fusing(evidence: Evidence, members: dict[str, Any]) -> str:
     """The chosen rule against the best that one model can do."""
-    if evidence.chosen.recipe.rule == "single":
+    if evidence.chosen.recipe.model is not None:
         return "Fusing did not help: one model alone was chosen on validation samples."
     single = evidence.evaluation.best_single
     if single.against_chosen is None:

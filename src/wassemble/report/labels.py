@@ -72,25 +72,20 @@ def _count(trial: Trial) -> np.ndarray:
 
 def show_weights(evidence: Evidence) -> dict[str, Any]:
     """Weight of each model in the chosen rule; per label where models declare different ones."""
-    plan = evidence.chosen.plan()
-    names = [name for name, _ in evidence.chosen.models]
-    by_name = dict.fromkeys(names, 0.0)
-    by_name |= {
-        member.model: float(weight)
-        for member, weight in zip(plan.members, plan.weights, strict=True)
-    }
+    plan, is_single = evidence.learned.plan, evidence.chosen.recipe.model is not None
+    models = [member.model for member in plan.members]
     labels = None
-    if plan.is_label_aware:
+    if plan.is_label_aware and not is_single:
         shown = np.argsort(-_count(evidence.trial), kind="stable")[:_N_WEIGHT_LABELS]
         labels = {
-            "models": [member.model for member in plan.members],
+            "models": models,
             "labels": [plan.target[i] for i in shown.tolist()],
             "weights": plan.label_weights[:, shown].T.tolist(),
             "n_labels": len(plan.target),
         }
     return {
         "rule": evidence.chosen.recipe.weights,
-        "weights": by_name,
+        "weights": dict(zip(models, plan.weights.tolist(), strict=True)),
         "per_label": labels,
-        "is_single": evidence.chosen.recipe.rule == "single",
+        "is_single": is_single,
     }

@@ -5,9 +5,6 @@ from __future__ import annotations
 from dataclasses import asdict, replace
 from typing import Any
 
-import numpy as np
-
-from wassemble.ensemble.learning.recipes import FittedRecipe
 from wassemble.report.evidence import Evidence
 
 __all__ = ["judge_members"]
@@ -30,8 +27,11 @@ def judge_members(evidence: Evidence) -> dict[str, Any]:
         if each.model is not None
     }
     rows = []
-    for place, model in enumerate(trial.models):
-        alone = bootstrap.estimate(_alone(chosen, place).fuse([model]))
+    for model in trial.models:
+        # A model of weight 0 takes no part.
+        weights = {name: float(name == model.model) for name in trial.names}
+        rule = replace(chosen, fusion=chosen.fusion.replace(weights=weights))
+        alone = bootstrap.estimate(rule.fuse(trial.models))
         gain = own.minus(alone)
         rows.append(
             {
@@ -43,10 +43,3 @@ def judge_members(evidence: Evidence) -> dict[str, Any]:
             }
         )
     return {"rule": chosen.recipe.name, "models": sorted(rows, key=lambda row: -row["by_rule"])}
-
-
-def _alone(rule: FittedRecipe, place: int) -> FittedRecipe:
-    """The rule for one of its models."""
-    name, labels = rule.models[place]
-    kernels = None if rule.kernels is None else {name: rule.kernels[name]}
-    return replace(rule, models=((name, labels),), weights=np.ones(1), kernels=kernels)

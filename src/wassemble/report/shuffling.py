@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from wassemble.ensemble.learning.recipes import FittedRecipe
+from wassemble.ensemble.learning import FittedRecipe
 from wassemble.ensemble.shuffling import group_labels, label_similarity, shuffle_inside
 from wassemble.kernels import LabelledKernel
 from wassemble.report.evidence import Evidence
@@ -65,10 +65,6 @@ def shuffle_neighbours(evidence: Evidence) -> dict[str, Any]:
 
 def _same_labels(rule: FittedRecipe) -> LabelledKernel | None:
     """A kernel of the rule between the target labels and themselves."""
-    if not rule.recipe.transports or rule.kernels is None:
-        return None
-    wanted = set(rule.target)
-    for kernel in rule.kernels.values():
-        if set(kernel.source) == wanted == set(kernel.target):
-            return kernel
-    return None
+    wanted = set(rule.fusion.target or ())
+    kernels = rule.fusion.kernel.values() if rule.recipe.transports else ()
+    return next((k for k in kernels if set(k.source) == wanted == set(k.target)), None)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from wassemble.ensemble.learning.recipes import FittedRecipe
+from wassemble.ensemble.learning import FittedRecipe
+from wassemble.ensemble.learning.fitting import change_each, sharpen
 from wassemble.kernels import LabelledKernel, distance_to_identity
 from wassemble.metrics import entropy
 from wassemble.report.evidence import Evidence
@@ -25,9 +27,9 @@ def sweep_epsilon(evidence: Evidence) -> dict[str, Any]:
     epsilon.
     """
     rule = evidence.through_kernel
-    if rule is None or rule.kernels is None:
+    if rule is None:
         return {"omitted": "No barycenter through a kernel is on the leaderboard."}
-    if all(_is_binary(kernel) for kernel in rule.kernels.values()):
+    if all(_is_binary(kernel) for kernel in rule.fusion.kernel.values()):
         return {"omitted": "The kernel holds only 0 and 1, which no power changes."}
     powers = sorted({*_POWERS, rule.recipe.sharpness})
     points = [_point(evidence, _raised(rule, power), power) for power in powers]
@@ -49,24 +51,16 @@ def _point(evidence: Evidence, rule: FittedRecipe, power: float) -> dict[str, An
         "power": power,
         "score": evidence.score_few(scores),
         "entropy": float(np.nanmean(each)) if (~np.isnan(each)).any() else None,
-        "distance_to_identity": _distance(rule.kernels or {}),
+        "distance_to_identity": _distance(rule.fusion.kernel),
     }
 
 
 def _raised(rule: FittedRecipe, power: float) -> FittedRecipe:
     """The rule through its kernel as it was offered, to a power."""
-    made: dict[int, LabelledKernel] = {}  # one kernel for all stays one object
-    for kernel in (rule.kernels or {}).values():
-        if id(kernel) not in made:
-            made[id(kernel)] = _raise(kernel, power / rule.recipe.sharpness)
-    kernels = {name: made[id(kernel)] for name, kernel in (rule.kernels or {}).items()}
-    return replace(rule, recipe=replace(rule.recipe, sharpness=power), kernels=kernels)
-
-
-def _raise(kernel: LabelledKernel, power: float) -> LabelledKernel:
-    if power == 1:
-        return kernel
-    return kernel.with_entries(kernel.kernel.power(power))
+    further = partial(sharpen, power=power / rule.recipe.sharpness)
+    return replace(
+        rule, fusion=rule.fusion.replace(kernel=change_each(rule.fusion.kernel, further))
+    )
 
 
 def _distance(kernels: Mapping[str, LabelledKernel]) -> float | None:

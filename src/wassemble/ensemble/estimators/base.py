@@ -21,12 +21,7 @@ from sklearn.utils.validation import (
 from wassemble._checks import fail
 from wassemble.ensemble.estimators.members import NamedMembers
 from wassemble.ensemble.estimators.table_member import TableMember
-from wassemble.ensemble.learning import (
-    LearnedEnsemble,
-    learn_ensemble,
-    load_ensemble,
-    save_ensemble,
-)
+from wassemble.ensemble.learning import LearnedEnsemble, learn_ensemble
 from wassemble.inputs import Kind, Predictions
 from wassemble.labels import LabelSpace, name_of
 
@@ -183,13 +178,13 @@ class MemberEnsemble(TransformerMixin, NamedMembers):  # type: ignore[misc]
     def save(self, folder: str | Path) -> None:
         """Write what was learned, without the members, into a folder: JSON and npz."""
         check_is_fitted(self, "learned_")
-        save_ensemble(self.learned_, folder)
+        self.learned_.save(folder)
 
     def load(self, folder: str | Path) -> Self:
         """Take over what `save` wrote; the members of this estimator must be fitted."""
-        learned = load_ensemble(folder)
+        learned = LearnedEnsemble.load(folder)
         named = self._named_members()
-        names = [name for name, _ in learned.fitted.models]
+        names = [name for name, _ in learned.models]
         if [name for name, _ in named] != names:
             fail(f"members must be those that were saved, {', '.join(names)}.")
         for name, member in named:
@@ -200,7 +195,7 @@ class MemberEnsemble(TransformerMixin, NamedMembers):  # type: ignore[misc]
                     fail(f"member {name!r} must be fitted: what was saved holds no members.")
         self.members_ = [member for _, member in named]
         self.names_ = names
-        self.member_labels_ = [labels for _, labels in learned.fitted.models]
+        self.member_labels_ = [labels for _, labels in learned.models]
         self.learned_ = learned
         self.target_ = learned.target
         self._load_classes()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 from wassemble.ensemble.learning.recipes import Recipe
 from wassemble.ensemble.learning.search import Search, Tried
 from wassemble.metrics import Comparison, Estimate
+from wassemble.solvers import GatedMean
 
 __all__ = ["Choice", "Control", "Standing", "choose"]
 
@@ -33,9 +34,17 @@ class Standing:
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON."""
-        found = asdict(self)
-        found["recipe"] = None if self.recipe is None else self.recipe.to_dict()
-        return found
+        return asdict(self) | {"recipe": None if self.recipe is None else self.recipe.to_dict()}
+
+    @staticmethod
+    def from_dict(entries: Mapping[str, Any]) -> Standing:
+        """The line that `to_dict` wrote down."""
+        recipe, against = entries["recipe"], entries["against_chosen"]
+        values = {
+            "recipe": None if recipe is None else Recipe.from_dict(recipe),
+            "against_chosen": None if against is None else Comparison(**against),
+        }
+        return Standing(**{**entries, **values})
 
 
 @dataclass(frozen=True)
@@ -69,6 +78,22 @@ class Choice:
     estimate: float  # of the whole procedure, choice included
     estimate_error: float
 
+    def to_dict(self) -> dict[str, Any]:
+        """All but the recipe, ready for JSON."""
+        entries = asdict(self)
+        del entries["recipe"]
+        return entries
+
+    @staticmethod
+    def from_dict(entries: Mapping[str, Any], recipe: Recipe) -> Choice:
+        """The choice that `to_dict` wrote down."""
+        control = entries["control"]
+        if control is not None:
+            control = Control(**{**control, "comparison": Comparison(**control["comparison"])})
+        compared = {name: Comparison(**each) for name, each in entries["comparisons"].items()}
+        values = {"reasons": tuple(entries["reasons"]), "comparisons": compared, "control": control}
+        return Choice(recipe, **{**entries, **values})
+
 
 def choose(search: Search, tried: Sequence[Tried]) -> Choice:
     """The best of the simplest tier over which no higher one gains more than a standard error.
@@ -91,12 +116,12 @@ def choose(search: Search, tried: Sequence[Tried]) -> Choice:
             current = best, honest
             reasons.append(f"the best {title} is {best.name}")
             continue
-        found = comparisons[title] = honest.minus(current[1])
-        is_taken = found.is_better
+        gain = comparisons[title] = honest.minus(current[1])
+        is_taken = gain.is_better
         reasons.append(
-            f"the best {title}, {best.name}, gains {found} over it by nested choice,"
+            f"the best {title}, {best.name}, gains {gain} over it by nested choice,"
             f" {'more' if is_taken else 'not more'} than one standard error of the paired"
-            f" difference ({found.standard_error:.4f}): {'taken' if is_taken else 'not taken'}"
+            f" difference ({gain.standard_error:.4f}): {'taken' if is_taken else 'not taken'}"
         )
         if is_taken:
             current = best, honest
@@ -119,22 +144,14 @@ def choose(search: Search, tried: Sequence[Tried]) -> Choice:
 def _tier(recipe: Recipe) -> int:
     if recipe.is_simple:
         return 0
-    return 1 if recipe.rule == "gated mean" else 2
+    return 1 if isinstance(recipe.rule, GatedMean) else 2
 
 
 def _nested(search: Search, members: Sequence[Tried]) -> np.ndarray:
     """Out-of-fold predictions of the recipe that is best on the other folds."""
-    scores = np.array([each.scores_without for each in members])
-    found = None
-    for k in range(search.n_folds):
-        best = members[int(np.argmax(scores[:, k]))].recipe
-        predicted = search.predict(best)
-        if found is None:
-            found = np.zeros_like(predicted)
-        inside = search.folds == k
-        found[inside] = predicted[inside]
-    assert found is not None
-    return found
+    best = np.argmax([each.scores_without for each in members], axis=0)  # without each fold
+    scores = np.array([search.predict(members[place].recipe) for place in best])
+    return scores[search.folds, np.arange(len(search.folds))]
 
 
 def _control(search: Search, recipe: Recipe) -> Control | None:

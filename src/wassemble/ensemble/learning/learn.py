@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import time
-import warnings
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,174 +15,24 @@ from wassemble.ensemble.decisions import fit_thresholds
 from wassemble.ensemble.fusion import Fusion
 from wassemble.ensemble.label_overlap import check_labels, find_twins, tell_strangers
 from wassemble.ensemble.learning.choice import Choice, Standing, choose
-from wassemble.ensemble.learning.families import list_recipes
-from wassemble.ensemble.learning.matching import Matched, Remedy, match_models
-from wassemble.ensemble.learning.recipes import CONFUSION, NAMES, FittedRecipe, Recipe
+from wassemble.ensemble.learning.learned import LearnedEnsemble
+from wassemble.ensemble.learning.recipes import CONFUSION, NAMES, Recipe, list_recipes
 from wassemble.ensemble.learning.search import Search, Tried
-from wassemble.ensemble.learning.stacking import STACKING, Stacking, fit_stacking, stack_scores
-from wassemble.ensemble.learning.temperature import fit_temperature, temper
+from wassemble.ensemble.learning.stacking import STACKING, fit_stacking, stack_scores
+from wassemble.ensemble.learning.temperature import fit_temperature
 from wassemble.ensemble.learning.trial import Trial, read_trial
-from wassemble.ensemble.plan import NO_ANSWER, FusionPlan
-from wassemble.ensemble.tables import align_samples, read_models, warn_of_ends, warn_of_inputs
-from wassemble.errors import ConvergenceWarning, MissingExtraError
-from wassemble.inputs import Aliases, Kind, Predictions
-from wassemble.inputs.predictions import Origin
-from wassemble.inputs.predictions.overlap import check_samples
+from wassemble.ensemble.tables import read_models, warn_of_inputs
+from wassemble.errors import MissingExtraError
+from wassemble.inputs import Kind
 from wassemble.kernels import LabelledKernel
 from wassemble.labels import LabelSpace
 from wassemble.metrics import USUAL, measure as read_measure
-from wassemble.solvers import Status
+from wassemble.solvers import Barycenter, GatedBarycenter, GatedMean, PowerMean
 
-__all__ = ["LearnedEnsemble", "learn_ensemble", "matched_models"]
+__all__ = ["learn_ensemble"]
 
 # Lines of the leaderboard beside single models, simple means, and the best of each kind.
 _N_BEST = 8
-
-
-@dataclass(frozen=True, eq=False)
-class LearnedEnsemble:
-    """A rule that was chosen on validation data, and why.
-
-    Attributes
-    ----------
-    fitted : FittedRecipe
-        The rule with its weights and kernels, fitted on all of the validation data.
-    choice : Choice
-        Why this one.
-    leaderboard : tuple of Standing
-        Scores on samples that a rule was not fitted on; best first. The best was picked on the
-        same folds, which flatters it: ``choice.estimate``, by nested choice, is honest.
-    rivals : tuple of FittedRecipe
-        Those of the leaderboard, fitted on all of the validation data.
-    temperature : float
-        Multi-class: histograms are raised to 1 / temperature, which lets log-loss be as
-        good as it can without changing the order of labels; see `fit_temperature`.
-    thresholds : array of shape (n_target,), or None
-        Multi-label: above which score a label is decided to be there.
-    stacking : Stacking or None
-        The rival that is never chosen, fitted on all of the validation data; None without
-        scikit-learn.
-    """
-
-    fitted: FittedRecipe
-    choice: Choice
-    leaderboard: tuple[Standing, ...]
-    rivals: tuple[FittedRecipe, ...]
-    task: Kind
-    metric: str
-    temperature: float
-    thresholds: np.ndarray | None
-    n_samples: int
-    n_tried: int
-    seconds: float
-    stacking: Stacking | None = None
-
-    @property
-    def target(self) -> LabelSpace:
-        """Labels of the consensus."""
-        return self.fitted.target
-
-    @property
-    def plan(self) -> FusionPlan:
-        """How the models come together."""
-        return self.fitted.plan()
-
-    def match(
-        self,
-        models: Sequence[Any] | Mapping[str, Any],
-        *,
-        remedy: Remedy | None = None,
-        aliases: Any = None,
-        fold: bool = False,
-    ) -> Matched:
-        """The models as they were learned from: by name, or by label sets; see `match_models`."""
-        given, _ = read_models(models, self.fitted.kind)
-        return match_models(
-            self.fitted.models, given, remedy=remedy, aliases=Aliases.of(aliases), fold=fold
-        )
-
-    def predict(
-        self, models: Sequence[Any] | Mapping[str, Any], *, allow_disjoint: bool = False
-    ) -> Predictions:
-        """Consensus of the same models on other samples.
-
-        Models are matched by name (the keys of a dict, if it is one). Where names are new, by
-        label sets, if these tell the models apart; a warning says so. A sample that no model
-        of the rule answered has a row of nan, and is warned of. Models without a sample in
-        common are an error, and a warning with few, unless ``allow_disjoint``.
-        """
-        members = matched_models(self, models)
-        doubts = [f"{each.model}: {doubt}" for each in members for doubt in each.origin.doubts]
-        warn_of_inputs(doubts + check_samples(members, allow_disjoint=allow_disjoint))
-        id_column = next((m.origin.id_column for m in members if m.origin.id_column), None)
-        members = align_samples(members)
-        chunk = self.fitted.fuse_chunk(members)
-        # A learned number of sweeps is meant to end where it ends.
-        fine = (Status.CONVERGED, Status.MAX_SWEEPS, NO_ANSWER)
-        warn_of_ends(Counter(chunk.statuses.tolist()), fine)
-        scores = self.sharpen(np.nan_to_num(chunk.scores))
-        scores = np.where((chunk.statuses == NO_ANSWER)[:, None], np.nan, scores)
-        found = Predictions("consensus", members[0].samples, self.target, scores, kind=self.task)
-        found.origin = Origin(id_column=id_column)
-        gaps = self.describe_gaps(found, members)
-        if gaps is not None:
-            warnings.warn(f"{gaps}.", ConvergenceWarning, stacklevel=2)
-        return found
-
-    def describe_gaps(self, consensus: Predictions, members: Sequence[Predictions]) -> str | None:
-        """Why rows of a consensus of these members are empty, in words; None if none is."""
-        empty = np.isnan(consensus.scores).all(axis=1)
-        if not empty.any():
-            return None
-        which = f"{empty.sum():,} of {len(empty):,} samples: left empty"
-        answered = np.any([model.answered for model in align_samples(members)], axis=0)
-        n_others = int((answered & empty).sum())
-        if not n_others:
-            return f"no model answered {which}"
-        names = [m.model for m in self.plan.members]
-        if len(names) > 1:  # a weight of 0 takes no part
-            names = [n for n, w in zip(names, self.fitted.weights, strict=True) if w > 0]
-        if len(names) > 1:
-            return f"no model that the chosen rule uses answered {which}"
-        return (
-            f"{names[0]!r}, the only model that the chosen rule uses, did not answer {which};"
-            f" other models answered {n_others:,} of them"
-        )
-
-    def sharpen(self, scores: np.ndarray) -> np.ndarray:
-        """Scores with the temperature that was learned."""
-        if self.temperature == 1:
-            return scores
-        return temper(scores, self.temperature)
-
-    @property
-    def report(self) -> str:
-        """What was chosen and why, in words."""
-        lines = [f"chosen: {self.fitted.recipe.name}", *self.choice.reasons]
-        if self.temperature != 1:
-            surer = "surer" if self.temperature < 1 else "less sure"
-            lines.append(
-                f"temperature: {self.temperature:.3g}; the consensus is made {surer}, the order of"
-                " its labels stays"
-            )
-        lines += [
-            "the table of rules scores each on samples that it was not fitted on, but the best is"
-            " picked on the same folds, which flatters it; nested choice takes on each fold the"
-            " rule that is best on the others",
-            f"{self.metric} by nested choice, the honest estimate: {self.choice.estimate:.4f}"
-            f" (standard error {self.choice.estimate_error:.4f})",
-        ]
-        return "\n".join(lines)
-
-
-def matched_models(
-    learned: LearnedEnsemble, models: Sequence[Any] | Mapping[str, Any], *, fold: bool = False
-) -> list[Predictions]:
-    """The models as they were learned from; a warning if their labels had to tell."""
-    matched = learned.match(models, fold=fold)
-    if matched.by_labels:
-        warnings.warn(str(matched), stacklevel=3)
-    return matched.models
 
 
 def learn_ensemble(
@@ -275,7 +122,6 @@ def learn_ensemble(
     search = Search(trial, measure, offered, n_folds, seed, None if log is None else Path(log))
     tried = search.run(list_recipes(trial, offered), time_budget=time_budget, progress=progress)
     choice = choose(search, tried)
-    fitted = search.fitter.fit(choice.recipe)
     honest = search.predict(choice.recipe)
     temperature, thresholds = 1.0, None
     if trial.task == "multilabel":
@@ -285,7 +131,8 @@ def learn_ensemble(
     leaderboard = _leaderboard(search, tried, choice)
     is_stacked = any(line.recipe is None for line in leaderboard)
     return LearnedEnsemble(
-        fitted=fitted,
+        fitted=search.fitter.fit(choice.recipe),
+        models=tuple((model.model, model.labels) for model in trial.models),
         choice=choice,
         leaderboard=leaderboard,
         rivals=tuple(
@@ -347,11 +194,11 @@ def _with_names(kernel: Any) -> Any:
 def _leaderboard(search: Search, tried: Sequence[Tried], choice: Choice) -> tuple[Standing, ...]:
     """Single models, simple means, the best of the rest, the control and stacking."""
     ranked = sorted(tried, key=lambda each: -each.score)
-    shown = [t for t in ranked if t.recipe.rule == "single"]
-    shown += [t for t in ranked if t.recipe.rule == "mean" and t.recipe.weights == "uniform"]
-    shown += ranked[:_N_BEST]
-    for rule in ("mean", "gated mean", "top labels", "barycenter"):
-        shown += [t for t in ranked if t.recipe.rule == rule][:2]
+    shown = [t for t in ranked if t.recipe.model is not None]
+    means = [t for t in ranked if isinstance(t.recipe.rule, PowerMean)]
+    shown += [t for t in means if t.recipe.weights == "uniform"] + ranked[:_N_BEST]
+    for rule in (PowerMean, GatedMean, GatedBarycenter, Barycenter):
+        shown += [t for t in ranked if isinstance(t.recipe.rule, rule)][:2]
     lines = {t.recipe: t for t in shown}
     lines[choice.recipe] = next(t for t in tried if t.recipe == choice.recipe)
     chosen = search.bootstrap.estimate(search.predict(choice.recipe))

@@ -15,7 +15,8 @@ import numpy as np
 
 from wassemble._checks import fail
 from wassemble._files import write_whole
-from wassemble.ensemble.learning.recipes import Fitter, Kernels, Recipe
+from wassemble.ensemble.learning.fitting import Fitter
+from wassemble.ensemble.learning.recipes import Kernels, Recipe
 from wassemble.ensemble.learning.trial import Trial
 from wassemble.kernels import LabelledKernel
 from wassemble.metrics import Measure, PairedBootstrap
@@ -137,8 +138,7 @@ class Search:
     def _outside(self, k: int) -> Fitter:
         """Fits on all folds but one."""
         if not self._outer:
-            trials = [self.trial.take(self.folds != k) for k in range(self.n_folds)]
-            self._outer = [Fitter(trial, self.offered, self.measure) for trial in trials]
+            self._outer = [self.fitter.on(self.folds != k) for k in range(self.n_folds)]
         return self._outer[k]
 
     def _score(self, scores: np.ndarray, rows: np.ndarray) -> float:

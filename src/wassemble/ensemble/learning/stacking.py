@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import warnings
+import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy.special import expit, softmax
 
+from wassemble._checks import fail
 from wassemble._extras import load_extra
+from wassemble._files import whole_file
 from wassemble.ensemble.learning.search import Search
 from wassemble.ensemble.learning.trial import Trial
 from wassemble.inputs import Kind, Predictions
@@ -44,6 +48,24 @@ class Stacking:
         """Scores over the target labels, ``(n_samples, n_target)``."""
         margins = features @ self.coefficients.T + self.intercepts
         return np.asarray(softmax(margins, axis=1) if self.task == "multiclass" else expit(margins))
+
+    def save(self, path: Path) -> None:
+        """Write the coefficients as ``.npz``."""
+        with whole_file(path) as temporary:
+            np.savez(temporary, coefficients=self.coefficients, intercepts=self.intercepts)
+
+    @staticmethod
+    def load(path: Path, task: Kind, n_target: int, n_features: int) -> Stacking:
+        """What `save` wrote."""
+        try:
+            with np.load(path, allow_pickle=False) as arrays:
+                stacking = Stacking(task, arrays["coefficients"], arrays["intercepts"])
+        except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
+            fail(f"{path}: must hold the coefficients of stacking; {error}.")
+        shapes = stacking.coefficients.shape, stacking.intercepts.shape
+        if shapes != ((n_target, n_features), (n_target,)):
+            fail(f"{path}: must hold {n_target} x {n_features} coefficients.")
+        return stacking
 
 
 def fit_stacking(trial: Trial) -> Stacking:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -26,7 +25,7 @@ def learn_weights(
     rule: WeightRule,
     trial: Trial,
     measure: Measure,
-    make_plan: Callable[[], FusionPlan],
+    plan: FusionPlan,
     *,
     order: float = 1.0,
 ) -> np.ndarray:
@@ -40,9 +39,9 @@ def learn_weights(
 
     Every mean is over the models that declare a label.
     """
-    images = _images(trial, make_plan)
     if rule == "uniform":
         return np.full(len(trial.models), 1 / len(trial.models))
+    images = _images(trial, plan)
     if rule == "metric":
         return _by_metric(images, trial, measure)
     if rule == "greedy":
@@ -64,8 +63,7 @@ class _Images:
         return np.divide(found, total, out=np.zeros_like(found), where=total > 0)
 
 
-def _images(trial: Trial, make_plan: Callable[[], FusionPlan]) -> _Images:
-    plan = make_plan()
+def _images(trial: Trial, plan: FusionPlan) -> _Images:
     ready = plan.prepare(trial.models)
     scores = np.zeros((len(trial.models), trial.n_samples, len(trial.target)))
     for model, member in enumerate(plan.members):

@@ -14,7 +14,7 @@ import numpy as np
 
 from wassemble._arrays import Array, log_of, namespace
 from wassemble._checks import fail
-from wassemble.ensemble.learning.kernel_candidates import Candidates
+from wassemble.ensemble.learning.kernels.candidates import Candidates
 from wassemble.ensemble.learning.recipes import NAMES
 from wassemble.labels import enumerate_names
 

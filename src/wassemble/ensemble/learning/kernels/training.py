@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from wassemble.ensemble.learning.kernel_forms import Form
-from wassemble.ensemble.learning.kernel_losses import Calibration, each_loss
+from wassemble.ensemble.learning.kernels.forms import Form
+from wassemble.ensemble.learning.kernels.judging import Calibration, each_loss
 from wassemble.ensemble.learning.trial import Trial
 from wassemble.ensemble.plan import FusionPlan
 from wassemble.kernels import DenseKernel

@@ -7,11 +7,11 @@ import pytest
 import torch
 
 from wassemble.ensemble import Fusion
-from wassemble.ensemble.learning.kernel_candidates import read_candidates
-from wassemble.ensemble.learning.kernel_forms import LowRankForm, MixtureForm, mix_candidates
-from wassemble.ensemble.learning.kernel_learning import learn_kernel
-from wassemble.ensemble.learning.kernel_losses import Calibration, each_loss, fit_calibration
-from wassemble.ensemble.learning.kernel_training import Adam, TorchFusion, Training, one_thread
+from wassemble.ensemble.learning.kernels import learn_kernel
+from wassemble.ensemble.learning.kernels.candidates import read_candidates
+from wassemble.ensemble.learning.kernels.forms import LowRankForm, MixtureForm, mix_candidates
+from wassemble.ensemble.learning.kernels.judging import Calibration, each_loss, fit_calibration
+from wassemble.ensemble.learning.kernels.training import Adam, TorchFusion, Training, one_thread
 from wassemble.ensemble.learning.trial import read_trial
 from wassemble.errors import InvalidInputError, MissingExtraError
 from wassemble.inputs import Predictions
