@@ -217,9 +217,8 @@ def test_the_verdict_is_honest_both_ways(tmp_path):
 def test_what_is_said_of_simple_rules_is_true_whichever_rule_was_chosen():
     case = breeds()
     plain = next(rule for rule in case.learned.rivals if isinstance(rule.recipe.rule, PowerMean))
-    weights = dict(zip(("one", "two", "three"), (0.6, 0.3, 0.1), strict=True))
-    fusion = plain.fusion.replace(weights=weights)
-    weighted = FittedRecipe(replace(plain.recipe, weights="metric"), fusion)
+    weights = {"one": 0.6, "two": 0.3, "three": 0.1}
+    weighted = FittedRecipe.of(replace(plain.recipe, weights="metric"), plain.fusion, weights)
     known = replace(case.learned, rivals=(*case.learned.rivals, weighted))
     recipes = {rule.recipe for rule in (known.fitted, *known.rivals)}
     for recipe in recipes:

@@ -9,7 +9,7 @@ from report.trials import animals, breeds, choose_instead, tags
 from sklearn.linear_model import LogisticRegression
 
 from wassemble import InvalidInputError, Predictions
-from wassemble.ensemble.learning import learn_ensemble
+from wassemble.ensemble.learning import FittedRecipe, learn_ensemble
 from wassemble.ensemble.learning.evaluation import evaluate_ensemble, read_held_out
 from wassemble.ensemble.learning.stacking import fit_stacking
 from wassemble.metrics import accuracy, mean_average_precision, precision_recall_f1
@@ -107,8 +107,8 @@ def test_the_best_simple_rule_is_compared_with_the_chosen_one(case):
 def test_a_simple_rule_may_have_learned_weights_and_a_plain_one_none(case):
     mean = next(rule for rule in case.learned.rivals if isinstance(rule.recipe.rule, PowerMean))
     alone = choose_instead(case.learned, lambda recipe: recipe.model is not None)
-    weights = np.array([0.6, 0.3, 0.1])
-    weighted = replace(mean, recipe=replace(mean.recipe, weights="metric"), weights=weights)
+    weights = {"one": 0.6, "two": 0.3, "three": 0.1}
+    weighted = FittedRecipe.of(replace(mean.recipe, weights="metric"), mean.fusion, weights)
     learned = replace(alone, rivals=(weighted,))
     found = evaluate_ensemble(learned, case.models, case.truth)
     assert found.best_simple.recipe == weighted.recipe

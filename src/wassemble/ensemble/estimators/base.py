@@ -13,14 +13,10 @@ from sklearn.model_selection import KFold, StratifiedKFold, check_cv, cross_val_
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import (
-    check_is_fitted,
-    has_fit_parameter,
-)
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, has_fit_parameter
 
 from wassemble._checks import fail
-from wassemble.ensemble.estimators.members import NamedMembers
-from wassemble.ensemble.estimators.table_member import TableMember
+from wassemble.ensemble.estimators.members import NamedMembers, TableMember
 from wassemble.ensemble.learning import LearnedEnsemble, learn_ensemble
 from wassemble.inputs import Kind, Predictions
 from wassemble.labels import LabelSpace, name_of
@@ -38,11 +34,48 @@ class MemberEnsemble(TransformerMixin, NamedMembers):  # type: ignore[misc]
     time_budget: float | None
     random_state: Any
     n_jobs: int | None
+    cost: Any
+    labels: Sequence[str] | None
+    classes: Sequence[str] | None
     learned_: LearnedEnsemble
+    classes_: np.ndarray
     members_: list[Any]
     member_labels_: list[LabelSpace]
     names_: list[str]
     target_: LabelSpace
+
+    _kind: Kind = "multiclass"
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit members and learn how to fuse them."""
+        y, truth = self._read_truth(y)
+        if sample_weight is not None:
+            sample_weight = _check_sample_weight(sample_weight, X)
+        tables = self._fit_members(X, y, sample_weight)
+        self.member_labels_ = [
+            self._labels_of(m, t) for m, t in zip(self.members_, tables, strict=True)
+        ]
+        self.learned_ = learn_ensemble(
+            self._predictions(tables),
+            truth,
+            metric=self.metric,
+            kernels=self.kernels,
+            target=self.target_,
+            kind=self._kind,
+            sample_weight=sample_weight,
+            n_folds=self.n_folds,
+            time_budget=self.time_budget,
+            seed=self._seed(),
+        )
+        return self
+
+    def _read_truth(self, y: Any) -> tuple[np.ndarray, Any]:
+        """``y`` for the members, and the truth to learn from; sets the classes and their names."""
+        raise NotImplementedError
+
+    def _labels_of(self, member: Any, table: np.ndarray) -> LabelSpace:
+        """The labels that a fitted member speaks of; ``table`` has its answers."""
+        raise NotImplementedError
 
     # -- members ---------------------------------------------------------------------
 
@@ -104,28 +137,11 @@ class MemberEnsemble(TransformerMixin, NamedMembers):  # type: ignore[misc]
         """Answers of a fitted member as scores, ``(n_samples, n_labels)``."""
         raise NotImplementedError
 
-    def _predictions(self, tables: Sequence[np.ndarray], kind: Kind) -> list[Predictions]:
-        n_samples = len(tables[0])
+    def _predictions(self, tables: Sequence[np.ndarray]) -> list[Predictions]:
         return [
-            Predictions(name, range(n_samples), labels, table, kind=kind)
+            Predictions(name, range(len(table)), labels, table, kind=self._kind)
             for name, labels, table in zip(self.names_, self.member_labels_, tables, strict=True)
         ]
-
-    def _learn(self, tables: Sequence[np.ndarray], truth: Any, sample_weight: Any) -> None:
-        self.learned_ = learn_ensemble(
-            self._predictions(tables, self._kind),
-            truth,
-            metric=self.metric,
-            kernels=self.kernels,
-            target=self.target_,
-            kind=self._kind,
-            sample_weight=sample_weight,
-            n_folds=self.n_folds,
-            time_budget=self.time_budget,
-            seed=self._seed(),
-        )
-
-    _kind: Kind = "multiclass"
 
     def _seed(self) -> int:
         state = self.random_state
@@ -136,7 +152,7 @@ class MemberEnsemble(TransformerMixin, NamedMembers):  # type: ignore[misc]
     def _consensus(self, X: Any) -> np.ndarray:
         check_is_fitted(self, "learned_")
         tables = [self._answers(member, X) for member in self.members_]
-        return self.learned_.predict(self._predictions(tables, self._kind)).scores
+        return self.learned_.predict(self._predictions(tables)).scores
 
     # -- scikit-learn's ways -----------------------------------------------------------
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from scipy.special import softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, column_or_1d
+from sklearn.utils.validation import column_or_1d
 
 from wassemble._arrays import is_frame
 from wassemble.ensemble.decisions import choose_least_cost
@@ -74,31 +74,21 @@ class WassersteinClassifier(ClassifierMixin, MemberEnsemble):  # type: ignore[mi
         random_state: int | None = None,
         n_jobs: int | None = None,
     ) -> None:
-        self.members = members
-        self.metric = metric
-        self.kernels = kernels
-        self.cost = cost
-        self.cv = cv
-        self.n_folds = n_folds
-        self.time_budget = time_budget
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+        self._keep(locals())
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit members and learn how to fuse them."""
+    def _read_truth(self, y: Any) -> tuple[np.ndarray, list[str]]:
         y = column_or_1d(y, warn=True)
         check_classification_targets(y)
-        self.classes_ = np.unique(y)
-        if sample_weight is not None:
-            sample_weight = _check_sample_weight(sample_weight, X)
-        tables = self._fit_members(X, y, sample_weight)
-        self.target_ = LabelSpace(names_of(self.classes_))
-        self.member_labels_ = [
-            LabelSpace(names_of(getattr(member, "classes_", self.classes_)))
-            for member in self.members_
-        ]
-        self._learn(tables, names_of(y), sample_weight)
-        return self
+        self._read_classes(np.unique(y))
+        return y, names_of(y)
+
+    def _read_classes(self, seen: np.ndarray) -> None:
+        """Set the classes and their names, from those that are in ``y``."""
+        self.classes_ = seen
+        self.target_ = LabelSpace(names_of(seen))
+
+    def _labels_of(self, member: Any, table: np.ndarray) -> LabelSpace:
+        return LabelSpace(names_of(getattr(member, "classes_", self.classes_)))
 
     def _read_answers(self, member: Any, answers: Any, method: str) -> np.ndarray:
         table = np.asarray(answers)
@@ -117,15 +107,15 @@ class WassersteinClassifier(ClassifierMixin, MemberEnsemble):  # type: ignore[mi
 
     def predict(self, X: Any) -> np.ndarray:
         """Best class, or that of least expected cost."""
-        found = self.predict_proba(X)
+        histograms = self.predict_proba(X)
         if self.cost is None:
-            return self.classes_[found.argmax(axis=1)]
+            return self.classes_[histograms.argmax(axis=1)]
         cost = self.cost
         if is_frame(cost):
             titles = "class that is true", "class that is answered"
             table = read_named_table(cost, "cost")
             cost = table.ordered(self.target_, self.target_, titles=titles)
-        return self.classes_[choose_least_cost(found, cost)]
+        return self.classes_[choose_least_cost(histograms, cost)]
 
     def _load_classes(self) -> None:
         own = getattr(self.members_[0], "classes_", None)

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, column_or_1d
 
 from wassemble._arrays import is_frame
 from wassemble.ensemble.estimators.base import names_of
 from wassemble.ensemble.estimators.classifier import WassersteinClassifier
-from wassemble.ensemble.estimators.table_member import TableMember
+from wassemble.ensemble.estimators.members import TableMember
 from wassemble.inputs import Kind
 from wassemble.kernels import LabelledKernel
 from wassemble.labels import LabelSpace
@@ -56,48 +54,23 @@ class CrossSpaceClassifier(WassersteinClassifier):
         random_state: int | None = None,
         n_jobs: int | None = None,
     ) -> None:
-        super().__init__(
-            members,
-            metric=metric,
-            kernels=kernels,
-            cost=cost,
-            cv=cv,
-            n_folds=n_folds,
-            time_budget=time_budget,
-            random_state=random_state,
-            n_jobs=n_jobs,
-        )
-        self.classes = classes
-        self.labels = labels
+        self._keep(locals())
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn how to get from the members' labels to the classes."""
-        y = column_or_1d(y, warn=True)
-        check_classification_targets(y)
-        if sample_weight is not None:
-            sample_weight = _check_sample_weight(sample_weight, X)
-        tables = self._fit_members(X, y, sample_weight)
-        self.target_ = self._read_classes(y)
-        classes = np.unique(y)
-        seen = dict(zip(names_of(classes), classes, strict=True))
-        self.classes_ = np.array([seen.get(name, name) for name in self.target_])
-        self.member_labels_ = [
-            self._labels_of(m, t) for m, t in zip(self.members_, tables, strict=True)
-        ]
-        self._learn(tables, names_of(y), sample_weight)
-        return self
+    def _read_classes(self, seen: np.ndarray) -> None:
+        named = dict(zip(names_of(seen), seen, strict=True))
+        self.target_ = self._list_classes(list(named))
+        self.classes_ = np.array([named.get(name, name) for name in self.target_])
 
-    def _read_classes(self, y: np.ndarray) -> LabelSpace:
+    def _list_classes(self, seen: list[str]) -> LabelSpace:
         if self.classes is not None:
             return LabelSpace(names_of(self.classes))
-        named = names_of(np.unique(y))
         for given in (self.kernels or {}).values():
             first = next(iter(given.values())) if isinstance(given, Mapping) else given
             if is_frame(first):
                 first = LabelledKernel(first)
             if isinstance(first, LabelledKernel):
-                return LabelSpace.union(first.target, named)
-        return LabelSpace(named)
+                return LabelSpace.union(first.target, seen)
+        return LabelSpace(seen)
 
     def _labels_of(self, member: Any, table: np.ndarray) -> LabelSpace:
         if isinstance(member, TableMember):
