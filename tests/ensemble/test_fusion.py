@@ -134,7 +134,7 @@ def test_a_damaged_file_is_refused(text, message, tmp_path):
 
 
 def test_a_folder_without_a_fusion_is_refused(tmp_path):
-    with pytest.raises(InvalidInputError, match=r"fusion\.json: must be a file"):
+    with pytest.raises(InvalidInputError, match=r"must hold fusion\.json"):
         Fusion.load(tmp_path / "nothing")
 
 

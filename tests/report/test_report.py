@@ -16,11 +16,11 @@ from wassemble.ensemble.learning import FittedRecipe, LearnedEnsemble
 from wassemble.ensemble.learning.choice import Control
 from wassemble.metrics import Comparison
 from wassemble.report import write_report
+from wassemble.report.board import judge_members
 from wassemble.report.evidence import gather_evidence
 from wassemble.report.headline import make_headline
-from wassemble.report.members import judge_members
+from wassemble.report.kernel_effects import sweep_epsilon
 from wassemble.report.plots import shown
-from wassemble.report.sweep import sweep_epsilon
 from wassemble.solvers import ARITHMETIC, Barycenter, PowerMean
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from wassemble.ensemble.learning import Evaluation, FittedRecipe, LearnedEnsemble, Outcome, Recipe
-from wassemble.ensemble.learning.evaluation import evaluate_ensemble, measure_of, read_held_out
+from wassemble.ensemble.learning.evaluation import evaluate_on, measure_of, read_held_out
 from wassemble.ensemble.learning.trial import Trial
 from wassemble.inputs import Predictions
 from wassemble.metrics import Measure
@@ -93,11 +93,10 @@ def gather_evidence(
 ) -> Evidence:
     """Held-out samples, and every rule judged on them."""
     trial = read_held_out(learned, models, truth, sample_weight=sample_weight, fold=fold)
-    evaluation = evaluate_ensemble(
-        learned, models, truth, metric=metric, sample_weight=sample_weight, fold=fold, seed=seed
-    )
+    measure = measure_of(learned, metric)
     few = trial
     if trial.n_samples > _N_FEW:
         rng = np.random.default_rng(seed)
         few = trial.take(np.sort(rng.choice(trial.n_samples, _N_FEW, replace=False)))
-    return Evidence(learned, trial, few, measure_of(learned, metric), evaluation, seed)
+    evaluation = evaluate_on(learned, trial, measure, seed)
+    return Evidence(learned, trial, few, measure, evaluation, seed)

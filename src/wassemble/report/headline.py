@@ -78,12 +78,9 @@ def make_reasons(evidence: Evidence) -> dict[str, Any]:
 
 def _brief(outcome: Outcome) -> dict[str, Any]:
     against = outcome.against_chosen
-    return {
-        "name": outcome.name,
-        "score": outcome.score,
-        "low": outcome.low,
-        "high": outcome.high,
-        "gain": None if against is None else asdict(against.reverse()),
+    gain = None if against is None else asdict(against.reverse())
+    return {name: getattr(outcome, name) for name in ("name", "score", "low", "high")} | {
+        "gain": gain
     }
 
 

@@ -28,7 +28,14 @@ from wassemble.metrics import (
     precision_recall_f1,
 )
 
-__all__ = ["Evaluation", "Outcome", "evaluate_ensemble", "measure_of", "read_held_out"]
+__all__ = [
+    "Evaluation",
+    "Outcome",
+    "evaluate_ensemble",
+    "evaluate_on",
+    "measure_of",
+    "read_held_out",
+]
 
 # A rule that is fast is timed again, up to so many times or seconds.
 _N_TIMINGS = 3
@@ -263,7 +270,11 @@ def evaluate_ensemble(
     (1.0, False)
     """
     trial = read_held_out(learned, models, truth, sample_weight=sample_weight, fold=fold)
-    measure = measure_of(learned, metric)
+    return evaluate_on(learned, trial, measure_of(learned, metric), seed)
+
+
+def evaluate_on(learned: LearnedEnsemble, trial: Trial, measure: Measure, seed: int) -> Evaluation:
+    """The same, on samples that were read."""
     bootstrap = trial.bootstrap(measure, seed)
     chosen, seconds = _timed(learned.fitted, trial)
     chosen_estimate = bootstrap.estimate(chosen)
