@@ -27,7 +27,7 @@ from wassemble.ensemble.learning.kernels.judging import (
     fit_calibration,
 )
 from wassemble.ensemble.learning.recipes import NAMES
-from wassemble.ensemble.learning.stacking import fit_and_predict
+from wassemble.ensemble.learning.stacking import fit_stacking
 from wassemble.errors import InvalidInputError
 from wassemble.kernels import LabelledKernel
 from wassemble.solvers import ARITHMETIC, Barycenter, Unbalanced
@@ -247,7 +247,7 @@ class _Runner:
             np.hstack([np.nan_to_num(model.scores) for model in models])
             for models in (seen, self.models)
         )
-        scores = fit_and_predict(trial, features, others)
+        scores = fit_stacking(trial, features).predict(others)
         return Row(scores, each_loss(scores, self.truth, (0.0,), "multiclass"))
 
 

@@ -37,7 +37,7 @@ from wassemble.solvers.weights import check_weights
 if TYPE_CHECKING:
     from wassemble.ensemble.fusion import Fusion
 
-__all__ = ["NO_ANSWER", "Chunk", "FusionPlan", "Ready", "Solved"]
+__all__ = ["NO_ANSWER", "Chunk", "FusionPlan", "Ready", "Solved", "group_by_voters"]
 
 # Target labels beyond which no mean is taken to compare the consensus with.
 _MOST_LABELS_OF_MEAN = 20_000
@@ -184,7 +184,7 @@ class FusionPlan:
         dtype = np.result_type(np.float32, *(scores.dtype for scores in ready.scores))
         found = np.full((n_samples, len(self.target)), np.nan, dtype=dtype)
         statuses = np.full(n_samples, NO_ANSWER, dtype=np.int8)
-        for voting, rows in _patterns(ready.votes):
+        for voting, rows in group_by_voters(ready.votes):
             scores, statuses[rows] = self._fuse_rows(ready, voting, rows, n_threads)
             if self.weights.ndim == 2:  # labels on which nobody who answered has a say
                 scores = np.where((self.weights[voting] > 0).any(axis=0), scores, 0)
@@ -208,7 +208,7 @@ class FusionPlan:
         ready = self.prepare(predictions)
         return [
             (rows, Solved(solve(self._problem(ready, voting, rows)), voting))
-            for voting, rows in _patterns(ready.votes)
+            for voting, rows in group_by_voters(ready.votes)
         ]
 
     def prepare(self, predictions: Sequence[Predictions]) -> Ready:
@@ -349,7 +349,7 @@ def _normalized(weights: np.ndarray, otherwise: np.ndarray) -> np.ndarray:
     return weights / np.where(silent, otherwise.sum(), sums)
 
 
-def _patterns(answered: np.ndarray) -> list[tuple[np.ndarray, Any]]:
+def group_by_voters(answered: np.ndarray) -> list[tuple[np.ndarray, Any]]:
     """Samples grouped by who answered them: (models, rows); samples without answer left out."""
     if answered.all():  # no copies of anything
         return [(np.arange(len(answered)), slice(None))] if answered.size else []

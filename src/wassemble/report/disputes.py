@@ -92,10 +92,10 @@ def _answers(evidence: Evidence, scores: np.ndarray) -> Callable[[int], dict[str
     if few.task == "multiclass":
         labels = np.arange(len(few.target))
         truth = (truth[:, None] == labels).astype(float)
-        decided = (shown.argmax(axis=1)[:, None] == labels) & scores.any(axis=1)[:, None]
+        decided = (shown.argmax(axis=1)[:, None] == labels) & scores.any(axis=1, keepdims=True)
     else:
         assert learned.thresholds is not None
-        decided = np.asarray(apply_thresholds(scores, learned.thresholds)) == 1
+        decided = apply_thresholds(scores, learned.thresholds) == 1
 
     def tell(row: int) -> dict[str, Any]:
         labels = np.flatnonzero(decided[row])

@@ -88,7 +88,7 @@ def gather_evidence(
     *,
     metric: Any,
     sample_weight: Any,
-    fold: bool,
+    fold: bool = False,
     seed: int,
 ) -> Evidence:
     """Held-out samples, and every rule judged on them."""

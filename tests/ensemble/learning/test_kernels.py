@@ -138,12 +138,13 @@ def test_training_and_numpy_give_the_same_consensus(rng, mass):
     candidates = {"a": named(random_kernel(rng)), "b": named(random_kernel(rng))}
     learned = learn_kernel(models, truth, candidates=candidates, mass=mass, max_epochs=2)
     trial = read_trial(models, truth)
-    fusion = TorchFusion(torch, learned.plan, trial, dict.fromkeys(trial.names, 0))
+    fusion = TorchFusion(torch, learned.fusion.plan(models), trial, dict.fromkeys(trial.names, 0))
     tables = [torch.as_tensor(learned.kernel.to_dense().copy())]
     consensus = fusion.fuse(tables, np.arange(40)).numpy()
     rule = Barycenter(mass, max_sweeps=5, tolerance=None)
     consensus = rule.to_histograms(consensus)
-    np.testing.assert_allclose(learned.plan.fuse(models).scores, consensus, rtol=1e-9)
+    plan = learned.fusion.plan(models)
+    np.testing.assert_allclose(plan.fuse(models).scores, consensus, rtol=1e-9)
     fused = Fusion(rule, learned.kernel).fuse(models)
     np.testing.assert_array_equal(fused.scores, learned.predict(models).scores)
 
@@ -306,7 +307,7 @@ def test_label_sets_may_differ_and_share_the_mixture(rng):
     learned = learn_kernel(
         models, truth, candidates={"near": near, "own": own}, target=LABELS, max_epochs=2
     )
-    assert learned.plan.is_label_aware
+    assert learned.fusion.plan(models).is_label_aware
     assert isinstance(learned.kernel, dict)
     assert learned.kernel["a"].source.names == tuple(first)
     assert learned.kernel["b"].shape == (3, 5)

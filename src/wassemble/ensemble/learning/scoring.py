@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -52,10 +52,6 @@ class Score:
     n_missing: int
     n_without_answer: int
 
-    def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        return asdict(self)
-
 
 def score_predictions(
     predictions: Predictions,
@@ -94,15 +90,14 @@ def score_predictions(
         said, remedy = tell_strangers(true, predictions.labels, repr(predictions.model))
         fail(said, hint=remedy)
     scores = _as_target(trial)
-    is_known = isinstance(truth, Predictions)
-    n_true = truth.n_samples if is_known else len(truth)
-    found = []
+    n_true = truth.n_samples if isinstance(truth, Predictions) else len(truth)
+    results = []
     for metric in metrics or _USUAL[trial.task]:
         measure = read_measure(metric, trial.task)
         low, high = trial.bootstrap(measure, seed).estimate(scores).interval
         if measure.is_loss:
             low, high = 0 - high, 0 - low
-        found.append(
+        results.append(
             Score(
                 model=predictions.model,
                 metric=measure.name,
@@ -115,7 +110,7 @@ def score_predictions(
                 n_without_answer=int((scores.max(axis=1, initial=0) <= 0).sum()),
             )
         )
-    return found
+    return results
 
 
 def _as_target(trial: Trial) -> np.ndarray:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
 
@@ -41,22 +41,6 @@ _SAMPLES_PER_NUMBER = 0.5
 # Thin factors start at no less: a softplus is flat near 0, and nothing would move.
 _LEAST_FACTOR = 1e-3
 _N_UPDATES = 300
-
-
-class Form(Protocol):
-    """Numbers that are learned, and the tables that they make."""
-
-    def numbers(self) -> list[Any]:
-        """Tensors to be learned."""
-
-    def tables(self) -> list[Any]:
-        """Entries of each learned kernel, ``(n_source, n_target)``."""
-
-    def penalty(self) -> Any:
-        """What is added to the loss."""
-
-    def described(self) -> dict[str, float]:
-        """The numbers by name, as they act on the kernel."""
 
 
 def mix_tables(
@@ -104,9 +88,11 @@ class MixtureForm:
         ]
 
     def numbers(self) -> list[Any]:
+        """Tensors to be learned."""
         return [self._logits, self._log_scales, self._log_sharpness]
 
     def tables(self) -> list[Any]:
+        """Entries of each learned kernel, ``(n_source, n_target)``."""
         torch = self._torch
         shares = torch.softmax(self._logits, dim=0)
         scales = torch.cat([torch.ones(1, dtype=torch.float64), self._log_scales.exp()])
@@ -115,15 +101,17 @@ class MixtureForm:
         ]
 
     def penalty(self) -> Any:
+        """What is added to the loss."""
         return 0.0
 
     def described(self) -> dict[str, float]:
+        """The numbers by name, as they act on the kernel."""
         shares = self._torch.softmax(self._logits.detach(), dim=0).tolist()
         scales = self._log_scales.detach().exp().tolist()
         names = self._candidates.share_names, self._candidates.block_names[1:]
-        found = {f"share of {n}": share for n, share in zip(names[0], shares, strict=True)}
-        found |= {f"scale of {n}": scale for n, scale in zip(names[1], scales, strict=True)}
-        return found | {"sharpness": float(self._log_sharpness.detach().exp())}
+        numbers = {f"share of {n}": share for n, share in zip(names[0], shares, strict=True)}
+        numbers |= {f"scale of {n}": scale for n, scale in zip(names[1], scales, strict=True)}
+        return numbers | {"sharpness": float(self._log_sharpness.detach().exp())}
 
 
 def mixture_starts(candidates: Candidates, best: Sequence[str]) -> list[Mapping[str, float]]:
@@ -276,3 +264,7 @@ def _factorize(
         left *= (wanted @ right) / np.maximum((counted * (left @ right.T)) @ right, 1e-12)
         right *= (wanted.T @ left) / np.maximum((counted * (left @ right.T)).T @ left, 1e-12)
     return np.maximum(left, _LEAST_FACTOR), np.maximum(right, _LEAST_FACTOR)
+
+
+Form = MixtureForm | LowRankForm
+"""Numbers that are learned, and the tables that they make."""

@@ -7,7 +7,7 @@ torch alike.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -16,9 +16,9 @@ import numpy as np
 from scipy.optimize import minimize
 
 from wassemble._arrays import Array, namespace
+from wassemble.ensemble.fusion import Fusion
 from wassemble.ensemble.learning.fitting import change_each, shuffle_labels
 from wassemble.ensemble.learning.trial import Trial
-from wassemble.ensemble.plan import FusionPlan
 from wassemble.inputs import Kind
 from wassemble.kernels import LabelledKernel
 from wassemble.metrics import MEAN_LOSS, USUAL, Estimate, PairedBootstrap
@@ -149,18 +149,16 @@ class Judged:
 
 @dataclass
 class Judge:
-    """Judges kernels of a plan by the same samples and the same resamples.
+    """Judges kernels of a fusion by the same samples and the same resamples.
 
     Parameters
     ----------
-    make_plan : callable
-        The plan with given kernels.
     rows, held_out : arrays of int
         Samples to calibrate on, and samples to judge by.
     """
 
     trial: Trial
-    make_plan: Callable[[Kernels], FusionPlan]
+    fusion: Fusion
     rows: np.ndarray
     held_out: np.ndarray
     seed: int
@@ -188,7 +186,8 @@ class Judge:
         return Judged(name, estimate, score, is_candidate, calibration, train_loss)
 
     def _fuse(self, kernels: Kernels, rows: np.ndarray) -> np.ndarray:
-        chunk = self.make_plan(kernels).fuse([model.take(rows) for model in self.trial.models])
+        plan = self.fusion.replace(kernel=kernels).plan(self.trial.models)
+        chunk = plan.fuse([model.take(rows) for model in self.trial.models])
         return np.nan_to_num(chunk.scores.astype(np.float64))
 
     def control(self, learned: Judged, kernels: Mapping[str, LabelledKernel]) -> list[Judged]:

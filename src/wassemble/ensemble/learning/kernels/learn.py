@@ -26,7 +26,7 @@ from wassemble.ensemble.learning.kernels.forms import (
     mix_candidates,
     mixture_starts,
 )
-from wassemble.ensemble.learning.kernels.judging import Calibration, Judge, Judged, Kernels
+from wassemble.ensemble.learning.kernels.judging import Calibration, Judge, Judged
 from wassemble.ensemble.learning.kernels.training import (
     Epoch,
     Schedule,
@@ -35,10 +35,10 @@ from wassemble.ensemble.learning.kernels.training import (
     one_thread,
     train,
 )
+from wassemble.ensemble.learning.matching import match_models
 from wassemble.ensemble.learning.recipes import NAMES
 from wassemble.ensemble.learning.trial import Trial, read_trial
-from wassemble.ensemble.plan import FusionPlan
-from wassemble.ensemble.tables import align_samples, read_models
+from wassemble.ensemble.tables import read_models
 from wassemble.inputs import Kind, Predictions
 from wassemble.kernels import DenseKernel, LabelledKernel
 from wassemble.labels import LabelSpace
@@ -76,8 +76,10 @@ class LearnedKernel:
         Log-likelihood of the truth by the learned kernel, less that by the best candidate.
     control : Control
         The same against the learned kernel with its labels shuffled.
-    plan : FusionPlan
-        The models through the learned kernel.
+    fusion : Fusion
+        Through the learned kernel.
+    models : tuple of (str, LabelSpace)
+        The models that were learned from.
     """
 
     kernels: dict[str, LabelledKernel]
@@ -88,7 +90,8 @@ class LearnedKernel:
     judged: tuple[Judged, ...]
     comparison: Comparison
     control: Control
-    plan: FusionPlan
+    fusion: Fusion
+    models: tuple[tuple[str, LabelSpace], ...]
     groups: dict[str, list[str]]
     n_train: int
     n_held_out: int
@@ -124,21 +127,9 @@ class LearnedKernel:
         return self.comparison.is_sure
 
     def predict(self, models: Sequence[Any] | Mapping[str, Any]) -> Predictions:
-        """Consensus of the same models on other samples; matched by name, not calibrated."""
-        by_name = {model.model: model for model in read_models(models, self.plan.kind)[0]}
-        missing = [member.model for member in self.plan.members if member.model not in by_name]
-        if missing:
-            fail(
-                f"every model that was learned from must be there; {', '.join(missing)} is missing."
-            )
-        members = align_samples([by_name[member.model] for member in self.plan.members])
-        return Predictions(
-            "consensus",
-            members[0].samples,
-            self.plan.target,
-            self.plan.fuse(members).scores,
-            kind=self.plan.kind,
-        )
+        """Consensus of the same models on other samples; see `match_models`. Not calibrated."""
+        given, _ = read_models(models, self.fusion.kind)
+        return self.fusion.run(match_models(self.models, given).models).consensus
 
     def remix(self, candidates: Mapping[str, Any]) -> dict[str, LabelledKernel]:
         """The same mixture of other kernels under the same names; one per model.
@@ -148,8 +139,8 @@ class LearnedKernel:
         """
         if self.form != "mixture":
             fail(f'a learned kernel must have form="mixture" to be mixed anew; got {self.form!r}.')
-        models = [(member.model, member.labels) for member in self.plan.members]
-        read = read_candidates(candidates, models, self.plan.target, self.groups)
+        target = self.fusion.plan(dict(self.models)).target
+        read = read_candidates(candidates, self.models, target, self.groups)
         return label_tables(mix_candidates(read, self.parameters), read, self.form)
 
     @property
@@ -299,15 +290,11 @@ def learn_kernel(
         leftover=leftover,
         unobserved=unobserved,
     )
-    members = {model.model: model.labels for model in trial.models}
-
-    def make_plan(kernels: Kernels) -> FusionPlan:
-        return fusion.replace(kernel=kernels).plan(members)
-
     named = {name: list(labels) for name, labels in (groups or {}).items()}
-    read = read_candidates(candidates, list(members.items()), trial.target, named)
+    spaces = tuple((model.model, model.labels) for model in trial.models)
+    read = read_candidates(candidates, spaces, trial.target, named)
     rows, held_out = _split(trial, validation_share, seed)
-    judge = Judge(trial, make_plan, rows, held_out, seed)
+    judge = Judge(trial, fusion, rows, held_out, seed)
     rivals = [
         judge.judge(name, label_tables([s[i] for s in read.stacks], read, name), is_candidate=True)
         for i, name in enumerate(read.names)
@@ -325,7 +312,8 @@ def learn_kernel(
         }
         made = _start_low_rank(torch, read, judge, rivals, knobs)
     start = label_tables(_arrays(made), read, form)
-    in_torch = TorchFusion(torch, make_plan(start), trial, read.places)
+    plan = fusion.replace(kernel=start).plan(trial.models)
+    in_torch = TorchFusion(torch, plan, trial, read.places)
     training = Training(torch, made, in_torch, trial, judge.calibrate(start)[0])
     with one_thread(torch):
         history = train(training, rows, held_out, schedule, progress)
@@ -341,7 +329,8 @@ def learn_kernel(
         judged=(learned, *rivals, *shuffled),
         comparison=learned.estimate.minus(max(rivals, key=lambda r: r.estimate.score).estimate),
         control=Control.of(learned.estimate, [each.estimate for each in shuffled]),
-        plan=make_plan(kernels),
+        fusion=fusion.replace(kernel=kernels),
+        models=spaces,
         groups=named,
         n_train=len(rows),
         n_held_out=len(held_out),
