@@ -65,7 +65,7 @@ def score(
     """
     from dataclasses import asdict
 
-    from wassemble.ensemble.learning.scoring import score_predictions
+    from wassemble.ensemble.learning.evaluation import score_predictions
     from wassemble.inputs import Aliases, read_aliases
 
     found = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, replace
 from typing import Any
 
-from wassemble.ensemble.learning import Outcome, Recipe, Standing
+from wassemble.ensemble.learning import Recipe, Standing
 from wassemble.report.evidence import Evidence
 from wassemble.solvers import Barycenter, PowerMean
 
@@ -54,7 +54,7 @@ def make_board(evidence: Evidence) -> dict[str, Any]:
     }
 
 
-def _told(line: Standing | Outcome, *names: str) -> dict[str, Any]:
+def _told(line: Standing, *names: str) -> dict[str, Any]:
     entries = line.to_dict()
     return {name: entries[name] for name in names}
 

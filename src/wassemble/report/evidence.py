@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from wassemble.ensemble.learning import Evaluation, FittedRecipe, LearnedEnsemble, Outcome, Recipe
+from wassemble.ensemble.learning import Evaluation, FittedRecipe, LearnedEnsemble, Recipe, Standing
 from wassemble.ensemble.learning.evaluation import evaluate_on, measure_of, read_held_out
 from wassemble.ensemble.learning.trial import Trial
 from wassemble.inputs import Predictions
@@ -66,7 +66,7 @@ class Evidence:
         """The barycenter through a kernel that is looked into: the chosen one if it is such."""
         return self.find(lambda rule: rule.recipe.transports)
 
-    def rule_of(self, outcome: Outcome) -> FittedRecipe:
+    def rule_of(self, outcome: Standing) -> FittedRecipe:
         """The rule that an outcome is of."""
         return next(rule for rule in self.rules if rule.recipe == outcome.recipe)
 

@@ -220,26 +220,32 @@ def _draw_time(record: dict[str, Any]) -> Plot:
 def _draw_weights(record: dict[str, Any]) -> Plot:
     """Bars of the models' weights."""
     weights = record["weights"]["weights"]
-    figure = new_figure()
-    places = [-place for place in range(len(weights))]
-    figure.add_bar(
-        x=list(weights.values()),
-        y=places,
-        orientation="h",
+    rows = [(name, weight, f"{shown(name)}: {weight:.4f}") for name, weight in weights.items()]
+    figure, axis = _bars(
+        rows,
         marker={"color": BLUE},
         text=[f"{weight:.3f}" for weight in weights.values()],
         textposition="auto",
         insidetextfont={"color": "#ffffff"},
+    )
+    across = {"rangemode": "tozero", "title": {"text": "weight"}}
+    return finish(figure, 70 + 30 * len(weights), xaxis=across, yaxis=axis)
+
+
+def _bars(rows: Sequence[tuple[str, float, str]], **look: Any) -> tuple[Any, Plot]:
+    """Bars below each other, of a name, a value and what is said of it; and the axis of names."""
+    figure = new_figure()
+    places = [-place for place in range(len(rows))]
+    figure.add_bar(
+        x=[value for _, value, _ in rows],
+        y=places,
+        orientation="h",
         hoverinfo="text",
-        hovertext=[f"{shown(name)}: {weight:.4f}" for name, weight in weights.items()],
+        hovertext=[said for _, _, said in rows],
+        **look,
     )
-    ticks = {"tickvals": places, "ticktext": [short(name) for name in weights]}
-    return finish(
-        figure,
-        70 + 30 * len(weights),
-        xaxis={"rangemode": "tozero", "title": {"text": "weight"}},
-        yaxis=ticks | {"showgrid": False},
-    )
+    ticks = [short(name) for name, _, _ in rows]
+    return figure, {"tickvals": places, "ticktext": ticks, "showgrid": False}
 
 
 def _draw_label_weights(record: dict[str, Any]) -> Plot | None:
@@ -367,22 +373,21 @@ def _draw_gains(record: dict[str, Any]) -> Plot | None:
     if not rows:
         return None
     digits = 3 if max(abs(row["gain"]) for row in rows) > 0.02 else 4
-    figure = new_figure()
-    figure.add_bar(
-        x=[row["gain"] for row in rows],
-        y=[-place for place in range(len(rows))],
-        orientation="h",
+    bars = [
+        (
+            row["label"],
+            row["gain"],
+            f"{shown(row['label'])}: {row['chosen']:.3f} against {row['simple']:.3f},"
+            f" {row['n_samples']:,} samples",
+        )
+        for row in rows
+    ]
+    figure, axis = _bars(
+        bars,
         marker={"color": [GREEN if row["gain"] > 0 else RED for row in rows]},
         text=[f"{row['gain']:+.{digits}f}" for row in rows],
         textposition="outside",
-        hoverinfo="text",
-        hovertext=[
-            f"{shown(row['label'])}: {row['chosen']:.3f} against {row['simple']:.3f},"
-            f" {row['n_samples']:,} samples"
-            for row in rows
-        ],
     )
-    ticks = {"tickvals": [-p for p in range(len(rows))]}
     # Room for the figures beside their bars, on a phone as well.
     low, high = min(0, *(row["gain"] for row in rows)), max(0, *(row["gain"] for row in rows))
     ends = [low - 0.36 * (high - low) * (low < 0), high + 0.36 * (high - low) * (high > 0)]
@@ -390,7 +395,7 @@ def _draw_gains(record: dict[str, Any]) -> Plot | None:
         figure,
         70 + 22 * len(rows),
         xaxis={"range": ends, "title": {"text": f"gain in {gains['metric']}"}},
-        yaxis=ticks | {"ticktext": [short(row["label"]) for row in rows], "showgrid": False},
+        yaxis=axis,
         bargap=0.25,
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from wassemble.ensemble.learning import Outcome
+from wassemble.ensemble.learning import Standing
 from wassemble.ensemble.learning.recipes import NAMES
 from wassemble.metrics import Comparison
 from wassemble.report.evidence import Evidence
@@ -76,7 +76,7 @@ def make_reasons(evidence: Evidence) -> dict[str, Any]:
     }
 
 
-def _brief(outcome: Outcome) -> dict[str, Any]:
+def _brief(outcome: Standing) -> dict[str, Any]:
     against = outcome.against_chosen
     gain = None if against is None else asdict(against.reverse())
     return {name: getattr(outcome, name) for name in ("name", "score", "low", "high")} | {

@@ -420,8 +420,11 @@ def test_a_row_without_mass_is_uniform_and_costs_a_finite_loss():
     ("changes", "words"),
     [
         ({"candidates": {}}, "`candidates` must be a dict of names to kernels"),
-        ({"candidates": {"a": np.eye(5)}}, "candidate 'a' must be a LabelledKernel, or a dict"),
-        ({"candidates": {"a": {"other": 1}}}, "kernel for each model; 'm0' is missing"),
+        (
+            {"candidates": {"a": np.eye(5)}},
+            "candidate 'a' must be a LabelledKernel or a data frame, a dict",
+        ),
+        ({"candidates": {"a": {"other": 1}}}, "must have one for each model; 'm0' is missing"),
         ({"candidates": {"a": named(np.zeros((5, 5)))}}, "'a' must have an entry above 0"),
         ({"candidates": {"names": named(np.eye(5))}}, "another name than 'names'"),
         ({"form": "deep"}, "`form` must be one of mixture, low rank; got 'deep'"),

@@ -1,7 +1,7 @@
 """Learning an ensemble on validation data: weights, rules, kernels, and the safe choice."""
 
 from wassemble.ensemble.learning.choice import Choice, Control, Standing
-from wassemble.ensemble.learning.evaluation import Evaluation, Outcome, evaluate_ensemble
+from wassemble.ensemble.learning.evaluation import Evaluation, evaluate_ensemble
 from wassemble.ensemble.learning.fitting import FittedRecipe, shuffle_labels
 from wassemble.ensemble.learning.learn import learn_ensemble
 from wassemble.ensemble.learning.learned import LearnedEnsemble
@@ -14,7 +14,6 @@ __all__ = [
     "Evaluation",
     "FittedRecipe",
     "LearnedEnsemble",
-    "Outcome",
     "Recipe",
     "Standing",
     "Trial",

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any, Self
 
 import numpy as np
 
 from wassemble.ensemble.learning.recipes import Recipe
 from wassemble.ensemble.learning.search import Search, Tried
+from wassemble.ensemble.learning.stacking import STACKING
 from wassemble.metrics import Comparison, Estimate
 from wassemble.solvers import GatedMean
 
@@ -22,29 +23,81 @@ _TIERS = ("single model or mean", "gated mean", "rule through a kernel")
 
 @dataclass(frozen=True)
 class Standing:
-    """A line of the leaderboard, on out-of-fold predictions."""
+    """One rule beside the chosen one, on samples that it was not fitted on.
+
+    Attributes
+    ----------
+    recipe : Recipe or None
+        None for stacking, which is a rival only.
+    score, standard_error, low, high : float
+        The user's metric, and its bootstrap standard error and 95 % interval.
+    against_chosen : Comparison or None
+        This rule minus the chosen one on the same samples; None for the chosen one.
+    microseconds : float
+        Per sample on this machine: to fit and fuse out of fold, or to fuse held-out samples in
+        one call.
+    figures : dict of str to float
+        Other metrics, on held-out samples. Multi-class: accuracy, top_5_accuracy, log_loss,
+        brier_score, calibration_error. Multi-label: mAP, and precision, recall and F1 where the
+        three best labels of each sample are decided, which needs no thresholds.
+    """
 
     name: str
     recipe: Recipe | None
     score: float
     standard_error: float
+    low: float
+    high: float
     against_chosen: Comparison | None
-    seconds: float
+    microseconds: float
+    figures: dict[str, float]
     is_chosen: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        recipe: Recipe | None,
+        estimate: Estimate,
+        chosen: Estimate,
+        microseconds: float,
+        figures: Mapping[str, float] | None = None,
+    ) -> Self:
+        """What a rule and the chosen one reached; the chosen one is beside itself."""
+        name = STACKING if recipe is None else recipe.name
+        is_chosen = estimate is chosen
+        against = None if is_chosen else estimate.minus(chosen)
+        scores = (estimate.score, estimate.standard_error, *estimate.interval)
+        return cls(name, recipe, *scores, against, microseconds, dict(figures or {}), is_chosen)
+
+    @property
+    def is_simple(self) -> bool:
+        """Whether it is a single model or a mean; its weights may be learned."""
+        return self.recipe is not None and self.recipe.is_simple
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is what one has without learning: a single model, or an even mean."""
+        return self.recipe is not None and self.recipe.is_plain
+
+    @property
+    def model(self) -> str | None:
+        """The name of a model alone; None for any other rule."""
+        return None if self.recipe is None else self.recipe.model
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON."""
-        return asdict(self) | {"recipe": None if self.recipe is None else self.recipe.to_dict()}
+        recipe = None if self.recipe is None else self.recipe.to_dict()
+        sort = {"is_simple": self.is_simple, "is_plain": self.is_plain}
+        return asdict(self) | {"recipe": recipe} | sort
 
     @staticmethod
     def from_dict(entries: Mapping[str, Any]) -> Standing:
         """The line that `to_dict` wrote down."""
-        recipe, against = entries["recipe"], entries["against_chosen"]
-        values = {
-            "recipe": None if recipe is None else Recipe.from_dict(recipe),
-            "against_chosen": None if against is None else Comparison(**against),
-        }
-        return Standing(**{**entries, **values})
+        values = {field.name: entries[field.name] for field in fields(Standing)}
+        recipe, against = values["recipe"], values["against_chosen"]
+        values["recipe"] = None if recipe is None else Recipe.from_dict(recipe)
+        values["against_chosen"] = None if against is None else Comparison(**against)
+        return Standing(**values)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""`evaluate_ensemble`: the chosen rule and its rivals on samples that nothing was learned from."""
+"""How right on samples that nothing was learned from: an ensemble beside its rivals, or a table."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from typing import Any
 import numpy as np
 
 from wassemble._checks import fail
+from wassemble.ensemble.label_overlap import tell_strangers
+from wassemble.ensemble.learning.choice import Standing
 from wassemble.ensemble.learning.fitting import FittedRecipe
 from wassemble.ensemble.learning.learned import LearnedEnsemble
-from wassemble.ensemble.learning.recipes import Recipe
-from wassemble.ensemble.learning.stacking import STACKING, Stacking
+from wassemble.ensemble.learning.stacking import Stacking
 from wassemble.ensemble.learning.trial import Trial, read_trial
 from wassemble.ensemble.tables import read_models
 from wassemble.errors import InvalidInputError
-from wassemble.inputs import Kind
+from wassemble.inputs import Kind, Predictions
 from wassemble.metrics import (
     MEAN_AVERAGE_PRECISION,
     MULTICLASS,
@@ -30,72 +31,24 @@ from wassemble.metrics import (
 
 __all__ = [
     "Evaluation",
-    "Outcome",
+    "Score",
     "evaluate_ensemble",
     "evaluate_on",
     "measure_of",
     "read_held_out",
+    "score_predictions",
 ]
 
 # A rule that is fast is timed again, up to so many times or seconds.
 _N_TIMINGS = 3
 _SECONDS = 0.2
 _N_WARM = 8
+_USUAL: dict[Kind, tuple[str, ...]] = {
+    "multiclass": ("accuracy", "log_loss", "brier_score"),
+    "multilabel": ("mAP",),
+}
 # A rule minus itself.
 _NONE = Comparison(0.0, 0.0, 0.0, 0.0, 0.5)
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """One rule on held-out samples.
-
-    Attributes
-    ----------
-    recipe : Recipe or None
-        None for stacking, which is a rival only.
-    score, standard_error, low, high : float
-        The user's metric, and its bootstrap standard error and 95 % interval.
-    against_chosen : Comparison or None
-        This rule minus the chosen one on the same samples; None for the chosen one.
-    microseconds : float
-        Per sample, fused in one call on this machine.
-    figures : dict of str to float
-        Other metrics. Multi-class: accuracy, top_5_accuracy, log_loss, brier_score,
-        calibration_error. Multi-label: mAP, and precision, recall and F1 where the three
-        best labels of each sample are decided, which needs no thresholds.
-    """
-
-    name: str
-    recipe: Recipe | None
-    score: float
-    standard_error: float
-    low: float
-    high: float
-    against_chosen: Comparison | None
-    microseconds: float
-    figures: dict[str, float]
-    is_chosen: bool = False
-
-    @property
-    def is_simple(self) -> bool:
-        """Whether it is a single model or a mean; its weights may be learned."""
-        return self.recipe is not None and self.recipe.is_simple
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether it is what one has without learning: a single model, or an even mean."""
-        return self.recipe is not None and self.recipe.is_plain
-
-    @property
-    def model(self) -> str | None:
-        """The name of a model alone; None for any other rule."""
-        return None if self.recipe is None else self.recipe.model
-
-    def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON."""
-        recipe = None if self.recipe is None else self.recipe.to_dict()
-        sort = {"is_simple": self.is_simple, "is_plain": self.is_plain}
-        return asdict(self) | {"recipe": recipe} | sort
 
 
 @dataclass(frozen=True)
@@ -104,7 +57,7 @@ class Evaluation:
 
     Attributes
     ----------
-    outcomes : tuple of Outcome
+    outcomes : tuple of Standing
         The chosen rule and its rivals, best first.
     sharpened : dict of str to float, or None
         Multi-class: other metrics of the chosen rule after its learned temperature. Rivals
@@ -117,18 +70,18 @@ class Evaluation:
     task: Kind
     metric: str
     n_samples: int
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[Standing, ...]
     sharpened: dict[str, float] | None
     decided: dict[str, float] | None
     seed: int
 
     @property
-    def chosen(self) -> Outcome:
+    def chosen(self) -> Standing:
         """The rule that was learned."""
         return next(each for each in self.outcomes if each.is_chosen)
 
     @property
-    def best_simple(self) -> Outcome | None:
+    def best_simple(self) -> Standing | None:
         """The best single model or mean on these samples beside the chosen rule.
 
         Its weights may be learned. None if there is no other.
@@ -136,12 +89,12 @@ class Evaluation:
         return next((e for e in self.outcomes if e.is_simple and not e.is_chosen), None)
 
     @property
-    def best_plain(self) -> Outcome:
+    def best_plain(self) -> Standing:
         """The best rule without anything learned on these samples; may be the chosen one."""
         return next(each for each in self.outcomes if each.is_plain)
 
     @property
-    def best_single(self) -> Outcome:
+    def best_single(self) -> Standing:
         """The best single model on these samples."""
         return next(each for each in self.outcomes if each.model is not None)
 
@@ -153,7 +106,7 @@ class Evaluation:
         """
         return _NONE if self.best_simple is None else self.gain_over(self.best_simple)
 
-    def gain_over(self, other: Outcome) -> Comparison:
+    def gain_over(self, other: Standing) -> Comparison:
         """The chosen rule minus another."""
         return _NONE if other.against_chosen is None else other.against_chosen.reverse()
 
@@ -276,32 +229,20 @@ def evaluate_ensemble(
 def evaluate_on(learned: LearnedEnsemble, trial: Trial, measure: Measure, seed: int) -> Evaluation:
     """The same, on samples that were read."""
     bootstrap = trial.bootstrap(measure, seed)
-    chosen, seconds = _timed(learned.fitted, trial)
-    chosen_estimate = bootstrap.estimate(chosen)
-
-    def judge(fitted: FittedRecipe | Stacking, scores: np.ndarray, seconds: float) -> Outcome:
-        is_chosen = fitted is learned.fitted
-        own = chosen_estimate if is_chosen else bootstrap.estimate(scores)
-        low, high = own.interval
-        recipe = None if isinstance(fitted, Stacking) else fitted.recipe
-        return Outcome(
-            name=STACKING if recipe is None else recipe.name,
-            recipe=recipe,
-            score=own.score,
-            standard_error=own.standard_error,
-            low=low,
-            high=high,
-            against_chosen=None if is_chosen else own.minus(chosen_estimate),
-            microseconds=1e6 * seconds / trial.n_samples,
-            figures=_figures(scores, trial),
-            is_chosen=is_chosen,
-        )
-
-    outcomes = [judge(learned.fitted, chosen, seconds)]
-    rivals: list[FittedRecipe | Stacking] = [*learned.rivals]
+    rules: list[FittedRecipe | Stacking] = [learned.fitted, *learned.rivals]
     if learned.stacking is not None:
-        rivals.append(learned.stacking)
-    outcomes += [judge(rival, *_timed(rival, trial)) for rival in rivals]
+        rules.append(learned.stacking)
+    outcomes: list[Standing] = []
+    for rule in rules:
+        scores, seconds = _timed(rule, trial)
+        estimate = bootstrap.estimate(scores)
+        if rule is learned.fitted:
+            chosen_scores, chosen = scores, estimate
+        recipe = None if isinstance(rule, Stacking) else rule.recipe
+        microseconds = 1e6 * seconds / trial.n_samples
+        outcomes.append(
+            Standing.of(recipe, estimate, chosen, microseconds, _figures(scores, trial))
+        )
     is_sharpened = learned.task == "multiclass" and learned.temperature != 1
     return Evaluation(
         task=learned.task,
@@ -309,8 +250,8 @@ def evaluate_on(learned: LearnedEnsemble, trial: Trial, measure: Measure, seed: 
         n_samples=trial.n_samples,
         # The chosen rule comes first of equal ones.
         outcomes=tuple(sorted(outcomes, key=lambda each: (-each.score, not each.is_chosen))),
-        sharpened=_figures(learned.sharpen(chosen), trial) if is_sharpened else None,
-        decided=_decided(chosen, trial, learned.thresholds),
+        sharpened=_figures(learned.sharpen(chosen_scores), trial) if is_sharpened else None,
+        decided=_decided(chosen_scores, trial, learned.thresholds),
         seed=seed,
     )
 
@@ -394,3 +335,109 @@ def _decided(
         return None
     figures = asdict(precision_recall_f1(scores, trial.truth, threshold=thresholds))
     return {name: figures[name] for name in _DECISIONS}
+
+
+@dataclass(frozen=True)
+class Score:
+    """One metric on the samples whose truth is known.
+
+    Attributes
+    ----------
+    value : float
+        log_loss and brier_score are losses: the lower the better.
+    low, high : float
+        Bootstrap interval of 95 % over samples.
+    n_scored : int
+        Samples of the file whose truth is known.
+    n_without_truth : int
+        Samples of the file whose truth is not known; they do not count.
+    n_missing : int
+        Samples of the truth that the file lacks; they do not count.
+    n_without_answer : int
+        Scored samples without any score above 0; they count as wrong.
+    """
+
+    model: str
+    metric: str
+    value: float
+    low: float
+    high: float
+    n_scored: int
+    n_without_truth: int
+    n_missing: int
+    n_without_answer: int
+
+
+def score_predictions(
+    predictions: Predictions,
+    truth: Any,
+    *,
+    metrics: Sequence[Any] = (),
+    kind: Kind | None = None,
+    aliases: Any = None,
+    fold: bool = False,
+    seed: int = 0,
+) -> list[Score]:
+    """Scores of one model, or of a consensus, against the truth; matched by id and by name.
+
+    Parameters
+    ----------
+    predictions : Predictions
+    truth : see `read_trial`
+    metrics : sequence of str or callable
+        See `learn_ensemble`; accuracy, log_loss and brier_score if none is given, or mAP where
+        samples may have several labels.
+    aliases : dict of str to str, or Aliases, optional
+        True labels that labels of the model stand for; see `Fusion`.
+    fold : bool
+        Match names without regard to case, underscores, hyphens and repeated spaces.
+    seed : int
+        Of the bootstrap.
+
+    Examples
+    --------
+    >>> fused = Predictions("fused", range(4), ["cat", "dog"], [[0.9, 0.1]] * 4)
+    >>> score_predictions(fused, ["cat", "cat", "cat", "dog"], metrics=["accuracy"])[0].value
+    0.75
+    """
+    trial = read_trial([predictions], truth, kind=kind, aliases=aliases, fold=fold)
+    if true := trial.strange_labels:
+        said, remedy = tell_strangers(true, predictions.labels, repr(predictions.model))
+        fail(said, hint=remedy)
+    scores = _as_target(trial)
+    n_true = truth.n_samples if isinstance(truth, Predictions) else len(truth)
+    results = []
+    for metric in metrics or _USUAL[trial.task]:
+        measure = read_measure(metric, trial.task)
+        low, high = trial.bootstrap(measure, seed).estimate(scores).interval
+        if measure.is_loss:
+            low, high = 0 - high, 0 - low
+        results.append(
+            Score(
+                model=predictions.model,
+                metric=measure.name,
+                value=measure.value(scores, trial.truth),
+                low=low,
+                high=high,
+                n_scored=trial.n_samples,
+                n_without_truth=predictions.n_samples - trial.n_samples,
+                n_missing=n_true - trial.n_samples,
+                n_without_answer=int((scores.max(axis=1, initial=0) <= 0).sum()),
+            )
+        )
+    return results
+
+
+def _as_target(trial: Trial) -> np.ndarray:
+    """Scores of the only model of a trial, of the target labels that its labels stand for."""
+    [model] = trial.models
+    known = np.nan_to_num(model.scores)
+    shares = model.labels.match(
+        trial.target, aliases=trial.aliases.of_model(model.model)
+    ).to_sparse()
+    if trial.kind == "multiclass":
+        return np.asarray(known @ shares)
+    scores = np.zeros((trial.n_samples, len(trial.target)))
+    for place, goal in zip(*shares.nonzero(), strict=True):
+        np.maximum(scores[:, goal], known[:, place], out=scores[:, goal])
+    return scores

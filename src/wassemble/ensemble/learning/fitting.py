@@ -142,13 +142,7 @@ def _kernel_of_each(
             )
             for m in trial.models
         }
-    given = offered[name]
-    if isinstance(given, LabelledKernel):
-        given = dict.fromkeys(trial.names, given)
-    return change_each(
-        {model: given[model] for model in trial.names},
-        partial(sharpen, power=recipe.sharpness),
-    )
+    return change_each(offered[name], partial(sharpen, power=recipe.sharpness))
 
 
 def sharpen(kernel: LabelledKernel, power: float) -> LabelledKernel:

@@ -9,22 +9,19 @@ from typing import Any
 
 import numpy as np
 
-from wassemble._arrays import is_frame
-from wassemble._checks import fail
 from wassemble.ensemble.decisions import fit_thresholds
 from wassemble.ensemble.fusion import Fusion
 from wassemble.ensemble.label_overlap import check_labels, find_twins, tell_strangers
 from wassemble.ensemble.learning.choice import Choice, Standing, choose
 from wassemble.ensemble.learning.learned import LearnedEnsemble
-from wassemble.ensemble.learning.recipes import CONFUSION, NAMES, Recipe, list_recipes
+from wassemble.ensemble.learning.recipes import Recipe, list_recipes, read_kernels
 from wassemble.ensemble.learning.search import Search, Tried
-from wassemble.ensemble.learning.stacking import STACKING, fit_stacking, stack_scores
+from wassemble.ensemble.learning.stacking import fit_stacking, stack_scores
 from wassemble.ensemble.learning.temperature import fit_temperature
 from wassemble.ensemble.learning.trial import Trial, read_trial
 from wassemble.ensemble.tables import read_models, warn_of_inputs
 from wassemble.errors import MissingExtraError
 from wassemble.inputs import Kind
-from wassemble.kernels import LabelledKernel
 from wassemble.labels import LabelSpace
 from wassemble.metrics import USUAL, measure as read_measure
 from wassemble.solvers import Barycenter, GatedBarycenter, GatedMean, PowerMean
@@ -117,7 +114,8 @@ def learn_ensemble(
     if not kernels:
         warn_of_inputs(_doubt_labels(trial))
     measure = read_measure(USUAL[trial.task] if metric is None else metric, trial.task)
-    offered = _read_kernels(kernels or {}, trial)
+    spaces = tuple((model.model, model.labels) for model in trial.models)
+    offered = read_kernels(kernels or {}, spaces, trial.target)
     n_folds = trial.usual_n_folds if n_folds is None else n_folds
     search = Search(trial, measure, offered, n_folds, seed, None if log is None else Path(log))
     tried = search.run(list_recipes(trial, offered), time_budget=time_budget, progress=progress)
@@ -132,7 +130,7 @@ def learn_ensemble(
     is_stacked = any(line.recipe is None for line in leaderboard)
     return LearnedEnsemble(
         fitted=search.fitter.fit(choice.recipe),
-        models=tuple((model.model, model.labels) for model in trial.models),
+        models=spaces,
         choice=choice,
         leaderboard=leaderboard,
         rivals=tuple(
@@ -163,34 +161,6 @@ def _doubt_labels(trial: Trial) -> list[str]:
     return said
 
 
-def _read_kernels(kernels: Mapping[str, Any], trial: Trial) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for name, given in kernels.items():
-        if name in (NAMES, CONFUSION):
-            fail(f"a kernel on offer must have another name than {NAMES!r} and {CONFUSION!r}.")
-        if isinstance(given, LabelledKernel) or is_frame(given):
-            found[name] = _with_names(given)
-        elif isinstance(given, Mapping):
-            found[name] = {model: _with_names(kernel) for model, kernel in given.items()}
-        elif callable(given):
-            made: dict[LabelSpace, LabelledKernel] = {}
-            for model in trial.models:
-                if model.labels not in made:
-                    made[model.labels] = _with_names(given(model.labels, trial.target))
-            found[name] = {model.model: made[model.labels] for model in trial.models}
-        else:
-            fail(
-                f"the kernel {name!r} must be a LabelledKernel or a data frame, a dict with one"
-                f" per model, or a function of label spaces; got {type(given).__name__}.",
-                hint="`LabelledKernel(array, source, target)` gives an array its names",
-            )
-    return found
-
-
-def _with_names(kernel: Any) -> Any:
-    return LabelledKernel(kernel) if is_frame(kernel) else kernel
-
-
 def _leaderboard(search: Search, tried: Sequence[Tried], choice: Choice) -> tuple[Standing, ...]:
     """Single models, simple means, the best of the rest, the control and stacking."""
     ranked = sorted(tried, key=lambda each: -each.score)
@@ -203,20 +173,18 @@ def _leaderboard(search: Search, tried: Sequence[Tried], choice: Choice) -> tupl
     lines[choice.recipe] = next(t for t in tried if t.recipe == choice.recipe)
     chosen = search.bootstrap.estimate(search.predict(choice.recipe))
 
-    def stand(name: str, recipe: Recipe | None, scores: np.ndarray, seconds: float) -> Standing:
-        own = search.bootstrap.estimate(scores)
-        is_chosen = recipe == choice.recipe
-        against = None if is_chosen else own.minus(chosen)
-        return Standing(name, recipe, own.score, own.standard_error, against, seconds, is_chosen)
+    def stand(recipe: Recipe | None, scores: np.ndarray, seconds: float) -> Standing:
+        own = chosen if recipe == choice.recipe else search.bootstrap.estimate(scores)
+        return Standing.of(recipe, own, chosen, 1e6 * seconds / search.trial.n_samples)
 
     standings = [
-        stand(recipe.name, recipe, search.predict(recipe, keep=False), each.seconds)
+        stand(recipe, search.predict(recipe, keep=False), each.seconds)
         for recipe, each in lines.items()
     ]
     try:
         started = time.perf_counter()
         stacked = stack_scores(search)
-        standings.append(stand(STACKING, None, stacked, time.perf_counter() - started))
+        standings.append(stand(None, stacked, time.perf_counter() - started))
     except MissingExtraError:
         pass
     return tuple(sorted(standings, key=lambda line: -line.score))

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import combinations, product, zip_longest
 from typing import Any
 
+from wassemble._arrays import is_frame
+from wassemble._checks import fail
 from wassemble.ensemble.learning.trial import Trial
 from wassemble.ensemble.learning.weights import WeightRule
 from wassemble.kernels import LabelledKernel
+from wassemble.labels import LabelSpace, enumerate_names
 from wassemble.solvers import (
     Balanced,
     Barycenter,
@@ -21,10 +24,10 @@ from wassemble.solvers import (
     Unbalanced,
 )
 
-__all__ = ["CONFUSION", "NAMES", "Kernels", "Recipe", "list_recipes"]
+__all__ = ["CONFUSION", "NAMES", "Kernels", "Recipe", "list_recipes", "read_kernels"]
 
-Kernels = Mapping[str, LabelledKernel | Mapping[str, LabelledKernel]]
-"""Kernels on offer, by name: one for all models, or one per model."""
+Kernels = Mapping[str, Mapping[str, LabelledKernel]]
+"""Kernels on offer by name, each with one per model; models may share it."""
 
 # Kernels that need not be offered: labels by name alone, and each model's own mistakes.
 NAMES = "names"
@@ -142,6 +145,45 @@ class Recipe:
         return Recipe(**{**entries, "rule": Rule.from_dict(entries["rule"])})
 
 
+def read_kernels(
+    kernels: Mapping[str, Any],
+    models: Iterable[tuple[str, LabelSpace]],
+    target: LabelSpace,
+    *,
+    word: str = "kernel",
+    reserved: Sequence[str] = (NAMES, CONFUSION),
+) -> dict[str, dict[str, LabelledKernel]]:
+    """What a user offers: kernels, data frames, one of either per model, or functions of labels."""
+    offered: dict[str, dict[str, LabelledKernel]] = {}
+    made: dict[Any, LabelledKernel] = {}  # what several models share stays one object
+    for name, given in kernels.items():
+        if name in reserved:
+            fail(f"a {word} must have another name than {enumerate_names(reserved)}.")
+        offered[name] = {}
+        for model, labels in models:
+            own = given
+            if isinstance(given, Mapping):
+                if model not in given:
+                    fail(f"the {word} {name!r} must have one for each model; {model!r} is missing.")
+                own = given[model]
+            elif callable(given):
+                if (name, labels) not in made:
+                    made[name, labels] = given(labels, target)
+                own = made[name, labels]
+            if is_frame(own):
+                if id(own) not in made:
+                    made[id(own)] = LabelledKernel(own)
+                own = made[id(own)]
+            if not isinstance(own, LabelledKernel):
+                fail(
+                    f"the {word} {name!r} must be a LabelledKernel or a data frame, a dict with"
+                    f" one per model, or a function of label spaces; got {type(own).__name__}.",
+                    hint="`LabelledKernel(array, source, target)` gives an array its names",
+                )
+            offered[name][model] = own
+    return offered
+
+
 def list_recipes(trial: Trial, offered: Kernels) -> list[Recipe]:
     """Recipes to try, simple ones first; the order does not depend on chance."""
     reached = trial.is_reached_by_name
@@ -182,12 +224,13 @@ def list_recipes(trial: Trial, offered: Kernels) -> list[Recipe]:
     return _in_turn(dict.fromkeys(recipes))
 
 
-def _balanced(trial: Trial, kernel: LabelledKernel | Mapping[str, LabelledKernel]) -> list[Rule]:
+def _balanced(trial: Trial, kernels: Mapping[str, LabelledKernel]) -> list[Rule]:
     """Barycenters that keep the mass of histograms; debiased where the kernel allows it."""
     if trial.kind != "multiclass":
         return []
-    if isinstance(kernel, LabelledKernel) and kernel.kernel.is_symmetric:
-        spaces = {kernel.source, kernel.target, trial.target, *(m.labels for m in trial.models)}
+    first, *others = kernels.values()
+    if first.kernel.is_symmetric and all(other is first for other in others):
+        spaces = {first.source, first.target, trial.target, *(m.labels for m in trial.models)}
         if len(spaces) == 1:
             return [_BALANCED, _DEBIASED]
     return [_BALANCED]
@@ -195,14 +238,11 @@ def _balanced(trial: Trial, kernel: LabelledKernel | Mapping[str, LabelledKernel
 
 def _can_mix(trial: Trial, offered: Kernels, *names: str) -> bool:
     """Whether kernels are between the same labels, for every model."""
-    for model, name in product(trial.models, names):
-        if name != CONFUSION:
-            given = offered[name]
-            kernel = given if isinstance(given, LabelledKernel) else given[model.model]
-            own = set(kernel.source), set(kernel.target)
-            if own != (set(model.labels), set(trial.target)):
-                return False
-    return True
+    return all(
+        (set(kernel.source), set(kernel.target)) == (set(model.labels), set(trial.target))
+        for model in trial.models
+        for kernel in (offered[name][model.model] for name in names if name != CONFUSION)
+    )
 
 
 def _in_turn(recipes: Iterable[Recipe]) -> list[Recipe]:
