@@ -20,13 +20,17 @@ from wassemble._files import write_whole
 from wassemble.ensemble.learning import LearnedEnsemble
 from wassemble.inputs import Predictions
 from wassemble.report.board import judge_members, make_board
-from wassemble.report.curves import compare_calibration, compare_precision
 from wassemble.report.disputes import find_disputes
 from wassemble.report.evidence import Evidence, gather_evidence
 from wassemble.report.figures import draw_all
 from wassemble.report.headline import make_headline, make_reasons
 from wassemble.report.kernel_effects import shuffle_neighbours, sweep_epsilon
-from wassemble.report.labels import find_gains, show_weights
+from wassemble.report.labels import (
+    compare_calibration,
+    compare_precision,
+    find_gains,
+    show_weights,
+)
 
 __all__ = ["write_report"]
 

@@ -422,7 +422,7 @@ def test_a_row_without_mass_is_uniform_and_costs_a_finite_loss():
         ({"candidates": {}}, "`candidates` must be a dict of names to kernels"),
         (
             {"candidates": {"a": np.eye(5)}},
-            "candidate 'a' must be a LabelledKernel or a data frame, a dict",
+            "candidate 'a' must be a LabelledKernel or a data frame",
         ),
         ({"candidates": {"a": {"other": 1}}}, "must have one for each model; 'm0' is missing"),
         ({"candidates": {"a": named(np.zeros((5, 5)))}}, "'a' must have an entry above 0"),

@@ -3,8 +3,7 @@
 from wassemble.ensemble.learning.choice import Choice, Control, Standing
 from wassemble.ensemble.learning.evaluation import Evaluation, evaluate_ensemble
 from wassemble.ensemble.learning.fitting import FittedRecipe, shuffle_labels
-from wassemble.ensemble.learning.learn import learn_ensemble
-from wassemble.ensemble.learning.learned import LearnedEnsemble
+from wassemble.ensemble.learning.learn import LearnedEnsemble, learn_ensemble
 from wassemble.ensemble.learning.recipes import Recipe
 from wassemble.ensemble.learning.trial import Trial, read_trial
 

@@ -13,7 +13,7 @@ from wassemble._checks import fail
 from wassemble.ensemble.label_overlap import tell_strangers
 from wassemble.ensemble.learning.choice import Standing
 from wassemble.ensemble.learning.fitting import FittedRecipe
-from wassemble.ensemble.learning.learned import LearnedEnsemble
+from wassemble.ensemble.learning.learn import LearnedEnsemble
 from wassemble.ensemble.learning.stacking import Stacking
 from wassemble.ensemble.learning.trial import Trial, read_trial
 from wassemble.ensemble.tables import read_models

@@ -1,9 +1,15 @@
-"""`learn_ensemble`: from validation data to the rule that wins there, and the truth about it."""
+"""`learn_ensemble`: from validation data to the rule that wins there, and the truth about it.
+
+`LearnedEnsemble` is what it gives: a fusion, and the reasons why it was chosen.
+"""
 
 from __future__ import annotations
 
 import time
+import warnings
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,25 +17,268 @@ import numpy as np
 
 from wassemble.ensemble.decisions import fit_thresholds
 from wassemble.ensemble.fusion import Fusion
+from wassemble.ensemble.fusion_files import Kept, load_folder, save_folder
 from wassemble.ensemble.label_overlap import check_labels, find_twins, tell_strangers
 from wassemble.ensemble.learning.choice import Choice, Standing, choose
-from wassemble.ensemble.learning.learned import LearnedEnsemble
+from wassemble.ensemble.learning.fitting import FittedRecipe
+from wassemble.ensemble.learning.matching import Matched, Remedy, match_models
 from wassemble.ensemble.learning.recipes import Recipe, list_recipes, read_kernels
 from wassemble.ensemble.learning.search import Search, Tried
-from wassemble.ensemble.learning.stacking import fit_stacking, stack_scores
-from wassemble.ensemble.learning.temperature import fit_temperature
+from wassemble.ensemble.learning.stacking import Stacking, fit_stacking, stack_scores
+from wassemble.ensemble.learning.temperature import fit_temperature, temper
 from wassemble.ensemble.learning.trial import Trial, read_trial
-from wassemble.ensemble.tables import read_models, warn_of_inputs
-from wassemble.errors import MissingExtraError
-from wassemble.inputs import Kind
+from wassemble.ensemble.plan import NO_ANSWER, FusionPlan
+from wassemble.ensemble.tables import align_samples, read_models, warn_of_ends, warn_of_inputs
+from wassemble.errors import ConvergenceWarning, MissingExtraError
+from wassemble.inputs import Aliases, Kind, Predictions
+from wassemble.inputs.predictions import Origin
+from wassemble.inputs.predictions.overlap import check_samples
 from wassemble.labels import LabelSpace
 from wassemble.metrics import USUAL, measure as read_measure
-from wassemble.solvers import Barycenter, GatedBarycenter, GatedMean, PowerMean
+from wassemble.solvers import Barycenter, GatedBarycenter, GatedMean, PowerMean, Status
 
-__all__ = ["learn_ensemble"]
+__all__ = ["LearnedEnsemble", "learn_ensemble"]
 
 # Lines of the leaderboard beside single models, simple means, and the best of each kind.
 _N_BEST = 8
+_ENSEMBLE = Kept(
+    "ensemble", "a learned ensemble", "`wassemble fit`", hint="`wassemble fit` writes it anew"
+)
+_STACKING = "stacking.npz"
+
+
+@dataclass(frozen=True, eq=False)
+class LearnedEnsemble:
+    """A rule that was chosen on validation data, and why.
+
+    Attributes
+    ----------
+    fitted : FittedRecipe
+        The recipe, and the `Fusion` with its weights and kernels, fitted on all of the
+        validation data.
+    models : tuple of (str, LabelSpace)
+        The models that were learned from.
+    choice : Choice
+        Why this one.
+    leaderboard : tuple of Standing
+        Scores on samples that a rule was not fitted on; best first. The best was picked on the
+        same folds, which flatters it: ``choice.estimate``, by nested choice, is honest.
+    rivals : tuple of FittedRecipe
+        Those of the leaderboard, fitted on all of the validation data.
+    temperature : float
+        Multi-class: histograms are raised to 1 / temperature, which lets log-loss be as
+        good as it can without changing the order of labels; see `fit_temperature`.
+    thresholds : array of shape (n_target,), or None
+        Multi-label: above which score a label is decided to be there.
+    stacking : Stacking or None
+        The rival that is never chosen, fitted on all of the validation data; None without
+        scikit-learn.
+    """
+
+    fitted: FittedRecipe
+    models: tuple[tuple[str, LabelSpace], ...]
+    choice: Choice
+    leaderboard: tuple[Standing, ...]
+    rivals: tuple[FittedRecipe, ...]
+    task: Kind
+    metric: str
+    temperature: float
+    thresholds: np.ndarray | None
+    n_samples: int
+    n_tried: int
+    seconds: float
+    stacking: Stacking | None = None
+
+    @property
+    def fusion(self) -> Fusion:
+        """How to fuse, with what was learned; all but the temperature."""
+        return self.fitted.fusion
+
+    @property
+    def target(self) -> LabelSpace:
+        """Labels of the consensus."""
+        return self.plan.target
+
+    @property
+    def plan(self) -> FusionPlan:
+        """How the models come together."""
+        return self.fusion.plan(dict(self.models))
+
+    def match(
+        self,
+        models: Sequence[Any] | Mapping[str, Any],
+        *,
+        remedy: Remedy | None = None,
+        aliases: Any = None,
+        fold: bool = False,
+    ) -> Matched:
+        """The models as they were learned from: by name, or by label sets; see `match_models`."""
+        given, _ = read_models(models, self.fusion.kind)
+        return match_models(
+            self.models, given, remedy=remedy, aliases=Aliases.of(aliases), fold=fold
+        )
+
+    def matched_models(
+        self, models: Sequence[Any] | Mapping[str, Any], *, fold: bool = False
+    ) -> list[Predictions]:
+        """The same; a warning if labels had to tell."""
+        matched = self.match(models, fold=fold)
+        if matched.by_labels:
+            warnings.warn(str(matched), stacklevel=3)
+        return matched.models
+
+    def predict(
+        self, models: Sequence[Any] | Mapping[str, Any], *, allow_disjoint: bool = False
+    ) -> Predictions:
+        """Consensus of the same models on other samples.
+
+        Models are matched by name (the keys of a dict, if it is one). Where names are new, by
+        label sets, if these tell the models apart; a warning says so. A sample that no model
+        of the rule answered has a row of nan, and is warned of. Models without a sample in
+        common are an error, and a warning with few, unless ``allow_disjoint``.
+        """
+        members = self.matched_models(models)
+        doubts = [f"{each.model}: {doubt}" for each in members for doubt in each.origin.doubts]
+        warn_of_inputs(doubts + check_samples(members, allow_disjoint=allow_disjoint))
+        id_column = next((m.origin.id_column for m in members if m.origin.id_column), None)
+        members = align_samples(members)
+        chunk = self.plan.fuse(members)
+        # A learned number of sweeps is meant to end where it ends.
+        fine = (Status.CONVERGED, Status.MAX_SWEEPS, NO_ANSWER)
+        warn_of_ends(Counter(chunk.statuses.tolist()), fine)
+        scores = self.sharpen(np.nan_to_num(chunk.scores))
+        scores = np.where((chunk.statuses == NO_ANSWER)[:, None], np.nan, scores)
+        consensus = Predictions(
+            "consensus", members[0].samples, self.target, scores, kind=self.task
+        )
+        consensus.origin = Origin(id_column=id_column)
+        gaps = self.describe_gaps(consensus, members)
+        if gaps is not None:
+            warnings.warn(f"{gaps}.", ConvergenceWarning, stacklevel=2)
+        return consensus
+
+    def describe_gaps(self, consensus: Predictions, members: Sequence[Predictions]) -> str | None:
+        """Why rows of a consensus of these members are empty, in words; None if none is."""
+        empty = np.isnan(consensus.scores).all(axis=1)
+        if not empty.any():
+            return None
+        which = f"{empty.sum():,} of {len(empty):,} samples: left empty"
+        answered = np.any([model.answered for model in align_samples(members)], axis=0)
+        n_others = int((answered & empty).sum())
+        if not n_others:
+            return f"no model answered {which}"
+        weights = zip(self.models, self.plan.weights, strict=True)
+        names = [name for (name, _), weight in weights if weight > 0]  # 0 takes no part
+        if len(names) > 1:
+            return f"no model that the chosen rule uses answered {which}"
+        return (
+            f"{names[0]!r}, the only model that the chosen rule uses, did not answer {which};"
+            f" other models answered {n_others:,} of them"
+        )
+
+    def sharpen(self, scores: np.ndarray) -> np.ndarray:
+        """Scores with the temperature that was learned."""
+        if self.temperature == 1:
+            return scores
+        return temper(scores, self.temperature)
+
+    @property
+    def report(self) -> str:
+        """What was chosen and why, in words."""
+        lines = [f"chosen: {self.fitted.recipe.name}", *self.choice.reasons]
+        if self.temperature != 1:
+            surer = "surer" if self.temperature < 1 else "less sure"
+            lines.append(
+                f"temperature: {self.temperature:.3g}; the consensus is made {surer}, the order of"
+                " its labels stays"
+            )
+        lines += [
+            "the table of rules scores each on samples that it was not fitted on, but the best is"
+            " picked on the same folds, which flatters it; nested choice takes on each fold the"
+            " rule that is best on the others",
+            f"{self.metric} by nested choice, the honest estimate: {self.choice.estimate:.4f}"
+            f" (standard error {self.choice.estimate_error:.4f})",
+        ]
+        return "\n".join(lines)
+
+    def save(self, folder: str | Path) -> None:
+        """Write it into ``folder``: ``ensemble.json``, and its kernels as ``.npz``.
+
+        ``ensemble.json`` is written last: a folder without it is not an ensemble.
+        """
+        folder = Path(folder)
+        rules = (self.fitted, *self.rivals)
+        entries = {
+            "task": self.task,
+            "metric": self.metric,
+            "models": {name: list(labels) for name, labels in self.models},
+            "fusion": self.fusion.to_dict(),
+            "rules": [
+                {
+                    "name": rule.recipe.name,
+                    "recipe": rule.recipe.to_dict(),
+                    "weights": rule.fusion.weights,
+                }
+                for rule in rules
+            ],
+            "choice": self.choice.to_dict(),
+            "leaderboard": [line.to_dict() for line in self.leaderboard],
+            "temperature": self.temperature,
+            "thresholds": None if self.thresholds is None else self.thresholds.tolist(),
+            "n_samples": self.n_samples,
+            "n_tried": self.n_tried,
+            "seconds": self.seconds,
+            "has_stacking": self.stacking is not None,
+        }
+        if self.stacking is not None:
+            folder.mkdir(parents=True, exist_ok=True)
+            self.stacking.save(folder / _STACKING)
+        save_folder(entries, [rule.fusion.kernel for rule in rules], folder, _ENSEMBLE)
+
+    @staticmethod
+    def load(folder: str | Path) -> LearnedEnsemble:
+        """The ensemble that `save` wrote."""
+
+        def make(entries: dict[str, Any], kernels: Any) -> LearnedEnsemble:
+            return _make(entries, kernels, Path(folder))
+
+        return load_folder(folder, make, _ENSEMBLE)
+
+
+def _make(entries: dict[str, Any], kernels: Any, folder: Path) -> LearnedEnsemble:
+    """The ensemble of what `LearnedEnsemble.save` wrote; entries of wrong types show."""
+    fusion = Fusion.from_dict(entries["fusion"])
+    models = tuple((name, LabelSpace(labels)) for name, labels in entries["models"].items())
+    fitted, *rivals = [
+        FittedRecipe.of(
+            Recipe.from_dict(rule["recipe"]), fusion.replace(kernel=kernel), rule["weights"]
+        )
+        for rule, kernel in zip(entries["rules"], kernels, strict=True)
+    ]
+    thresholds, stacking = entries["thresholds"], None
+    if entries["has_stacking"]:
+        n_features = sum(len(labels) for _, labels in models)
+        n_target = len(fitted.fusion.plan(dict(models)).target)
+        stacking = Stacking.load(folder / _STACKING, entries["task"], n_target, n_features)
+    learned = LearnedEnsemble(
+        fitted=fitted,
+        models=models,
+        choice=Choice.from_dict(entries["choice"], fitted.recipe),
+        leaderboard=tuple(Standing.from_dict(line) for line in entries["leaderboard"]),
+        rivals=tuple(rivals),
+        task=entries["task"],
+        metric=entries["metric"],
+        temperature=float(entries["temperature"]),
+        thresholds=None if thresholds is None else np.array(thresholds, dtype=np.float64),
+        n_samples=entries["n_samples"],
+        n_tried=entries["n_tried"],
+        seconds=entries["seconds"],
+        stacking=stacking,
+    )
+    for rule in (fitted, *rivals):
+        rule.fusion.plan(dict(models))
+        str(rule.recipe.name)
+    return learned
 
 
 def learn_ensemble(
