@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
-from wassemble.ensemble.account import FusionAccount
 from wassemble.ensemble.decisions import apply_thresholds
 from wassemble.ensemble.explain import explain, find_disagreement
 from wassemble.ensemble.fusion import FusionResult
-from wassemble.ensemble.plan import FusionPlan
 from wassemble.inputs import Predictions
 from wassemble.metrics.arguments import divide_rows
 from wassemble.report.evidence import Evidence
@@ -28,10 +27,11 @@ def find_disputes(evidence: Evidence, texts: Mapping[Any, str] | None) -> dict[s
     """At most 20 samples, most disputed first, each with its explanation."""
     texts = {str(sample): str(text) for sample, text in (texts or {}).items()}
     few, chosen = evidence.few, evidence.chosen
-    plan = evidence.learned.plan
     fusion = None
-    if isinstance(plan.rule, Barycenter):
-        fusion = _fusion(plan, few.models)
+    if isinstance(chosen.recipe.rule, Barycenter):
+        with warnings.catch_warnings():  # of how rows end, which was told when it was learned
+            warnings.simplefilter("ignore")
+            fusion = chosen.fusion.run(few.models)
         scores = np.nan_to_num(fusion.consensus.scores)
         disagreement = find_disagreement(fusion).score
     else:
@@ -58,16 +58,6 @@ def find_disputes(evidence: Evidence, texts: Mapping[Any, str] | None) -> dict[s
         "samples": disputed,
         "has_couplings": fusion is not None,
     }
-
-
-def _fusion(plan: FusionPlan, members: list[Predictions]) -> FusionResult:
-    chunk = plan.fuse(members)
-    account = FusionAccount.of(plan, kind_is_detected=False)
-    account.add(members, chunk)
-    consensus = Predictions(
-        "consensus", members[0].samples, plan.target, chunk.scores, kind=plan.kind
-    )
-    return FusionResult(consensus, chunk.statuses, account, plan, members)
 
 
 def _variation(evidence: Evidence, scores: np.ndarray) -> np.ndarray:

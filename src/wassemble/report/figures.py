@@ -136,32 +136,21 @@ def _draw_leaderboard(record: dict[str, Any]) -> Plot:
 
 
 def _by_sort(rows: list[dict[str, Any]], low: float) -> list[tuple[Plot, list[dict[str, Any]]]]:
-    """Rows whose test figure is no less than ``low``, by the sort of their rule; how each looks."""
-    rows = [row for row in rows if row["test"] is not None]
-    sorts = {
-        sort: [row for row in rows if row["sort"] == sort and not row["is_chosen"]]
-        for sort in SORTS
-    }
-    looks = {
-        sort: {"color": color, "symbol": symbol, "size": 10}
-        for sort, (color, symbol) in SORTS.items()
-    }
-    # Last, and so above the others.
-    sorts["chosen"] = [row for row in rows if row["is_chosen"]]
-    looks["chosen"] = {"color": CHOSEN, "symbol": "star", "size": 15}
-    return [
-        (
-            {
-                "mode": "markers",
-                "name": sort,
-                "legendrank": 1 if sort == "chosen" else 1000,
-                "marker": looks[sort],
-            },
-            [row for row in own if _test_score(row) >= low],
-        )
-        for sort, own in sorts.items()
-        if own
-    ]
+    """How each sort of rule looks, and its rows with a test score of at least ``low``."""
+    traces = []
+    for sort, (color, symbol) in SORTS.items():
+        is_chosen = sort == "chosen"
+        own = [
+            row
+            for row in rows
+            if row["test"] and (is_chosen if row["is_chosen"] else row["sort"] == sort)
+        ]
+        if own:
+            marker = {"color": color, "symbol": symbol, "size": 15 if is_chosen else 10}
+            rank = 1 if is_chosen else 1000
+            style = {"mode": "markers", "name": sort, "legendrank": rank, "marker": marker}
+            traces.append((style, [row for row in own if _test_score(row) >= low]))
+    return traces
 
 
 def _test_score(row: dict[str, Any]) -> float:
