@@ -349,3 +349,15 @@ def test_what_is_for_arrays_is_refused_beside_names(name, models):
 def test_names_are_refused_beside_arrays():
     with pytest.raises(InvalidInputError, match="`weights` must be an array here, for"):
         Fusion(weights={"a": 0.5, "b": 0.5}).fuse([[0.5, 0.5], [0.2, 0.8]])
+
+
+def test_labels_are_not_matched_again_where_only_rule_or_weights_change(models, monkeypatch):
+    fusion = Fusion(target=LABELS)
+    fusion.plan(models)
+    rule, weights = ws.Barycenter(), {"a": 0.9, "b": 0.1}
+    expected = Fusion(rule, target=LABELS, weights=weights).fuse(models).scores
+    monkeypatch.setattr(plans.FusionPlan, "__init__", None)
+    changed = fusion.replace(rule=rule, weights=weights)
+    np.testing.assert_array_equal(changed.fuse(models).scores, expected)
+    with pytest.raises(TypeError):
+        fusion.replace(target=LABELS[:2]).plan(models)

@@ -239,22 +239,22 @@ def _bars(rows: Sequence[tuple[str, float, str]], **look: Any) -> tuple[Any, Plo
 
 def _draw_label_weights(record: dict[str, Any]) -> Plot | None:
     """A heat map of weights, labels by models."""
-    found = record["weights"]["per_label"]
-    if found is None:
+    per_label = record["weights"]["per_label"]
+    if per_label is None:
         return None
-    labels, models = found["labels"], found["models"]
+    labels, models = per_label["labels"], per_label["models"]
     figure = new_figure()
     figure.add_heatmap(
-        z=found["weights"],
+        z=per_label["weights"],
         zmin=0,
-        zmax=max(max(row) for row in found["weights"]),
+        zmax=max(max(row) for row in per_label["weights"]),
         colorscale=[[0, "rgba(59,125,216,0.04)"], [1, "rgba(59,125,216,1)"]],
         xgap=2,
         ygap=1,
         hoverinfo="text",
         hovertext=[
             [f"{shown(m)} on {shown(label)}: {w:.3f}" for m, w in zip(models, row, strict=True)]
-            for label, row in zip(labels, found["weights"], strict=True)
+            for label, row in zip(labels, per_label["weights"], strict=True)
         ],
         colorbar={"orientation": "h", "thickness": 10, "y": 1, "yanchor": "bottom"},
     )
@@ -430,14 +430,14 @@ def _draw_sweep(record: dict[str, Any]) -> Plot | None:
 
 def _draw_shuffling(record: dict[str, Any]) -> Plot | None:
     """The metric over the size of shuffled neighbourhoods."""
-    found = record["shuffling"]
-    if "omitted" in found:
+    shuffling = record["shuffling"]
+    if "omitted" in shuffling:
         return None
     figure = new_figure()
-    for name, scores in found["scores"].items():
+    for name, scores in shuffling["scores"].items():
         color, symbol, dash = ROLES[name]
         figure.add_scatter(
-            x=[str(size) for size in found["sizes"]],
+            x=[str(size) for size in shuffling["sizes"]],
             y=scores,
             mode="lines+markers",
             name=name,

@@ -43,10 +43,7 @@ def make_headline(evidence: Evidence, members: dict[str, Any]) -> dict[str, Any]
         "choice": f"Chosen on {evidence.learned.n_samples:,} validation samples: {chosen.name}.",
         "metric": metric,
         "note": note,
-        "score": chosen.score,
-        "standard_error": chosen.standard_error,
-        "low": chosen.low,
-        "high": chosen.high,
+        **{name: getattr(chosen, name) for name in ("score", "standard_error", "low", "high")},
         "best_simple": None if simple is None else _brief(simple),
         "best_single": _brief(evaluation.best_single),
         "verdict": evaluation.verdict,
@@ -185,7 +182,7 @@ def _about_stacking(evidence: Evidence) -> str:
         return ""
     against = stacked.against_chosen
     if against.low > 0:
-        found = "better on these samples"
+        word = "better on these samples"
     else:
-        found = "worse on these samples" if against.high < 0 else "not clearly better or worse"
-    return f"Stacking by logistic regression, a rival that is never chosen, is {found}: {against}."
+        word = "worse on these samples" if against.high < 0 else "not clearly better or worse"
+    return f"Stacking by logistic regression, a rival that is never chosen, is {word}: {against}."

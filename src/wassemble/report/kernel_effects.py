@@ -68,12 +68,12 @@ def _raised(rule: FittedRecipe, power: float) -> FittedRecipe:
 
 def _distance(kernels: Mapping[str, LabelledKernel]) -> float | None:
     """The paper's ||K - I||_F, mean over models; None where some kernel has other labels."""
-    found = []
+    distances = []
     for kernel in kernels.values():
         if set(kernel.source) != set(kernel.target):
             return None
-        found.append(float(distance_to_identity(kernel.align(kernel.target, kernel.target))))
-    return float(np.mean(found))
+        distances.append(float(distance_to_identity(kernel.align(kernel.target, kernel.target))))
+    return float(np.mean(distances))
 
 
 def _is_binary(kernel: LabelledKernel) -> bool:
@@ -101,7 +101,7 @@ def shuffle_neighbours(evidence: Evidence) -> dict[str, Any]:
     if not (similar > 0).any():
         return {"omitted": "The kernel joins no two labels, so that there are no neighbours."}
     sizes = [size for size in _SIZES if size <= len(kernel.target)]
-    found: dict[str, list[float]] = {name: [] for name, _ in rules}
+    by_rule: dict[str, list[float]] = {name: [] for name, _ in rules}
     for size in sizes:
         groups = [[kernel.target[i] for i in group] for group in group_labels(similar, size)]
         scores = np.zeros(len(rules))
@@ -111,19 +111,19 @@ def shuffle_neighbours(evidence: Evidence) -> dict[str, Any]:
             shuffled = shuffle_inside(evidence.few.models, groups, rng)
             scores += [evidence.score_few(each.fuse(shuffled)) for _, each in rules]
         for (name, _), score in zip(rules, scores / n_shuffles, strict=True):
-            found[name].append(float(score))
-    kept, *means = (scores[-1] for scores in found.values())
+            by_rule[name].append(float(score))
+    kept, *means = (scores[-1] for scores in by_rule.values())
     better = "more" if kept > max(means, default=kept) else "no more"
     return {
         "sentence": (
             f"In neighbourhoods of {sizes[-1]} labels the barycenter keeps {better} than the"
-            f" means: {', '.join(f'{name} {scores[-1]:.4f}' for name, scores in found.items())}."
+            f" means: {', '.join(f'{name} {scores[-1]:.4f}' for name, scores in by_rule.items())}."
         ),
         "kernel": kernel.origin,
         "rule": rule.recipe.name,
         "is_chosen": rule is evidence.chosen,
         "sizes": sizes,
-        "scores": found,
+        "scores": by_rule,
         "n_samples": evidence.few.n_samples,
         "n_shuffles": _N_SHUFFLES,
     }

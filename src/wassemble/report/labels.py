@@ -98,12 +98,12 @@ def show_weights(evidence: Evidence) -> dict[str, Any]:
 def _rules_to_compare(evidence: Evidence) -> list[tuple[str, FittedRecipe]]:
     """The chosen rule, the best single model and the arithmetic mean, each once."""
     single = evidence.rule_of(evidence.evaluation.best_single)
-    found = {evidence.chosen.recipe: ("chosen", evidence.chosen)}
-    found.setdefault(single.recipe, ("best single", single))
+    rules = {evidence.chosen.recipe: ("chosen", evidence.chosen)}
+    rules.setdefault(single.recipe, ("best single", single))
     mean = evidence.plain_mean(1.0)
     if mean is not None:
-        found.setdefault(mean.recipe, ("arithmetic mean", mean))
-    return list(found.values())
+        rules.setdefault(mean.recipe, ("arithmetic mean", mean))
+    return list(rules.values())
 
 
 def compare_calibration(evidence: Evidence) -> dict[str, Any]:
@@ -168,11 +168,11 @@ def _curve(
     scores, truth, weight = scores[known], truth[known], weight[known]
     order = np.argsort(-scores, kind="stable")
     scores, positive = scores[order], weight[order] * (truth[order] == 1)
-    found, decided = np.cumsum(positive), np.cumsum(weight[order])
+    hits, decided = np.cumsum(positive), np.cumsum(weight[order])
     # Equal scores are decided together: only the last of them is a point.
     last = np.flatnonzero(np.append(scores[1:] < scores[:-1], True))
-    recall = found[last] / max(float(found[-1]), 1e-12)
-    precision = found[last] / np.maximum(decided[last], 1e-12)
+    recall = hits[last] / max(float(hits[-1]), 1e-12)
+    precision = hits[last] / np.maximum(decided[last], 1e-12)
     # Those points at which recall has grown, at most so many.
     steps = np.searchsorted(recall, np.linspace(recall[0], recall[-1], _N_POINTS))
     kept = np.unique(np.minimum(steps, len(last) - 1))

@@ -108,8 +108,8 @@ class MemberEnsemble(TransformerMixin, NamedMembers):  # type: ignore[misc]
         if sample_weight is None:
             return {name: {} for name, _ in named}
         if get_config()["enable_metadata_routing"]:
-            found = process_routing(self, "fit", sample_weight=sample_weight)
-            return {name: dict(found[name].fit) for name, _ in named}
+            routed = process_routing(self, "fit", sample_weight=sample_weight)
+            return {name: dict(routed[name].fit) for name, _ in named}
         return {
             name: {"sample_weight": sample_weight}
             if has_fit_parameter(member, "sample_weight")
@@ -233,10 +233,10 @@ def _fit_member(
 
 
 def _method(member: Any) -> str:
-    found = [m for m in ("predict_proba", "decision_function", "predict") if hasattr(member, m)]
-    if not found:
+    methods = [m for m in ("predict_proba", "decision_function", "predict") if hasattr(member, m)]
+    if not methods:
         fail(f"a member must have predict_proba, decision_function or predict; got {member!r}.")
-    return found[0]
+    return methods[0]
 
 
 def names_of(values: Any) -> list[str]:

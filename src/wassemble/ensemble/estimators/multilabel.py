@@ -108,8 +108,8 @@ class WassersteinMultilabel(ClassifierMixin, MemberEnsemble):  # type: ignore[mi
         """0 and 1 for each label, by the thresholds that were learned."""
         scores = self._consensus(X)
         assert self.learned_.thresholds is not None
-        found = np.asarray(apply_thresholds(scores, self.learned_.thresholds)).astype(int)
-        return self.classes_[found[:, 0]] if len(self.target_) == 1 else found
+        decided = np.asarray(apply_thresholds(scores, self.learned_.thresholds)).astype(int)
+        return self.classes_[decided[:, 0]] if len(self.target_) == 1 else decided
 
     def _load_classes(self) -> None:
         if len(self.target_) > 1:

@@ -218,8 +218,8 @@ def evaluate_ensemble(
     >>> names = [["cat", "dog"][i] for i in truth]
     >>> seen, unseen = slice(60), slice(60, 90)
     >>> learned = learn_ensemble([a.take(seen), b.take(seen)], names[seen])
-    >>> found = evaluate_ensemble(learned, [a.take(unseen), b.take(unseen)], names[unseen])
-    >>> found.chosen.score, found.is_worse_than_simple
+    >>> evaluation = evaluate_ensemble(learned, [a.take(unseen), b.take(unseen)], names[unseen])
+    >>> evaluation.chosen.score, evaluation.is_worse_than_simple
     (1.0, False)
     """
     trial = read_held_out(learned, models, truth, sample_weight=sample_weight, fold=fold)
@@ -314,11 +314,11 @@ def _figures(scores: np.ndarray, trial: Trial) -> dict[str, float]:
             for each in MULTICLASS
             if each != TOP_5_ACCURACY or scores.shape[1] > 5
         }
-    found = {"mAP": MEAN_AVERAGE_PRECISION.value(scores, trial.truth, trial.sample_weight)}
+    values = {"mAP": MEAN_AVERAGE_PRECISION.value(scores, trial.truth, trial.sample_weight)}
     if trial.sample_weight is None and scores.shape[1] > 3:
         figures = asdict(precision_recall_f1(scores, trial.truth, top_k=3))
-        found |= {f"top_3_{name}": figures[name] for name in _DECISIONS}
-    return found
+        values |= {f"top_3_{name}": figures[name] for name in _DECISIONS}
+    return values
 
 
 _DECISIONS = tuple(

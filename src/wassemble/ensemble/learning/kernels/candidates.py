@@ -134,10 +134,10 @@ def _find_blocks(
             number_of[label] = number
     first = int(any(each.any() for each in own))
     n_groups = len(groups)
-    found = []
+    blocks = []
     for source, each in zip(sources, own, strict=True):
         rows = np.array([number_of.get(label, n_groups) for label in source])
-        found.append(np.where(each, 0, first + rows[:, None]))
+        blocks.append(np.where(each, 0, first + rows[:, None]))
     names = [NAMES] * first + [*groups, _OTHERS]
-    used = np.unique(np.concatenate([block.ravel() for block in found]))
-    return [np.searchsorted(used, block) for block in found], tuple(names[i] for i in used)
+    used = np.unique(np.concatenate([block.ravel() for block in blocks]))
+    return [np.searchsorted(used, block) for block in blocks], tuple(names[i] for i in used)

@@ -129,13 +129,13 @@ def mixture_starts(candidates: Candidates, best: Sequence[str]) -> list[Mapping[
         )
     shares = _FIRST_SHARES if len(names) > 1 else (1.0,)
     scales = _FIRST_SCALES if candidates.has_names else (1.0,)
-    found: list[Mapping[str, float]] = []
+    starts: list[Mapping[str, float]] = []
     for first, share, scale in itertools.product(best, shares, scales):
         rest = (1 - share) / max(len(names) - 1, 1)
         start = {f"share of {name}": share if name == first else rest for name in names}
         start |= {f"scale of {name}": scale for name in candidates.block_names[1:]}
-        found.append(start | {"sharpness": 1.0})
-    return found
+        starts.append(start | {"sharpness": 1.0})
+    return starts
 
 
 def mix_candidates(candidates: Candidates, numbers: Mapping[str, float]) -> list[np.ndarray]:
@@ -153,11 +153,11 @@ def _read_numbers(
     """Shares, and scales of all blocks: only their ratios matter, so the first is 1."""
     share_names = [f"share of {name}" for name in candidates.share_names]
     scale_names = [f"scale of {name}" for name in candidates.block_names[1:]]
-    found = [*share_names, *scale_names, "sharpness"]
-    if set(found) != set(numbers):
+    names = [*share_names, *scale_names, "sharpness"]
+    if set(names) != set(numbers):
         fail(
             f"candidates must be such that they have {enumerate_names(numbers)}; got"
-            f" {enumerate_names(found)}."
+            f" {enumerate_names(names)}."
         )
     shares = np.array([numbers[name] for name in share_names])
     return shares, np.array([1.0, *(numbers[name] for name in scale_names)])
@@ -240,11 +240,11 @@ class LowRankForm:
         left, right = (each.detach() for each in self._positive())
         start = self._starts[0] @ self._starts[1].T
         moved = float((left @ right.T - start).norm() / start.norm())
-        found = {"rank": float(left.shape[1]), "way from the start": moved}
+        numbers = {"rank": float(left.shape[1]), "way from the start": moved}
         if self._has_names:
             own = float(self._log_own.detach().exp())
-            found[f"share of {NAMES}"] = own / (own + float((left @ right.T).max()))
-        return found
+            numbers[f"share of {NAMES}"] = own / (own + float((left @ right.T).max()))
+        return numbers
 
 
 def _unbounded(torch: Any, positive: np.ndarray) -> Any:

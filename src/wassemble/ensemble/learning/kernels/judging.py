@@ -65,8 +65,8 @@ class Calibration:
         >>> Calibration("multiclass", np.log(2)).apply(np.array([[0.8, 0.2]])).round(3)
         array([[0.941, 0.059]])
         """
-        found: np.ndarray = _calibrated(scores.astype(np.float64), self.numbers, self.task)
-        return found
+        probabilities: np.ndarray = _calibrated(scores.astype(np.float64), self.numbers, self.task)
+        return probabilities
 
 
 def _calibrated(scores: Array, numbers: Any, task: Kind) -> Array:
@@ -87,13 +87,13 @@ def each_loss(scores: Array, truth: Array, numbers: Any, task: Kind) -> Array:
     ``truth`` is the place of the true label; or 0, 1 and nan for each label.
     """
     xp = namespace(scores)
-    found = _calibrated(scores, numbers, task)
+    likely = _calibrated(scores, numbers, task)
     if task == "multiclass":
-        return -xp.log(found[xp.arange(truth.shape[0]), truth])
+        return -xp.log(likely[xp.arange(truth.shape[0]), truth])
     known = ~xp.isnan(truth)
     present = xp.where(known, truth, 0.0)
-    each = -(present * xp.log(found) + (1 - present) * xp.log(1 - found))
-    counts = xp.sum(xp.astype(known, found.dtype), axis=-1)
+    each = -(present * xp.log(likely) + (1 - present) * xp.log(1 - likely))
+    counts = xp.sum(xp.astype(known, likely.dtype), axis=-1)
     sums = xp.sum(xp.where(known, each, 0.0), axis=-1)
     return sums / xp.where(counts > 0, counts, 1.0)
 
@@ -108,8 +108,8 @@ def fit_calibration(
     def loss(numbers: np.ndarray) -> float:
         return float(np.average(each_loss(scores, truth, numbers, task), weights=weight))
 
-    found = minimize(loss, start, method="L-BFGS-B", bounds=_BOUNDS[: len(start)])
-    return Calibration(task, *(float(number) for number in found.x))
+    least = minimize(loss, start, method="L-BFGS-B", bounds=_BOUNDS[: len(start)])
+    return Calibration(task, *(float(number) for number in least.x))
 
 
 Kernels = Mapping[str, LabelledKernel] | None

@@ -208,15 +208,13 @@ def learn_kernel(
 
     Parameters
     ----------
-    models : dict of name to data frame or Predictions, or list of either
-    truth : see `learn_ensemble`
-    candidates : dict of name to LabelledKernel or data frame, or to a dict with one per model
-        Kernels to learn from. Those that come from the models' mistakes must come from
-        other samples, or they look better than they are; `LearnedKernel.remix` puts in the
-        final ones. Labels of equal names are always a candidate too. Tables are dense: for
-        label sets of a few thousand at most.
-    target : list of str, optional
-        Labels of the consensus; those of the models and the truth if not given.
+    models, truth, target, kind, sample_weight
+        As in `learn_ensemble`.
+    candidates : dict of name to kernel
+        Kernels to learn from, as in `learn_ensemble`. Those that come from the models'
+        mistakes must come from other samples, or they look better than they are;
+        `LearnedKernel.remix` puts in the final ones. Labels of equal names are always a
+        candidate too. Tables are dense: for label sets of a few thousand at most.
     form : {"mixture", "low rank"}
         "mixture": at most ten numbers. Shares of the candidates, each divided by its
         largest entry, and of equal names; a scale of the entries between labels of
@@ -230,11 +228,10 @@ def learn_kernel(
     groups : dict of name to source labels, optional
         Labels whose entries get a scale of their own in a mixture.
     mass : Balanced or Unbalanced
-    weights, leftover, unobserved, kind
+    weights, leftover, unobserved
         As in `Fusion`.
     sweeps : int
         Of the solver; always this many.
-    sample_weight : array of shape (n_samples,), optional
     validation_share : float
         Share of the samples that is held out.
     max_epochs, patience, learning_rate, batch_size
