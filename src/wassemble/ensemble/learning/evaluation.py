@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -160,10 +160,7 @@ class Evaluation:
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, ready for JSON."""
-        return {
-            "task": self.task,
-            "metric": self.metric,
-            "n_samples": self.n_samples,
+        return {field.name: getattr(self, field.name) for field in fields(self)} | {
             "outcomes": [each.to_dict() for each in self.outcomes],
             "chosen": self.chosen.name,
             "best_simple": None if self.best_simple is None else self.best_simple.name,
@@ -172,9 +169,6 @@ class Evaluation:
             "gain": asdict(self.gain),
             "is_worse_than_simple": self.is_worse_than_simple,
             "verdict": self.verdict,
-            "sharpened": self.sharpened,
-            "decided": self.decided,
-            "seed": self.seed,
         }
 
 

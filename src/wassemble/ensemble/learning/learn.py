@@ -45,6 +45,8 @@ _ENSEMBLE = Kept(
     "ensemble", "a learned ensemble", "`wassemble fit`", hint="`wassemble fit` writes it anew"
 )
 _STACKING = "stacking.npz"
+# What JSON holds as it is.
+_PLAIN = ("task", "metric", "n_samples", "n_tried", "seconds")
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,9 +210,7 @@ class LearnedEnsemble:
         """
         folder = Path(folder)
         rules = (self.fitted, *self.rivals)
-        entries = {
-            "task": self.task,
-            "metric": self.metric,
+        entries = {name: getattr(self, name) for name in _PLAIN} | {
             "models": {name: list(labels) for name, labels in self.models},
             "fusion": self.fusion.to_dict(),
             "rules": [
@@ -225,9 +225,6 @@ class LearnedEnsemble:
             "leaderboard": [line.to_dict() for line in self.leaderboard],
             "temperature": self.temperature,
             "thresholds": None if self.thresholds is None else self.thresholds.tolist(),
-            "n_samples": self.n_samples,
-            "n_tried": self.n_tried,
-            "seconds": self.seconds,
             "has_stacking": self.stacking is not None,
         }
         if self.stacking is not None:
@@ -266,14 +263,10 @@ def _make(entries: dict[str, Any], kernels: Any, folder: Path) -> LearnedEnsembl
         choice=Choice.from_dict(entries["choice"], fitted.recipe),
         leaderboard=tuple(Standing.from_dict(line) for line in entries["leaderboard"]),
         rivals=tuple(rivals),
-        task=entries["task"],
-        metric=entries["metric"],
         temperature=float(entries["temperature"]),
         thresholds=None if thresholds is None else np.array(thresholds, dtype=np.float64),
-        n_samples=entries["n_samples"],
-        n_tried=entries["n_tried"],
-        seconds=entries["seconds"],
         stacking=stacking,
+        **{name: entries[name] for name in _PLAIN},
     )
     for rule in (fitted, *rivals):
         rule.fusion.plan(dict(models))
