@@ -56,7 +56,7 @@ def write_all(folder: Path) -> None:
         n_folds=2,
         time_budget=0,
     )
-    ws.save_ensemble(learned, folder / "ensemble")
+    learned.save(folder / "ensemble")
 
 
 def _networks() -> tuple[list[Predictions], list[str]]:

@@ -26,7 +26,7 @@ from paper.cost_sensitive.tasks import (
 )
 from paper.record.findings import Cell, Claim, Figure, Findings, Progress, Table, follow
 from paper.record.judging import Judge, simple_rules
-from wassemble.ensemble.learning.recipes import shuffle_labels
+from wassemble.ensemble.learning.fitting import shuffle_labels
 from wassemble.kernels import LabelledKernel
 from wassemble.metrics import Measure, mean_cost_of_mistakes
 

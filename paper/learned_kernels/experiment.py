@@ -19,12 +19,15 @@ from paper.record.findings import Figure, Findings, Progress, Table, follow
 from paper.record.judging import Judge
 from wassemble.ensemble import Fusion
 from wassemble.ensemble.learning import read_trial, shuffle_labels
-from wassemble.ensemble.learning.kernel_judging import Judged
-from wassemble.ensemble.learning.kernel_learning import learn_kernel
-from wassemble.ensemble.learning.kernel_losses import Calibration, each_loss, fit_calibration
-from wassemble.ensemble.learning.learned_kernel import LearnedKernel
+from wassemble.ensemble.learning.kernels import LearnedKernel, learn_kernel
+from wassemble.ensemble.learning.kernels.judging import (
+    Calibration,
+    Judged,
+    each_loss,
+    fit_calibration,
+)
 from wassemble.ensemble.learning.recipes import NAMES
-from wassemble.ensemble.learning.stacking import fit_and_predict
+from wassemble.ensemble.learning.stacking import fit_stacking
 from wassemble.errors import InvalidInputError
 from wassemble.kernels import LabelledKernel
 from wassemble.metrics import ACCURACY, MEAN
@@ -254,7 +257,7 @@ class _Runner:
             np.hstack([np.nan_to_num(model.scores) for model in models])
             for models in (seen, self.models)
         )
-        return self._row(fit_and_predict(trial, features, others), (0.0,))
+        return self._row(fit_stacking(trial, features).predict(others), (0.0,))
 
 
 def _shuffled(kernels: Any, seed: int) -> Any:

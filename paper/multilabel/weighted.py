@@ -21,7 +21,10 @@ from paper.multilabel.study import (
 )
 from paper.record.findings import Cell, Claim, Figure, Findings, Progress, Table
 from paper.record.paper_figures import PaperFigures, paper_figures
-from wassemble.ensemble.learning.recipes import Fitter, Recipe
+from wassemble.ensemble.learning.fitting import Fitter
+from wassemble.ensemble.learning.recipes import Recipe
+from wassemble.ensemble.learning.weights import WeightRule
+from wassemble.solvers import PowerMean
 
 __all__ = ["Config", "run"]
 
@@ -89,10 +92,9 @@ def run(config: Config, progress: Progress = None) -> Findings:
 def _learn_weights(task: LabelTask) -> dict[str, np.ndarray]:
     """Weights by validation mAP, and greedy ones."""
     fitter = Fitter(task.trial(), {}, task.validation.measure)
-    return {
-        "mAP": fitter.fit(Recipe("mean", weights="metric")).weights,
-        "greedy": fitter.fit(Recipe("mean", weights="greedy")).weights,
-    }
+    rules: dict[str, WeightRule] = {"mAP": "metric", "greedy": "greedy"}
+    fitted = {name: fitter.fit(Recipe(PowerMean(1.0), rule)) for name, rule in rules.items()}
+    return {name: np.array(list(rule.fusion.weights.values())) for name, rule in fitted.items()}
 
 
 def _weigh(study: Study) -> _Weighted:

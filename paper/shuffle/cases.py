@@ -10,7 +10,7 @@ import numpy as np
 from paper.cost_sensitive.tasks import histograms_of, sharpened_barycenter, tree_steps
 from paper.data.files import find_data
 from paper.evidence.tasks import TASKS
-from wassemble.ensemble.learning.recipes import shuffle_labels
+from wassemble.ensemble.learning.fitting import shuffle_labels
 from wassemble.ensemble.shuffling import group_labels, label_similarity, shuffle_inside
 from wassemble.inputs import Predictions, load_animals, read_edges
 from wassemble.kernels import DenseKernel, Kernel, LabelledKernel

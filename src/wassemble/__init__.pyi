@@ -20,11 +20,8 @@ from .ensemble.learning import (
     LearnedEnsemble as LearnedEnsemble,
     evaluate_ensemble as evaluate_ensemble,
     learn_ensemble as learn_ensemble,
-    load_ensemble as load_ensemble,
-    save_ensemble as save_ensemble,
 )
-from .ensemble.learning.kernel_learning import learn_kernel as learn_kernel
-from .ensemble.learning.learned_kernel import LearnedKernel as LearnedKernel
+from .ensemble.learning.kernels import LearnedKernel as LearnedKernel, learn_kernel as learn_kernel
 from .errors import (
     ConvergenceWarning as ConvergenceWarning,
     InputWarning as InputWarning,

@@ -224,14 +224,14 @@ def test_a_whole_ensemble_is_used(damaged):
 @pytest.mark.parametrize(
     ("file", "damage", "message"),
     [
-        ("ensemble.json", None, "must hold an ensemble.json"),
+        ("ensemble.json", None, "must hold ensemble.json"),
         ("ensemble.json", b"", "it is damaged"),
         ("ensemble.json", b'{"format": "wass', "it is damaged"),
         ("ensemble.json", b"\xff\xfe", "it is damaged"),
         ("ensemble.json", b"[" * 100_000, "it is damaged"),
         ("ensemble.json", b"[]", "must be a learned ensemble"),
         ("ensemble.json", b'{"format": "other"}', "must be a learned ensemble"),
-        ("ensemble.json", b'{"format": "wassemble ensemble 1"}', "it lacks 'target'"),
+        ("ensemble.json", b'{"format": "wassemble ensemble 1"}', "it lacks 'fusion'"),
         ("kernel-0.npz", None, "kernel-0.npz: must be a file; there is none"),
         ("kernel-0.npz", b"PK", "kernel-0.npz"),
         ("stacking.npz", None, "stacking.npz"),

@@ -113,7 +113,7 @@ def test_fit_remembers_what_labels_stand_for(folder, capsys):
     given = [*files(folder), "--truth", folder / "truth.csv"]
     code, _, err = run(capsys, "fit", *given, *meaning(folder), *QUICK, "--out", ensemble)
     assert code == 0, err
-    record = json.loads((ensemble / "ensemble.json").read_text())
+    record = json.loads((ensemble / "ensemble.json").read_text())["fusion"]
     assert record["target"] == DIGITS
     assert record["other"] == {"few": "other"}
     assert ["parity", "odd", "1", 1.0] in record["aliases"]

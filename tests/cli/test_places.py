@@ -109,7 +109,7 @@ def test_an_output_that_cannot_be_written_is_told_before_any_work(
     folder, capsys, monkeypatch, line, message
 ):
     write_predictions("b.npy", Predictions("b", ["x"], ["cat"], [[1.0]]))
-    for name in ("learn_ensemble", "load_ensemble"):
+    for name in ("learn_ensemble", "LearnedEnsemble"):
         monkeypatch.setattr(f"wassemble.ensemble.learning.{name}", None)
     before = contents(folder)
     assert main(line.split()) == 2

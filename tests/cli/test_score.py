@@ -10,7 +10,7 @@ import pytest
 
 from wassemble import Predictions, read_predictions, write_predictions
 from wassemble.cli import main
-from wassemble.ensemble.learning.scoring import score_predictions
+from wassemble.ensemble.learning.evaluation import score_predictions
 from wassemble.metrics import accuracy, log_loss
 
 LABELS = ["cat", "dog", "cow"]

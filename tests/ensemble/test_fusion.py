@@ -134,7 +134,7 @@ def test_a_damaged_file_is_refused(text, message, tmp_path):
 
 
 def test_a_folder_without_a_fusion_is_refused(tmp_path):
-    with pytest.raises(InvalidInputError, match=r"fusion\.json: must be a file"):
+    with pytest.raises(InvalidInputError, match=r"must hold fusion\.json"):
         Fusion.load(tmp_path / "nothing")
 
 
@@ -356,3 +356,15 @@ def test_a_plan_of_tables_reads_them_as_they_are_fused():
     frame = pd.DataFrame({"cat": [3, 1], "dog": [1, 4]})
     fusion = Fusion(by_row=True, normalize=True)
     assert fusion.plan({"a": frame, "b": frame}) is fusion.run({"a": frame, "b": frame}).plan
+
+
+def test_labels_are_not_matched_again_where_only_rule_or_weights_change(models, monkeypatch):
+    fusion = Fusion(target=LABELS)
+    fusion.plan(models)
+    rule, weights = ws.Barycenter(), {"a": 0.9, "b": 0.1}
+    expected = Fusion(rule, target=LABELS, weights=weights).fuse(models).scores
+    monkeypatch.setattr(plans.FusionPlan, "__init__", None)
+    changed = fusion.replace(rule=rule, weights=weights)
+    np.testing.assert_array_equal(changed.fuse(models).scores, expected)
+    with pytest.raises(TypeError):
+        fusion.replace(target=LABELS[:2]).plan(models)

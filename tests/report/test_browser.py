@@ -10,12 +10,13 @@ from report.browser import find_requests, open_browser, set_screen, show
 from report.trials import BREEDS, animals, breeds, choose_instead, tags
 
 from wassemble.report import write_report
+from wassemble.solvers import Barycenter, PowerMean
 
 SCREENS = list(product((1280, 390), ("light", "dark")))
 PAGES = {
     "breeds": (breeds, lambda recipe: recipe.transports and recipe.kernel == "kinds"),
-    "tags": (tags, lambda recipe: recipe.rule == "mean"),
-    "animals": (animals, lambda recipe: recipe.rule == "barycenter"),
+    "tags": (tags, lambda recipe: isinstance(recipe.rule, PowerMean)),
+    "animals": (animals, lambda recipe: isinstance(recipe.rule, Barycenter)),
 }
 
 

@@ -12,15 +12,16 @@ import pytest
 from report.trials import animals, breeds, choose_instead, tags
 
 from wassemble import InvalidInputError, MissingExtraError
-from wassemble.ensemble.learning import load_ensemble, save_ensemble
+from wassemble.ensemble.learning import FittedRecipe, LearnedEnsemble
 from wassemble.ensemble.learning.choice import Control
 from wassemble.metrics import Comparison
 from wassemble.report import write_report
+from wassemble.report.board import judge_members
 from wassemble.report.evidence import gather_evidence
 from wassemble.report.headline import make_headline
-from wassemble.report.members import judge_members
+from wassemble.report.kernel_effects import sweep_epsilon
 from wassemble.report.plots import shown
-from wassemble.report.sweep import sweep_epsilon
+from wassemble.solvers import ARITHMETIC, Barycenter, PowerMean
 
 
 class Page(HTMLParser):
@@ -201,8 +202,8 @@ def test_the_verdict_is_honest_both_ways(tmp_path):
         record = write_report(learned, case.models, case.truth, tmp_path / "x.html")
         return " ".join(record["headline"]["sentences"])
 
-    assert "Fusing did not help: one model alone" in sentences(lambda r: r.rule == "single")
-    assert "no mass between labels" in sentences(lambda r: r.rule == "mean" and r.order == 1)
+    assert "Fusing did not help: one model alone" in sentences(lambda r: r.model is not None)
+    assert "no mass between labels" in sentences(lambda r: r.rule == ARITHMETIC and r.is_simple)
     recipe = next(r for r in (x.recipe for x in case.learned.rivals) if is_barycenter(r))
     none = Comparison(0.001, 0.01, -0.02, 0.02, 0.5)
     control = Control(0.5, none, 3)
@@ -215,9 +216,9 @@ def test_the_verdict_is_honest_both_ways(tmp_path):
 
 def test_what_is_said_of_simple_rules_is_true_whichever_rule_was_chosen():
     case = breeds()
-    plain = next(rule for rule in case.learned.rivals if rule.recipe.rule == "mean")
-    weights = np.array([0.6, 0.3, 0.1])
-    weighted = replace(plain, recipe=replace(plain.recipe, weights="metric"), weights=weights)
+    plain = next(rule for rule in case.learned.rivals if isinstance(rule.recipe.rule, PowerMean))
+    weights = {"one": 0.6, "two": 0.3, "three": 0.1}
+    weighted = FittedRecipe.of(replace(plain.recipe, weights="metric"), plain.fusion, weights)
     known = replace(case.learned, rivals=(*case.learned.rivals, weighted))
     recipes = {rule.recipe for rule in (known.fitted, *known.rivals)}
     for recipe in recipes:
@@ -260,7 +261,7 @@ def test_a_multi_label_report_has_precision_instead_of_calibration(tmp_path):
 def test_labels_that_differ_leave_out_what_needs_the_same_ones(tmp_path):
     case = animals()
     path = tmp_path / "animals.htm"
-    learned = choose_instead(case.learned, lambda recipe: recipe.rule == "barycenter")
+    learned = choose_instead(case.learned, lambda recipe: isinstance(recipe.rule, Barycenter))
     record = write_report(learned, case.models, case.truth, path)
     assert "kernel from labels to themselves" in record["shuffling"]["omitted"]
     assert record["shuffling"]["omitted"] in Page(path).text
@@ -271,9 +272,9 @@ def test_labels_that_differ_leave_out_what_needs_the_same_ones(tmp_path):
 
 def test_a_saved_ensemble_gives_the_same_report(tmp_path):
     case = animals()
-    save_ensemble(case.learned, tmp_path / "saved")
+    case.learned.save(tmp_path / "saved")
     first = write_report(case.learned, case.models, case.truth, tmp_path / "a.html")
-    loaded = load_ensemble(tmp_path / "saved")
+    loaded = LearnedEnsemble.load(tmp_path / "saved")
     second = write_report(loaded, case.models, case.truth, tmp_path / "b.html")
     for name in ("headline", "gains", "weights", "sweep", "disputed", "calibration"):
         assert second[name] == first[name]
@@ -281,21 +282,17 @@ def test_a_saved_ensemble_gives_the_same_report(tmp_path):
 
 def test_weights_by_label_are_shown_where_models_declare_different_labels(tmp_path):
     case = breeds()
-    learned = choose_instead(case.learned, lambda recipe: recipe.rule == "mean")
+    learned = choose_instead(case.learned, lambda recipe: recipe.rule == ARITHMETIC)
     known = learned.target.names[:5]
-    fitted = replace(
-        learned.fitted,
-        models=(*learned.fitted.models[:2], ("three", type(learned.target)(known))),
-    )
+    spaces = (*learned.models[:2], ("three", type(learned.target)(known)))
     third = case.models[2]
     scores = third.scores[:, :5] / third.scores[:, :5].sum(axis=1, keepdims=True)
-    models = [*case.models[:2], third.replace(labels=fitted.models[2][1], scores=scores)]
+    models = [*case.models[:2], third.replace(labels=spaces[2][1], scores=scores)]
     path = tmp_path / "aware.html"
-    rivals = tuple(replace(rule, models=fitted.models) for rule in learned.rivals)
-    rivals = tuple(rule for rule in rivals if rule.kernels is None)
-    kept = {rule.recipe for rule in (fitted, *rivals)}
+    rivals = tuple(rule for rule in learned.rivals if rule.fusion.kernel is None)
+    kept = {rule.recipe for rule in (learned.fitted, *rivals)}
     board = tuple(line for line in learned.leaderboard if line.recipe in kept)
-    learned = replace(learned, fitted=fitted, rivals=rivals, leaderboard=board, stacking=None)
+    learned = replace(learned, models=spaces, rivals=rivals, leaderboard=board, stacking=None)
     record = write_report(learned, models, case.truth, path)
     found = record["weights"]["per_label"]
     assert np.array(found["weights"]).sum(axis=1) == pytest.approx(1)
@@ -343,8 +340,9 @@ def test_a_kernel_of_zeros_and_ones_is_not_swept(written):
     evidence = gather_evidence(
         learned, case.models, case.truth, metric=None, sample_weight=None, seed=0, fold=False
     )
-    one = next(iter(learned.fitted.kernels.values()))
+    fusion = learned.fusion
+    one = next(iter(fusion.kernel.values()))
     plain = type(one)(type(one.kernel)(np.eye(6)), one.source, one.target, "names")
-    kernels = dict.fromkeys(learned.fitted.kernels, plain)
-    binary = replace(learned, fitted=replace(learned.fitted, kernels=kernels))
+    fusion = fusion.replace(kernel=dict.fromkeys(fusion.kernel, plain))
+    binary = replace(learned, fitted=replace(learned.fitted, fusion=fusion))
     assert "only 0 and 1" in sweep_epsilon(replace(evidence, learned=binary))["omitted"]

@@ -92,9 +92,9 @@ def _match(
     )
     if matched.by_labels:
         talk(str(matched), quiet=quiet)
-    fitted = learned.fitted
-    meanings = {"aliases": fitted.aliases, "other": fitted.other}
-    _tell_inputs(matched.models, fitted.kind, meanings, is_learned=True, quiet=quiet)
+    fusion = learned.fusion
+    meanings = {"aliases": fusion.aliases, "other": fusion.other}
+    _tell_inputs(matched.models, fusion.kind, meanings, is_learned=True, quiet=quiet)
     return matched.models
 
 
@@ -194,7 +194,7 @@ def fit(
     wassemble fit a.csv b.csv --truth val.csv --embeddings glove.txt --metric log_loss --out e
     wassemble predict ensemble new_a.csv new_b.csv new_c.npz --out fused.csv
     """
-    from wassemble.ensemble.learning import learn_ensemble, save_ensemble
+    from wassemble.ensemble.learning import learn_ensemble
 
     if values["confusion"] is not None:
         fail("kernels from mistakes are always tried; got --confusion.", hint="leave it out")
@@ -219,7 +219,7 @@ def fit(
             log=log,
             progress=progress,
         )
-    save_ensemble(learned, out)
+    learned.save(out)
     _tell_inputs(models, reading.kind, meanings, quiet=quiet)
     if as_json:
         print_json([line.to_dict() for line in learned.leaderboard])
@@ -413,6 +413,6 @@ def report(
 
 
 def _load(folder: Path) -> LearnedEnsemble:
-    from wassemble.ensemble.learning import load_ensemble
+    from wassemble.ensemble.learning import LearnedEnsemble
 
-    return load_ensemble(folder)
+    return LearnedEnsemble.load(folder)

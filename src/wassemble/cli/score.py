@@ -63,7 +63,9 @@ def score(
     wassemble score fused.csv --truth truth.csv
     wassemble score a.csv b.csv fused.csv --truth truth.csv --metric accuracy
     """
-    from wassemble.ensemble.learning.scoring import score_predictions
+    from dataclasses import asdict
+
+    from wassemble.ensemble.learning.evaluation import score_predictions
     from wassemble.inputs import Aliases, read_aliases
 
     found = []
@@ -81,7 +83,7 @@ def score(
                 fold=fold,
             )
     if as_json:
-        print_json([each.to_dict() for each in found])
+        print_json([asdict(each) for each in found])
         return
     print_table(
         ["model", "metric", "score", "from", "to"],

@@ -16,7 +16,7 @@ from wassemble.ensemble.account import FusionAccount
 from wassemble.ensemble.arrays import fuse_arrays
 from wassemble.ensemble.completion import RULES, Unobserved
 from wassemble.ensemble.fuser import TableFuser
-from wassemble.ensemble.fusion_files import load_fusion, same_kernels, save_fusion
+from wassemble.ensemble.fusion_files import load_folder, same_kernels, save_folder
 from wassemble.ensemble.plan import FusionPlan
 from wassemble.ensemble.tables import (
     align_samples,
@@ -41,6 +41,8 @@ __all__ = ["Fusion", "FusionResult"]
 
 # Plans that a fusion keeps: one for each set of models that it has met.
 _N_PLANS = 8
+# What may change without matching labels again.
+_AFTER_MATCHING = {"rule", "weights", "leftover", "unobserved", "hard_confidence"}
 # What says how samples and labels are matched by name: nothing that arrays have.
 _BY_NAME = (
     "target",
@@ -179,6 +181,7 @@ class Fusion:
         if isinstance(self.other, Mapping):
             self._set("other", {str(model): str(name) for model, name in self.other.items()})
         self._set("_plans", {})
+        self._set("_kin", {})
 
     def _set(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)
@@ -273,7 +276,8 @@ class Fusion:
         if key not in plans:
             while len(plans) >= _N_PLANS:
                 del plans[next(iter(plans))]
-            plans[key] = FusionPlan(self, spaces, kind)
+            kin = self.__dict__["_kin"].get(key)
+            plans[key] = FusionPlan(self, spaces, kind) if kin is None else kin.adapt(self)
         return plans[key]
 
     def open_account(self, models: Sequence[Any]) -> FusionAccount:
@@ -371,16 +375,19 @@ class Fusion:
         >>> Fusion.load(folder).weights
         {'a': 0.7, 'b': 0.3}
         """
-        save_fusion(self.to_dict(), self.kernel, folder)
+        save_folder(self.to_dict(), self.kernel, folder)
 
     @staticmethod
     def load(folder: str | PathLike[str]) -> Fusion:
         """The fusion that `save` wrote."""
-        return load_fusion(folder, Fusion.from_dict)
+        return load_folder(folder, Fusion.from_dict)
 
     def replace(self, **changes: Any) -> Fusion:
-        """The same with some things changed."""
-        return replace(self, **changes)
+        """The same with some things changed; labels that were matched are not matched again."""
+        changed = replace(self, **changes)
+        if set(changes) <= _AFTER_MATCHING:
+            changed._set("_kin", self._kept_plans)
+        return changed
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Fusion):
@@ -394,7 +401,7 @@ class Fusion:
         return json.dumps(self.to_dict(), sort_keys=True)
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_plans": {}}  # whoever gets it makes its own
+        return self.__dict__ | {"_plans": {}, "_kin": {}}  # whoever gets it makes its own
 
     def __repr__(self) -> str:
         usual = {field.name: field.default for field in fields(self)} | {"aliases": Aliases()}

@@ -1,12 +1,13 @@
-"""Fusions as a folder: JSON for what is said, npz for kernels; no pickle."""
+"""Fusions, and what is made of several, as a folder: JSON and kernels as npz; no pickle."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -16,47 +17,68 @@ from wassemble._files import write_whole
 from wassemble.errors import InvalidInputError
 from wassemble.kernels import Kernel, LabelledKernel, load as load_kernel
 
-if TYPE_CHECKING:
-    from wassemble.ensemble.fusion import Fusion
+__all__ = ["FUSION", "Kept", "load_folder", "same_kernels", "save_folder"]
 
-__all__ = ["load_fusion", "same_kernels", "save_fusion"]
-
-_FORMAT = "wassemble fusion 1"
-_FILE = "fusion.json"
+T = TypeVar("T")
 
 
-def save_fusion(entries: dict[str, Any], kernel: Any, folder: str | PathLike[str]) -> None:
-    """Write what `Fusion.to_dict` says, and the kernels; ``fusion.json`` last."""
+@dataclass(frozen=True)
+class Kept:
+    """What is kept in a folder: a word for it, who wrote it, and a hint if it is damaged."""
+
+    word: str
+    title: str
+    writer: str
+    hint: str | None = None
+
+    @property
+    def file(self) -> str:
+        """The file that holds all but the kernels."""
+        return f"{self.word}.json"
+
+    @property
+    def format(self) -> str:
+        """What that file says of itself."""
+        return f"wassemble {self.word} 1"
+
+
+FUSION = Kept("fusion", "a fusion", "`Fusion.save`")
+
+
+def save_folder(
+    entries: dict[str, Any], kernel: Any, folder: str | PathLike[str], kept: Kept = FUSION
+) -> None:
+    """Write entries that JSON can hold, and kernels in dicts and lists; the JSON file last."""
     folder = Path(folder)
     named = _each(kernel, _with_names)
     folder.mkdir(parents=True, exist_ok=True)
-    files: dict[int, str] = {}
-    kept: list[LabelledKernel] = []
+    files: dict[int, str] = {}  # of each kernel, by its id: `named` holds them all
 
     def save(given: LabelledKernel) -> str:
         if id(given) not in files:
             files[id(given)] = f"kernel-{len(files)}.npz"
-            kept.append(given)
             given.save(folder / files[id(given)])
         return files[id(given)]
 
-    record = {"format": _FORMAT, **entries, "kernel": _each(named, save)}
-    write_whole(folder / _FILE, json.dumps(record, indent=1) + "\n")
+    record = {"format": kept.format, **entries, "kernel": _each(named, save)}
+    write_whole(folder / kept.file, json.dumps(record, indent=1) + "\n")
 
 
-def load_fusion(
-    folder: str | PathLike[str], make: Callable[[Mapping[str, Any], Any], Fusion]
-) -> Fusion:
-    """The fusion in a folder; ``make`` makes it from its entries and its kernel."""
-    path = Path(folder) / _FILE
+def load_folder(
+    folder: str | PathLike[str], make: Callable[[dict[str, Any], Any], T], kept: Kept = FUSION
+) -> T:
+    """What `save_folder` wrote; ``make`` makes it from its entries and its kernels."""
+    path = Path(folder) / kept.file
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        fail(f"{folder}: must hold {kept.file}, which {kept.writer} writes; there is none.")
     except OSError as error:
         fail(f"{path}: must be a file that can be read; {(error.strerror or str(error)).lower()}.")
     except (ValueError, RecursionError) as error:
-        fail(f"{path}: must be JSON; it is damaged ({error}).")
-    if not isinstance(record, dict) or record.pop("format", None) != _FORMAT:
-        fail(f"{path}: must be a fusion that `Fusion.save` wrote, format {_FORMAT!r}.")
+        fail(f"{path}: must be JSON; it is damaged ({error}).", hint=kept.hint)
+    if not isinstance(record, dict) or record.pop("format", None) != kept.format:
+        fail(f"{path}: must be {kept.title} that {kept.writer} wrote, format {kept.format!r}.")
     loaded: dict[str, LabelledKernel] = {}
 
     def load(name: Any) -> LabelledKernel:
@@ -66,14 +88,15 @@ def load_fusion(
             loaded[name] = load_kernel(path.parent / name)
         return loaded[name]
 
-    kernel = _each(record.pop("kernel", None), load)
     try:
-        return make(record, kernel)
-    except InvalidInputError as error:
-        told, _, _ = str(error).partition("\nhint: ")
-        fail(f"{path}: the fusion is damaged: {told}")
-    except (TypeError, AttributeError, KeyError, ValueError) as error:
-        fail(f"{path}: the fusion is damaged: something is not of its type ({error}).")
+        return make(record, _each(record.pop("kernel", None), load))
+    except (InvalidInputError, LookupError, TypeError, AttributeError, ValueError) as error:
+        reason = f"something is not of its type ({error})."
+        if isinstance(error, InvalidInputError):
+            reason, _, _ = str(error).partition("\nhint: ")
+        elif isinstance(error, KeyError):
+            reason = f"it lacks {error}."
+        fail(f"{path}: the {kept.word} is damaged: {reason}", hint=kept.hint)
 
 
 def same_kernels(one: Any, other: Any) -> bool:

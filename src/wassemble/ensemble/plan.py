@@ -37,7 +37,7 @@ from wassemble.solvers.weights import check_weights
 if TYPE_CHECKING:
     from wassemble.ensemble.fusion import Fusion
 
-__all__ = ["NO_ANSWER", "Chunk", "FusionPlan", "Ready", "Solved"]
+__all__ = ["NO_ANSWER", "Chunk", "FusionPlan", "Ready", "Solved", "group_by_voters"]
 
 # Target labels beyond which no mean is taken to compare the consensus with.
 _MOST_LABELS_OF_MEAN = 20_000
@@ -82,11 +82,6 @@ class FusionPlan:
                 hint="name them: {name: table}",
             )
         self.kind = kind
-        # What the fusion says, but for its kernel: those of the members are all that is used.
-        self.rule = fusion.rule
-        self.leftover = fusion.leftover
-        self.unobserved = fusion.unobserved
-        self.hard_confidence = fusion.hard_confidence
         self.aliases = fusion.aliases
         self.aliases.check_models(dict(models))
         others = read_other(fusion.other, models)
@@ -97,9 +92,23 @@ class FusionPlan:
         self.members = make_members(
             models, self.target, fusion.kernel, aliases=self.aliases, others=others, fold=fold
         )
+        self._read(fusion)
+
+    def _read(self, fusion: Fusion) -> None:
+        """What the fusion says, but for its kernel: those of the members are all that is used."""
+        self.rule = fusion.rule
+        self.leftover = fusion.leftover
+        self.unobserved = fusion.unobserved
+        self.hard_confidence = fusion.hard_confidence
         self.weights = self._read_weights(fusion.weights)
         self.label_weights = self._label_weights()
         self._check_rule()
+
+    def adapt(self, fusion: Fusion) -> FusionPlan:
+        """The plan of a fusion that differs in nothing by which labels are matched."""
+        other = copy(self)
+        other._read(fusion)
+        return other
 
     def _read_weights(self, weights: Any) -> np.ndarray:
         names = [member.model for member in self.members]
@@ -175,7 +184,7 @@ class FusionPlan:
         dtype = np.result_type(np.float32, *(scores.dtype for scores in ready.scores))
         found = np.full((n_samples, len(self.target)), np.nan, dtype=dtype)
         statuses = np.full(n_samples, NO_ANSWER, dtype=np.int8)
-        for voting, rows in _patterns(ready.votes):
+        for voting, rows in group_by_voters(ready.votes):
             scores, statuses[rows] = self._fuse_rows(ready, voting, rows, n_threads)
             if self.weights.ndim == 2:  # labels on which nobody who answered has a say
                 scores = np.where((self.weights[voting] > 0).any(axis=0), scores, 0)
@@ -199,7 +208,7 @@ class FusionPlan:
         ready = self.prepare(predictions)
         return [
             (rows, Solved(solve(self._problem(ready, voting, rows)), voting))
-            for voting, rows in _patterns(ready.votes)
+            for voting, rows in group_by_voters(ready.votes)
         ]
 
     def prepare(self, predictions: Sequence[Predictions]) -> Ready:
@@ -340,7 +349,7 @@ def _normalized(weights: np.ndarray, otherwise: np.ndarray) -> np.ndarray:
     return weights / np.where(silent, otherwise.sum(), sums)
 
 
-def _patterns(answered: np.ndarray) -> list[tuple[np.ndarray, Any]]:
+def group_by_voters(answered: np.ndarray) -> list[tuple[np.ndarray, Any]]:
     """Samples grouped by who answered them: (models, rows); samples without answer left out."""
     if answered.all():  # no copies of anything
         return [(np.arange(len(answered)), slice(None))] if answered.size else []

@@ -1,16 +1,18 @@
-"""The leaderboard: every rule on validation and on test samples, side by side."""
+"""The leaderboard: every rule on validation and on test samples, and each model by the rule."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
-from wassemble.ensemble.learning.outcomes import Outcome
-from wassemble.ensemble.learning.recipes import CONFUSION, Recipe
+from wassemble.ensemble.learning import Recipe, Standing
 from wassemble.report.evidence import Evidence
+from wassemble.solvers import Barycenter, PowerMean
 
-__all__ = ["make_board"]
+__all__ = ["judge_members", "make_board"]
 
+# What is told of a rule on test samples.
+_TEST = ("score", "standard_error", "low", "high", "against_chosen")
 # Other metrics of the table, by task: key, title, whether lower is better.
 _FIGURES = (
     ("accuracy", "accuracy"),
@@ -34,18 +36,13 @@ def make_board(evidence: Evidence) -> dict[str, Any]:
     rows: list[dict[str, Any]] = []
     for line in evidence.learned.leaderboard:
         outcome = outcomes.get(line.recipe)
-        against = line.against_chosen
         rows.append(
             {
                 "name": line.name,
                 "sort": _sort(line.recipe),
                 "is_chosen": line.is_chosen,
-                "validation": {
-                    "score": line.score,
-                    "standard_error": line.standard_error,
-                    "against_chosen": None if against is None else asdict(against),
-                },
-                "test": None if outcome is None else _test(outcome),
+                "validation": _told(line, "score", "standard_error", "against_chosen"),
+                "test": None if outcome is None else _told(outcome, *_TEST),
                 "microseconds": None if outcome is None else outcome.microseconds,
                 "figures": {} if outcome is None else outcome.figures,
             }
@@ -57,23 +54,52 @@ def make_board(evidence: Evidence) -> dict[str, Any]:
     }
 
 
-def _test(outcome: Outcome) -> dict[str, Any]:
-    against = outcome.against_chosen
-    return {
-        "score": outcome.score,
-        "standard_error": outcome.standard_error,
-        "low": outcome.low,
-        "high": outcome.high,
-        "against_chosen": None if against is None else asdict(against),
-    }
+def _told(line: Standing, *names: str) -> dict[str, Any]:
+    entries = line.to_dict()
+    return {name: entries[name] for name in names}
 
 
 def _sort(recipe: Recipe | None) -> str:
     """What sort of rule it is, in a word or two."""
     if recipe is None:
         return "stacking"
-    if recipe.rule == "single":
+    if recipe.model is not None:
         return "model"
-    if recipe.rule == "mean":
-        return "mean through mistakes" if recipe.kernel == CONFUSION else "mean"
-    return "barycenter" if recipe.rule == "barycenter" else "gate"
+    if isinstance(recipe.rule, PowerMean):
+        return "mean through mistakes" if recipe.uses_mistakes else "mean"
+    return "barycenter" if isinstance(recipe.rule, Barycenter) else "gate"
+
+
+def judge_members(evidence: Evidence) -> dict[str, Any]:
+    """Test scores of each model alone, as it is and by the chosen rule, best first.
+
+    A rule through a kernel changes even one model. What the chosen rule gains over a model
+    alone by the same rule is what fusing gives; the rest is the kernel's.
+    """
+    trial, chosen = evidence.trial, evidence.chosen
+    if chosen.recipe.is_simple or len(trial.models) < 2:
+        return {"omitted": "The chosen rule does nothing to a model alone."}
+    bootstrap = trial.bootstrap(evidence.measure, evidence.seed)
+    own = bootstrap.estimate(evidence.scores(chosen))
+    plain = {
+        each.model: each.score
+        for each in reversed(evidence.evaluation.outcomes)
+        if each.model is not None
+    }
+    rows = []
+    for model in trial.models:
+        # A model of weight 0 takes no part.
+        weights = {name: float(name == model.model) for name in trial.names}
+        rule = replace(chosen, fusion=chosen.fusion.replace(weights=weights))
+        alone = bootstrap.estimate(rule.fuse(trial.models))
+        gain = own.minus(alone)
+        rows.append(
+            {
+                "model": model.model,
+                "alone": plain.get(model.model),
+                "by_rule": alone.score,
+                "gain": asdict(gain),
+                "text": str(gain),
+            }
+        )
+    return {"rule": chosen.recipe.name, "models": sorted(rows, key=lambda row: -row["by_rule"])}

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import warnings
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
-from wassemble.ensemble.account import FusionAccount
 from wassemble.ensemble.decisions import apply_thresholds
 from wassemble.ensemble.explain import explain, find_disagreement
 from wassemble.ensemble.fusion import FusionResult
-from wassemble.ensemble.plan import FusionPlan
 from wassemble.inputs import Predictions
 from wassemble.metrics.arguments import divide_rows
 from wassemble.report.evidence import Evidence
@@ -28,12 +27,11 @@ def find_disputes(evidence: Evidence, texts: Mapping[Any, str] | None) -> dict[s
     """At most 20 samples, most disputed first, each with its explanation."""
     texts = {str(sample): str(text) for sample, text in (texts or {}).items()}
     few, chosen = evidence.few, evidence.chosen
-    plan = chosen.plan()
-    by_name = {model.model: model for model in few.models}
-    members = [by_name[member.model] for member in plan.members]
     fusion = None
-    if isinstance(plan.rule, Barycenter):
-        fusion = _fusion(plan, members)
+    if isinstance(chosen.recipe.rule, Barycenter):
+        with warnings.catch_warnings():  # of how rows end, which was told when it was learned
+            warnings.simplefilter("ignore")
+            fusion = chosen.fusion.run(few.models)
         scores = np.nan_to_num(fusion.consensus.scores)
         disagreement = find_disagreement(fusion).score
     else:
@@ -41,43 +39,32 @@ def find_disputes(evidence: Evidence, texts: Mapping[Any, str] | None) -> dict[s
         disagreement = _variation(evidence, scores)
     order = np.argsort(-disagreement, kind="stable")[:_N_SHOWN].tolist()
     answers = _answers(evidence, scores)
-    found = []
-    for row in (i for i in order if disagreement[i] > 0):
-        sample = str(few.models[0].samples[row])
-        found.append(
-            {
-                "sample": sample,
-                "text": _shorten(texts.get(sample)),
-                "disagreement": float(disagreement[row]),
-                **answers(row),
-                "models": [_said(model, row) for model in few.models],
-                "explanation": _explanation(fusion, sample),
-            }
-        )
+    samples = [str(sample) for sample in few.models[0].samples.tolist()]
+    disputed = [
+        {
+            "sample": samples[row],
+            "text": _shorten(texts.get(samples[row])),
+            "disagreement": float(disagreement[row]),
+            **answers(row),
+            "models": [_said(model, row) for model in few.models],
+            "explanation": _explanation(fusion, samples[row]),
+        }
+        for row in order
+        if disagreement[row] > 0
+    ]
     return {
         "measure": "transport" if fusion is not None else "total variation",
         "n_samples": few.n_samples,
-        "samples": found,
+        "samples": disputed,
         "has_couplings": fusion is not None,
     }
 
 
-def _fusion(plan: FusionPlan, members: list[Predictions]) -> FusionResult:
-    chunk = plan.fuse(members)
-    account = FusionAccount.of(plan, kind_is_detected=False)
-    account.add(members, chunk)
-    consensus = Predictions(
-        "consensus", members[0].samples, plan.target, chunk.scores, kind=plan.kind
-    )
-    return FusionResult(consensus, chunk.statuses, account, plan, members)
-
-
 def _variation(evidence: Evidence, scores: np.ndarray) -> np.ndarray:
     """Mean total variation between what each model says of the target labels and the consensus."""
-    mean = evidence.plain_mean(1.0)
-    plan = (mean or evidence.chosen).plan()  # a single model's own plan has no other model
-    by_name = {model.model: model for model in evidence.few.models}
-    ready = plan.prepare([by_name[member.model] for member in plan.members])
+    rule = evidence.plain_mean(1.0) or evidence.chosen
+    plan = rule.fusion.plan(evidence.few.models)
+    ready = plan.prepare(evidence.few.models)
     consensus = divide_rows(scores.astype(np.float64))
     total, count = np.zeros(len(scores)), np.zeros(len(scores))
     for index, member in enumerate(plan.members):
@@ -88,43 +75,31 @@ def _variation(evidence: Evidence, scores: np.ndarray) -> np.ndarray:
     return total / np.maximum(count, 1)
 
 
-def _answers(evidence: Evidence, scores: np.ndarray) -> Any:
+def _answers(evidence: Evidence, scores: np.ndarray) -> Callable[[int], dict[str, Any]]:
     """A function of a row: the truth, the answer, and whether they agree."""
     few, learned = evidence.few, evidence.learned
-    shown = learned.sharpen(scores)
-    target = few.target
+    shown, truth = learned.sharpen(scores), few.truth
     if few.task == "multiclass":
-        best = shown.argmax(axis=1)
+        labels = np.arange(len(few.target))
+        truth = (truth[:, None] == labels).astype(float)
+        decided = (shown.argmax(axis=1)[:, None] == labels) & scores.any(axis=1, keepdims=True)
+    else:
+        assert learned.thresholds is not None
+        decided = apply_thresholds(scores, learned.thresholds) == 1
 
-        def one(row: int) -> dict[str, Any]:
-            place = int(best[row])
-            silent = not scores[row].any()
-            answer = [] if silent else [{"label": target[place], "score": float(shown[row, place])}]
-            right = not silent and place == few.truth[row]
-            return {
-                "truth": [target[int(few.truth[row])]],
-                "answer": answer,
-                "is_right": bool(right),
-            }
-
-        return one
-    assert learned.thresholds is not None
-    decided = apply_thresholds(scores, learned.thresholds) == 1
-
-    def several(row: int) -> dict[str, Any]:
+    def tell(row: int) -> dict[str, Any]:
         labels = np.flatnonzero(decided[row])
-        labels = labels[np.argsort(-scores[row, labels], kind="stable")]
-        known = ~np.isnan(few.truth[row])
-        true = np.flatnonzero(few.truth[row] == 1)
+        labels = labels[np.argsort(-shown[row, labels], kind="stable")]
+        known, present = ~np.isnan(truth[row]), truth[row] == 1
         return {
-            "truth": [target[i] for i in true.tolist()],
+            "truth": [few.target[i] for i in np.flatnonzero(present).tolist()],
             "answer": [
-                {"label": target[i], "score": float(scores[row, i])} for i in labels.tolist()
+                {"label": few.target[i], "score": float(shown[row, i])} for i in labels.tolist()
             ],
-            "is_right": bool(((few.truth[row] == 1) == decided[row])[known].all()),
+            "is_right": bool((present == decided[row])[known].all()),
         }
 
-    return several
+    return tell
 
 
 def _said(model: Predictions, row: int) -> dict[str, Any]:

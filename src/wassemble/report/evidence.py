@@ -9,13 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from wassemble.ensemble.learning.evaluation import evaluate_ensemble, measure_of, read_held_out
-from wassemble.ensemble.learning.learn import LearnedEnsemble
-from wassemble.ensemble.learning.outcomes import Evaluation, Outcome
-from wassemble.ensemble.learning.recipes import CONFUSION, FittedRecipe, Recipe
+from wassemble.ensemble.learning import Evaluation, FittedRecipe, LearnedEnsemble, Recipe, Standing
+from wassemble.ensemble.learning.evaluation import evaluate_on, measure_of, read_held_out
 from wassemble.ensemble.learning.trial import Trial
 from wassemble.inputs import Predictions
 from wassemble.metrics import Measure
+from wassemble.solvers import PowerMean
 
 __all__ = ["Evidence", "gather_evidence"]
 
@@ -59,20 +58,15 @@ class Evidence:
 
     def plain_mean(self, order: float) -> FittedRecipe | None:
         """The mean of an order with equal weights: 1 arithmetic, 0 geometric."""
-
-        def is_it(rule: FittedRecipe) -> bool:
-            recipe = rule.recipe
-            plain = recipe.rule == "mean" and recipe.weights == "uniform"
-            return plain and recipe.order == order and recipe.kernel != CONFUSION
-
-        return self.find(is_it)
+        mean = PowerMean(order)
+        return self.find(lambda rule: rule.recipe.is_plain and rule.recipe.rule == mean)
 
     @cached_property
     def through_kernel(self) -> FittedRecipe | None:
         """The barycenter through a kernel that is looked into: the chosen one if it is such."""
-        return self.find(lambda rule: rule.recipe.transports and rule.kernels is not None)
+        return self.find(lambda rule: rule.recipe.transports)
 
-    def rule_of(self, outcome: Outcome) -> FittedRecipe:
+    def rule_of(self, outcome: Standing) -> FittedRecipe:
         """The rule that an outcome is of."""
         return next(rule for rule in self.rules if rule.recipe == outcome.recipe)
 
@@ -94,16 +88,15 @@ def gather_evidence(
     *,
     metric: Any,
     sample_weight: Any,
-    fold: bool,
+    fold: bool = False,
     seed: int,
 ) -> Evidence:
     """Held-out samples, and every rule judged on them."""
     trial = read_held_out(learned, models, truth, sample_weight=sample_weight, fold=fold)
-    evaluation = evaluate_ensemble(
-        learned, models, truth, metric=metric, sample_weight=sample_weight, fold=fold, seed=seed
-    )
+    measure = measure_of(learned, metric)
     few = trial
     if trial.n_samples > _N_FEW:
         rng = np.random.default_rng(seed)
         few = trial.take(np.sort(rng.choice(trial.n_samples, _N_FEW, replace=False)))
-    return Evidence(learned, trial, few, measure_of(learned, metric), evaluation, seed)
+    evaluation = evaluate_on(learned, trial, measure, seed)
+    return Evidence(learned, trial, few, measure, evaluation, seed)

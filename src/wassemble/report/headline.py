@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from wassemble.ensemble.learning.outcomes import Outcome
+from wassemble.ensemble.learning import Standing
 from wassemble.ensemble.learning.recipes import NAMES
 from wassemble.metrics import Comparison
 from wassemble.report.evidence import Evidence
@@ -43,10 +43,7 @@ def make_headline(evidence: Evidence, members: dict[str, Any]) -> dict[str, Any]
         "choice": f"Chosen on {evidence.learned.n_samples:,} validation samples: {chosen.name}.",
         "metric": metric,
         "note": note,
-        "score": chosen.score,
-        "standard_error": chosen.standard_error,
-        "low": chosen.low,
-        "high": chosen.high,
+        **{name: getattr(chosen, name) for name in ("score", "standard_error", "low", "high")},
         "best_simple": None if simple is None else _brief(simple),
         "best_single": _brief(evaluation.best_single),
         "verdict": evaluation.verdict,
@@ -76,14 +73,11 @@ def make_reasons(evidence: Evidence) -> dict[str, Any]:
     }
 
 
-def _brief(outcome: Outcome) -> dict[str, Any]:
+def _brief(outcome: Standing) -> dict[str, Any]:
     against = outcome.against_chosen
-    return {
-        "name": outcome.name,
-        "score": outcome.score,
-        "low": outcome.low,
-        "high": outcome.high,
-        "gain": None if against is None else asdict(against.reverse()),
+    gain = None if against is None else asdict(against.reverse())
+    return {name: getattr(outcome, name) for name in ("name", "score", "low", "high")} | {
+        "gain": gain
     }
 
 
@@ -140,7 +134,7 @@ def _of_simple(evidence: Evidence) -> str:
 
 def _about_fusing(evidence: Evidence, members: dict[str, Any]) -> str:
     """The chosen rule against the best that one model can do."""
-    if evidence.chosen.recipe.rule == "single":
+    if evidence.chosen.recipe.model is not None:
         return "Fusing did not help: one model alone was chosen on validation samples."
     single = evidence.evaluation.best_single
     if single.against_chosen is None:
@@ -188,7 +182,7 @@ def _about_stacking(evidence: Evidence) -> str:
         return ""
     against = stacked.against_chosen
     if against.low > 0:
-        found = "better on these samples"
+        word = "better on these samples"
     else:
-        found = "worse on these samples" if against.high < 0 else "not clearly better or worse"
-    return f"Stacking by logistic regression, a rival that is never chosen, is {found}: {against}."
+        word = "worse on these samples" if against.high < 0 else "not clearly better or worse"
+    return f"Stacking by logistic regression, a rival that is never chosen, is {word}: {against}."

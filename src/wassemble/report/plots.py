@@ -41,7 +41,7 @@ that a list beside the plot chooses from.
 CHOSEN, BLUE, GREY = "#d9711c", "#3b7dd8", "#7f8792"
 PURPLE, GREEN, RED, TEAL = "#9b6bd3", "#2b9a66", "#d6494f", "#1f97a6"
 
-# Colour and symbol of each sort of rule.
+# Colour and symbol of each sort of rule; the last is drawn above the others.
 SORTS = {
     "model": (GREY, "circle"),
     "mean": (BLUE, "square"),
@@ -49,6 +49,7 @@ SORTS = {
     "gate": (TEAL, "hexagon"),
     "barycenter": (PURPLE, "diamond"),
     "stacking": (GREEN, "cross"),
+    "chosen": (CHOSEN, "star"),
 }
 # Colour, symbol and dash of each rule that curves compare.
 ROLES = {

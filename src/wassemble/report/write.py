@@ -17,18 +17,20 @@ import numpy as np
 from wassemble._checks import fail
 from wassemble._extras import load_extra
 from wassemble._files import write_whole
-from wassemble.ensemble.learning.learn import LearnedEnsemble
+from wassemble.ensemble.learning import LearnedEnsemble
 from wassemble.inputs import Predictions
-from wassemble.report.board import make_board
-from wassemble.report.curves import compare_calibration, compare_precision
+from wassemble.report.board import judge_members, make_board
 from wassemble.report.disputes import find_disputes
 from wassemble.report.evidence import Evidence, gather_evidence
 from wassemble.report.figures import draw_all
 from wassemble.report.headline import make_headline, make_reasons
-from wassemble.report.labels import find_gains, show_weights
-from wassemble.report.members import judge_members
-from wassemble.report.shuffling import shuffle_neighbours
-from wassemble.report.sweep import sweep_epsilon
+from wassemble.report.kernel_effects import shuffle_neighbours, sweep_epsilon
+from wassemble.report.labels import (
+    compare_calibration,
+    compare_precision,
+    find_gains,
+    show_weights,
+)
 
 __all__ = ["write_report"]
 
@@ -94,7 +96,7 @@ def _make_record(
     members = judge_members(evidence)
     return {
         "format": _FORMAT,
-        "title": title or f"{len(evidence.chosen.models)} models, one consensus",
+        "title": title or f"{len(evidence.learned.models)} models, one consensus",
         "headline": make_headline(evidence, members),
         "why": make_reasons(evidence),
         "leaderboard": make_board(evidence),
@@ -121,7 +123,7 @@ def _describe(evidence: Evidence) -> dict[str, Any]:
         },
         "machine": platform.machine(),
         "task": learned.task,
-        "models": {name: len(labels) for name, labels in learned.fitted.models},
+        "models": {name: len(labels) for name, labels in learned.models},
         "n_target_labels": len(learned.target),
         "n_validation_samples": learned.n_samples,
         "n_test_samples": evidence.trial.n_samples,

@@ -9,10 +9,11 @@ from report.trials import animals, breeds, choose_instead, tags
 from sklearn.linear_model import LogisticRegression
 
 from wassemble import InvalidInputError, Predictions
-from wassemble.ensemble.learning import learn_ensemble
+from wassemble.ensemble.learning import FittedRecipe, learn_ensemble
 from wassemble.ensemble.learning.evaluation import evaluate_ensemble, read_held_out
 from wassemble.ensemble.learning.stacking import fit_stacking
 from wassemble.metrics import accuracy, mean_average_precision, precision_recall_f1
+from wassemble.solvers import PowerMean
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +33,7 @@ def test_the_chosen_rule_and_every_rival_are_judged_best_first(case, found):
     assert scores == sorted(scores, reverse=True)
     others = [each for each in found.outcomes if each.is_simple and not each.is_chosen]
     assert found.best_simple.score == max(each.score for each in others)
-    assert found.best_single.recipe.rule == "single"
+    assert found.best_single.recipe.model is not None
     assert found.n_samples == len(case.truth)
 
 
@@ -104,10 +105,10 @@ def test_the_best_simple_rule_is_compared_with_the_chosen_one(case):
 
 
 def test_a_simple_rule_may_have_learned_weights_and_a_plain_one_none(case):
-    mean = next(rule for rule in case.learned.rivals if rule.recipe.rule == "mean")
-    alone = choose_instead(case.learned, lambda recipe: recipe.rule == "single")
-    weights = np.array([0.6, 0.3, 0.1])
-    weighted = replace(mean, recipe=replace(mean.recipe, weights="metric"), weights=weights)
+    mean = next(rule for rule in case.learned.rivals if isinstance(rule.recipe.rule, PowerMean))
+    alone = choose_instead(case.learned, lambda recipe: recipe.model is not None)
+    weights = {"one": 0.6, "two": 0.3, "three": 0.1}
+    weighted = FittedRecipe.of(replace(mean.recipe, weights="metric"), mean.fusion, weights)
     learned = replace(alone, rivals=(weighted,))
     found = evaluate_ensemble(learned, case.models, case.truth)
     assert found.best_simple.recipe == weighted.recipe
@@ -120,7 +121,7 @@ def test_a_simple_rule_may_have_learned_weights_and_a_plain_one_none(case):
 
 
 def test_without_another_simple_rule_nothing_is_compared(case):
-    alone = choose_instead(case.learned, lambda recipe: recipe.rule == "single")
+    alone = choose_instead(case.learned, lambda recipe: recipe.model is not None)
     found = evaluate_ensemble(replace(alone, rivals=()), case.models, case.truth)
     assert found.best_simple is None
     assert found.to_dict()["best_simple"] is None

@@ -9,19 +9,21 @@ import pytest
 import wassemble as ws
 from wassemble import InvalidInputError, Predictions
 from wassemble.ensemble.learning import (
+    FittedRecipe,
+    LearnedEnsemble,
     Recipe,
     learn_ensemble,
-    load_ensemble,
     read_trial,
-    save_ensemble,
     shuffle_labels,
 )
-from wassemble.ensemble.learning.families import list_recipes
-from wassemble.ensemble.learning.recipes import Fitter
+from wassemble.ensemble.learning.fitting import Fitter
+from wassemble.ensemble.learning.recipes import list_recipes
 from wassemble.ensemble.learning.search import Search
+from wassemble.ensemble.plan import FusionPlan
 from wassemble.metrics import ACCURACY, LOG_LOSS, MEAN_AVERAGE_PRECISION, cost_measure
 
 LABELS = ["cat", "lynx", "dog", "wolf"]
+BARYCENTER = ws.Barycenter(ws.Unbalanced(0.7, epsilon=0.3), max_sweeps=5, tolerance=None)
 
 
 def noisy(rng, truth, n_labels, strength):
@@ -119,7 +121,7 @@ def test_classes_from_attributes_are_learned_through_the_kernel(rng):
         models, truth, kernels={"table": kernel}, target=kernel.target, n_folds=3
     )
     assert learned.task == "multiclass"
-    assert learned.fitted.kind == "multilabel"
+    assert learned.fusion.kind == "multilabel"
     control = learned.choice.control
     if learned.fitted.recipe.transports:
         assert control.meaning_helped
@@ -148,8 +150,26 @@ def test_multilabel_truth_learns_thresholds(rng):
     assert learned.metric == "mAP"
     assert learned.thresholds.shape == (5,)
     assert learned.temperature == 1
-    rules = {line.recipe.rule for line in learned.leaderboard if line.recipe}
-    assert {"gated mean", "top labels", "mean", "single"} <= rules
+    rules = {type(line.recipe.rule) for line in learned.leaderboard if line.recipe}
+    assert {ws.GatedMean, ws.GatedBarycenter, ws.PowerMean, ws.Single} <= rules
+
+
+def test_labels_are_matched_once_for_each_kernel_and_not_for_each_rule(plain, monkeypatch):
+    models, truth = plain
+    made = []
+    original = FusionPlan.__init__
+    monkeypatch.setattr(
+        FusionPlan, "__init__", lambda self, *given: made.append(given) or original(self, *given)
+    )
+    learned = learn_ensemble(models, truth, n_folds=2)
+    # By name, and to look at the labels; through mistakes with three priors, on each of two folds
+    # and on all samples.
+    assert learned.n_tried > 40
+    assert len(made) <= 2 + 3 * 3
+    made.clear()
+    learned.predict(models)
+    learned.predict(models)
+    assert not made
 
 
 def test_a_search_goes_on_from_its_log(plain, tmp_path, monkeypatch):
@@ -217,7 +237,7 @@ def test_nothing_of_a_fold_leaks_into_its_own_predictions(plain):
     models, truth = plain
     trial = read_trial(models, truth)
     measure = ACCURACY
-    recipe = Recipe("barycenter", kernel="confusion", weights="greedy", exponent=0.7)
+    recipe = Recipe(BARYCENTER, kernel="confusion", weights="greedy")
     search = Search(trial, measure, {}, 3, 0)
     inside = search.folds == 1
     changed = trial.truth.copy()
@@ -233,7 +253,8 @@ def test_learned_weights_lie_on_the_simplex_and_favour_the_strong(plain, weights
     models, truth = plain
     trial = read_trial(models, truth)
     fitter = Fitter(trial, {}, ACCURACY)
-    found = fitter.fit(Recipe("mean", weights=weights)).weights
+    fitted = fitter.fit(Recipe(ws.ARITHMETIC, weights=weights))
+    found = np.array(list(fitted.fusion.weights.values()))
     assert found.min() >= 0
     assert found.sum() == pytest.approx(1)
     if weights != "uniform":
@@ -245,7 +266,7 @@ def test_gradient_weights_have_the_least_log_loss(plain):
     models, truth = plain
     trial = read_trial(models, truth)
     measure = LOG_LOSS
-    fitted = Fitter(trial, {}, measure).fit(Recipe("mean", weights="gradient"))
+    fitted = Fitter(trial, {}, measure).fit(Recipe(ws.ARITHMETIC, weights="gradient"))
     best = measure.score(fitted.fuse(models), trial.truth, None)
     rng = np.random.default_rng(0)
     for _ in range(20):
@@ -261,7 +282,7 @@ def test_the_diagonal_kernel_is_the_solvers_fixed_point(rng):
         Predictions(f"m{i}", range(6), labels, s, kind="multilabel") for i, s in enumerate(scores)
     ]
     trial = read_trial(models, np.eye(6, 5))
-    recipe = Recipe("top labels", exponent=0.7, n_top=2, floor=0.5)
+    recipe = Recipe(ws.GatedBarycenter(0.7, n_top=2, floor=0.5))
     found = Fitter(trial, {}, MEAN_AVERAGE_PRECISION).fit(recipe).fuse(models)
     kernel = ws.kernels.top_labels(scores, n_top=2, floor=0.5)
     rule = ws.Barycenter(ws.Unbalanced(0.7, epsilon=0.3))
@@ -286,8 +307,8 @@ def test_a_learned_ensemble_is_saved_and_loaded_without_pickle(rng, tmp_path, pl
     learned = learn_ensemble(
         models, truth, kernels={"table": kernel}, target=kernel.target, n_folds=2, time_budget=0
     )
-    save_ensemble(learned, tmp_path / "ensemble")
-    loaded = load_ensemble(tmp_path / "ensemble")
+    learned.save(tmp_path / "ensemble")
+    loaded = LearnedEnsemble.load(tmp_path / "ensemble")
     np.testing.assert_array_equal(loaded.predict(models).scores, learned.predict(models).scores)
     assert loaded.report == learned.report
     assert loaded.leaderboard == learned.leaderboard
@@ -296,10 +317,10 @@ def test_a_learned_ensemble_is_saved_and_loaded_without_pickle(rng, tmp_path, pl
     np.testing.assert_array_equal(loaded.stacking.fuse(models), learned.stacking.fuse(models))
     np.savez(tmp_path / "ensemble" / "stacking.npz", coefficients=np.eye(2), intercepts=np.ones(2))
     with pytest.raises(InvalidInputError, match=r"stacking\.npz: must hold \d+ x \d+"):
-        load_ensemble(tmp_path / "ensemble")
+        LearnedEnsemble.load(tmp_path / "ensemble")
     (tmp_path / "ensemble" / "stacking.npz").unlink()
     with pytest.raises(InvalidInputError, match=r"stacking\.npz: must hold the coefficients"):
-        load_ensemble(tmp_path / "ensemble")
+        LearnedEnsemble.load(tmp_path / "ensemble")
 
 
 @pytest.mark.parametrize(
@@ -307,15 +328,15 @@ def test_a_learned_ensemble_is_saved_and_loaded_without_pickle(rng, tmp_path, pl
     [
         ("{", "must be JSON"),
         ("[]", "must be a learned ensemble"),
-        ('{"format": "wassemble ensemble 1"}', "it lacks .target"),
+        ('{"format": "wassemble ensemble 1"}', "it lacks .fusion"),
     ],
 )
 def test_a_broken_ensemble_is_refused(tmp_path, text, message):
     (tmp_path / "ensemble.json").write_text(text)
     with pytest.raises(InvalidInputError, match=message):
-        load_ensemble(tmp_path)
+        LearnedEnsemble.load(tmp_path)
     with pytest.raises(InvalidInputError, match="which `wassemble fit` writes; there is none"):
-        load_ensemble(tmp_path / "nowhere")
+        LearnedEnsemble.load(tmp_path / "nowhere")
 
 
 def test_an_ensemble_file_cannot_leave_its_folder(rng, tmp_path):
@@ -323,11 +344,11 @@ def test_an_ensemble_file_cannot_leave_its_folder(rng, tmp_path):
     learned = learn_ensemble(
         models, truth, kernels={"table": kernel}, target=kernel.target, n_folds=2, time_budget=0
     )
-    save_ensemble(learned, tmp_path)
+    learned.save(tmp_path)
     path = tmp_path / "ensemble.json"
     path.write_text(path.read_text().replace("kernel-0.npz", "../kernel-0.npz"))
     with pytest.raises(InvalidInputError, match="a kernel must be a file of the folder"):
-        load_ensemble(tmp_path)
+        LearnedEnsemble.load(tmp_path)
 
 
 def test_models_are_matched_by_name_when_predicting(plain):
@@ -406,17 +427,19 @@ def test_samples_that_the_only_model_of_the_rule_lacks_are_told_from_those_nobod
     good, poor = noisy(rng, truth, 4, 6.0), np.full((40, 4), 0.25)
     a, b = (Predictions(n, range(40), LABELS, s) for n, s in (("a", good), ("b", poor)))
     learned = learn_ensemble([a, b], [LABELS[i] for i in truth], n_folds=2, time_budget=0)
-    alone = replace(learned.fitted, recipe=Recipe("single", model="a"))
-    learned = replace(learned, fitted=alone)
+
+    def choose(rule):
+        fusion = learned.fusion.replace(rule=rule, weights=None)
+        return replace(learned, fitted=FittedRecipe(Recipe(rule), fusion))
+
     poor[4] = np.nan
     given = [a.take(slice(0, 3)), b.replace(scores=poor).take(slice(0, 6))]
     with pytest.warns(ws.ConvergenceWarning) as caught:
-        fused = learned.predict(given)
+        fused = choose(ws.Single("a")).predict(given)
     assert np.isnan(fused.scores).all(axis=1).tolist() == [False] * 3 + [True] * 3
     assert [str(w.message) for w in caught] == [
         "'a', the only model that the chosen rule uses, did not answer 3 of 6 samples: left empty;"
         " other models answered 2 of them."
     ]
-    mean = replace(learned, fitted=replace(alone, recipe=Recipe("mean")))
     with pytest.warns(ws.ConvergenceWarning, match="^no model answered 1 of 6 samples: left empty"):
-        mean.predict(given)
+        choose(ws.ARITHMETIC).predict(given)

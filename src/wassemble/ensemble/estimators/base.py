@@ -13,20 +13,11 @@ from sklearn.model_selection import KFold, StratifiedKFold, check_cv, cross_val_
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import (
-    check_is_fitted,
-    has_fit_parameter,
-)
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, has_fit_parameter
 
 from wassemble._checks import fail
-from wassemble.ensemble.estimators.members import NamedMembers
-from wassemble.ensemble.estimators.table_member import TableMember
-from wassemble.ensemble.learning import (
-    LearnedEnsemble,
-    learn_ensemble,
-    load_ensemble,
-    save_ensemble,
-)
+from wassemble.ensemble.estimators.members import NamedMembers, TableMember
+from wassemble.ensemble.learning import LearnedEnsemble, learn_ensemble
 from wassemble.inputs import Kind, Predictions
 from wassemble.labels import LabelSpace, name_of
 
@@ -43,11 +34,48 @@ class MemberEnsemble(TransformerMixin, NamedMembers):  # type: ignore[misc]
     time_budget: float | None
     random_state: Any
     n_jobs: int | None
+    cost: Any
+    labels: Sequence[str] | None
+    classes: Sequence[str] | None
     learned_: LearnedEnsemble
+    classes_: np.ndarray
     members_: list[Any]
     member_labels_: list[LabelSpace]
     names_: list[str]
     target_: LabelSpace
+
+    _kind: Kind = "multiclass"
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit members and learn how to fuse them."""
+        y, truth = self._read_truth(y)
+        if sample_weight is not None:
+            sample_weight = _check_sample_weight(sample_weight, X)
+        tables = self._fit_members(X, y, sample_weight)
+        self.member_labels_ = [
+            self._labels_of(m, t) for m, t in zip(self.members_, tables, strict=True)
+        ]
+        self.learned_ = learn_ensemble(
+            self._predictions(tables),
+            truth,
+            metric=self.metric,
+            kernels=self.kernels,
+            target=self.target_,
+            kind=self._kind,
+            sample_weight=sample_weight,
+            n_folds=self.n_folds,
+            time_budget=self.time_budget,
+            seed=self._seed(),
+        )
+        return self
+
+    def _read_truth(self, y: Any) -> tuple[np.ndarray, Any]:
+        """``y`` for the members, and the truth to learn from; sets the classes and their names."""
+        raise NotImplementedError
+
+    def _labels_of(self, member: Any, table: np.ndarray) -> LabelSpace:
+        """The labels that a fitted member speaks of; ``table`` has its answers."""
+        raise NotImplementedError
 
     # -- members ---------------------------------------------------------------------
 
@@ -80,8 +108,8 @@ class MemberEnsemble(TransformerMixin, NamedMembers):  # type: ignore[misc]
         if sample_weight is None:
             return {name: {} for name, _ in named}
         if get_config()["enable_metadata_routing"]:
-            found = process_routing(self, "fit", sample_weight=sample_weight)
-            return {name: dict(found[name].fit) for name, _ in named}
+            routed = process_routing(self, "fit", sample_weight=sample_weight)
+            return {name: dict(routed[name].fit) for name, _ in named}
         return {
             name: {"sample_weight": sample_weight}
             if has_fit_parameter(member, "sample_weight")
@@ -109,28 +137,11 @@ class MemberEnsemble(TransformerMixin, NamedMembers):  # type: ignore[misc]
         """Answers of a fitted member as scores, ``(n_samples, n_labels)``."""
         raise NotImplementedError
 
-    def _predictions(self, tables: Sequence[np.ndarray], kind: Kind) -> list[Predictions]:
-        n_samples = len(tables[0])
+    def _predictions(self, tables: Sequence[np.ndarray]) -> list[Predictions]:
         return [
-            Predictions(name, range(n_samples), labels, table, kind=kind)
+            Predictions(name, range(len(table)), labels, table, kind=self._kind)
             for name, labels, table in zip(self.names_, self.member_labels_, tables, strict=True)
         ]
-
-    def _learn(self, tables: Sequence[np.ndarray], truth: Any, sample_weight: Any) -> None:
-        self.learned_ = learn_ensemble(
-            self._predictions(tables, self._kind),
-            truth,
-            metric=self.metric,
-            kernels=self.kernels,
-            target=self.target_,
-            kind=self._kind,
-            sample_weight=sample_weight,
-            n_folds=self.n_folds,
-            time_budget=self.time_budget,
-            seed=self._seed(),
-        )
-
-    _kind: Kind = "multiclass"
 
     def _seed(self) -> int:
         state = self.random_state
@@ -141,7 +152,7 @@ class MemberEnsemble(TransformerMixin, NamedMembers):  # type: ignore[misc]
     def _consensus(self, X: Any) -> np.ndarray:
         check_is_fitted(self, "learned_")
         tables = [self._answers(member, X) for member in self.members_]
-        return self.learned_.predict(self._predictions(tables, self._kind)).scores
+        return self.learned_.predict(self._predictions(tables)).scores
 
     # -- scikit-learn's ways -----------------------------------------------------------
 
@@ -183,13 +194,13 @@ class MemberEnsemble(TransformerMixin, NamedMembers):  # type: ignore[misc]
     def save(self, folder: str | Path) -> None:
         """Write what was learned, without the members, into a folder: JSON and npz."""
         check_is_fitted(self, "learned_")
-        save_ensemble(self.learned_, folder)
+        self.learned_.save(folder)
 
     def load(self, folder: str | Path) -> Self:
         """Take over what `save` wrote; the members of this estimator must be fitted."""
-        learned = load_ensemble(folder)
+        learned = LearnedEnsemble.load(folder)
         named = self._named_members()
-        names = [name for name, _ in learned.fitted.models]
+        names = [name for name, _ in learned.models]
         if [name for name, _ in named] != names:
             fail(f"members must be those that were saved, {', '.join(names)}.")
         for name, member in named:
@@ -200,7 +211,7 @@ class MemberEnsemble(TransformerMixin, NamedMembers):  # type: ignore[misc]
                     fail(f"member {name!r} must be fitted: what was saved holds no members.")
         self.members_ = [member for _, member in named]
         self.names_ = names
-        self.member_labels_ = [labels for _, labels in learned.fitted.models]
+        self.member_labels_ = [labels for _, labels in learned.models]
         self.learned_ = learned
         self.target_ = learned.target
         self._load_classes()
@@ -222,10 +233,10 @@ def _fit_member(
 
 
 def _method(member: Any) -> str:
-    found = [m for m in ("predict_proba", "decision_function", "predict") if hasattr(member, m)]
-    if not found:
+    methods = [m for m in ("predict_proba", "decision_function", "predict") if hasattr(member, m)]
+    if not methods:
         fail(f"a member must have predict_proba, decision_function or predict; got {member!r}.")
-    return found[0]
+    return methods[0]
 
 
 def names_of(values: Any) -> list[str]:

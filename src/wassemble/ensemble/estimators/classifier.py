@@ -1,23 +1,26 @@
-"""One label for each sample, over the same classes."""
+"""One label for each sample: over the members' own classes, or from labels of other kinds."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from scipy.special import softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, column_or_1d
+from sklearn.utils.validation import column_or_1d
 
 from wassemble._arrays import is_frame
 from wassemble.ensemble.decisions import choose_least_cost
 from wassemble.ensemble.estimators.base import MemberEnsemble, names_of
+from wassemble.ensemble.estimators.members import TableMember
+from wassemble.inputs import Kind
 from wassemble.inputs.formats.named_tables import read_named_table
+from wassemble.kernels import LabelledKernel
 from wassemble.labels import LabelSpace
 
-__all__ = ["WassersteinClassifier"]
+__all__ = ["CrossSpaceClassifier", "WassersteinClassifier"]
 
 
 class WassersteinClassifier(ClassifierMixin, MemberEnsemble):  # type: ignore[misc]
@@ -74,31 +77,21 @@ class WassersteinClassifier(ClassifierMixin, MemberEnsemble):  # type: ignore[mi
         random_state: int | None = None,
         n_jobs: int | None = None,
     ) -> None:
-        self.members = members
-        self.metric = metric
-        self.kernels = kernels
-        self.cost = cost
-        self.cv = cv
-        self.n_folds = n_folds
-        self.time_budget = time_budget
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+        self._keep(locals())
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit members and learn how to fuse them."""
+    def _read_truth(self, y: Any) -> tuple[np.ndarray, list[str]]:
         y = column_or_1d(y, warn=True)
         check_classification_targets(y)
-        self.classes_ = np.unique(y)
-        if sample_weight is not None:
-            sample_weight = _check_sample_weight(sample_weight, X)
-        tables = self._fit_members(X, y, sample_weight)
-        self.target_ = LabelSpace(names_of(self.classes_))
-        self.member_labels_ = [
-            LabelSpace(names_of(getattr(member, "classes_", self.classes_)))
-            for member in self.members_
-        ]
-        self._learn(tables, names_of(y), sample_weight)
-        return self
+        self._read_classes(np.unique(y))
+        return y, names_of(y)
+
+    def _read_classes(self, seen: np.ndarray) -> None:
+        """Set the classes and their names, from those that are in ``y``."""
+        self.classes_ = seen
+        self.target_ = LabelSpace(names_of(seen))
+
+    def _labels_of(self, member: Any, table: np.ndarray) -> LabelSpace:
+        return LabelSpace(names_of(getattr(member, "classes_", self.classes_)))
 
     def _read_answers(self, member: Any, answers: Any, method: str) -> np.ndarray:
         table = np.asarray(answers)
@@ -117,18 +110,83 @@ class WassersteinClassifier(ClassifierMixin, MemberEnsemble):  # type: ignore[mi
 
     def predict(self, X: Any) -> np.ndarray:
         """Best class, or that of least expected cost."""
-        found = self.predict_proba(X)
+        histograms = self.predict_proba(X)
         if self.cost is None:
-            return self.classes_[found.argmax(axis=1)]
+            return self.classes_[histograms.argmax(axis=1)]
         cost = self.cost
         if is_frame(cost):
             titles = "class that is true", "class that is answered"
             table = read_named_table(cost, "cost")
             cost = table.ordered(self.target_, self.target_, titles=titles)
-        return self.classes_[choose_least_cost(found, cost)]
+        return self.classes_[choose_least_cost(histograms, cost)]
 
     def _load_classes(self) -> None:
         own = getattr(self.members_[0], "classes_", None)
         names = list(self.target_)
         same = own is not None and names_of(own) == names
         self.classes_ = np.asarray(own) if same else np.array(names, dtype=object)
+
+
+class CrossSpaceClassifier(WassersteinClassifier):
+    """Classes from members that speak of other labels: attributes, or other classes.
+
+    Parameters
+    ----------
+    members : list
+        Each gives scores for its own labels: Predictions, or fitted models in a
+        ``FrozenEstimator`` whose ``predict_proba`` gives one score per label.
+    kernels : dict of name to LabelledKernel or data frame
+        From the members' labels to the classes, such as `kernels.from_attributes`.
+    classes : list of str, optional
+        All classes that may be answered, also those without a sample in ``fit``
+        (zero-shot); the kernels' target labels if not given.
+    labels : list of str, optional
+        Names of the labels that models other than Predictions give.
+    metric, cost, cv, n_folds, time_budget, random_state, n_jobs
+        As in `WassersteinClassifier`.
+    """
+
+    _kind: Kind = "multilabel"
+
+    def __init__(
+        self,
+        members: Sequence[Any],
+        *,
+        kernels: Mapping[str, Any] | None = None,
+        classes: Sequence[str] | None = None,
+        labels: Sequence[str] | None = None,
+        metric: Any = None,
+        cost: Any = None,
+        cv: int = 5,
+        n_folds: int | None = None,
+        time_budget: float | None = 30.0,
+        random_state: int | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self._keep(locals())
+
+    def _read_classes(self, seen: np.ndarray) -> None:
+        named = dict(zip(names_of(seen), seen, strict=True))
+        self.target_ = self._list_classes(list(named))
+        self.classes_ = np.array([named.get(name, name) for name in self.target_])
+
+    def _list_classes(self, seen: list[str]) -> LabelSpace:
+        if self.classes is not None:
+            return LabelSpace(names_of(self.classes))
+        for given in (self.kernels or {}).values():
+            first = next(iter(given.values())) if isinstance(given, Mapping) else given
+            if is_frame(first):
+                first = LabelledKernel(first)
+            if isinstance(first, LabelledKernel):
+                return LabelSpace.union(first.target, seen)
+        return LabelSpace(seen)
+
+    def _labels_of(self, member: Any, table: np.ndarray) -> LabelSpace:
+        if isinstance(member, TableMember):
+            return member.predictions.labels
+        if self.labels is not None:
+            return LabelSpace(self.labels)
+        own = getattr(member, "classes_", None)
+        if own is not None and np.ndim(own) == 1 and len(own) == table.shape[1]:
+            return LabelSpace(names_of(own))
+        return LabelSpace(names_of(range(table.shape[1])))

@@ -1,21 +1,74 @@
-"""Members by name, with parameters of their own: as in scikit-learn's VotingClassifier."""
+"""Members by name, with parameters of their own: as in scikit-learn's VotingClassifier.
+
+A table of predictions can be a member too.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any, Self
 
-from sklearn.base import BaseEstimator
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
 
 from wassemble._checks import fail
-from wassemble.ensemble.estimators.table_member import TableMember
 from wassemble.inputs import Predictions
-from wassemble.labels import enumerate_names
+from wassemble.labels import enumerate_names, name_of
 
-__all__ = ["DROP", "NamedMembers"]
+__all__ = ["DROP", "NamedMembers", "TableMember"]
 
 # Stands in the place of a member that is left out.
 DROP = "drop"
+
+
+class TableMember(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A table of predictions as a fitted member: its samples are looked up by id.
+
+    Parameters
+    ----------
+    predictions : Predictions
+
+    Examples
+    --------
+    >>> table = Predictions("m", ["a", "b"], ["cat", "dog"], [[0.9, 0.1], [0.2, 0.8]])
+    >>> TableMember(table).predict_proba([["b"]])
+    array([[0.2, 0.8]])
+    """
+
+    def __init__(self, predictions: Predictions) -> None:
+        self.predictions = predictions
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Nothing to learn: the answers are there."""
+        return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    @property
+    def classes_(self) -> np.ndarray:
+        """The labels of the table."""
+        return np.array(list(self.predictions.labels), dtype=object)
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Scores of the samples whose ids are in ``X``; nan where there are none."""
+        place = {str(s): row for row, s in enumerate(self.predictions.samples.tolist())}
+        ids = np.asarray(X, dtype=object).reshape(len(X), -1)[:, 0]
+        # Whole numbers among features are floats.
+        texts = [name_of(sample) or str(sample) for sample in ids]
+        rows = np.array([place.get(text, -1) for text in texts], dtype=np.int64)
+        if (rows < 0).all():
+            fail(
+                f"`X` must hold sample ids of {self.predictions.model!r}; got none, such as"
+                f" {str(ids[0])!r}."
+            )
+        scores = self.predictions.scores[rows].copy()
+        scores[rows < 0] = np.nan
+        return np.asarray(scores)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Best label of each sample."""
+        return self.classes_[np.nan_to_num(self.predict_proba(X)).argmax(axis=1)]
 
 
 class NamedMembers(BaseEstimator):  # type: ignore[misc]
@@ -23,18 +76,22 @@ class NamedMembers(BaseEstimator):  # type: ignore[misc]
 
     members: Sequence[Any]
 
+    def _keep(self, arguments: dict[str, Any]) -> None:
+        """Keep the arguments of ``__init__``, its ``locals()``, as they are: parameters."""
+        self.__dict__.update((name, value) for name, value in arguments.items() if name != "self")
+
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters; with ``deep``, members by name and their own, such as ``tree__max_depth``."""
         own = dict(super().get_params(deep=deep))
         if not deep:
             return own
-        found = {}
+        params = {}
         for name, member in self._all_members():
-            found[name] = member
+            params[name] = member
             if hasattr(member, "get_params") and not isinstance(member, type):
                 nested = member.get_params(deep=True)
-                found |= {f"{name}__{key}": value for key, value in nested.items()}
-        return found | own
+                params |= {f"{name}__{key}": value for key, value in nested.items()}
+        return params | own
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters, members by name, and theirs: ``set_params(tree__max_depth=3)``.

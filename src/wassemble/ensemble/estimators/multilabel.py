@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from scipy.special import expit
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import type_of_target
-from sklearn.utils.validation import _check_sample_weight
 
 from wassemble._checks import fail
 from wassemble.ensemble.decisions import apply_thresholds
 from wassemble.ensemble.estimators.base import MemberEnsemble, names_of
-from wassemble.ensemble.estimators.table_member import TableMember
+from wassemble.ensemble.estimators.members import TableMember
 from wassemble.inputs import Kind
 from wassemble.labels import LabelSpace
 
@@ -51,31 +50,12 @@ class WassersteinMultilabel(ClassifierMixin, MemberEnsemble):  # type: ignore[mi
         random_state: int | None = None,
         n_jobs: int | None = None,
     ) -> None:
-        self.members = members
-        self.labels = labels
-        self.metric = metric
-        self.kernels = kernels
-        self.cv = cv
-        self.n_folds = n_folds
-        self.time_budget = time_budget
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+        self._keep(locals())
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit members and learn how to fuse them."""
-        y, present = self._read_labels(y)
-        if sample_weight is not None:
-            sample_weight = _check_sample_weight(sample_weight, X)
-        tables = self._fit_members(X, y, sample_weight)
-        self.member_labels_ = [
-            member.predictions.labels if isinstance(member, TableMember) else self.target_
-            for member in self.members_
-        ]
-        self._learn(tables, present, sample_weight)
-        return self
+    def _labels_of(self, member: Any, table: np.ndarray) -> LabelSpace:
+        return member.predictions.labels if isinstance(member, TableMember) else self.target_
 
-    def _read_labels(self, y: Any) -> tuple[np.ndarray, np.ndarray]:
-        """``y`` for the members, and which label each sample has; sets the names."""
+    def _read_truth(self, y: Any) -> tuple[np.ndarray, np.ndarray]:
         kind = type_of_target(y, input_name="y", raise_unknown=True)
         y = np.asarray(y)
         if kind == "multilabel-indicator" and np.isin(y, (0, 1)).all():
@@ -128,8 +108,8 @@ class WassersteinMultilabel(ClassifierMixin, MemberEnsemble):  # type: ignore[mi
         """0 and 1 for each label, by the thresholds that were learned."""
         scores = self._consensus(X)
         assert self.learned_.thresholds is not None
-        found = np.asarray(apply_thresholds(scores, self.learned_.thresholds)).astype(int)
-        return self.classes_[found[:, 0]] if len(self.target_) == 1 else found
+        decided = np.asarray(apply_thresholds(scores, self.learned_.thresholds)).astype(int)
+        return self.classes_[decided[:, 0]] if len(self.target_) == 1 else decided
 
     def _load_classes(self) -> None:
         if len(self.target_) > 1:

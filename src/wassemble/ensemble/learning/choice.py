@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any, Self
 
 import numpy as np
 
 from wassemble.ensemble.learning.recipes import Recipe
 from wassemble.ensemble.learning.search import Search, Tried
+from wassemble.ensemble.learning.stacking import STACKING
 from wassemble.metrics import Comparison, Estimate
+from wassemble.solvers import GatedMean
 
 __all__ = ["Choice", "Control", "Standing", "choose"]
 
@@ -21,21 +23,81 @@ _TIERS = ("single model or mean", "gated mean", "rule through a kernel")
 
 @dataclass(frozen=True)
 class Standing:
-    """A line of the leaderboard, on out-of-fold predictions."""
+    """One rule beside the chosen one, on samples that it was not fitted on.
+
+    Attributes
+    ----------
+    recipe : Recipe or None
+        None for stacking, which is a rival only.
+    score, standard_error, low, high : float
+        The user's metric, and its bootstrap standard error and 95 % interval.
+    against_chosen : Comparison or None
+        This rule minus the chosen one on the same samples; None for the chosen one.
+    microseconds : float
+        Per sample on this machine: to fit and fuse out of fold, or to fuse held-out samples in
+        one call.
+    figures : dict of str to float
+        Other metrics, on held-out samples. Multi-class: accuracy, top_5_accuracy, log_loss,
+        brier_score, calibration_error. Multi-label: mAP, and precision, recall and F1 where the
+        three best labels of each sample are decided, which needs no thresholds.
+    """
 
     name: str
     recipe: Recipe | None
     score: float
     standard_error: float
+    low: float
+    high: float
     against_chosen: Comparison | None
-    seconds: float
+    microseconds: float
+    figures: dict[str, float]
     is_chosen: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        recipe: Recipe | None,
+        estimate: Estimate,
+        chosen: Estimate,
+        microseconds: float,
+        figures: Mapping[str, float] | None = None,
+    ) -> Self:
+        """What a rule and the chosen one reached; the chosen one is beside itself."""
+        name = STACKING if recipe is None else recipe.name
+        is_chosen = estimate is chosen
+        against = None if is_chosen else estimate.minus(chosen)
+        scores = (estimate.score, estimate.standard_error, *estimate.interval)
+        return cls(name, recipe, *scores, against, microseconds, dict(figures or {}), is_chosen)
+
+    @property
+    def is_simple(self) -> bool:
+        """Whether it is a single model or a mean; its weights may be learned."""
+        return self.recipe is not None and self.recipe.is_simple
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is what one has without learning: a single model, or an even mean."""
+        return self.recipe is not None and self.recipe.is_plain
+
+    @property
+    def model(self) -> str | None:
+        """The name of a model alone; None for any other rule."""
+        return None if self.recipe is None else self.recipe.model
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON."""
-        found = asdict(self)
-        found["recipe"] = None if self.recipe is None else self.recipe.to_dict()
-        return found
+        recipe = None if self.recipe is None else self.recipe.to_dict()
+        sort = {"is_simple": self.is_simple, "is_plain": self.is_plain}
+        return asdict(self) | {"recipe": recipe} | sort
+
+    @staticmethod
+    def from_dict(entries: Mapping[str, Any]) -> Standing:
+        """The line that `to_dict` wrote down."""
+        values = {field.name: entries[field.name] for field in fields(Standing)}
+        recipe, against = values["recipe"], values["against_chosen"]
+        values["recipe"] = None if recipe is None else Recipe.from_dict(recipe)
+        values["against_chosen"] = None if against is None else Comparison(**against)
+        return Standing(**values)
 
 
 @dataclass(frozen=True)
@@ -69,6 +131,22 @@ class Choice:
     estimate: float  # of the whole procedure, choice included
     estimate_error: float
 
+    def to_dict(self) -> dict[str, Any]:
+        """All but the recipe, ready for JSON."""
+        entries = asdict(self)
+        del entries["recipe"]
+        return entries
+
+    @staticmethod
+    def from_dict(entries: Mapping[str, Any], recipe: Recipe) -> Choice:
+        """The choice that `to_dict` wrote down."""
+        control = entries["control"]
+        if control is not None:
+            control = Control(**{**control, "comparison": Comparison(**control["comparison"])})
+        compared = {name: Comparison(**each) for name, each in entries["comparisons"].items()}
+        values = {"reasons": tuple(entries["reasons"]), "comparisons": compared, "control": control}
+        return Choice(recipe, **{**entries, **values})
+
 
 def choose(search: Search, tried: Sequence[Tried]) -> Choice:
     """The best of the simplest tier over which no higher one gains more than a standard error.
@@ -91,12 +169,12 @@ def choose(search: Search, tried: Sequence[Tried]) -> Choice:
             current = best, honest
             reasons.append(f"the best {title} is {best.name}")
             continue
-        found = comparisons[title] = honest.minus(current[1])
-        is_taken = found.is_better
+        gain = comparisons[title] = honest.minus(current[1])
+        is_taken = gain.is_better
         reasons.append(
-            f"the best {title}, {best.name}, gains {found} over it by nested choice,"
+            f"the best {title}, {best.name}, gains {gain} over it by nested choice,"
             f" {'more' if is_taken else 'not more'} than one standard error of the paired"
-            f" difference ({found.standard_error:.4f}): {'taken' if is_taken else 'not taken'}"
+            f" difference ({gain.standard_error:.4f}): {'taken' if is_taken else 'not taken'}"
         )
         if is_taken:
             current = best, honest
@@ -119,22 +197,14 @@ def choose(search: Search, tried: Sequence[Tried]) -> Choice:
 def _tier(recipe: Recipe) -> int:
     if recipe.is_simple:
         return 0
-    return 1 if recipe.rule == "gated mean" else 2
+    return 1 if isinstance(recipe.rule, GatedMean) else 2
 
 
 def _nested(search: Search, members: Sequence[Tried]) -> np.ndarray:
     """Out-of-fold predictions of the recipe that is best on the other folds."""
-    scores = np.array([each.scores_without for each in members])
-    found = None
-    for k in range(search.n_folds):
-        best = members[int(np.argmax(scores[:, k]))].recipe
-        predicted = search.predict(best)
-        if found is None:
-            found = np.zeros_like(predicted)
-        inside = search.folds == k
-        found[inside] = predicted[inside]
-    assert found is not None
-    return found
+    best = np.argmax([each.scores_without for each in members], axis=0)  # without each fold
+    scores = np.array([search.predict(members[place].recipe) for place in best])
+    return scores[search.folds, np.arange(len(search.folds))]
 
 
 def _control(search: Search, recipe: Recipe) -> Control | None:

@@ -1,4 +1,7 @@
-"""`learn_ensemble`: from validation data to the rule that wins there, and the truth about it."""
+"""`learn_ensemble`: from validation data to the rule that wins there, and the truth about it.
+
+`LearnedEnsemble` is what it gives: a fusion, and the reasons why it was chosen.
+"""
 
 from __future__ import annotations
 
@@ -12,17 +15,16 @@ from typing import Any
 
 import numpy as np
 
-from wassemble._arrays import is_frame
-from wassemble._checks import fail
 from wassemble.ensemble.decisions import fit_thresholds
 from wassemble.ensemble.fusion import Fusion
+from wassemble.ensemble.fusion_files import Kept, load_folder, save_folder
 from wassemble.ensemble.label_overlap import check_labels, find_twins, tell_strangers
 from wassemble.ensemble.learning.choice import Choice, Standing, choose
-from wassemble.ensemble.learning.families import list_recipes
+from wassemble.ensemble.learning.fitting import FittedRecipe
 from wassemble.ensemble.learning.matching import Matched, Remedy, match_models
-from wassemble.ensemble.learning.recipes import CONFUSION, NAMES, FittedRecipe, Recipe
+from wassemble.ensemble.learning.recipes import Recipe, list_recipes, read_kernels
 from wassemble.ensemble.learning.search import Search, Tried
-from wassemble.ensemble.learning.stacking import STACKING, Stacking, fit_stacking, stack_scores
+from wassemble.ensemble.learning.stacking import Stacking, fit_stacking, stack_scores
 from wassemble.ensemble.learning.temperature import fit_temperature, temper
 from wassemble.ensemble.learning.trial import Trial, read_trial
 from wassemble.ensemble.plan import NO_ANSWER, FusionPlan
@@ -31,15 +33,20 @@ from wassemble.errors import ConvergenceWarning, MissingExtraError
 from wassemble.inputs import Aliases, Kind, Predictions
 from wassemble.inputs.predictions import Origin
 from wassemble.inputs.predictions.overlap import check_samples
-from wassemble.kernels import LabelledKernel
 from wassemble.labels import LabelSpace
 from wassemble.metrics import USUAL, measure as read_measure
-from wassemble.solvers import Status
+from wassemble.solvers import Barycenter, GatedBarycenter, GatedMean, PowerMean, Status
 
-__all__ = ["LearnedEnsemble", "learn_ensemble", "matched_models"]
+__all__ = ["LearnedEnsemble", "learn_ensemble"]
 
 # Lines of the leaderboard beside single models, simple means, and the best of each kind.
 _N_BEST = 8
+_ENSEMBLE = Kept(
+    "ensemble", "a learned ensemble", "`wassemble fit`", hint="`wassemble fit` writes it anew"
+)
+_STACKING = "stacking.npz"
+# What JSON holds as it is.
+_PLAIN = ("task", "metric", "n_samples", "n_tried", "seconds")
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +56,10 @@ class LearnedEnsemble:
     Attributes
     ----------
     fitted : FittedRecipe
-        The rule with its weights and kernels, fitted on all of the validation data.
+        The recipe, and the `Fusion` with its weights and kernels, fitted on all of the
+        validation data.
+    models : tuple of (str, LabelSpace)
+        The models that were learned from.
     choice : Choice
         Why this one.
     leaderboard : tuple of Standing
@@ -68,6 +78,7 @@ class LearnedEnsemble:
     """
 
     fitted: FittedRecipe
+    models: tuple[tuple[str, LabelSpace], ...]
     choice: Choice
     leaderboard: tuple[Standing, ...]
     rivals: tuple[FittedRecipe, ...]
@@ -81,14 +92,19 @@ class LearnedEnsemble:
     stacking: Stacking | None = None
 
     @property
+    def fusion(self) -> Fusion:
+        """How to fuse, with what was learned; all but the temperature."""
+        return self.fitted.fusion
+
+    @property
     def target(self) -> LabelSpace:
         """Labels of the consensus."""
-        return self.fitted.target
+        return self.plan.target
 
     @property
     def plan(self) -> FusionPlan:
         """How the models come together."""
-        return self.fitted.plan()
+        return self.fusion.plan(dict(self.models))
 
     def match(
         self,
@@ -99,10 +115,19 @@ class LearnedEnsemble:
         fold: bool = False,
     ) -> Matched:
         """The models as they were learned from: by name, or by label sets; see `match_models`."""
-        given, _ = read_models(models, self.fitted.kind)
+        given, _ = read_models(models, self.fusion.kind)
         return match_models(
-            self.fitted.models, given, remedy=remedy, aliases=Aliases.of(aliases), fold=fold
+            self.models, given, remedy=remedy, aliases=Aliases.of(aliases), fold=fold
         )
+
+    def matched_models(
+        self, models: Sequence[Any] | Mapping[str, Any], *, fold: bool = False
+    ) -> list[Predictions]:
+        """The same; a warning if labels had to tell."""
+        matched = self.match(models, fold=fold)
+        if matched.by_labels:
+            warnings.warn(str(matched), stacklevel=3)
+        return matched.models
 
     def predict(
         self, models: Sequence[Any] | Mapping[str, Any], *, allow_disjoint: bool = False
@@ -114,23 +139,25 @@ class LearnedEnsemble:
         of the rule answered has a row of nan, and is warned of. Models without a sample in
         common are an error, and a warning with few, unless ``allow_disjoint``.
         """
-        members = matched_models(self, models)
+        members = self.matched_models(models)
         doubts = [f"{each.model}: {doubt}" for each in members for doubt in each.origin.doubts]
         warn_of_inputs(doubts + check_samples(members, allow_disjoint=allow_disjoint))
         id_column = next((m.origin.id_column for m in members if m.origin.id_column), None)
         members = align_samples(members)
-        chunk = self.fitted.fuse_chunk(members)
+        chunk = self.plan.fuse(members)
         # A learned number of sweeps is meant to end where it ends.
         fine = (Status.CONVERGED, Status.MAX_SWEEPS, NO_ANSWER)
         warn_of_ends(Counter(chunk.statuses.tolist()), fine)
         scores = self.sharpen(np.nan_to_num(chunk.scores))
         scores = np.where((chunk.statuses == NO_ANSWER)[:, None], np.nan, scores)
-        found = Predictions("consensus", members[0].samples, self.target, scores, kind=self.task)
-        found.origin = Origin(id_column=id_column)
-        gaps = self.describe_gaps(found, members)
+        consensus = Predictions(
+            "consensus", members[0].samples, self.target, scores, kind=self.task
+        )
+        consensus.origin = Origin(id_column=id_column)
+        gaps = self.describe_gaps(consensus, members)
         if gaps is not None:
             warnings.warn(f"{gaps}.", ConvergenceWarning, stacklevel=2)
-        return found
+        return consensus
 
     def describe_gaps(self, consensus: Predictions, members: Sequence[Predictions]) -> str | None:
         """Why rows of a consensus of these members are empty, in words; None if none is."""
@@ -142,9 +169,8 @@ class LearnedEnsemble:
         n_others = int((answered & empty).sum())
         if not n_others:
             return f"no model answered {which}"
-        names = [m.model for m in self.plan.members]
-        if len(names) > 1:  # a weight of 0 takes no part
-            names = [n for n, w in zip(names, self.fitted.weights, strict=True) if w > 0]
+        weights = zip(self.models, self.plan.weights, strict=True)
+        names = [name for (name, _), weight in weights if weight > 0]  # 0 takes no part
         if len(names) > 1:
             return f"no model that the chosen rule uses answered {which}"
         return (
@@ -177,15 +203,75 @@ class LearnedEnsemble:
         ]
         return "\n".join(lines)
 
+    def save(self, folder: str | Path) -> None:
+        """Write it into ``folder``: ``ensemble.json``, and its kernels as ``.npz``.
 
-def matched_models(
-    learned: LearnedEnsemble, models: Sequence[Any] | Mapping[str, Any], *, fold: bool = False
-) -> list[Predictions]:
-    """The models as they were learned from; a warning if their labels had to tell."""
-    matched = learned.match(models, fold=fold)
-    if matched.by_labels:
-        warnings.warn(str(matched), stacklevel=3)
-    return matched.models
+        ``ensemble.json`` is written last: a folder without it is not an ensemble.
+        """
+        folder = Path(folder)
+        rules = (self.fitted, *self.rivals)
+        entries = {name: getattr(self, name) for name in _PLAIN} | {
+            "models": {name: list(labels) for name, labels in self.models},
+            "fusion": self.fusion.to_dict(),
+            "rules": [
+                {
+                    "name": rule.recipe.name,
+                    "recipe": rule.recipe.to_dict(),
+                    "weights": rule.fusion.weights,
+                }
+                for rule in rules
+            ],
+            "choice": self.choice.to_dict(),
+            "leaderboard": [line.to_dict() for line in self.leaderboard],
+            "temperature": self.temperature,
+            "thresholds": None if self.thresholds is None else self.thresholds.tolist(),
+            "has_stacking": self.stacking is not None,
+        }
+        if self.stacking is not None:
+            folder.mkdir(parents=True, exist_ok=True)
+            self.stacking.save(folder / _STACKING)
+        save_folder(entries, [rule.fusion.kernel for rule in rules], folder, _ENSEMBLE)
+
+    @staticmethod
+    def load(folder: str | Path) -> LearnedEnsemble:
+        """The ensemble that `save` wrote."""
+
+        def make(entries: dict[str, Any], kernels: Any) -> LearnedEnsemble:
+            return _make(entries, kernels, Path(folder))
+
+        return load_folder(folder, make, _ENSEMBLE)
+
+
+def _make(entries: dict[str, Any], kernels: Any, folder: Path) -> LearnedEnsemble:
+    """The ensemble of what `LearnedEnsemble.save` wrote; entries of wrong types show."""
+    fusion = Fusion.from_dict(entries["fusion"])
+    models = tuple((name, LabelSpace(labels)) for name, labels in entries["models"].items())
+    fitted, *rivals = [
+        FittedRecipe.of(
+            Recipe.from_dict(rule["recipe"]), fusion.replace(kernel=kernel), rule["weights"]
+        )
+        for rule, kernel in zip(entries["rules"], kernels, strict=True)
+    ]
+    thresholds, stacking = entries["thresholds"], None
+    if entries["has_stacking"]:
+        n_features = sum(len(labels) for _, labels in models)
+        n_target = len(fitted.fusion.plan(dict(models)).target)
+        stacking = Stacking.load(folder / _STACKING, entries["task"], n_target, n_features)
+    learned = LearnedEnsemble(
+        fitted=fitted,
+        models=models,
+        choice=Choice.from_dict(entries["choice"], fitted.recipe),
+        leaderboard=tuple(Standing.from_dict(line) for line in entries["leaderboard"]),
+        rivals=tuple(rivals),
+        temperature=float(entries["temperature"]),
+        thresholds=None if thresholds is None else np.array(thresholds, dtype=np.float64),
+        stacking=stacking,
+        **{name: entries[name] for name in _PLAIN},
+    )
+    for rule in (fitted, *rivals):
+        rule.fusion.plan(dict(models))
+        str(rule.recipe.name)
+    return learned
 
 
 def learn_ensemble(
@@ -270,12 +356,12 @@ def learn_ensemble(
     if not kernels:
         warn_of_inputs(_doubt_labels(trial))
     measure = read_measure(USUAL[trial.task] if metric is None else metric, trial.task)
-    offered = _read_kernels(kernels or {}, trial)
+    spaces = tuple((model.model, model.labels) for model in trial.models)
+    offered = read_kernels(kernels or {}, spaces, trial.target)
     n_folds = trial.usual_n_folds if n_folds is None else n_folds
     search = Search(trial, measure, offered, n_folds, seed, None if log is None else Path(log))
     tried = search.run(list_recipes(trial, offered), time_budget=time_budget, progress=progress)
     choice = choose(search, tried)
-    fitted = search.fitter.fit(choice.recipe)
     honest = search.predict(choice.recipe)
     temperature, thresholds = 1.0, None
     if trial.task == "multilabel":
@@ -285,7 +371,8 @@ def learn_ensemble(
     leaderboard = _leaderboard(search, tried, choice)
     is_stacked = any(line.recipe is None for line in leaderboard)
     return LearnedEnsemble(
-        fitted=fitted,
+        fitted=search.fitter.fit(choice.recipe),
+        models=spaces,
         choice=choice,
         leaderboard=leaderboard,
         rivals=tuple(
@@ -316,60 +403,30 @@ def _doubt_labels(trial: Trial) -> list[str]:
     return said
 
 
-def _read_kernels(kernels: Mapping[str, Any], trial: Trial) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for name, given in kernels.items():
-        if name in (NAMES, CONFUSION):
-            fail(f"a kernel on offer must have another name than {NAMES!r} and {CONFUSION!r}.")
-        if isinstance(given, LabelledKernel) or is_frame(given):
-            found[name] = _with_names(given)
-        elif isinstance(given, Mapping):
-            found[name] = {model: _with_names(kernel) for model, kernel in given.items()}
-        elif callable(given):
-            made: dict[LabelSpace, LabelledKernel] = {}
-            for model in trial.models:
-                if model.labels not in made:
-                    made[model.labels] = _with_names(given(model.labels, trial.target))
-            found[name] = {model.model: made[model.labels] for model in trial.models}
-        else:
-            fail(
-                f"the kernel {name!r} must be a LabelledKernel or a data frame, a dict with one"
-                f" per model, or a function of label spaces; got {type(given).__name__}.",
-                hint="`LabelledKernel(array, source, target)` gives an array its names",
-            )
-    return found
-
-
-def _with_names(kernel: Any) -> Any:
-    return LabelledKernel(kernel) if is_frame(kernel) else kernel
-
-
 def _leaderboard(search: Search, tried: Sequence[Tried], choice: Choice) -> tuple[Standing, ...]:
     """Single models, simple means, the best of the rest, the control and stacking."""
     ranked = sorted(tried, key=lambda each: -each.score)
-    shown = [t for t in ranked if t.recipe.rule == "single"]
-    shown += [t for t in ranked if t.recipe.rule == "mean" and t.recipe.weights == "uniform"]
-    shown += ranked[:_N_BEST]
-    for rule in ("mean", "gated mean", "top labels", "barycenter"):
-        shown += [t for t in ranked if t.recipe.rule == rule][:2]
+    shown = [t for t in ranked if t.recipe.model is not None]
+    means = [t for t in ranked if isinstance(t.recipe.rule, PowerMean)]
+    shown += [t for t in means if t.recipe.weights == "uniform"] + ranked[:_N_BEST]
+    for rule in (PowerMean, GatedMean, GatedBarycenter, Barycenter):
+        shown += [t for t in ranked if isinstance(t.recipe.rule, rule)][:2]
     lines = {t.recipe: t for t in shown}
     lines[choice.recipe] = next(t for t in tried if t.recipe == choice.recipe)
     chosen = search.bootstrap.estimate(search.predict(choice.recipe))
 
-    def stand(name: str, recipe: Recipe | None, scores: np.ndarray, seconds: float) -> Standing:
-        own = search.bootstrap.estimate(scores)
-        is_chosen = recipe == choice.recipe
-        against = None if is_chosen else own.minus(chosen)
-        return Standing(name, recipe, own.score, own.standard_error, against, seconds, is_chosen)
+    def stand(recipe: Recipe | None, scores: np.ndarray, seconds: float) -> Standing:
+        own = chosen if recipe == choice.recipe else search.bootstrap.estimate(scores)
+        return Standing.of(recipe, own, chosen, 1e6 * seconds / search.trial.n_samples)
 
     standings = [
-        stand(recipe.name, recipe, search.predict(recipe, keep=False), each.seconds)
+        stand(recipe, search.predict(recipe, keep=False), each.seconds)
         for recipe, each in lines.items()
     ]
     try:
         started = time.perf_counter()
         stacked = stack_scores(search)
-        standings.append(stand(STACKING, None, stacked, time.perf_counter() - started))
+        standings.append(stand(None, stacked, time.perf_counter() - started))
     except MissingExtraError:
         pass
     return tuple(sorted(standings, key=lambda line: -line.score))

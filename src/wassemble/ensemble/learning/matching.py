@@ -131,16 +131,16 @@ def _by_name(given: Sequence[Predictions] | Mapping[str, Predictions]) -> dict[s
 
 def _by_labels(wanted: Mapping[str, LabelSpace], given: Mapping[str, LabelSpace]) -> Names:
     """Pairs of a learned and a given name that alone have their set of labels."""
-    found = _by_set(given)
+    there = _by_set(given)
     alone = {own: names[0] for own, names in _by_set(wanted).items() if len(names) == 1}
-    return {name: found[own][0] for own, name in alone.items() if len(found.get(own, [])) == 1}
+    return {name: there[own][0] for own, name in alone.items() if len(there.get(own, [])) == 1}
 
 
 def _by_set(models: Mapping[str, LabelSpace]) -> dict[frozenset[str], list[str]]:
-    found: dict[frozenset[str], list[str]] = {}
+    by_set: dict[frozenset[str], list[str]] = {}
     for name, labels in models.items():
-        found.setdefault(frozenset(labels), []).append(name)
-    return found
+        by_set.setdefault(frozenset(labels), []).append(name)
+    return by_set
 
 
 def _refuse(

@@ -1,51 +1,33 @@
-"""Recipes: the ways to fuse that learning chooses from, and how each is carried out."""
+"""Recipes: the ways to fuse that learning chooses from, and which of them are tried."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from functools import cached_property, partial
-from typing import Any, Literal
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from itertools import combinations, product, zip_longest
+from typing import Any
 
-import numpy as np
-
+from wassemble._arrays import is_frame
 from wassemble._checks import fail
-from wassemble.ensemble.fusion import Fusion
 from wassemble.ensemble.learning.trial import Trial
-from wassemble.ensemble.learning.weights import WeightRule, learn_weights
-from wassemble.ensemble.plan import Chunk, FusionPlan
-from wassemble.inputs import Aliases, Kind, Predictions
-from wassemble.kernels import (
-    DenseKernel,
-    LabelledKernel,
-    from_confusion,
-    mix as mix_kernels,
-)
-from wassemble.labels import LabelSpace
-from wassemble.metrics import Measure
+from wassemble.ensemble.learning.weights import WeightRule
+from wassemble.kernels import LabelledKernel
+from wassemble.labels import LabelSpace, enumerate_names
 from wassemble.solvers import (
     Balanced,
     Barycenter,
     GatedBarycenter,
     GatedMean,
-    MassRule,
     PowerMean,
     Rule,
+    Single,
     Unbalanced,
 )
 
-__all__ = [
-    "CONFUSION",
-    "NAMES",
-    "FittedRecipe",
-    "Fitter",
-    "Kernels",
-    "Recipe",
-    "shuffle_labels",
-]
+__all__ = ["CONFUSION", "NAMES", "Kernels", "Recipe", "list_recipes", "read_kernels"]
 
-Kernels = Mapping[str, LabelledKernel | Mapping[str, LabelledKernel]]
-"""Kernels on offer, by name: one for all models, or one per model."""
+Kernels = Mapping[str, Mapping[str, LabelledKernel]]
+"""Kernels on offer by name, each with one per model; models may share it."""
 
 # Kernels that need not be offered: labels by name alone, and each model's own mistakes.
 NAMES = "names"
@@ -54,57 +36,63 @@ CONFUSION = "confusion"
 # What is not said in the name of a recipe.
 _LEFTOVER = 0.05
 
+# What is tried.
+_ORDERS = (1.0, 0.5, 0.0, 2.0)
+_EXPONENTS = (0.5, 0.7, 0.9)
+_SHARPNESS = (1.0, 2.0, 0.5, 4.0)
+_PRIORS = (0.1, 0.3, 1.0)
+_GATES = tuple(product((1, 2, 3, 5), (0.3, 0.5, 0.7, 0.9)))
+_WEIGHTS: tuple[WeightRule, ...] = ("metric", "greedy", "uniform")
+_LEARNED: tuple[WeightRule, ...] = ("uniform", "metric", "greedy", "gradient")
+# With the sharpness of a kernel, the exponent stands for every pair of epsilon and mass_penalty:
+# sweeps depend on nothing else.
+_SWEEPS: dict[str, Any] = {"max_sweeps": 5, "tolerance": None}
+_UNBALANCED = [Barycenter(Unbalanced(f, epsilon=1 - f), **_SWEEPS) for f in _EXPONENTS]
+_BALANCED = Barycenter(Balanced(), **_SWEEPS)
+_DEBIASED = Barycenter(max_sweeps=20, tolerance=None, debias=True)
+
 
 @dataclass(frozen=True)
 class Recipe:
-    """One way to fuse; every knob that learning may turn.
+    """One way to fuse: a rule, and what learning may add to it.
 
     Attributes
     ----------
-    rule : {"single", "mean", "gated mean", "top labels", "barycenter"}
-        "gated mean" multiplies a mean by ``floor`` where a label is in no model's ``n_top``
-        best; "top labels" is the barycenter with that gate as a diagonal kernel (the
-        paper's 6.2), which moves no mass.
-    order : float
-        Of a mean: 1 arithmetic, 0.5 Hellinger, 0 geometric.
-    exponent : float
-        mass_penalty / (mass_penalty + epsilon); 1 is balanced. With ``sharpness`` it stands
-        for every pair of epsilon and mass_penalty: sweeps depend on nothing else.
+    weights : {"uniform", "metric", "greedy", "gradient"}
+        How the models' weights are learned; see `learn_weights`.
+    kernel : str
+        Name of a kernel on offer, "names" or "confusion".
+    mixed_with : str or None
+        A second kernel; the two are mixed half and half.
     sharpness : float
         Power of the kernel's entries: K = exp(-C / epsilon) becomes exp(-C sharpness /
         epsilon).
-    mixed_with : str or None
-        A second kernel; the two are mixed half and half.
     prior : float
         Of a confusion kernel.
     leftover : float
-        Say of a model on labels that it does not declare.
-    sweeps : int or None
-        Of a barycenter; None runs to convergence.
+        As in `Fusion`.
     shuffled : int or None
         Seed of a shuffle of the kernel's labels: a control.
     """
 
-    rule: Literal["single", "mean", "gated mean", "top labels", "barycenter"]
-    model: str | None = None
+    rule: Rule
     weights: WeightRule = "uniform"
     kernel: str = NAMES
     mixed_with: str | None = None
-    order: float = 1.0
-    exponent: float = 1.0
     sharpness: float = 1.0
     prior: float = 0.2
     leftover: float = _LEFTOVER
-    sweeps: int | None = 5
-    n_top: int = 2
-    floor: float = 0.7
-    debias: bool = False
     shuffled: int | None = None
+
+    @property
+    def model(self) -> str | None:
+        """The name of a model alone; None for any other rule."""
+        return str(self.rule.model) if isinstance(self.rule, Single) else None
 
     @property
     def is_simple(self) -> bool:
         """Whether it is a single model or a mean, without anything learned but weights."""
-        return self.rule in ("single", "mean") and not self._uses_mistakes
+        return isinstance(self.rule, Single | PowerMean) and not self.uses_mistakes
 
     @property
     def is_plain(self) -> bool:
@@ -114,23 +102,22 @@ class Recipe:
     @property
     def needs_fit(self) -> bool:
         """Whether it learns something from the truth."""
-        return self.weights != "uniform" or self._uses_mistakes
+        return self.weights != "uniform" or self.uses_mistakes
 
     @property
-    def _uses_mistakes(self) -> bool:
+    def uses_mistakes(self) -> bool:
+        """Whether a kernel comes from the models' mistakes."""
         return CONFUSION in (self.kernel, self.mixed_with)
 
     @property
     def transports(self) -> bool:
         """Whether mass moves between labels."""
-        return self.rule == "barycenter" and self.kernel != NAMES
+        return isinstance(self.rule, Barycenter) and self.kernel != NAMES
 
     @property
     def name(self) -> str:
         """In words, for a table."""
-        if self.rule == "single":
-            return f"{self.model} alone" + self._through()
-        parts = [self._title() + self._through()]
+        parts = [str(self.rule) + self._through()]
         if self.weights != "uniform":
             parts.append(f"weights {self.weights}")
         if self.leftover != _LEFTOVER:
@@ -138,23 +125,6 @@ class Recipe:
         if self.shuffled is not None:
             parts.append(f"labels shuffled ({self.shuffled})")
         return ", ".join(parts)
-
-    def _title(self) -> str:
-        names = {1.0: "arithmetic mean", 0.5: "Hellinger mean", 0.0: "geometric mean"}
-        mean = names.get(self.order, f"power mean {self.order:g}")
-        if self.rule == "mean":
-            return mean
-        gate = f"top {self.n_top}, floor {self.floor:g}"
-        if self.rule == "gated mean":
-            return f"{mean} gated ({gate})"
-        if self.rule == "top labels":
-            return f"diagonal kernel ({gate}), exponent {self.exponent:g}"
-        if self.debias:
-            return "debiased barycenter"
-        sweeps = "" if self.sweeps is None else f", {self.sweeps} sweeps"
-        if self.exponent == 1:
-            return f"balanced barycenter{sweeps}"
-        return f"barycenter, exponent {self.exponent:g}{sweeps}"
 
     def _through(self) -> str:
         if self.kernel == NAMES:
@@ -166,220 +136,127 @@ class Recipe:
 
     def to_dict(self) -> dict[str, Any]:
         """Every knob, ready for JSON."""
-        return asdict(self)
+        knobs = {field.name: getattr(self, field.name) for field in fields(self)}
+        return knobs | {"rule": self.rule.to_dict()}
+
+    @staticmethod
+    def from_dict(entries: Mapping[str, Any]) -> Recipe:
+        """The recipe that `to_dict` wrote down."""
+        return Recipe(**{**entries, "rule": Rule.from_dict(entries["rule"])})
 
 
-@dataclass(frozen=True, eq=False)
-class FittedRecipe:
-    """A recipe with what it learned, ready to fuse.
-
-    Attributes
-    ----------
-    weights : array of shape (n_models,)
-    kernels : dict of model name to LabelledKernel, or None
-        From each model's labels to the target's; None matches by name.
-    aliases, other
-        What labels stand for; see `Trial`.
-    """
-
-    recipe: Recipe
-    kind: Kind
-    target: LabelSpace
-    models: tuple[tuple[str, LabelSpace], ...]
-    weights: np.ndarray
-    kernels: dict[str, LabelledKernel] | None
-    aliases: Aliases = field(default_factory=Aliases)
-    other: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def _members(self) -> dict[str, LabelSpace]:
-        recipe = self.recipe
-        return {
-            name: labels
-            for name, labels in self.models
-            if recipe.rule != "single" or name == recipe.model
-        }
-
-    @cached_property
-    def fusion(self) -> Fusion:
-        """How to fuse, with what was learned."""
-        there, rule = self._members, _rule(self.recipe, self.kind)
-        kernel = None
-        if self.kernels is not None:
-            kernel = {name: self.kernels[name] for name in there}
-        return Fusion(
-            rule,
-            kernel,
-            kind=self.kind,
-            target=self.target,
-            weights=self.weights if len(there) > 1 else np.ones(1),
-            aliases=[row for row in self.aliases.rows if row[0] is None or row[0] in there],
-            other={model: name for model, name in self.other.items() if model in there},
-            leftover=self.recipe.leftover,
-            unobserved="spread" if self.kind == "multilabel" or rule.is_balanced else "drop",
-        )
-
-    def plan(self) -> FusionPlan:
-        """How the models come together."""
-        return self.fusion.plan(self._members)
-
-    def fuse(self, models: Sequence[Predictions]) -> np.ndarray:
-        """Consensus of predictions on the same samples, ``(n_samples, n_target)``; 0 for nan."""
-        return np.nan_to_num(self.fuse_chunk(models).scores)
-
-    def fuse_chunk(self, models: Sequence[Predictions]) -> Chunk:
-        """The same, with how each sample ended."""
-        plan = self.plan()
-        by_name = {model.model: model for model in models}
-        return plan.fuse([by_name[member.model] for member in plan.members])
+def read_kernels(
+    kernels: Mapping[str, Any],
+    models: Iterable[tuple[str, LabelSpace]],
+    target: LabelSpace,
+    *,
+    word: str = "kernel",
+    reserved: Sequence[str] = (NAMES, CONFUSION),
+) -> dict[str, dict[str, LabelledKernel]]:
+    """What a user offers: kernels, data frames, one of either per model, or functions of labels."""
+    offered: dict[str, dict[str, LabelledKernel]] = {}
+    made: dict[Any, LabelledKernel] = {}  # what several models share stays one object
+    for name, given in kernels.items():
+        if name in reserved:
+            fail(f"a {word} must have another name than {enumerate_names(reserved)}.")
+        offered[name] = {}
+        for model, labels in models:
+            own = given
+            if isinstance(given, Mapping):
+                if model not in given:
+                    fail(f"the {word} {name!r} must have one for each model; {model!r} is missing.")
+                own = given[model]
+            elif callable(given):
+                if (name, labels) not in made:
+                    made[name, labels] = given(labels, target)
+                own = made[name, labels]
+            if is_frame(own):
+                if id(own) not in made:
+                    made[id(own)] = LabelledKernel(own)
+                own = made[id(own)]
+            if not isinstance(own, LabelledKernel):
+                fail(
+                    f"the {word} {name!r} must be a LabelledKernel or a data frame, a dict with"
+                    f" one per model, or a function of label spaces; got {type(own).__name__}.",
+                    hint="`LabelledKernel(array, source, target)` gives an array its names",
+                )
+            offered[name][model] = own
+    return offered
 
 
-def _rule(recipe: Recipe, kind: Kind) -> Rule:
-    if recipe.rule == "gated mean":
-        return GatedMean(recipe.order, recipe.n_top, recipe.floor)
-    if recipe.rule == "top labels":
-        return GatedBarycenter(recipe.exponent, recipe.n_top, recipe.floor)
-    if recipe.rule != "barycenter":
-        return PowerMean(recipe.order)
-    mass: MassRule = Balanced()
-    if recipe.exponent < 1 or kind == "multilabel":
-        exponent = min(recipe.exponent, 0.99)
-        mass = Unbalanced(exponent, epsilon=1 - exponent)
-    sweeps = recipe.sweeps
-    return Barycenter(
-        mass,
-        max_sweeps=sweeps or 1000,
-        tolerance=None if sweeps else 1e-6,
-        debias=recipe.debias,
+def list_recipes(trial: Trial, offered: Kernels) -> list[Recipe]:
+    """Recipes to try, simple ones first; the order does not depend on chance."""
+    reached = trial.is_reached_by_name
+    # Where no model has the target labels, even a mean must go through a kernel.
+    carriers = [NAMES] if reached.any() else sorted(offered)
+    same = all(model.labels == trial.target for model in trial.models)
+    leftovers = (_LEFTOVER,) if same or not reached.any() else (0.0, _LEFTOVER, 0.2)
+    means = [PowerMean(order) for order in _ORDERS]
+    recipes: list[Recipe] = []
+    for kernel in carriers:
+        recipes += [Recipe(Single(name), kernel=kernel) for name in trial.names]
+        recipes += [Recipe(rule, weights, kernel) for rule, weights in product(means, _LEARNED)]
+    if trial.task == "multilabel":
+        for gate, weights in product(_GATES, _WEIGHTS):
+            if gate[0] < len(trial.target):
+                gated: list[Rule] = [GatedMean(1.0, *gate)]
+                gated += [GatedBarycenter(f, *gate) for f in _EXPONENTS]
+                recipes += [Recipe(rule, weights) for rule in gated]
+    learned = [CONFUSION] if trial.task == "multiclass" else []
+    for prior, weights, leftover, kernel in product(_PRIORS, _WEIGHTS, leftovers[-2:], learned):
+        recipes += [
+            Recipe(rule, weights, kernel, prior=prior, leftover=leftover)
+            for rule in (means[0], *_UNBALANCED)
+        ]
+    for kernel, sharpness, weights in product(sorted(offered), _SHARPNESS, _WEIGHTS):
+        rules: list[tuple[Rule, float]]
+        rules = [(rule, leftover) for leftover in leftovers[-2:] for rule in _UNBALANCED]
+        rules += [(rule, _LEFTOVER) for rule in _balanced(trial, offered[kernel])]
+        recipes += [
+            Recipe(rule, weights, kernel, sharpness=sharpness, leftover=leftover)
+            for rule, leftover in rules
+        ]
+    for (kernel, other), weights, rule in product(
+        combinations(sorted(offered) + learned, 2), _WEIGHTS[:2], _UNBALANCED
+    ):
+        if _can_mix(trial, offered, kernel, other):
+            recipes.append(Recipe(rule, weights, kernel, mixed_with=other, prior=_PRIORS[0]))
+    return _in_turn(dict.fromkeys(recipes))
+
+
+def _balanced(trial: Trial, kernels: Mapping[str, LabelledKernel]) -> list[Rule]:
+    """Barycenters that keep the mass of histograms; debiased where the kernel allows it."""
+    if trial.kind != "multiclass":
+        return []
+    first, *others = kernels.values()
+    if first.kernel.is_symmetric and all(other is first for other in others):
+        spaces = {first.source, first.target, trial.target, *(m.labels for m in trial.models)}
+        if len(spaces) == 1:
+            return [_BALANCED, _DEBIASED]
+    return [_BALANCED]
+
+
+def _can_mix(trial: Trial, offered: Kernels, *names: str) -> bool:
+    """Whether kernels are between the same labels, for every model."""
+    return all(
+        (set(kernel.source), set(kernel.target)) == (set(model.labels), set(trial.target))
+        for model in trial.models
+        for kernel in (offered[name][model.model] for name in names if name != CONFUSION)
     )
 
 
-class Fitter:
-    """Fits recipes on one trial; what several of them need is computed once."""
+def _in_turn(recipes: Iterable[Recipe]) -> list[Recipe]:
+    """Simple recipes first, then one of each kernel and gate in turn, as they are.
 
-    def __init__(self, trial: Trial, offered: Kernels, measure: Measure) -> None:
-        self.trial = trial
-        self._offered = offered
-        self._measure = measure
-        self._models = tuple((model.model, model.labels) for model in trial.models)
-        self._kernels: dict[Any, dict[str, LabelledKernel] | None] = {}
-        self._weights: dict[Any, np.ndarray] = {}
-        self._is_reached = trial.is_reached_by_name.any()
-
-    def fit(self, recipe: Recipe) -> FittedRecipe:
-        """Learn what a recipe needs: weights, and kernels from mistakes."""
-        trial = self.trial
-        key = (recipe.kernel, recipe.mixed_with, recipe.sharpness, recipe.prior, recipe.shuffled)
-        if key not in self._kernels:
-            self._kernels[key] = _kernels(recipe, trial, self._offered)
-        kernels = self._kernels[key]
-        uniform = np.full(len(self._models), 1 / len(self._models))
-        fitted = FittedRecipe(
-            recipe,
-            trial.kind,
-            trial.target,
-            self._models,
-            uniform,
-            kernels,
-            trial.aliases,
-            trial.other,
-        )
-        if recipe.weights == "uniform" or recipe.rule == "single":
-            return fitted
-        # Weights are for the mean of the models as they are, where they have the target labels:
-        # through kernels from the same truth every model would look right.
-        carrier = NAMES if self._is_reached else recipe.kernel
-        order = recipe.order if recipe.rule == "mean" else 1.0
-        prior = recipe.prior if carrier == CONFUSION else None
-        own = (recipe.weights, carrier, prior, order if recipe.weights == "greedy" else 1.0)
-        if own not in self._weights:
-            plain = fitted if carrier == recipe.kernel else replace(fitted, kernels=None)
-            self._weights[own] = learn_weights(
-                recipe.weights, trial, self._measure, plain.plan, order=order
-            )
-        return replace(fitted, weights=self._weights[own])
-
-
-def _kernels(recipe: Recipe, trial: Trial, offered: Kernels) -> dict[str, LabelledKernel] | None:
-    if recipe.kernel == NAMES:
-        return None
-    found = _kernel_of_each(recipe.kernel, recipe, trial, offered)
-    if recipe.mixed_with is not None:
-        second = _kernel_of_each(recipe.mixed_with, recipe, trial, offered)
-        found = _once_each(
-            {name: (found[name], second[name]) for name in found},
-            lambda pair: mix_kernels([(pair[0], 0.5), (pair[1], 0.5)]),
-        )
-    if recipe.shuffled is None:
-        return found
-    return _once_each(found, partial(shuffle_labels, seed=recipe.shuffled))
-
-
-def _kernel_of_each(
-    name: str, recipe: Recipe, trial: Trial, offered: Kernels
-) -> dict[str, LabelledKernel]:
-    """The kernel of this name, for each model."""
-    if name == CONFUSION:
-        if trial.task != "multiclass":
-            fail("kernels from mistakes need one true label for each sample; got multi-label.")
-        truth = [trial.target[i] for i in trial.truth.tolist()]
-        return {
-            m.model: from_confusion(
-                m,
-                truth,
-                target=trial.target,
-                prior=recipe.prior,
-                aliases=trial.aliases.of_model(m.model),
-                other=trial.other.get(m.model),
-            )
-            for m in trial.models
-        }
-    given = offered[name]
-    found = {
-        m.model: given if isinstance(given, LabelledKernel) else given[m.model]
-        for m in trial.models
-    }
-    return _once_each(found, partial(_sharpened, sharpness=recipe.sharpness))
-
-
-def _once_each(
-    found: Mapping[str, Any], change: Callable[[Any], LabelledKernel]
-) -> dict[str, LabelledKernel]:
-    """Each kernel changed; what several models share stays one object."""
-
-    def key(given: Any) -> Any:
-        return tuple(map(id, given)) if isinstance(given, tuple) else id(given)
-
-    changed: dict[Any, LabelledKernel] = {}
-    for given in found.values():
-        if key(given) not in changed:
-            changed[key(given)] = change(given)
-    return {name: changed[key(given)] for name, given in found.items()}
-
-
-def _sharpened(kernel: LabelledKernel, sharpness: float) -> LabelledKernel:
-    if sharpness == 1:
-        return kernel
-    origin = f"{kernel.origin}, to the power {sharpness:g}"
-    return kernel.with_entries(kernel.kernel.power(sharpness), origin)
-
-
-def shuffle_labels(kernel: LabelledKernel, seed: int) -> LabelledKernel:
-    """The kernel with its target labels shuffled, each label's similarity to its own name kept.
-
-    It joins as many labels as strongly as before, but not those that belong together.
+    So whatever time there is goes to all of them.
     """
-    rng = np.random.default_rng(seed)
-    dense = np.asarray(kernel.kernel.to_dense())
-    order = rng.permutation(len(kernel.target))
-    shuffled = dense[:, order]
-    own = kernel.source.match(kernel.target).positions
-    rows = np.flatnonzero(own >= 0)
-    home = own[rows]
-    landed = np.argsort(order)[home]  # where the entry of the own name went
-    stranger = shuffled[rows, home]
-    shuffled[rows, home] = dense[rows, home]
-    # Where both are one place, there is nothing to give back.
-    shuffled[rows, landed] = np.where(landed == home, dense[rows, home], stranger)
-    origin = f"{kernel.origin}, labels shuffled"
-    return kernel.with_entries(DenseKernel(shuffled), origin)
+    simple: list[Recipe] = []
+    groups: dict[Any, list[Recipe]] = {}
+    for recipe in recipes:
+        if recipe.is_simple:
+            simple.append(recipe)
+        else:
+            own = (recipe.kernel, recipe.mixed_with) if recipe.transports else type(recipe.rule)
+            groups.setdefault(own, []).append(recipe)
+    turns = zip_longest(*groups.values())
+    return simple + [recipe for turn in turns for recipe in turn if recipe is not None]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -15,9 +15,9 @@ import numpy as np
 
 from wassemble._checks import fail
 from wassemble._files import write_whole
-from wassemble.ensemble.learning.recipes import Fitter, Kernels, Recipe
+from wassemble.ensemble.learning.fitting import Fitter
+from wassemble.ensemble.learning.recipes import Kernels, Recipe
 from wassemble.ensemble.learning.trial import Trial
-from wassemble.kernels import LabelledKernel
 from wassemble.metrics import Measure, PairedBootstrap
 
 __all__ = ["Search", "Tried"]
@@ -44,6 +44,17 @@ class Tried:
     scores_without: tuple[float, ...]
     seconds: float
 
+    def to_dict(self) -> dict[str, Any]:
+        """Ready for JSON."""
+        return asdict(self) | {"recipe": self.recipe.to_dict()}
+
+    @staticmethod
+    def from_dict(entries: Mapping[str, Any]) -> Tried:
+        """What `to_dict` wrote down."""
+        without = tuple(float(score) for score in entries["scores_without"])
+        recipe = Recipe.from_dict(entries["recipe"])
+        return Tried(recipe, float(entries["score"]), without, float(entries["seconds"]))
+
 
 @dataclass
 class Search:
@@ -66,13 +77,13 @@ class Search:
     seed: int = 0
     log: Path | None = None
     folds: np.ndarray = field(init=False)
-    _known: dict[str, dict[str, Any]] = field(init=False, default_factory=dict)
+    _known: dict[Recipe, Tried] = field(init=False, default_factory=dict)
     _held: dict[Recipe, np.ndarray] = field(init=False, default_factory=dict)
     _outer: list[Fitter] = field(init=False, default_factory=list)
 
     def __post_init__(self) -> None:
         self.folds = self.trial.folds(self.n_folds, self.seed)
-        self._key = self._fingerprint()
+        self._data = self._fingerprint()
         self.fitter = Fitter(self.trial, self.offered, self.measure)
         if self.log is not None and self.log.exists():
             self._read_log()
@@ -91,31 +102,29 @@ class Search:
     ) -> list[Tried]:
         """Try recipes in order, until the time is over; the first of each kind in any case."""
         started = time.monotonic()
-        found: list[Tried] = []
+        tried: list[Tried] = []
         n_others = 0
         for number, recipe in enumerate(recipes, start=1):
             late = time_budget is not None and time.monotonic() - started > time_budget
             if late and not recipe.is_simple and n_others >= _N_IN_ANY_CASE:
                 continue
             n_others += not recipe.is_simple
-            found.append(self.try_one(recipe))
+            tried.append(self.try_one(recipe))
             if progress is not None:
                 progress(number, len(recipes))
-        return found
+        return tried
 
     def try_one(self, recipe: Recipe) -> Tried:
         """Scores of a recipe on samples that it was not fitted on."""
-        key = self._key_of(recipe)
-        if key not in self._known:
+        if recipe not in self._known:
             started = time.perf_counter()
             scores = self.predict(recipe, keep=False)
             score = self._score(scores, np.ones(len(scores), dtype=bool))
-            without = [self._score(scores, self.folds != k) for k in range(self.n_folds)]
+            without = tuple(self._score(scores, self.folds != k) for k in range(self.n_folds))
             seconds = round(time.perf_counter() - started, 4)
-            self._known[key] = {"score": score, "scores_without": without, "seconds": seconds}
-            self._write_log(key, recipe)
-        known = self._known[key]
-        return Tried(recipe, known["score"], tuple(known["scores_without"]), known["seconds"])
+            self._known[recipe] = Tried(recipe, score, without, seconds)
+            self._write_log(self._known[recipe])
+        return self._known[recipe]
 
     def predict(self, recipe: Recipe, *, keep: bool = True) -> np.ndarray:
         """Consensus of every sample, by a recipe that was fitted on the other folds."""
@@ -137,8 +146,7 @@ class Search:
     def _outside(self, k: int) -> Fitter:
         """Fits on all folds but one."""
         if not self._outer:
-            trials = [self.trial.take(self.folds != k) for k in range(self.n_folds)]
-            self._outer = [Fitter(trial, self.offered, self.measure) for trial in trials]
+            self._outer = [self.fitter.on(self.folds != k) for k in range(self.n_folds)]
         return self._outer[k]
 
     def _score(self, scores: np.ndarray, rows: np.ndarray) -> float:
@@ -160,16 +168,11 @@ class Search:
         digest.update(np.ascontiguousarray(self.trial.truth).tobytes())
         if self.trial.sample_weight is not None:
             digest.update(np.ascontiguousarray(self.trial.sample_weight).tobytes())
-        for name in sorted(self.offered):
-            given = self.offered[name]
-            each = [("", given)] if isinstance(given, LabelledKernel) else list(given.items())
-            for model_name, kernel in each:
+        for name, kernels in sorted(self.offered.items()):
+            for model_name, kernel in kernels.items():
                 entries = np.ascontiguousarray(np.asarray(kernel.kernel.to_dense()))
                 digest.update(repr((name, model_name)).encode() + entries.tobytes())
         return digest.hexdigest()[:16]
-
-    def _key_of(self, recipe: Recipe) -> str:
-        return f"{self._key}:{json.dumps(recipe.to_dict(), sort_keys=True)}"
 
     def _read_log(self) -> None:
         assert self.log is not None
@@ -177,11 +180,9 @@ class Search:
         for number, line in enumerate(lines, start=1):
             try:
                 entry = json.loads(line)
-                self._known[entry["key"]] = {
-                    "score": float(entry["score"]),
-                    "scores_without": [float(score) for score in entry["scores_without"]],
-                    "seconds": float(entry["seconds"]),
-                }
+                if entry["data"] == self._data:
+                    tried = Tried.from_dict(entry)
+                    self._known[tried.recipe] = tried
             except (ValueError, KeyError, TypeError):
                 if number < len(lines):
                     fail(
@@ -191,10 +192,10 @@ class Search:
                 # The last run was cut off in the middle of a line.
                 write_whole(self.log, "".join(f"{kept}\n" for kept in lines[:-1]))
 
-    def _write_log(self, key: str, recipe: Recipe) -> None:
+    def _write_log(self, tried: Tried) -> None:
         if self.log is None:
             return
         self.log.parent.mkdir(parents=True, exist_ok=True)
-        entry = {"key": key, "recipe": recipe.name, **self._known[key]}
+        entry = {"data": self._data, "name": tried.recipe.name, **tried.to_dict()}
         with self.log.open("a", encoding="utf-8") as file:
             file.write(json.dumps(entry) + "\n")

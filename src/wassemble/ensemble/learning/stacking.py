@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import warnings
+import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy.special import expit, softmax
 
+from wassemble._checks import fail
 from wassemble._extras import load_extra
+from wassemble._files import whole_file
 from wassemble.ensemble.learning.search import Search
 from wassemble.ensemble.learning.trial import Trial
 from wassemble.inputs import Kind, Predictions
 
-__all__ = ["STACKING", "Stacking", "fit_and_predict", "fit_stacking", "stack_scores"]
+__all__ = ["STACKING", "Stacking", "fit_stacking", "stack_scores"]
 
 STACKING = "stacking (logistic regression)"
 """Its name on the leaderboard."""
@@ -45,61 +49,69 @@ class Stacking:
         margins = features @ self.coefficients.T + self.intercepts
         return np.asarray(softmax(margins, axis=1) if self.task == "multiclass" else expit(margins))
 
+    def save(self, path: Path) -> None:
+        """Write the coefficients as ``.npz``."""
+        with whole_file(path) as temporary:
+            np.savez(temporary, coefficients=self.coefficients, intercepts=self.intercepts)
 
-def fit_stacking(trial: Trial) -> Stacking:
-    """A logistic regression fitted on all samples of a trial."""
-    return _fit(trial, _features(trial.models))
+    @staticmethod
+    def load(path: Path, task: Kind, n_target: int, n_features: int) -> Stacking:
+        """What `save` wrote."""
+        try:
+            with np.load(path, allow_pickle=False) as arrays:
+                stacking = Stacking(task, arrays["coefficients"], arrays["intercepts"])
+        except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
+            fail(f"{path}: must hold the coefficients of stacking; {error}.")
+        shapes = stacking.coefficients.shape, stacking.intercepts.shape
+        if shapes != ((n_target, n_features), (n_target,)):
+            fail(f"{path}: must hold {n_target} x {n_features} coefficients.")
+        return stacking
 
 
 def stack_scores(search: Search) -> np.ndarray:
     """Out-of-fold scores of a logistic regression on all scores of all models."""
     trial = search.trial
-    features = _features(trial.models)
-    found = np.zeros((trial.n_samples, len(trial.target)))
+    scores = np.zeros((trial.n_samples, len(trial.target)))
     for k in range(search.n_folds):
         inside = search.folds == k
-        outside = trial.take(~inside)
-        found[inside] = fit_and_predict(outside, features[~inside], features[inside])
-    return found
-
-
-def fit_and_predict(trial: Trial, seen: np.ndarray, unseen: np.ndarray) -> np.ndarray:
-    """Scores over the target labels; 0 for labels that did not occur."""
-    return _fit(trial, seen).predict(unseen)
+        scores[inside] = fit_stacking(trial.take(~inside)).fuse(trial.take(inside).models)
+    return scores
 
 
 def _features(models: Sequence[Predictions]) -> np.ndarray:
     return np.hstack([np.nan_to_num(model.scores) for model in models])
 
 
-def _fit(trial: Trial, features: np.ndarray) -> Stacking:
+def fit_stacking(trial: Trial, features: np.ndarray | None = None) -> Stacking:
+    """A logistic regression fitted on all samples of a trial, or on other features of them."""
+    features = _features(trial.models) if features is None else features
     linear = load_extra("sklearn.linear_model", "learn", purpose="stacking")
     n_target = len(trial.target)
-    found = Stacking(
+    stacking = Stacking(
         trial.task, np.zeros((n_target, features.shape[1])), np.full(n_target, -np.inf)
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that it did not converge costs it, nobody else
         if trial.task == "multiclass":
             if len(seen := np.unique(trial.truth)) == 1:  # nothing to tell apart
-                found.intercepts[seen] = 0
-                return found
+                stacking.intercepts[seen] = 0
+                return stacking
             model = linear.LogisticRegression(C=10.0, max_iter=100, tol=1e-3)
             model.fit(features, trial.truth, sample_weight=trial.sample_weight)
             # Of two classes there is one margin, that of the second; the first has 0.
             places = model.classes_[-len(model.coef_) :]
-            found.intercepts[model.classes_] = 0
-            found.coefficients[places] = model.coef_
-            found.intercepts[places] = model.intercept_
-            return found
+            stacking.intercepts[model.classes_] = 0
+            stacking.coefficients[places] = model.coef_
+            stacking.intercepts[places] = model.intercept_
+            return stacking
         for label in range(n_target):
             known = ~np.isnan(trial.truth[:, label])
             truth: Any = trial.truth[known, label].astype(int)
             if len(np.unique(truth)) < 2:
-                found.intercepts[label] = np.inf if truth.any() else -np.inf
+                stacking.intercepts[label] = np.inf if truth.any() else -np.inf
                 continue
             model = linear.LogisticRegression(C=1.0, max_iter=100, tol=1e-3)
             model.fit(features[known], truth)
-            found.coefficients[label] = model.coef_[0]
-            found.intercepts[label] = model.intercept_[0]
-    return found
+            stacking.coefficients[label] = model.coef_[0]
+            stacking.intercepts[label] = model.intercept_[0]
+    return stacking

@@ -64,6 +64,6 @@ def fit_temperature(
     grid = np.arange(_LOG_RANGE[0], _LOG_RANGE[1] + _LOG_STEP, _LOG_STEP).tolist()
     start = min(grid, key=minus_log_posterior)
     bracket = (start - _LOG_STEP, start + _LOG_STEP)
-    found = minimize_scalar(minus_log_posterior, bounds=bracket, method="bounded")
+    least = minimize_scalar(minus_log_posterior, bounds=bracket, method="bounded")
     # Histograms without doubt are the same at any temperature.
-    return float(np.exp(found.x)) if found.fun < minus_log_posterior(0.0) else 1.0
+    return float(np.exp(least.x)) if least.fun < minus_log_posterior(0.0) else 1.0

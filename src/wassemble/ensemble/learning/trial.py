@@ -177,7 +177,7 @@ def read_trial(
     first : Predictions, optional
         The model that a truth or weights without ids go along with, if not the first.
     """
-    found, _ = common_kind(list(models), kind)
+    own_kind, _ = common_kind(list(models), kind)
     aligned = align_samples(models)
     samples = [str(sample) for sample in aligned[0].samples.tolist()]
     first = models[0] if first is None else first
@@ -206,7 +206,7 @@ def read_trial(
         values[:, places] = np.array(listed).reshape(len(rows), len(known.labels))
         if known.is_hard:  # a list of true labels: what it does not name is not there
             values = np.nan_to_num(values)
-        if found == "multiclass" or (known.is_hard and (values.sum(axis=1) == 1).all()):
+        if own_kind == "multiclass" or (known.is_hard and (values.sum(axis=1) == 1).all()):
             values = _one_true(values, [samples[i] for i in rows], known)
     elif isinstance(known, Mapping):
         rows = [i for i, sample in enumerate(samples) if known.get(sample) is not None]
@@ -236,7 +236,7 @@ def read_trial(
     weight = _read_weight(sample_weight, aligned[0].samples, rows, first, along)
     kept = np.array(rows, dtype=np.int64)
     models = [model.take(kept) for model in aligned]
-    return Trial(models, target, found, values, weight, meanings, others)
+    return Trial(models, target, own_kind, values, weight, meanings, others)
 
 
 def _read_weight(

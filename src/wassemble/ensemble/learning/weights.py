@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -26,7 +25,7 @@ def learn_weights(
     rule: WeightRule,
     trial: Trial,
     measure: Measure,
-    make_plan: Callable[[], FusionPlan],
+    plan: FusionPlan,
     *,
     order: float = 1.0,
 ) -> np.ndarray:
@@ -40,9 +39,9 @@ def learn_weights(
 
     Every mean is over the models that declare a label.
     """
-    images = _images(trial, make_plan)
     if rule == "uniform":
         return np.full(len(trial.models), 1 / len(trial.models))
+    images = _images(trial, plan)
     if rule == "metric":
         return _by_metric(images, trial, measure)
     if rule == "greedy":
@@ -60,12 +59,11 @@ class _Images:
     def mean(self, weights: np.ndarray) -> np.ndarray:
         """Mean over the models that have a say."""
         total = np.tensordot(weights, self.said, axes=1)
-        found = np.tensordot(weights, self.scores * self.said, axes=1)
-        return np.divide(found, total, out=np.zeros_like(found), where=total > 0)
+        summed = np.tensordot(weights, self.scores * self.said, axes=1)
+        return np.divide(summed, total, out=np.zeros_like(summed), where=total > 0)
 
 
-def _images(trial: Trial, make_plan: Callable[[], FusionPlan]) -> _Images:
-    plan = make_plan()
+def _images(trial: Trial, plan: FusionPlan) -> _Images:
     ready = plan.prepare(trial.models)
     scores = np.zeros((len(trial.models), trial.n_samples, len(trial.target)))
     for model, member in enumerate(plan.members):
@@ -96,21 +94,21 @@ def _greedy(images: _Images, trial: Trial, measure: Measure, order: float) -> np
     total, votes = np.zeros_like(scores[0]), np.zeros_like(scores[0])
     idle = 0
     while counts.sum() < _N_GREEDY and idle < _N_IDLE:
-        found = []
+        reached = []
         for model in range(n_models):
             share = votes + said[model]
             mean = total + scores[model] * said[model]
             np.divide(mean, share, out=mean, where=share > 0)
             mean = np.exp(mean) if order == 0 else mean ** (1 / order)
             mean[share == 0] = 0
-            found.append(measure.score(mean, trial.truth, trial.sample_weight))
-        added = int(np.argmax(found))
+            reached.append(measure.score(mean, trial.truth, trial.sample_weight))
+        added = int(np.argmax(reached))
         counts[added] += 1
         total += scores[added] * said[added]
         votes += said[added]
         idle += 1
-        if found[added] > best:
-            best, best_counts, idle = found[added], counts.copy(), 0
+        if reached[added] > best:
+            best, best_counts, idle = reached[added], counts.copy(), 0
     return best_counts / best_counts.sum()
 
 
@@ -141,8 +139,8 @@ def _by_gradient(images: _Images, trial: Trial) -> np.ndarray:
         gradient = weights * (by_weight - weights @ by_weight)
         return value / per.sum(), gradient / per.sum()
 
-    found = minimize(
+    least = minimize(
         loss, np.zeros(n_models), jac=True, method="L-BFGS-B", options={"maxiter": 100}
     )
-    weights = np.exp(found.x - found.x.max())
+    weights = np.exp(least.x - least.x.max())
     return weights / weights.sum()

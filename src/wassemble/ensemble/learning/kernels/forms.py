@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
 
 from wassemble._arrays import Array, log_of, namespace
 from wassemble._checks import fail
-from wassemble.ensemble.learning.kernel_candidates import Candidates
+from wassemble.ensemble.learning.kernels.candidates import Candidates
 from wassemble.ensemble.learning.recipes import NAMES
 from wassemble.labels import enumerate_names
 
@@ -41,22 +41,6 @@ _SAMPLES_PER_NUMBER = 0.5
 # Thin factors start at no less: a softplus is flat near 0, and nothing would move.
 _LEAST_FACTOR = 1e-3
 _N_UPDATES = 300
-
-
-class Form(Protocol):
-    """Numbers that are learned, and the tables that they make."""
-
-    def numbers(self) -> list[Any]:
-        """Tensors to be learned."""
-
-    def tables(self) -> list[Any]:
-        """Entries of each learned kernel, ``(n_source, n_target)``."""
-
-    def penalty(self) -> Any:
-        """What is added to the loss."""
-
-    def described(self) -> dict[str, float]:
-        """The numbers by name, as they act on the kernel."""
 
 
 def mix_tables(
@@ -104,9 +88,11 @@ class MixtureForm:
         ]
 
     def numbers(self) -> list[Any]:
+        """Tensors to be learned."""
         return [self._logits, self._log_scales, self._log_sharpness]
 
     def tables(self) -> list[Any]:
+        """Entries of each learned kernel, ``(n_source, n_target)``."""
         torch = self._torch
         shares = torch.softmax(self._logits, dim=0)
         scales = torch.cat([torch.ones(1, dtype=torch.float64), self._log_scales.exp()])
@@ -115,15 +101,17 @@ class MixtureForm:
         ]
 
     def penalty(self) -> Any:
+        """What is added to the loss."""
         return 0.0
 
     def described(self) -> dict[str, float]:
+        """The numbers by name, as they act on the kernel."""
         shares = self._torch.softmax(self._logits.detach(), dim=0).tolist()
         scales = self._log_scales.detach().exp().tolist()
         names = self._candidates.share_names, self._candidates.block_names[1:]
-        found = {f"share of {n}": share for n, share in zip(names[0], shares, strict=True)}
-        found |= {f"scale of {n}": scale for n, scale in zip(names[1], scales, strict=True)}
-        return found | {"sharpness": float(self._log_sharpness.detach().exp())}
+        numbers = {f"share of {n}": share for n, share in zip(names[0], shares, strict=True)}
+        numbers |= {f"scale of {n}": scale for n, scale in zip(names[1], scales, strict=True)}
+        return numbers | {"sharpness": float(self._log_sharpness.detach().exp())}
 
 
 def mixture_starts(candidates: Candidates, best: Sequence[str]) -> list[Mapping[str, float]]:
@@ -141,13 +129,13 @@ def mixture_starts(candidates: Candidates, best: Sequence[str]) -> list[Mapping[
         )
     shares = _FIRST_SHARES if len(names) > 1 else (1.0,)
     scales = _FIRST_SCALES if candidates.has_names else (1.0,)
-    found: list[Mapping[str, float]] = []
+    starts: list[Mapping[str, float]] = []
     for first, share, scale in itertools.product(best, shares, scales):
         rest = (1 - share) / max(len(names) - 1, 1)
         start = {f"share of {name}": share if name == first else rest for name in names}
         start |= {f"scale of {name}": scale for name in candidates.block_names[1:]}
-        found.append(start | {"sharpness": 1.0})
-    return found
+        starts.append(start | {"sharpness": 1.0})
+    return starts
 
 
 def mix_candidates(candidates: Candidates, numbers: Mapping[str, float]) -> list[np.ndarray]:
@@ -165,11 +153,11 @@ def _read_numbers(
     """Shares, and scales of all blocks: only their ratios matter, so the first is 1."""
     share_names = [f"share of {name}" for name in candidates.share_names]
     scale_names = [f"scale of {name}" for name in candidates.block_names[1:]]
-    found = [*share_names, *scale_names, "sharpness"]
-    if set(found) != set(numbers):
+    names = [*share_names, *scale_names, "sharpness"]
+    if set(names) != set(numbers):
         fail(
             f"candidates must be such that they have {enumerate_names(numbers)}; got"
-            f" {enumerate_names(found)}."
+            f" {enumerate_names(names)}."
         )
     shares = np.array([numbers[name] for name in share_names])
     return shares, np.array([1.0, *(numbers[name] for name in scale_names)])
@@ -252,11 +240,11 @@ class LowRankForm:
         left, right = (each.detach() for each in self._positive())
         start = self._starts[0] @ self._starts[1].T
         moved = float((left @ right.T - start).norm() / start.norm())
-        found = {"rank": float(left.shape[1]), "way from the start": moved}
+        numbers = {"rank": float(left.shape[1]), "way from the start": moved}
         if self._has_names:
             own = float(self._log_own.detach().exp())
-            found[f"share of {NAMES}"] = own / (own + float((left @ right.T).max()))
-        return found
+            numbers[f"share of {NAMES}"] = own / (own + float((left @ right.T).max()))
+        return numbers
 
 
 def _unbounded(torch: Any, positive: np.ndarray) -> Any:
@@ -276,3 +264,7 @@ def _factorize(
         left *= (wanted @ right) / np.maximum((counted * (left @ right.T)) @ right, 1e-12)
         right *= (wanted.T @ left) / np.maximum((counted * (left @ right.T)).T @ left, 1e-12)
     return np.maximum(left, _LEAST_FACTOR), np.maximum(right, _LEAST_FACTOR)
+
+
+Form = MixtureForm | LowRankForm
+"""Numbers that are learned, and the tables that they make."""

@@ -1,9 +1,13 @@
-"""`learn_kernel`: a kernel learned on samples whose truth is known, through the solver itself."""
+"""`learn_kernel`: a kernel learned on samples whose truth is known, through the solver itself.
+
+`LearnedKernel` is what it gives: the kernel, and whether learning it was worth it.
+"""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, get_args
 
 import numpy as np
@@ -13,8 +17,8 @@ from wassemble._extras import load_extra
 from wassemble.ensemble.completion import Unobserved
 from wassemble.ensemble.fusion import Fusion
 from wassemble.ensemble.learning.choice import Control
-from wassemble.ensemble.learning.kernel_candidates import Candidates, read_candidates
-from wassemble.ensemble.learning.kernel_forms import (
+from wassemble.ensemble.learning.kernels.candidates import Candidates, read_candidates
+from wassemble.ensemble.learning.kernels.forms import (
     Form,
     KernelForm,
     LowRankForm,
@@ -22,33 +26,152 @@ from wassemble.ensemble.learning.kernel_forms import (
     mix_candidates,
     mixture_starts,
 )
-from wassemble.ensemble.learning.kernel_judging import (
-    Judge,
-    Judged,
-    Kernels,
-)
-from wassemble.ensemble.learning.kernel_training import (
+from wassemble.ensemble.learning.kernels.judging import Calibration, Judge, Judged
+from wassemble.ensemble.learning.kernels.training import (
+    Epoch,
     Schedule,
     TorchFusion,
     Training,
     one_thread,
     train,
 )
-from wassemble.ensemble.learning.learned_kernel import LearnedKernel, label_tables
+from wassemble.ensemble.learning.matching import match_models
 from wassemble.ensemble.learning.recipes import NAMES
 from wassemble.ensemble.learning.trial import Trial, read_trial
-from wassemble.ensemble.plan import FusionPlan
 from wassemble.ensemble.tables import read_models
-from wassemble.inputs import Kind
+from wassemble.inputs import Kind, Predictions
+from wassemble.kernels import DenseKernel, LabelledKernel
 from wassemble.labels import LabelSpace
+from wassemble.metrics import Comparison
 from wassemble.solvers import USUAL_RULE, Barycenter, MassRule
 
-__all__ = ["learn_kernel"]
+__all__ = ["LearnedKernel", "learn_kernel"]
 
 # Candidates that a mixture may start from, and how much more than theirs the share of equal
 # names may be where thin factors start.
 _N_STARTS = 2
 _OWN_FACTORS = (1.0, 10.0, 100.0)
+
+
+@dataclass(frozen=True, eq=False)
+class LearnedKernel:
+    """A kernel that was learned, from what, and whether that was worth it.
+
+    Attributes
+    ----------
+    kernels : dict of model name to LabelledKernel
+        Plain NumPy; models with the same labels and candidates share one object.
+    parameters : dict of str to float
+        A mixture's shares of the candidates, scales of blocks of entries (the first block
+        has 1) and sharpness. Of a low-rank kernel its rank, the share of equal names, and
+        how far it went from where it started.
+    calibration : Calibration
+        From the consensus to probabilities.
+    history : tuple of Epoch
+        Losses on the samples trained on and on those held out.
+    judged : tuple of Judged
+        On the held-out samples: the learned kernel, each candidate alone, equal names alone
+        if there are any, and the learned kernel with its labels shuffled.
+    comparison : Comparison
+        Log-likelihood of the truth by the learned kernel, less that by the best candidate.
+    control : Control
+        The same against the learned kernel with its labels shuffled.
+    fusion : Fusion
+        Through the learned kernel.
+    models : tuple of (str, LabelSpace)
+        The models that were learned from.
+    """
+
+    kernels: dict[str, LabelledKernel]
+    form: KernelForm
+    parameters: dict[str, float]
+    calibration: Calibration
+    history: tuple[Epoch, ...]
+    judged: tuple[Judged, ...]
+    comparison: Comparison
+    control: Control
+    fusion: Fusion
+    models: tuple[tuple[str, LabelSpace], ...]
+    groups: dict[str, list[str]]
+    n_train: int
+    n_held_out: int
+    seconds: float
+
+    @property
+    def kernel(self) -> LabelledKernel | dict[str, LabelledKernel]:
+        """The kernel of all models, or one per model where they differ."""
+        distinct = {id(kernel): kernel for kernel in self.kernels.values()}
+        return next(iter(distinct.values())) if len(distinct) == 1 else dict(self.kernels)
+
+    @property
+    def best_epoch(self) -> Epoch:
+        """The epoch that the kernel is from: the least loss on the held-out samples."""
+        return min(self.history, key=lambda epoch: epoch.validation_loss)
+
+    @property
+    def best_candidate(self) -> Judged:
+        """The candidate of least loss on the held-out samples."""
+        return min((j for j in self.judged if j.is_candidate), key=lambda j: j.loss)
+
+    @property
+    def shuffled(self) -> tuple[Judged, ...]:
+        """The learned kernel with its labels shuffled, by different seeds."""
+        return tuple(j for j in self.judged[1:] if not j.is_candidate)
+
+    @property
+    def is_better(self) -> bool:
+        """Whether it beats the best candidate in at least 95 % of the bootstrap samples.
+
+        One standard error would not do: the held-out samples chose the epoch too.
+        """
+        return self.comparison.is_sure
+
+    def predict(self, models: Sequence[Any] | Mapping[str, Any]) -> Predictions:
+        """Consensus of the same models on other samples; see `match_models`. Not calibrated."""
+        given, _ = read_models(models, self.fusion.kind)
+        return self.fusion.run(match_models(self.models, given).models).consensus
+
+    def remix(self, candidates: Mapping[str, Any]) -> dict[str, LabelledKernel]:
+        """The same mixture of other kernels under the same names; one per model.
+
+        So candidates that had to be made from some of the samples, to leave others for
+        learning the mixture, can be made from all of them in the end.
+        """
+        if self.form != "mixture":
+            fail(f'a learned kernel must have form="mixture" to be mixed anew; got {self.form!r}.')
+        target = self.fusion.plan(dict(self.models)).target
+        read = read_candidates(candidates, self.models, target, self.groups)
+        return label_tables(mix_candidates(read, self.parameters), read, self.form)
+
+    @property
+    def report(self) -> str:
+        """What was learned, and whether it was worth it, in words."""
+        learned, best, comparison = self.judged[0], self.best_candidate, self.comparison
+        loss = "log-loss" if self.calibration.task == "multiclass" else "binary cross-entropy"
+        numbers = ", ".join(f"{name} {value:.3g}" for name, value in self.parameters.items())
+        last, kept = self.history[-1].number, self.best_epoch.number
+        lines = [
+            f"learned a {self.form} kernel on {self.n_train:,} samples, {self.n_held_out:,} held"
+            " out",
+            f"stopped after {last} epochs; the kernel is from epoch {kept}",
+            numbers,
+            f"{loss} on the held-out samples: learned {learned.loss:.4f}, best candidate"
+            f" ({best.name}) {best.loss:.4f}",
+        ]
+        if self.is_better:
+            lines.append(f"better than {best.name} by {comparison}")
+        else:
+            lines.append(
+                f"not better than {best.name} by more than noise, {comparison}: use {best.name}"
+            )
+        helped = (
+            "the meaning of the labels helped"
+            if self.control.meaning_helped
+            else "the meaning of the labels did not help: a shuffled kernel does as well"
+        )
+        lines.append(f"against its labels shuffled {self.control.comparison}: {helped}")
+        lines.append("the held-out samples also chose the epoch: other samples judge better")
+        return "\n".join(lines)
 
 
 def learn_kernel(
@@ -85,15 +208,13 @@ def learn_kernel(
 
     Parameters
     ----------
-    models : dict of name to data frame or Predictions, or list of either
-    truth : see `learn_ensemble`
-    candidates : dict of name to LabelledKernel or data frame, or to a dict with one per model
-        Kernels to learn from. Those that come from the models' mistakes must come from
-        other samples, or they look better than they are; `LearnedKernel.remix` puts in the
-        final ones. Labels of equal names are always a candidate too. Tables are dense: for
-        label sets of a few thousand at most.
-    target : list of str, optional
-        Labels of the consensus; those of the models and the truth if not given.
+    models, truth, target, kind, sample_weight
+        As in `learn_ensemble`.
+    candidates : dict of name to kernel
+        Kernels to learn from, as in `learn_ensemble`. Those that come from the models'
+        mistakes must come from other samples, or they look better than they are;
+        `LearnedKernel.remix` puts in the final ones. Labels of equal names are always a
+        candidate too. Tables are dense: for label sets of a few thousand at most.
     form : {"mixture", "low rank"}
         "mixture": at most ten numbers. Shares of the candidates, each divided by its
         largest entry, and of equal names; a scale of the entries between labels of
@@ -107,11 +228,10 @@ def learn_kernel(
     groups : dict of name to source labels, optional
         Labels whose entries get a scale of their own in a mixture.
     mass : Balanced or Unbalanced
-    weights, leftover, unobserved, kind
+    weights, leftover, unobserved
         As in `Fusion`.
     sweeps : int
         Of the solver; always this many.
-    sample_weight : array of shape (n_samples,), optional
     validation_share : float
         Share of the samples that is held out.
     max_epochs, patience, learning_rate, batch_size
@@ -167,15 +287,11 @@ def learn_kernel(
         leftover=leftover,
         unobserved=unobserved,
     )
-    members = {model.model: model.labels for model in trial.models}
-
-    def make_plan(kernels: Kernels) -> FusionPlan:
-        return fusion.replace(kernel=kernels).plan(members)
-
     named = {name: list(labels) for name, labels in (groups or {}).items()}
-    read = read_candidates(candidates, list(members.items()), trial.target, named)
+    spaces = tuple((model.model, model.labels) for model in trial.models)
+    read = read_candidates(candidates, spaces, trial.target, named)
     rows, held_out = _split(trial, validation_share, seed)
-    judge = Judge(trial, make_plan, rows, held_out, seed)
+    judge = Judge(trial, fusion, rows, held_out, seed)
     rivals = [
         judge.judge(name, label_tables([s[i] for s in read.stacks], read, name), is_candidate=True)
         for i, name in enumerate(read.names)
@@ -193,7 +309,8 @@ def learn_kernel(
         }
         made = _start_low_rank(torch, read, judge, rivals, knobs)
     start = label_tables(_arrays(made), read, form)
-    in_torch = TorchFusion(torch, make_plan(start), trial, read.places)
+    plan = fusion.replace(kernel=start).plan(trial.models)
+    in_torch = TorchFusion(torch, plan, trial, read.places)
     training = Training(torch, made, in_torch, trial, judge.calibrate(start)[0])
     with one_thread(torch):
         history = train(training, rows, held_out, schedule, progress)
@@ -209,12 +326,34 @@ def learn_kernel(
         judged=(learned, *rivals, *shuffled),
         comparison=learned.estimate.minus(max(rivals, key=lambda r: r.estimate.score).estimate),
         control=Control.of(learned.estimate, [each.estimate for each in shuffled]),
-        plan=make_plan(kernels),
+        fusion=fusion.replace(kernel=kernels),
+        models=spaces,
         groups=named,
         n_train=len(rows),
         n_held_out=len(held_out),
         seconds=round(time.perf_counter() - started, 3),
     )
+
+
+def label_tables(
+    tables: Sequence[np.ndarray], candidates: Candidates, what: str
+) -> dict[str, LabelledKernel]:
+    """Tables as kernels with names, one per model.
+
+    What was learned reaches everything, as mistakes do: labels are declared by name.
+    """
+    origin = f"{what} of {', '.join(candidates.names)}, learned"
+    kernels = [
+        LabelledKernel(
+            DenseKernel(table),
+            source,
+            candidates.target,
+            origin,
+            declared=own.any(axis=0) if own.any() else None,
+        )
+        for table, source, own in zip(tables, candidates.sources, candidates.own, strict=True)
+    ]
+    return {model: kernels[place] for model, place in candidates.places.items()}
 
 
 def _start_mixture(

@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from wassemble._arrays import is_frame
 from wassemble._checks import fail
-from wassemble.ensemble.learning.recipes import NAMES
+from wassemble.ensemble.learning.recipes import NAMES, read_kernels
 from wassemble.kernels import LabelledKernel
 from wassemble.labels import LabelSpace, enumerate_names
 
@@ -74,19 +73,13 @@ def read_candidates(
             "`candidates` must be a dict of names to kernels with at least one;"
             f" got {candidates!r}."
         )
-    if NAMES in candidates:
-        fail(
-            f"a candidate must have another name than {NAMES!r}, which stands for labels of equal"
-            " names and is always on offer."
-        )
+    offered = read_kernels(candidates, models, target, word="candidate", reserved=(NAMES,))
     places: dict[str, int] = {}
     known: dict[Any, int] = {}
     stacks: list[np.ndarray] = []
     sources: list[LabelSpace] = []
     for model, labels in models:
-        given = {
-            name: _one_of(name, candidates[name], model, labels, target) for name in candidates
-        }
+        given = {name: kernels[model] for name, kernels in offered.items()}
         key = (labels, tuple(id(kernel) for kernel in given.values()))
         if key not in known:
             known[key] = len(stacks)
@@ -95,7 +88,7 @@ def read_candidates(
             )
             sources.append(labels)
         places[model] = known[key]
-    own = [_own_names(source, target) for source in sources]
+    own = [source.match(target).to_sparse().toarray() > 0 for source in sources]
     blocks, block_names = _find_blocks(sources, own, groups)
     return Candidates(
         tuple(candidates),
@@ -109,25 +102,6 @@ def read_candidates(
     )
 
 
-def _one_of(
-    name: str, given: Any, model: str, labels: LabelSpace, target: LabelSpace
-) -> LabelledKernel:
-    """The candidate ``name`` for one model."""
-    if isinstance(given, Mapping):
-        if model not in given:
-            fail(f"the candidate {name!r} must hold a kernel for each model; {model!r} is missing.")
-        given = given[model]
-    if is_frame(given):
-        given = LabelledKernel(given)
-    if not isinstance(given, LabelledKernel):
-        fail(
-            f"the candidate {name!r} must be a LabelledKernel, or a dict with one per model; got"
-            f" {type(given).__name__}.",
-            hint="`LabelledKernel(kernel, source, target)` gives a kernel its names",
-        )
-    return given
-
-
 def _table(
     name: str, kernel: LabelledKernel, model: str, labels: LabelSpace, target: LabelSpace
 ) -> np.ndarray:
@@ -136,14 +110,6 @@ def _table(
     if largest == 0:
         fail(f"the candidate {name!r} must have an entry above 0; got none for {model!r}.")
     return table / largest
-
-
-def _own_names(source: LabelSpace, target: LabelSpace) -> np.ndarray:
-    own = np.zeros((len(source), len(target)), dtype=bool)
-    positions = source.match(target).positions
-    rows = np.flatnonzero(positions >= 0)
-    own[rows, positions[rows]] = True
-    return own
 
 
 def _find_blocks(
@@ -168,10 +134,10 @@ def _find_blocks(
             number_of[label] = number
     first = int(any(each.any() for each in own))
     n_groups = len(groups)
-    found = []
+    blocks = []
     for source, each in zip(sources, own, strict=True):
         rows = np.array([number_of.get(label, n_groups) for label in source])
-        found.append(np.where(each, 0, first + rows[:, None]))
+        blocks.append(np.where(each, 0, first + rows[:, None]))
     names = [NAMES] * first + [*groups, _OTHERS]
-    used = np.unique(np.concatenate([block.ravel() for block in found]))
-    return [np.searchsorted(used, block) for block in found], tuple(names[i] for i in used)
+    used = np.unique(np.concatenate([block.ravel() for block in blocks]))
+    return [np.searchsorted(used, block) for block in blocks], tuple(names[i] for i in used)

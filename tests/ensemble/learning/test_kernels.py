@@ -7,11 +7,11 @@ import pytest
 import torch
 
 from wassemble.ensemble import Fusion
-from wassemble.ensemble.learning.kernel_candidates import read_candidates
-from wassemble.ensemble.learning.kernel_forms import LowRankForm, MixtureForm, mix_candidates
-from wassemble.ensemble.learning.kernel_learning import learn_kernel
-from wassemble.ensemble.learning.kernel_losses import Calibration, each_loss, fit_calibration
-from wassemble.ensemble.learning.kernel_training import Adam, TorchFusion, Training, one_thread
+from wassemble.ensemble.learning.kernels import learn_kernel
+from wassemble.ensemble.learning.kernels.candidates import read_candidates
+from wassemble.ensemble.learning.kernels.forms import LowRankForm, MixtureForm, mix_candidates
+from wassemble.ensemble.learning.kernels.judging import Calibration, each_loss, fit_calibration
+from wassemble.ensemble.learning.kernels.training import Adam, TorchFusion, Training, one_thread
 from wassemble.ensemble.learning.trial import read_trial
 from wassemble.errors import InvalidInputError, MissingExtraError
 from wassemble.inputs import Predictions
@@ -138,12 +138,13 @@ def test_training_and_numpy_give_the_same_consensus(rng, mass):
     candidates = {"a": named(random_kernel(rng)), "b": named(random_kernel(rng))}
     learned = learn_kernel(models, truth, candidates=candidates, mass=mass, max_epochs=2)
     trial = read_trial(models, truth)
-    fusion = TorchFusion(torch, learned.plan, trial, dict.fromkeys(trial.names, 0))
+    fusion = TorchFusion(torch, learned.fusion.plan(models), trial, dict.fromkeys(trial.names, 0))
     tables = [torch.as_tensor(learned.kernel.to_dense().copy())]
     consensus = fusion.fuse(tables, np.arange(40)).numpy()
     rule = Barycenter(mass, max_sweeps=5, tolerance=None)
     consensus = rule.to_histograms(consensus)
-    np.testing.assert_allclose(learned.plan.fuse(models).scores, consensus, rtol=1e-9)
+    plan = learned.fusion.plan(models)
+    np.testing.assert_allclose(plan.fuse(models).scores, consensus, rtol=1e-9)
     fused = Fusion(rule, learned.kernel).fuse(models)
     np.testing.assert_array_equal(fused.scores, learned.predict(models).scores)
 
@@ -306,7 +307,7 @@ def test_label_sets_may_differ_and_share_the_mixture(rng):
     learned = learn_kernel(
         models, truth, candidates={"near": near, "own": own}, target=LABELS, max_epochs=2
     )
-    assert learned.plan.is_label_aware
+    assert learned.fusion.plan(models).is_label_aware
     assert isinstance(learned.kernel, dict)
     assert learned.kernel["a"].source.names == tuple(first)
     assert learned.kernel["b"].shape == (3, 5)
@@ -419,8 +420,11 @@ def test_a_row_without_mass_is_uniform_and_costs_a_finite_loss():
     ("changes", "words"),
     [
         ({"candidates": {}}, "`candidates` must be a dict of names to kernels"),
-        ({"candidates": {"a": np.eye(5)}}, "candidate 'a' must be a LabelledKernel, or a dict"),
-        ({"candidates": {"a": {"other": 1}}}, "kernel for each model; 'm0' is missing"),
+        (
+            {"candidates": {"a": np.eye(5)}},
+            "candidate 'a' must be a LabelledKernel or a data frame",
+        ),
+        ({"candidates": {"a": {"other": 1}}}, "must have one for each model; 'm0' is missing"),
         ({"candidates": {"a": named(np.zeros((5, 5)))}}, "'a' must have an entry above 0"),
         ({"candidates": {"names": named(np.eye(5))}}, "another name than 'names'"),
         ({"form": "deep"}, "`form` must be one of mixture, low rank; got 'deep'"),

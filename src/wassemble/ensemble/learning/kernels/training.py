@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from wassemble.ensemble.learning.kernel_forms import Form
-from wassemble.ensemble.learning.kernel_losses import Calibration, each_loss
+from wassemble.ensemble.learning.kernels.forms import Form
+from wassemble.ensemble.learning.kernels.judging import Calibration, each_loss
 from wassemble.ensemble.learning.trial import Trial
-from wassemble.ensemble.plan import FusionPlan
+from wassemble.ensemble.plan import FusionPlan, group_by_voters
 from wassemble.kernels import DenseKernel
 from wassemble.solvers import Barycenter, BarycenterProblem
 from wassemble.solvers.barycenter import solve
@@ -69,22 +69,16 @@ class TorchFusion:
         self._places = [places[member.model] for member in plan.members]
         ready = plan.prepare(trial.models)
         self._scores = [torch.as_tensor(scores, dtype=torch.float64) for scores in ready.scores]
-        self._say = ready.say
-        self.answered = ready.votes.any(axis=0)
-        self._voters, which = np.unique(ready.votes, axis=1, return_inverse=True)
-        self._which = which.reshape(-1)
+        self._say, self._votes = ready.say, ready.votes
 
     def fuse(self, tables: list[Any], rows: np.ndarray) -> Any:
         """Consensus of the samples ``rows``, each answered by some model."""
         torch = self._torch
         kernels = [DenseKernel(table) for table in tables]
-        which = self._which[rows]
         parts, order = [], []
-        for pattern in np.unique(which).tolist():
-            places = np.flatnonzero(which == pattern)
-            voting = np.flatnonzero(self._voters[:, pattern])
+        for voting, places in group_by_voters(self._votes[:, rows]):
             parts.append(self._solve(kernels, voting, torch.as_tensor(rows[places])))
-            order.append(places)
+            order.append(np.arange(len(rows))[places])
         back = np.argsort(np.concatenate(order))
         return torch.cat(parts)[torch.as_tensor(back)]
 
