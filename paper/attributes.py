@@ -19,10 +19,11 @@ from wassemble.inputs import AnimalsData, load_animals
 from wassemble.kernels import DenseKernel
 from wassemble.metrics import ACCURACY
 from wassemble.solvers import (
+    ARITHMETIC,
+    GEOMETRIC,
     Barycenter,
     BarycenterResult,
     Unbalanced,
-    power_mean,
     solve_barycenter,
 )
 
@@ -188,8 +189,8 @@ def _zero_shot(config: Config) -> Table:
         models = dict(zip(data.models, scores, strict=True))
         carry = kernel.apply_transpose
         found = {f"{name} alone": carry(each) for name, each in models.items()}
-        found["arithmetic mean"] = carry(power_mean(scores, order=1))
-        found["geometric mean"] = carry(power_mean(scores, order=0))
+        found["arithmetic mean"] = carry(ARITHMETIC.fuse(scores).consensus)
+        found["geometric mean"] = carry(GEOMETRIC.fuse(scores).consensus)
         found["Wasserstein"] = _barycenter(scores, kernel, config).barycenter
         truth = data.truth[rows]
         truths["generalised"].append(truth)

@@ -22,7 +22,7 @@ from paper.words.next_words import (
 from wassemble._threads import count_threads
 from wassemble.ensemble import fuse
 from wassemble.kernels import DenseKernel, from_synonyms, top_labels
-from wassemble.solvers import Barycenter, Unbalanced, arithmetic_mean, geometric_mean
+from wassemble.solvers import ARITHMETIC, GEOMETRIC, Barycenter, Unbalanced
 
 __all__ = ["Config", "repeat_rows", "run"]
 
@@ -77,8 +77,8 @@ def run(config: Config, progress: Progress = None) -> Findings:
         )
 
     calls: dict[str, Callable[[], object]] = {
-        "arithmetic mean": lambda: arithmetic_mean(scores),
-        "geometric mean": lambda: geometric_mean(scores),
+        "arithmetic mean": lambda: ARITHMETIC.fuse(scores).consensus,
+        "geometric mean": lambda: GEOMETRIC.fuse(scores).consensus,
         "Wasserstein, diagonal kernel, closed form": lambda: fuse(
             scores, kernel=diagonal, kind="multilabel", rule=Barycenter(mass)
         ),
@@ -91,8 +91,8 @@ def run(config: Config, progress: Progress = None) -> Findings:
     votes = count_votes(words)
     synonyms = from_synonyms(words, synonyms=votes, strength=0.5, symmetric=True).kernel
     steps: dict[str, Callable[[], object]] = {
-        "arithmetic mean": lambda: arithmetic_mean(histograms),
-        "geometric mean": lambda: geometric_mean(histograms),
+        "arithmetic mean": lambda: ARITHMETIC.fuse(histograms).consensus,
+        "geometric mean": lambda: GEOMETRIC.fuse(histograms).consensus,
         "Wasserstein, sparse kernel": lambda: fuse(
             histograms,
             kernel=synonyms,

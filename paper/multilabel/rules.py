@@ -18,10 +18,11 @@ from wassemble.kernels import (
     top_labels,
 )
 from wassemble.solvers import (
+    ARITHMETIC,
     Barycenter,
     BarycenterResult,
+    PowerMean as ArrayMean,
     Unbalanced,
-    power_mean,
     solve_barycenter,
 )
 
@@ -77,7 +78,7 @@ class PowerMean:
         return f"order {self.order:g}"
 
     def fuse(self, scores: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:
-        found: np.ndarray = power_mean(scores, order=self.order, weights=weights)
+        found: np.ndarray = ArrayMean(self.order).fuse(scores, weights=weights).consensus
         return found
 
 
@@ -94,7 +95,7 @@ class GatedMean:
 
     def fuse(self, scores: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:
         gate = top_labels(scores, n_top=self.n_top, floor=self.floor).diagonal
-        found: np.ndarray = gate * power_mean(scores, order=1, weights=weights)
+        found: np.ndarray = gate * ARITHMETIC.fuse(scores, weights=weights).consensus
         return found
 
 

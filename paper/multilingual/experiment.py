@@ -24,7 +24,14 @@ from paper.multilingual.riddles import (
 from paper.record.findings import Cell, Claim, Figure, Findings, Plot, Progress, Table
 from paper.record.judging import Judge
 from wassemble.metrics import MEAN
-from wassemble.solvers import Barycenter, Unbalanced, power_mean, solve_barycenter
+from wassemble.solvers import (
+    ARITHMETIC,
+    GEOMETRIC,
+    Barycenter,
+    PowerMean,
+    Unbalanced,
+    solve_barycenter,
+)
 
 __all__ = ["Config", "run"]
 
@@ -134,11 +141,11 @@ class _Contest:
         self.alone = {
             f"{name} alone": image for name, image in zip(riddles.words, images, strict=True)
         }
-        powers = {order: power_mean(images, order=order) for order in config.orders}
+        powers = {order: PowerMean(order).fuse(images).consensus for order in config.orders}
         order = max(powers, key=lambda each: self.validation(powers[each]))
         self.means = {
-            "arithmetic mean": power_mean(images, order=1),
-            "geometric mean": power_mean(images, order=0),
+            "arithmetic mean": ARITHMETIC.fuse(images).consensus,
+            "geometric mean": GEOMETRIC.fuse(images).consensus,
             f"power mean (order {order:g}, tuned)": powers[order],
         }
         self.best_alone, self.best_mean = (

@@ -9,7 +9,7 @@ import numpy as np
 
 from paper.record.findings import Cell, Figure
 from wassemble.metrics import Estimate, Measure, PairedBootstrap
-from wassemble.solvers import power_mean
+from wassemble.solvers import ARITHMETIC, GEOMETRIC, PowerMean
 
 __all__ = ["Judge", "compare", "simple_rules"]
 
@@ -104,9 +104,9 @@ def simple_rules(
     best = max(models, key=lambda name: score(models[name]))
     stack = list(models.values())
     found = {f"best single model ({best})": models[best]}
-    found["arithmetic mean"] = power_mean(stack, weights=weights, order=1)
-    found["geometric mean"] = power_mean(stack, weights=weights, order=0)
-    powers = {order: power_mean(stack, weights=weights, order=order) for order in _ORDERS}
+    found["arithmetic mean"] = ARITHMETIC.fuse(stack, weights=weights).consensus
+    found["geometric mean"] = GEOMETRIC.fuse(stack, weights=weights).consensus
+    powers = {order: PowerMean(order).fuse(stack, weights=weights).consensus for order in _ORDERS}
     order = max(powers, key=lambda each: score(powers[each]))
     found[f"power mean (order {order:g}, tuned)"] = powers[order]
     return {name: carry(scores) for name, scores in found.items()}

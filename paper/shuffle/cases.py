@@ -14,7 +14,7 @@ from wassemble.ensemble.learning.recipes import shuffle_labels
 from wassemble.ensemble.shuffling import group_labels, label_similarity, shuffle_inside
 from wassemble.inputs import Predictions, load_animals, read_edges
 from wassemble.kernels import DenseKernel, Kernel
-from wassemble.solvers import Barycenter, Unbalanced, power_mean, solve_barycenter
+from wassemble.solvers import ARITHMETIC, Barycenter, Unbalanced, solve_barycenter
 
 __all__ = ["SHUFFLED", "Case", "Shuffled", "animals", "cifar100"]
 
@@ -170,4 +170,4 @@ def animals(knobs: tuple[float, ...], *, mass_penalty: float, epsilon: float) ->
 
 
 def _mean(stack: np.ndarray) -> np.ndarray:
-    return np.asarray(power_mean(stack, order=1))[None]
+    return np.asarray(ARITHMETIC.fuse(stack).consensus)[None]

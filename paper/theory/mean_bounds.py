@@ -6,7 +6,7 @@ import numpy as np
 
 from paper.record.findings import Claim
 from wassemble.metrics import entropy, extended_kl
-from wassemble.solvers import arithmetic_mean, geometric_mean
+from wassemble.solvers import ARITHMETIC, GEOMETRIC
 
 __all__ = ["mean_claims"]
 
@@ -17,7 +17,7 @@ def mean_claims(histograms: np.ndarray, truth: np.ndarray) -> list[Claim]:
     """For how many samples each bound holds, given histograms and the places of the truth."""
     n_models, _, n_labels = histograms.shape
     certain = np.eye(n_labels)[truth]
-    arithmetic, geometric = arithmetic_mean(histograms), geometric_mean(histograms)
+    arithmetic, geometric = (mean.fuse(histograms).consensus for mean in (ARITHMETIC, GEOMETRIC))
     each = np.stack([extended_kl(certain, h) for h in histograms])
     apart = [
         np.abs(histograms[i] - histograms[j]).sum(axis=1) for i in range(n_models) for j in range(i)

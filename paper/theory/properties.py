@@ -26,10 +26,10 @@ from wassemble.metrics import (
     wasserstein_distance,
 )
 from wassemble.solvers import (
+    ARITHMETIC,
+    GEOMETRIC,
     Barycenter,
     BarycenterResult,
-    arithmetic_mean,
-    geometric_mean,
     solve_barycenter,
 )
 
@@ -110,8 +110,8 @@ def run(config: Config, progress: Progress = None) -> Findings:
     consensus = {
         "Wasserstein, exact": exact,
         f"Wasserstein, epsilon {config.epsilon:g}": result.barycenter,
-        "arithmetic mean": arithmetic_mean(histograms),
-        "geometric mean": geometric_mean(histograms),
+        "arithmetic mean": ARITHMETIC.fuse(histograms).consensus,
+        "geometric mean": GEOMETRIC.fuse(histograms).consensus,
     }
     found = {name: _measure(each, histograms, truth, cost) for name, each in consensus.items()}
     tell(2)

@@ -40,7 +40,7 @@ def test_no_consensus_costs_less_than_the_exact_barycenter():
     entropic = ws.solve_barycenter(
         histograms, ws.kernels.from_cost(cost, 0.05), ws.Barycenter(max_sweeps=50_000)
     ).barycenter
-    others = [*histograms, ws.solvers.arithmetic_mean(histograms), entropic]
+    others = [*histograms, ws.ARITHMETIC.fuse(histograms).consensus, entropic]
     assert all(best <= total(other) + 1e-9 for other in others)
     assert total(entropic) < 1.2 * best
 

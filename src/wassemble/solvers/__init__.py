@@ -4,7 +4,6 @@ from wassemble.solvers.arithmetics import Solver
 from wassemble.solvers.barycenter import solve_barycenter
 from wassemble.solvers.fuser import Fuser
 from wassemble.solvers.mass import Balanced, MassRule, Unbalanced
-from wassemble.solvers.means import arithmetic_mean, geometric_mean, hellinger_mean, power_mean
 from wassemble.solvers.problem import BarycenterProblem
 from wassemble.solvers.result import BarycenterResult
 from wassemble.solvers.rules import (
@@ -45,10 +44,6 @@ __all__ = [
     "Solver",
     "Status",
     "Unbalanced",
-    "arithmetic_mean",
-    "geometric_mean",
-    "hellinger_mean",
-    "power_mean",
     "select_solver",
     "solve_barycenter",
 ]

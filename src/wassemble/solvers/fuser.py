@@ -48,8 +48,7 @@ class Fuser(ABC):
         -------
         consensus : array of shape (n_samples, n_target)
         """
-        fused = self.run(histograms)
-        return fused.scores[0] if fused.drops_sample_axis else fused.scores
+        return self.run(histograms).consensus
 
     def __repr__(self) -> str:
         kernels = self.problem.kernels

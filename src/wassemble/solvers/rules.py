@@ -15,15 +15,16 @@ import numpy as np
 
 from wassemble._arrays import Array, namespace, without_gradient
 from wassemble._checks import (
-    check_count,
+    Constraint,
+    Count,
+    Number,
+    Optional,
+    check_fields,
     check_flag,
     check_index,
-    check_nonnegative_number,
-    check_positive_number,
-    check_tolerance,
     fail,
 )
-from wassemble.solvers.mass import Balanced, MassRule, Unbalanced, mass_from_dict
+from wassemble.solvers.mass import Balanced, MassRule, Unbalanced, check_mass, mass_from_dict
 from wassemble.solvers.power_means import power_mean_of
 
 if TYPE_CHECKING:
@@ -77,12 +78,22 @@ class Fused:
     result: BarycenterResult | None = None
     drops_sample_axis: bool = False
 
+    @property
+    def consensus(self) -> Array:
+        """The scores, without the sample axis if the predictions had none."""
+        return self.scores[0] if self.drops_sample_axis else self.scores
+
 
 class Rule(ABC):
     """How predictions become a consensus; its subclasses are all the rules there are."""
 
     #: Name of the rule in JSON.
     key: ClassVar[str]
+    #: What the knobs must be.
+    constraints: ClassVar[Mapping[str, Constraint]]
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
     def fuse(
         self,
@@ -270,6 +281,9 @@ class Rule(ABC):
     def __str__(self) -> str: ...
 
 
+_GATE: Mapping[str, Constraint] = {"n_top": Count(), "floor": Number(at_least=0, at_most=1)}
+
+
 class CarriedRule(Rule):
     """A rule that transports nothing: models are carried through their kernels, then mixed."""
 
@@ -325,6 +339,14 @@ class Barycenter(Rule):
     """
 
     key: ClassVar[str] = "barycenter"
+    constraints: ClassVar[Mapping[str, Constraint]] = {
+        "mass": check_mass,
+        "max_sweeps": Count(),
+        "tolerance": Optional(Number(above=0)),
+        "debias": check_flag,
+        "n_top": Optional(Count()),
+        "mixed_precision": check_flag,
+    }
 
     mass: MassRule = Balanced()
     max_sweeps: int = 1000
@@ -334,17 +356,7 @@ class Barycenter(Rule):
     mixed_precision: bool = False
 
     def __post_init__(self) -> None:
-        if not isinstance(self.mass, Balanced | Unbalanced):
-            fail(
-                "`mass` must be Balanced() or Unbalanced(mass_penalty, epsilon=...);"
-                f" got {self.mass!r}."
-            )
-        _set(self, "max_sweeps", check_count(self.max_sweeps, "max_sweeps"))
-        _set(self, "tolerance", check_tolerance(self.tolerance))
-        _set(self, "debias", check_flag(self.debias, "debias"))
-        if self.n_top is not None:
-            _set(self, "n_top", check_count(self.n_top, "n_top"))
-        _set(self, "mixed_precision", check_flag(self.mixed_precision, "mixed_precision"))
+        super().__post_init__()
         if self.debias and not isinstance(self.mass, Balanced):
             fail(
                 f"`debias=True` must go with mass=Balanced(); got {self.mass}.",
@@ -432,11 +444,9 @@ class PowerMean(CarriedRule):
     """
 
     key: ClassVar[str] = "power mean"
+    constraints: ClassVar[Mapping[str, Constraint]] = {"order": Number(at_least=0)}
 
     order: float
-
-    def __post_init__(self) -> None:
-        _set(self, "order", check_nonnegative_number(self.order, "order"))
 
     def _combine(self, images: Array, weights: Array) -> Array:
         return power_mean_of(images, weights, order=self.order)
@@ -466,14 +476,11 @@ class GatedMean(CarriedRule):
     """
 
     key: ClassVar[str] = "gated mean"
+    constraints: ClassVar[Mapping[str, Constraint]] = {"order": Number(at_least=0)} | _GATE
 
     order: float
     n_top: int
     floor: float
-
-    def __post_init__(self) -> None:
-        _set(self, "order", check_nonnegative_number(self.order, "order"))
-        _check_gate(self)
 
     def _combine(self, images: Array, weights: Array) -> Array:
         return power_mean_of(images, weights, order=self.order) * _open_gate(self, images, weights)
@@ -505,17 +512,13 @@ class GatedBarycenter(CarriedRule):
     """
 
     key: ClassVar[str] = "gated barycenter"
+    constraints: ClassVar[Mapping[str, Constraint]] = {
+        "exponent": Number(above=0, at_most=1)
+    } | _GATE
 
     exponent: float
     n_top: int
     floor: float
-
-    def __post_init__(self) -> None:
-        exponent = check_positive_number(self.exponent, "exponent")
-        if exponent > 1:
-            fail(f"`exponent` must be at most 1; got {exponent!r}.")
-        _set(self, "exponent", exponent)
-        _check_gate(self)
 
     def _combine(self, images: Array, weights: Array) -> Array:
         mean = power_mean_of(images, weights, order=self.exponent / (1 + self.exponent))
@@ -548,7 +551,7 @@ class Single(CarriedRule):
 
     def __post_init__(self) -> None:
         if not isinstance(self.model, str):
-            _set(self, "model", check_count(self.model, "model", at_least=0))
+            object.__setattr__(self, "model", Count(at_least=0)(self.model, "model"))
 
     def _pose(self, histograms: Any, kernels: Any, **options: Any) -> FusionProblem:
         if isinstance(self.model, str):
@@ -567,20 +570,8 @@ class Single(CarriedRule):
         return f"{self.model} alone" if isinstance(self.model, str) else f"model {self.model} alone"
 
 
-def _set(rule: Rule, name: str, value: Any) -> None:
-    object.__setattr__(rule, name, value)
-
-
 def _knobs(rule: type[Rule]) -> Sequence[Any]:
     return fields(rule)  # type: ignore[arg-type]  # every rule is a dataclass
-
-
-def _check_gate(rule: GatedMean | GatedBarycenter) -> None:
-    _set(rule, "n_top", check_count(rule.n_top, "n_top"))
-    floor = check_nonnegative_number(rule.floor, "floor")
-    if floor > 1:
-        fail(f"`floor` must be from 0 to 1; got {floor!r}.")
-    _set(rule, "floor", floor)
 
 
 def _gate(rule: GatedMean | GatedBarycenter) -> str:
