@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
@@ -29,6 +29,7 @@ from wassemble.errors import fail
 
 __all__ = [
     "Constraint",
+    "Constraints",
     "Count",
     "Number",
     "OneOf",
@@ -123,23 +124,34 @@ def _describe(value: Any, array: np.ndarray) -> str:
     return f"an array of dtype {array.dtype}"
 
 
-def check_nonnegative(array: Array, name: str, place: Callable[..., str]) -> None:
+def check_nonnegative(
+    array: Array,
+    name: str,
+    place: Callable[..., str],
+    *,
+    infinite: bool = False,
+    hint: str | None = None,
+) -> None:
     """Refuse nan, infinite and negative entries of ``array``, naming the first of them.
 
-    ``place`` words an index, one argument per axis.
+    ``place`` words an index, one argument per axis. Entries may be ``infinite`` if that is
+    allowed; the ``hint`` is for those that are negative.
     """
     # nan survives min and max, so two passes find all three faults, where the array lies.
-    if 0 in array.shape or (array.min() >= 0 and array.max() < math.inf):
+    if 0 in array.shape or (array.min() >= 0 and (infinite or array.max() < math.inf)):
         return
     values = detached(array)
     for bad, must in (
         (np.isnan(values), "must not be nan"),
-        (np.isinf(values), "must be finite"),
+        (np.isinf(values) & (not infinite), "must be finite"),
         (values < 0, "must not be negative"),
     ):
         if bad.any():
             index = tuple(int(i) for i in np.argwhere(bad)[0])
-            fail(f"`{name}` {must}; got {values[index]:g} at {place(*index)}.")
+            fail(
+                f"`{name}` {must}; got {values[index]:g} at {place(*index)}.",
+                hint=hint if values[index] < 0 else None,
+            )
 
 
 def near_one(value: float) -> str:
@@ -174,6 +186,10 @@ class Constraint(Protocol):
     def __call__(self, value: Any, name: str, /) -> Any: ...
 
 
+Constraints: TypeAlias = Mapping[str, Constraint]
+"""What the fields of a dataclass must be, by their names."""
+
+
 @dataclass(frozen=True)
 class Number:
     """A finite number within bounds, as a float.
@@ -195,7 +211,7 @@ class Number:
 
     def __call__(self, value: Any, name: str) -> float:
         try:
-            if isinstance(value, bool | np.bool_ | str | bytes) or np.iscomplexobj(value):
+            if isinstance(value, bool | np.bool_ | str | bytes | complex | np.complexfloating):
                 raise TypeError
             if getattr(value, "requires_grad", False):  # no gradient flows through a float
                 raise TypeError

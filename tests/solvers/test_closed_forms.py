@@ -106,10 +106,10 @@ def test_matched_labels_have_the_consensus_of_a_sparse_permutation(mass, has_den
     histograms = [rng.dirichlet(np.ones(n), 6) for n in (4, 5, 3)[: 2 + has_dense]]
     histograms[0][:3, 2] = 0  # where it has mass, some of it leads nowhere
     histograms[0] /= histograms[0].sum(axis=1, keepdims=True)
-    options = {"mass": mass, "n_top": n_top}
-    found = ws.solve_barycenter(histograms, [*matches, *dense], **options)
+    rule = ws.Barycenter(mass, n_top=n_top)
+    found = ws.solve_barycenter(histograms, [*matches, *dense], rule)
     sparse = [ws.kernels.SparseKernel(match.to_sparse()) for match in matches]
-    expected = ws.solve_barycenter(histograms, [*sparse, *dense], **options)
+    expected = ws.solve_barycenter(histograms, [*sparse, *dense], rule)
     assert found.solver.name == expected.solver.name
     assert (found.solver.name == "closed form") == (not has_dense)
     np.testing.assert_allclose(found.barycenter, expected.barycenter, rtol=1e-9, atol=1e-300)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias
 
-from wassemble._checks import Constraint, Number, check_fields, fail
+from wassemble._checks import Constraints, Number, check_fields, fail
 
 __all__ = ["Balanced", "MassRule", "Unbalanced", "check_mass", "mass_from_dict"]
 
@@ -53,9 +53,7 @@ class Unbalanced:
     0.1304
     """
 
-    constraints: ClassVar[Mapping[str, Constraint]] = dict.fromkeys(
-        ("mass_penalty", "epsilon"), Number(above=0)
-    )
+    constraints: ClassVar[Constraints] = dict.fromkeys(("mass_penalty", "epsilon"), Number(above=0))
 
     mass_penalty: float
     epsilon: float

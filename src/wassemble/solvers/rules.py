@@ -15,7 +15,7 @@ import numpy as np
 
 from wassemble._arrays import Array, namespace, without_gradient
 from wassemble._checks import (
-    Constraint,
+    Constraints,
     Count,
     Number,
     Optional,
@@ -90,7 +90,7 @@ class Rule(ABC):
     #: Name of the rule in JSON.
     key: ClassVar[str]
     #: What the knobs must be.
-    constraints: ClassVar[Mapping[str, Constraint]]
+    constraints: ClassVar[Constraints]
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -119,8 +119,11 @@ class Rule(ABC):
             transport nothing carry each model through its kernel first: ``K^T (mu / K 1)``
             for histograms, which keeps their mass, ``K^T mu`` for scores.
         weights : array, optional
-            On the simplex over models; uniform if not given. Of shape (n_models,),
-            (n_models, n_target), (n_models, n_samples, 1) or (n_models, n_samples, n_target).
+            On the simplex over models; uniform if not given. Of shape (n_models,), or
+            (n_models, n_target): one weight per model and target label lets a model keep silent
+            about labels that it does not know. With a sample axis in between,
+            (n_models, n_samples, 1) or (n_models, n_samples, n_target), they differ per sample;
+            a model of weight 0 takes no part in the sample.
         holds : {"either", "histograms", "partial", "scores"}
             What rows are. "histograms" must sum to 1, as those of a balanced barycenter always
             must; "partial" ones may lack some of their mass; "scores" have any mass; of
@@ -162,17 +165,12 @@ class Rule(ABC):
 
         Parameters
         ----------
-        kernels : Kernel, array or sparse matrix of shape (n_source, n_target), or one per model
-        weights : array of shape (n_models,) or (n_models, n_target), optional
-            On the simplex over models; uniform if not given.
+        kernels, weights, holds, normalize
+            As in `fuse`; the same for all samples.
         n_models : int, optional
             Needed where neither ``kernels`` nor ``weights`` tell: one kernel for all models.
         dtype : float32 or float64
             Type in which predictions are fused.
-        holds : {"scores", "histograms", "partial", "either"}
-            What rows are, as in `fuse`.
-        normalize : bool
-            Divide each row of each model by its sum first.
 
         Returns
         -------
@@ -185,12 +183,11 @@ class Rule(ABC):
         >>> fuser([[0.9, 0.1], [0.5, 0.5]]).round(3)
         array([0.632, 0.496])
         """
-        from wassemble.solvers.fuser import draft_histograms
+        from wassemble.solvers.fuser import Fuser, draft_histograms
 
         draft, each = draft_histograms(kernels, weights, n_models=n_models, dtype=dtype)
-        return self._make_fuser(
-            self._pose(draft, each, weights=weights, normalize=normalize, holds=holds)
-        )
+        problem = self._pose(draft, each, weights=weights, normalize=normalize, holds=holds)
+        return Fuser(self, problem)
 
     @abstractmethod
     def _pose(self, histograms: Any, kernels: Any, **options: Any) -> Any:
@@ -199,10 +196,6 @@ class Rule(ABC):
     @abstractmethod
     def _solve(self, problem: Any, **options: Any) -> Fused:
         """Solve what `_pose` posed."""
-
-    @abstractmethod
-    def _make_fuser(self, problem: Any) -> Fuser:
-        """What solves problems like ``problem`` again and again."""
 
     @property
     def is_balanced(self) -> bool:
@@ -281,7 +274,7 @@ class Rule(ABC):
     def __str__(self) -> str: ...
 
 
-_GATE: Mapping[str, Constraint] = {"n_top": Count(), "floor": Number(at_least=0, at_most=1)}
+_GATE: Constraints = {"n_top": Count(), "floor": Number(at_least=0, at_most=1)}
 
 
 class CarriedRule(Rule):
@@ -300,11 +293,6 @@ class CarriedRule(Rule):
         from wassemble.solvers.carried_means import fuse_carried
 
         return fuse_carried(problem, self._combine, **options)
-
-    def _make_fuser(self, problem: FusionProblem) -> Fuser:
-        from wassemble.solvers.fuser import CarriedFuser
-
-        return CarriedFuser(self, problem)
 
 
 @final
@@ -339,7 +327,7 @@ class Barycenter(Rule):
     """
 
     key: ClassVar[str] = "barycenter"
-    constraints: ClassVar[Mapping[str, Constraint]] = {
+    constraints: ClassVar[Constraints] = {
         "mass": check_mass,
         "max_sweeps": Count(),
         "tolerance": Optional(Number(above=0)),
@@ -396,11 +384,6 @@ class Barycenter(Rule):
             problem.drops_sample_axis,
         )
 
-    def _make_fuser(self, problem: BarycenterProblem) -> Fuser:
-        from wassemble.solvers.fuser import BarycenterFuser
-
-        return BarycenterFuser(self, problem)
-
     def to_dict(self) -> dict[str, Any]:
         return super().to_dict() | {"mass": self.mass.to_dict()}
 
@@ -444,7 +427,7 @@ class PowerMean(CarriedRule):
     """
 
     key: ClassVar[str] = "power mean"
-    constraints: ClassVar[Mapping[str, Constraint]] = {"order": Number(at_least=0)}
+    constraints: ClassVar[Constraints] = {"order": Number(at_least=0)}
 
     order: float
 
@@ -476,7 +459,7 @@ class GatedMean(CarriedRule):
     """
 
     key: ClassVar[str] = "gated mean"
-    constraints: ClassVar[Mapping[str, Constraint]] = {"order": Number(at_least=0)} | _GATE
+    constraints: ClassVar[Constraints] = {"order": Number(at_least=0), **_GATE}
 
     order: float
     n_top: int
@@ -512,9 +495,7 @@ class GatedBarycenter(CarriedRule):
     """
 
     key: ClassVar[str] = "gated barycenter"
-    constraints: ClassVar[Mapping[str, Constraint]] = {
-        "exponent": Number(above=0, at_most=1)
-    } | _GATE
+    constraints: ClassVar[Constraints] = {"exponent": Number(above=0, at_most=1), **_GATE}
 
     exponent: float
     n_top: int
@@ -588,14 +569,6 @@ def _open_gate(rule: GatedMean | GatedBarycenter, images: Array, weights: Array)
         bound = xp.sort(image, axis=-1)[:, -n_top][:, None]
         best |= (image >= bound) & (image > 0) & vote
     return xp.where(best, 1.0, rule.floor)
-
-
-def is_list_of_kernels(kernels: Any) -> bool:
-    """Whether there is one kernel per model; a matrix may be written as nested lists."""
-    if not (isinstance(kernels, list | tuple) and kernels):
-        return False
-    first = kernels[0]
-    return not (isinstance(first, list | tuple) and all(np.isscalar(x) for x in first))
 
 
 _RULES: tuple[type[Rule], ...] = (Barycenter, PowerMean, GatedMean, GatedBarycenter, Single)
