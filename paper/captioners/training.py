@@ -25,7 +25,7 @@ from paper.data.captions import CaptionsData, load_caption_words, load_captions
 from wassemble._checks import fail
 from wassemble._files import whole_file
 from wassemble.inputs.words.embeddings import Embeddings
-from wassemble.metrics.cider import CiderD
+from wassemble.metrics.captions import CiderD
 from wassemble.text.vocabulary import Vocabulary
 
 __all__ = ["Epoch", "TrainingData", "load_training_data", "train_captioner"]

@@ -18,8 +18,13 @@ from paper.record.judging import Judge
 from wassemble._threads import count_threads
 from wassemble.errors import MissingExtraError
 from wassemble.metrics import MEAN, entropy
-from wassemble.metrics.captions import CaptionScore, meteor, spice, word_movers_distance
-from wassemble.metrics.cider import CiderD
+from wassemble.metrics.captions import (
+    CaptionScore,
+    CiderD,
+    meteor,
+    spice,
+    word_movers_distance,
+)
 from wassemble.text.models import NextWordModel
 from wassemble.text.search import beam_search
 

@@ -11,7 +11,7 @@ from paper.captioning.gallery import Captioned, Gallery, java_scores
 from paper.captioning.study import SEARCHES, Found, Rules, Step, Study
 from paper.record.findings import Cell, Plot, Table
 from paper.record.paper_figures import PaperFigures
-from wassemble.metrics.diversity import vocabulary_size
+from wassemble.metrics.captions import vocabulary_size
 
 __all__ = ["judged_table", "study_tables", "sweep_plots"]
 

@@ -36,7 +36,7 @@ from wassemble.kernels import (
 )
 from wassemble.labels import LabelSpace
 from wassemble.metrics import entropy
-from wassemble.solvers import Barycenter, arithmetic_mean, geometric_mean, solve_barycenter
+from wassemble.solvers import ARITHMETIC, GEOMETRIC, Barycenter, solve_barycenter
 
 __all__ = ["Config", "run"]
 
@@ -93,8 +93,8 @@ def run(config: Config, progress: Progress = None) -> Findings:
             if progress is not None:
                 progress(sum(map(len, sweeps.values())), n_all)
     means = {
-        "arithmetic mean": arithmetic_mean(histograms),
-        "geometric mean": geometric_mean(histograms),
+        "arithmetic mean": ARITHMETIC.fuse(histograms).consensus,
+        "geometric mean": GEOMETRIC.fuse(histograms).consensus,
     }
     return Findings(
         text=_TEXT.format(

@@ -1,15 +1,18 @@
 """Checks of user input: the only place that words input errors.
 
 Each check returns the value in the form the caller wants or raises
-`InvalidInputError`: what must hold, what was got, where, and the way out.
+`InvalidInputError`: what must hold, what was got, where, and the way out. Checks of single
+values are constraints: called with a value and its name, declared as data for the fields of a
+dataclass (`check_fields`).
 """
 
 from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
@@ -25,14 +28,20 @@ from wassemble._arrays import (
 from wassemble.errors import fail
 
 __all__ = [
+    "Constraint",
+    "Constraints",
+    "Count",
+    "Number",
+    "OneOf",
+    "Optional",
     "as_float_array",
     "check_count",
+    "check_fields",
     "check_flag",
     "check_index",
     "check_nonnegative",
     "check_nonnegative_number",
     "check_positive_number",
-    "check_tolerance",
     "check_weights_sum",
     "fail",
     "near_one",
@@ -115,23 +124,34 @@ def _describe(value: Any, array: np.ndarray) -> str:
     return f"an array of dtype {array.dtype}"
 
 
-def check_nonnegative(array: Array, name: str, place: Callable[..., str]) -> None:
+def check_nonnegative(
+    array: Array,
+    name: str,
+    place: Callable[..., str],
+    *,
+    infinite: bool = False,
+    hint: str | None = None,
+) -> None:
     """Refuse nan, infinite and negative entries of ``array``, naming the first of them.
 
-    ``place`` words an index, one argument per axis.
+    ``place`` words an index, one argument per axis. Entries may be ``infinite`` if that is
+    allowed; the ``hint`` is for those that are negative.
     """
     # nan survives min and max, so two passes find all three faults, where the array lies.
-    if 0 in array.shape or (array.min() >= 0 and array.max() < math.inf):
+    if 0 in array.shape or (array.min() >= 0 and (infinite or array.max() < math.inf)):
         return
     values = detached(array)
     for bad, must in (
         (np.isnan(values), "must not be nan"),
-        (np.isinf(values), "must be finite"),
+        (np.isinf(values) & (not infinite), "must be finite"),
         (values < 0, "must not be negative"),
     ):
         if bad.any():
             index = tuple(int(i) for i in np.argwhere(bad)[0])
-            fail(f"`{name}` {must}; got {values[index]:g} at {place(*index)}.")
+            fail(
+                f"`{name}` {must}; got {values[index]:g} at {place(*index)}.",
+                hint=hint if values[index] < 0 else None,
+            )
 
 
 def near_one(value: float) -> str:
@@ -160,41 +180,121 @@ def check_weights_sum(weights: np.ndarray) -> None:
         )
 
 
-def check_nonnegative_number(value: Any, name: str) -> float:
-    """``value`` as a float that is finite and at least 0."""
-    if not isinstance(value, float | int | np.number) or isinstance(value, bool | complex):
-        fail(f"`{name}` must be a number of at least 0; got {value!r}.")
-    if not 0 <= value < math.inf:
-        fail(f"`{name}` must be finite and at least 0; got {value!r}.")
-    return float(value)
+class Constraint(Protocol):
+    """What an argument must be: called with it and its name, it gives it in the right form."""
+
+    def __call__(self, value: Any, name: str, /) -> Any: ...
 
 
-def check_positive_number(value: Any, name: str) -> float:
-    """``value`` as a float that is finite and above 0."""
-    try:
-        if isinstance(value, bool) or getattr(value, "requires_grad", False):
-            raise TypeError  # no gradient flows through a Python float
-        number = float(value)
-    except (TypeError, ValueError):
-        fail(f"`{name}` must be a number above 0; got {value!r}.")
-    except OverflowError:  # a whole number beyond float64
-        number = math.inf
-    if isinstance(value, str | bytes) or not (math.isfinite(number) and number > 0):
-        fail(f"`{name}` must be finite and above 0; got {value!r}.")
-    return number
+Constraints: TypeAlias = Mapping[str, Constraint]
+"""What the fields of a dataclass must be, by their names."""
+
+
+@dataclass(frozen=True)
+class Number:
+    """A finite number within bounds, as a float.
+
+    Examples
+    --------
+    >>> Number(above=0, at_most=1)(0.5, "share")
+    0.5
+    >>> Number(at_least=0, at_most=1)(2, "share")
+    Traceback (most recent call last):
+        ...
+    wassemble.errors.InvalidInputError: `share` must be from 0 to 1; got 2.
+    """
+
+    above: float = -math.inf
+    at_least: float = -math.inf
+    at_most: float = math.inf
+    below: float = math.inf
+
+    def __call__(self, value: Any, name: str) -> float:
+        try:
+            if isinstance(value, bool | np.bool_ | str | bytes | complex | np.complexfloating):
+                raise TypeError
+            if getattr(value, "requires_grad", False):  # no gradient flows through a float
+                raise TypeError
+            number = float(value)
+        except (TypeError, ValueError):
+            of = "" if math.isfinite(self.above) else "of "
+            fail(f"`{name}` must be a number {of}{self._words()}; got {value!r}.")
+        except OverflowError:  # a whole number beyond float64
+            number = math.inf
+        if not (self.above < number < self.below and self.at_least <= number <= self.at_most):
+            finite = "finite and " if min(self.at_most, self.below) == math.inf else ""
+            fail(f"`{name}` must be {finite}{self._words()}; got {value!r}.")
+        return number
+
+    def _words(self) -> str:
+        if math.isfinite(self.at_least) and math.isfinite(self.at_most):
+            return f"from {self.at_least:g} to {self.at_most:g}"
+        bounds = ((word.replace("_", " "), bound) for word, bound in vars(self).items())
+        return " and ".join(f"{word} {bound:g}" for word, bound in bounds if math.isfinite(bound))
+
+
+@dataclass(frozen=True)
+class Count:
+    """A whole number of at least ``at_least``."""
+
+    at_least: int = 1
+
+    def __call__(self, value: Any, name: str) -> int:
+        try:
+            if isinstance(value, bool):
+                raise TypeError
+            number = operator.index(value)
+        except TypeError:
+            fail(f"`{name}` must be a whole number; got {value!r}.")
+        if number < self.at_least:
+            fail(f"`{name}` must be at least {self.at_least}; got {number}.")
+        return number
+
+
+@dataclass(frozen=True)
+class OneOf:
+    """One of a few words.
+
+    Examples
+    --------
+    >>> OneOf(("cost", "similarity"))("cost", "weights")
+    'cost'
+    """
+
+    choices: tuple[str, ...]
+
+    def __call__(self, value: Any, name: str) -> Any:
+        if not isinstance(value, str) or value not in self.choices:
+            fail(f"`{name}` must be one of {', '.join(self.choices)}; got {value!r}.")
+        return value
+
+
+@dataclass(frozen=True)
+class Optional:
+    """What ``constraint`` asks for, or None."""
+
+    constraint: Constraint
+
+    def __call__(self, value: Any, name: str) -> Any:
+        return None if value is None else self.constraint(value, name)
+
+
+def check_fields(value: Any) -> None:
+    """Bring the fields of a frozen dataclass into the form that its ``constraints`` ask for.
+
+    ``constraints`` is a class attribute, {name of a field: Constraint}; `__post_init__` calls.
+    """
+    for name, constraint in value.constraints.items():
+        object.__setattr__(value, name, constraint(getattr(value, name), name))
+
+
+check_positive_number = Number(above=0)
+check_nonnegative_number = Number(at_least=0)
 
 
 def check_count(value: Any, name: str, *, at_least: int = 1) -> int:
     """``value`` as a whole number of at least ``at_least``."""
-    try:
-        if isinstance(value, bool):
-            raise TypeError
-        number = operator.index(value)
-    except TypeError:
-        fail(f"`{name}` must be a whole number; got {value!r}.")
-    if number < at_least:
-        fail(f"`{name}` must be at least {at_least}; got {number}.")
-    return number
+    return Count(at_least)(value, name)
 
 
 def check_flag(value: Any, name: str) -> bool:
@@ -216,10 +316,3 @@ def check_index(value: Any, name: str, n_items: int) -> int:
     if not 0 <= index < n_items:
         fail(f"`{name}` must be from 0 to {n_items - 1}; got {index}.")
     return index
-
-
-def check_tolerance(value: Any) -> float | None:
-    """``value`` as a positive number, or None for a fixed number of sweeps."""
-    if value is None:
-        return None
-    return check_positive_number(value, "tolerance")

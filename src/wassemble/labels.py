@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, overload
 
 import numpy as np
@@ -235,14 +235,7 @@ class Matching:
         if not left:
             return others
         shares = {goal: 1 / len(left) for goal in left}
-        return Matching(
-            self.source,
-            self.target,
-            others.positions,
-            others.aliased,
-            others.folded,
-            {**others.shared, place: shares},
-        )
+        return replace(others, shared={**others.shared, place: shares})
 
     def without(self, place: int) -> Matching:
         """The same with the label at ``place`` of ``source`` matched to nothing."""
@@ -254,7 +247,7 @@ class Matching:
             for pairs in (self.aliased, self.folded)
         )
         shared = {at: shares for at, shares in self.shared.items() if at != place}
-        return Matching(self.source, self.target, positions, aliased, folded, shared)
+        return replace(self, positions=positions, aliased=aliased, folded=folded, shared=shared)
 
     def to_sparse(self) -> sp.csr_array:
         """Shares of target labels, ``(n_source, n_target)``: each row sums to 1, or to 0."""

@@ -394,7 +394,7 @@ def test_power_raises_each_entry(case, exponent):
 @every_kernel()
 @pytest.mark.parametrize("exponent", [0, -1, np.inf, "2"])
 def test_powers_are_above_0(case, exponent):
-    with pytest.raises(ws.InvalidInputError, match="`exponent` must be finite and above 0; got"):
+    with pytest.raises(ws.InvalidInputError, match=r"`exponent` must be .*above 0; got"):
         case.kernel.power(exponent)
 
 

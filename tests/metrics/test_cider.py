@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from paper.data.captions import load_captions
-from wassemble.metrics.cider import CiderD
+from wassemble.metrics.captions import CiderD
 
 SENTENCES = (
     *("a", "", "a a a a", "cat", "a cat on a mat", "the very same cat on the very same mat"),

@@ -7,7 +7,7 @@ import pytest
 
 from paper.data.captions import load_captions
 from wassemble import InvalidInputError
-from wassemble.metrics.diversity import distinct_n, self_bleu, vocabulary_size
+from wassemble.metrics.captions import distinct_n, self_bleu, vocabulary_size
 
 
 def test_distinct_n_counts_ngrams_once():

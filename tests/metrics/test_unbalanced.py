@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from wassemble import ConvergenceWarning, InvalidInputError
-from wassemble.metrics import extended_kl, unbalanced, unbalanced_distance, wasserstein_distance
+from wassemble.metrics import extended_kl, transport, unbalanced_distance, wasserstein_distance
 
 
 def draw_scores(seed, n_source=4, n_target=5):
@@ -80,7 +80,7 @@ def test_no_mass_on_a_side_costs_all_of_the_other():
 def test_a_distance_that_does_not_settle_warns_and_is_a_lower_bound(monkeypatch):
     p, q, cost = draw_scores(2)
     right = unbalanced_distance(p, q, cost, 1.0)
-    monkeypatch.setattr(unbalanced, "_MAX_SWEEPS", 3)
+    monkeypatch.setattr(transport, "_MAX_STEPS", 3)
     with pytest.warns(ConvergenceWarning, match="did not settle: row 0 is known to"):
         assert unbalanced_distance(p, q, cost, 1.0) <= right + 1e-9
 
@@ -90,6 +90,8 @@ def test_bad_input_is_named(monkeypatch):
         extended_kl([1, 0], [1, 0, 0])
     with pytest.raises(InvalidInputError, match="`mass_penalty` must be finite and above 0"):
         unbalanced_distance([1], [1], [[0]], 0)
-    monkeypatch.setattr(unbalanced, "_MAX_PAIRS", 3)
-    with pytest.raises(InvalidInputError, match=r"got 2 x 2 at row 0\.\nhint: `entropic_distance`"):
+    monkeypatch.setattr(transport, "_MAX_PAIRS", 3)
+    with pytest.raises(
+        InvalidInputError, match=r"got 2 x 2 at histogram 0\.\nhint: `entropic_distance`"
+    ):
         unbalanced_distance([1, 1], [1, 1], np.ones((2, 2)), 1)

@@ -17,7 +17,7 @@ DTYPES = (np.float32, np.float64)
 def test_identity_kernel_gives_the_geometric_mean(dtype, options):
     case = make_case(1, n_source=5, n_target=5, dtype=dtype)
     result = case.but(kernels=[ws.kernels.IdentityKernel(5)] * 3).solve(**options)
-    expected = ws.solvers.geometric_mean(case.histograms, weights=case.weights)
+    expected = ws.GEOMETRIC.fuse(case.histograms, weights=case.weights).consensus
     np.testing.assert_allclose(result.barycenter, expected, rtol=1e-5)
     assert result.converged.all()
     assert (result.n_sweeps == 0).all()
@@ -27,7 +27,7 @@ def test_identity_kernel_gives_the_geometric_mean(dtype, options):
 def test_identity_matrix_gives_the_geometric_mean_at_every_sweep(sweeps, dtype):
     case = make_case(2, n_source=4, n_target=4, dtype=dtype)
     case = case.but(kernels=[np.eye(4, dtype=dtype)] * 3)
-    expected = ws.solvers.geometric_mean(case.histograms, weights=case.weights)
+    expected = ws.GEOMETRIC.fuse(case.histograms, weights=case.weights).consensus
     result = case.solve(max_sweeps=sweeps, tolerance=None)
     np.testing.assert_allclose(result.barycenter, expected, rtol=1e-5)
 
@@ -106,10 +106,10 @@ def test_matched_labels_have_the_consensus_of_a_sparse_permutation(mass, has_den
     histograms = [rng.dirichlet(np.ones(n), 6) for n in (4, 5, 3)[: 2 + has_dense]]
     histograms[0][:3, 2] = 0  # where it has mass, some of it leads nowhere
     histograms[0] /= histograms[0].sum(axis=1, keepdims=True)
-    options = {"mass": mass, "n_top": n_top}
-    found = ws.solve_barycenter(histograms, [*matches, *dense], **options)
+    rule = ws.Barycenter(mass, n_top=n_top)
+    found = ws.solve_barycenter(histograms, [*matches, *dense], rule)
     sparse = [ws.kernels.SparseKernel(match.to_sparse()) for match in matches]
-    expected = ws.solve_barycenter(histograms, [*sparse, *dense], **options)
+    expected = ws.solve_barycenter(histograms, [*sparse, *dense], rule)
     assert found.solver.name == expected.solver.name
     assert (found.solver.name == "closed form") == (not has_dense)
     np.testing.assert_allclose(found.barycenter, expected.barycenter, rtol=1e-9, atol=1e-300)
@@ -155,7 +155,7 @@ def test_five_sweeps_and_convergence_are_two_estimators():
 def test_a_huge_mass_penalty_with_the_identity_gives_the_hellinger_mean():
     case = make_case(5, n_source=6, n_target=6, mass=ws.Unbalanced(1e9, epsilon=1.0))
     result = case.but(kernels=[ws.kernels.IdentityKernel(6)] * 3).solve()
-    expected = ws.solvers.hellinger_mean(case.histograms, weights=case.weights)
+    expected = ws.HELLINGER.fuse(case.histograms, weights=case.weights).consensus
     np.testing.assert_allclose(result.barycenter, expected, rtol=1e-6)
 
 
@@ -223,7 +223,7 @@ def test_a_huge_epsilon_debiased_gives_the_arithmetic_mean():
     debiased = case.but(kernels=kernel).solve(debias=True, tolerance=1e-4, max_sweeps=20_000)
     assert debiased.converged.all()
     plain = case.but(kernels=kernel).solve()
-    expected = ws.solvers.arithmetic_mean(case.histograms, weights=case.weights)
+    expected = ws.ARITHMETIC.fuse(case.histograms, weights=case.weights).consensus
     np.testing.assert_allclose(debiased.barycenter, expected, atol=3e-3)
     np.testing.assert_allclose(plain.barycenter, 1 / 4, atol=0.05)  # the paper's "gibberish"
 
@@ -234,7 +234,7 @@ def test_debiasing_does_not_call_creeping_convergence():
         np.arange(6.0)[:, None] / 6, epsilon=1e4, metric="euclidean"
     )
     result = case.but(kernels=kernel).solve(debias=True, max_sweeps=2000)
-    expected = ws.solvers.arithmetic_mean(case.histograms, weights=case.weights)
+    expected = ws.ARITHMETIC.fuse(case.histograms, weights=case.weights).consensus
     assert np.abs(result.barycenter - expected).max() > 0.05  # far away, in tiny steps
     assert not result.converged.any()
     assert (result.residual > 0.01).all()
@@ -277,7 +277,9 @@ def test_debiasing_serves_a_kernel_that_differs_per_sample(rng):
     kernel = ws.kernels.DiagonalKernel(10 ** rng.uniform(-3, 3, size=(20, 3)))
     result = ws.solve_barycenter(histograms, kernel, ws.Barycenter(tolerance=1e-10, debias=True))
     assert len(set(result.n_sweeps)) > 1  # rows left at different times
-    np.testing.assert_allclose(result.barycenter, ws.solvers.geometric_mean(histograms), rtol=1e-6)
+    np.testing.assert_allclose(
+        result.barycenter, ws.GEOMETRIC.fuse(histograms).consensus, rtol=1e-6
+    )
 
 
 def test_mass_that_is_too_small_to_be_seen_at_first_arrives():

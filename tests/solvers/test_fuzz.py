@@ -385,10 +385,8 @@ def check_fuse(problem: Problem, rng: np.random.Generator) -> None:
     arguments = {
         "kernel": problem.kernels,
         "weights": problem.weights,
-        "mass": problem.mass,
-        "kind": None if problem.mass.order == 0 else "multilabel",
-        "debias": problem.debias,
-        **options,
+        "rule": ws.Barycenter(problem.mass, debias=problem.debias, **options),
+        "kind": "multiclass" if problem.mass.order == 0 else "multilabel",
     }
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ws.ConvergenceWarning)

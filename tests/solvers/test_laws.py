@@ -372,7 +372,7 @@ def test_extreme_epsilon_gives_numbers_and_an_honest_status(case, epsilon):
 def test_ten_thousand_sweeps_of_an_identity_matrix_stay_the_geometric_mean(dtype):
     case = make_case(9, n_models=2, n_samples=2, n_source=4, n_target=4, dtype=dtype)
     case = case.but(kernels=[np.eye(4, dtype=dtype)] * 2)
-    expected = ws.solvers.geometric_mean(case.histograms, weights=case.weights)
+    expected = ws.GEOMETRIC.fuse(case.histograms, weights=case.weights).consensus
     for sweeps in (1, 30, 10_000):  # u and v overflow float32 at 22 sweeps, float64 at 172
         result = case.solve(max_sweeps=sweeps, tolerance=None)
         np.testing.assert_allclose(result.barycenter, expected, rtol=1e-5)

@@ -85,7 +85,10 @@ def test_a_rule_prints_itself_in_words(rule, words):
         (lambda: ws.PowerMean(-0.5), "`order` must be finite and at least 0"),
         (lambda: ws.GatedMean(1.0, n_top=0, floor=0.5), "`n_top` must be at least 1"),
         (lambda: ws.GatedMean(1.0, n_top=2, floor=1.5), "`floor` must be from 0 to 1"),
-        (lambda: ws.GatedBarycenter(1.5, n_top=2, floor=0.5), "`exponent` must be at most 1"),
+        (
+            lambda: ws.GatedBarycenter(1.5, n_top=2, floor=0.5),
+            "`exponent` must be above 0 and at most 1",
+        ),
         (lambda: ws.Single(-1), "`model` must be at least 0"),
         (lambda: ws.Single("forest").fuse([[1.0]]), "told by its place"),
         (lambda: ws.Single(1).fuse([[1.0]]), "`model` must be from 0 to 0"),

@@ -8,7 +8,7 @@ from problems import MASSES, as_low_rank, as_sparse, make_case, solve_in, solve_
 
 import wassemble as ws
 
-MEANS = (ws.solvers.arithmetic_mean, ws.solvers.geometric_mean, ws.solvers.hellinger_mean)
+MEANS = (ws.ARITHMETIC, ws.GEOMETRIC, ws.HELLINGER)
 KINDS = ("dense", "several", "sparse", "low rank", "diagonal", "identity", "mixed")
 LIMITS = {np.float64: 1e-9, np.float32: 2e-4}
 
@@ -122,11 +122,13 @@ def test_rows_without_mass_are_fine_for_a_model_without_a_say():
 def test_means_take_weights_per_sample(mean, n_labels, rng):
     scores = rng.uniform(size=(3, 8, 5)) * (rng.uniform(size=(3, 8, 5)) > 0.2)
     weights = make_weights(rng, 3, 8, n_labels, silent=True)
-    whole = mean(scores, weights=weights)
+    whole = mean.fuse(scores, weights=weights).consensus
     for sample in range(8):
         own = weights[:, sample, 0] if n_labels == 1 else weights[:, sample]
-        np.testing.assert_allclose(whole[sample], mean(scores[:, sample], weights=own), rtol=1e-12)
-    np.testing.assert_allclose(ws.fuse(scores, rule=mean, weights=weights), whole)
+        alone = mean.fuse(scores[:, sample], weights=own).consensus
+        np.testing.assert_allclose(whole[sample], alone, rtol=1e-12)
+    fused = ws.fuse(scores, rule=mean, weights=weights, kind="multilabel")
+    np.testing.assert_allclose(fused, whole)
 
 
 def test_weights_per_sample_do_not_depend_on_tiles(monkeypatch, rng):

@@ -26,7 +26,7 @@ def test_results_do_not_depend_on_the_number_of_threads(mass, options):
 def test_results_do_not_depend_on_the_size_of_tiles(mass, monkeypatch):
     case = make_case(2, n_samples=3000, mass=mass)
     whole = case.solve(tolerance=1e-10)
-    monkeypatch.setattr("wassemble.solvers.barycenter.rows_per_tile", lambda *_, **__: 7)
+    monkeypatch.setattr("wassemble.solvers.problem.rows_per_tile", lambda *_, **__: 7)
     small = case.solve(tolerance=1e-10)
     np.testing.assert_allclose(small.barycenter, whole.barycenter, rtol=1e-9)
 

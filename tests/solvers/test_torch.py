@@ -162,8 +162,8 @@ def test_rows_that_finish_at_different_times_keep_their_gradients():
 
 def test_means_of_tensors_are_tensors_with_gradients():
     first = torch.tensor([0.2, 0.8], requires_grad=True)
-    for mean in (ws.solvers.arithmetic_mean, ws.solvers.geometric_mean, ws.solvers.hellinger_mean):
-        value = mean([first, np.array([0.5, 0.5])], weights=[0.25, 0.75])
+    for mean in (ws.ARITHMETIC, ws.GEOMETRIC, ws.HELLINGER):
+        value = mean.fuse([first, np.array([0.5, 0.5])], weights=[0.25, 0.75]).consensus
         assert isinstance(value, torch.Tensor)
         (gradient,) = torch.autograd.grad(value.sum(), first)
         assert torch.isfinite(gradient).all()

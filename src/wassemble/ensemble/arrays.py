@@ -45,7 +45,7 @@ def fuse_arrays(
         out=out,
     )
     _warn(rule, fused)
-    scores = fused.scores[0] if fused.drops_sample_axis else fused.scores
+    scores = fused.consensus
     return rule.to_histograms(scores, out=out) if fused.are_histograms else scores
 
 

@@ -11,16 +11,28 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
 from wassemble._arrays import Array, detached, is_torch_array, log_of
-from wassemble._checks import as_float_array, fail
+from wassemble._checks import as_float_array, check_positive_number, fail
 
-__all__ = ["EntryRange", "Kernel", "connect", "distance_to_identity"]
+__all__ = [
+    "Arrays",
+    "EntryRange",
+    "Kernel",
+    "Shape",
+    "are_all",
+    "as_kernel",
+    "connect",
+    "distance_to_identity",
+]
+
+Shape: TypeAlias = tuple[int, int]
+Arrays: TypeAlias = dict[str, np.ndarray]
 
 # Entries of one block of rows: 16 MB of float64.
 _BLOCK = 2**21
@@ -71,8 +83,14 @@ class Kernel(ABC):
 
     #: What files call the ways in which this class stores entries, with the arrays of each.
     storages: ClassVar[Mapping[str, frozenset[str]]] = {}
-    _classes: ClassVar[dict[str, type[Kernel]]] = {}  # by the names in `storages`
+    _classes: ClassVar[dict[str, Any]] = {}  # by the names in `storages`
 
+    #: Number of source labels and of target labels.
+    shape: Shape
+    #: Floating type of the entries, None for a kernel whose entries are 0 and 1, none stored.
+    dtype: Any
+    #: A torch tensor that holds entries, None where NumPy does.
+    tensor: Array | None = None
     #: True only if the kernel was declared symmetric when it was built.
     is_symmetric: bool = False
     #: True if source label i is similar to target label i alone.
@@ -96,6 +114,15 @@ class Kernel(ABC):
         super().__init_subclass__()
         Kernel._classes.update(dict.fromkeys(vars(cls).get("storages", ()), cls))
 
+    _hold: Callable[..., None]
+
+    @classmethod
+    def _trusted(cls, *parts: Any, **options: Any) -> Self:
+        """The kernel of what was checked already, as the `_hold` of its class takes it."""
+        kernel = cls.__new__(cls)
+        kernel._hold(*parts, **options)
+        return kernel
+
     @property
     def is_one_to_one(self) -> bool:
         """Whether no label, source or target, is similar to more than one."""
@@ -116,24 +143,9 @@ class Kernel(ABC):
         return None, self.diagonal
 
     @property
-    @abstractmethod
-    def shape(self) -> tuple[int, int]:
-        """Number of source labels and of target labels."""
-
-    @property
     def n_source(self) -> int:
         """Number of source labels; of a kernel that is split, those of all parts."""
         return self.shape[0]
-
-    @property
-    @abstractmethod
-    def dtype(self) -> Any:
-        """Floating type of the entries, None for a kernel without stored entries."""
-
-    @property
-    def tensor(self) -> Array | None:
-        """A torch tensor that holds entries, None where NumPy does."""
-        return None
 
     @property
     @abstractmethod
@@ -249,14 +261,12 @@ class Kernel(ABC):
         """The kernel with these entries, stored as ``storage`` says; refused if it cannot be."""
         return _class_of(storage)._from_entries(entries, symmetric=symmetric)
 
-    def _stored_arrays(self) -> tuple[str, dict[str, np.ndarray]]:
+    def _stored_arrays(self) -> tuple[str, Arrays]:
         """One of `storages`, and its arrays."""
         fail(f"a {type(self).__name__} must be made again where it is needed; it is not stored.")
 
     @classmethod
-    def _from_stored(
-        cls, storage: str, arrays: dict[str, np.ndarray], shape: tuple[int, int], *, symmetric: bool
-    ) -> Kernel:
+    def _from_stored(cls, storage: str, arrays: Arrays, shape: Shape, *, symmetric: bool) -> Kernel:
         """The kernel of what `_stored_arrays` gave; shape and symmetry are checked later."""
         raise NotImplementedError
 
@@ -265,7 +275,6 @@ class Kernel(ABC):
         """The kernel with these entries, checked."""
         fail(f"a kernel from a table must have its similarities as such; a {cls.__name__} has not.")
 
-    @abstractmethod
     def select(self, rows: Any = None, columns: Any = None) -> Kernel:
         """The kernel of some source labels and some target labels.
 
@@ -275,18 +284,24 @@ class Kernel(ABC):
             Places in the order that is wanted, or a mask; None for all. A kernel keeps its
             storage if it can: diagonal ones that are taken apart become sparse.
         """
+        if rows is None and columns is None:
+            return self
+        return self._select(self._read_places(rows, 0), self._read_places(columns, 1))
 
-    @abstractmethod
+    def _select(self, rows: np.ndarray, columns: np.ndarray) -> Kernel:
+        raise NotImplementedError
+
     def power(self, exponent: float) -> Kernel:
         """Each entry to the power ``exponent``, above 0: the larger, the fewer are alike."""
+        exponent = check_positive_number(exponent, "exponent")
+        # 0 and 1 are their own powers.
+        return self if exponent == 1 or self.dtype is None else self._power(exponent)
 
-    @abstractmethod
+    def _power(self, exponent: float) -> Kernel:
+        raise NotImplementedError
+
     def embed(
-        self,
-        shape: tuple[int, int],
-        rows: np.ndarray,
-        columns: np.ndarray,
-        ones: tuple[np.ndarray, np.ndarray],
+        self, shape: Shape, rows: np.ndarray, columns: np.ndarray, ones: tuple[Array, Array]
     ) -> Kernel:
         """A kernel between more labels, of which this one joins some.
 
@@ -299,6 +314,9 @@ class Kernel(ABC):
         ones : two int arrays of the same length
             Source and target labels that have similarity 1; all other entries are 0.
         """
+        entries = self.to_sparse()
+        same = Kernel.from_entries("sparse", entries, symmetric=self.is_symmetric)
+        return same.embed(shape, rows, columns, ones)
 
     @abstractmethod
     def convert(self, like: Array | None, dtype: Any) -> Kernel:
@@ -423,6 +441,24 @@ class Kernel(ABC):
         return f"{type(self).__name__}({n_source} source x {n_target} target labels{kind})"
 
 
+def as_kernel(value: Any) -> Kernel:
+    """``value`` if it is a kernel, else the dense or sparse kernel of that matrix."""
+    if isinstance(value, Kernel):
+        return value
+    if type(value).__name__ == "LabelledKernel":  # which is made of what this gives
+        fail(
+            "a kernel with label names must go with predictions that have names; got arrays.",
+            hint="`labelled.align(source, target)` is the bare kernel of labels in that order",
+        )
+    kernel: Kernel = _class_of("sparse" if sp.issparse(value) else "dense")(value)
+    return kernel
+
+
+def are_all(places: np.ndarray, n_labels: int) -> bool:
+    """Whether ``places`` are all there are, in order."""
+    return len(places) == n_labels and np.array_equal(places, np.arange(n_labels))
+
+
 def distance_to_identity(kernel: Kernel) -> float | np.ndarray:
     """The paper's ||K - I||_F: 0 moves no mass; one value per sample if the kernel differs.
 
@@ -446,7 +482,7 @@ def distance_to_identity(kernel: Kernel) -> float | np.ndarray:
     return math.sqrt(squared) if isinstance(squared, float) else np.sqrt(squared)
 
 
-def _class_of(storage: str) -> type[Kernel]:
+def _class_of(storage: str) -> Any:
     if storage not in Kernel._classes:
         fail(f"`storage` must be one of {', '.join(Kernel._classes)}; got {storage!r}.")
     return Kernel._classes[storage]

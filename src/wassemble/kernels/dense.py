@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property, partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 import scipy.sparse as sp
@@ -20,18 +20,12 @@ from wassemble._arrays import (
     widest_float,
     without_gradient,
 )
-from wassemble._checks import (
-    as_float_array,
-    check_flag,
-    check_nonnegative,
-    check_positive_number,
-    fail,
-)
-from wassemble.kernels.base import EntryRange, Kernel
+from wassemble._checks import as_float_array, check_flag, check_nonnegative, fail
+from wassemble.kernels.base import Arrays, EntryRange, Kernel, Shape, are_all
 from wassemble.kernels.log_products import log_product
 from wassemble.kernels.places import entry_at
 
-__all__ = ["DenseKernel", "check_matrix"]
+__all__ = ["DenseKernel", "check_axes", "check_matrix", "refuse_asymmetry"]
 
 _SIDES = ("row", "column")
 
@@ -63,7 +57,7 @@ class DenseKernel(Kernel):
         symmetric = check_flag(symmetric, "symmetric")
         matrix = check_matrix(matrix, "kernel")
         check_nonnegative(matrix, "kernel", entry_at)
-        self._hold(matrix, None, symmetric=symmetric)
+        self._hold(matrix, symmetric=symmetric)
         if symmetric:
             _check_symmetric(matrix, "kernel")
 
@@ -91,35 +85,19 @@ class DenseKernel(Kernel):
             _check_symmetric(log_matrix, "log kernel")
         return cls._trusted(namespace(log_matrix).exp(log_matrix), log_matrix, symmetric=symmetric)
 
-    @classmethod
-    def _trusted(
-        cls, matrix: Array, log_matrix: Array | None = None, *, symmetric: bool = False
-    ) -> DenseKernel:
-        kernel = cls.__new__(cls)
-        kernel._hold(matrix, log_matrix, symmetric=symmetric)
-        return kernel
-
-    def _hold(self, matrix: Array, log_matrix: Array | None, *, symmetric: bool) -> None:
+    def _hold(
+        self, matrix: Array, log_matrix: Array | None = None, *, symmetric: bool = False
+    ) -> None:
         if not is_torch_array(matrix):
             matrix = matrix.view()
             matrix.flags.writeable = False
         self._matrix = matrix
         self._log_matrix = log_matrix
+        self.shape, self.dtype = tuple(matrix.shape), matrix.dtype
+        self.tensor = matrix if is_torch_array(matrix) else None
         self.is_symmetric = symmetric
         self.keeps_logs = log_matrix is not None
         self.keeps_entries = not self.keeps_logs
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return tuple(self._matrix.shape)
-
-    @property
-    def dtype(self) -> Any:
-        return self._matrix.dtype
-
-    @property
-    def tensor(self) -> Array | None:
-        return self._matrix if is_torch_array(self._matrix) else None
 
     @cached_property
     def entries(self) -> EntryRange:
@@ -173,16 +151,14 @@ class DenseKernel(Kernel):
     def to_log_dense(self) -> Array:
         return log_of(self._matrix) if self._log_matrix is None else self._log_matrix
 
-    def _stored_arrays(self) -> tuple[str, dict[str, np.ndarray]]:
+    def _stored_arrays(self) -> tuple[str, Arrays]:
         if self._log_matrix is None:
             return "dense", {"matrix": detached(self._matrix)}
         dtype = np.array(str(self.dtype).removeprefix("torch."))
         return "dense in logs", {"log_matrix": detached(self._log_matrix), "dtype": dtype}
 
     @classmethod
-    def _from_stored(
-        cls, storage: str, arrays: dict[str, np.ndarray], shape: tuple[int, int], *, symmetric: bool
-    ) -> DenseKernel:
+    def _from_stored(cls, storage: str, arrays: Arrays, shape: Shape, *, symmetric: bool) -> Kernel:
         if storage == "dense":
             _check_shape(arrays["matrix"], shape)
             return cls(arrays["matrix"], symmetric=symmetric)
@@ -197,24 +173,19 @@ class DenseKernel(Kernel):
     def _from_entries(cls, entries: sp.csr_array, *, symmetric: bool) -> DenseKernel:
         return cls(entries.toarray(), symmetric=symmetric)
 
-    def select(self, rows: Any = None, columns: Any = None) -> DenseKernel:
-        if rows is None and columns is None:
-            return self
-        places = self._read_places(rows, 0), self._read_places(columns, 1)
+    def _select(self, rows: np.ndarray, columns: np.ndarray) -> DenseKernel:
 
         def cut(table: Array) -> Array:
-            if rows is not None:
-                table = table[convert_like(places[0], table)]
-            return table if columns is None else table[:, convert_like(places[1], table)]
+            if not are_all(rows, self.shape[0]):
+                table = table[convert_like(rows, table)]
+            is_cut = not are_all(columns, self.shape[1])
+            return table[:, convert_like(columns, table)] if is_cut else table
 
         log_matrix = None if self._log_matrix is None else cut(self._log_matrix)
-        symmetric = self._stays_symmetric(*places)
+        symmetric = self._stays_symmetric(rows, columns)
         return DenseKernel._trusted(cut(self._matrix), log_matrix, symmetric=symmetric)
 
-    def power(self, exponent: float) -> DenseKernel:
-        exponent = check_positive_number(exponent, "exponent")
-        if exponent == 1:
-            return self
+    def _power(self, exponent: float) -> DenseKernel:
         tiny = float(np.finfo(detached(self._matrix[:1]).dtype).smallest_normal)
         may_vanish = self.entries.largest > 0 and self.entries.smallest < tiny ** (1 / exponent)
         if self._log_matrix is None and not may_vanish:
@@ -224,11 +195,7 @@ class DenseKernel(Kernel):
         return made.convert(self.tensor, self.dtype)
 
     def embed(
-        self,
-        shape: tuple[int, int],
-        rows: np.ndarray,
-        columns: np.ndarray,
-        ones: tuple[np.ndarray, np.ndarray],
+        self, shape: Shape, rows: np.ndarray, columns: np.ndarray, ones: tuple[Array, Array]
     ) -> DenseKernel:
         symmetric = self._stays_symmetric(rows, columns) and np.array_equal(*ones)
 
@@ -278,22 +245,25 @@ def check_matrix(
 ) -> Array:
     """``matrix`` as a floating array with two axes, neither of them empty."""
     matrix = as_float_array(matrix, name)
-    if matrix.ndim != 2:
-        fail(
-            f"`{name}` must have two axes, {sides[0]}s by {sides[1]}s;"
-            f" got shape {tuple(matrix.shape)}.",
-            hint="a list of matrices gives each model its own kernel; one diagonal per sample is a"
-            " `DiagonalKernel`",
-        )
-    if 0 in matrix.shape:
-        fail(
-            f"`{name}` must have at least one {sides[0]} and one {sides[1]};"
-            f" got shape {tuple(matrix.shape)}."
-        )
+    check_axes(tuple(matrix.shape), name, sides)
     return widen_half(matrix)
 
 
-def _check_shape(matrix: np.ndarray, shape: tuple[int, int]) -> None:
+def check_axes(
+    shape: tuple[int, ...], name: str, sides: tuple[str, str] = ("source label", "target label")
+) -> None:
+    """Refuse the shape of a matrix that does not have two axes, neither of them empty."""
+    if len(shape) != 2:
+        fail(
+            f"`{name}` must have two axes, {sides[0]}s by {sides[1]}s; got shape {shape}.",
+            hint="a list of matrices gives each model its own kernel; one diagonal per sample is a"
+            " `DiagonalKernel`",
+        )
+    if 0 in shape:
+        fail(f"`{name}` must have at least one {sides[0]} and one {sides[1]}; got shape {shape}.")
+
+
+def _check_shape(matrix: np.ndarray, shape: Shape) -> None:
     if matrix.shape != shape:
         fail(f"the entries of a kernel must have its shape, {shape}; got {matrix.shape}.")
 
@@ -307,8 +277,13 @@ def _check_symmetric(matrix: Array, name: str) -> None:
     wrong = ~np.isclose(values, values.T, rtol=0, atol=slack)
     if wrong.any():
         i, j = np.argwhere(wrong)[0]
-        fail(
-            f"a `{name}` declared symmetric must equal its transpose; got {values[i, j]:g} at"
-            f" {entry_at(i, j, _SIDES)} and {values[j, i]:g} at {entry_at(j, i, _SIDES)}.",
-            hint="(K + K.T) / 2 is symmetric",
-        )
+        refuse_asymmetry(values, i, j, name)
+
+
+def refuse_asymmetry(matrix: Any, i: int, j: int, name: str) -> NoReturn:
+    """Refuse a matrix whose entry (i, j) is not the one at (j, i)."""
+    fail(
+        f"a `{name}` declared symmetric must equal its transpose; got {matrix[i, j]:g} at"
+        f" {entry_at(i, j, _SIDES)} and {matrix[j, i]:g} at {entry_at(j, i, _SIDES)}.",
+        hint="(K + K.T) / 2 is symmetric",
+    )

@@ -19,8 +19,8 @@ from wassemble._arrays import (
     widen_half,
     widest_float,
 )
-from wassemble._checks import as_float_array, check_nonnegative, check_positive_number, fail
-from wassemble.kernels.base import EntryRange, Kernel
+from wassemble._checks import as_float_array, check_nonnegative, fail
+from wassemble.kernels.base import Arrays, EntryRange, Kernel, Shape
 from wassemble.kernels.sparse import SparseKernel
 
 __all__ = ["DiagonalKernel"]
@@ -59,27 +59,11 @@ class DiagonalKernel(Kernel):
         check_nonnegative(diagonal, "diagonal", place.format)
         self._hold(diagonal)
 
-    @classmethod
-    def _trusted(cls, diagonal: Array) -> DiagonalKernel:
-        kernel = cls.__new__(cls)
-        kernel._hold(diagonal)
-        return kernel
-
     def _hold(self, diagonal: Array) -> None:
         self.diagonal = diagonal
+        self.shape, self.dtype = (diagonal.shape[-1], diagonal.shape[-1]), diagonal.dtype
+        self.tensor = diagonal if is_torch_array(diagonal) else None
         self.n_samples = diagonal.shape[0] if diagonal.ndim == 2 else None
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return (self.diagonal.shape[-1], self.diagonal.shape[-1])
-
-    @property
-    def dtype(self) -> Any:
-        return self.diagonal.dtype
-
-    @property
-    def tensor(self) -> Array | None:
-        return self.diagonal if is_torch_array(self.diagonal) else None
 
     @cached_property
     def entries(self) -> EntryRange:
@@ -119,13 +103,11 @@ class DiagonalKernel(Kernel):
         csr.eliminate_zeros()
         return csr
 
-    def _stored_arrays(self) -> tuple[str, dict[str, np.ndarray]]:
+    def _stored_arrays(self) -> tuple[str, Arrays]:
         return "diagonal", {"diagonal": detached(self.diagonal)}
 
     @classmethod
-    def _from_stored(
-        cls, storage: str, arrays: dict[str, np.ndarray], shape: tuple[int, int], *, symmetric: bool
-    ) -> DiagonalKernel:
+    def _from_stored(cls, storage: str, arrays: Arrays, shape: Shape, *, symmetric: bool) -> Kernel:
         return cls(arrays["diagonal"])
 
     @classmethod
@@ -135,27 +117,13 @@ class DiagonalKernel(Kernel):
             fail("a diagonal kernel must join each label to itself alone; got another pair.")
         return cls(entries.diagonal())
 
-    def select(self, rows: Any = None, columns: Any = None) -> Kernel:
-        if rows is None and columns is None:
-            return self
-        places = self._read_places(rows, 0), self._read_places(columns, 1)
-        if np.array_equal(*places) and len(np.unique(places[0])) == len(places[0]):
-            return DiagonalKernel._trusted(
-                self.diagonal[..., convert_like(places[0], self.diagonal)]
-            )
-        return SparseKernel(self.to_sparse()).select(*places)
+    def _select(self, rows: np.ndarray, columns: np.ndarray) -> Kernel:
+        if np.array_equal(rows, columns) and len(np.unique(rows)) == len(rows):
+            return DiagonalKernel._trusted(self.diagonal[..., convert_like(rows, self.diagonal)])
+        return SparseKernel(self.to_sparse())._select(rows, columns)
 
-    def power(self, exponent: float) -> DiagonalKernel:
-        return DiagonalKernel(self.diagonal ** check_positive_number(exponent, "exponent"))
-
-    def embed(
-        self,
-        shape: tuple[int, int],
-        rows: np.ndarray,
-        columns: np.ndarray,
-        ones: tuple[np.ndarray, np.ndarray],
-    ) -> SparseKernel:
-        return SparseKernel(self.to_sparse(), symmetric=True).embed(shape, rows, columns, ones)
+    def _power(self, exponent: float) -> DiagonalKernel:
+        return DiagonalKernel(self.diagonal**exponent)
 
     def convert(self, like: Array | None, dtype: Any) -> DiagonalKernel:
         diagonal = convert_like(self.diagonal, like)

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from wassemble._arrays import Array, detached, log_of, namespace, without_gradient
 from wassemble._checks import check_nonnegative, check_nonnegative_number, fail
-from wassemble.kernels.base import EntryRange, Kernel
+from wassemble.kernels.base import Arrays, EntryRange, Kernel, Shape
 from wassemble.kernels.dense import DenseKernel, check_matrix
 
 __all__ = ["LowRankKernel"]
@@ -67,36 +67,18 @@ class LowRankKernel(Kernel):
             measured_error = check_nonnegative_number(measured_error, "measured_error")
         self._hold(left_kernel, right_kernel, measured_error)
 
-    @classmethod
-    def _trusted(
-        cls, left: DenseKernel, right: DenseKernel, measured_error: float | None
-    ) -> LowRankKernel:
-        kernel = cls.__new__(cls)
-        kernel._hold(left, right, measured_error)
-        return kernel
-
     def _hold(self, left: DenseKernel, right: DenseKernel, measured_error: float | None) -> None:
         self._left = left
         self._right = right
+        self.shape, self.dtype = (left.shape[0], right.shape[0]), left.dtype
+        self.tensor = left.tensor if left.tensor is not None else right.tensor
         self.is_symmetric = left is right
         self.measured_error = measured_error
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return (self._left.shape[0], self._right.shape[0])
 
     @property
     def rank(self) -> int:
         """Number of columns of each factor."""
         return self._left.shape[1]
-
-    @property
-    def dtype(self) -> Any:
-        return self._left.dtype
-
-    @property
-    def tensor(self) -> Array | None:
-        return self._left.tensor if self._left.tensor is not None else self._right.tensor
 
     @cached_property
     def entries(self) -> EntryRange:
@@ -136,7 +118,7 @@ class LowRankKernel(Kernel):
     def _dense_rows(self, some: slice) -> np.ndarray:
         return detached(self._left.to_dense()[some] @ self._right.to_dense().T)
 
-    def _stored_arrays(self) -> tuple[str, dict[str, np.ndarray]]:
+    def _stored_arrays(self) -> tuple[str, Arrays]:
         error = np.nan if self.measured_error is None else self.measured_error
         arrays = {"measured_error": np.array(error), "left": detached(self._left.to_dense())}
         if self.is_symmetric:
@@ -144,35 +126,26 @@ class LowRankKernel(Kernel):
         return "low rank", {**arrays, "right": detached(self._right.to_dense())}
 
     @classmethod
-    def _from_stored(
-        cls, storage: str, arrays: dict[str, np.ndarray], shape: tuple[int, int], *, symmetric: bool
-    ) -> LowRankKernel:
+    def _from_stored(cls, storage: str, arrays: Arrays, shape: Shape, *, symmetric: bool) -> Kernel:
         error = arrays["measured_error"]
         if error.dtype.kind != "f" or error.shape != ():
             fail(f"`measured_error` must be a number; got {error!r}.")
         measured = None if np.isnan(error) else float(error)
         return cls(arrays["left"], arrays.get("right"), measured_error=measured)
 
-    def select(self, rows: Any = None, columns: Any = None) -> LowRankKernel:
-        if rows is None and columns is None:
-            return self
-        left = self._left.select(rows)
-        is_symmetric = self._stays_symmetric(
-            self._read_places(rows, 0), self._read_places(columns, 1)
-        )
-        right = left if is_symmetric else self._right.select(columns)
+    def _select(self, rows: np.ndarray, columns: np.ndarray) -> LowRankKernel:
+        features = np.arange(self.rank)
+        left = self._left._select(rows, features)
+        is_symmetric = self._stays_symmetric(rows, columns)
+        right = left if is_symmetric else self._right._select(columns, features)
         # Cut out of something larger, the measured error is no longer its own.
         return LowRankKernel._trusted(left, right, None)
 
-    def power(self, exponent: float) -> DenseKernel:
-        return DenseKernel(self.to_dense(), symmetric=self.is_symmetric).power(exponent)
+    def _power(self, exponent: float) -> DenseKernel:
+        return DenseKernel(self.to_dense(), symmetric=self.is_symmetric)._power(exponent)
 
     def embed(
-        self,
-        shape: tuple[int, int],
-        rows: np.ndarray,
-        columns: np.ndarray,
-        ones: tuple[np.ndarray, np.ndarray],
+        self, shape: Shape, rows: np.ndarray, columns: np.ndarray, ones: tuple[Array, Array]
     ) -> LowRankKernel:
         left = _embed_factor(self._left, shape[0], rows, ones[0])
         if self._stays_symmetric(rows, columns) and np.array_equal(*ones):

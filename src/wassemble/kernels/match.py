@@ -10,8 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from wassemble._arrays import Array, convert_like, is_torch_array, namespace
-from wassemble._checks import check_count, check_positive_number, fail
-from wassemble.kernels.base import EntryRange, Kernel
+from wassemble._checks import check_count, fail
+from wassemble.kernels.base import Arrays, EntryRange, Kernel, Shape
 from wassemble.kernels.diagonal import DiagonalKernel
 from wassemble.kernels.sparse import SparseKernel
 
@@ -31,19 +31,13 @@ class IdentityKernel(Kernel):
     is_symmetric = True
     is_diagonal = True
     is_sparse = True
+    dtype = None
     entries = EntryRange(1.0, 1.0, True)
     _is_of_one_library = False
 
     def __init__(self, n_labels: int) -> None:
         self._n_labels = check_count(n_labels, "n_labels")
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return (self._n_labels, self._n_labels)
-
-    @property
-    def dtype(self) -> None:
-        return None
+        self.shape = (self._n_labels, self._n_labels)
 
     @property
     def T(self) -> IdentityKernel:
@@ -65,13 +59,11 @@ class IdentityKernel(Kernel):
     def to_sparse(self) -> sp.csr_array:
         return sp.csr_array(sp.eye_array(self._n_labels))
 
-    def _stored_arrays(self) -> tuple[str, dict[str, np.ndarray]]:
+    def _stored_arrays(self) -> tuple[str, Arrays]:
         return "identity", {}
 
     @classmethod
-    def _from_stored(
-        cls, storage: str, arrays: dict[str, np.ndarray], shape: tuple[int, int], *, symmetric: bool
-    ) -> IdentityKernel:
+    def _from_stored(cls, storage: str, arrays: Arrays, shape: Shape, *, symmetric: bool) -> Kernel:
         if shape[0] != shape[1]:
             fail(f"an identity must have as many source as target labels; got {shape}.")
         return cls(shape[0])
@@ -83,26 +75,12 @@ class IdentityKernel(Kernel):
             fail("an identity must have the similarity 1 of each label to itself, and no other.")
         return cls(n_source)
 
-    def select(self, rows: Any = None, columns: Any = None) -> Kernel:
-        if rows is None and columns is None:
-            return self
-        places = self._read_places(rows, 0), self._read_places(columns, 1)
-        if np.array_equal(*places) and len(np.unique(places[0])) == len(places[0]):
-            return IdentityKernel(len(places[0]))
-        return MatchKernel._trusted(np.arange(self._n_labels), self._n_labels).select(*places)
-
-    def power(self, exponent: float) -> IdentityKernel:
-        check_positive_number(exponent, "exponent")
-        return self
-
-    def embed(
-        self,
-        shape: tuple[int, int],
-        rows: np.ndarray,
-        columns: np.ndarray,
-        ones: tuple[np.ndarray, np.ndarray],
-    ) -> SparseKernel:
-        return SparseKernel(self.to_sparse(), symmetric=True).embed(shape, rows, columns, ones)
+    def _select(self, rows: np.ndarray, columns: np.ndarray) -> Kernel:
+        if np.array_equal(rows, columns) and len(np.unique(rows)) == len(rows):
+            return IdentityKernel(len(rows))
+        return MatchKernel._trusted(np.arange(self._n_labels), self._n_labels)._select(
+            rows, columns
+        )
 
     def convert(self, like: Array | None, dtype: Any) -> IdentityKernel:
         return self
@@ -145,6 +123,7 @@ class MatchKernel(Kernel):
     storages: ClassVar = {"match": frozenset({"positions"})}
     is_sparse = True
     is_one_to_one = True
+    dtype = None
     entries = EntryRange(1.0, 1.0, True)
     _is_of_one_library = False
 
@@ -168,30 +147,16 @@ class MatchKernel(Kernel):
             )
         self._hold(places.astype(np.int64), n_target)
 
-    @classmethod
-    def _trusted(cls, positions: np.ndarray, n_target: int) -> MatchKernel:
-        kernel = cls.__new__(cls)
-        kernel._hold(positions, n_target)
-        return kernel
-
     def _hold(self, positions: np.ndarray, n_target: int) -> None:
         positions = positions.view()
         positions.flags.writeable = False
         self.positions = positions
-        self._n_target = n_target
+        self.shape = (len(positions), n_target)
         self._lost = np.flatnonzero(positions < 0)
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return (len(self.positions), self._n_target)
-
-    @property
-    def dtype(self) -> None:
-        return None
 
     @cached_property
     def T(self) -> MatchKernel:
-        sources = np.full(self._n_target, -1)
+        sources = np.full(self.shape[1], -1)
         matched = np.flatnonzero(self.positions >= 0)
         sources[self.positions[matched]] = matched
         transpose = MatchKernel._trusted(sources, len(self.positions))
@@ -239,13 +204,11 @@ class MatchKernel(Kernel):
         goals = self.positions[matched]
         return sp.csr_array((np.ones(len(goals)), goals, starts), shape=self.shape)
 
-    def _stored_arrays(self) -> tuple[str, dict[str, np.ndarray]]:
+    def _stored_arrays(self) -> tuple[str, Arrays]:
         return "match", {"positions": self.positions}
 
     @classmethod
-    def _from_stored(
-        cls, storage: str, arrays: dict[str, np.ndarray], shape: tuple[int, int], *, symmetric: bool
-    ) -> MatchKernel:
+    def _from_stored(cls, storage: str, arrays: Arrays, shape: Shape, *, symmetric: bool) -> Kernel:
         return cls(arrays["positions"], shape[1])
 
     @classmethod
@@ -256,29 +219,13 @@ class MatchKernel(Kernel):
         positions[np.diff(entries.indptr) == 1] = entries.indices
         return cls(positions, entries.shape[1])
 
-    def select(self, rows: Any = None, columns: Any = None) -> Kernel:
-        if rows is None and columns is None:
-            return self
-        places = self._read_places(rows, 0), self._read_places(columns, 1)
-        if any(len(np.unique(some)) < len(some) for some in places):
-            return SparseKernel(self.to_sparse()).select(*places)
+    def _select(self, rows: np.ndarray, columns: np.ndarray) -> Kernel:
+        if any(len(np.unique(some)) < len(some) for some in (rows, columns)):
+            return SparseKernel(self.to_sparse())._select(rows, columns)
         # One more for what is nowhere, found as the last.
-        wanted = np.full(self._n_target + 1, -1)
-        wanted[places[1]] = np.arange(len(places[1]))
-        return MatchKernel._trusted(wanted[self.positions[places[0]]], len(places[1]))
-
-    def power(self, exponent: float) -> MatchKernel:
-        check_positive_number(exponent, "exponent")
-        return self
-
-    def embed(
-        self,
-        shape: tuple[int, int],
-        rows: np.ndarray,
-        columns: np.ndarray,
-        ones: tuple[np.ndarray, np.ndarray],
-    ) -> SparseKernel:
-        return SparseKernel(self.to_sparse()).embed(shape, rows, columns, ones)
+        wanted = np.full(self.shape[1] + 1, -1)
+        wanted[columns] = np.arange(len(columns))
+        return MatchKernel._trusted(wanted[self.positions[rows]], len(columns))
 
     def convert(self, like: Array | None, dtype: Any) -> MatchKernel:
         return self

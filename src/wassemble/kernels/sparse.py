@@ -5,20 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cached_property, partial
 from itertools import pairwise
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
 
 from wassemble._arrays import Array, convert_like, detached, is_torch_array, log_of, namespace
-from wassemble._checks import check_flag, check_positive_number, fail
+from wassemble._checks import check_flag, check_nonnegative, fail
 from wassemble._threads import available_threads, share
-from wassemble.kernels.base import EntryRange, Kernel
+from wassemble.kernels.base import Arrays, EntryRange, Kernel, Shape, are_all
+from wassemble.kernels.dense import check_axes, refuse_asymmetry
 from wassemble.kernels.places import entry_at
 
 __all__ = ["SparseKernel"]
-
-_SIDES = ("row", "column")
 
 # Vectors multiplied at a time: 16 float32 fill a cache line. The more, the less often the
 # entries are read; twice as many where they still fit the cache.
@@ -56,23 +55,19 @@ class SparseKernel(Kernel):
                 hint="`DenseKernel` takes arrays; scipy.sparse.csr_array(array) makes one sparse",
             )
         symmetric = check_flag(symmetric, "symmetric")
-        if matrix.ndim != 2:
-            fail(
-                "`kernel` must have two axes, source labels by target labels;"
-                f" got shape {matrix.shape}."
-            )
-        if 0 in matrix.shape:
-            fail(
-                "`kernel` must have at least one source label and one target label;"
-                f" got shape {matrix.shape}."
-            )
+        check_axes(matrix.shape, "kernel")
         csr = sp.csr_array(matrix, copy=True)
         if csr.dtype.kind not in "fiub":
             fail(f"`kernel` must hold real numbers; got a sparse matrix of dtype {csr.dtype}.")
         if csr.dtype not in (np.float32, np.float64):
             csr = csr.astype(np.float32 if csr.dtype == np.float16 else np.float64)
         csr.sum_duplicates()
-        _check_stored(csr)
+
+        def place(stored: int) -> str:
+            row = int(np.searchsorted(csr.indptr, stored, side="right")) - 1
+            return entry_at(row, csr.indices[stored])
+
+        check_nonnegative(csr.data, "kernel", place)
         csr.eliminate_zeros()
         if max(csr.nnz, *csr.shape) < 2**31:  # half the traffic of 64-bit indices
             csr.indices, csr.indptr = csr.indices.astype(np.int32), csr.indptr.astype(np.int32)
@@ -80,25 +75,11 @@ class SparseKernel(Kernel):
             _check_symmetric(csr)
         self._hold(csr, symmetric=symmetric)
 
-    @classmethod
-    def _trusted(cls, csr: sp.csr_array, *, symmetric: bool = False) -> Self:
-        kernel = cls.__new__(cls)
-        kernel._hold(csr, symmetric=symmetric)
-        return kernel
-
-    def _hold(self, csr: sp.csr_array, *, symmetric: bool) -> None:
+    def _hold(self, csr: sp.csr_array, *, symmetric: bool = False) -> None:
         self._csr = csr
+        self.shape, self.dtype = (csr.shape[0], csr.shape[1]), csr.dtype
         self._placed: tuple[Array, Array, Array] | None = None
         self.is_symmetric = symmetric
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        n_source, n_target = self._csr.shape
-        return (n_source, n_target)
-
-    @property
-    def dtype(self) -> Any:
-        return self._csr.dtype
 
     @property
     def n_stored(self) -> int:
@@ -240,14 +221,12 @@ class SparseKernel(Kernel):
         """The stored entries, not a copy."""
         return self._csr
 
-    def _stored_arrays(self) -> tuple[str, dict[str, np.ndarray]]:
+    def _stored_arrays(self) -> tuple[str, Arrays]:
         csr = self._csr
         return "sparse", {"data": csr.data, "indices": csr.indices, "indptr": csr.indptr}
 
     @classmethod
-    def _from_stored(
-        cls, storage: str, arrays: dict[str, np.ndarray], shape: tuple[int, int], *, symmetric: bool
-    ) -> SparseKernel:
+    def _from_stored(cls, storage: str, arrays: Arrays, shape: Shape, *, symmetric: bool) -> Kernel:
         for name, kinds in (("data", "f"), ("indices", "i"), ("indptr", "i")):
             if arrays[name].dtype.kind != kinds:
                 what = "numbers" if name == "data" else "whole numbers"
@@ -266,28 +245,18 @@ class SparseKernel(Kernel):
     def _from_entries(cls, entries: sp.csr_array, *, symmetric: bool) -> SparseKernel:
         return cls(entries, symmetric=symmetric)
 
-    def select(self, rows: Any = None, columns: Any = None) -> SparseKernel:
-        if rows is None and columns is None:
-            return self
-        places = self._read_places(rows, 0), self._read_places(columns, 1)
-        csr = self._csr if rows is None else self._csr[places[0]]
-        if columns is not None:
-            csr = csr[:, places[1]]
+    def _select(self, rows: np.ndarray, columns: np.ndarray) -> SparseKernel:
+        csr = self._csr if are_all(rows, self.shape[0]) else self._csr[rows]
+        if not are_all(columns, self.shape[1]):
+            csr = csr[:, columns]
             csr.sort_indices()
-        return SparseKernel._trusted(csr, symmetric=self._stays_symmetric(*places))
+        return SparseKernel._trusted(csr, symmetric=self._stays_symmetric(rows, columns))
 
-    def power(self, exponent: float) -> SparseKernel:
-        exponent = check_positive_number(exponent, "exponent")
-        if exponent == 1:
-            return self
+    def _power(self, exponent: float) -> SparseKernel:
         return SparseKernel(self._csr.power(exponent), symmetric=self.is_symmetric)
 
     def embed(
-        self,
-        shape: tuple[int, int],
-        rows: np.ndarray,
-        columns: np.ndarray,
-        ones: tuple[np.ndarray, np.ndarray],
+        self, shape: Shape, rows: np.ndarray, columns: np.ndarray, ones: tuple[Array, Array]
     ) -> SparseKernel:
         entries = self._csr.tocoo()
         moved = sp.csr_array((entries.data, (rows[entries.row], columns[entries.col])), shape=shape)
@@ -346,18 +315,6 @@ def _fill(image: np.ndarray, block: sp.csr_array, vectors: np.ndarray) -> None:
     image[...] = (block @ vectors).T
 
 
-def _check_stored(csr: sp.csr_array) -> None:
-    for bad, must in (
-        (np.isnan(csr.data), "must not be nan"),
-        (np.isinf(csr.data), "must be finite"),
-        (csr.data < 0, "must not be negative"),
-    ):
-        if bad.any():
-            k = int(np.argmax(bad))
-            row = int(np.searchsorted(csr.indptr, k, side="right")) - 1
-            fail(f"`kernel` {must}; got {csr.data[k]:g} at {entry_at(row, csr.indices[k])}.")
-
-
 def _check_symmetric(csr: sp.csr_array) -> None:
     if csr.shape[0] != csr.shape[1]:
         fail(f"a symmetric `kernel` must be square; got shape {csr.shape}.")
@@ -365,9 +322,4 @@ def _check_symmetric(csr: sp.csr_array) -> None:
     slack = 8 * np.finfo(csr.dtype).eps * (csr.data.max() if csr.nnz else 0)
     wrong = difference.data > slack
     if wrong.any():
-        i, j = difference.row[wrong][0], difference.col[wrong][0]
-        fail(
-            f"a `kernel` declared symmetric must equal its transpose; got {csr[i, j]:g} at"
-            f" {entry_at(i, j, _SIDES)} and {csr[j, i]:g} at {entry_at(j, i, _SIDES)}.",
-            hint="(K + K.T) / 2 is symmetric",
-        )
+        refuse_asymmetry(csr, difference.row[wrong][0], difference.col[wrong][0], "kernel")

@@ -23,6 +23,7 @@ __all__ = [
     "read_rows",
     "read_sample_weight",
     "read_scores",
+    "read_table_and_truth",
     "read_truth",
     "weighted_mean",
 ]
@@ -69,14 +70,8 @@ def _without_nan(array: np.ndarray, name: str) -> np.ndarray:
                 hint="nan everywhere says that there is no answer for a sample",
             )
         array[missing] = 0
-    if array.size and array.min() < 0:
-        sample, label = np.argwhere(array < 0)[0]
-        fail(
-            f"`{name}` must not be negative; got {array[sample, label]:g} at sample {sample},"
-            f" label {label}.",
-            hint="a softmax or a sigmoid makes scores of logits",
-        )
-    check_nonnegative(array, name, "sample {}, label {}".format)
+    hint = "a softmax or a sigmoid makes scores of logits"
+    check_nonnegative(array, name, "sample {}, label {}".format, hint=hint)
     return array
 
 
@@ -108,7 +103,7 @@ def read_answers(scores: Any, n_answers: int | None = None) -> tuple[np.ndarray,
     ``n_answers`` is that number, if it is known; it stays unknown for answers given.
     """
     refuse_names(scores, "scores")
-    places = np.asarray(detached(scores) if hasattr(scores, "detach") else scores)
+    places = detached(scores)
     if places.ndim != 1 or places.dtype.kind not in "iu":
         table = read_scores(scores)
         if n_answers is not None and table.shape[1] != n_answers:
@@ -133,7 +128,7 @@ def read_answers(scores: Any, n_answers: int | None = None) -> tuple[np.ndarray,
 def read_truth(truth: Any, n_samples: int, n_labels: int | None) -> np.ndarray:
     """``truth`` as the place of the true label of each sample, checked against the labels."""
     refuse_names(truth, "truth")
-    places = np.asarray(detached(truth) if hasattr(truth, "detach") else truth)
+    places = detached(truth)
     if places.dtype.kind not in "iu":
         fail(
             "`truth` must be whole numbers, the places of the true labels counted from 0;"
@@ -151,6 +146,12 @@ def read_truth(truth: Any, n_samples: int, n_labels: int | None) -> np.ndarray:
         must = "at least 0" if n_labels is None else f"from 0 to {n_labels - 1}"
         fail(f"`truth` must be {must}; got {places[sample]} at sample {sample}.")
     return places.astype(np.int64)
+
+
+def read_table_and_truth(scores: Any, truth: Any) -> tuple[np.ndarray, np.ndarray]:
+    """`read_scores` and `read_truth` of the same samples and labels."""
+    table = read_scores(scores)
+    return table, read_truth(truth, *table.shape)
 
 
 def read_label_truth(

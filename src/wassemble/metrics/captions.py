@@ -1,4 +1,4 @@
-"""How good captions are beside the references of their pictures.
+"""How good captions are beside the references of their pictures, and how varied.
 
 Captions are texts whose words are parted by blanks, in lower case and without punctuation,
 as COCO's tokeniser leaves them: nothing is tokenised here. CIDEr needs no
@@ -8,24 +8,37 @@ Mover's Distance needs POT.
 
 from __future__ import annotations
 
+import math
 import shutil
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 
-from wassemble._checks import fail
+from wassemble._checks import check_count, fail
 from wassemble._extras import load_extra
 from wassemble.errors import MissingExtraError
 from wassemble.inputs.words.embeddings import Embeddings
-from wassemble.metrics.cider import CiderD
 
-__all__ = ["CaptionScore", "bleu", "cider", "meteor", "spice", "word_movers_distance"]
+__all__ = [
+    "CaptionScore",
+    "CiderD",
+    "bleu",
+    "cider",
+    "distinct_n",
+    "meteor",
+    "self_bleu",
+    "spice",
+    "vocabulary_size",
+    "word_movers_distance",
+]
 
 _PARSER = "stanford-corenlp-3.6.0.jar"
+_N = 4  # n-grams of one to four words
+_SIGMA = 6.0  # how much a difference in length may be, in words
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,10 +82,7 @@ def bleu(
 ) -> CaptionScore:
     """BLEU (Papineni et al. 2002) with n-grams of one to ``n`` words; from 0 to 1.
 
-    Parameters
-    ----------
-    captions, references
-        As for `cider`.
+    Arguments as for `cider`.
     """
     _check(captions, references)
     module = load_extra("pycocoevalcap.bleu.bleu", "captions", purpose="BLEU")
@@ -83,10 +93,7 @@ def bleu(
 def meteor(captions: Sequence[str], references: Sequence[Sequence[str]]) -> CaptionScore:
     """METEOR (Denkowski and Lavie 2014), by the Java program in pycocoevalcap; from 0 to 1.
 
-    Parameters
-    ----------
-    captions, references
-        As for `cider`.
+    Arguments as for `cider`.
     """
     _check(captions, references)
     module = load_extra("pycocoevalcap.meteor.meteor", "captions", purpose="METEOR")
@@ -112,10 +119,7 @@ def spice(captions: Sequence[str], references: Sequence[Sequence[str]]) -> Capti
 
     Its parser does not come with pycocoevalcap and is not downloaded unasked.
 
-    Parameters
-    ----------
-    captions, references
-        As for `cider`.
+    Arguments as for `cider`.
     """
     _check(captions, references)
     module = load_extra("pycocoevalcap.spice.spice", "captions", purpose="SPICE")
@@ -227,3 +231,176 @@ def _check_java(metric: str) -> None:
             f"{metric} needs Java, which is not installed.\n"
             "hint: install a Java runtime, or leave this metric out"
         )
+
+
+@final
+class CiderD:
+    """CIDEr-D of one caption at a time, against references that were prepared once.
+
+    For training and stopping rules, where a caption's score is wanted thousands of times.
+
+    N-grams that are in the references of many images count less. Vedantam et al. 2015,
+    in the clipped form CIDEr-D, as COCO's server and pycocoevalcap compute it.
+
+    Parameters
+    ----------
+    references : sequence of sequences of captions
+        Some captions for each image; a caption is a sequence of words.
+
+    Examples
+    --------
+    >>> cider = CiderD([["a cat on a mat".split()], ["two dogs in the park".split()]])
+    >>> round(cider.score(0, "a cat on a mat".split()), 3)
+    10.0
+    >>> cider.score(0, "two dogs in the park".split())
+    0.0
+    """
+
+    def __init__(self, references: Sequence[Sequence[Sequence[str]]]) -> None:
+        self._log_n_images = math.log(len(references))
+        counts = [[_count_ngrams(caption) for caption in each] for each in references]
+        n_images_with: Counter[tuple[str, ...]] = Counter()
+        for each in counts:
+            n_images_with.update(set().union(*each))
+        self._log_frequency = {ngram: math.log(n) for ngram, n in n_images_with.items()}
+        self._lengths = [[len(caption) for caption in each] for each in references]
+        self._norms = []
+        # Per image: which references have an n-gram, and with what weight.
+        self._holders: list[dict[tuple[str, ...], list[tuple[int, float]]]] = []
+        for each in counts:
+            holders = defaultdict(list)
+            norms = []
+            for place, ngrams in enumerate(each):
+                weights, norm = self._weigh(ngrams)
+                norms.append(norm)
+                for ngram, weight in weights.items():
+                    holders[ngram].append((place, weight))
+            self._holders.append(dict(holders))
+            self._norms.append(norms)
+
+    def score(self, image: int, caption: Sequence[str]) -> float:
+        """Score of ``caption`` for an image, by its place; from 0 to 10."""
+        weights, norm = self._weigh(_count_ngrams(caption))
+        lengths, norms, holders = self._lengths[image], self._norms[image], self._holders[image]
+        shared = [[0.0] * _N for _ in lengths]
+        for ngram, weight in weights.items():
+            for place, theirs in holders.get(ngram, ()):
+                shared[place][len(ngram) - 1] += min(weight, theirs) * theirs
+        total = 0.0
+        for place, length in enumerate(lengths):
+            # In bigrams, as the reference code counts: a caption of one word is as long as none.
+            gap = max(len(caption), 1) - max(length, 1)
+            near = math.exp(-(gap**2) / (2 * _SIGMA**2))
+            for mine, theirs, both in zip(norm, norms[place], shared[place], strict=True):
+                if mine > 0 and theirs > 0:
+                    total += near * both / (mine * theirs)
+        return 10 * total / (_N * len(lengths))
+
+    def _weigh(
+        self, counts: Counter[tuple[str, ...]]
+    ) -> tuple[dict[tuple[str, ...], float], list[float]]:
+        """Weight of each n-gram: its count by its rarity; and the norm for each n."""
+        squares = [0.0] * _N
+        weights = {}
+        for ngram, count in counts.items():
+            weight = count * (self._log_n_images - self._log_frequency.get(ngram, 0.0))
+            weights[ngram] = weight
+            squares[len(ngram) - 1] += weight**2
+        return weights, [math.sqrt(square) for square in squares]
+
+
+def _count_ngrams(caption: Sequence[str]) -> Counter[tuple[str, ...]]:
+    return Counter(ngram for n in range(1, _N + 1) for ngram in _ngrams(caption, n))
+
+
+def distinct_n(texts: Sequence[str], n: int = 2) -> float:
+    """Share of different n-grams among all n-grams (Li et al. 2016); nan if there is none.
+
+    Examples
+    --------
+    >>> distinct_n(["a cat sat", "a cat ran"], 1)
+    0.6666666666666666
+    """
+    ngrams = [ngram for text in texts for ngram in _ngrams(text.split(), n)]
+    return len(set(ngrams)) / len(ngrams) if ngrams else math.nan
+
+
+def vocabulary_size(texts: Sequence[str]) -> int:
+    """Number of different words.
+
+    Examples
+    --------
+    >>> vocabulary_size(["a cat sat", "a cat ran"])
+    4
+    """
+    return len({word for text in texts for word in text.split()})
+
+
+def self_bleu(texts: Sequence[str], n: int = 4) -> float:
+    """Mean BLEU of each text with all others as its references (Zhu et al. 2018).
+
+    The larger, the more the texts are alike.
+
+    Parameters
+    ----------
+    texts : sequence of str
+        At least two.
+    n : int
+        N-grams of one to this many words.
+
+    Examples
+    --------
+    >>> self_bleu(["a cat sat on it", "a cat sat on it", "a cat sat on it"])
+    1.0
+    """
+    n = check_count(n, "n")
+    if len(texts) < 2:
+        fail(f"`texts` must hold at least two, to compare; got {len(texts)}.")
+    words = [text.split() for text in texts]
+    lengths = Counter(len(each) for each in words)
+    counts = [[Counter(_ngrams(each, size)) for size in range(1, n + 1)] for each in words]
+    # An n-gram's largest count in the others is the largest of all, or, for the text that has
+    # that one, the second largest.
+    largest = [_two_largest([each[size] for each in counts]) for size in range(n)]
+    total = 0.0
+    for each, ngrams in zip(words, counts, strict=True):
+        lengths[len(each)] -= 1
+        others = [length for length, number in lengths.items() if number]
+        lengths[len(each)] += 1
+        nearest = min(others, key=lambda length: (abs(length - len(each)), length))
+        total += _bleu(len(each), nearest, ngrams, largest)
+    return total / len(words)
+
+
+def _bleu(
+    length: int,
+    reference_length: int,
+    ngrams: list[Counter[tuple[str, ...]]],
+    largest: list[dict[tuple[str, ...], tuple[int, int]]],
+) -> float:
+    log_precision = 0.0
+    for counted, most in zip(ngrams, largest, strict=True):
+        shared = 0
+        for ngram, count in counted.items():
+            first, second = most[ngram]
+            shared += min(count, second if count == first else first)
+        if not shared:
+            return 0.0
+        log_precision += math.log(shared / counted.total()) / len(ngrams)
+    return math.exp(log_precision + min(0.0, 1 - reference_length / length))
+
+
+def _two_largest(
+    counts: list[Counter[tuple[str, ...]]],
+) -> dict[tuple[str, ...], tuple[int, int]]:
+    """The two largest counts of each n-gram, equal ones twice."""
+    found: dict[tuple[str, ...], tuple[int, int]] = {}
+    for counted in counts:
+        for ngram, count in counted.items():
+            first, second = found.get(ngram, (0, 0))
+            found[ngram] = (max(first, count), max(second, min(first, count)))
+    return found
+
+
+def _ngrams(words: Sequence[str], n: int) -> list[tuple[str, ...]]:
+    return [tuple(words[start : start + n]) for start in range(len(words) - n + 1)]

@@ -234,6 +234,7 @@ def _names(task: Task | None) -> list[str]:
 
 def _made_of(metric: Any, task: Task | None) -> Measure:
     """Of a scikit-learn scorer or a function."""
+    name = ""
     if isinstance(metric, str):
         library = load_extra("sklearn.metrics", "learn", purpose=f"the metric {metric!r}")
         if metric not in library.get_scorer_names():
@@ -241,18 +242,12 @@ def _made_of(metric: Any, task: Task | None) -> Measure:
                 f"`metric` must be one of {', '.join(_names(task))}, a scikit-learn scorer or a"
                 f" function; got {metric!r}."
             )
-        return Measure(metric, whole=partial(_by_scorer, library.get_scorer(metric)))
+        metric, name = library.get_scorer(metric), metric
     if not callable(metric):
         fail(f"`metric` must be a name or a function of (scores, truth); got {metric!r}.")
     if hasattr(metric, "_score_func"):
-        return Measure(str(metric), whole=partial(_by_scorer, metric))
+        from wassemble.metrics.scorers import ask_scorer  # which needs scikit-learn
+
+        return Measure(name or str(metric), whole=partial(ask_scorer, metric))
     name = getattr(metric, "__name__", repr(metric))
     return Measure(name, whole=lambda scores, truth, _: float(metric(scores, truth)))
-
-
-def _by_scorer(
-    scorer: Any, scores: np.ndarray, truth: np.ndarray, sample_weight: np.ndarray | None
-) -> float:
-    from wassemble.metrics.scorers import ask_scorer
-
-    return ask_scorer(scorer, scores, truth, sample_weight)

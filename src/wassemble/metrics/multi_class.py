@@ -15,7 +15,7 @@ from wassemble.metrics.arguments import (
     read_answers,
     read_cost,
     read_sample_weight,
-    read_scores,
+    read_table_and_truth,
     read_truth,
     weighted_mean,
 )
@@ -76,9 +76,8 @@ def top_k_accuracy(scores: Any, truth: Any, sample_weight: Any = None, *, top_k:
 
     Parameters
     ----------
-    scores : array of shape (n_samples, n_labels)
-    truth : array of int, shape (n_samples,)
-    sample_weight : array of shape (n_samples,), optional
+    scores, truth, sample_weight
+        As in `accuracy`; scores are a table.
     top_k : int
         From 1 to ``n_labels``.
 
@@ -87,8 +86,7 @@ def top_k_accuracy(scores: Any, truth: Any, sample_weight: Any = None, *, top_k:
     >>> top_k_accuracy([[0.5, 0.3, 0.2], [0.5, 0.3, 0.2]], [1, 2], top_k=2)
     0.5
     """
-    table = read_scores(scores)
-    truth = read_truth(truth, *table.shape)
+    table, truth = read_table_and_truth(scores, truth)
     if check_count(top_k, "top_k") > table.shape[1]:
         fail(f"`top_k` must be at most the number of labels, {table.shape[1]}; got {top_k}.")
     return weighted_mean(are_right_of_top(table, truth, top_k), sample_weight)
@@ -103,21 +101,15 @@ def are_right_of_top(scores: np.ndarray, truth: np.ndarray, top_k: int) -> np.nd
     return ((n_before < top_k) & table.any(axis=1)).astype(np.float64)
 
 
-def log_loss(
-    scores: Any,
-    truth: Any,
-    sample_weight: Any = None,
-    *,
-    floor: float = _FLOOR,
-) -> float:
+def log_loss(scores: Any, truth: Any, sample_weight: Any = None, *, floor: float = _FLOOR) -> float:
     """Mean of -log of the true label's share of its row, in nats (Good 1952).
 
     Parameters
     ----------
     scores : array of shape (n_samples, n_labels)
         Rows are divided by their sums; a row without an answer is uniform.
-    truth : array of int, shape (n_samples,)
-    sample_weight : array of shape (n_samples,), optional
+    truth, sample_weight
+        As in `accuracy`.
     floor : float
         Shares below it count as it, as in scikit-learn: one true label with a score of 0
         would make the loss infinite. 0 lets it.
@@ -127,8 +119,7 @@ def log_loss(
     >>> round(log_loss([[0.5, 0.5], [0.25, 0.75]], [0, 0]), 4)  # log(2) and log(4)
     1.0397
     """
-    table = read_scores(scores)
-    truth = read_truth(truth, *table.shape)
+    table, truth = read_table_and_truth(scores, truth)
     floor = check_nonnegative_number(floor, "floor")
     return weighted_mean(log_losses(table, truth, floor), sample_weight)
 
@@ -143,22 +134,14 @@ def brier_score(scores: Any, truth: Any, sample_weight: Any = None) -> float:
     """Mean squared distance between histograms and the truth, from 0 to 2 (Brier 1950).
 
     The squares are summed over all labels, also over two: twice what scikit-learn returns
-    for two labels by default.
-
-    Parameters
-    ----------
-    scores : array of shape (n_samples, n_labels)
-        Rows are divided by their sums; a row without an answer is uniform.
-    truth : array of int, shape (n_samples,)
-    sample_weight : array of shape (n_samples,), optional
+    for two labels by default. Arguments as in `log_loss`.
 
     Examples
     --------
     >>> brier_score([[0.5, 0.25, 0.25]], [0])
     0.375
     """
-    table = read_scores(scores)
-    truth = read_truth(truth, *table.shape)
+    table, truth = read_table_and_truth(scores, truth)
     return weighted_mean(squared_gaps(table, truth), sample_weight)
 
 
@@ -199,8 +182,8 @@ def calibration_bins(
     scores : array of shape (n_samples, n_labels)
         Rows are divided by their sums; confidence is the largest share. A row without an
         answer has confidence ``1 / n_labels`` and is wrong.
-    truth : array of int, shape (n_samples,)
-    sample_weight : array of shape (n_samples,), optional
+    truth, sample_weight
+        As in `accuracy`.
     n_bins : int
 
     Examples
@@ -209,8 +192,7 @@ def calibration_bins(
     >>> bins.count, bins.accuracy.round(3)
     (array([0, 3]), array([ nan, 0.667]))
     """
-    table = read_scores(scores)
-    truth = read_truth(truth, *table.shape)
+    table, truth = read_table_and_truth(scores, truth)
     edges = np.linspace(0, 1, check_count(n_bins, "n_bins") + 1)
     confidence = histograms_of(table).max(axis=1)
     right = best_labels(table) == truth

@@ -156,12 +156,7 @@ class PrecisionRecallF1:
 
 
 def precision_recall_f1(
-    scores: Any,
-    truth: Any,
-    *,
-    threshold: Any = None,
-    top_k: int | None = None,
-    mask: Any = None,
+    scores: Any, truth: Any, *, threshold: Any = None, top_k: int | None = None, mask: Any = None
 ) -> PrecisionRecallF1:
     """Precision, recall and F1 of multi-label decisions (the paper, appendix on metrics).
 
@@ -170,17 +165,14 @@ def precision_recall_f1(
 
     Parameters
     ----------
-    scores : array of shape (n_samples, n_labels)
-    truth : array of 0 and 1, shape (n_samples, n_labels)
-        -1 or nan for what is not known, which is left out.
+    scores, truth, mask
+        As in `average_precision`.
     threshold : float or array of shape (n_labels,), optional
         Labels are decided that score at least this; 0.5 if ``top_k`` is not given either,
         as in the paper.
     top_k : int, optional
         Labels are decided that are among the so many largest scores of a sample, above 0;
         of equal scores the first. With ``threshold``, both must hold.
-    mask : array of bool, shape (n_samples, n_labels), optional
-        True for what is known.
 
     Returns
     -------

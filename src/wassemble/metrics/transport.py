@@ -1,4 +1,4 @@
-"""Transport costs between histograms: exact for few labels, entropic for many, divergences."""
+"""Transport costs: exact for few labels, entropic for many, of any mass; and divergences."""
 
 from __future__ import annotations
 
@@ -9,14 +9,22 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import linprog
+from scipy.special import kl_div
 
 from wassemble._arrays import log_of, log_quotient
 from wassemble._checks import check_positive_number, fail
+from wassemble._threads import single_threaded_blas
 from wassemble.errors import ConvergenceWarning
 from wassemble.kernels import DenseKernel, Kernel, from_cost
 from wassemble.metrics.arguments import read_cost, read_masses, read_rows
 
-__all__ = ["entropic_distance", "read_pairs", "sinkhorn_divergence", "wasserstein_distance"]
+__all__ = [
+    "entropic_distance",
+    "extended_kl",
+    "sinkhorn_divergence",
+    "unbalanced_distance",
+    "wasserstein_distance",
+]
 
 Reader = Callable[[Any, str], tuple[np.ndarray, tuple[int, ...]]]
 
@@ -25,6 +33,10 @@ _MAX_PAIRS = 250_000
 _N_ROWS = 256
 _MAX_SWEEPS = 2000
 _TOLERANCE = 1e-7
+
+_MAX_STEPS = 200
+_GAP = 1e-9
+"""Between an unbalanced cost and the least one, as a share of the price of moving nothing."""
 
 
 def wasserstein_distance(
@@ -58,7 +70,7 @@ def wasserstein_distance(
     >>> float(wasserstein_distance([0.5, 0.5, 0], [0, 0.5, 0.5], [[0, 1, 2], [1, 0, 1], [2, 1, 0]]))
     1.0
     """
-    sources, targets, matrix, shape = read_pairs(first, second, cost)
+    sources, targets, matrix, shape = _read_pairs(first, second, cost)
     distances = np.full(len(sources), np.nan)
     rows = np.flatnonzero(sources.any(axis=1) & targets.any(axis=1))
     if epsilon is None:
@@ -75,12 +87,7 @@ def _exact(source: np.ndarray, target: np.ndarray, cost: np.ndarray, row: int) -
     source, target, cost = source[rows], target[columns], cost[np.ix_(rows, columns)]
     if len(rows) == 1 or len(columns) == 1:
         return float(source @ cost @ target)  # there is only one coupling
-    if cost.size > _MAX_PAIRS:
-        fail(
-            f"an exact distance must be between at most {_MAX_PAIRS:,} pairs of labels with mass;"
-            f" got {len(rows):,} x {len(columns):,} at histogram {row}.",
-            hint="`epsilon` gives an entropic distance, of any size",
-        )
+    _check_size(cost, row, "`epsilon` gives an entropic distance, of any size")
     row_sums = sp.kron(sp.eye_array(len(rows)), np.ones((1, len(columns))))
     column_sums = sp.kron(np.ones((1, len(rows))), sp.eye_array(len(columns)))
     # The last column sum follows from the others; left in, rounding could contradict them.
@@ -94,6 +101,16 @@ def _exact(source: np.ndarray, target: np.ndarray, cost: np.ndarray, row: int) -
     if found.status != 0:
         fail(f"the exact distance must be found; histogram {row}: {found.message}")
     return float(found.fun)
+
+
+def _check_size(cost: np.ndarray, row: int, hint: str) -> None:
+    if cost.size > _MAX_PAIRS:
+        n_source, n_target = cost.shape
+        fail(
+            f"an exact distance must be between at most {_MAX_PAIRS:,} pairs of labels with mass;"
+            f" got {n_source:,} x {n_target:,} at histogram {row}.",
+            hint=hint,
+        )
 
 
 def _entropic(
@@ -133,11 +150,8 @@ def entropic_distance(
 
     Parameters
     ----------
-    first, second : arrays of shape (..., n_source) and (..., n_target)
-        One histogram each, or as many of one as of the other. Rows are divided by their
-        sums, but not if ``mass_penalty`` is given.
-    cost : array of shape (n_source, n_target)
-        Finite and non-negative.
+    first, second, cost
+        As in `wasserstein_distance`; rows keep their mass if ``mass_penalty`` is given.
     epsilon : float
         Above 0; towards 0 the cost without regularisation is approached.
     mass_penalty : float, optional
@@ -159,7 +173,7 @@ def entropic_distance(
     if mass_penalty is not None:
         mass_penalty = check_positive_number(mass_penalty, "mass_penalty")
         exponent = mass_penalty / (mass_penalty + epsilon)
-    sources, targets, matrix, shape = read_pairs(
+    sources, targets, matrix, shape = _read_pairs(
         first, second, cost, read_rows if mass_penalty is None else read_masses
     )
     distances = np.full(len(sources), np.nan)
@@ -195,17 +209,10 @@ def sinkhorn_divergence(first: Any, second: Any, cost: Any, epsilon: float) -> n
 
     Parameters
     ----------
-    first, second : arrays of shape (..., n_labels)
-        Histograms over the same labels. Rows are divided by their sums.
-    cost : array of shape (n_labels, n_labels)
-        Symmetric, finite and non-negative.
+    first, second, cost
+        As in `wasserstein_distance`, over the same labels; the cost is symmetric.
     epsilon : float
         Above 0.
-
-    Returns
-    -------
-    divergence : array of shape (...)
-        nan where either has no answer.
 
     Examples
     --------
@@ -213,7 +220,7 @@ def sinkhorn_divergence(first: Any, second: Any, cost: Any, epsilon: float) -> n
     3.0
     """
     epsilon = check_positive_number(epsilon, "epsilon")
-    sources, targets, matrix, shape = read_pairs(first, second, cost)
+    sources, targets, matrix, shape = _read_pairs(first, second, cost)
     kernel = from_cost(matrix, epsilon, symmetric=True)
     across = np.atleast_1d(entropic_distance(sources, targets, matrix, epsilon))
     own = (_distance_to_itself(rows, kernel, epsilon) for rows in (sources, targets))
@@ -284,7 +291,122 @@ def _warn_unsettled(residual: float, consequence: str) -> None:
         )
 
 
-def read_pairs(
+def extended_kl(first: Any, second: Any) -> np.ndarray:
+    """Sum of p log(p / q) - p + q: the KL divergence of scores of any mass (section 2).
+
+    Parameters
+    ----------
+    first, second : arrays of shape (..., n_labels)
+        Non-negative.
+
+    Returns
+    -------
+    divergence : array of shape (...)
+        At least 0, and 0 for equal scores; infinite where the second lacks a label that
+        the first has.
+
+    Examples
+    --------
+    >>> extended_kl([[0.5, 0.5], [0, 0]], [[0.5, 0.5], [1, 2]])
+    array([0., 3.])
+    """
+    p, shape = read_masses(first, "first")
+    q, other = read_masses(second, "second")
+    if shape != other or p.shape[1] != q.shape[1]:
+        fail(
+            "`first` and `second` must have the same shape;"
+            f" got {(*shape, p.shape[1])} and {(*other, q.shape[1])}."
+        )
+    return kl_div(p, q).sum(axis=1).reshape(shape)[()]
+
+
+def unbalanced_distance(first: Any, second: Any, cost: Any, mass_penalty: float) -> np.ndarray:
+    """Least of <C, g> + mass_penalty (KL(g 1, p) + KL(g^T 1, q)) over couplings g (equation 2).
+
+    KL is the extended one: mass may be created and destroyed at its price.
+
+    Parameters
+    ----------
+    first, second, cost
+        As in `wasserstein_distance`, of any mass.
+    mass_penalty : float
+        Above 0. Towards infinity, equal masses give the balanced distance.
+
+    Returns
+    -------
+    distance : array of shape (...)
+        At most ``mass_penalty`` times both masses, which is the price of moving nothing.
+
+    Examples
+    --------
+    >>> cost = [[0, 1], [1, 0]]
+    >>> unbalanced_distance([[1, 0], [4, 0]], [[1, 0], [1, 0]], cost, mass_penalty=2.0).round(4)
+    array([0., 2.])
+    """
+    mass_penalty = check_positive_number(mass_penalty, "mass_penalty")
+    sources, targets, matrix, shape = _read_pairs(first, second, cost, read_masses)
+    distances = mass_penalty * (sources.sum(axis=1) + targets.sum(axis=1))
+    for row in np.flatnonzero(sources.any(axis=1) & targets.any(axis=1)).tolist():
+        distances[row] = _least_cost(sources[row], targets[row], matrix, mass_penalty, row)
+    return distances.reshape(shape)[()]
+
+
+def _least_cost(
+    source: np.ndarray, target: np.ndarray, cost: np.ndarray, mass_penalty: float, row: int
+) -> float:
+    rows, columns = np.flatnonzero(source), np.flatnonzero(target)
+    p, q, prices = source[rows], target[columns], cost[np.ix_(rows, columns)] / mass_penalty
+    _check_size(prices, row, "`entropic_distance` takes any size")
+    with single_threaded_blas():  # for systems this small, more threads wait for each other
+        potentials, gap = _solve_dual(p, q, prices)
+    if gap > _GAP * (p.sum() + q.sum()):
+        warnings.warn(
+            f"an unbalanced distance did not settle: row {row} is known to {gap:.1g} of"
+            " `mass_penalty` only.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+    return max(0.0, -mass_penalty * float(np.append(p, q) @ np.expm1(-potentials)))
+
+
+def _solve_dual(p: np.ndarray, q: np.ndarray, prices: np.ndarray) -> tuple[np.ndarray, float]:
+    """Potentials f and g of largest sum p (1 - exp(-f)) + sum q (1 - exp(-g)), f + g <= prices.
+
+    A primal-dual interior-point method: the multipliers of the constraints are the coupling.
+    The second number is the coupling's cost less the value, so the value is below the least
+    cost by no more.
+    """
+    masses, n_source = np.append(p, q), len(p)
+    potentials = np.full(len(masses), -0.5)  # below every price
+    room = prices + 1
+    coupling = np.outer(p, q) / max(p.sum(), q.sum())
+    for _ in range(_MAX_STEPS):
+        kept = masses * np.exp(-potentials)
+        gap = float((coupling * room).sum() + kl_div(_sums(coupling), kept).sum())
+        if gap <= _GAP * masses.sum():
+            break
+        aim = 0.1 * (coupling * room).mean() / room  # the coupling of a tenth of the gap
+        curved = coupling / room
+        hessian = np.diag(kept + _sums(curved))
+        hessian[:n_source, n_source:] = curved
+        hessian[n_source:, :n_source] = curved.T
+        step = np.linalg.solve(hessian, kept - _sums(aim))
+        closer = step[:n_source, None] + step[n_source:]
+        more = aim - coupling + curved * closer
+        # Nine tenths of the way to the nearest wall, and not so far that exp is not nearly linear.
+        walls = max((closer / room).max(), (-more / coupling).max(), 0.9 * np.abs(step).max())
+        length = min(1.0, 0.9 / walls)
+        potentials = potentials + length * step
+        coupling = coupling + length * more
+        room = prices - potentials[:n_source, None] - potentials[n_source:]
+    return potentials, gap
+
+
+def _sums(matrix: np.ndarray) -> np.ndarray:
+    return np.append(matrix.sum(axis=1), matrix.sum(axis=0))
+
+
+def _read_pairs(
     first: Any, second: Any, cost: Any, read: Reader = read_rows
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, tuple[int, ...]]:
     """Rows of both sides, the cost between their labels, and the leading shape."""

@@ -70,6 +70,7 @@ class RowBlockKernel(Kernel):
         self, block: Kernel, ranks: Ranks, entries: EntryRange, *, is_transpose: bool
     ) -> None:
         self._block = block
+        self.shape, self.dtype, self.tensor = block.shape, block.dtype, block.tensor
         self._ranks = ranks
         self._entries = entries
         self._is_transpose = is_transpose
@@ -82,20 +83,8 @@ class RowBlockKernel(Kernel):
         return other
 
     @property
-    def shape(self) -> tuple[int, int]:
-        return self._block.shape
-
-    @property
     def n_source(self) -> int:
         return self.shape[0] if self._is_transpose else self._n_source
-
-    @property
-    def dtype(self) -> Any:
-        return self._block.dtype
-
-    @property
-    def tensor(self) -> Array | None:
-        return self._block.tensor
 
     @property
     def entries(self) -> EntryRange:

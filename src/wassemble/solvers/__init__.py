@@ -1,54 +1,30 @@
 """Solvers: predictions and kernels in, a consensus and its evidence out. No labels, no files."""
 
-from wassemble.solvers.arithmetics import Solver
-from wassemble.solvers.barycenter import solve_barycenter
-from wassemble.solvers.fuser import Fuser
-from wassemble.solvers.mass import Balanced, MassRule, Unbalanced
-from wassemble.solvers.means import arithmetic_mean, geometric_mean, hellinger_mean, power_mean
-from wassemble.solvers.problem import BarycenterProblem
-from wassemble.solvers.result import BarycenterResult
-from wassemble.solvers.rules import (
-    ARITHMETIC,
-    GEOMETRIC,
-    HELLINGER,
-    USUAL_RULE,
-    Barycenter,
-    Fused,
-    GatedBarycenter,
-    GatedMean,
-    Holds,
-    PowerMean,
-    Rule,
-    Single,
+from wassemble.solvers.arithmetics import (
+    Solver as Solver,
+    select_solver as select_solver,
 )
-from wassemble.solvers.selection import select_solver
-from wassemble.solvers.status import Status
-
-__all__ = [
-    "ARITHMETIC",
-    "GEOMETRIC",
-    "HELLINGER",
-    "USUAL_RULE",
-    "Balanced",
-    "Barycenter",
-    "BarycenterProblem",
-    "BarycenterResult",
-    "Fused",
-    "Fuser",
-    "GatedBarycenter",
-    "GatedMean",
-    "Holds",
-    "MassRule",
-    "PowerMean",
-    "Rule",
-    "Single",
-    "Solver",
-    "Status",
-    "Unbalanced",
-    "arithmetic_mean",
-    "geometric_mean",
-    "hellinger_mean",
-    "power_mean",
-    "select_solver",
-    "solve_barycenter",
-]
+from wassemble.solvers.barycenter import solve_barycenter as solve_barycenter
+from wassemble.solvers.fuser import Fuser as Fuser
+from wassemble.solvers.loop import Status as Status
+from wassemble.solvers.mass import (
+    Balanced as Balanced,
+    MassRule as MassRule,
+    Unbalanced as Unbalanced,
+)
+from wassemble.solvers.problem import BarycenterProblem as BarycenterProblem
+from wassemble.solvers.result import BarycenterResult as BarycenterResult
+from wassemble.solvers.rules import (
+    ARITHMETIC as ARITHMETIC,
+    GEOMETRIC as GEOMETRIC,
+    HELLINGER as HELLINGER,
+    USUAL_RULE as USUAL_RULE,
+    Barycenter as Barycenter,
+    Fused as Fused,
+    GatedBarycenter as GatedBarycenter,
+    GatedMean as GatedMean,
+    Holds as Holds,
+    PowerMean as PowerMean,
+    Rule as Rule,
+    Single as Single,
+)

@@ -10,15 +10,13 @@ import numpy as np
 
 from wassemble._arrays import Array, detached, namespace, new_zeros
 from wassemble._checks import check_count
-from wassemble.solvers.arithmetics import Solver
+from wassemble.solvers.arithmetics import Solver, select_solver
 from wassemble.solvers.exchange import agree_on_any
-from wassemble.solvers.loop import Ending
-from wassemble.solvers.problem import BarycenterProblem, Tile
+from wassemble.solvers.loop import Ending, Status
+from wassemble.solvers.problem import BarycenterProblem
 from wassemble.solvers.result import BarycenterResult
 from wassemble.solvers.rules import Barycenter
-from wassemble.solvers.selection import select_solver
-from wassemble.solvers.status import Status
-from wassemble.solvers.tiles import rows_per_tile, run_tiles
+from wassemble.solvers.tiles import Tile, run_tiles
 
 __all__ = ["solve", "solve_barycenter"]
 
@@ -41,32 +39,16 @@ def solve_barycenter(
 
     Parameters
     ----------
-    histograms : array of shape (n_models, n_samples, n_labels), or one array per model
-        Each model's predictions, ``(n_samples, n_source)`` over its own labels;
-        non-negative. A single sample may drop the sample axis, and so does the result.
-    kernels : Kernel, array or sparse matrix of shape (n_source, n_target), or one per model
-        How similar each source label is to each target label; None for one label set whose
-        labels are similar to themselves alone.
+    histograms, kernels, weights, normalize, n_threads, progress
+        As in `Barycenter.fuse`. If a single sample drops the sample axis, so does the result.
     rule : Barycenter
         What happens to mass, and how far to go. `Balanced` mass (Algorithm 1), the default,
         takes histograms; `Unbalanced` (Algorithm 2) takes scores.
-    weights : array, optional
-        On the simplex over models; uniform if not given. Of shape (n_models,), or
-        (n_models, n_target): one weight per model and target label lets a model keep silent
-        about labels that it does not know. With a sample axis in between,
-        (n_models, n_samples, 1) or (n_models, n_samples, n_target), they differ per sample; a
-        model of weight 0 takes no part in the sample.
-    normalize : bool
-        Divide each row of each model by its sum first.
     initial : BarycenterResult, optional
         Start from the scalings of an earlier result of the same shape; labels that were
         out of reach there start anew. With weights per target label and balanced mass (or a
         mass penalty above 2.4 epsilon) sweeps have several fixed points, and the start
         decides at which one they end.
-    n_threads : int, optional
-        Threads for large batches; $WASSEMBLE_NUM_THREADS or all cores if not given.
-    progress : callable, optional
-        Called as ``progress(n_done, n_samples)`` while a large batch is under way.
 
     Returns
     -------
@@ -118,11 +100,8 @@ def solve(
         return replace(apart, barycenters=out)
     solver = select_solver(problem) if solver is None else solver
     run_of = _Run(problem, solver, keep_scalings=keep_scalings, out=out)
-    n_rows = problem.n_samples  # gradients need every step anyway
-    if problem.like is None:
-        n_labels = max(problem.n_target, *(k.shape[0] for k in problem.voting_kernels))
-        n_rows = rows_per_tile(len(problem.model_order), n_labels, one_pass=solver.one_pass)
     exchange = problem.exchange
+    n_rows = problem.rows_per_tile(one_pass=solver.one_pass)
     n_rows = -int(exchange.largest(np.array([-n_rows]))[0])
     # Exchanges of tiles on threads would get mixed up.
     in_turn = not exchange.is_alone

@@ -9,10 +9,10 @@ import numpy as np
 from wassemble._arrays import Array, convert_like, detached, namespace, new_zeros
 from wassemble._checks import check_count
 from wassemble.kernels import IdentityKernel
-from wassemble.solvers.problem import FusionProblem, Group
+from wassemble.solvers.loop import Status
+from wassemble.solvers.problem import FusionProblem
 from wassemble.solvers.rules import Fused
-from wassemble.solvers.status import Status
-from wassemble.solvers.tiles import rows_per_tile, run_tiles
+from wassemble.solvers.tiles import Group, run_tiles
 
 __all__ = ["fuse_carried"]
 
@@ -52,15 +52,12 @@ def fuse_carried(
         if tile.models != sorted(tile.models):  # sums are taken in the order of the models
             order = np.argsort(tile.models)
             images, weights = images[order], weights[order]
-        found = combine(images, weights)
-        scores[start:stop] = found
-        statuses[start:stop] = _judge(detached(found), images, tile.groups)
+        consensus = combine(images, weights)
+        scores[start:stop] = consensus
+        statuses[start:stop] = _judge(detached(consensus), images, tile.groups)
 
-    n_rows = problem.n_samples  # gradients need every step anyway
-    if problem.like is None:
-        n_labels = max(problem.n_target, *(k.shape[0] for k in problem.voting_kernels))
-        n_rows = rows_per_tile(len(problem.model_order), n_labels, one_pass=True)
-    run_tiles(fuse, problem.n_samples, max(n_rows, 1), n_threads, progress)
+    n_rows = max(problem.rows_per_tile(one_pass=True), 1)
+    run_tiles(fuse, problem.n_samples, n_rows, n_threads, progress)
     if out is not None and scores is not out:
         out[...] = scores
         scores = out
@@ -84,18 +81,18 @@ def _carry(group: Group, *, keeps_mass: bool) -> Array:
     return kernel.apply_transpose(histograms)
 
 
-def _judge(found: np.ndarray, images: Array, groups: list[Group]) -> np.ndarray:
+def _judge(consensus: np.ndarray, images: Array, groups: list[Group]) -> np.ndarray:
     """How each row ended."""
-    status = np.full(len(found), Status.CONVERGED, dtype=np.int8)
+    status = np.full(len(consensus), Status.CONVERGED, dtype=np.int8)
     for group in groups:
         leads = detached(convert_like(group.kernel.row_sums, None)) > 0
         if not leads.all():
             stuck = (detached(group.histograms) > 0) & ~leads
             status[stuck.any(axis=(0, 2))] = Status.UNREACHABLE_MASS
-    is_empty = ~found.any(axis=1)
+    is_empty = ~consensus.any(axis=1)
     if is_empty.any():  # models that are sure of different labels, or that all say "none"
         status[is_empty & detached(images).any(axis=(0, 2))] = Status.NO_MASS
-    finite = np.isfinite(found)
+    finite = np.isfinite(consensus)
     if not finite.all():
         status[~finite.all(axis=1)] = Status.DIVERGED
     return status

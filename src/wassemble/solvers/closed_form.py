@@ -11,8 +11,8 @@ from wassemble.kernels import DiagonalKernel, IdentityKernel, Kernel
 from wassemble.solvers.exchange import agree_on_any
 from wassemble.solvers.mass import Balanced, MassRule
 from wassemble.solvers.power_means import log_power_mean, weighted_sum
-from wassemble.solvers.problem import Group, Tile
 from wassemble.solvers.sweeps import Rows
+from wassemble.solvers.tiles import Group, Tile
 
 __all__ = ["solve_one_to_one"]
 

@@ -3,37 +3,49 @@
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from threading import Lock
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 
 from wassemble._arrays import Array
 from wassemble._checks import check_count, fail
 from wassemble.kernels import Kernel, as_kernel
-from wassemble.solvers.arithmetics import PlainSolver
+from wassemble.solvers.arithmetics import PlainSolver, select_solver
 from wassemble.solvers.loop import Ending, run
 from wassemble.solvers.plain_sweep import PlainSweep
-from wassemble.solvers.problem import BarycenterProblem, FusionProblem
-from wassemble.solvers.rules import Barycenter, Fused, Rule, is_list_of_kernels
-from wassemble.solvers.selection import select_solver
+from wassemble.solvers.problem import (
+    BarycenterProblem,
+    FusionProblem,
+    convert_each,
+    is_list_of_kernels,
+)
+from wassemble.solvers.rules import Fused, Rule
 
-__all__ = ["BarycenterFuser", "CarriedFuser", "Fuser", "draft_histograms"]
+__all__ = ["Fuser", "draft_histograms"]
 
 
-class Fuser(ABC):
+@final
+class Fuser:
     """A rule with its kernels and weights, ready to fuse any samples; `Rule.prepare` makes one.
 
-    It may be called from several threads.
+    It may be called from several threads. One sample of a barycenter in plain arithmetic needs no
+    more than its sweeps.
     """
 
-    rule: Rule
-    problem: FusionProblem
+    def __init__(self, rule: Rule, problem: FusionProblem) -> None:
+        self.rule, self.problem = rule, problem
+        self._options: dict[str, Any] = {}
+        self._one = None
+        if isinstance(problem, BarycenterProblem):
+            solver = select_solver(problem)
+            self._options["solver"] = solver
+            if isinstance(solver, PlainSolver) and problem.n_top is None:
+                self._one = _OneSample(problem, solver)
 
-    @abstractmethod
     def run(self, histograms: Any) -> Fused:
         """The consensus with its statuses, as `Rule.fuse` gives it."""
+        return self.rule._solve(self.problem.with_histograms(histograms), **self._options)
 
     def __call__(self, histograms: Any) -> Array:
         """The consensus of one sample or of many, as `Rule.fuse` gives it.
@@ -48,45 +60,15 @@ class Fuser(ABC):
         -------
         consensus : array of shape (n_samples, n_target)
         """
-        fused = self.run(histograms)
-        return fused.scores[0] if fused.drops_sample_axis else fused.scores
-
-    def __repr__(self) -> str:
-        kernels = self.problem.kernels
-        return f"<fuser of {len(kernels)} models: {self.rule}, {kernels[0].shape[1]} target labels>"
-
-
-class CarriedFuser(Fuser):
-    """Of a rule that transports nothing."""
-
-    def __init__(self, rule: Rule, problem: FusionProblem) -> None:
-        self.rule, self.problem = rule, problem
-
-    def run(self, histograms: Any) -> Fused:
-        return self.rule._solve(self.problem.with_histograms(histograms))
-
-
-class BarycenterFuser(Fuser):
-    """Of a barycenter: one sample in plain arithmetic needs no more than its sweeps."""
-
-    problem: BarycenterProblem
-
-    def __init__(self, rule: Barycenter, problem: BarycenterProblem) -> None:
-        self.rule, self.problem = rule, problem
-        self._solver = select_solver(problem)
-        self._one = None
-        if isinstance(self._solver, PlainSolver) and problem.n_top is None:
-            self._one = _OneSample(problem, self._solver)
-
-    def run(self, histograms: Any) -> Fused:
-        return self.rule._solve(self.problem.with_histograms(histograms), solver=self._solver)
-
-    def __call__(self, histograms: Any) -> Array:
         if self._one is not None:
             consensus = self._one.fuse(histograms)
             if consensus is not None:
                 return consensus
-        return super().__call__(histograms)
+        return self.run(histograms).consensus
+
+    def __repr__(self) -> str:
+        kernels = self.problem.kernels
+        return f"<fuser of {len(kernels)} models: {self.rule}, {kernels[0].shape[1]} target labels>"
 
 
 class _OneSample:
@@ -165,10 +147,9 @@ def draft_histograms(
     if np.dtype(dtype) not in (np.float32, np.float64):
         fail(f"`dtype` must be float32 or float64; got {dtype!r}.")
     if is_list_of_kernels(kernels):
-        each = {id(kernel): as_kernel(kernel) for kernel in kernels}
-        found = [each[id(kernel)] for kernel in kernels]
-        if n_models is not None and check_count(n_models, "n_models") != len(found):
-            fail(f"there must be one kernel per model; got {len(found)} and n_models={n_models}.")
+        each = convert_each(kernels, as_kernel)
+        if n_models is not None and check_count(n_models, "n_models") != len(each):
+            fail(f"there must be one kernel per model; got {len(each)} and n_models={n_models}.")
     else:
         if n_models is None:
             if weights is None:
@@ -177,11 +158,11 @@ def draft_histograms(
                     " kernel for all models and no weights."
                 )
             n_models = len(weights)
-        found = [as_kernel(kernels)] * check_count(n_models, "n_models")
-    if any(kernel.n_samples is not None or kernel.tensor is not None for kernel in found):
+        each = [as_kernel(kernels)] * check_count(n_models, "n_models")
+    if any(kernel.n_samples is not None or kernel.tensor is not None for kernel in each):
         fail(
             "kernels that are prepared must be NumPy's, and the same for all samples; got"
-            f" {', '.join(str(kernel) for kernel in dict.fromkeys(found))}.",
+            f" {', '.join(str(kernel) for kernel in dict.fromkeys(each))}.",
             hint="`rule.fuse` takes the others",
         )
     if weights is not None and np.ndim(weights) == 3:
@@ -189,8 +170,6 @@ def draft_histograms(
             "weights that are prepared must be the same for all samples; got three axes.",
             hint="`rule.fuse` takes weights per sample",
         )
-    rows = {
-        n_source: np.full((1, n_source), 1 / n_source, dtype=dtype)
-        for n_source in {kernel.shape[0] for kernel in found}
-    }
-    return [rows[kernel.shape[0]] for kernel in found], found
+    sizes = [kernel.shape[0] for kernel in each]
+    rows = {size: np.full((1, size), 1 / size, dtype=dtype) for size in set(sizes)}
+    return [rows[size] for size in sizes], each

@@ -25,8 +25,8 @@ from wassemble.solvers.debias import Correction
 from wassemble.solvers.exchange import agree_on_any
 from wassemble.solvers.mass import MassRule
 from wassemble.solvers.power_means import log_power_mean
-from wassemble.solvers.problem import Tile
 from wassemble.solvers.sweeps import Rows, residual
+from wassemble.solvers.tiles import Tile
 from wassemble.solvers.weights import take_rows
 
 __all__ = ["LogSweep"]

@@ -4,19 +4,43 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import IntEnum
 
 import numpy as np
 
 from wassemble.solvers.exchange import ALONE, Exchange, agree_on_any, agree_on_rows
 from wassemble.solvers.relaxation import Relaxation
-from wassemble.solvers.status import Status
 from wassemble.solvers.sweeps import Rows, Sweep
 
-__all__ = ["Ending", "Stopping", "run"]
+__all__ = ["Ending", "Status", "Stopping", "run"]
 
 # Sweeps that are all watched; later ones are watched in steps, so that watching stays cheap.
 _N_WATCHED = 16
 _WATCH_STEP = 8
+
+
+class Status(IntEnum):
+    """How a row ended; each member carries its message.
+
+    Examples
+    --------
+    >>> Status.MAX_SWEEPS.message
+    'stopped after max_sweeps sweeps'
+    """
+
+    message: str
+
+    CONVERGED = 0, "converged: the residual is at most the tolerance"
+    MAX_SWEEPS = 1, "stopped after max_sweeps sweeps"
+    UNREACHABLE_MASS = 2, "some mass has no target label to go to"
+    DIVERGED = 3, "left the range of the floating type"
+    NO_MASS = 4, "the models' mass meets at no target label, so the consensus is empty"
+
+    def __new__(cls, value: int, message: str = "") -> Status:
+        member = int.__new__(cls, value)
+        member._value_ = value
+        member.message = message
+        return member
 
 
 @dataclass(frozen=True)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
-from wassemble._checks import check_positive_number, fail
+from wassemble._checks import Constraints, Number, check_fields, fail
 
-__all__ = ["Balanced", "MassRule", "Unbalanced", "mass_from_dict"]
+__all__ = ["Balanced", "MassRule", "Unbalanced", "check_mass", "mass_from_dict"]
 
 
 @dataclass(frozen=True)
@@ -53,13 +53,13 @@ class Unbalanced:
     0.1304
     """
 
+    constraints: ClassVar[Constraints] = dict.fromkeys(("mass_penalty", "epsilon"), Number(above=0))
+
     mass_penalty: float
     epsilon: float
 
     def __post_init__(self) -> None:
-        mass_penalty = check_positive_number(self.mass_penalty, "mass_penalty")
-        object.__setattr__(self, "mass_penalty", mass_penalty)
-        object.__setattr__(self, "epsilon", check_positive_number(self.epsilon, "epsilon"))
+        check_fields(self)
 
     @property
     def order(self) -> float:
@@ -77,6 +77,15 @@ class Unbalanced:
 
 
 MassRule: TypeAlias = Balanced | Unbalanced
+
+
+def check_mass(value: Any, name: str) -> MassRule:
+    """``value``, which must be one of both."""
+    if not isinstance(value, Balanced | Unbalanced):
+        fail(
+            f"`{name}` must be Balanced() or Unbalanced(mass_penalty, epsilon=...); got {value!r}."
+        )
+    return value
 
 
 def mass_from_dict(entries: Mapping[str, Any]) -> MassRule:

@@ -18,8 +18,8 @@ from wassemble.solvers.components import Components
 from wassemble.solvers.debias import NoCorrection
 from wassemble.solvers.log_sweep import LogSweep
 from wassemble.solvers.mass import MassRule
-from wassemble.solvers.problem import Tile
 from wassemble.solvers.sweeps import Rows
+from wassemble.solvers.tiles import Tile
 
 __all__ = ["MixedSweep"]
 

@@ -12,8 +12,8 @@ from wassemble.kernels.base import EntryRange
 from wassemble.solvers.components import Components
 from wassemble.solvers.mass import Balanced, MassRule
 from wassemble.solvers.power_means import bind_weighted_sum
-from wassemble.solvers.problem import Tile
 from wassemble.solvers.sweeps import Rows, residual
+from wassemble.solvers.tiles import Tile
 from wassemble.solvers.weights import take_rows
 
 __all__ = ["PlainLimits", "PlainSweep", "unsafe_rows"]

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self, get_args
 
@@ -20,106 +19,24 @@ from wassemble._arrays import (
     new_zeros,
     widest_float,
 )
-from wassemble._checks import fail, near_one
+from wassemble._checks import OneOf, fail, near_one
 from wassemble.kernels import IdentityKernel, Kernel, as_kernel
 from wassemble.solvers.components import Components
 from wassemble.solvers.exchange import ALONE, Exchange
 from wassemble.solvers.histograms import Histograms, keep_top, listed
-from wassemble.solvers.rules import Barycenter, Holds, is_list_of_kernels
+from wassemble.solvers.rules import Barycenter, Holds
+from wassemble.solvers.tiles import Group, Tile, rows_per_tile
 from wassemble.solvers.weights import check_weights, take_rows, with_three_axes
 
 if TYPE_CHECKING:
     from wassemble.solvers.result import BarycenterResult
 
-__all__ = ["BarycenterProblem", "FusionProblem", "Group", "Tile"]
-
-
-@dataclass
-class Group:
-    """Models of a tile that share a kernel: their products are one product."""
-
-    kernel: Kernel
-    histograms: Array  # (n_models of the group, n_rows, n_source)
-    models: slice  # their place among the models of the tile
-
-    def take(self, rows: Any) -> Group:
-        """The group for the samples ``rows`` of the tile."""
-        return Group(self.kernel.take(rows), self.histograms[:, rows], self.models)
-
-
-@dataclass
-class Tile:
-    """Some samples of a problem, ready to be swept; models are ordered by kernel."""
-
-    groups: list[Group]
-    models: list[int]  # their places in the problem
-    samples: slice | np.ndarray  # their places in the problem
-    dropped_mass: np.ndarray | None  # (n_rows,), where labels were dropped
-    weights: Array  # (n_models, 1 or n_rows, 1 or n_target)
-    log_v: Array | None  # where to start, (n_models, n_rows, n_target); None starts at v = 1
-    exchange: Exchange = ALONE  # with ranks that hold other models of the same samples
-
-    @property
-    def n_rows(self) -> int:
-        """Number of samples."""
-        return int(self.groups[0].histograms.shape[1])
-
-    @property
-    def n_models(self) -> int:
-        """Number of models that vote."""
-        return int(self.weights.shape[0])
-
-    def take(self, rows: Any) -> Tile:
-        """The tile of the samples ``rows``."""
-        return replace(
-            self,
-            groups=[group.take(rows) for group in self.groups],
-            samples=self.places(rows),
-            dropped_mass=None,
-            weights=take_rows(self.weights, rows),
-            log_v=None if self.log_v is None else self.log_v[:, rows],
-        )
-
-    def places(self, rows: slice | np.ndarray) -> slice | np.ndarray:
-        """Places in the problem of the samples ``rows`` of the tile."""
-        if isinstance(rows, slice):  # all of them
-            return self.samples
-        if isinstance(self.samples, slice):
-            return self.samples.start + rows
-        return np.asarray(self.samples[rows])
-
-    def split_by_vote(self) -> list[Tile]:
-        """Tiles whose models vote on every sample; this one, if that is what it is.
-
-        A model that has no say on a sample takes no part in it, not even in when it stops.
-        """
-        if self.weights.shape[1] == 1:
-            return [self]
-        votes = (detached(self.weights) > 0).any(axis=2)  # (n_models, n_rows)
-        if votes.all():
-            return [self]
-        patterns, pattern_of = np.unique(votes, axis=1, return_inverse=True)
-        return [
-            self.take(np.flatnonzero(pattern_of.ravel() == number))._of_models(voting)
-            for number, voting in enumerate(patterns.T)
-        ]
-
-    def _of_models(self, voting: np.ndarray) -> Tile:
-        """The tile of the models ``voting`` alone, by mask."""
-        groups, first = [], 0
-        for group in self.groups:
-            own = np.flatnonzero(voting[group.models])
-            if len(own):
-                models = slice(first, first + len(own))
-                groups.append(Group(group.kernel, group.histograms[own], models))
-                first = models.stop
-        return replace(
-            self,
-            groups=groups,
-            models=[model for model, votes in zip(self.models, voting, strict=True) if votes],
-            weights=self.weights[np.flatnonzero(voting)],
-            log_v=None if self.log_v is None else self.log_v[np.flatnonzero(voting)],
-        )
+__all__ = [
+    "BarycenterProblem",
+    "FusionProblem",
+    "convert_each",
+    "is_list_of_kernels",
+]
 
 
 class FusionProblem:
@@ -152,11 +69,10 @@ class FusionProblem:
     ) -> None:
         self.exchange = exchange
         self.normalize = normalize
-        if holds not in get_args(Holds):
-            fail(f"`holds` must be one of {', '.join(get_args(Holds))}; got {holds!r}.")
-        self._holds = holds
+        self._holds = OneOf(get_args(Holds))(holds, "holds")
         self.are_histograms = holds != "scores"
-        tensors = [kernel.tensor for kernel in _as_list(kernels) if isinstance(kernel, Kernel)]
+        each = kernels if isinstance(kernels, list | tuple) else [kernels]
+        tensors = [kernel.tensor for kernel in each if isinstance(kernel, Kernel)]
         self.like = find_torch(histograms, weights, kernels, tensors)
         self._hold(Histograms(histograms, self.like))
         self.kernels = self._read_kernels(kernels)
@@ -210,26 +126,21 @@ class FusionProblem:
                 if n_labels != kernel.shape[0] or model == 0:
                     self._check_kernel(kernel, model, n_labels)
             return [kernel] * self.n_models
-        given = list(kernels)
-        # A kernel that stands for several models stays one object: they share its products.
-        distinct = {id(kernel): kernel for kernel in given}
-        distinct = {key: self._convert(kernel) for key, kernel in distinct.items()}
-        found = [distinct[id(kernel)] for kernel in given]
-        if len(found) != self.n_models:
+        each = convert_each(kernels, self._convert)
+        if len(each) != self.n_models:
             fail(
                 f"`kernels` must be one kernel for all {self.n_models} models or one per model;"
-                f" got {len(found)}."
+                f" got {len(each)}."
             )
-        pairs = zip(found, self._histograms.n_labels, strict=True)
-        for model, (kernel, n_labels) in enumerate(pairs):
-            self._check_kernel(kernel, model, n_labels)
-        targets = [kernel.shape[1] for kernel in found]
+        for model, kernel in enumerate(each):
+            self._check_kernel(kernel, model, self._histograms.n_labels[model])
+        targets = [kernel.shape[1] for kernel in each]
         if len(set(targets)) > 1:
             fail(
                 "every kernel must have the same target labels (columns);"
                 f" got {listed(targets)} of them."
             )
-        return found
+        return each
 
     def _identity(self) -> IdentityKernel:
         n_labels = self._histograms.n_labels
@@ -299,6 +210,13 @@ class FusionProblem:
     def voting_kernels(self) -> list[Kernel]:
         """One kernel per group of voting models."""
         return [self.kernels[members[0]] for members in self._members]
+
+    def rows_per_tile(self, *, one_pass: bool) -> int:
+        """Samples that are solved together; all of them in torch."""
+        if self.like is not None:  # gradients need every step anyway
+            return self.n_samples
+        n_labels = max(self.n_target, *(kernel.shape[0] for kernel in self.voting_kernels))
+        return rows_per_tile(len(self.model_order), n_labels, one_pass=one_pass)
 
     def may_share_memory(self, out: np.ndarray) -> bool:
         """Whether writing into ``out`` may change what is still to be read."""
@@ -388,9 +306,7 @@ class FusionProblem:
         if self.n_top is None:
             return stack, None
         kept, dropped = keep_top(stack, self.n_top, rescale=self._is_balanced)
-        return kept, dropped * take_rows(self._votes[members][..., None], slice(start, stop))[
-            ..., 0
-        ]
+        return kept, dropped * take_rows(self._votes[members], slice(start, stop))
 
     def _check_some_mass(self, sums: np.ndarray, members: list[int], start: int) -> None:
         if not sums.all():
@@ -411,11 +327,8 @@ class FusionProblem:
             wrong = self._off(row, model)
             if wrong.any():
                 sample = int(np.argmax(wrong))
-                any_mass = (
-                    "mass=Unbalanced(mass_penalty, epsilon=...)"
-                    if self._is_balanced
-                    else 'kind="multilabel"'
-                )
+                unbalanced = "mass=Unbalanced(mass_penalty, epsilon=...)"
+                any_mass = unbalanced if self._is_balanced else 'kind="multilabel"'
                 fail(
                     "`histograms` must sum to 1 in each row; got"
                     f" {near_one(row[sample])} at model {model}, sample {start + sample}.",
@@ -583,8 +496,19 @@ class BarycenterProblem(FusionProblem):
         )
 
 
-def _as_list(value: Any) -> list[Any]:
-    return list(value) if isinstance(value, list | tuple) else [value]
+def is_list_of_kernels(kernels: Any) -> bool:
+    """Whether there is one kernel per model; a matrix may be written as nested lists."""
+    if not (isinstance(kernels, list | tuple) and kernels):
+        return False
+    first = kernels[0]
+    return not (isinstance(first, list | tuple) and all(np.isscalar(x) for x in first))
+
+
+def convert_each(kernels: Sequence[Any], convert: Callable[[Any], Kernel]) -> list[Kernel]:
+    """One kernel per model; of several models it stays one object: they share its products."""
+    distinct = {id(kernel): kernel for kernel in kernels}
+    converted = {key: convert(kernel) for key, kernel in distinct.items()}
+    return [converted[id(kernel)] for kernel in kernels]
 
 
 def _sum_tolerance(eps: float, n_source: int) -> float:

@@ -10,8 +10,8 @@ import numpy as np
 from wassemble._arrays import Array, convert_like, log_quotient, namespace, new_zeros
 from wassemble._checks import as_float_array, check_index, check_nonnegative, fail
 from wassemble.solvers.arithmetics import Solver
+from wassemble.solvers.loop import Status
 from wassemble.solvers.problem import BarycenterProblem
-from wassemble.solvers.status import Status
 
 __all__ = ["BarycenterResult"]
 

@@ -15,15 +15,16 @@ import numpy as np
 
 from wassemble._arrays import Array, namespace, without_gradient
 from wassemble._checks import (
-    check_count,
+    Constraints,
+    Count,
+    Number,
+    Optional,
+    check_fields,
     check_flag,
     check_index,
-    check_nonnegative_number,
-    check_positive_number,
-    check_tolerance,
     fail,
 )
-from wassemble.solvers.mass import Balanced, MassRule, Unbalanced, mass_from_dict
+from wassemble.solvers.mass import Balanced, MassRule, Unbalanced, check_mass, mass_from_dict
 from wassemble.solvers.power_means import power_mean_of
 
 if TYPE_CHECKING:
@@ -77,12 +78,22 @@ class Fused:
     result: BarycenterResult | None = None
     drops_sample_axis: bool = False
 
+    @property
+    def consensus(self) -> Array:
+        """The scores, without the sample axis if the predictions had none."""
+        return self.scores[0] if self.drops_sample_axis else self.scores
+
 
 class Rule(ABC):
     """How predictions become a consensus; its subclasses are all the rules there are."""
 
     #: Name of the rule in JSON.
     key: ClassVar[str]
+    #: What the knobs must be.
+    constraints: ClassVar[Constraints]
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
     def fuse(
         self,
@@ -108,8 +119,11 @@ class Rule(ABC):
             transport nothing carry each model through its kernel first: ``K^T (mu / K 1)``
             for histograms, which keeps their mass, ``K^T mu`` for scores.
         weights : array, optional
-            On the simplex over models; uniform if not given. Of shape (n_models,),
-            (n_models, n_target), (n_models, n_samples, 1) or (n_models, n_samples, n_target).
+            On the simplex over models; uniform if not given. Of shape (n_models,), or
+            (n_models, n_target): one weight per model and target label lets a model keep silent
+            about labels that it does not know. With a sample axis in between,
+            (n_models, n_samples, 1) or (n_models, n_samples, n_target), they differ per sample;
+            a model of weight 0 takes no part in the sample.
         holds : {"either", "histograms", "partial", "scores"}
             What rows are. "histograms" must sum to 1, as those of a balanced barycenter always
             must; "partial" ones may lack some of their mass; "scores" have any mass; of
@@ -151,17 +165,12 @@ class Rule(ABC):
 
         Parameters
         ----------
-        kernels : Kernel, array or sparse matrix of shape (n_source, n_target), or one per model
-        weights : array of shape (n_models,) or (n_models, n_target), optional
-            On the simplex over models; uniform if not given.
+        kernels, weights, holds, normalize
+            As in `fuse`; the same for all samples.
         n_models : int, optional
             Needed where neither ``kernels`` nor ``weights`` tell: one kernel for all models.
         dtype : float32 or float64
             Type in which predictions are fused.
-        holds : {"scores", "histograms", "partial", "either"}
-            What rows are, as in `fuse`.
-        normalize : bool
-            Divide each row of each model by its sum first.
 
         Returns
         -------
@@ -174,12 +183,11 @@ class Rule(ABC):
         >>> fuser([[0.9, 0.1], [0.5, 0.5]]).round(3)
         array([0.632, 0.496])
         """
-        from wassemble.solvers.fuser import draft_histograms
+        from wassemble.solvers.fuser import Fuser, draft_histograms
 
         draft, each = draft_histograms(kernels, weights, n_models=n_models, dtype=dtype)
-        return self._make_fuser(
-            self._pose(draft, each, weights=weights, normalize=normalize, holds=holds)
-        )
+        problem = self._pose(draft, each, weights=weights, normalize=normalize, holds=holds)
+        return Fuser(self, problem)
 
     @abstractmethod
     def _pose(self, histograms: Any, kernels: Any, **options: Any) -> Any:
@@ -188,10 +196,6 @@ class Rule(ABC):
     @abstractmethod
     def _solve(self, problem: Any, **options: Any) -> Fused:
         """Solve what `_pose` posed."""
-
-    @abstractmethod
-    def _make_fuser(self, problem: Any) -> Fuser:
-        """What solves problems like ``problem`` again and again."""
 
     @property
     def is_balanced(self) -> bool:
@@ -270,6 +274,9 @@ class Rule(ABC):
     def __str__(self) -> str: ...
 
 
+_GATE: Constraints = {"n_top": Count(), "floor": Number(at_least=0, at_most=1)}
+
+
 class CarriedRule(Rule):
     """A rule that transports nothing: models are carried through their kernels, then mixed."""
 
@@ -286,11 +293,6 @@ class CarriedRule(Rule):
         from wassemble.solvers.carried_means import fuse_carried
 
         return fuse_carried(problem, self._combine, **options)
-
-    def _make_fuser(self, problem: FusionProblem) -> Fuser:
-        from wassemble.solvers.fuser import CarriedFuser
-
-        return CarriedFuser(self, problem)
 
 
 @final
@@ -325,6 +327,14 @@ class Barycenter(Rule):
     """
 
     key: ClassVar[str] = "barycenter"
+    constraints: ClassVar[Constraints] = {
+        "mass": check_mass,
+        "max_sweeps": Count(),
+        "tolerance": Optional(Number(above=0)),
+        "debias": check_flag,
+        "n_top": Optional(Count()),
+        "mixed_precision": check_flag,
+    }
 
     mass: MassRule = Balanced()
     max_sweeps: int = 1000
@@ -334,17 +344,7 @@ class Barycenter(Rule):
     mixed_precision: bool = False
 
     def __post_init__(self) -> None:
-        if not isinstance(self.mass, Balanced | Unbalanced):
-            fail(
-                "`mass` must be Balanced() or Unbalanced(mass_penalty, epsilon=...);"
-                f" got {self.mass!r}."
-            )
-        _set(self, "max_sweeps", check_count(self.max_sweeps, "max_sweeps"))
-        _set(self, "tolerance", check_tolerance(self.tolerance))
-        _set(self, "debias", check_flag(self.debias, "debias"))
-        if self.n_top is not None:
-            _set(self, "n_top", check_count(self.n_top, "n_top"))
-        _set(self, "mixed_precision", check_flag(self.mixed_precision, "mixed_precision"))
+        super().__post_init__()
         if self.debias and not isinstance(self.mass, Balanced):
             fail(
                 f"`debias=True` must go with mass=Balanced(); got {self.mass}.",
@@ -383,11 +383,6 @@ class Barycenter(Rule):
             result,
             problem.drops_sample_axis,
         )
-
-    def _make_fuser(self, problem: BarycenterProblem) -> Fuser:
-        from wassemble.solvers.fuser import BarycenterFuser
-
-        return BarycenterFuser(self, problem)
 
     def to_dict(self) -> dict[str, Any]:
         return super().to_dict() | {"mass": self.mass.to_dict()}
@@ -432,11 +427,9 @@ class PowerMean(CarriedRule):
     """
 
     key: ClassVar[str] = "power mean"
+    constraints: ClassVar[Constraints] = {"order": Number(at_least=0)}
 
     order: float
-
-    def __post_init__(self) -> None:
-        _set(self, "order", check_nonnegative_number(self.order, "order"))
 
     def _combine(self, images: Array, weights: Array) -> Array:
         return power_mean_of(images, weights, order=self.order)
@@ -466,14 +459,11 @@ class GatedMean(CarriedRule):
     """
 
     key: ClassVar[str] = "gated mean"
+    constraints: ClassVar[Constraints] = {"order": Number(at_least=0), **_GATE}
 
     order: float
     n_top: int
     floor: float
-
-    def __post_init__(self) -> None:
-        _set(self, "order", check_nonnegative_number(self.order, "order"))
-        _check_gate(self)
 
     def _combine(self, images: Array, weights: Array) -> Array:
         return power_mean_of(images, weights, order=self.order) * _open_gate(self, images, weights)
@@ -505,17 +495,11 @@ class GatedBarycenter(CarriedRule):
     """
 
     key: ClassVar[str] = "gated barycenter"
+    constraints: ClassVar[Constraints] = {"exponent": Number(above=0, at_most=1), **_GATE}
 
     exponent: float
     n_top: int
     floor: float
-
-    def __post_init__(self) -> None:
-        exponent = check_positive_number(self.exponent, "exponent")
-        if exponent > 1:
-            fail(f"`exponent` must be at most 1; got {exponent!r}.")
-        _set(self, "exponent", exponent)
-        _check_gate(self)
 
     def _combine(self, images: Array, weights: Array) -> Array:
         mean = power_mean_of(images, weights, order=self.exponent / (1 + self.exponent))
@@ -548,7 +532,7 @@ class Single(CarriedRule):
 
     def __post_init__(self) -> None:
         if not isinstance(self.model, str):
-            _set(self, "model", check_count(self.model, "model", at_least=0))
+            object.__setattr__(self, "model", Count(at_least=0)(self.model, "model"))
 
     def _pose(self, histograms: Any, kernels: Any, **options: Any) -> FusionProblem:
         if isinstance(self.model, str):
@@ -567,20 +551,8 @@ class Single(CarriedRule):
         return f"{self.model} alone" if isinstance(self.model, str) else f"model {self.model} alone"
 
 
-def _set(rule: Rule, name: str, value: Any) -> None:
-    object.__setattr__(rule, name, value)
-
-
 def _knobs(rule: type[Rule]) -> Sequence[Any]:
     return fields(rule)  # type: ignore[arg-type]  # every rule is a dataclass
-
-
-def _check_gate(rule: GatedMean | GatedBarycenter) -> None:
-    _set(rule, "n_top", check_count(rule.n_top, "n_top"))
-    floor = check_nonnegative_number(rule.floor, "floor")
-    if floor > 1:
-        fail(f"`floor` must be from 0 to 1; got {floor!r}.")
-    _set(rule, "floor", floor)
 
 
 def _gate(rule: GatedMean | GatedBarycenter) -> str:
@@ -597,14 +569,6 @@ def _open_gate(rule: GatedMean | GatedBarycenter, images: Array, weights: Array)
         bound = xp.sort(image, axis=-1)[:, -n_top][:, None]
         best |= (image >= bound) & (image > 0) & vote
     return xp.where(best, 1.0, rule.floor)
-
-
-def is_list_of_kernels(kernels: Any) -> bool:
-    """Whether there is one kernel per model; a matrix may be written as nested lists."""
-    if not (isinstance(kernels, list | tuple) and kernels):
-        return False
-    first = kernels[0]
-    return not (isinstance(first, list | tuple) and all(np.isscalar(x) for x in first))
 
 
 _RULES: tuple[type[Rule], ...] = (Barycenter, PowerMean, GatedMean, GatedBarycenter, Single)

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass, replace
+from typing import Any
 
+import numpy as np
+
+from wassemble._arrays import Array, detached
 from wassemble._threads import count_threads, limited_threads, single_threaded_blas
+from wassemble.kernels import Kernel
+from wassemble.solvers.exchange import ALONE, Exchange
+from wassemble.solvers.weights import take_rows
 
-__all__ = ["rows_per_tile", "run_tiles"]
+__all__ = ["Group", "Tile", "rows_per_tile", "run_tiles"]
 
 # Numbers in one array of a tile: small enough for the caches, large enough that threads
 # spend their time inside NumPy and not waiting for the interpreter. What passes over its
@@ -16,6 +24,94 @@ _TILE_SIZE = 2**19
 _ONE_PASS_SIZE = 2**20
 # Rows times models below which a matrix product wastes its kernel's trip through the cache.
 _PRODUCT_ROWS = 64
+
+
+@dataclass
+class Group:
+    """Models of a tile that share a kernel: their products are one product."""
+
+    kernel: Kernel
+    histograms: Array  # (n_models of the group, n_rows, n_source)
+    models: slice  # their place among the models of the tile
+
+    def take(self, rows: Any) -> Group:
+        """The group for the samples ``rows`` of the tile."""
+        return Group(self.kernel.take(rows), self.histograms[:, rows], self.models)
+
+
+@dataclass
+class Tile:
+    """Some samples of a problem, ready to be swept; models are ordered by kernel."""
+
+    groups: list[Group]
+    models: list[int]  # their places in the problem
+    samples: slice | np.ndarray  # their places in the problem
+    dropped_mass: np.ndarray | None  # (n_rows,), where labels were dropped
+    weights: Array  # (n_models, 1 or n_rows, 1 or n_target)
+    log_v: Array | None  # where to start, (n_models, n_rows, n_target); None starts at v = 1
+    exchange: Exchange = ALONE  # with ranks that hold other models of the same samples
+
+    @property
+    def n_rows(self) -> int:
+        """Number of samples."""
+        return int(self.groups[0].histograms.shape[1])
+
+    @property
+    def n_models(self) -> int:
+        """Number of models that vote."""
+        return int(self.weights.shape[0])
+
+    def take(self, rows: Any) -> Tile:
+        """The tile of the samples ``rows``."""
+        return replace(
+            self,
+            groups=[group.take(rows) for group in self.groups],
+            samples=self.places(rows),
+            dropped_mass=None,
+            weights=take_rows(self.weights, rows),
+            log_v=None if self.log_v is None else self.log_v[:, rows],
+        )
+
+    def places(self, rows: slice | np.ndarray) -> slice | np.ndarray:
+        """Places in the problem of the samples ``rows`` of the tile."""
+        if isinstance(rows, slice):  # all of them
+            return self.samples
+        if isinstance(self.samples, slice):
+            return self.samples.start + rows
+        return np.asarray(self.samples[rows])
+
+    def split_by_vote(self) -> list[Tile]:
+        """Tiles whose models vote on every sample; this one, if that is what it is.
+
+        A model that has no say on a sample takes no part in it, not even in when it stops.
+        """
+        if self.weights.shape[1] == 1:
+            return [self]
+        votes = (detached(self.weights) > 0).any(axis=2)  # (n_models, n_rows)
+        if votes.all():
+            return [self]
+        patterns, pattern_of = np.unique(votes, axis=1, return_inverse=True)
+        return [
+            self.take(np.flatnonzero(pattern_of.ravel() == number))._of_models(voting)
+            for number, voting in enumerate(patterns.T)
+        ]
+
+    def _of_models(self, voting: np.ndarray) -> Tile:
+        """The tile of the models ``voting`` alone, by mask."""
+        groups, first = [], 0
+        for group in self.groups:
+            own = np.flatnonzero(voting[group.models])
+            if len(own):
+                models = slice(first, first + len(own))
+                groups.append(Group(group.kernel, group.histograms[own], models))
+                first = models.stop
+        return replace(
+            self,
+            groups=groups,
+            models=[model for model, votes in zip(self.models, voting, strict=True) if votes],
+            weights=self.weights[np.flatnonzero(voting)],
+            log_v=None if self.log_v is None else self.log_v[np.flatnonzero(voting)],
+        )
 
 
 def rows_per_tile(n_models: int, n_labels: int, *, one_pass: bool = False) -> int:
@@ -38,30 +134,23 @@ def run_tiles(
     ``progress(n_done, n_samples)`` is called from the calling thread. Tiles ``in_turn``
     leave the threads to the products of each.
     """
-    if in_turn:
-        for start in range(0, n_samples, n_rows):
-            stop = min(start + n_rows, n_samples)
+    progress = progress or (lambda n_done, n_samples: None)
+    tiles = [(start, min(start + n_rows, n_samples)) for start in range(0, n_samples, n_rows)]
+    if in_turn or len(tiles) <= 1:  # one product at a time may use all threads
+        for start, stop in tiles:
             with limited_threads(n_threads):
                 solve(start, stop)
-            if progress is not None:
-                progress(stop, n_samples)
-        return
-    if n_samples <= n_rows:  # one product at a time may use all threads
-        if n_samples:
-            with limited_threads(n_threads):
-                solve(0, n_samples)
-        if progress is not None:
-            progress(n_samples, n_samples)
+            progress(stop, n_samples)
+        if not tiles:
+            progress(0, 0)
         return
     n_threads = count_threads(n_threads)
-    tiles = [(start, min(start + n_rows, n_samples)) for start in range(0, n_samples, n_rows)]
     # Threads over tiles and threads inside BLAS would fight for the same cores.
     with single_threaded_blas():
         n_done = 0
         for start, stop in _solved(solve, tiles, n_threads):
             n_done += stop - start
-            if progress is not None:
-                progress(n_done, n_samples)
+            progress(n_done, n_samples)
 
 
 def _solved(

@@ -119,7 +119,7 @@ def test_an_epsilon_is_a_number_above_0_or_auto(wrong):
     ("options", "words"),
     [
         ({"n_effective": 2, "target_entropy": 1}, "two words for one thing; got both"),
-        ({"n_effective": 0.5}, "`n_effective` must be at least 1; got 0.5"),
+        ({"n_effective": 0.5}, "`n_effective` must be finite and at least 1; got 0.5"),
         ({"n_effective": "many"}, "`n_effective` must be"),
         ({"target_entropy": -1.0}, "`target_entropy` must be finite and at least 0"),
     ],

@@ -57,8 +57,8 @@ def test_many_names_are_compared_in_blocks(monkeypatch, rng):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"cutoff": 1.0}, "`cutoff` must be below 1, the similarity of equal names; got 1"),
-        ({"cutoff": 0}, "`cutoff` must be finite and above 0; got 0"),
+        ({"cutoff": 1.0}, "`cutoff` must be above 0 and below 1; got 1"),
+        ({"cutoff": 0}, "`cutoff` must be above 0 and below 1; got 0"),
         ({"epsilon": "small"}, "`epsilon` must be a number above 0 or \"auto\"; got 'small'"),
         ({"epsilon": -1}, "`epsilon` must be finite and above 0; got -1"),
     ],

@@ -71,8 +71,8 @@ def test_folded_names_are_found_and_their_votes_added():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"strength": 1.5}, "`strength` must be at most 1, the similarity of a word to itself"),
-        ({"strength": 0}, "`strength` must be finite and above 0; got 0"),
+        ({"strength": 1.5}, "`strength` must be above 0 and at most 1; got 1.5"),
+        ({"strength": 0}, "`strength` must be above 0 and at most 1; got 0"),
         ({"epsilon": 0}, "`epsilon` must be finite and above 0; got 0"),
         ({"epsilon": 1e-4}, "got one that vanishes at epsilon 0.0001.\nhint: take a larger"),
         ({"target": ["car"], "symmetric": True}, "must have the same source and target labels"),

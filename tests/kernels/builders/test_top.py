@@ -65,11 +65,15 @@ def test_it_gates_a_consensus():
         (SCORES[0], {}, r"must have shape \(n_models, n_samples, n_labels\).*got \(2, 4\)"),
         ([], {}, r"must have shape \(n_models, n_samples, n_labels\)"),
         ([SCORES[0], SCORES[1, :1]], {}, r"must have one shape; got \(2, 4\) and \(1, 4\)"),
-        (-SCORES, {}, "scores must not be negative; got -0.9 at model 0, sample 0, label 0"),
+        (
+            -SCORES,
+            {},
+            "`scores_per_model` must not be negative; got -0.9 at model 0, sample 0, label 0",
+        ),
         (
             np.where(SCORES > 0, np.inf, 0),
             {},
-            "scores must be finite; got inf at model 0, sample 0, label 0",
+            "`scores_per_model` must be finite; got inf at model 0, sample 0, label 0",
         ),
     ],
 )

@@ -46,9 +46,9 @@ def test_the_means_are_the_means():
     rows = [m.scores[1] for m in models]
     weights = [0.75, 0.25, 0]
     np.testing.assert_allclose(
-        answer.lines[1].scores, ws.solvers.arithmetic_mean(rows, weights=weights), rtol=1e-12
+        answer.lines[1].scores, ws.ARITHMETIC.fuse(rows, weights=weights).consensus, rtol=1e-12
     )
-    geometric = ws.solvers.geometric_mean(rows, weights=weights)
+    geometric = ws.GEOMETRIC.fuse(rows, weights=weights).consensus
     np.testing.assert_allclose(answer.lines[2].scores, geometric / geometric.sum(), rtol=1e-12)
     assert answer.lines[2].mass == pytest.approx(geometric.sum())
     assert [line.name for line in answer.lines[3:]] == [m.model for m in models]
@@ -209,7 +209,9 @@ def test_a_large_label_set_is_cut_and_says_what_was_left_out():
     best = {max(zip(m.scores[0], m.labels, strict=True))[1] for m in case.table.models}
     assert best <= kept
     rows = [m.scores[0] for m in case.table.models]
-    np.testing.assert_allclose(answer.lines[1].scores, ws.solvers.arithmetic_mean(rows), rtol=1e-12)
+    np.testing.assert_allclose(
+        answer.lines[1].scores, ws.ARITHMETIC.fuse(rows).consensus, rtol=1e-12
+    )
 
 
 def test_a_cut_consensus_is_near_that_of_all_labels():

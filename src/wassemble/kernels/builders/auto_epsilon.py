@@ -10,11 +10,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from wassemble._checks import check_nonnegative_number, check_positive_number, fail
+from wassemble._checks import Constraints, Number, Optional, check_fields, fail
 
 __all__ = ["AutoEpsilon", "Epsilon", "choose_epsilon"]
 
@@ -44,19 +44,18 @@ class AutoEpsilon:
     AutoEpsilon(n_effective=None, target_entropy=0.0)
     """
 
+    constraints: ClassVar[Constraints] = {
+        "n_effective": Optional(Number(at_least=1)),
+        "target_entropy": Optional(Number(at_least=0)),
+    }
+
     n_effective: float | None = None
     target_entropy: float | None = None
 
     def __post_init__(self) -> None:
         if self.n_effective is not None and self.target_entropy is not None:
             fail("`n_effective` and `target_entropy` are two words for one thing; got both.")
-        if (
-            self.n_effective is not None
-            and check_positive_number(self.n_effective, "n_effective") < 1
-        ):
-            fail(f"`n_effective` must be at least 1; got {self.n_effective!r}.")
-        if self.target_entropy is not None:
-            check_nonnegative_number(self.target_entropy, "target_entropy")
+        check_fields(self)
 
     def wanted(self, n_joined: float) -> float:
         """The effective number that is asked for among ``n_joined`` target labels."""
@@ -95,7 +94,7 @@ def choose_epsilon(
     if not isinstance(epsilon, AutoEpsilon):
         if isinstance(epsilon, str):
             fail(f'`epsilon` must be a number above 0 or "auto"; got {epsilon!r}.')
-        epsilon = check_positive_number(epsilon, "epsilon")
+        epsilon = Number(above=0)(epsilon, "epsilon")
         return epsilon, f"epsilon {epsilon:g}"
     rows = np.unique(np.linspace(0, n_source - 1, min(n_source, _N_ROWS)).astype(np.int64))
     gaps = _gaps(np.asarray(cost_of(rows), dtype=np.float64))

@@ -11,7 +11,7 @@ from wassemble._arrays import is_frame
 from wassemble._checks import check_flag, check_nonnegative_number, fail
 from wassemble.inputs.predictions import Predictions
 from wassemble.inputs.predictions.truth import read_known
-from wassemble.kernels.builders.spaces import Names, count_names, read_spaces
+from wassemble.kernels.builders.spaces import Names, note_labels, read_spaces
 from wassemble.kernels.dense import DenseKernel
 from wassemble.kernels.named.labelled import LabelledKernel
 from wassemble.labels import LabelSpace, Meanings, enumerate_names
@@ -88,10 +88,8 @@ def from_confusion(
     table[own.coords] += prior * own.data
     totals = table.sum(axis=1, keepdims=True)
     table = table / np.where(totals > 0, totals, 1) + floor
-    notes = []
-    empty = [source[i] for i in np.flatnonzero(totals[:, 0] == 0).tolist()]
-    if empty:
-        notes.append(count_names(empty, "never scored and without a target label of that name"))
+    silent = totals[:, 0] == 0
+    notes = note_labels(source, silent, "never scored and without a target label of that name")
     if not known.all():
         notes.append(f"{(~known).sum():,} of {len(known):,} samples without truth left out")
     if n_unused:

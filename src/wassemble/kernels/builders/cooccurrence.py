@@ -11,7 +11,7 @@ from wassemble._arrays import detached, is_frame
 from wassemble._checks import as_float_array, check_nonnegative, check_nonnegative_number, fail
 from wassemble.inputs.formats.named_tables import read_named_table
 from wassemble.kernels.base import Kernel
-from wassemble.kernels.builders.spaces import Names, count_names, read_spaces
+from wassemble.kernels.builders.spaces import Names, note_labels, read_spaces
 from wassemble.kernels.dense import DenseKernel
 from wassemble.kernels.named.labelled import LabelledKernel
 from wassemble.kernels.sparse import SparseKernel
@@ -79,9 +79,8 @@ def from_cooccurrence(
         shares = (pairs + smoothing * np.asarray(present.mean(axis=0))) / divisor[:, None]
         np.fill_diagonal(shares, 1)
         kernel = DenseKernel(shares)
-    never = [space[i] for i in np.flatnonzero(totals == 0).tolist()]
     origin = f"co-occurrence in {counts.shape[0]:,} samples, smoothing {smoothing:g}"
-    notes = [count_names(never, "never seen")] if never else []
+    notes = note_labels(space, totals == 0, "never seen")
     return LabelledKernel(kernel, space, space, origin, notes)
 
 

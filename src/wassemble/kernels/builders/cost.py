@@ -1,17 +1,24 @@
-"""Kernels from costs."""
+"""Kernels from costs: of all pairs of labels, or of some pairs, others being never joined."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from wassemble._arrays import Array, detached, is_frame, is_torch_array
-from wassemble._checks import check_positive_number, fail
+from wassemble._checks import check_nonnegative, check_positive_number, fail
+from wassemble.kernels.builders.auto_epsilon import choose_epsilon
 from wassemble.kernels.dense import DenseKernel, check_matrix
 from wassemble.kernels.places import entry_at
+from wassemble.kernels.sparse import SparseKernel
+from wassemble.labels import LabelSpace
 
-__all__ = ["from_cost"]
+__all__ = ["PairCosts", "from_cost"]
 
 
 def from_cost(cost: Array, epsilon: float, *, symmetric: bool = False) -> DenseKernel:
@@ -40,16 +47,13 @@ def from_cost(cost: Array, epsilon: float, *, symmetric: bool = False) -> DenseK
         )
     cost = check_matrix(cost, "cost")
     values = detached(cost)
-    for wrong, must in (
-        (np.isnan(values), "must not be nan"),
-        (values < 0, "must not be negative"),
-    ):
-        if wrong.any():
-            i, j = np.argwhere(wrong)[0]
-            fail(
-                f"`cost` {must}; got {values[i, j]:g} at {entry_at(i, j)}.",
-                hint="a cost is a dissimilarity; similarities make a `DenseKernel` as they are",
-            )
+    check_nonnegative(
+        values,
+        "cost",
+        entry_at,
+        infinite=True,
+        hint="a cost is a dissimilarity; similarities make a `DenseKernel` as they are",
+    )
     largest = float(values.max(initial=0.0, where=np.isfinite(values)))
     if math.isinf(largest / epsilon):
         fail(
@@ -67,3 +71,59 @@ def from_cost(cost: Array, epsilon: float, *, symmetric: bool = False) -> DenseK
     # float64 even for float32 costs: -1e4 has an absolute error of 5e-4 in float32.
     exact = DenseKernel.from_log(cost.astype(np.float64) / -epsilon, symmetric=symmetric)
     return exact.convert(None, cost.dtype)
+
+
+@dataclass(frozen=True, eq=False)
+class PairCosts:
+    """Costs of pairs of labels, each pair once: ``costs[k]`` from ``rows[k]`` to ``columns[k]``.
+
+    A sparse matrix could not tell a cost of 0 from no cost.
+    """
+
+    rows: np.ndarray
+    columns: np.ndarray
+    costs: np.ndarray
+    shape: tuple[int, int]
+
+    @classmethod
+    def join(
+        cls, blocks: Iterable[tuple[int, np.ndarray, np.ndarray]], shape: tuple[int, int]
+    ) -> PairCosts:
+        """The costs of some source labels at a time: the first's place, costs, which are kept."""
+        pieces = []
+        for start, block, kept in blocks:
+            rows, columns = np.nonzero(kept)
+            pieces.append((rows + start, columns, block[rows, columns]))
+        rows, columns, costs = (np.concatenate(part) for part in zip(*pieces, strict=True))
+        return cls(rows, columns, costs, shape)
+
+    def of_rows(self, places: np.ndarray) -> np.ndarray:
+        """Costs of some source labels as a dense array, infinite where there is none."""
+        number = np.full(self.shape[0], -1)
+        number[places] = np.arange(len(places))
+        used = number[self.rows] >= 0
+        table = np.full((len(places), self.shape[1]), np.inf)
+        table[number[self.rows[used]], self.columns[used]] = self.costs[used]
+        return table
+
+    def to_kernel(
+        self, epsilon: Any, source: LabelSpace, target: LabelSpace, *, symmetric: bool
+    ) -> tuple[SparseKernel, str]:
+        """K = exp(-cost / epsilon), and the words that tell of the epsilon.
+
+        The names are for errors. A symmetric kernel has the larger of both similarities.
+        """
+        value, words = choose_epsilon(epsilon, self.of_rows, self.shape[0])
+        values = np.exp(-self.costs / value)
+        if not values.all():
+            k = int((values == 0).argmax())
+            fail(
+                f"every pair must have a similarity above 0 in float64; got"
+                f" exp(-{self.costs[k]:.3g} / {value:g}) = 0 at source label"
+                f" {source[self.rows[k]]!r}, target label {target[self.columns[k]]!r}.",
+                hint="take a larger `epsilon`, or leave out pairs that cost so much",
+            )
+        matrix = sp.csr_array((values, (self.rows, self.columns)), shape=self.shape)
+        if symmetric:
+            matrix = matrix.maximum(matrix.T)
+        return SparseKernel(matrix, symmetric=symmetric), words

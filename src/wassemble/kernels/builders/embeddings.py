@@ -12,6 +12,7 @@ from scipy.spatial.distance import cdist
 
 from wassemble._arrays import detached, widen_half
 from wassemble._checks import (
+    OneOf,
     as_float_array,
     check_count,
     check_flag,
@@ -82,8 +83,7 @@ def from_embeddings(
     SparseKernel(3 source x 3 target labels, float64)
     """
     epsilon = check_positive_number(epsilon, "epsilon")
-    if not isinstance(metric, str) or metric not in _METRICS:
-        fail(f"`metric` must be one of {', '.join(_METRICS)}; got {metric!r}.")
+    OneOf(_METRICS)(metric, "metric")
     if n_neighbors is not None and n_features is not None:
         fail(
             "`n_neighbors` and `n_features` are two ways to shrink a kernel; got both.",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from os import PathLike
 from typing import Any
 
@@ -12,11 +13,10 @@ import numpy as np
 from wassemble._checks import fail
 from wassemble.inputs import Predictions, read_embeddings, read_predictions, read_synonyms
 from wassemble.inputs.words.graphs import read_edges
-from wassemble.kernels.builders.attributes import from_attributes
 from wassemble.kernels.builders.auto_epsilon import Epsilon
 from wassemble.kernels.builders.graph import from_graph
 from wassemble.kernels.builders.synonyms import from_synonyms
-from wassemble.kernels.builders.tables import from_cost_table, from_ratings
+from wassemble.kernels.builders.tables import from_attributes, from_cost_table, from_ratings
 from wassemble.kernels.builders.tree import from_tree
 from wassemble.kernels.builders.word_vectors import from_word_vectors
 from wassemble.kernels.named.labelled import LabelledKernel
@@ -83,14 +83,6 @@ def _read_synonyms(path: Path) -> KernelOrigin:
     return KernelOrigin(False, lambda epsilon: build)
 
 
-def _read_tree(path: Path) -> KernelOrigin:
-    return _read_joined(from_tree, path)
-
-
-def _read_graph(path: Path) -> KernelOrigin:
-    return _read_joined(from_graph, path)
-
-
 def _read_joined(build: Callable[..., LabelledKernel], path: Path) -> KernelOrigin:
     edges = read_edges(path)
 
@@ -133,8 +125,8 @@ def _read_table(path: Path) -> tuple[Predictions, list[str]]:
 _READERS: dict[str, Callable[[Path], KernelOrigin]] = {
     "embeddings": _read_word_vectors,
     "synonyms": _read_synonyms,
-    "tree": _read_tree,
-    "graph": _read_graph,
+    "tree": partial(_read_joined, from_tree),
+    "graph": partial(_read_joined, from_graph),
     "attributes": _read_attributes,
     "ratings": _read_ratings,
     "costs": _read_costs,

@@ -9,11 +9,11 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import dijkstra
 
-from wassemble._checks import check_flag, check_positive_number, fail
+from wassemble._checks import OneOf, check_flag, check_positive_number, fail
 from wassemble.inputs.words.graphs import Edges, as_edges
 from wassemble.kernels.base import Kernel
 from wassemble.kernels.builders.auto_epsilon import Epsilon, choose_epsilon
-from wassemble.kernels.builders.cost import from_cost
+from wassemble.kernels.builders.cost import PairCosts, from_cost
 from wassemble.kernels.builders.spaces import (
     Names,
     expand_kernel,
@@ -21,7 +21,6 @@ from wassemble.kernels.builders.spaces import (
     note_left_out,
     read_spaces,
 )
-from wassemble.kernels.builders.sparse_costs import PairCosts
 from wassemble.kernels.named.labelled import LabelledKernel
 from wassemble.labels import LabelSpace
 
@@ -48,14 +47,11 @@ def from_graph(
 
     Parameters
     ----------
-    source : LabelSpace or iterable of str
-    target : LabelSpace or iterable of str, optional
-        ``source`` if not given; the kernel is then symmetric unless the graph is directed.
+    source, target, epsilon, nodes
+        As in `kernels.from_tree`; a kernel from a directed graph is never symmetric.
     edges : Edges, iterable of (a, b) or (a, b, weight), or networkx graph
         See `read_edges`. Of a networkx graph the attribute "weight" is used, 1 where an
         edge has none. Of several edges between two nodes the cheapest counts.
-    epsilon : float, "auto" or AutoEpsilon
-        Entropic regularisation. "auto" gives the median label 3 effective neighbours.
     weights : {"cost", "similarity"}
         What a weight is: the cost of an edge, or a similarity s, for a cost of 1 / s. Both
         above 0. An edge without a weight costs 1.
@@ -64,8 +60,6 @@ def from_graph(
         False, if not given.
     cutoff : float, optional
         Never join labels that are further apart than this: a `SparseKernel`, found faster.
-    nodes : mapping of str to str, optional
-        Node of each label whose node has another name.
 
     Returns
     -------
@@ -81,8 +75,7 @@ def from_graph(
            [0.368, 1.   , 0.135],
            [0.05 , 0.135, 1.   ]])
     """
-    if weights not in get_args(WeightMeaning):
-        fail(f"`weights` must be one of {', '.join(get_args(WeightMeaning))}; got {weights!r}.")
+    OneOf(get_args(WeightMeaning))(weights, "weights")
     limit = np.inf if cutoff is None else check_positive_number(cutoff, "cutoff")
     graph, is_directed = _read_graph(edges)
     if directed is not None:
@@ -101,7 +94,8 @@ def from_graph(
         value, words = choose_epsilon(epsilon, table.__getitem__, len(table))
         kernel = from_cost(table, value, symmetric=symmetric)
     else:
-        pairs = _finite_pairs(blocks, (len(rows), len(columns)))
+        finite = ((first, block, np.isfinite(block)) for first, block in blocks)
+        pairs = PairCosts.join(finite, (len(rows), len(columns)))
         spaces = LabelSpace(_pick(source, rows)), LabelSpace(_pick(target, columns))
         kernel, words = pairs.to_kernel(epsilon, *spaces, symmetric=symmetric)
         words = f"cut off at {limit:g}, {words}"
@@ -157,15 +151,6 @@ def _path_costs(
     for first in range(0, len(starts), step):
         some = starts[first : first + step]
         yield first, dijkstra(links, indices=some, limit=limit)[:, ends]
-
-
-def _finite_pairs(blocks: Iterable[tuple[int, np.ndarray]], shape: tuple[int, int]) -> PairCosts:
-    pieces = []
-    for first, block in blocks:
-        rows, columns = np.nonzero(np.isfinite(block))
-        pieces.append((rows + first, columns, block[rows, columns]))
-    rows, columns, costs = (np.concatenate(part) for part in zip(*pieces, strict=True))
-    return PairCosts(rows, columns, costs, shape)
 
 
 def _pick(space: LabelSpace, places: np.ndarray) -> list[str]:

@@ -11,7 +11,15 @@ from wassemble.kernels.base import Kernel
 from wassemble.kernels.named.naming import Names, read_spaces
 from wassemble.labels import LabelSpace, enumerate_names
 
-__all__ = ["Names", "count_names", "expand_kernel", "find_nodes", "note_left_out", "read_spaces"]
+__all__ = [
+    "Names",
+    "count_names",
+    "expand_kernel",
+    "find_nodes",
+    "note_labels",
+    "note_left_out",
+    "read_spaces",
+]
 
 
 def count_names(names: Sequence[str], what: str) -> str:
@@ -24,6 +32,12 @@ def count_names(names: Sequence[str], what: str) -> str:
     """
     labels = "label" if len(names) == 1 else "labels"
     return f"{len(names):,} {labels} {what}: {enumerate_names(names)}"
+
+
+def note_labels(space: LabelSpace, mask: np.ndarray, what: str) -> list[str]:
+    """A note on the labels under the mask, if there are any."""
+    names = [space[place] for place in np.flatnonzero(mask).tolist()]
+    return [count_names(names, what)] if names else []
 
 
 def find_nodes(

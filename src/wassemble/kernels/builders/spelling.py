@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Literal
 
 import numpy as np
 
-from wassemble._checks import check_positive_number, fail
+from wassemble._checks import Number, fail
 from wassemble._extras import load_extra
 from wassemble._threads import available_threads
-from wassemble.kernels.builders.spaces import Names, count_names, read_spaces
-from wassemble.kernels.builders.sparse_costs import PairCosts
+from wassemble.kernels.builders.cost import PairCosts
+from wassemble.kernels.builders.spaces import Names, note_labels, read_spaces
 from wassemble.kernels.named.labelled import LabelledKernel
 from wassemble.labels import fold_name
 
@@ -37,9 +38,8 @@ def from_spelling(
 
     Parameters
     ----------
-    source : LabelSpace or iterable of str
-    target : LabelSpace or iterable of str, optional
-        ``source`` if not given; the kernel is then symmetric.
+    source, target
+        As in `kernels.from_word_vectors`.
     epsilon : float or "auto"
         "auto" gives two names whose similarity is just ``cutoff`` a tenth of the similarity
         of equal names.
@@ -59,9 +59,7 @@ def from_spelling(
     array([[0.834, 0.   ],
            [0.   , 0.   ]])
     """
-    cutoff = check_positive_number(cutoff, "cutoff")
-    if cutoff >= 1:
-        fail(f"`cutoff` must be below 1, the similarity of equal names; got {cutoff:g}.")
+    cutoff = Number(above=0, below=1)(cutoff, "cutoff")
     if isinstance(epsilon, str):
         if epsilon != "auto":
             fail(f'`epsilon` must be a number above 0 or "auto"; got {epsilon!r}.')
@@ -75,8 +73,7 @@ def from_spelling(
     )
     kernel, words = pairs.to_kernel(epsilon, source, target, symmetric=source is target)
     alone = np.bincount(pairs.rows, minlength=len(source)) == 0
-    names = [source[i] for i in np.flatnonzero(alone).tolist()]
-    notes = [count_names(names, "spelt like no target label")] if names else []
+    notes = note_labels(source, alone, "spelt like no target label")
     return LabelledKernel(kernel, source, target, f"spelling, cutoff {cutoff:g}, {words}", notes)
 
 
@@ -84,18 +81,18 @@ def _similar_pairs(first: list[str], second: list[str], cutoff: float) -> PairCo
     process = load_extra("rapidfuzz.process", "kernels", purpose="a kernel from spelling")
     indel = load_extra("rapidfuzz.distance.Indel", "kernels", purpose="a kernel from spelling")
     step = max(1, _BLOCK // len(second))
-    pieces = []
-    for start in range(0, len(first), step):
-        # What is below the cutoff comes back as 0, and by rounding what is just at it.
-        block = process.cdist(
-            first[start : start + step],
-            second,
-            scorer=indel.normalized_similarity,
-            score_cutoff=cutoff - 1e-5,
-            dtype=np.float64,
-            workers=available_threads(),
-        )
-        rows, columns = np.nonzero(block > cutoff - 1e-9)
-        pieces.append((rows + start, columns, 1 - block[rows, columns]))
-    rows, columns, costs = (np.concatenate(part) for part in zip(*pieces, strict=True))
-    return PairCosts(rows, columns, costs, (len(first), len(second)))
+
+    def blocks() -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
+        for start in range(0, len(first), step):
+            # What is below the cutoff comes back as 0, and by rounding what is just at it.
+            block = process.cdist(
+                first[start : start + step],
+                second,
+                scorer=indel.normalized_similarity,
+                score_cutoff=cutoff - 1e-5,
+                dtype=np.float64,
+                workers=available_threads(),
+            )
+            yield start, 1 - block, block > cutoff - 1e-9
+
+    return PairCosts.join(blocks(), (len(first), len(second)))

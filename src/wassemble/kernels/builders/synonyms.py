@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from wassemble._checks import check_flag, check_positive_number, fail
+from wassemble._checks import Number, check_flag, fail
 from wassemble.inputs.words.graphs import Edges, as_edges
-from wassemble.kernels.builders.spaces import Names, count_names, read_spaces
+from wassemble.kernels.builders.spaces import Names, note_labels, read_spaces
 from wassemble.kernels.named.labelled import LabelledKernel
 from wassemble.kernels.sparse import SparseKernel
 from wassemble.labels import LabelSpace, fold_name
@@ -41,9 +41,8 @@ def from_synonyms(
 
     Parameters
     ----------
-    source : LabelSpace or iterable of str
-    target : LabelSpace or iterable of str, optional
-        ``source`` if not given.
+    source, target : LabelSpace or iterable of str
+        The target labels are the source labels if not given.
     synonyms : Edges or iterable of (word, synonym) or (word, synonym, votes)
         See `read_synonyms`. A pair with 0 votes joins nothing.
     strength : float
@@ -69,12 +68,8 @@ def from_synonyms(
            [1.  , 1.  , 0.  ],
            [0.  , 0.  , 1.  ]])
     """
-    strength, epsilon = (
-        check_positive_number(value, name)
-        for value, name in ((strength, "strength"), (epsilon, "epsilon"))
-    )
-    if strength > 1:
-        fail(f"`strength` must be at most 1, the similarity of a word to itself; got {strength:g}.")
+    strength = Number(above=0, at_most=1)(strength, "strength")
+    epsilon = Number(above=0)(epsilon, "epsilon")
     fold = check_flag(fold, "fold")
     source, target = read_spaces(source, target)
     if check_flag(symmetric, "symmetric") and source is not target:
@@ -96,8 +91,7 @@ def from_synonyms(
     joined = np.diff(matrix.indptr) > 0
     itself = sp.csr_array((np.ones(len(named)), (named, own[named])), shape=matrix.shape)
     kernel = SparseKernel(matrix.maximum(itself), symmetric=bool(symmetric))
-    alone = [source[i] for i in np.flatnonzero(~joined).tolist()]
-    notes = [count_names(alone, "without a synonym among the target labels")] if alone else []
+    notes = note_labels(source, ~joined, "without a synonym among the target labels")
     votes = "votes" if pairs.weights is not None else "no votes"
     origin = f"synonyms of {pairs.origin}, {votes}, strength {strength:g}, epsilon {epsilon:g}"
     return LabelledKernel(kernel, source, target, origin, notes)

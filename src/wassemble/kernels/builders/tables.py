@@ -1,4 +1,4 @@
-"""Kernels from tables of similarities or of costs, such as people rate them."""
+"""Kernels from tables: of similarities or costs, such as people rate them, or of attributes."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from wassemble._arrays import detached
+from wassemble._arrays import detached, is_frame
 from wassemble._checks import as_float_array, check_flag, check_nonnegative, fail
 from wassemble.kernels.base import Kernel
 from wassemble.kernels.builders.auto_epsilon import Epsilon, choose_epsilon
-from wassemble.kernels.builders.cost import from_cost
-from wassemble.kernels.builders.sparse_costs import PairCosts
+from wassemble.kernels.builders.cost import PairCosts, from_cost
+from wassemble.kernels.builders.spaces import note_labels
 from wassemble.kernels.dense import DenseKernel
 from wassemble.kernels.named.labelled import LabelledKernel
 from wassemble.kernels.named.naming import Names, read_names
@@ -22,7 +22,7 @@ from wassemble.kernels.places import entry_at, named_labels
 from wassemble.kernels.sparse import SparseKernel
 from wassemble.labels import LabelSpace, enumerate_names
 
-__all__ = ["from_cost_table", "from_ratings", "read_table"]
+__all__ = ["from_attributes", "from_cost_table", "from_ratings"]
 
 
 def from_ratings(
@@ -67,7 +67,7 @@ def from_ratings(
         largest = float(pairs.costs.max())
         matrix = sp.csr_array((pairs.costs, (pairs.rows, pairs.columns)), shape=pairs.shape)
     else:
-        table = read_table(ratings, "ratings", source, target)
+        table = _read_table(ratings, "ratings", source, target)
         largest = float(table.max())
     if largest == 0:
         fail("some pair of labels must have a rating above 0; got none.")
@@ -95,19 +95,10 @@ def from_cost_table(
         Dissimilarities, at least 0; infinity for pairs that must never be joined. A mapping
         is of (source, target) to number; pairs that it does not have are never joined. A data
         frame is read by name: rows are named in its index (pandas) or in a column of text.
-    source : LabelSpace or iterable of str
-        May be left out with a data frame, which must have exactly these names.
-    target : LabelSpace or iterable of str, optional
-        ``source`` if not given; the columns of a data frame.
     epsilon : float, "auto" or AutoEpsilon
         Entropic regularisation. "auto" gives the median label 3 effective neighbours.
-    symmetric : bool
-        Declares that the costs are the same both ways (checked).
-
-    Returns
-    -------
-    kernel : LabelledKernel
-        Sparse from a mapping, else dense.
+    source, target, symmetric
+        As in `kernels.from_ratings`, and so is the kernel.
 
     Examples
     --------
@@ -127,14 +118,56 @@ def from_cost_table(
         with named_labels(source, target):  # declared and checked here, not brought about
             kernel = SparseKernel(made.to_sparse(), symmetric=symmetric)
     else:
-        table = read_table(cost, "cost", source, target, infinite=True)
+        table = _read_table(cost, "cost", source, target, infinite=True)
         value, words = choose_epsilon(epsilon, table.__getitem__, len(table))
         with named_labels(source, target):
             kernel = from_cost(table, value, symmetric=symmetric)
     return LabelledKernel(kernel, source, target, f"table of costs, {words}")
 
 
-def read_table(
+def from_attributes(
+    table: Any, attributes: Names | None = None, targets: Names | None = None
+) -> LabelledKernel:
+    """K = the table with each column divided by its sum (paper, section 6.1).
+
+    So the attributes of each target label sum to 1, and a label with many attributes has
+    no advantage.
+
+    Parameters
+    ----------
+    table : array of shape (n_attributes, n_targets), or data frame
+        At least 0: presence, or strength, of each attribute in each target label. A data
+        frame is read by name: attributes are named in its index (pandas) or in a column of
+        text.
+    attributes : LabelSpace or iterable of str
+        Names of the rows: the models' labels.
+    targets : LabelSpace or iterable of str
+        Names of the columns. Both may be left out with a data frame, which must have exactly
+        these names.
+
+    Examples
+    --------
+    >>> kernel = from_attributes(
+    ...     [[1, 0], [1, 1]], ["stripes", "hooves"], ["zebra", "horse"]
+    ... )
+    >>> kernel.to_dense()
+    array([[0.5, 0. ],
+           [0.5, 1. ]])
+    """
+    if not is_frame(table) and targets is None:
+        fail("`targets` must name the columns of the table; got no names.")
+    table, source, target = read_names(table, "table", attributes, targets)
+    values = _read_table(table, "table", source, target)
+    totals = values.sum(axis=0, dtype=np.float64)
+    notes = note_labels(target, totals == 0, "without any attribute")
+    notes += note_labels(source, (values == 0).all(axis=1), "that no target label has")
+    kernel = DenseKernel(values / np.where(totals > 0, totals, 1))
+    return LabelledKernel(
+        kernel, source, target, "attributes, each column divided by its sum", notes
+    )
+
+
+def _read_table(
     value: Any, name: str, source: LabelSpace, target: LabelSpace, *, infinite: bool = False
 ) -> np.ndarray:
     """``value`` as an array of shape (n_source, n_target) without negative entries and nan."""
@@ -146,8 +179,7 @@ def read_table(
             f" for each target label; got {table.shape}."
         )
     with named_labels(source, target):
-        checked = np.where(np.isposinf(table), 0, table) if infinite else table
-        check_nonnegative(checked, name, entry_at)
+        check_nonnegative(table, name, entry_at, infinite=infinite)
     return table.astype(np.float32) if table.dtype == np.float16 else table
 
 

@@ -12,6 +12,7 @@ from wassemble._checks import (
     as_float_array,
     check_count,
     check_flag,
+    check_nonnegative,
     check_nonnegative_number,
     fail,
 )
@@ -57,10 +58,9 @@ def top_labels(
     n_labels = scores.shape[-1]
     if n_top > n_labels:
         fail(f"`n_top` must be at most the number of labels, {n_labels}; got {n_top}.")
-    ranked = np.where(np.isnan(scores), 0, scores)
-    least = np.partition(ranked, n_labels - n_top, axis=-1)[..., n_labels - n_top, None]
-    is_top = ((ranked >= least) & (ranked > 0)).any(axis=0)
-    value = ranked.mean(axis=0) if mean_scores else np.ones((), dtype=scores.dtype)
+    least = np.partition(scores, n_labels - n_top, axis=-1)[..., n_labels - n_top, None]
+    is_top = ((scores >= least) & (scores > 0)).any(axis=0)
+    value = scores.mean(axis=0) if mean_scores else np.ones((), dtype=scores.dtype)
     return DiagonalKernel(np.where(is_top, value, np.asarray(floor, dtype=scores.dtype)))
 
 
@@ -78,11 +78,6 @@ def _read_scores(value: Any) -> np.ndarray:
             "`scores_per_model` must have shape (n_models, n_samples, n_labels), none of them 0;"
             f" got {scores.shape}."
         )
-    for wrong, must in ((np.isinf(scores), "be finite"), (scores < 0, "not be negative")):
-        if wrong.any():
-            model, sample, label = (int(i) for i in np.argwhere(wrong)[0])
-            fail(
-                f"scores must {must}; got {scores[model, sample, label]:g} at model {model},"
-                f" sample {sample}, label {label}."
-            )
+    scores = np.where(np.isnan(scores), 0, scores)
+    check_nonnegative(scores, "scores_per_model", "model {}, sample {}, label {}".format)
     return scores

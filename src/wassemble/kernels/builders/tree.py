@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
-from wassemble._checks import fail
+from wassemble._checks import OneOf, fail
 from wassemble.inputs.words.graphs import Edges, as_edges
 from wassemble.kernels.builders.auto_epsilon import Epsilon, choose_epsilon
 from wassemble.kernels.builders.cost import from_cost
@@ -43,13 +43,10 @@ def from_tree(
 
     Parameters
     ----------
-    source : LabelSpace or iterable of str
-    target : LabelSpace or iterable of str, optional
-        ``source`` if not given; the kernel is then symmetric.
+    source, target, epsilon
+        As in `kernels.from_word_vectors`.
     edges : Edges or iterable of (parent, child)
         A node may have several parents; no node may be its own ancestor. See `read_edges`.
-    epsilon : float, "auto" or AutoEpsilon
-        Entropic regularisation. "auto" gives the median label 3 effective neighbours.
     cost : {"path", "lin"}
         "path": number of edges from one label up to a common ancestor and down to the
         other, by the shortest way. "lin": 1 - 2 IC(a) / (IC(i) + IC(j)) with the common
@@ -76,8 +73,7 @@ def from_tree(
            [ 2., -0.,  3.],
            [ 3.,  3., -0.]])
     """
-    if cost not in get_args(TreeCost):
-        fail(f"`cost` must be one of {', '.join(get_args(TreeCost))}; got {cost!r}.")
+    OneOf(get_args(TreeCost))(cost, "cost")
     if leaves is not None and cost != "lin":
         fail(f'`leaves` are counted for the cost "lin" only; got them with {cost!r}.')
     tree = as_edges(edges)

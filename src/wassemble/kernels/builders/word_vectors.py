@@ -8,7 +8,7 @@ from typing import get_args
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from wassemble._checks import check_count, check_flag, fail
+from wassemble._checks import Count, OneOf, Optional, check_flag, fail
 from wassemble.inputs.words.embeddings import Embeddings, split_words, word_forms
 from wassemble.kernels.builders.auto_epsilon import Epsilon, choose_epsilon
 from wassemble.kernels.builders.embeddings import Metric, from_embeddings
@@ -46,12 +46,8 @@ def from_word_vectors(
         See `read_embeddings`.
     epsilon : float, "auto" or AutoEpsilon
         Entropic regularisation. "auto" gives the median label 3 effective neighbours.
-    metric : {"cosine", "euclidean", "sqeuclidean"}
-        The paper's captioning kernel is "euclidean" with ``unit_norm``.
-    unit_norm : bool
-        Divide each vector by its length first.
-    n_neighbors : int, optional
-        Keep only this many nearest target labels of each source label: a `SparseKernel`.
+    metric, unit_norm, n_neighbors
+        As in `kernels.from_embeddings`.
 
     Returns
     -------
@@ -74,8 +70,7 @@ def from_word_vectors(
             f"`embeddings` must be Embeddings; got {type(embeddings).__name__}.",
             hint="`read_embeddings(path)` reads them, `Embeddings(words, vectors)` wraps arrays",
         )
-    if metric not in get_args(Metric):
-        fail(f"`metric` must be one of {', '.join(get_args(Metric))}; got {metric!r}.")
+    OneOf(get_args(Metric))(metric, "metric")
     unit_norm = check_flag(unit_norm, "unit_norm")
     source, target = read_spaces(source, target)
     x = _look_up(source, embeddings)
@@ -86,8 +81,7 @@ def from_word_vectors(
                 f"{embeddings.origin} must know the words of some {side} label; it knows none of"
                 f" {enumerate_names(space)}."
             )
-    if n_neighbors is not None:
-        n_neighbors = check_count(n_neighbors, "n_neighbors")
+    n_neighbors = Optional(Count())(n_neighbors, "n_neighbors")
 
     def cost_of(rows: np.ndarray) -> np.ndarray:
         return _nearest_costs(x.vectors[rows], y.vectors, metric, n_neighbors, unit=unit_norm)

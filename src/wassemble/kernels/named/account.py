@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -75,14 +76,9 @@ class KernelAccount:
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain lists, numbers and texts, for JSON."""
-        return asdict(self) | {
-            "n_effective": dict(zip(("min", "median", "max"), self.n_effective, strict=True)),
-            "lost_source": list(self.lost_source),
-            "unreached_target": list(self.unreached_target),
-            "strongest_pairs": [list(pair) for pair in self.strongest_pairs],
-            "hubs": [list(hub) for hub in self.hubs],
-            "notes": list(self.notes),
-        }
+        n_effective = dict(zip(("min", "median", "max"), self.n_effective, strict=True))
+        entries: dict[str, Any] = json.loads(json.dumps(asdict(self)))  # lists of tuples
+        return entries | {"n_effective": n_effective}
 
     def __str__(self) -> str:
         least, median, most = self.n_effective

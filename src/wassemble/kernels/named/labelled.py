@@ -12,8 +12,7 @@ from typing import Any, final
 import numpy as np
 
 from wassemble._checks import fail
-from wassemble.kernels.base import Kernel
-from wassemble.kernels.convert import as_kernel
+from wassemble.kernels.base import Kernel, as_kernel
 from wassemble.kernels.named.account import KernelAccount, make_account
 from wassemble.kernels.named.naming import Names, read_names
 from wassemble.kernels.places import named_labels

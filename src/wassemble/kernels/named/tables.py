@@ -101,10 +101,13 @@ def read_parquet(path: Path) -> LabelledKernel:
     if similarity.null_count:
         fail(f"{path}: `similarity` must have a number in every row; got an empty one.")
     (source, target), (rows, columns) = spaces, places
-    entries = _Entries(path, source, target, rows, columns, similarity.to_numpy())
+    storage, symmetric = (about["storage"], about["symmetric"]) if about else ("sparse", False)
+    entries = _read_entries(path, source, target, rows, columns, similarity.to_numpy())
+    with named_labels(source, target):
+        checked = SparseKernel(entries, symmetric=symmetric).to_sparse()
+        kernel = Kernel.from_entries(storage, checked, symmetric=symmetric)
     if about is None:
-        return LabelledKernel(entries.sparse(symmetric=False), source, target, path.name)
-    kernel = entries.stored_as(about["storage"], symmetric=about["symmetric"])
+        return LabelledKernel(kernel, source, target, path.name)
     declared = None
     if "declared" in about:
         declared = np.zeros(len(target), dtype=bool)
@@ -169,8 +172,9 @@ def read_csv(path: Path) -> LabelledKernel:
     if not values:
         fail(f"{path}: must have at least one row below its header; got none.")
     spaces = LabelSpace(places["source"]), LabelSpace(places["target"])
-    entries = _Entries(path, *spaces, np.array(rows), np.array(columns), np.array(values))
-    return LabelledKernel(entries.sparse(symmetric=False), *spaces, path.name)
+    entries = _read_entries(path, *spaces, np.array(rows), np.array(columns), np.array(values))
+    with named_labels(*spaces):
+        return LabelledKernel(SparseKernel(entries), *spaces, path.name)
 
 
 def _read_records(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
@@ -192,35 +196,21 @@ def _read_records(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
             fail(f"{path}, line {reader.line_num}: must be a line of CSV ({error}).")
 
 
-class _Entries:
-    """The rows of a table, checked, on their way to a kernel."""
-
-    def __init__(
-        self,
-        path: Path,
-        source: LabelSpace,
-        target: LabelSpace,
-        rows: np.ndarray,
-        columns: np.ndarray,
-        values: np.ndarray,
-    ) -> None:
-        self.path, self.source, self.target = path, source, target
-        self.shape = len(source), len(target)
-        keys = np.sort(rows * self.shape[1] + columns)
-        twice = keys[1:][keys[1:] == keys[:-1]]
-        if len(twice):
-            row, column = divmod(int(twice[0]), self.shape[1])
-            fail(
-                f"{path}: a pair of labels must be in one row; got more for source"
-                f" {source[row]!r}, target {target[column]!r}."
-            )
-        self.matrix = sp.csr_array((values, (rows, columns)), shape=self.shape)
-
-    def sparse(self, *, symmetric: bool) -> SparseKernel:
-        with named_labels(self.source, self.target):
-            return SparseKernel(self.matrix, symmetric=symmetric)
-
-    def stored_as(self, storage: str, *, symmetric: bool) -> Kernel:
-        entries = self.sparse(symmetric=symmetric).to_sparse()
-        with named_labels(self.source, self.target):
-            return Kernel.from_entries(storage, entries, symmetric=symmetric)
+def _read_entries(
+    path: Path,
+    source: LabelSpace,
+    target: LabelSpace,
+    rows: np.ndarray,
+    columns: np.ndarray,
+    values: np.ndarray,
+) -> sp.csr_array:
+    """The rows of a table as a matrix, each pair once."""
+    keys = np.sort(rows * len(target) + columns)
+    twice = keys[1:][keys[1:] == keys[:-1]]
+    if len(twice):
+        row, column = divmod(int(twice[0]), len(target))
+        fail(
+            f"{path}: a pair of labels must be in one row; got more for source"
+            f" {source[row]!r}, target {target[column]!r}."
+        )
+    return sp.csr_array((values, (rows, columns)), shape=(len(source), len(target)))
