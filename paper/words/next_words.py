@@ -13,7 +13,7 @@ from paper.data.captions import load_captions
 from paper.data.files import find_data
 from wassemble.inputs.words.graphs import Edges, as_edges
 from wassemble.labels import LabelSpace
-from wassemble.text.ngrams import NGramModel
+from wassemble.text.models.ngrams import NGramModel
 from wassemble.text.vocabulary import Vocabulary
 
 __all__ = ["count_votes", "draw_contexts", "load_glove", "next_words", "train_models"]

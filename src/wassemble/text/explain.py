@@ -11,7 +11,7 @@ from wassemble._checks import check_count, fail
 from wassemble.ensemble import Contribution, Explanation
 from wassemble.solvers import Barycenter
 from wassemble.text.fused import FusedNextWord
-from wassemble.text.word_fusion import FusedWords
+from wassemble.text.steps import FusedWords
 
 __all__ = ["explain_sentence"]
 

@@ -11,11 +11,11 @@ import numpy as np
 from wassemble._checks import check_count, fail
 from wassemble.labels import LabelSpace
 from wassemble.solvers import Barycenter, GatedBarycenter, GatedMean, Rule, Single
-from wassemble.text.models import NextWordModel
+from wassemble.text.models.protocol import NextWordModel
 from wassemble.text.vocabulary import Vocabulary
-from wassemble.text.word_fusion import FusedWords, WordFusion
-from wassemble.text.word_kernels import words_to_read
-from wassemble.text.word_sets import WordSets
+from wassemble.text.steps import FusedWords, WordFusion
+from wassemble.text.kernels import words_to_read
+from wassemble.text.selection import WordSets
 
 __all__ = ["FusedNextWord", "FusedState", "StepAccount"]
 

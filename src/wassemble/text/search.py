@@ -15,7 +15,7 @@ import numpy as np
 from wassemble._checks import check_count, check_nonnegative_number, fail
 from wassemble.labels import enumerate_names
 from wassemble.text.candidates import Candidates, likeliest_words, sampled_words
-from wassemble.text.models import NextWordModel
+from wassemble.text.models.protocol import NextWordModel
 from wassemble.text.vocabulary import Vocabulary
 
 __all__ = ["Sentence", "beam_search"]

@@ -18,7 +18,7 @@ from wassemble.solvers import GEOMETRIC, Barycenter, BarycenterProblem, Barycent
 from wassemble.solvers.barycenter import solve
 from wassemble.text.word_masses import Posed, pose_balanced
 from wassemble.text.word_parts import WordPart
-from wassemble.text.word_sets import WordSet, WordSets
+from wassemble.text.selection import WordSet, WordSets
 
 __all__ = ["FusedWords", "WordFusion"]
 

@@ -14,7 +14,7 @@ from wassemble.kernels.bags import with_bags
 from wassemble.solvers.weights import check_weights
 from wassemble.text.vocabulary import Vocabulary
 from wassemble.text.word_cuts import gather_others
-from wassemble.text.word_kernels import lone_words, matched_words, nearest_words, word_kernel
+from wassemble.text.kernels import lone_words, matched_words, nearest_words, word_kernel
 from wassemble.text.word_parts import WordPart
 
 __all__ = ["WordSet", "WordSets"]
