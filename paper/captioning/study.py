@@ -196,7 +196,7 @@ class Study:
         steps = []
         for epsilon in sorted(self.config.epsilons):
             fused = self.barycenter(epsilon)
-            distance = float(distance_to_identity(fused.fusion.sets.kernels[0]))
+            distance = float(distance_to_identity(fused.kernels[0]))
             found = {search: self.caption(self.validation, fused, search) for search in SEARCHES}
             steps.append(Step(epsilon, distance, found))
         return steps

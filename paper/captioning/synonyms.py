@@ -68,7 +68,7 @@ def _diffuses_less(config: Config, found: Found) -> Claim:
     """Beside GloVe as far from the identity, a randomised search keeps more."""
     glove = Study(config, glove_kernels)
     fused = glove.barycenter(config.glove_epsilon)
-    distance = float(distance_to_identity(fused.fusion.sets.kernels[0]))
+    distance = float(distance_to_identity(fused.kernels[0]))
     other = glove.caption(glove.validation, fused, "randomised")
     level = found.simple["randomised"]["geometric mean"].cider.mean()
     last = found.steps[-1]
