@@ -11,7 +11,7 @@ from paper.record.paper_figures import paper_figures
 from wassemble.kernels import LabelledKernel
 from wassemble.solvers import ARITHMETIC, GEOMETRIC, Barycenter
 from wassemble.text.fused import FusedNextWord
-from wassemble.text.models.protocol import NextWordModel
+from wassemble.text.models import NextWordModel
 
 __all__ = ["Config", "run"]
 

@@ -20,7 +20,7 @@ from wassemble.errors import MissingExtraError
 from wassemble.metrics import MEAN, entropy
 from wassemble.metrics.captions import CaptionScore, meteor, spice, word_movers_distance
 from wassemble.metrics.cider import CiderD
-from wassemble.text.models.protocol import NextWordModel
+from wassemble.text.models import NextWordModel
 from wassemble.text.search import beam_search
 
 __all__ = ["FIVE", "Captioned", "Gallery", "java_scores", "read_captioners"]

@@ -21,7 +21,7 @@ from paper.captioning.tables import judged_table
 from paper.record.findings import Cell, Claim, Figure, Findings, Plot, Progress, Table
 from wassemble.solvers import ARITHMETIC, Barycenter, PowerMean
 from wassemble.text.fused import FusedNextWord
-from wassemble.text.models.protocol import NextWordModel
+from wassemble.text.models import NextWordModel
 
 __all__ = ["Config", "run"]
 

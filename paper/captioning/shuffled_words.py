@@ -9,7 +9,7 @@ import numpy as np
 
 from wassemble.ensemble.shuffling import group_labels, label_similarity
 from wassemble.kernels import LabelledKernel
-from wassemble.text.models.protocol import NextWordModel
+from wassemble.text.models import NextWordModel
 from wassemble.text.vocabulary import Vocabulary
 from wassemble.text.kernels import has_letters
 

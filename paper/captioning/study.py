@@ -16,7 +16,7 @@ from wassemble.kernels import distance_to_identity
 from wassemble.labels import LabelSpace
 from wassemble.solvers import Barycenter, PowerMean
 from wassemble.text.fused import FusedNextWord
-from wassemble.text.models.protocol import NextWordModel
+from wassemble.text.models import NextWordModel
 
 __all__ = ["SEARCHES", "Found", "Rules", "Step", "Study", "StudyConfig"]
 

@@ -29,7 +29,7 @@ from wassemble.solvers import (
 from wassemble.solvers.power_means import weighted_sum
 from wassemble.solvers.rules import CarriedRule
 from wassemble.text.fused import FusedNextWord
-from wassemble.text.models.protocol import NextWordModel
+from wassemble.text.models import NextWordModel
 
 __all__ = ["Config", "run"]
 

@@ -96,18 +96,16 @@ def _contributions(
     if weights.ndim == 2:
         weights = weights[:, int(np.searchsorted(part.target, word))]
     total = sum(float(w * mass.sum()) for w, mass in zip(weights, sent, strict=True)) or 1.0
-    contributions = []
-    for index, mass, weight, places in zip(part.models, sent, weights, part.sources, strict=True):
-        own = model.models[index].vocabulary.words
-        for i in np.flatnonzero(mass > 0):
-            source = int(places[i])
-            contributions.append(
-                Contribution(
-                    names[index],
-                    own[source],
-                    float(np.exp(logs[index][0, source])),
-                    float(100 * weight * mass[i] / total),
-                    float(100 * mass[i] / mass.sum()),
-                )
-            )
+    contributions = [
+        Contribution(
+            names[index],
+            model.models[index].vocabulary.words[int(source)],
+            float(np.exp(logs[index][0, source])),
+            float(100 * weight * mass_of_word / total),
+            float(100 * mass_of_word / mass.sum()),
+        )
+        for index, mass, weight, own in zip(part.models, sent, weights, part.sources, strict=True)
+        for source, mass_of_word in zip(own, mass, strict=True)
+        if mass_of_word > 0
+    ]
     return sorted(contributions, key=lambda contribution: -contribution.percent)

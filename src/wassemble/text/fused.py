@@ -12,7 +12,7 @@ from wassemble._checks import check_count, fail
 from wassemble.labels import LabelSpace
 from wassemble.solvers import Barycenter, GatedBarycenter, GatedMean, Rule, Single
 from wassemble.text.kernels import words_to_read
-from wassemble.text.models.protocol import NextWordModel
+from wassemble.text.models import NextWordModel
 from wassemble.text.selection import Selector
 from wassemble.text.steps import FusedStep, StepFusion
 from wassemble.text.vocabulary import Vocabulary

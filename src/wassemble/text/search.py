@@ -14,7 +14,7 @@ import numpy as np
 
 from wassemble._checks import check_count, check_nonnegative_number, fail
 from wassemble.labels import enumerate_names
-from wassemble.text.models.protocol import NextWordModel
+from wassemble.text.models import NextWordModel
 from wassemble.text.vocabulary import Vocabulary
 
 __all__ = ["Sentence", "beam_search"]

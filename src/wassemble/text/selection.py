@@ -207,9 +207,8 @@ class Selector:
         kernels = [cut[self.kernels[model]] for model in models]
         weights = self._weights if self._weights.ndim == 1 else self._weights[:, target]
         weights = _say(weights[models], kernels)
-        return WordPart(
-            models, [own[model] for model in models], target, kernels, weights, is_alone
-        )
+        own = [own[model] for model in models]
+        return WordPart(models, own, target, kernels, weights, is_alone)
 
 
 def _read_kernels(

@@ -114,7 +114,11 @@ class StepFusion:
                     scalings = np.asarray(answer.result.log_scalings())
                     step.log_v[places] = scalings[:, :, : len(part.target)]
             mass = np.sum([answer.p.sum(axis=1, keepdims=True) for answer in answers], axis=0)
-            _check_mass(mass)
+            if not (mass > 0).all():
+                fail(
+                    "some word must be possible for every model that has a say on it; got none.",
+                    hint="an arithmetic mean, or a kernel that joins more words",
+                )
             for answer in answers:
                 target = answer.part.target
                 logs = log_of(answer.p[:, : len(target)]) - np.log(mass)
@@ -295,11 +299,3 @@ def _with_gathered(histogram: np.ndarray, part: WordPart, index: int) -> np.ndar
     whole = np.take(histogram, part.gathered[index], axis=1).sum(axis=1, keepdims=True)
     others = np.maximum(whole - own.sum(axis=1, keepdims=True), _LEAST_GATHERED)
     return np.hstack([own, others])
-
-
-def _check_mass(mass: np.ndarray) -> None:
-    if not (mass > 0).all():
-        fail(
-            "some word must be possible for every model that has a say on it; got none.",
-            hint="an arithmetic mean, or a kernel that joins more words",
-        )

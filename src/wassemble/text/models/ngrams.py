@@ -154,14 +154,8 @@ class NGramModel:
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write everything to ``path``, an ``.npz`` file."""
-        names = self.vocabulary
-        about = {
-            "format": _FORMAT,
-            "words": list(names.words),
-            "start": names.start,
-            "end": names.end,
-            "unknown": names.unknown,
-        }
+        special = {part: getattr(self.vocabulary, part) for part in ("start", "end", "unknown")}
+        about = {"format": _FORMAT, "words": list(self.vocabulary.words), **special}
         arrays = {"about": np.array(json.dumps(about))}
         for level in self._levels:
             length = level.grams.shape[1]
