@@ -125,7 +125,7 @@ class _Transformer:
 
     def reorder(self, state: _State, rows: np.ndarray) -> _State:
         """State with the rows ``rows``."""
-        return _select_rows(state, self._torch.as_tensor(rows), 0)  # type: ignore[no-any-return]
+        return _select_rows(state, self._torch.as_tensor(rows), 0)
 
     def _tensor(self, numbers: np.ndarray) -> Any:
         return self._torch.as_tensor(numbers, device=self._model.device)
