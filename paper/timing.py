@@ -12,16 +12,11 @@ import numpy as np
 from paper.evidence.tasks import TASKS
 from paper.record.findings import Cell, Claim, Findings, Progress, Table, follow
 from paper.record.paper_figures import paper_figures
-from paper.words.next_words import (
-    count_votes,
-    draw_contexts,
-    load_glove,
-    next_words,
-    train_models,
-)
+from paper.words.kernels import synonym_kernels
+from paper.words.next_words import draw_contexts, load_glove, next_words, train_models
 from wassemble._threads import count_threads
 from wassemble.ensemble import fuse
-from wassemble.kernels import DenseKernel, from_synonyms, top_labels
+from wassemble.kernels import DenseKernel, top_labels
 from wassemble.solvers import ARITHMETIC, GEOMETRIC, Barycenter, Unbalanced
 
 __all__ = ["Config", "repeat_rows", "run"]
@@ -88,8 +83,7 @@ def run(config: Config, progress: Progress = None) -> Findings:
     words, _ = load_glove()
     models = train_models(words)
     histograms = next_words(models, draw_contexts(config.n_beams, config.seed)).astype(np.float32)
-    votes = count_votes(words)
-    synonyms = from_synonyms(words, synonyms=votes, strength=0.5, symmetric=True).kernel
+    synonyms = synonym_kernels(words)(1.0).kernel
     steps: dict[str, Callable[[], object]] = {
         "arithmetic mean": lambda: ARITHMETIC.fuse(histograms),
         "geometric mean": lambda: GEOMETRIC.fuse(histograms),

@@ -1,1 +1,4 @@
-"""The captioners that are fused: their network, their training, their files."""
+"""Captioners of pictures: their network, their training, and their files."""
+
+FIVE = ("cross-entropy", "cross-entropy-small", "smoothed", "self-critical", "self-critical-small")
+"""The captioners that the experiments fuse."""

@@ -12,6 +12,7 @@ from zlib import crc32
 
 import click
 
+from paper.captioners import FIVE
 from wassemble.cli.config import config_option
 from wassemble.cli.console import progress_bar, talk
 from wassemble.cli.options import is_given
@@ -28,8 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["generate", "references"]
 
-_FIVE = ("cross-entropy", "cross-entropy-small", "smoothed", "self-critical", "self-critical-small")
-_SHIPPED = (*_FIVE, "frequent-words", "missing-words", "tiny")
+_SHIPPED = (*FIVE, "frequent-words", "missing-words", "tiny")
 _SPLITS = ("test", "val", "train")
 _MEANS = ("arithmetic", "geometric")
 _EPSILON = {"glove": 0.15, "synonyms": 1.0}
@@ -281,7 +281,7 @@ def _read_captioners(names: tuple[str, ...]) -> dict[str, Captioner]:
     from paper.data.files import find_data
 
     found: dict[str, Captioner] = {}
-    for given in names or _FIVE:
+    for given in names or FIVE:
         path = Path(given)
         name = path.stem if path.suffix == ".npz" else given
         if given in RECIPES:
@@ -332,7 +332,7 @@ def _options(values: dict[str, Any], models: dict[str, Captioner]) -> dict[str, 
 
 def _kernel(name: str, words: LabelSpace, epsilon: Any, rule: str) -> LabelledKernel:
     import wassemble as ws
-    from paper.captioning.kernels import glove_kernels, synonym_kernels
+    from paper.words.kernels import glove_kernels, synonym_kernels
 
     if name in ("glove", "synonyms"):
         made = glove_kernels(words) if name == "glove" else synonym_kernels(words)

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from paper.captioning.gallery import FIVE, Captioned, Gallery, read_captioners
-from paper.captioning.kernels import glove_kernels, synonym_kernels
+from paper.captioning.gallery import Counted, Gallery, Rules, SearchConfig, read_captioners
 from paper.record.findings import Cell, Findings, Progress, Table
 from paper.record.paper_figures import paper_figures
-from wassemble.kernels import LabelledKernel
-from wassemble.solvers import ARITHMETIC, GEOMETRIC, Barycenter
-from wassemble.text.fused import FusedNextWord
-from wassemble.text.models import NextWordModel
+from paper.words.kernels import glove_kernels, synonym_kernels
+from wassemble.solvers import ARITHMETIC, GEOMETRIC
+from wassemble.text import FusedNextWord, NextWordModel
 
 __all__ = ["Config", "run"]
 
@@ -31,64 +29,41 @@ the paper chose its examples, and asked people for the most correct caption ({sh
 3); we asked nobody."""
 
 
-@dataclass(frozen=True)
-class Config:
-    """Knobs: images, kernels and the search."""
+@dataclass(frozen=True, kw_only=True)
+class Config(SearchConfig):
+    """Knobs: images and kernels."""
 
-    captioners: tuple[str, ...] = FIVE
     n_images: int = 16
     glove_epsilon: float = 0.15
     synonym_epsilon: float = 1.0
-    width: int = 5
     n_samples: int = 5
-    length_power: float = 1.0
-    max_words: int = 14
-    max_sweeps: int = 5
-    tolerance: float = 1e-3
-    seed: int = 0
 
 
 def run(config: Config, progress: Progress = None) -> Findings:
     """Captions of each rule for each image."""
     captioners = read_captioners(config.captioners)
     models: list[NextWordModel] = list(captioners.values())
-    gallery = Gallery(
-        "test",
-        config.n_images,
-        width=config.width,
-        length_power=config.length_power,
-        max_words=config.max_words,
-    )
-
-    def barycenter(kernel: LabelledKernel) -> FusedNextWord:
-        return FusedNextWord(
-            models,
-            kernel=kernel,
-            rule=Barycenter(max_sweeps=config.max_sweeps, tolerance=config.tolerance),
-        )
-
+    gallery = config.gallery("test", config.n_images)
     arithmetic = FusedNextWord(models, rule=ARITHMETIC)
     words = arithmetic.vocabulary.words
-    glove = barycenter(glove_kernels(words)(config.glove_epsilon))
-    synonyms = barycenter(synonym_kernels(words)(config.synonym_epsilon))
-    geometric = FusedNextWord(models, rule=GEOMETRIC)
+    glove = config.barycenter(models, glove_kernels(words)(config.glove_epsilon))
+    synonyms = synonym_kernels(words)(config.synonym_epsilon)
     rules: dict[str, NextWordModel] = {
         **captioners,
         "arithmetic mean": arithmetic,
-        "geometric mean": geometric,
+        "geometric mean": FusedNextWord(models, rule=GEOMETRIC),
         "barycenter, GloVe": glove,
-        "barycenter, synonyms": synonyms,
+        "barycenter, synonyms": config.barycenter(models, synonyms),
     }
     sampled: dict[str, NextWordModel] = {
         "arithmetic mean, randomised": arithmetic,
         "barycenter, GloVe, randomised": glove,
     }
-    found: dict[str, Captioned] = {}
-    for name, model in (rules | sampled).items():
-        options = {"n_samples": config.n_samples, "seed": config.seed} if name in sampled else {}
-        found[name] = gallery.caption(model, **options)
-        if progress is not None:
-            progress(len(found), len(rules) + len(sampled))
+    counted = Counted(progress, len(rules) + len(sampled))
+    found: Rules = {name: counted(gallery.caption(model)) for name, model in rules.items()}
+    for name, model in sampled.items():
+        options = {"n_samples": config.n_samples, "seed": config.seed}
+        found[name] = counted(gallery.caption(model, **options))
     return Findings(
         text=_TEXT.format(
             n_images=len(gallery.references),
@@ -104,7 +79,7 @@ def run(config: Config, progress: Progress = None) -> Findings:
     )
 
 
-def _summary(found: dict[str, Captioned], singles: tuple[str, ...]) -> Table:
+def _summary(found: Rules, singles: tuple[str, ...]) -> Table:
     """How far each rule is from the geometric mean, and from what single captioners say."""
     plain = found["geometric mean"].texts
     said = [
@@ -124,7 +99,7 @@ def _summary(found: dict[str, Captioned], singles: tuple[str, ...]) -> Table:
     return Table("Paraphrases", columns, rows, note=_SAME_NOTE.format(n_images=len(plain)))
 
 
-def _image(gallery: Gallery, found: dict[str, Captioned], place: int) -> Table:
+def _image(gallery: Gallery, found: Rules, place: int) -> Table:
     rows: list[list[Cell]] = [
         [name, each.texts[place], float(each.cider[place])] for name, each in found.items()
     ]

@@ -1,8 +1,12 @@
-"""Pictures to caption: a search over any next-word model, and the scores of what it says."""
+"""Pictures to caption: a search over any next-word model, and the scores of what it says.
+
+What all experiments on captions share.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
@@ -11,33 +15,45 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from paper.captioners import FIVE
 from paper.captioners.captioner import Captioner, read_captioner
 from paper.data.captions import CaptionsData, load_caption_words, load_captions
 from paper.data.files import find_data
+from paper.record.findings import Cell, Progress, Table
 from paper.record.judging import Judge
+from paper.record.paper_figures import PaperFigures
 from wassemble._threads import count_threads
 from wassemble.errors import MissingExtraError
+from wassemble.kernels import LabelledKernel
 from wassemble.metrics import MEAN, entropy
 from wassemble.metrics.captions import (
     CaptionScore,
     CiderD,
     meteor,
     spice,
+    vocabulary_size,
     word_movers_distance,
 )
-from wassemble.text.models import NextWordModel
-from wassemble.text.search import beam_search
+from wassemble.solvers import Barycenter
+from wassemble.text import FusedNextWord, NextWordModel, beam_search
 
-__all__ = ["FIVE", "Captioned", "Gallery", "java_scores", "read_captioners"]
+__all__ = [
+    "FIVE",
+    "Captioned",
+    "Counted",
+    "Gallery",
+    "Rules",
+    "SearchConfig",
+    "java_scores",
+    "judged_table",
+    "read_captioners",
+]
 
-FIVE = (
-    "cross-entropy",
-    "cross-entropy-small",
-    "smoothed",
-    "self-critical",
-    "self-critical-small",
-)
-"""The captioners that are fused."""
+_TEST_NOTE = """\
+Gains in CIDEr are over the simple rule that is best on validation images ({over}), paired, with
+95 % bootstrap intervals over images. WMD is exp(-Word Mover's Distance) to the nearest
+reference, the higher the closer in meaning; entropy is the mean over all steps of the search,
+in nats; words are those of a caption, on average, and the different words of all captions."""
 
 _N_TOGETHER = 25
 """Images that are searched in one batch, by one thread."""
@@ -73,6 +89,72 @@ class Captioned:
         """Words of a caption, on average."""
         return float(np.mean([len(text.split()) for text in self.texts]))
 
+    @property
+    def mean_cider(self) -> float:
+        """CIDEr over all images."""
+        return float(self.cider.mean())
+
+    @property
+    def mean_similarity(self) -> float:
+        """Similarity over all images."""
+        return float(self.similarity.mean())
+
+
+Rules = dict[str, Captioned]
+"""What each rule said, by its name."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchConfig:
+    """Knobs of every search, and of every barycenter that it goes through.
+
+    Attributes
+    ----------
+    max_sweeps : int
+        The paper's sweeps; fewer where a row has reached ``tolerance``.
+    """
+
+    captioners: tuple[str, ...] = FIVE
+    width: int = 5
+    length_power: float = 1.0
+    max_words: int = 14
+    max_sweeps: int = 5
+    tolerance: float = 1e-3
+    seed: int = 0
+
+    def gallery(self, split: str, n_images: int) -> Gallery:
+        """The first images of a split, and this search."""
+        names = ("width", "length_power", "max_words")
+        return Gallery(split, n_images, **{name: getattr(self, name) for name in names})
+
+    def barycenter(
+        self,
+        models: Iterable[NextWordModel],
+        kernel: LabelledKernel | Sequence[LabelledKernel] | None,
+    ) -> FusedNextWord:
+        """The models fused through ``kernel``."""
+        rule = Barycenter(max_sweeps=self.max_sweeps, tolerance=self.tolerance)
+        return FusedNextWord(list(models), kernel=kernel, rule=rule)
+
+
+class Counted:
+    """Passes on what is done, and tells how much that is.
+
+    Parameters
+    ----------
+    progress : callable, optional
+        Called as ``progress(n_done, n_all)``.
+    """
+
+    def __init__(self, progress: Progress, n_all: int) -> None:
+        self._progress, self._n_all, self._n_done = progress, n_all, 0
+
+    def __call__(self, captioned: Captioned) -> Captioned:
+        self._n_done += 1
+        if self._progress is not None:
+            self._progress(self._n_done, self._n_all)
+        return captioned
+
 
 class Gallery:
     """The first images of a split, by their numbers, and a search.
@@ -106,8 +188,8 @@ class Gallery:
             with threadpool_limits(1, user_api="openmp"):
                 some = slice(first, first + _N_TOGETHER)
                 seeds = [[seed, int(number)] for number in self.image_ids[some]]
-                found = beam_search(watched, self.features[some], seed=seeds, **options)
-            return [sentences[0].text for sentences in found]
+                best = beam_search(watched, self.features[some], seed=seeds, **options)
+            return [sentences[0].text for sentences in best]
 
         with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(count_threads(None)) as pool:
             parts = list(pool.map(caption_some, range(0, len(self.features), _N_TOGETHER)))
@@ -158,15 +240,15 @@ class _Watched:
 
 
 def java_scores(
-    rules: dict[str, Captioned], references: Sequence[Sequence[str]]
+    rules: Rules, references: Sequence[Sequence[str]]
 ) -> tuple[dict[str, dict[str, float]], list[str]]:
     """METEOR and SPICE by rule, means over images, and why one of them is not there.
 
     The captions of all rules are scored in one call: the programs are slow to start.
     """
-    texts = [text for found in rules.values() for text in found.texts]
+    texts = [text for said in rules.values() for text in said.texts]
     each = list(references) * len(rules)
-    found: dict[str, dict[str, float]] = {}
+    scores: dict[str, dict[str, float]] = {}
     notes = []
     metrics: dict[str, Callable[..., CaptionScore]] = {"METEOR": meteor, "SPICE": spice}
     for name, metric in metrics.items():
@@ -175,5 +257,44 @@ def java_scores(
         except MissingExtraError as error:
             notes.append(str(error).splitlines()[0])
         else:
-            found[name] = dict(zip(rules, per_image.mean(axis=1).tolist(), strict=True))
-    return found, notes
+            scores[name] = dict(zip(rules, per_image.mean(axis=1).tolist(), strict=True))
+    return scores, notes
+
+
+def judged_table(
+    title: str,
+    rules: Rules,
+    gallery: Gallery,
+    *,
+    over: str,
+    seed: int,
+    paper: PaperFigures | None = None,
+    extra: Mapping[str, Mapping[str, Cell]] | None = None,
+    note: str = "",
+) -> Table:
+    """Every rule on test images, with more columns where there are.
+
+    The paper's figures are found by a rule's name without what is in brackets.
+    """
+    judge, more = gallery.judge(seed), extra or {}
+    by_java, missing = java_scores(rules, gallery.references)
+    rows: list[list[Cell]] = []
+    for name, said in rules.items():
+        gain = judge.gain(said.cider, rules[over].cider) if name != over else None
+        cells: list[Cell] = [name, judge.figure(said.cider), gain]
+        cells += [scores[name] for scores in by_java.values()]
+        cells += [judge.figure(said.similarity), said.entropy, said.n_words]
+        cells.append(vocabulary_size(said.texts))
+        cells += [column[name] for column in more.values()]
+        if paper is not None:
+            key = re.sub(r" \(.*?\)", "", name)
+            cells += [paper.get(key, column) for column in ("CIDEr", "entropy", "WMD")]
+        rows.append(cells)
+    columns = ["rule", "CIDEr", "gain in CIDEr", *by_java, "WMD", "entropy"]
+    columns += ["words", "different words", *more]
+    digits = [0, 3, 3, *(3 for _ in by_java), 3, 2, 1, 0, *(3 for _ in more)]
+    if paper is not None:
+        columns += ["paper: CIDEr", "paper: entropy", "paper: WMD"]
+        digits += [3, 2, 3]
+    notes = [_TEST_NOTE.format(over=over), note, *missing]
+    return Table(title, columns, rows, digits=digits, note=" ".join(filter(None, notes)))

@@ -4,22 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from paper.captioning.claims import (
-    ends_sooner,
-    entropy_grows,
-    meaning_stays,
-    ngrams_suffer,
-)
-from paper.captioning.kernels import glove_kernels
-from paper.captioning.study import (
-    Rules,
-    Step,
-    Study,
-    StudyConfig,
-)
-from paper.captioning.tables import study_tables, sweep_plots
+from paper.captioning.gallery import Rules
+from paper.captioning.study import Step, Study, StudyConfig
 from paper.record.findings import Claim, Findings, Progress
 from paper.record.paper_figures import paper_figures
+from paper.words.kernels import glove_kernels
 
 __all__ = ["Config", "run"]
 
@@ -36,7 +25,7 @@ self-critical training in place of adversarial. Our epsilons are on another scal
 other vectors. SPICE is not computed where its parser is missing."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Config(StudyConfig):
     """Knobs: epsilons of GloVe."""
 
@@ -48,22 +37,14 @@ def run(config: Config, progress: Progress = None) -> Findings:
     """The sweep on validation images, and the test tables."""
     study = Study(config, glove_kernels, progress)
     found = study.run()
-    steps, simple = found.steps, found.simple
-    return Findings(
-        text=f"{study.describe()} {_TEXT.format(far=config.far)}",
-        tables=study_tables(study, found, paper=paper_figures("captioning-glove")),
-        plots=sweep_plots(steps, simple),
-        claims=[
-            entropy_grows(steps),
-            ngrams_suffer(steps, simple),
-            meaning_stays(found, at_most=0.02),
-            ends_sooner(steps, simple),
-            _falls_apart(steps, simple),
-            *_table_claims(found.tests["top-k"], found.far),
-            _near_identity(steps, simple),
-        ],
-        difference=_DIFFERENCE,
-    )
+    claims = [
+        _falls_apart(found.steps, found.simple),
+        *_table_claims(found.tests["top-k"], found.far),
+        _near_identity(found.steps, found.simple),
+    ]
+    text = _TEXT.format(far=config.far)
+    paper = paper_figures("captioning-glove")
+    return study.report(found, text, claims, _DIFFERENCE, paper=paper)
 
 
 def _falls_apart(steps: list[Step], simple: dict[str, Rules]) -> Claim:
@@ -71,9 +52,9 @@ def _falls_apart(steps: list[Step], simple: dict[str, Rules]) -> Claim:
     return Claim(
         "randomised: far away the results deteriorate significantly",
         "section 6.3",
-        last.cider.mean() < level.cider.mean() / 2,
-        f"CIDEr {last.cider.mean():.3f} at epsilon {steps[-1].epsilon:g},"
-        f" geometric mean {level.cider.mean():.3f}",
+        last.mean_cider < level.mean_cider / 2,
+        f"CIDEr {last.mean_cider:.3f} at epsilon {steps[-1].epsilon:g},"
+        f" geometric mean {level.mean_cider:.3f}",
     )
 
 
@@ -82,7 +63,7 @@ def _table_claims(rules: Rules, far: str) -> list[Claim]:
     arithmetic, geometric = rules["arithmetic mean"], rules["geometric mean"]
     spread = {"geometric": geometric, "arithmetic": arithmetic, "far barycenter": rules[far]}
     entropies = [each.entropy for each in spread.values()]
-    lost = float(rules[far].cider.mean() / geometric.cider.mean() - 1)
+    lost = rules[far].mean_cider / geometric.mean_cider - 1
     return [
         Claim(
             "the barycenter has the highest entropy, the geometric mean the lowest",

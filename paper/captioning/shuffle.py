@@ -10,20 +10,27 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from operator import itemgetter
+from typing import Any
 
 import numpy as np
 
-from paper.captioning.gallery import FIVE, Captioned, Gallery, read_captioners
-from paper.captioning.kernels import KernelAt, glove_kernels
-from paper.captioning.shuffled_words import ShuffledNextWord, word_groups
-from paper.captioning.study import Rules
-from paper.captioning.tables import judged_table
+from paper.captioning.gallery import (
+    Captioned,
+    Counted,
+    Rules,
+    SearchConfig,
+    judged_table,
+    read_captioners,
+)
 from paper.record.findings import Cell, Claim, Figure, Findings, Plot, Progress, Table
-from wassemble.solvers import ARITHMETIC, Barycenter, PowerMean
-from wassemble.text.fused import FusedNextWord
-from wassemble.text.models import NextWordModel
+from paper.words.kernels import KernelAt, glove_kernels
+from wassemble.ensemble.shuffling import group_labels, label_similarity
+from wassemble.kernels import LabelledKernel
+from wassemble.solvers import PowerMean
+from wassemble.text import FusedNextWord, NextWordModel, Vocabulary
+from wassemble.text.kernels import has_letters
 
-__all__ = ["Config", "run"]
+__all__ = ["Config", "ShuffledNextWord", "run", "word_groups"]
 
 _TEXT = """\
 Words are put into neighbourhoods of equal size by their GloVe vectors; function words have
@@ -48,22 +55,15 @@ _SIMPLE = ("best single captioner", "arithmetic mean", "geometric mean", "power 
 _BARYCENTER = "barycenter"
 
 
-@dataclass(frozen=True)
-class Config:
+@dataclass(frozen=True, kw_only=True)
+class Config(SearchConfig):
     """Knobs: sizes of neighbourhoods, and what is tried on validation images."""
 
-    captioners: tuple[str, ...] = FIVE
     sizes: tuple[int, ...] = (1, 2, 3, 5)
     epsilons: tuple[float, ...] = (0.15, 0.2, 0.25)
     orders: tuple[float, ...] = (0.5, 2.0)
     n_validation: int = 40
     n_test: int = 120
-    width: int = 5
-    length_power: float = 1.0
-    max_words: int = 14
-    max_sweeps: int = 5
-    tolerance: float = 1e-3
-    seed: int = 0
 
 
 Way = Callable[[dict[str, NextWordModel]], NextWordModel]
@@ -73,27 +73,14 @@ Way = Callable[[dict[str, NextWordModel]], NextWordModel]
 def run(config: Config, progress: Progress = None) -> Findings:
     """CIDEr and meaning of each rule as neighbourhoods grow."""
     captioners = read_captioners(config.captioners)
-    search = {
-        "width": config.width,
-        "length_power": config.length_power,
-        "max_words": config.max_words,
-    }
-    validation = Gallery("val", config.n_validation, **search)
-    test = Gallery("test", config.n_test, **search)
+    validation = config.gallery("val", config.n_validation)
+    test = config.gallery("test", config.n_test)
     vocabulary = FusedNextWord(list(captioners.values())).vocabulary
     kernels = glove_kernels(vocabulary.words)
     rules = _rules(config, kernels)
     by_size: dict[int, Rules] = {}
-    n_done, n_all = 0, len(config.sizes) * sum(len(ways) + 1 for ways in rules.values())
-
-    def caption(gallery: Gallery, way: Way, models: dict[str, NextWordModel]) -> Captioned:
-        nonlocal n_done
-        found = gallery.caption(way(models))
-        n_done += 1
-        if progress is not None:
-            progress(n_done, n_all)
-        return found
-
+    n_all = len(config.sizes) * sum(len(ways) + 1 for ways in rules.values())
+    counted = Counted(progress, n_all)
     for size in config.sizes:
         groups = word_groups(kernels(config.epsilons[0]), vocabulary, size)
         # Validation and test images have shuffles of their own.
@@ -103,12 +90,12 @@ def run(config: Config, progress: Progress = None) -> Findings:
         scores: dict[str, float] = {}
         by_size[size] = {}
         for rule, ways in rules.items():
-            tried = [float(caption(validation, way, seen).cider.mean()) for way in ways]
+            tried = [counted(validation.caption(way(seen))).mean_cider for way in ways]
             scores[rule] = max(tried)
             best = ways[int(np.argmax(tried))]
-            by_size[size][rule] = caption(test, best, held_out)
+            by_size[size][rule] = counted(test.caption(best(held_out)))
         over = max(_SIMPLE, key=lambda rule: scores[rule])
-    last = by_size[config.sizes[-1]]
+    last = by_size[size]
     judge = test.judge(config.seed)
     own, other = last[_BARYCENTER], last[over]
     return Findings(
@@ -123,20 +110,16 @@ def run(config: Config, progress: Progress = None) -> Findings:
         tables=[
             _table(by_size),
             judged_table(
-                f"Test images, neighbourhoods of {config.sizes[-1]}",
-                last,
-                test,
-                over=over,
-                seed=config.seed,
+                f"Test images, neighbourhoods of {size}", last, test, over=over, seed=config.seed
             ),
         ],
         plots=[
-            _plot("cider", "CIDEr", by_size, lambda each: each.cider),
-            _plot("wmd", "WMD similarity", by_size, lambda each: each.similarity),
+            _plot("cider", "CIDEr", by_size, lambda each: each.mean_cider),
+            _plot("wmd", "WMD similarity", by_size, lambda each: each.mean_similarity),
         ],
         claims=[
-            _recovers("CIDEr", judge.gain(own.cider, other.cider), over, config.sizes[-1]),
-            _recovers("WMD", judge.gain(own.similarity, other.similarity), over, config.sizes[-1]),
+            _recovers("CIDEr", judge.gain(own.cider, other.cider), over, size),
+            _recovers("WMD", judge.gain(own.similarity, other.similarity), over, size),
             _drops_less(by_size),
         ],
         difference=_DIFFERENCE,
@@ -155,33 +138,30 @@ def _shuffled(
 def _rules(config: Config, kernels: KernelAt) -> dict[str, list[Way]]:
     """Every rule, with what is tried for it."""
 
-    def mean(models: dict[str, NextWordModel], order: float) -> NextWordModel:
-        return FusedNextWord(list(models.values()), rule=PowerMean(order))
-
-    def through(models: dict[str, NextWordModel], epsilon: float) -> NextWordModel:
-        every = list(models.values())
-        return FusedNextWord(every, kernel=kernels(epsilon), rule=ARITHMETIC)
+    def mean(
+        models: dict[str, NextWordModel], order: float, epsilon: float | None = None
+    ) -> NextWordModel:
+        kernel = None if epsilon is None else kernels(epsilon)
+        return FusedNextWord(list(models.values()), kernel=kernel, rule=PowerMean(order))
 
     def barycenter(models: dict[str, NextWordModel], epsilon: float) -> NextWordModel:
-        return FusedNextWord(
-            list(models.values()),
-            kernel=kernels(epsilon),
-            rule=Barycenter(max_sweeps=config.max_sweeps, tolerance=config.tolerance),
-        )
+        return config.barycenter(models.values(), kernels(epsilon))
 
     return {
         "best single captioner": [itemgetter(name) for name in config.captioners],
         "arithmetic mean": [partial(mean, order=1.0)],
         "geometric mean": [partial(mean, order=0.0)],
         "power mean": [partial(mean, order=order) for order in config.orders],
-        "arithmetic mean through K": [partial(through, epsilon=each) for each in config.epsilons],
+        "arithmetic mean through K": [
+            partial(mean, order=1.0, epsilon=each) for each in config.epsilons
+        ],
         _BARYCENTER: [partial(barycenter, epsilon=each) for each in config.epsilons],
     }
 
 
 def _table(by_size: dict[int, Rules]) -> Table:
     rows: list[list[Cell]] = [
-        [rule, *(float(found[rule].cider.mean()) for found in by_size.values())]
+        [rule, *(rules[rule].mean_cider for rules in by_size.values())]
         for rule in next(iter(by_size.values()))
     ]
     columns = ["rule", *(f"neighbourhoods of {size}" for size in by_size)]
@@ -189,10 +169,10 @@ def _table(by_size: dict[int, Rules]) -> Table:
 
 
 def _plot(
-    name: str, title: str, by_size: dict[int, Rules], value: Callable[[Captioned], np.ndarray]
+    name: str, title: str, by_size: dict[int, Rules], value: Callable[[Captioned], float]
 ) -> Plot:
     series = {
-        rule: [(size, float(value(found[rule]).mean())) for size, found in by_size.items()]
+        rule: [(size, value(rules[rule])) for size, rules in by_size.items()]
         for rule in next(iter(by_size.values()))
     }
     return Plot(name, f"{title} of shuffled captioners", "words of a neighbourhood", title, series)
@@ -212,7 +192,7 @@ def _drops_less(by_size: dict[int, Rules]) -> Claim:
     """The share of its own CIDEr that a rule loses from the first size to the last."""
     first, *_, last = by_size.values()
     lost = {
-        rule: float(1 - last[rule].cider.mean() / first[rule].cider.mean())
+        rule: 1 - last[rule].mean_cider / first[rule].mean_cider
         for rule in (_BARYCENTER, "arithmetic mean", "geometric mean")
     }
     return Claim(
@@ -221,3 +201,62 @@ def _drops_less(by_size: dict[int, Rules]) -> Claim:
         all(lost[_BARYCENTER] < loss for rule, loss in lost.items() if rule != _BARYCENTER),
         "CIDEr lost: " + ", ".join(f"{rule} {loss:.0%}" for rule, loss in lost.items()),
     )
+
+
+def word_groups(kernel: LabelledKernel, vocabulary: Vocabulary, size: int) -> list[list[int]]:
+    """Groups of two to ``size`` words of a vocabulary that are neighbours, as numbers.
+
+    Special words, digits and words without a neighbour are in none.
+
+    Parameters
+    ----------
+    kernel : LabelledKernel
+        Between the words of the vocabulary.
+    """
+    similar = label_similarity(kernel)
+    stays = [
+        place
+        for place, word in enumerate(kernel.target)
+        if word in vocabulary.special or not has_letters(word)
+    ]
+    similar[stays] = 0
+    similar[:, stays] = 0
+    return [group for group in group_labels(similar, size) if len(group) > 1]
+
+
+class ShuffledNextWord:
+    """A next-word model whose words change places inside groups, anew for each row of a step.
+
+    Parameters
+    ----------
+    model : NextWordModel
+    groups : sequence of lists of int
+        Words by number, each in one group at most.
+    seed : int or sequence of int
+    """
+
+    def __init__(self, model: NextWordModel, groups: Sequence[Sequence[int]], seed: Any) -> None:
+        self.vocabulary = model.vocabulary
+        self._model = model
+        self._seed = seed
+        self._words = np.array([word for group in groups for word in group], dtype=np.int64)
+        self._groups = np.repeat(np.arange(len(groups)), [len(group) for group in groups])
+
+    def start(self, context: Any) -> tuple[Any, int]:
+        """The model's state, and the number of the step."""
+        return self._model.start(context), 0
+
+    def step(self, state: tuple[Any, int], words: np.ndarray) -> tuple[np.ndarray, Any]:
+        """The model's log probabilities, shuffled."""
+        inner, number = state
+        logs, inner = self._model.step(inner, words)
+        # Drawn from the step's number alone: threads and earlier searches change nothing.
+        rng = np.random.default_rng([*np.atleast_1d(self._seed).tolist(), number])
+        order = (self._groups + rng.random((len(logs), len(self._words)))).argsort(axis=1)
+        shuffled = logs.copy()
+        shuffled[:, self._words] = np.take_along_axis(logs[:, self._words], order, axis=1)
+        return shuffled, (inner, number + 1)
+
+    def reorder(self, state: tuple[Any, int], rows: np.ndarray) -> tuple[Any, int]:
+        """The model's state with the given rows."""
+        return self._model.reorder(state[0], rows), state[1]

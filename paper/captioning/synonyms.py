@@ -6,16 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from paper.captioning.claims import (
-    ends_sooner,
-    entropy_grows,
-    meaning_stays,
-    ngrams_suffer,
-)
-from paper.captioning.kernels import glove_kernels, synonym_kernels
 from paper.captioning.study import Found, Study, StudyConfig
-from paper.captioning.tables import study_tables, sweep_plots
 from paper.record.findings import Claim, Findings, Progress
+from paper.words.kernels import glove_kernels, synonym_kernels
 from wassemble.kernels import distance_to_identity
 
 __all__ = ["Config", "run"]
@@ -32,7 +25,7 @@ Our captioners are small and learned from 3,000 images, not 113,000; 2,504 words
 WordNet joins words by senses that captions never mean, and PPDB has few of them."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Config(StudyConfig):
     """Knobs: epsilons of synonyms, and one of GloVe that is as far from the identity."""
 
@@ -45,39 +38,26 @@ def run(config: Config, progress: Progress = None) -> Findings:
     """The sweep on validation images, and the test tables."""
     study = Study(config, synonym_kernels, progress)
     found = study.run()
-    steps, simple = found.steps, found.simple
     joined = np.asarray(study.kernel_at(config.far).kernel.row_sums) > 1
     n_alone = int((~joined).sum()) - len(study.vocabulary.special)
     text = _TEXT.format(n_alone=n_alone, far=config.far)
-    return Findings(
-        text=f"{study.describe()} {text}",
-        tables=study_tables(study, found),
-        plots=sweep_plots(steps, simple),
-        claims=[
-            entropy_grows(steps),
-            ngrams_suffer(steps, simple),
-            meaning_stays(found, at_most=0.02),
-            ends_sooner(steps, simple),
-            _diffuses_less(config, found),
-        ],
-        difference=_DIFFERENCE,
-    )
+    return study.report(found, text, [_diffuses_less(config, found)], _DIFFERENCE)
 
 
 def _diffuses_less(config: Config, found: Found) -> Claim:
     """Beside GloVe as far from the identity, a randomised search keeps more."""
     glove = Study(config, glove_kernels)
     fused = glove.barycenter(config.glove_epsilon)
-    distance = float(distance_to_identity(fused.fusion.sets.kernels[0]))
+    distance = float(distance_to_identity(fused.kernels[0]))
     other = glove.caption(glove.validation, fused, "randomised")
-    level = found.simple["randomised"]["geometric mean"].cider.mean()
+    level = found.simple["randomised"]["geometric mean"].mean_cider
     last = found.steps[-1]
     own = last.found["randomised"]
     return Claim(
         "diffusion is smaller than with GloVe: neighbourhoods are limited (randomised)",
         "section 6.3",
-        own.cider.mean() > other.cider.mean() and own.entropy < other.entropy,
-        f"CIDEr {own.cider.mean():.3f}, entropy {own.entropy:.2f} at ||K - I||_F"
-        f" {last.distance:.1f}; GloVe {other.cider.mean():.3f}, {other.entropy:.2f} at"
+        own.mean_cider > other.mean_cider and own.entropy < other.entropy,
+        f"CIDEr {own.mean_cider:.3f}, entropy {own.entropy:.2f} at ||K - I||_F"
+        f" {last.distance:.1f}; GloVe {other.mean_cider:.3f}, {other.entropy:.2f} at"
         f" {distance:.1f}; geometric mean {level:.3f}",
     )

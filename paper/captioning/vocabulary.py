@@ -10,26 +10,25 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 
-from paper.captioning.gallery import Captioned, Gallery, read_captioners
-from paper.captioning.kernels import glove_kernels
-from paper.captioning.study import Rules
-from paper.captioning.tables import judged_table
-from paper.record.findings import Claim, Findings, Plot, Progress
-from wassemble._arrays import Array
-from wassemble.solvers import (
-    ARITHMETIC,
-    GEOMETRIC,
-    Barycenter,
-    PowerMean,
+from paper.captioning.gallery import (
+    Captioned,
+    Counted,
+    Gallery,
+    Rules,
+    SearchConfig,
+    judged_table,
+    read_captioners,
 )
+from paper.record.findings import Claim, Findings, Plot, Progress
+from paper.words.kernels import glove_kernels
+from wassemble._arrays import Array
+from wassemble.solvers import ARITHMETIC, GEOMETRIC, PowerMean
 from wassemble.solvers.power_means import weighted_sum
 from wassemble.solvers.rules import CarriedRule
-from wassemble.text.fused import FusedNextWord
-from wassemble.text.models import NextWordModel
+from wassemble.text import FusedNextWord, NextWordModel
 
 __all__ = ["Config", "run"]
 
@@ -52,8 +51,8 @@ _BARYCENTER = "barycenter, epsilon tuned"
 _THROUGH = "arithmetic mean through the kernels, epsilon tuned"
 
 
-@dataclass(frozen=True)
-class Config:
+@dataclass(frozen=True, kw_only=True)
+class Config(SearchConfig):
     """Knobs: captioners, images, and what is tried on validation images."""
 
     captioners: tuple[str, ...] = ("frequent-words", "missing-words")
@@ -62,50 +61,31 @@ class Config:
     orders: tuple[float, ...] = (0.25, 0.5, 2.0)
     n_validation: int = 150
     n_test: int = 400
-    width: int = 5
-    length_power: float = 1.0
-    max_words: int = 14
-    max_sweeps: int = 5
-    tolerance: float = 1e-3
-    seed: int = 0
 
 
 def run(config: Config, progress: Progress = None) -> Findings:
     """CIDEr and meaning of each rule."""
     captioners = read_captioners(config.captioners)
     models = list(captioners.values())
-    search = {
-        "width": config.width,
-        "length_power": config.length_power,
-        "max_words": config.max_words,
-    }
-    validation = Gallery("val", config.n_validation, **search)
-    test = Gallery("test", config.n_test, **search)
+    validation = config.gallery("val", config.n_validation)
+    test = config.gallery("test", config.n_test)
     [other] = read_captioners([config.other]).values()
     simple, tuned = _simple_rules(captioners, config), _tuned_rules(models, config)
     rules: dict[str, NextWordModel] = {**simple, f"{config.other} (all words)": other}
-    n_done, n_all = 0, len(simple) + len(rules) + sum(len(each) + 1 for each in tuned.values())
-
-    def caption(gallery: Gallery, model: NextWordModel) -> Captioned:
-        nonlocal n_done
-        found = gallery.caption(model)
-        n_done += 1
-        if progress is not None:
-            progress(n_done, n_all)
-        return found
-
-    scores = {
-        name: float(caption(validation, model).cider.mean()) for name, model in simple.items()
-    }
+    n_all = len(simple) + len(rules) + sum(len(each) + 1 for each in tuned.values())
+    counted = Counted(progress, n_all)
+    scores = {name: counted(validation.caption(model)).mean_cider for name, model in simple.items()}
     tried: dict[str, dict[float, Captioned]] = {}
     for name, ways in tuned.items():
-        each = tried[name] = {knob: caption(validation, make()) for knob, make in ways.items()}
-        best = max(each, key=lambda knob: each[knob].cider.mean())
+        each = tried[name] = {
+            knob: counted(validation.caption(make())) for knob, make in ways.items()
+        }
+        best = max(each, key=lambda knob: each[knob].mean_cider)
         title = f"{name} ({best:g})"
         rules[title] = ways[best]()
         if name == _POWER:
-            scores[title] = float(each[best].cider.mean())
-    found = {name: caption(test, model) for name, model in rules.items()}
+            scores[title] = each[best].mean_cider
+    said = {name: counted(test.caption(model)) for name, model in rules.items()}
     over = max(scores, key=lambda name: scores[name])
     counts = Counter(word for model in models for word in model.vocabulary.words)
     rare = {word for word, n_models in counts.items() if n_models < len(models)}
@@ -122,16 +102,16 @@ def run(config: Config, progress: Progress = None) -> Findings:
         tables=[
             judged_table(
                 "Test images",
-                found,
+                said,
                 test,
                 over=over,
                 seed=config.seed,
-                extra={"rare words": {n: _count(f.texts, rare) for n, f in found.items()}},
+                extra={"rare words": {n: _count(each.texts, rare) for n, each in said.items()}},
                 note=_NOTE,
             )
         ],
         plots=[_plot(tried)],
-        claims=_claims(found, test, list(captioners), over, config.seed),
+        claims=_claims(said, test, list(captioners), over, config.seed),
     )
 
 
@@ -151,13 +131,12 @@ def _simple_rules(
 ) -> dict[str, NextWordModel]:
     """Rules without a knob, on the models' own words."""
     models = list(captioners.values())
-
     return {
         **captioners,
         "arithmetic mean, silence is a no": FusedNextWord(models, rule=_CountingSilence()),
         _ARITHMETIC: FusedNextWord(models, rule=ARITHMETIC),
         _GEOMETRIC: FusedNextWord(models, rule=GEOMETRIC),
-        "barycenter, by name alone": _barycenter(models, None, config),
+        "barycenter, by name alone": config.barycenter(models, None),
     }
 
 
@@ -168,28 +147,19 @@ def _tuned_rules(
     target = FusedNextWord(models).vocabulary.words
     at = [glove_kernels(model.vocabulary.words, target) for model in models]
 
-    def power(order: float) -> NextWordModel:
-        return FusedNextWord(models, rule=PowerMean(order))
-
     def through(epsilon: float) -> NextWordModel:
         return FusedNextWord(models, kernel=[k(epsilon) for k in at], rule=ARITHMETIC)
 
     def barycenter(epsilon: float) -> NextWordModel:
-        return _barycenter(models, [k(epsilon) for k in at], config)
+        return config.barycenter(models, [k(epsilon) for k in at])
 
     return {
-        _POWER: {order: partial(power, order) for order in config.orders},
+        _POWER: {
+            order: partial(FusedNextWord, models, rule=PowerMean(order)) for order in config.orders
+        },
         _THROUGH: {epsilon: partial(through, epsilon) for epsilon in config.epsilons},
         _BARYCENTER: {epsilon: partial(barycenter, epsilon) for epsilon in config.epsilons},
     }
-
-
-def _barycenter(models: Sequence[NextWordModel], kernel: Any, config: Config) -> FusedNextWord:
-    return FusedNextWord(
-        models,
-        kernel=kernel,
-        rule=Barycenter(max_sweeps=config.max_sweeps, tolerance=config.tolerance),
-    )
 
 
 def _count(texts: Sequence[str], words: set[str]) -> int:
@@ -199,24 +169,24 @@ def _count(texts: Sequence[str], words: set[str]) -> int:
 def _plot(tried: Mapping[str, Mapping[float, Captioned]]) -> Plot:
     """CIDEr on validation images against epsilon."""
     series = {
-        name: [(epsilon, float(found.cider.mean())) for epsilon, found in tried[name].items()]
+        name: [(epsilon, said.mean_cider) for epsilon, said in tried[name].items()]
         for name in (_THROUGH, _BARYCENTER)
     }
     return Plot("epsilon", "CIDEr on validation images", "epsilon", "CIDEr", series)
 
 
 def _claims(
-    found: Rules, test: Gallery, singles: Sequence[str], over: str, seed: int
+    said: Rules, test: Gallery, singles: Sequence[str], over: str, seed: int
 ) -> list[Claim]:
     """What different label sets should bring; the paper promises it without figures."""
     judge = test.judge(seed)
-    [best] = [each for name, each in found.items() if name.startswith(_BARYCENTER)]
+    [best] = [each for name, each in said.items() if name.startswith(_BARYCENTER)]
     claims = []
     for statement, other in (
-        ("is better than each captioner alone", max(singles, key=lambda n: found[n].cider.mean())),
+        ("is better than each captioner alone", max(singles, key=lambda n: said[n].mean_cider)),
         ("is better than the best simple rule", over),
     ):
-        gain = judge.gain(best.cider, found[other].cider)
+        gain = judge.gain(best.cider, said[other].cider)
         claims.append(
             Claim(
                 f"the barycenter over all words {statement}",

@@ -6,34 +6,17 @@ far too much. Entropy of the consensus against the kernel's distance to the iden
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 
-from paper.record.findings import Claim, Findings, Progress
-from paper.words.entropy_figures import (
-    Step,
-    entropy_plots,
-    entropy_table,
-    sample_table,
-    words_table,
-)
-from paper.words.next_words import (
-    count_votes,
-    draw_contexts,
-    load_glove,
-    next_words,
-    train_models,
-)
-from wassemble.kernels import (
-    DenseKernel,
-    IdentityKernel,
-    Kernel,
-    distance_to_identity,
-    from_synonyms,
-)
+from paper.record.findings import Cell, Claim, Findings, Plot, Progress, Table
+from paper.record.paper_figures import paper_figures
+from paper.words.kernels import synonym_kernels
+from paper.words.next_words import draw_contexts, load_glove, next_words, train_models
+from wassemble.kernels import DenseKernel, IdentityKernel, Kernel, distance_to_identity
 from wassemble.labels import LabelSpace
 from wassemble.metrics import entropy
 from wassemble.solvers import ARITHMETIC, GEOMETRIC, Barycenter, solve_barycenter
@@ -57,6 +40,13 @@ Its epsilons are on another scale: our K at its epsilon 10 is thousands from the
 48.5, so columns are matched by ||K - I||_F. Even so ours spreads mass further at 48.5.
 Table 7's entropies are means over whole captions on COCO's test images."""
 
+_ENTROPY_NOTE = """\
+Numbers behind a kernel's name are ||K - I||_F. Entropy is of the consensus after the context,
+mean entropy over all contexts; a uniform consensus has {uniform:.2f}. Debiased is beyond the
+paper ({n_sweeps} sweeps, after the context): the blur of the regularisation is taken out."""
+
+_WORDS_NOTE = "A balanced consensus that has not converged sums to less than 100 %."
+
 
 @dataclass(frozen=True)
 class Config:
@@ -75,6 +65,22 @@ class Config:
     seed: int = 0
 
 
+@dataclass(frozen=True, eq=False)
+class Step:
+    """What one kernel gave."""
+
+    epsilon: float
+    distance: float
+    consensus: np.ndarray  # (1 + n_contexts, n_words)
+    first: np.ndarray  # after one sweep, the context's
+    debiased: np.ndarray | None  # the context's
+
+    @property
+    def title(self) -> str:
+        near = f"{self.distance:.3g}" if self.distance < 100 else f"{self.distance:,.0f}"
+        return f"{near} (epsilon {self.epsilon:g})"
+
+
 def run(config: Config, progress: Progress = None) -> Findings:
     """Entropies and best words of the consensus for each kernel."""
     words, vectors = load_glove(config.n_words)
@@ -82,8 +88,9 @@ def run(config: Config, progress: Progress = None) -> Findings:
     histograms = next_words(train_models(words), contexts)
     n_all = len(config.synonym_epsilons) + len(config.glove_epsilons)
     sweeps: dict[str, list[Step]] = {}
+    synonyms = synonym_kernels(words, config.strength)
     kernels: dict[str, Iterator[tuple[float, Kernel]]] = {
-        "synonyms": _synonym_kernels(words, config),
+        "synonyms": ((epsilon, synonyms(epsilon).kernel) for epsilon in config.synonym_epsilons),
         "GloVe": _glove_kernels(vectors, config),
     }
     for name, each in kernels.items():
@@ -92,10 +99,7 @@ def run(config: Config, progress: Progress = None) -> Findings:
             sweeps[name].append(_solve(histograms, epsilon, kernel, config))
             if progress is not None:
                 progress(sum(map(len, sweeps.values())), n_all)
-    means = {
-        "arithmetic mean": ARITHMETIC.fuse(histograms).consensus,
-        "geometric mean": GEOMETRIC.fuse(histograms).consensus,
-    }
+    means = {str(rule): rule.fuse(histograms).scores for rule in (ARITHMETIC, GEOMETRIC)}
     return Findings(
         text=_TEXT.format(
             context=config.context,
@@ -104,26 +108,14 @@ def run(config: Config, progress: Progress = None) -> Findings:
             n_sweeps=config.n_sweeps,
         ),
         tables=[
-            entropy_table(sweeps, means, histograms, config.n_debiased_sweeps),
-            sample_table(words, sweeps["synonyms"][0], means, histograms, n_top=config.n_top),
-            *(
-                words_table(words, name, steps, n_top=config.n_top)
-                for name, steps in sweeps.items()
-            ),
+            _entropy_table(sweeps, means, histograms, config.n_debiased_sweeps),
+            _sample_table(words, sweeps["synonyms"][0], means, histograms, config.n_top),
+            *(_words_table(words, name, steps, config.n_top) for name, steps in sweeps.items()),
         ],
-        plots=entropy_plots(words, sweeps, means),
+        plots=_plots(words, sweeps, means),
         claims=_claims(sweeps, means, histograms, config),
         difference=_DIFFERENCE,
     )
-
-
-def _synonym_kernels(words: LabelSpace, config: Config) -> Iterator[tuple[float, Kernel]]:
-    votes = count_votes(words)
-    for epsilon in config.synonym_epsilons:
-        named = from_synonyms(
-            words, synonyms=votes, strength=config.strength, epsilon=epsilon, symmetric=True
-        )
-        yield epsilon, named.kernel
 
 
 def _glove_kernels(vectors: np.ndarray, config: Config) -> Iterator[tuple[float, Kernel]]:
@@ -142,13 +134,9 @@ def _solve(histograms: np.ndarray, epsilon: float, kernel: Kernel, config: Confi
         scores: np.ndarray, n_sweeps: int = config.n_sweeps, *, debias: bool = False
     ) -> np.ndarray:
         # In float32, like the dense kernel.
-        found = solve_barycenter(
-            scores.astype(np.float32),
-            kernel,
-            Barycenter(max_sweeps=n_sweeps, tolerance=None, debias=debias),
-            normalize=True,
-        )
-        return found.barycenter.astype(np.float64)
+        rule = Barycenter(max_sweeps=n_sweeps, tolerance=None, debias=debias)
+        result = solve_barycenter(scores.astype(np.float32), kernel, rule, normalize=True)
+        return result.barycenter.astype(np.float64)
 
     context = histograms[:, :1]
     return Step(
@@ -169,42 +157,17 @@ def _claims(
     config: Config,
 ) -> list[Claim]:
     geometric = means["geometric mean"][0]
-    identity = IdentityKernel(len(geometric))
-    same = solve_barycenter(
-        histograms[:, 0], identity, Barycenter(max_sweeps=config.n_sweeps, tolerance=None)
-    ).barycenter
-    found = []
-    for name, steps in sweeps.items():
-        spread = [float(entropy(step.consensus).mean()) for step in steps]
-        found.append(
-            Claim(
-                f"entropy grows with the distance of K to the identity ({name})",
-                "section 4",
-                all(wide > near for wide, near in pairwise(spread)),
-                f"mean entropy {spread[-1]:.2f} to {spread[0]:.2f} in {len(spread)} steps",
-            )
-        )
-    for name, steps in sweeps.items():
-        last = steps[-1]
-        five, one = (
-            float(np.abs(each - geometric).sum()) for each in (last.consensus[0], last.first)
-        )
-        found.append(
-            Claim(
-                f"the smallest epsilon coincides with the geometric mean ({name})",
-                "tables 3 and 8",
-                five < 0.01,
-                f"L1 distance {one:.3f} after one sweep, {five:.3f} after {config.n_sweeps}, at"
-                f" distance {last.distance:.2g} of K to the identity",
-            )
-        )
+    rule = Barycenter(max_sweeps=config.n_sweeps, tolerance=None)
+    same = solve_barycenter(histograms[:, 0], IdentityKernel(len(geometric)), rule).barycenter
     exact = float(np.abs(same - geometric).max())
     uniform = float(np.log(len(geometric)))
     models = float(entropy(histograms).mean())
     narrowest = min(float(entropy(s[-1].consensus).mean()) for s in sweeps.values())
-    worst = float(entropy(sweeps["GloVe"][0].consensus).min())
+    widest = sweeps["GloVe"][0]
+    worst = float(entropy(widest.consensus).min())
     return [
-        *found,
+        *(_grows(name, steps) for name, steps in sweeps.items()),
+        *(_coincides(name, steps[-1], geometric, config) for name, steps in sweeps.items()),
         Claim(
             "K = I gives the geometric mean",
             "remark 1, lemma 1",
@@ -221,6 +184,136 @@ def _claims(
             "a large epsilon gives a nearly uniform consensus",
             "figure 5",
             worst > 0.95 * uniform,
-            f"entropy {worst:.2f} of {uniform:.2f} at epsilon {sweeps['GloVe'][0].epsilon:g}",
+            f"entropy {worst:.2f} of {uniform:.2f} at epsilon {widest.epsilon:g}",
+        ),
+    ]
+
+
+def _grows(name: str, steps: list[Step]) -> Claim:
+    spread = [float(entropy(step.consensus).mean()) for step in steps]
+    return Claim(
+        f"entropy grows with the distance of K to the identity ({name})",
+        "section 4",
+        all(wide > near for wide, near in pairwise(spread)),
+        f"mean entropy {spread[-1]:.2f} to {spread[0]:.2f} in {len(spread)} steps",
+    )
+
+
+def _coincides(name: str, last: Step, geometric: np.ndarray, config: Config) -> Claim:
+    five, one = (float(np.abs(p - geometric).sum()) for p in (last.consensus[0], last.first))
+    return Claim(
+        f"the smallest epsilon coincides with the geometric mean ({name})",
+        "tables 3 and 8",
+        five < 0.01,
+        f"L1 distance {one:.3f} after one sweep, {five:.3f} after {config.n_sweeps}, at"
+        f" distance {last.distance:.2g} of K to the identity",
+    )
+
+
+def _entropy_table(
+    sweeps: dict[str, list[Step]],
+    means: dict[str, np.ndarray],
+    histograms: np.ndarray,
+    n_sweeps: int,
+) -> Table:
+    """Entropies of models, means and every consensus, with the paper's where it has them."""
+    paper = paper_figures("entropy")
+    rows: list[list[Cell]] = []
+
+    def row(name: str, p: np.ndarray, debiased: np.ndarray | None = None, key: str = "") -> None:
+        spread = None if debiased is None else float(entropy(debiased))
+        each = entropy(p)
+        rows.append([name, float(each[0]), float(each.mean()), spread, paper.get(key, "entropy")])
+
+    for number, histogram in enumerate(histograms, start=1):
+        row(f"model {number}", histogram)
+    for name, mean in means.items():
+        row(name, mean, key=name)
+    for name, steps in sweeps.items():
+        for step in steps:
+            key = f"Wasserstein, GloVe, {step.distance:.1f}" if name == "GloVe" else ""
+            row(f"Wasserstein, {name}, {step.title}", step.consensus, step.debiased, key)
+    columns = ["rule", "entropy", "mean entropy", "entropy, debiased", "paper's mean, table 7"]
+    note = _ENTROPY_NOTE.format(uniform=np.log(histograms.shape[2]), n_sweeps=n_sweeps)
+    return Table("Entropy of the consensus", columns, rows, digits=2, note=note)
+
+
+def _sample_table(
+    words: LabelSpace,
+    step: Step,
+    means: dict[str, np.ndarray],
+    histograms: np.ndarray,
+    n_top: int,
+) -> Table:
+    """Table 2: one synonym kernel beside means and models."""
+    listed = {f"Wasserstein, synonyms, {step.title}": step.consensus[0]}
+    listed |= {name: mean[0] for name, mean in means.items()}
+    listed |= {f"model {n}": each[0] for n, each in enumerate(histograms, start=1)}
+    return _best_words("Best words, in percent", words, listed, n_top)
+
+
+def _words_table(words: LabelSpace, name: str, steps: list[Step], n_top: int) -> Table:
+    """Tables 3 and 8."""
+    listed = {step.title: step.consensus[0] for step in steps}
+    title = f"Best words of the consensus through {name}, in percent, by ||K - I||_F"
+    return _best_words(title, words, listed, n_top, note=_WORDS_NOTE)
+
+
+def _best_words(
+    title: str, words: LabelSpace, listed: dict[str, np.ndarray], n_top: int, note: str = ""
+) -> Table:
+    columns = []
+    for histogram in listed.values():
+        places = np.argsort(-histogram, kind="stable")[:n_top]
+        columns.append([f"{words[i]} {100 * histogram[i]:.2f}" for i in places])
+    rows: list[Sequence[Cell]] = [
+        [str(rank), *cells] for rank, cells in enumerate(zip(*columns, strict=True))
+    ]
+    return Table(title, ["rank", *listed], rows, note=note)
+
+
+def _plots(
+    words: LabelSpace, sweeps: dict[str, list[Step]], means: dict[str, np.ndarray]
+) -> list[Plot]:
+    """Entropy against distance, words as bars (figure 4), and the failure case (figure 5)."""
+    curves: dict[str, list[tuple[float | str, float]]] = {
+        name: [(step.distance, float(entropy(step.consensus).mean())) for step in steps]
+        for name, steps in sweeps.items()
+    }
+    ends = [step.distance for steps in sweeps.values() for step in steps]
+    for name, mean in means.items():
+        level = float(entropy(mean).mean())
+        curves[name] = [(min(ends), level), (max(ends), level)]
+    widest = sweeps["synonyms"][0].consensus[0]
+    shown = np.argsort(-widest, kind="stable")[:15]
+    bars = {"Wasserstein, synonyms": widest} | {name: mean[0] for name, mean in means.items()}
+    ranks = np.unique(np.geomspace(1, len(words), 40).astype(int))
+    falls = {
+        step.title: np.sort(step.consensus[0])[::-1] / step.consensus[0].sum()
+        for step in [*sweeps["GloVe"][:3], sweeps["GloVe"][-1]]
+    }
+    return [
+        Plot(
+            "distance",
+            "Entropy against the kernel's distance to the identity",
+            "||K - I||_F",
+            "mean entropy (nats)",
+            curves,
+            log_x=True,
+        ),
+        Plot(
+            "words",
+            "Best words of the consensus through synonyms",
+            "",
+            "percent",
+            {name: [(words[i], 100 * float(h[i])) for i in shown] for name, h in bars.items()},
+        ),
+        Plot(
+            "failure",
+            "Too large an epsilon: mass of the k best words (GloVe)",
+            "k",
+            "share of the consensus",
+            {name: [(int(k), float(h[:k].sum())) for k in ranks] for name, h in falls.items()},
+            log_x=True,
         ),
     ]

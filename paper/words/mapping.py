@@ -8,8 +8,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from paper.record.findings import Cell, Claim, Findings, Progress, Table
-from paper.words.next_words import count_votes, load_glove, next_words, train_models
-from wassemble.kernels import distance_to_identity, from_synonyms
+from paper.words.kernels import synonym_kernels
+from paper.words.next_words import load_glove, next_words, train_models
+from wassemble.kernels import distance_to_identity
 from wassemble.labels import LabelSpace
 from wassemble.solvers import Barycenter, BarycenterResult, solve_barycenter
 
@@ -50,13 +51,7 @@ def run(config: Config, progress: Progress = None) -> Findings:
     """Shares of each model's words in three words of the consensus."""
     words, _ = load_glove()
     histograms = next_words(train_models(words), [config.context])[:, 0]
-    kernel = from_synonyms(
-        words,
-        synonyms=count_votes(words),
-        strength=config.strength,
-        epsilon=config.epsilon,
-        symmetric=True,
-    ).kernel
+    kernel = synonym_kernels(words, config.strength)(config.epsilon).kernel
     result, longer = (
         solve_barycenter(histograms, kernel, Barycenter(max_sweeps=n_sweeps, tolerance=None))
         for n_sweeps in (config.n_sweeps, config.n_longer)
@@ -66,7 +61,6 @@ def run(config: Config, progress: Progress = None) -> Findings:
     links = sp.csr_array(kernel.links())
     places = choose_words(result.barycenter, histograms, links, n_known=config.n_known)
     rows, moved, joined = _rows(words, result, longer, links, places, config.n_shown)
-    n_models = len(histograms)
     return Findings(
         text=_TEXT.format(
             context=config.context,
@@ -78,7 +72,7 @@ def run(config: Config, progress: Progress = None) -> Findings:
         tables=[
             Table(
                 "Words that made three words of the consensus, in percent",
-                ["consensus", *(f"model {n}" for n in range(1, n_models + 1))],
+                ["consensus", *(f"model {n}" for n in range(1, len(histograms) + 1))],
                 rows,
                 note=_NOTE.format(
                     n_shown=config.n_shown,

@@ -1,22 +1,17 @@
-"""Four next-word models over 10,000 words, and what is known about those words' meaning."""
+"""Four next-word models over 10,000 words, and the vectors of those words."""
 
 from __future__ import annotations
 
-import gzip
-from collections import Counter
 from collections.abc import Sequence
-from itertools import permutations
 
 import numpy as np
 
 from paper.data.captions import load_captions
 from paper.data.files import find_data
-from wassemble.inputs.words.graphs import Edges, as_edges
 from wassemble.labels import LabelSpace
-from wassemble.text.ngrams import NGramModel
-from wassemble.text.vocabulary import Vocabulary
+from wassemble.text import NGramModel, Vocabulary
 
-__all__ = ["count_votes", "draw_contexts", "load_glove", "next_words", "train_models"]
+__all__ = ["draw_contexts", "load_glove", "next_words", "train_models"]
 
 _N_MODELS = 4
 _ORDER = 4
@@ -52,18 +47,17 @@ def next_words(models: Sequence[NGramModel], contexts: Sequence[str]) -> np.ndar
     -------
     histograms : float64 array of shape (n_models, n_contexts, n_words)
     """
-    found = []
-    for model in models:
-        each = []
-        for context in contexts:
-            state = model.start([None])
-            start = model.vocabulary.start_index
-            for word in [start, *model.vocabulary.encode(context.split()).tolist()]:
-                logs, state = model.step(state, np.array([word]))
-            each.append(np.exp(logs[0, len(_SPECIAL) :].astype(np.float64)))
-        found.append(each)
-    histograms: np.ndarray = np.array(found)
+    histograms: np.ndarray = np.array(
+        [[_next_word(model, context.split()) for context in contexts] for model in models]
+    )
     return histograms / histograms.sum(axis=2, keepdims=True)
+
+
+def _next_word(model: NGramModel, context: Sequence[str]) -> np.ndarray:
+    state = model.start([None])
+    for word in [model.vocabulary.start_index, *model.vocabulary.encode(context)]:
+        logs, state = model.step(state, np.array([word]))
+    return np.exp(logs[0, len(_SPECIAL) :].astype(np.float64))
 
 
 def draw_contexts(n_contexts: int, seed: int) -> list[str]:
@@ -73,17 +67,3 @@ def draw_contexts(n_contexts: int, seed: int) -> list[str]:
     long = [words for words in captions if len(words) > 3]
     chosen = rng.choice(len(long), size=n_contexts, replace=False)
     return [" ".join(long[i][: rng.integers(3, len(long[i]))]) for i in chosen]
-
-
-def count_votes(words: LabelSpace) -> Edges:
-    """Synonyms among the words; votes are WordNet synsets that both are in, and 1 for PPDB."""
-    votes: Counter[tuple[str, str]] = Counter()
-    with gzip.open(find_data("words/oewn_synsets.tsv.gz"), "rt", encoding="utf-8") as lines:
-        for line in lines:
-            members = [word for word in line.split("\t")[2].split("|") if word in words]
-            votes.update(permutations(dict.fromkeys(members), 2))
-    text = find_data("words/ppdb_synonyms.txt").read_text(encoding="utf-8")
-    pairs = (line.split() for line in text.splitlines())
-    known = {(a, b) for a, b in pairs if a in words and b in words and a != b}
-    votes.update(sorted(known | {(b, a) for a, b in known}))
-    return as_edges([(a, b, n) for (a, b), n in votes.items()], origin="WordNet and PPDB")

@@ -6,20 +6,21 @@ import numpy as np
 import pytest
 from text.tables import TableModel
 
-from paper.captioning import gallery as captioning_gallery, tables as captioning_tables
-from paper.captioning.claims import (
+from paper.captioning import gallery as captioning_gallery
+from paper.captioning.gallery import Captioned, Gallery, java_scores
+from paper.captioning.shuffle import ShuffledNextWord, word_groups
+from paper.captioning.study import (
+    Found,
+    Step,
     ends_sooner,
     entropy_grows,
     meaning_stays,
     ngrams_suffer,
     reach,
 )
-from paper.captioning.gallery import Captioned, Gallery, java_scores
-from paper.captioning.kernels import glove_kernels, synonym_kernels
-from paper.captioning.shuffled_words import ShuffledNextWord, word_groups
-from paper.captioning.study import Found, Step
 from paper.record.catalogue import find_experiment
 from paper.record.findings import Figure
+from paper.words.kernels import glove_kernels, synonym_kernels
 from wassemble.errors import MissingExtraError
 from wassemble.labels import LabelSpace
 from wassemble.metrics.captions import CaptionScore
@@ -196,7 +197,7 @@ RUNS = {
 def runs():
     found = {}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(captioning_tables, "java_scores", lambda rules, references: ({}, []))
+        patch.setattr(captioning_gallery, "java_scores", lambda rules, references: ({}, []))
         for name, settings in RUNS.items():
             module = find_experiment(name).load()
             steps = []

@@ -10,7 +10,7 @@ from text.tables import TableModel
 
 import wassemble as ws
 from wassemble.solvers.barycenter import solve
-from wassemble.text import FusedNextWord, NGramModel, beam_search, explain_sentence, word_fusion
+from wassemble.text import FusedNextWord, NGramModel, beam_search, explain_sentence, steps
 
 WORDS = ["<start>", "<end>", "<unk>", "a", "cat", "kitten", "dog", "2"]
 MOVING = [3, 4, 5, 6]
@@ -132,7 +132,7 @@ def test_a_word_that_is_never_said_leaves_the_sweeps_in_plain_arithmetic(monkeyp
         n_log_rows.append(result.n_log_rows)
         return result
 
-    monkeypatch.setattr(word_fusion, "solve", watched)
+    monkeypatch.setattr(steps, "solve", watched)
     logs, _ = first_step(fused_with(parts, kernel=kernel, max_sweeps=5, tolerance=None))
     assert n_log_rows == [0]
     assert (logs[:, WORDS.index("<unk>")] == -np.inf).all()

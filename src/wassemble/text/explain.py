@@ -11,7 +11,6 @@ from wassemble._checks import check_count, fail
 from wassemble.ensemble import Contribution, Explanation
 from wassemble.solvers import Barycenter
 from wassemble.text.fused import FusedNextWord
-from wassemble.text.word_fusion import FusedWords
 
 __all__ = ["explain_sentence"]
 
@@ -66,26 +65,23 @@ def explain_sentence(
     vocabulary = model.vocabulary
     states = model.start(context).states
     last = np.array([vocabulary.start_index])
-    found = []
+    explanations = []
     for place, word in enumerate([*words, vocabulary.end]):
         logs, states = model.step_models(states, last)
         last = vocabulary.encode([word])
+        number = int(last[0])
         step = model.fusion.fuse(logs, np.zeros(1, dtype=np.int64))
-        parts = _contributions(model, logs, int(last[0]), names)
-        found.append(
+        parts = _contributions(model, logs, number, names)
+        explanations.append(
             Explanation(
                 " ".join(words[:place]),
-                vocabulary.words[int(last[0])],
-                _probability(step, int(last[0])),
+                vocabulary.words[number],
+                float(np.exp(step.log_probabilities[0, number])),
                 bool(step.converged[0]),
                 tuple(parts[:n_largest]),
             )
         )
-    return found
-
-
-def _probability(step: FusedWords, word: int) -> float:
-    return float(np.exp(step.log_probabilities[0, word]))
+    return explanations
 
 
 def _contributions(
@@ -100,18 +96,16 @@ def _contributions(
     if weights.ndim == 2:
         weights = weights[:, int(np.searchsorted(part.target, word))]
     total = sum(float(w * mass.sum()) for w, mass in zip(weights, sent, strict=True)) or 1.0
-    found = []
-    for index, mass, weight, places in zip(part.models, sent, weights, part.sources, strict=True):
-        own = model.models[index].vocabulary.words
-        for i in np.flatnonzero(mass > 0):
-            source = int(places[i])
-            found.append(
-                Contribution(
-                    names[index],
-                    own[source],
-                    float(np.exp(logs[index][0, source])),
-                    float(100 * weight * mass[i] / total),
-                    float(100 * mass[i] / mass.sum()),
-                )
-            )
-    return sorted(found, key=lambda contribution: -contribution.percent)
+    contributions = [
+        Contribution(
+            names[index],
+            model.models[index].vocabulary.words[int(source)],
+            float(np.exp(logs[index][0, source])),
+            float(100 * weight * mass_of_word / total),
+            float(100 * mass_of_word / mass.sum()),
+        )
+        for index, mass, weight, own in zip(part.models, sent, weights, part.sources, strict=True)
+        for source, mass_of_word in zip(own, mass, strict=True)
+        if mass_of_word > 0
+    ]
+    return sorted(contributions, key=lambda contribution: -contribution.percent)

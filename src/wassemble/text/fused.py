@@ -11,11 +11,11 @@ import numpy as np
 from wassemble._checks import check_count, fail
 from wassemble.labels import LabelSpace
 from wassemble.solvers import Barycenter, GatedBarycenter, GatedMean, Rule, Single
+from wassemble.text.kernels import words_to_read
 from wassemble.text.models import NextWordModel
+from wassemble.text.selection import Selector
+from wassemble.text.steps import FusedStep, StepFusion
 from wassemble.text.vocabulary import Vocabulary
-from wassemble.text.word_fusion import FusedWords, WordFusion
-from wassemble.text.word_kernels import words_to_read
-from wassemble.text.word_sets import WordSets
 
 __all__ = ["FusedNextWord", "FusedState", "StepAccount"]
 
@@ -59,7 +59,7 @@ class StepAccount:
         """Sweeps of a row, on average."""
         return self.n_sweeps / max(self.n_rows, 1)
 
-    def add(self, step: FusedWords) -> None:
+    def add(self, step: FusedStep) -> None:
         """Count a step."""
         self.n_rows += len(step.converged)
         self.n_converged += int(step.converged.sum())
@@ -100,6 +100,8 @@ class FusedNextWord:
     Attributes
     ----------
     vocabulary : Vocabulary
+    kernels : list of Kernel
+        One per model, from its words to those of the consensus.
     account : StepAccount
 
     Examples
@@ -137,12 +139,13 @@ class FusedNextWord:
                 " sweeps it would change the answer."
             )
         self._warm_start = warm_start
-        sets = WordSets(vocabularies, self.vocabulary, kernel, weights)
+        selector = Selector(vocabularies, self.vocabulary, kernel, weights)
         n_top = None if n_top is None else check_count(n_top, "n_top")
-        self.fusion = WordFusion(sets, rule, n_top)
+        self.kernels = selector.kernels
+        self.fusion = StepFusion(selector, rule, n_top)
         self._reads = [
             words_to_read(own, vocabulary, self.vocabulary)
-            for own, vocabulary in zip(sets.kernels, vocabularies, strict=True)
+            for own, vocabulary in zip(self.kernels, vocabularies, strict=True)
         ]
         self.account = StepAccount()
 

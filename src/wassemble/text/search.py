@@ -14,7 +14,6 @@ import numpy as np
 
 from wassemble._checks import check_count, check_nonnegative_number, fail
 from wassemble.labels import enumerate_names
-from wassemble.text.candidates import Candidates, likeliest_words, sampled_words
 from wassemble.text.models import NextWordModel
 from wassemble.text.vocabulary import Vocabulary
 
@@ -68,6 +67,28 @@ class _Path:
     words: tuple[int, ...]
     log_probability: float
     group: int
+
+
+@dataclass(frozen=True)
+class _Candidates:
+    """Some words for each row, with their scores."""
+
+    words: np.ndarray  # (n_rows, n_candidates)
+    scores: np.ndarray  # the same; -inf for words that are impossible
+
+    def take(self, rows: Sequence[int]) -> _Candidates:
+        """The candidates of some rows."""
+        return _Candidates(self.words[rows], self.scores[rows])
+
+    def best(self, totals: Sequence[float], n_best: int) -> list[tuple[int, int]]:
+        """Row and word of the best continuations, best first; fewer where words run out.
+
+        ``totals`` are the scores of the rows so far. Equal scores go by row, then by word.
+        """
+        total = (np.asarray(totals)[:, None] + self.scores).ravel()
+        rows, words = np.arange(total.size) // self.words.shape[1], self.words.ravel()
+        order = np.lexsort((words, rows, -total))[:n_best]
+        return [(int(rows[i]), int(words[i])) for i in order if total[i] > -np.inf]
 
 
 def beam_search(
@@ -148,7 +169,9 @@ def beam_search(
     if beam.width % beam.n_groups:
         fail(f"`width` must be a multiple of `n_groups`, {beam.n_groups}; got {beam.width}.")
     vocabulary = model.vocabulary
-    banned = _banned(vocabulary, allow_unknown=allow_unknown)
+    is_banned = ~vocabulary.is_generated
+    if vocabulary.unknown_index is not None and not allow_unknown:
+        is_banned[vocabulary.unknown_index] = True
     searches = [_ItemSearch(beam, vocabulary, own) for own in seeds]
     state = model.start(context)
     words = np.full(len(context), vocabulary.start_index)
@@ -159,7 +182,7 @@ def beam_search(
         logs = np.array(log_probabilities, dtype=np.float64)
         if np.isnan(logs).any():
             fail("log probabilities of next words must be numbers or -inf; the model gave nan.")
-        logs[:, banned] = -np.inf
+        logs[:, is_banned] = -np.inf
         parents, chosen, first = [], [], 0
         for search in searches:
             rows = slice(first, first + len(search.paths))
@@ -219,12 +242,14 @@ class _ItemSearch:
         words = [path.words[-1] for path in self.paths]
         return np.array(parents, dtype=np.int64), np.array(words, dtype=np.int64)
 
-    def _candidates(self, logs: np.ndarray, taken: np.ndarray) -> Candidates:
+    def _candidates(self, logs: np.ndarray, taken: np.ndarray) -> _Candidates:
+        """The likeliest words that may continue each path, or sampled ones."""
         beam = self._beam
         scores = logs - taken
-        if beam.n_samples is not None:
-            return sampled_words(scores, beam.n_samples, self._rng)
-        return likeliest_words(scores, beam.width // beam.n_groups)
+        if beam.n_samples is None:
+            return _highest(scores, scores, beam.width // beam.n_groups)
+        # Different words, drawn in proportion to exp(score): the Gumbel top-k trick.
+        return _highest(scores + self._rng.gumbel(size=scores.shape), scores, beam.n_samples)
 
     def _finish(self, path: _Path, *, is_finished: bool) -> None:
         n_words = len(path.words)
@@ -265,9 +290,8 @@ def _read_seeds(seed: int | Sequence[Any], n_items: int) -> list[Any]:
     return seeds
 
 
-def _banned(vocabulary: Vocabulary, *, allow_unknown: bool) -> list[int]:
-    """Words that are never generated."""
-    banned = {vocabulary.start_index} - {vocabulary.end_index}
-    if vocabulary.unknown_index is not None and not allow_unknown:
-        banned.add(vocabulary.unknown_index)
-    return sorted(banned)
+def _highest(keys: np.ndarray, scores: np.ndarray, n_words: int) -> _Candidates:
+    """The words of the highest keys in each row, in no order, with their scores."""
+    n_words = min(n_words, scores.shape[1])
+    words = np.argpartition(-keys, n_words - 1, axis=1)[:, :n_words]
+    return _Candidates(words, np.take_along_axis(scores, words, axis=1))

@@ -79,6 +79,11 @@ class Vocabulary:
         return self.words.position(self.unknown)
 
     @cached_property
+    def is_generated(self) -> np.ndarray:
+        """Which words may be generated, by number: all but one that is there to start with."""
+        return (np.arange(len(self)) != self.start_index) | (self.start_index == self.end_index)
+
+    @cached_property
     def special(self) -> frozenset[str]:
         """The words that are no words: start, end and unknown."""
         words = (self.start, self.end, self.unknown)

@@ -1,27 +1,79 @@
-"""Models of Hugging Face transformers as next-word models, from a local folder.
+"""The user's own models as next-word models: torch modules, and Hugging Face transformers.
 
-Nothing is ever downloaded, and weights are read from safetensors files alone.
+Transformers come from a local folder: nothing is ever downloaded, and weights are read from
+safetensors files alone.
 """
 
 from __future__ import annotations
 
 import inspect
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass, fields, is_dataclass, replace
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from wassemble._checks import fail
 from wassemble._extras import load_extra
-from wassemble.text.torch_models import log_softmax, select_rows
 from wassemble.text.vocabulary import Vocabulary
 
-__all__ = ["CausalNextWord", "EncoderDecoderNextWord"]
+__all__ = ["CausalNextWord", "EncoderDecoderNextWord", "TorchNextWord"]
 
 _PURPOSE = "A model of Hugging Face transformers"
 _RELATIVE = ("bloom", "mpt", "roformer")  # take no positions, and see distances alone
+
+
+class TorchNextWord:
+    """A torch module as a `NextWordModel`.
+
+    Parameters
+    ----------
+    module : torch.nn.Module
+        Called as ``module(words, state)`` with an integer tensor of shape (n_rows,) on
+        the device of its parameters; returns logits of shape (n_rows, n_words) and the
+        next state. It is put into evaluation mode.
+    vocabulary : Vocabulary
+    start : callable
+        From the context to the first state: tensors, or tuples, lists, dicts and
+        dataclasses of them.
+    row_axis : int
+        The axis of the state's tensors that runs over rows; 1 for the states of
+        ``torch.nn.LSTM``.
+    """
+
+    def __init__(
+        self,
+        module: Any,
+        vocabulary: Vocabulary,
+        start: Callable[[Any], Any],
+        *,
+        row_axis: int = 0,
+    ) -> None:
+        self.vocabulary = vocabulary
+        self._torch = load_extra("torch", "torch", purpose="A torch model")
+        self._module = module.eval()
+        self._start = start
+        self._row_axis = row_axis
+
+    def start(self, context: Any) -> Any:
+        """The module's first state."""
+        with self._torch.inference_mode():
+            return self._start(context)
+
+    def step(self, state: Any, words: np.ndarray) -> tuple[np.ndarray, Any]:
+        """Log probabilities of the next word, and the module's next state."""
+        first = next(self._module.parameters(), None)
+        device = None if first is None else first.device
+        with self._torch.inference_mode():
+            logits, state = self._module(self._torch.as_tensor(words, device=device), state)
+            return _log_softmax(logits), state
+
+    def reorder(self, state: Any, rows: np.ndarray) -> Any:
+        """The state's tensors with ``rows``."""
+        with self._torch.inference_mode():
+            return _select_rows(state, self._torch.as_tensor(rows), self._row_axis)
 
 
 @dataclass(frozen=True)
@@ -37,6 +89,8 @@ class _State:
 class _Transformer:
     """What both kinds of models share."""
 
+    _auto: ClassVar[str]  # the library's class that loads such models
+
     def __init__(self, model: Any, vocabulary: Vocabulary) -> None:
         self._torch = load_extra("torch", "text", purpose=_PURPOSE)
         self._library = load_extra("transformers", "text", purpose=_PURPOSE)
@@ -49,10 +103,29 @@ class _Transformer:
                 f" got {len(vocabulary)}."
             )
 
+    @classmethod
+    def load(cls, folder: str | PathLike[str], vocabulary: Vocabulary | None = None) -> Self:
+        """The model in a local folder; without a vocabulary, its tokenizer's words are used."""
+        library = load_extra("transformers", "text", purpose=_PURPOSE)
+        if not (Path(folder) / "config.json").is_file():
+            fail(
+                f"{folder} must be a local folder with a model's config.json; got none.",
+                hint="models are never downloaded: save_pretrained writes such a folder",
+            )
+        local = {"local_files_only": True, "trust_remote_code": False}
+        loader = getattr(library, cls._auto)
+        try:
+            model = loader.from_pretrained(folder, use_safetensors=True, **local)
+        except OSError as error:
+            fail(f"{folder} must hold the model's weights as safetensors: {error}")
+        if vocabulary is None:
+            tokenizer = library.AutoTokenizer.from_pretrained(folder, **local)
+            vocabulary = _read_vocabulary(tokenizer, model)
+        return cls(model, vocabulary)
+
     def reorder(self, state: _State, rows: np.ndarray) -> _State:
         """State with the rows ``rows``."""
-        selected: _State = select_rows(state, self._torch.as_tensor(rows), 0)
-        return selected
+        return _select_rows(state, self._torch.as_tensor(rows), 0)
 
     def _tensor(self, numbers: np.ndarray) -> Any:
         return self._torch.as_tensor(numbers, device=self._model.device)
@@ -74,7 +147,7 @@ class _Transformer:
 
         Logits beyond the vocabulary are padding of the model's table.
         """
-        logs = log_softmax(output.logits[:, -1, : len(self.vocabulary)])
+        logs = _log_softmax(output.logits[:, -1, : len(self.vocabulary)])
         return logs, tuple(tuple(layer) for layer in output.past_key_values)
 
 
@@ -92,16 +165,11 @@ class CausalNextWord(_Transformer):
         Its words, by number.
     """
 
+    _auto = "AutoModelForCausalLM"
+
     def __init__(self, model: Any, vocabulary: Vocabulary) -> None:
         super().__init__(model, vocabulary)
         self._takes_positions = "position_ids" in inspect.signature(model.forward).parameters
-
-    @classmethod
-    def load(
-        cls, folder: str | PathLike[str], vocabulary: Vocabulary | None = None
-    ) -> CausalNextWord:
-        """The model in a local folder; its tokenizer's words without a vocabulary."""
-        return cls(*_load("AutoModelForCausalLM", folder, vocabulary))
 
     def start(self, context: Any) -> _State:
         """State before the first word of each item."""
@@ -158,12 +226,7 @@ class EncoderDecoderNextWord(_Transformer):
         Words of both sides, by number; its start word is what the decoder begins with.
     """
 
-    @classmethod
-    def load(
-        cls, folder: str | PathLike[str], vocabulary: Vocabulary | None = None
-    ) -> EncoderDecoderNextWord:
-        """The model in a local folder; its tokenizer's words without a vocabulary."""
-        return cls(*_load("AutoModelForSeq2SeqLM", folder, vocabulary))
+    _auto = "AutoModelForSeq2SeqLM"
 
     def start(self, context: Any) -> _State:
         """What the encoder makes of each item."""
@@ -189,25 +252,6 @@ class EncoderDecoderNextWord(_Transformer):
         return logs, replace(state, cache=layers)
 
 
-def _load(
-    kind: str, folder: str | PathLike[str], vocabulary: Vocabulary | None
-) -> tuple[Any, Vocabulary]:
-    library = load_extra("transformers", "text", purpose=_PURPOSE)
-    if not (Path(folder) / "config.json").is_file():
-        fail(
-            f"{folder} must be a local folder with a model's config.json; got none.",
-            hint="models are never downloaded: save_pretrained writes such a folder",
-        )
-    local = {"local_files_only": True, "trust_remote_code": False}
-    try:
-        model = getattr(library, kind).from_pretrained(folder, use_safetensors=True, **local)
-    except OSError as error:
-        fail(f"{folder} must hold the model's weights as safetensors: {error}")
-    if vocabulary is None:
-        vocabulary = _read_vocabulary(library.AutoTokenizer.from_pretrained(folder, **local), model)
-    return model, vocabulary
-
-
 def _read_vocabulary(tokenizer: Any, model: Any) -> Vocabulary:
     """The tokenizer's words by number."""
     words = tokenizer.convert_ids_to_tokens(range(len(tokenizer)))
@@ -216,3 +260,21 @@ def _read_vocabulary(tokenizer: Any, model: Any) -> Vocabulary:
     first = getattr(model.config, "decoder_start_token_id", None)
     start = tokenizer.bos_token if first is None else words[first]
     return Vocabulary(words, start or tokenizer.eos_token, tokenizer.eos_token, tokenizer.unk_token)
+
+
+def _log_softmax(logits: Any) -> np.ndarray:
+    """Log probabilities of a tensor of logits, as a float32 array."""
+    return np.asarray(logits.float().log_softmax(dim=-1).cpu().numpy())
+
+
+def _select_rows(state: Any, rows: Any, axis: int) -> Any:
+    """The same structure of tensors, with ``rows`` of their axis ``axis``."""
+    if is_dataclass(state) and not isinstance(state, type):
+        names = [field.name for field in fields(state) if field.init]
+        return replace(state, **{n: _select_rows(getattr(state, n), rows, axis) for n in names})
+    if isinstance(state, dict):
+        return {name: _select_rows(part, rows, axis) for name, part in state.items()}
+    if isinstance(state, list | tuple):
+        parts = [_select_rows(part, rows, axis) for part in state]
+        return type(state)(*parts) if hasattr(state, "_fields") else type(state)(parts)
+    return None if state is None else state.index_select(axis, rows.to(state.device))

@@ -75,11 +75,7 @@ class NGramModel:
     def __init__(self, vocabulary: Vocabulary, levels: Sequence[_Level]) -> None:
         self.vocabulary = vocabulary
         self._levels = list(levels)
-        n_words = len(vocabulary)
-        starts = vocabulary.start_index != vocabulary.end_index
-        self._floor = np.full(n_words, 1 / (n_words - starts))
-        if starts:
-            self._floor[vocabulary.start_index] = 0
+        self._floor = vocabulary.is_generated / vocabulary.is_generated.sum()
 
     @classmethod
     def fit(
@@ -144,7 +140,7 @@ class NGramModel:
         return [state[row] for row in rows]
 
     def _probabilities(self, history: tuple[int, ...]) -> np.ndarray:
-        found = self._floor
+        histogram = self._floor
         for level in self._levels:
             n_back = level.grams.shape[1] - 1
             some = level.places.get(history[len(history) - n_back :])
@@ -152,20 +148,14 @@ class NGramModel:
                 break
             words, counts = level.grams[some, -1], level.counts[some]
             total = counts.sum()
-            found = found * (level.discount * len(words) / total)
-            found[words] += (counts - level.discount) / total
-        return found
+            histogram = histogram * (level.discount * len(words) / total)
+            histogram[words] += (counts - level.discount) / total
+        return histogram
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write everything to ``path``, an ``.npz`` file."""
-        names = self.vocabulary
-        about = {
-            "format": _FORMAT,
-            "words": list(names.words),
-            "start": names.start,
-            "end": names.end,
-            "unknown": names.unknown,
-        }
+        special = {part: getattr(self.vocabulary, part) for part in ("start", "end", "unknown")}
+        about = {"format": _FORMAT, "words": list(self.vocabulary.words), **special}
         arrays = {"about": np.array(json.dumps(about))}
         for level in self._levels:
             length = level.grams.shape[1]

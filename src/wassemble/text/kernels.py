@@ -11,13 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from wassemble._checks import fail
-from wassemble.kernels import (
-    Kernel,
-    LabelledKernel,
-    SparseKernel,
-    as_kernel,
-    from_names,
-)
+from wassemble.kernels import Kernel, LabelledKernel, SparseKernel, as_kernel, from_names
 from wassemble.labels import LabelSpace, enumerate_names
 from wassemble.text.vocabulary import Vocabulary
 
@@ -62,12 +56,11 @@ def matched_words(source: Vocabulary, target: Vocabulary) -> np.ndarray:
     part, whatever they are called.
     """
     places = source.words.match(target.words).positions
-    parts = ((source.unknown, target.unknown), (source.start, target.start))
-    for own, other in (*parts, (source.end, target.end)):  # where start is end, it is the end
+    for part in ("unknown", "start", "end"):  # where start is end, it is the end
+        own, other = getattr(source, part), getattr(target, part)
         if own in source:
-            known = other is not None and other in target
-            place = target.words.position(str(other)) if known else -1
-            places[source.words.position(str(own))] = place
+            place = target.words.position(other) if other in target else -1
+            places[source.words.position(own)] = place
     return places
 
 
@@ -110,7 +103,10 @@ def keep_apart(
     """
     if kernel.kernel.is_diagonal and kernel.source == source.words and source == target:
         return kernel.kernel
-    moves = [_movable(source, kernel.source, may_move), _movable(target, kernel.target, may_move)]
+    moves = [
+        np.array([w in known and w not in v.special and may_move(w) for w in v.words], dtype=bool)
+        for v, known in ((source, kernel.source), (target, kernel.target))
+    ]
     places = matched_words(source, target)
     stays = np.flatnonzero(~moves[0] & (places >= 0))
     # A word that moves on one side only must still arrive.
@@ -121,15 +117,6 @@ def keep_apart(
         return SparseKernel(sp.csr_array((np.ones(len(stays)), alone), shape=shape))
     inner = kernel.align(LabelSpace(source.decode(rows)), LabelSpace(target.decode(columns)))
     return inner.embed(shape, rows, columns, alone)
-
-
-def _movable(
-    vocabulary: Vocabulary, known: LabelSpace, may_move: Callable[[str], bool]
-) -> np.ndarray:
-    special = vocabulary.special
-    return np.array(
-        [w in known and w not in special and may_move(w) for w in vocabulary.words], dtype=bool
-    )
 
 
 def word_kernel(kernel: Any, source: Vocabulary, target: Vocabulary) -> Kernel:
@@ -174,8 +161,8 @@ def nearest_words(kernel: Kernel, first: np.ndarray | None = None) -> np.ndarray
 
 def _entries(rows: Any, columns: np.ndarray) -> np.ndarray:
     """One entry of each row."""
-    found = rows[np.arange(len(columns)), columns]
-    return np.asarray(found.todense() if sp.issparse(found) else found).ravel()
+    entries = rows[np.arange(len(columns)), columns]
+    return np.asarray(entries.todense() if sp.issparse(entries) else entries).ravel()
 
 
 def lone_words(kernel: Kernel) -> tuple[np.ndarray, np.ndarray]:

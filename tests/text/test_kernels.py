@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from wassemble import InvalidInputError, LabelledKernel
 from wassemble.kernels import DenseKernel, IdentityKernel, LowRankKernel, SparseKernel
 from wassemble.text import Vocabulary, keep_apart
-from wassemble.text.word_kernels import has_letters, matched_words, word_kernel, words_to_read
+from wassemble.text.kernels import has_letters, matched_words, word_kernel, words_to_read
 
 WORDS = Vocabulary(["<start>", "<end>", "<unk>", "cat", "dog", "2", "...", "okapi"])
 APART = [0, 1, 2, 5, 6]

@@ -1,4 +1,4 @@
-"""The seam of text generation: what a model that gives the next word must do.
+"""Next-word models: what one must do, n-gram models, and adapters for the user's own.
 
 A search knows this protocol alone; captioners, language models and several of them fused
 into one all look the same to it. Arrays at the seam are NumPy's.

@@ -1,4 +1,4 @@
-"""Next-word histograms of several models into one: arrays in, arrays out, no states.
+"""One step: next-word histograms of several models into one. Arrays in, arrays out, no states.
 
 Words that are never generated take no part. With ``n_top``, only words that some model
 finds likely do, and all others count as one; the rows that belong to one item of the context
@@ -14,20 +14,21 @@ import numpy as np
 
 from wassemble._arrays import log_of
 from wassemble._checks import fail
+from wassemble.kernels import Kernel
 from wassemble.solvers import GEOMETRIC, Barycenter, BarycenterProblem, BarycenterResult, Rule
 from wassemble.solvers.barycenter import solve
-from wassemble.text.word_masses import Posed, pose_balanced
-from wassemble.text.word_parts import WordPart
-from wassemble.text.word_sets import WordSet, WordSets
+from wassemble.text.selection import Selection, Selector, WordPart
 
-__all__ = ["FusedWords", "WordFusion"]
+__all__ = ["FusedStep", "StepFusion"]
 
 # Mass of gathered words where there is nearly none: less could be rounding.
-_LEAST = 1e-7
+_LEAST_GATHERED = 1e-7
+# Mass of the rest where there is nearly none: less would leave the range of plain sums.
+_LEAST_REST = 1e-6
 
 
 @dataclass(frozen=True)
-class FusedWords:
+class FusedStep:
     """A step's consensus, with its evidence by row.
 
     Attributes
@@ -52,29 +53,20 @@ class FusedWords:
 
 
 @dataclass(frozen=True)
-class WordFusion:
+class StepFusion:
     """Fuses any number of steps.
 
     Parameters
     ----------
-    sets : WordSets
+    selector : Selector
     rule : Rule
     n_top : int, optional
         How many words take part in a step; all that may be generated if not given.
     """
 
-    sets: WordSets
+    selector: Selector
     rule: Rule
     n_top: int | None = None
-
-    @property
-    def _is_debiased(self) -> bool:
-        return isinstance(self.rule, Barycenter) and self.rule.debias
-
-    @property
-    def _keeps_mass(self) -> bool:
-        """Whether words that take no part leave the others with all of the mass."""
-        return not isinstance(self.rule, Barycenter) or self.rule.is_balanced
 
     def fuse(
         self,
@@ -83,7 +75,7 @@ class WordFusion:
         log_v: np.ndarray | None = None,
         *,
         keep_scalings: bool = False,
-    ) -> FusedWords:
+    ) -> FusedStep:
         """Consensus of one step.
 
         Parameters
@@ -95,9 +87,9 @@ class WordFusion:
             Scalings to start from.
         keep_scalings : bool
         """
-        n_rows, n_words = len(items), len(self.sets.target)
+        n_rows, n_words = len(items), len(self.selector.target)
         histograms = [np.exp(logs) for logs in log_probabilities]
-        found = FusedWords(
+        step = FusedStep(
             np.full((n_rows, n_words), -np.inf, dtype=np.float32),
             np.zeros(n_rows),
             np.zeros(n_rows, dtype=np.int64),
@@ -106,27 +98,34 @@ class WordFusion:
         )
         for rows, words in self._groups(histograms, items):
             some_rows = histograms if len(rows) == n_rows else [h[rows] for h in histograms]
-            own, found.dropped_mass[rows] = self._cut(some_rows, words)
+            own, step.dropped_mass[rows] = self._cut(some_rows, words)
             answers = []
             for part, some in zip(words.parts, own, strict=True):
                 places = np.ix_(np.array(part.models), rows, part.target)
                 start = None if log_v is None else log_v[places]
                 answer = self._solve(some, part, start, keep_scalings=keep_scalings)
                 answers.append(answer)
-                found.converged[rows] &= answer.converged
+                if answer.result is None:  # by a formula
+                    continue
+                step.converged[rows] &= np.asarray(answer.result.converged)
                 if not part.is_alone:
-                    found.n_sweeps[rows] = answer.n_sweeps
-                if found.log_v is not None and answer.result is not None:
-                    found.log_v[places] = answer.log_scalings()
+                    step.n_sweeps[rows] = answer.result.sweeps
+                if step.log_v is not None:
+                    scalings = np.asarray(answer.result.log_scalings())
+                    step.log_v[places] = scalings[:, :, : len(part.target)]
             mass = np.sum([answer.p.sum(axis=1, keepdims=True) for answer in answers], axis=0)
-            _check_mass(mass)
+            if not (mass > 0).all():
+                fail(
+                    "some word must be possible for every model that has a say on it; got none.",
+                    hint="an arithmetic mean, or a kernel that joins more words",
+                )
             for answer in answers:
                 target = answer.part.target
                 logs = log_of(answer.p[:, : len(target)]) - np.log(mass)
                 if words.is_said is not None:
                     logs[:, ~words.is_said[target]] = -np.inf
-                found.log_probabilities[rows[:, None], target] = logs
-        return found
+                step.log_probabilities[rows[:, None], target] = logs
+        return step
 
     def solve_row(
         self, log_probabilities: Sequence[np.ndarray], word: int
@@ -152,34 +151,37 @@ class WordFusion:
 
     def _groups(
         self, histograms: list[np.ndarray], items: np.ndarray
-    ) -> Iterator[tuple[np.ndarray, WordSet]]:
+    ) -> Iterator[tuple[np.ndarray, Selection]]:
         """Rows that share their words, and the words."""
-        if self.n_top is None or self.n_top >= len(self.sets.generated):
+        if self.n_top is None or self.n_top >= len(self.selector.generated):
             if len(items):
-                yield np.arange(len(items)), self.sets.whole
+                yield np.arange(len(items)), self.selector.whole
             return
+        # Debiasing needs a symmetric kernel: one word for all others would not leave it so.
+        gather = not (isinstance(self.rule, Barycenter) and self.rule.debias)
         for item in np.unique(items):
             rows = np.flatnonzero(items == item)
             some = [histogram[rows] for histogram in histograms]
-            # Debiasing needs a symmetric kernel: one word for all others would not leave it so.
-            yield rows, self.sets.top(some, self.n_top, gather=not self._is_debiased)
+            yield rows, self.selector.top(some, self.n_top, gather=gather)
 
     def _cut(
-        self, histograms: list[np.ndarray], words: WordSet
+        self, histograms: list[np.ndarray], words: Selection
     ) -> tuple[list[list[np.ndarray]], np.ndarray]:
         """For each part each model's histograms of its words, and the largest share left out."""
         own = [
             [_with_gathered(histograms[model], part, i) for i, model in enumerate(part.models)]
             for part in words.parts
         ]
-        totals = [np.zeros((len(histogram), 1), histogram.dtype) for histogram in histograms]
-        for part, some in zip(words.parts, own, strict=True):
-            for model, histogram in zip(part.models, some, strict=True):
-                totals[model] += histogram.sum(axis=1, keepdims=True)
-        if self._keeps_mass:
+        # Words that take no part leave the others with all of the mass.
+        if self.rule.is_balanced or not isinstance(self.rule, Barycenter):
+            pieces: list[list[np.ndarray]] = [[] for _ in histograms]
             for part, some in zip(words.parts, own, strict=True):
-                for model, histogram in zip(part.models, some, strict=True):
-                    np.divide(histogram, totals[model], out=histogram)
+                for model, piece in zip(part.models, some, strict=True):
+                    pieces[model].append(piece)
+            for each in pieces:
+                total = sum(piece.sum(axis=1, keepdims=True) for piece in each)
+                for piece in each:
+                    np.divide(piece, total, out=piece)
         taken = [
             np.take(histogram, source, axis=1).sum(axis=1)
             for histogram, source in zip(histograms, words.sources, strict=True)
@@ -195,20 +197,20 @@ class WordFusion:
         keep_scalings: bool,
     ) -> _Answer:
         """The consensus of a part, before it is divided by the mass of all parts."""
-        if not isinstance(self.rule, Barycenter):
-            return _Answer(part, own, _mean_of_images(self.rule, own, part))
-        is_balanced = self.rule.is_balanced
-        if is_balanced and part.is_alone:
+        if not isinstance(self.rule, Barycenter) or (self.rule.is_balanced and part.is_alone):
             # Where mass cannot go anywhere else Algorithm 1 gives the geometric mean at once.
-            return _Answer(part, own, _mean_of_images(GEOMETRIC, own, part))
-        posed = pose_balanced(own, part) if is_balanced else Posed(own, part.kernels, part.weights)
+            mean = GEOMETRIC if isinstance(self.rule, Barycenter) else self.rule
+            fused = mean.fuse(own, part.kernels, weights=part.weights, holds="partial")
+            return _Answer(part, own, np.asarray(fused.scores))
+        posed = _Posed(own, part.kernels, part.weights)
+        if self.rule.is_balanced:
+            posed = _with_rest(own, part) if part.weights.ndim == 2 else _level(own, part)
         problem = BarycenterProblem(
-            posed.histograms,
-            posed.kernels,
-            self.rule,
-            weights=posed.weights,
-            initial=None if log_v is None else _Scalings(posed.widen(log_v)),  # type: ignore[arg-type]
+            posed.histograms, posed.kernels, self.rule, weights=posed.weights
         )
+        if log_v is not None:  # without those of what is no word of its own
+            n_more = problem.n_target - log_v.shape[2]
+            problem.initial = np.pad(log_v, ((0, 0), (0, 0), (0, n_more)))
         result = solve(problem, keep_scalings=keep_scalings)
         p = np.asarray(result.barycenters)[:, : part.kernels[0].shape[1]]
         return _Answer(part, own, p * posed.factor, result)
@@ -223,41 +225,70 @@ class _Answer:
     p: np.ndarray  # at the end, where others are gathered, their one word
     result: BarycenterResult | None = None  # none where a formula gave it
 
-    @property
-    def n_sweeps(self) -> np.ndarray | int:
-        return 0 if self.result is None else self.result.sweeps
-
-    @property
-    def converged(self) -> np.ndarray | bool:
-        return True if self.result is None else np.asarray(self.result.converged)
-
-    def log_scalings(self) -> np.ndarray:
-        assert self.result is not None
-        return np.asarray(self.result.log_scalings())[:, :, : len(self.part.target)]
-
     def mass_sent(self, place: int) -> list[np.ndarray]:
         """What each model's words sent to a word of the consensus, in the first row."""
-        sizes = [len(source) for source in self.part.sources]  # without what is gathered
         if self.result is not None:
-            sent = self.result.mass_sent(place)
-            return [np.asarray(mass)[:size] for mass, size in zip(sent, sizes, strict=True)]
-        sent = []
+            sent = map(np.asarray, self.result.mass_sent(place))
+            # Without what is gathered.
+            return [m[: len(own)] for m, own in zip(sent, self.part.sources, strict=True)]
+        masses = []
         for histogram, kernel in zip(self.histograms, self.part.kernels, strict=True):
             only = np.zeros(kernel.shape[1], dtype=np.float32)
             only[place] = 1
             mass = histogram[0] * (np.asarray(kernel.apply(only)) > 0)
-            sent.append(mass * self.p[0, place] / (mass.sum() or 1))
-        return sent
+            masses.append(mass * self.p[0, place] / (mass.sum() or 1))
+        return masses
 
 
 @dataclass(frozen=True)
-class _Scalings:
-    """Where a solve starts."""
+class _Posed:
+    """A problem for the solver; its barycenter times ``factor`` is the consensus."""
 
-    log_v: np.ndarray
+    histograms: list[np.ndarray]
+    kernels: list[Kernel]
+    weights: np.ndarray
+    factor: np.ndarray | float = 1.0
 
-    def log_scalings(self) -> np.ndarray:
-        return self.log_v
+
+def _level(histograms: list[np.ndarray], part: WordPart) -> _Posed:
+    """Histograms of mass 1, as Algorithm 1 takes them, of a part of the words that has less.
+
+    Mass never crosses from one component to another. Where models put different mass on
+    one, Algorithm 1 settles on the geometric mean of it while its scalings grow without
+    end. Bringing the masses there first gives the same consensus after every sweep, and
+    scalings that stay where they are. With a weight for each word this does not hold.
+    """
+    is_one = part.n_components == 1
+    masses = np.stack(
+        [
+            h.sum(axis=1, keepdims=True) if is_one else np.asarray(h @ members)
+            for h, members in zip(histograms, part.members, strict=True)
+        ]
+    )  # (n_models, n_rows, n_components)
+    common = np.asarray(GEOMETRIC.fuse(masses, weights=part.weights, holds="scores").scores)
+    total = common.sum(axis=1, keepdims=True)
+    factors = np.divide(common, masses, out=np.zeros_like(masses), where=masses > 0)
+    level = [
+        h * (factor if is_one else np.take(factor, members.indices, axis=1))
+        for h, factor, members in zip(histograms, factors, part.members, strict=True)
+    ]
+    # A row whose words some model rules out has no consensus here: any histograms will do.
+    empty = total[:, 0] == 0
+    for each in level:
+        each[empty] = 1
+        np.divide(each, each.sum(axis=1, keepdims=True), out=each)
+    return _Posed(level, part.kernels, part.weights, factor=total)
+
+
+def _with_rest(histograms: list[np.ndarray], part: WordPart) -> _Posed:
+    """The words, and one more for what is missing to mass 1: where weights differ by word."""
+    wide = []
+    for histogram in histograms:
+        rest = np.maximum(1 - histogram.sum(axis=1, keepdims=True), _LEAST_REST)
+        whole = np.hstack([histogram, rest])
+        wide.append(whole / whole.sum(axis=1, keepdims=True))
+    equal = np.full((len(histograms), 1), 1 / len(histograms))
+    return _Posed(wide, part.kernels_with_rest, np.hstack([part.weights, equal]))
 
 
 def _with_gathered(histogram: np.ndarray, part: WordPart, index: int) -> np.ndarray:
@@ -266,22 +297,5 @@ def _with_gathered(histogram: np.ndarray, part: WordPart, index: int) -> np.ndar
     if part.gathered is None:
         return own
     whole = np.take(histogram, part.gathered[index], axis=1).sum(axis=1, keepdims=True)
-    others = np.maximum(whole - own.sum(axis=1, keepdims=True), _LEAST)
+    others = np.maximum(whole - own.sum(axis=1, keepdims=True), _LEAST_GATHERED)
     return np.hstack([own, others])
-
-
-def _mean_of_images(rule: Rule, histograms: list[np.ndarray], part: WordPart) -> np.ndarray:
-    """The mean of what each model alone sends through its kernel, K^T (mu / K 1)."""
-    images = [
-        h if kernel.is_diagonal else kernel.apply_transpose(h / kernel.row_sums)
-        for h, kernel in zip(histograms, part.kernels, strict=True)
-    ]
-    return np.asarray(rule.fuse(images, weights=part.weights, holds="scores").scores)
-
-
-def _check_mass(mass: np.ndarray) -> None:
-    if not (mass > 0).all():
-        fail(
-            "some word must be possible for every model that has a say on it; got none.",
-            hint="an arithmetic mean, or a kernel that joins more words",
-        )
