@@ -8,14 +8,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from wassemble.cli.places import flags_of
-from wassemble.errors import option, speaking
-from wassemble.solvers.mass import say_unbalanced
 
 import wassemble
 from wassemble import Predictions, write_predictions
 from wassemble.cli import main
 from wassemble.cli.command import command as whole_command
+from wassemble.cli.places import flags_of
+from wassemble.errors import option, speaking
+from wassemble.solvers.mass import say_unbalanced
 
 FUSE = whole_command.commands["fuse"]
 
