@@ -82,28 +82,19 @@ class NumberOr(click.ParamType):
         return number
 
 
+_COLUMNS = {
+    "id": "Column that holds the sample ids, in all files or in that of MODEL; may be repeated."
+    "  [default: sample, sample_id, id, or the only column of text]",
+    "label": "Column that holds the labels, in files with one row per sample and label: in all"
+    " files or in that of MODEL; may be repeated.  [default: label]",
+    "score": "Column that holds the scores, in files with one row per sample and label: in all"
+    " files or in that of MODEL; may be repeated.  [default: score]",
+}
 _file_arguments = stack(
     click.argument("files", nargs=-1, required=True, type=NamedFile(), metavar="[MODEL=]FILE..."),
-    click.option(
-        "--id-column",
-        multiple=True,
-        metavar="[MODEL=]NAME",
-        help="Column that holds the sample ids, in all files or in that of MODEL; may be repeated."
-        "  [default: sample, sample_id, id, or the only column of text]",
-    ),
-    click.option(
-        "--label-column",
-        multiple=True,
-        metavar="[MODEL=]NAME",
-        help="Column that holds the labels, in files with one row per sample and label: in all"
-        " files or in that of MODEL; may be repeated.  [default: label]",
-    ),
-    click.option(
-        "--score-column",
-        multiple=True,
-        metavar="[MODEL=]NAME",
-        help="Column that holds the scores, in files with one row per sample and label: in all"
-        " files or in that of MODEL; may be repeated.  [default: score]",
+    *(
+        click.option(f"--{name}-column", multiple=True, metavar="[MODEL=]NAME", help=what)
+        for name, what in _COLUMNS.items()
     ),
     click.option(
         "--by-row",
