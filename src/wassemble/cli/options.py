@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, fields
-from functools import cached_property, wraps
+from functools import cached_property, partial, wraps
 from itertools import count, islice
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
@@ -34,6 +34,7 @@ __all__ = [
     "output_options",
     "read_labels",
     "read_meanings",
+    "shown_option",
     "split_names",
     "stack",
     "target_option",
@@ -44,6 +45,7 @@ __all__ = [
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 PATH = click.Path(path_type=Path)
+shown_option = partial(click.option, show_default=True)
 
 
 def stack(

@@ -161,10 +161,12 @@ class _Frames:
             {"id_column": ids.get(name), "normalize": normalize} for name in frames
         ]
         self.like_ids = ids.get(next(iter(frames)))
-        self.heads = [
-            predictions_from_frame(_first_rows(frame, kind), name, kind=kind, **how)
-            for (name, frame), how in zip(frames.items(), self._how, strict=True)
+        # The first partition tells the kind; if it is known, no rows are read.
+        first = [
+            frame.get_partition(0).compute() if kind is None else frame._meta
+            for frame in frames.values()
         ]
+        self.heads = _read_frames(list(frames), first, self._how, kind)
 
     def parts(self, dask: Any) -> dict[str, Any]:
         names = list(self._frames)
@@ -181,16 +183,11 @@ class _Frames:
         return next(iter(self._frames.values()))._meta
 
 
-def _first_rows(frame: Any, kind: Kind | None) -> Any:
-    """The first partition, to tell the kind from; no rows if it is known."""
-    return frame._meta if kind is not None else frame.get_partition(0).compute()
-
-
 def _read_frames(
-    names: list[str], frames: list[Any], how: list[dict[str, Any]]
+    names: list[str], frames: list[Any], how: list[dict[str, Any]], kind: Kind | None = None
 ) -> list[Predictions]:
     return [
-        predictions_from_frame(frame, name, **own)
+        predictions_from_frame(frame, name, kind=kind, **own)
         for name, frame, own in zip(names, frames, how, strict=True)
     ]
 

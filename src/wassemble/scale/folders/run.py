@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
@@ -25,7 +25,7 @@ from wassemble.scale.folders.manifest import (
     describe_request,
     refuse_foreign,
 )
-from wassemble.scale.folders.worker import Job, Outcome, Partition, fuse_partition
+from wassemble.scale.folders.worker import Job, Partition, fuse_partition
 
 __all__ = ["PartitionError", "PartitionedFusion", "fuse_partitions"]
 
@@ -158,11 +158,9 @@ def fuse_partitions(
         )
         n_kept = len(records)
         missing = [partitions[name] for name in names if name not in records]
-        run = (
-            _run_here(job, missing)
-            if scheduler is None
-            else run_on_cluster(scheduler, job, missing)
-        )
+        run = (fuse_partition(job, each) for each in missing)
+        if scheduler is not None:
+            run = run_on_cluster(scheduler, job, missing)
         errors = {}
         with closing(run):  # nothing may go on when the lock is gone
             for n_ended, outcome in enumerate(run, start=n_kept + 1):
@@ -220,11 +218,6 @@ def _refuse_nested(out: Folder, given: DataSet) -> None:
             f"{out}: the consensus must go to a folder of its own, neither above nor below that of"
             f" a model; {given.model} is in {given.reader.folder}."
         )
-
-
-def _run_here(job: Job, partitions: Iterable[Partition]) -> Generator[Outcome]:
-    for partition in partitions:
-        yield fuse_partition(job, partition)
 
 
 def _tell(errors: Mapping[str, str], n_finished: int, out: str) -> str:
