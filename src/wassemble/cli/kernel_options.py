@@ -179,10 +179,7 @@ def _target_of(kernel: Any) -> LabelSpace | None:
 
 
 def _from_confusion(
-    values: dict[str, Any],
-    files: Sequence[PredictionFile],
-    fusion: Fusion,
-    inputs: ModelFiles,
+    values: dict[str, Any], files: Sequence[PredictionFile], fusion: Fusion, inputs: ModelFiles
 ) -> KernelChoice:
     """One kernel per model, from what it answered where the truth is known."""
     import numpy as np

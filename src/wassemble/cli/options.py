@@ -251,10 +251,7 @@ def read_meanings(aliases: Path | None, others: tuple[str, ...], models: Any) ->
                 hint=f"--other MODEL=LABEL names one of {', '.join(names)}",
             )
         found |= dict.fromkeys(having, value)
-    return {
-        "aliases": None if aliases is None else read_aliases(aliases),
-        "other": found or None,
-    }
+    return {"aliases": None if aliases is None else read_aliases(aliases), "other": found or None}
 
 
 def read_labels(path: Path) -> LabelSpace:

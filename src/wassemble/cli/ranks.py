@@ -51,10 +51,7 @@ __all__ = ["ranks"]
     help="Where each rank computes. cuda: on a GPU of its own; ranks exchange by NCCL.",
 )
 @shown_option(
-    "--timeout",
-    type=float,
-    default=300.0,
-    help="Seconds to wait for a rank that is silent.",
+    "--timeout", type=float, default=300.0, help="Seconds to wait for a rank that is silent."
 )
 @sweep_options
 @click.option(

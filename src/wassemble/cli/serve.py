@@ -46,17 +46,9 @@ __all__ = ["serve", "start"]
     metavar="URL",
     help="Database that keeps the studies.  [default: wassemble.db in FOLDER]",
 )
+@shown_option("--max-upload-bytes", type=int, default=50_000_000, help="Refuse larger requests.")
 @shown_option(
-    "--max-upload-bytes",
-    type=int,
-    default=50_000_000,
-    help="Refuse larger requests.",
-)
-@shown_option(
-    "--max-labels",
-    type=int,
-    default=20_000,
-    help="Refuse models and consensuses with more labels.",
+    "--max-labels", type=int, default=20_000, help="Refuse models and consensuses with more labels."
 )
 @shown_option(
     "--max-requests-per-second",

@@ -210,11 +210,7 @@ class Manifest:
         self._out.remove(RUN)
 
     def _write(self, partitions: dict[str, Any]) -> None:
-        whole = {
-            "format": _FORMAT,
-            "request": self._request,
-            "partitions": partitions,
-        }
+        whole = {"format": _FORMAT, "request": self._request, "partitions": partitions}
         self._store(MANIFEST, json.dumps(whole, indent=1) + "\n")
 
     def _store(self, name: str, text: str) -> None:
