@@ -16,7 +16,7 @@ from wassemble.ensemble.tables import warn_of_inputs
 from wassemble.errors import WassembleError, option
 from wassemble.inputs.folders import Folder, open_folder
 from wassemble.inputs.part_files import DataSet, common_parts, open_data_set, open_parts
-from wassemble.inputs.predictions.overlap import SharedSamples, check_part_samples
+from wassemble.inputs.predictions.overlap import SharedSamples, check_part_samples, tell_repeated
 from wassemble.scale.folders.cluster import run_on_cluster
 from wassemble.scale.folders.manifest import (
     LOCK,
@@ -179,8 +179,8 @@ def fuse_partitions(
     for name in names:  # in their order: sums are the same whoever came first
         add_counts(account, records[name]["counts"])
         shared.add({int(bits): n for bits, n in records[name]["shared"].items()})
-    if not fusion.allow_disjoint:
-        account.warnings += shared.warnings()
+    account.warnings += [] if fusion.allow_disjoint else shared.warnings()
+    account.warnings += tell_repeated({name: records[name]["some_ids"] for name in names})
     account.note_silent()
     warn_of_inputs(account.warnings)
     if fusion.samples == "common" and account.n_samples == 0:
