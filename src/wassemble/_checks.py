@@ -22,7 +22,7 @@ from wassemble._arrays import (
     is_torch_array,
     widest_float,
 )
-from wassemble.errors import fail, option
+from wassemble.errors import fail, option, option_or
 
 __all__ = [
     "as_float_array",
@@ -36,6 +36,8 @@ __all__ = [
     "check_weights_sum",
     "fail",
     "near_one",
+    "option",
+    "option_or",
     "refuse_names",
 ]
 

@@ -10,8 +10,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from wassemble._checks import fail
-from wassemble.errors import option
+from wassemble._checks import fail, option
 from wassemble.inputs import Predictions
 from wassemble.inputs.predictions import is_near_one
 

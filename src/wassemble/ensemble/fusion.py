@@ -11,7 +11,7 @@ from typing import Any, Literal, cast, get_args
 import numpy as np
 
 from wassemble._arrays import Array, detached, is_frame, is_series
-from wassemble._checks import fail
+from wassemble._checks import fail, option
 from wassemble.ensemble.account import FusionAccount
 from wassemble.ensemble.arrays import fuse_arrays
 from wassemble.ensemble.completion import RULES, Unobserved
@@ -30,7 +30,6 @@ from wassemble.ensemble.tables import (
     refuse_larger,
     warn_of,
 )
-from wassemble.errors import option
 from wassemble.inputs import Aliases, Kind, Predictions, frame_from_predictions
 from wassemble.inputs.formats.named_tables import NamedTable, read_named_table
 from wassemble.inputs.predictions.overlap import common_row_ids

@@ -10,9 +10,8 @@ from collections.abc import Container, Iterable, Sequence
 
 import numpy as np
 
-from wassemble._checks import fail
+from wassemble._checks import fail, option
 from wassemble.ensemble.plan import FusionPlan
-from wassemble.errors import option
 from wassemble.labels import LabelSpace, enumerate_names, fold_name
 
 __all__ = [

@@ -13,8 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from wassemble._arrays import is_frame
-from wassemble._checks import fail
-from wassemble.errors import option
+from wassemble._checks import fail, option
 from wassemble.inputs import Aliases, Kind
 from wassemble.inputs.predictions.aliases import merge_scores
 from wassemble.kernels import (

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from wassemble._arrays import detached, is_series
-from wassemble._checks import fail
+from wassemble._checks import fail, option, option_or
 from wassemble.ensemble.completion import complete_scores
 from wassemble.ensemble.members import (
     Member,
@@ -19,7 +19,6 @@ from wassemble.ensemble.members import (
     merge_labels,
     read_other,
 )
-from wassemble.errors import option, option_or
 from wassemble.inputs import Kind, Predictions
 from wassemble.inputs.formats.named_tables import NamedTable
 from wassemble.labels import LabelSpace, enumerate_names

@@ -12,8 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from wassemble._checks import fail
-from wassemble.errors import option
+from wassemble._checks import fail, option
 from wassemble.inputs.formats import Format, recognise
 from wassemble.inputs.formats.layout import choose_columns
 from wassemble.inputs.formats.prediction_writer import PredictionWriter

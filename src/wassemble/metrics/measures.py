@@ -13,9 +13,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from wassemble._checks import fail
+from wassemble._checks import fail, option
 from wassemble._extras import load_extra
-from wassemble.errors import option
 from wassemble.metrics.arguments import read_cost
 from wassemble.metrics.multi_class import (
     are_right,

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from wassemble._checks import check_positive_number, fail
-from wassemble.errors import option_or
+from wassemble._checks import check_positive_number, fail, option_or
 
 __all__ = ["Balanced", "MassRule", "Unbalanced", "mass_from_dict", "say_unbalanced"]
 

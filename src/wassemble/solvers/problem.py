@@ -20,8 +20,7 @@ from wassemble._arrays import (
     new_zeros,
     widest_float,
 )
-from wassemble._checks import fail, near_one
-from wassemble.errors import option
+from wassemble._checks import fail, near_one, option
 from wassemble.kernels import IdentityKernel, Kernel, as_kernel
 from wassemble.solvers.components import Components
 from wassemble.solvers.exchange import ALONE, Exchange

@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 
 from wassemble._arrays import is_frame, is_series
-from wassemble._checks import check_count, fail
+from wassemble._checks import check_count, fail, option
 from wassemble.ensemble.label_overlap import find_truth_twins, tell_twins
 from wassemble.ensemble.members import merge_labels, read_other
 from wassemble.ensemble.tables import align_samples, common_kind, warn_of_inputs
-from wassemble.errors import option
 from wassemble.inputs import Aliases, Kind, Predictions
 from wassemble.inputs.predictions.overlap import check_samples, check_truth_samples
 from wassemble.inputs.predictions.truth import (

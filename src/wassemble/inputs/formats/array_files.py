@@ -17,9 +17,8 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from numpy.lib import format as npy
 
-from wassemble._checks import fail
+from wassemble._checks import fail, option
 from wassemble._files import whole_file
-from wassemble.errors import option
 from wassemble.inputs.formats.layout import ColumnChoice
 from wassemble.inputs.formats.sources import (
     Source,

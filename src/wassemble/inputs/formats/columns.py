@@ -11,9 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from wassemble._checks import fail
+from wassemble._checks import fail, option
 from wassemble._extras import load_extra
-from wassemble.errors import option
 from wassemble.inputs.formats.layout import ColumnType, LongLayout
 from wassemble.inputs.formats.long_tables import LongTable
 from wassemble.inputs.formats.sources import Source

@@ -20,9 +20,8 @@ from typing import Any, BinaryIO, cast
 
 import numpy as np
 
-from wassemble._checks import fail
+from wassemble._checks import fail, option
 from wassemble._extras import load_extra
-from wassemble.errors import option
 from wassemble.inputs.formats.columns import (
     load_narwhals,
     long_source,

@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wassemble._checks import fail
-from wassemble.errors import option
+from wassemble._checks import fail, option
 from wassemble.inputs.formats.columns import long_source
 from wassemble.inputs.formats.layout import ID_NAMES, ColumnChoice, LongLayout
 from wassemble.inputs.formats.long_tables import LongTable

@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from wassemble._checks import fail
-from wassemble.errors import option, option_or
+from wassemble._checks import fail, option, option_or
 from wassemble.inputs.predictions.value import Origin
 from wassemble.labels import LabelSpace, enumerate_names
 

@@ -18,8 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wassemble._checks import fail
-from wassemble.errors import option
+from wassemble._checks import fail, option
 from wassemble.inputs.predictions.value import have_numbers
 from wassemble.labels import enumerate_names
 

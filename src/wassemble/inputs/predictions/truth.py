@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from wassemble._arrays import is_frame, is_series
-from wassemble._checks import as_float_array, fail
-from wassemble.errors import option
+from wassemble._checks import as_float_array, fail, option
 from wassemble.inputs.formats.layout import say_truth_column
 from wassemble.inputs.predictions.frames import truth_from_frame
 from wassemble.inputs.predictions.value import Predictions

@@ -10,9 +10,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from wassemble._arrays import is_frame
-from wassemble._checks import as_float_array, check_count, fail
+from wassemble._checks import as_float_array, check_count, fail, option
 from wassemble._extras import load_extra
-from wassemble.errors import option
 from wassemble.labels import LabelSpace, check_readable, enumerate_names
 
 __all__ = [

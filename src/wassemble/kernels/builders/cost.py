@@ -7,8 +7,7 @@ import math
 import numpy as np
 
 from wassemble._arrays import Array, detached, is_frame, is_torch_array
-from wassemble._checks import check_positive_number, fail
-from wassemble.errors import option
+from wassemble._checks import check_positive_number, fail, option
 from wassemble.kernels.dense import DenseKernel, check_matrix
 from wassemble.kernels.places import entry_at
 

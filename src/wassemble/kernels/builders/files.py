@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from wassemble._checks import fail
-from wassemble.errors import option
+from wassemble._checks import fail, option
 from wassemble.inputs import Predictions, read_embeddings, read_predictions, read_synonyms
 from wassemble.inputs.words.graphs import read_edges
 from wassemble.kernels.builders.attributes import from_attributes

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from wassemble._checks import fail
-from wassemble.errors import option
+from wassemble._checks import fail, option
 from wassemble.kernels.builders.auto_epsilon import choose_epsilon
 from wassemble.kernels.sparse import SparseKernel
 from wassemble.labels import LabelSpace

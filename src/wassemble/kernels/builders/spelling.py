@@ -7,10 +7,9 @@ from typing import Literal
 
 import numpy as np
 
-from wassemble._checks import check_positive_number, fail
+from wassemble._checks import check_positive_number, fail, option
 from wassemble._extras import load_extra
 from wassemble._threads import available_threads
-from wassemble.errors import option
 from wassemble.kernels.builders.spaces import Names, count_names, read_spaces
 from wassemble.kernels.builders.sparse_costs import PairCosts
 from wassemble.kernels.named.labelled import LabelledKernel

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from wassemble._checks import check_flag, check_positive_number, fail
-from wassemble.errors import option
+from wassemble._checks import check_flag, check_positive_number, fail, option
 from wassemble.inputs.words.graphs import Edges, as_edges
 from wassemble.kernels.builders.spaces import Names, count_names, read_spaces
 from wassemble.kernels.named.labelled import LabelledKernel

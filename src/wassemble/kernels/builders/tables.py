@@ -10,8 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from wassemble._arrays import detached
-from wassemble._checks import as_float_array, check_flag, check_nonnegative, fail
-from wassemble.errors import option
+from wassemble._checks import as_float_array, check_flag, check_nonnegative, fail, option
 from wassemble.kernels.base import Kernel
 from wassemble.kernels.builders.auto_epsilon import Epsilon, choose_epsilon
 from wassemble.kernels.builders.cost import from_cost

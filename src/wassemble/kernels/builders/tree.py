@@ -10,8 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
-from wassemble._checks import fail
-from wassemble.errors import option_or
+from wassemble._checks import fail, option_or
 from wassemble.inputs.words.graphs import Edges, as_edges
 from wassemble.kernels.builders.auto_epsilon import Epsilon, choose_epsilon
 from wassemble.kernels.builders.cost import from_cost

@@ -13,10 +13,9 @@ from typing import Any, Literal
 import numpy as np
 
 from wassemble._arrays import detached
-from wassemble._checks import fail
+from wassemble._checks import fail, option
 from wassemble._extras import load_extra
 from wassemble.ensemble import Fusion
-from wassemble.errors import option
 from wassemble.inputs import PredictionFile, Predictions, write_predictions
 from wassemble.kernels import Kernel, LabelledKernel, load as load_kernel
 from wassemble.labels import LabelSpace, enumerate_names
