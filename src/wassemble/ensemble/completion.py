@@ -66,8 +66,7 @@ def _complete_multilabel(
     if unobserved == "renormalize":
         fail(
             f"{option('unobserved', 'renormalize')} must go with histograms; got multi-label scores"
-            " of"
-            f" {predictions.model!r}.",
+            f" of {predictions.model!r}.",
             hint='"spread" or "drop"',
         )
     if unobserved == "drop" or not missing.any():
@@ -86,8 +85,7 @@ def _check_sums(predictions: Predictions, sums: np.ndarray, is_whole: np.ndarray
             f"histograms must sum to 1 at most; got {sums[row]:.4g} at sample"
             f" {predictions.samples[row]!r} of {predictions.model!r}.",
             hint=f"{option('normalize', True)} divides each row by its sum;"
-            f" {option('kind', 'multilabel')} takes scores of any"
-            " mass",
+            f" {option('kind', 'multilabel')} takes scores of any mass",
         )
 
 

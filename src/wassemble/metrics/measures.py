@@ -239,8 +239,7 @@ def _made_of(metric: Any, task: Task | None) -> Measure:
         if metric not in library.get_scorer_names():
             fail(
                 f"{option('metric')} must be one of {', '.join(_names(task))}, a scikit-learn"
-                " scorer or a"
-                f" function; got {metric!r}."
+                f" scorer or a function; got {metric!r}."
             )
         return Measure(metric, whole=partial(_by_scorer, library.get_scorer(metric)))
     if not callable(metric):

@@ -39,8 +39,7 @@ def check_weights(
         also = "" if n_samples is None else f" (per sample: {per_sample})"
         fail(
             f"{option('weights')} must have shape ({n_models},), one per model, or ({n_models},"
-            f" {n_target}),"
-            f" one per model and target label{also}; got {shape}."
+            f" {n_target}), one per model and target label{also}; got {shape}."
         )
     place = ("model {}", "model {}, target label {}", "model {}, sample {}, target label {}")
     check_nonnegative(weights, "weights", place[weights.ndim - 1].format)

@@ -270,8 +270,7 @@ def _refuse_places(truth: Any, named: list[str], labels: LabelSpace) -> None:
             f"the truth must name labels; got whole numbers ({show_ids(named)}), and labels are"
             f" such as {show_ids(labels)}.",
             hint=f"`[labels[i] for i in truth]` names them if they are places; {option('target')}"
-            " lists the"
-            " labels if these numbers are their names",
+            " lists the labels if these numbers are their names",
         )
 
 

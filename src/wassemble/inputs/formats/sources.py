@@ -445,6 +445,5 @@ def _check_kind(chunk: Predictions, evidence: np.ndarray) -> None:
         f"the kind that the first samples have, {chunk.kind}, must hold for all; got {got} at"
         f" sample {chunk.samples.tolist()[row]!r}.",
         hint=f"{option('kind', 'multilabel')} or {option('kind', 'multiclass')} says which it is;"
-        f" {option('normalize', True)} divides"
-        " each row by its sum",
+        f" {option('normalize', True)} divides each row by its sum",
     )

@@ -53,10 +53,9 @@ def doubt_scores(labels: LabelSpace, scores: np.ndarray, kind: Kind) -> list[str
     top = float(known.max())
     if top > 1 + SUM_SLACK:
         return [
-            f"scores go up to {top:.4g}: if they are logits, a softmax must make histograms of"
-            f" them first; if they are counts or percentages, {option('normalize', True)} divides"
-            " each row by"
-            f" its sum; {option('kind', 'multilabel')} says that they are scores"
+            f"scores go up to {top:.4g}: if they are logits, a softmax must make histograms of them"
+            f" first; if they are counts or percentages, {option('normalize', True)} divides each"
+            f" row by its sum; {option('kind', 'multilabel')} says that they are scores"
         ]
     sums = known.sum(axis=1)
     sums = sums[sums > 0]
@@ -64,8 +63,7 @@ def doubt_scores(labels: LabelSpace, scores: np.ndarray, kind: Kind) -> list[str
         return [
             f"rows sum to {sums.min():.2f} to {sums.max():.2f}, as probabilities do that were"
             f" rounded or cut off: if they are, {option('normalize', True)} divides each row by its"
-            " sum;"
-            f" {option('kind', 'multilabel')} says that labels do not exclude each other"
+            f" sum; {option('kind', 'multilabel')} says that labels do not exclude each other"
         ]
     return []
 
@@ -91,8 +89,7 @@ def _refuse_stray(labels: LabelSpace, scores: np.ndarray) -> None:
             f"every column beside the ids must be a label; got {names}, without which every row"
             " sums to 1.",
             hint=f"remove it; or {option('labels')} lists the labels of this model; or"
-            f" {option('kind', 'multilabel')}"
-            " says that it is one",
+            f" {option('kind', 'multilabel')} says that it is one",
         )
 
 

@@ -143,8 +143,7 @@ def read_table(
     if table.shape != expected:
         fail(
             f"{option(name)} must have shape {expected}, one row for each source label and one"
-            " column"
-            f" for each target label; got {table.shape}."
+            f" column for each target label; got {table.shape}."
         )
     with named_labels(source, target):
         checked = np.where(np.isposinf(table), 0, table) if infinite else table
@@ -181,8 +180,7 @@ def _read_pairs(
         if not is_number or not number >= 0 or (math.isinf(number) and not infinite):
             fail(
                 f"{option(name)} must be a {'' if infinite else 'finite '}number of at least 0; got"
-                f" {number!r} at source label"
-                f" {first!r}, target label {second!r}."
+                f" {number!r} at source label {first!r}, target label {second!r}."
             )
         numbers.append(float(number))
     rows = source.positions(first for first, _ in value)
