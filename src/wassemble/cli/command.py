@@ -17,9 +17,9 @@ from wassemble.cli.describe import describe
 from wassemble.cli.example import example
 from wassemble.cli.explain import explain
 from wassemble.cli.fuse import fuse
-from wassemble.cli.hints import speak_flags
 from wassemble.cli.kernel import kernel
 from wassemble.cli.learn import evaluate, fit, predict, report
+from wassemble.cli.ranks import ranks
 from wassemble.cli.score import score
 from wassemble.cli.serve import serve
 from wassemble.cli.study import study
@@ -74,6 +74,7 @@ for _command in (
     evaluate,
     report,
     score,
+    ranks,
     serve,
     study,
     example,
@@ -82,10 +83,7 @@ for _command in (
 
 
 def run(
-    arguments: list[str] | None = None,
-    group: click.Group = command,
-    *,
-    program: str = "wassemble",
+    arguments: list[str] | None = None, group: click.Group = command, *, program: str = "wassemble"
 ) -> int:
     """Run a group of commands; every error is words on standard error and an exit code."""
     from wassemble.errors import InputWarning, InvalidInputError, WassembleError
@@ -137,11 +135,7 @@ def run(
 def _show(message: Warning | str, *about: Any, **more: Any) -> None:
     """Show a warning as a message of the command."""
     context = click.get_current_context(silent=True)
-    if context is None:
-        talk(f"warning: {message}")
-    else:
-        said = speak_flags(str(message), context.command)
-        talk(f"warning: {said}", quiet=context.params.get("quiet", False))
+    talk(f"warning: {message}", quiet=context is not None and context.params.get("quiet", False))
 
 
 def _say(message: str, *, hint: str | None = None) -> None:

@@ -11,7 +11,7 @@ from typing import Any, Literal, cast, get_args
 import numpy as np
 
 from wassemble._arrays import Array, detached, is_frame, is_series
-from wassemble._checks import fail
+from wassemble._checks import fail, option
 from wassemble.ensemble.account import FusionAccount
 from wassemble.ensemble.arrays import fuse_arrays
 from wassemble.ensemble.completion import RULES, Unobserved
@@ -166,10 +166,12 @@ class Fusion:
         for name in ("leftover", "hard_confidence"):
             value = getattr(self, name)
             if not (isinstance(value, int | float | np.number) and 0 <= value <= 1):
-                fail(f"`{name}` must be a number from 0 to 1; got {value!r}.")
+                fail(f"{option(name)} must be a number from 0 to 1; got {value!r}.")
             self._set(name, float(value))
         if self.hard_confidence == 0:
-            fail("`hard_confidence` must be above 0: a hard label says something; got 0.")
+            fail(
+                f"{option('hard_confidence')} must be above 0: a hard label says something; got 0."
+            )
         if self.unobserved not in RULES:
             fail(f"`unobserved` must be one of {', '.join(RULES)}; got {self.unobserved!r}.")
         if self.target is not None and not isinstance(self.target, LabelSpace):

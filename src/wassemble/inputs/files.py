@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from wassemble._checks import fail
+from wassemble._checks import fail, option
 from wassemble.inputs.formats import Format, recognise
 from wassemble.inputs.formats.layout import choose_columns
 from wassemble.inputs.formats.prediction_writer import PredictionWriter
@@ -253,7 +253,7 @@ def _opened(
             fail(
                 "a long table must have sample ids, since a sample may have several rows; got"
                 " none.",
-                hint="`id_column` names their column",
+                hint=f"{option('id_column')} names their column",
             )
         yield file, source
 

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from wassemble._checks import fail
+from wassemble._checks import fail, option
 from wassemble._extras import load_extra
 from wassemble.metrics.arguments import read_cost
 from wassemble.metrics.multi_class import (
@@ -239,12 +239,12 @@ def _made_of(metric: Any, task: Task | None) -> Measure:
         library = load_extra("sklearn.metrics", "learn", purpose=f"the metric {metric!r}")
         if metric not in library.get_scorer_names():
             fail(
-                f"`metric` must be one of {', '.join(_names(task))}, a scikit-learn scorer or a"
-                f" function; got {metric!r}."
+                f"{option('metric')} must be one of {', '.join(_names(task))}, a scikit-learn"
+                f" scorer or a function; got {metric!r}."
             )
         metric, name = library.get_scorer(metric), metric
     if not callable(metric):
-        fail(f"`metric` must be a name or a function of (scores, truth); got {metric!r}.")
+        fail(f"{option('metric')} must be a name or a function of (scores, truth); got {metric!r}.")
     if hasattr(metric, "_score_func"):
         from wassemble.metrics.scorers import ask_scorer  # which needs scikit-learn
 

@@ -6,9 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias
 
-from wassemble._checks import Constraints, Number, check_fields, fail
+from wassemble._checks import Constraints, Number, check_fields, fail, option_or
 
-__all__ = ["Balanced", "MassRule", "Unbalanced", "check_mass", "mass_from_dict"]
+__all__ = [
+    "Balanced",
+    "MassRule",
+    "Unbalanced",
+    "check_mass",
+    "mass_from_dict",
+    "say_unbalanced",
+]
 
 
 @dataclass(frozen=True)
@@ -106,3 +113,9 @@ def mass_from_dict(entries: Mapping[str, Any]) -> MassRule:
             f' "mass_penalty": ..., "epsilon": ...}}; got {entries!r}.'
         )
     return Unbalanced(**knobs)
+
+
+def say_unbalanced() -> str:
+    """How a reader of a message asks for an unbalanced mass."""
+    python = "mass=Unbalanced(mass_penalty, epsilon=...)"
+    return option_or(python, mass_penalty=..., epsilon=...)

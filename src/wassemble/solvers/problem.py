@@ -19,11 +19,12 @@ from wassemble._arrays import (
     new_zeros,
     widest_float,
 )
-from wassemble._checks import OneOf, fail, near_one
+from wassemble._checks import OneOf, fail, near_one, option
 from wassemble.kernels import IdentityKernel, Kernel, as_kernel
 from wassemble.solvers.components import Components
 from wassemble.solvers.exchange import ALONE, Exchange
 from wassemble.solvers.histograms import Histograms, keep_top, listed
+from wassemble.solvers.mass import say_unbalanced
 from wassemble.solvers.rules import Barycenter, Holds
 from wassemble.solvers.tiles import Group, Tile, rows_per_tile
 from wassemble.solvers.weights import check_weights, take_rows, with_three_axes
@@ -327,12 +328,11 @@ class FusionProblem:
             wrong = self._off(row, model)
             if wrong.any():
                 sample = int(np.argmax(wrong))
-                unbalanced = "mass=Unbalanced(mass_penalty, epsilon=...)"
-                any_mass = unbalanced if self._is_balanced else 'kind="multilabel"'
+                any_mass = say_unbalanced() if self._is_balanced else option("kind", "multilabel")
                 fail(
                     "`histograms` must sum to 1 in each row; got"
                     f" {near_one(row[sample])} at model {model}, sample {start + sample}.",
-                    hint="normalize=True divides each row by its sum;"
+                    hint=f"{option('normalize', True)} divides each row by its sum;"
                     f" {any_mass} takes scores of any mass",
                 )
 

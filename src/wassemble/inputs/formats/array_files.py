@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from numpy.lib import format as npy
 
-from wassemble._checks import fail
+from wassemble._checks import fail, option
 from wassemble._files import whole_file
 from wassemble.inputs.formats.layout import ColumnChoice
 from wassemble.inputs.formats.sources import (
@@ -222,9 +222,9 @@ def _read_header(file: Any, size: int) -> _Header:
 
 
 def _refuse_columns(choice: ColumnChoice) -> None:
-    for option in ("id_column", "label_column", "score_column"):
-        if getattr(choice, option) is not None:
-            fail(f"`{option}` must be left out of NumPy files: they have no columns of names.")
+    for name in ("id_column", "label_column", "score_column"):
+        if getattr(choice, name) is not None:
+            fail(f"{option(name)} must be left out of NumPy files: they have no columns of names.")
 
 
 def _check_shape(shape: tuple[int, ...]) -> None:
@@ -243,7 +243,7 @@ def _name_columns(
     if names is None and choice.labels is None:
         fail(
             f"the labels must be named in {source}; there is none.",
-            hint="`labels` names them in the order of the columns",
+            hint=f"{option('labels')} names them in the order of the columns",
         )
     if names is None:
         labels, columns = pick_labels(choice.labels, None)  # type: ignore[arg-type]

@@ -20,7 +20,7 @@ from typing import Any, BinaryIO, cast
 
 import numpy as np
 
-from wassemble._checks import fail
+from wassemble._checks import fail, option
 from wassemble._extras import load_extra
 from wassemble.inputs.formats.columns import (
     load_narwhals,
@@ -317,8 +317,11 @@ def _explain(file: _CsvFile, numbers: set[str], flags: set[str]) -> None:
                 must = "a number" if name in numbers else "True or False, as above"
                 fail(
                     f"line {line}, column {name!r} must hold {must}; got {_shorten(field)!r}.",
-                    hint="`id_column` and `labels` say which columns are what"
-                    + (f'; `label_column="{name}"`, that it names labels' * (name in numbers)),
+                    hint=f"{option('id_column')} and {option('labels')} say which columns are what"
+                    + (
+                        f"; {option('label_column', name)}, that it names labels"
+                        * (name in numbers)
+                    ),
                 )
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from wassemble._arrays import Array, detached, is_frame, is_torch_array
-from wassemble._checks import check_nonnegative, check_positive_number, fail
+from wassemble._checks import check_nonnegative, check_positive_number, fail, option
 from wassemble.kernels.builders.auto_epsilon import choose_epsilon
 from wassemble.kernels.dense import DenseKernel, check_matrix
 from wassemble.kernels.places import entry_at
@@ -57,7 +57,7 @@ def from_cost(cost: Array, epsilon: float, *, symmetric: bool = False) -> DenseK
     largest = float(values.max(initial=0.0, where=np.isfinite(values)))
     if math.isinf(largest / epsilon):
         fail(
-            "`cost` / `epsilon` must be finite in float64 where the cost is;"
+            f"`cost` / {option('epsilon')} must be finite in float64 where the cost is;"
             f" got {largest:g} / {epsilon:g}."
         )
     if is_torch_array(cost):
@@ -121,7 +121,7 @@ class PairCosts:
                 f"every pair must have a similarity above 0 in float64; got"
                 f" exp(-{self.costs[k]:.3g} / {value:g}) = 0 at source label"
                 f" {source[self.rows[k]]!r}, target label {target[self.columns[k]]!r}.",
-                hint="take a larger `epsilon`, or leave out pairs that cost so much",
+                hint=f"take a larger {option('epsilon')}, or leave out pairs that cost so much",
             )
         matrix = sp.csr_array((values, (self.rows, self.columns)), shape=self.shape)
         if symmetric:

@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from wassemble._checks import Number, fail
+from wassemble._checks import Number, fail, option
 from wassemble._extras import load_extra
 from wassemble._threads import available_threads
 from wassemble.kernels.builders.cost import PairCosts
@@ -62,7 +62,7 @@ def from_spelling(
     cutoff = Number(above=0, below=1)(cutoff, "cutoff")
     if isinstance(epsilon, str):
         if epsilon != "auto":
-            fail(f'`epsilon` must be a number above 0 or "auto"; got {epsilon!r}.')
+            fail(f'{option("epsilon")} must be a number above 0 or "auto"; got {epsilon!r}.')
         epsilon = float(f"{(1 - cutoff) / -math.log(_AT_CUTOFF):.4g}")
     source, target = read_spaces(source, target)
     pairs = _similar_pairs(

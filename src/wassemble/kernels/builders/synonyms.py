@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from wassemble._checks import Number, check_flag, fail
+from wassemble._checks import Number, check_flag, fail, option
 from wassemble.inputs.words.graphs import Edges, as_edges
 from wassemble.kernels.builders.spaces import Names, note_labels, read_spaces
 from wassemble.kernels.named.labelled import LabelledKernel
@@ -84,7 +84,7 @@ def from_synonyms(
         fail(
             "every synonym must have a similarity above 0 in float64; got one that vanishes at"
             f" epsilon {epsilon:g}.",
-            hint="take a larger `epsilon`",
+            hint=f"take a larger {option('epsilon')}",
         )
     if symmetric:
         matrix = matrix.maximum(matrix.T)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
@@ -13,14 +13,19 @@ from wassemble._checks import fail
 from wassemble.ensemble import Fusion, FusionAccount
 from wassemble.ensemble.label_overlap import check_labels
 from wassemble.ensemble.tables import warn_of_inputs
-from wassemble.errors import WassembleError
+from wassemble.errors import WassembleError, option
 from wassemble.inputs.folders import Folder, open_folder
 from wassemble.inputs.part_files import DataSet, common_parts, open_data_set, open_parts
-from wassemble.inputs.predictions.overlap import SharedSamples, check_part_samples
-from wassemble.scale.cluster import run_on_cluster
-from wassemble.scale.manifest import LOCK, Manifest, describe_request, refuse_foreign
-from wassemble.scale.partition import Job, Outcome, Partition, fuse_partition
-from wassemble.scale.records import add_counts
+from wassemble.inputs.predictions.overlap import SharedSamples, check_part_samples, tell_repeated
+from wassemble.scale.folders.cluster import run_on_cluster
+from wassemble.scale.folders.manifest import (
+    LOCK,
+    Manifest,
+    add_counts,
+    describe_request,
+    refuse_foreign,
+)
+from wassemble.scale.folders.worker import Job, Partition, fuse_partition
 
 __all__ = ["PartitionError", "PartitionedFusion", "fuse_partitions"]
 
@@ -153,11 +158,9 @@ def fuse_partitions(
         )
         n_kept = len(records)
         missing = [partitions[name] for name in names if name not in records]
-        run = (
-            _run_here(job, missing)
-            if scheduler is None
-            else run_on_cluster(scheduler, job, missing)
-        )
+        run = (fuse_partition(job, each) for each in missing)
+        if scheduler is not None:
+            run = run_on_cluster(scheduler, job, missing)
         errors = {}
         with closing(run):  # nothing may go on when the lock is gone
             for n_ended, outcome in enumerate(run, start=n_kept + 1):
@@ -176,8 +179,8 @@ def fuse_partitions(
     for name in names:  # in their order: sums are the same whoever came first
         add_counts(account, records[name]["counts"])
         shared.add({int(bits): n for bits, n in records[name]["shared"].items()})
-    if not fusion.allow_disjoint:
-        account.warnings += shared.warnings()
+    account.warnings += [] if fusion.allow_disjoint else shared.warnings()
+    account.warnings += tell_repeated({name: records[name]["some_ids"] for name in names})
     account.note_silent()
     warn_of_inputs(account.warnings)
     if fusion.samples == "common" and account.n_samples == 0:
@@ -190,7 +193,7 @@ def _open(
 ) -> list[DataSet]:
     if fusion.by_row:
         fail(
-            "`by_row` must go with files; got folders of part files.",
+            f"{option('by_row')} must go with files; got folders of part files.",
             hint="samples of part files are matched by id",
         )
     if isinstance(models, Mapping):
@@ -200,8 +203,9 @@ def _open(
         fail("models must be a dict of names to folders, or data sets; got something else or none.")
     if fusion.normalize and not all(each.reader.normalize for each in models):
         fail(
-            "data sets must be opened with normalize=True if the fusion says so; got others.",
-            hint="open_data_set(folder, normalize=True)",
+            f"data sets must be opened with {option('normalize', True)} if the fusion says so; got"
+            " others.",
+            hint=f"open_data_set(folder, {option('normalize', True)})",
         )
     return list(models)
 
@@ -214,11 +218,6 @@ def _refuse_nested(out: Folder, given: DataSet) -> None:
             f"{out}: the consensus must go to a folder of its own, neither above nor below that of"
             f" a model; {given.model} is in {given.reader.folder}."
         )
-
-
-def _run_here(job: Job, partitions: Iterable[Partition]) -> Generator[Outcome]:
-    for partition in partitions:
-        yield fuse_partition(job, partition)
 
 
 def _tell(errors: Mapping[str, str], n_finished: int, out: str) -> str:

@@ -1,37 +1,83 @@
-"""From the kernel options of a command to kernels."""
+"""The kernel options of a command, and the kernels that they ask for."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from wassemble.cli.options import Reading, is_given, read_truth_file, split_names
+import click
+
+from wassemble.cli.options import PATH, ModelFiles, NumberOr, split_names, stack
+from wassemble.cli.places import NamedFile
 from wassemble.errors import fail
 
 if TYPE_CHECKING:
     from wassemble.ensemble import Fusion
     from wassemble.inputs import PredictionFile, Predictions
-    from wassemble.kernels import LabelledKernel
     from wassemble.labels import LabelSpace
 
-    Builder = Callable[[LabelSpace, LabelSpace], LabelledKernel]
-
-__all__ = ["KernelChoice", "build_kernel", "choose_kernel", "load_or_build"]
+__all__ = ["KernelChoice", "choose_kernel", "kernel_files", "kernel_options", "read_kernel"]
 
 _CHUNK_ROWS = 10_000
+# Options that name a file from which a kernel is made, and what is in it.
+_FILES = {
+    "embeddings": "Kernel from word vectors of the labels: a file of GloVe, word2vec or fastText,"
+    " or .npz.",
+    "synonyms": "Kernel from a table of synonyms, with the columns word, synonym and votes.",
+    "tree": "Kernel from distances in a tree of labels: a file with a parent and a child on each"
+    " line.",
+    "graph": "Kernel from distances in a graph of labels: a file with two names on each line and,"
+    " if edges differ, the cost of going from one to the other.",
+    "attributes": "Kernel from a table of which target label has which attribute: one row per"
+    " attribute, which is what the models predict, and one column per target label.",
+    "costs": "Kernel from a table of how much labels differ: one row per label of the models, one"
+    " column per target label.",
+    "ratings": "Kernel from a table of how similar labels are: one row per label of the models,"
+    " one column per target label.",
+    "confusion": "A kernel for each model from its own mistakes: a table with the columns sample"
+    " and label, the true one, for some of the samples.",
+}
+# Options that have an effect only with one of some others.
+_USERS: dict[str, tuple[str, ...]] = {
+    "epsilon": ("embeddings", "tree", "graph", "costs", "spelling", "mass_penalty"),
+    "n_neighbors": ("embeddings",),
+    "prior": ("confusion",),
+}
 
-_SOURCES = (
-    "embeddings",
-    "synonyms",
-    "tree",
-    "graph",
-    "attributes",
-    "costs",
-    "ratings",
-    "confusion",
-    "spelling",
+kernel_options = stack(
+    click.option(
+        "--kernel",
+        "kernels",
+        type=NamedFile(),
+        multiple=True,
+        metavar="[MODEL=]FILE",
+        help="Kernel from a file that `wassemble kernel` saved, or from a table (.csv, .parquet)"
+        " with the columns source, target and similarity. MODEL= gives each model its own.",
+    ),
+    *(click.option(f"--{name}", type=PATH, help=what) for name, what in _FILES.items()),
+    click.option("--spelling", is_flag=True, help="Kernel from how alike labels are spelled."),
+    click.option(
+        "--epsilon",
+        type=NumberOr("auto"),
+        metavar="NUMBER|auto",
+        help="How far a score spreads to similar labels: the larger, the farther. auto chooses it"
+        " so that each label has a few neighbours.  [default: auto]",
+    ),
+    click.option(
+        "--n-neighbors",
+        type=int,
+        help="With --embeddings: keep only so many of the most similar labels of each label, which"
+        " saves memory.",
+    ),
+    click.option(
+        "--prior",
+        type=float,
+        help="With --confusion: how strongly a label is taken to mean what its name says, until"
+        " enough mistakes speak against it.  [default: 0.2]",
+    ),
+    group="Kernel",
 )
 
 
@@ -39,36 +85,31 @@ _SOURCES = (
 class KernelChoice:
     """What the options ask for."""
 
-    kernel: Any  # as `fuse_files` takes it
+    kernel: Any  # as `Fusion` takes it
     target: LabelSpace | None  # the labels it leads to, where it says so
     accuracy: dict[str, float] | None = None  # of each model, where the truth is known
     doubts: tuple[str, ...] = ()  # what looks as if it was not meant
 
 
 def choose_kernel(
-    values: dict[str, Any],
-    files: Sequence[PredictionFile],
-    fusion: Fusion,
-    reading: Reading,
+    values: dict[str, Any], files: Sequence[PredictionFile], fusion: Fusion, inputs: ModelFiles
 ) -> KernelChoice:
     """The kernel of a fusion, which says what labels stand for."""
-    origins = _given(values)
-    target = cast("LabelSpace | None", fusion.target)
+    if not values["kernels"] and _origins(values) == ["confusion"]:
+        _refuse_unused(values)
+        return _from_confusion(values, files, fusion, inputs)
+    kernel = read_kernel(values, [file.model for file in files])
+    return KernelChoice(kernel, cast("LabelSpace | None", fusion.target) or _target_of(kernel))
+
+
+def read_kernel(values: dict[str, Any], models: Sequence[str]) -> Any:
+    """A kernel, one per model, a function from label spaces to one, or None if none is given."""
     _refuse_unused(values)
+    origins = _origins(values)
     if values["kernels"]:
         if origins:
             fail(f"--kernel brings the whole kernel; got --{origins[0]} beside it.")
-        kernel = _load(values["kernels"], [file.model for file in files])
-        return KernelChoice(kernel, target or _target_of(kernel))
-    if origins == ["confusion"]:
-        return _from_confusion(values, files, fusion, reading)
-    made = build_kernel(values)
-    return KernelChoice(made, target or _target_of(made))
-
-
-def build_kernel(values: dict[str, Any]) -> Any:
-    """A kernel, a function from label spaces to one, or None if the options ask for none."""
-    origins = _given(values)
+        return _load(values["kernels"], models)
     if not origins:
         return None
     if len(origins) > 1:
@@ -77,68 +118,53 @@ def build_kernel(values: dict[str, Any]) -> Any:
             hint="in Python, kernels.mix([(first, 0.5), (second, 0.5)]) joins several",
         )
     (name,) = origins
+    epsilon: Any = "auto" if values["epsilon"] is None else values["epsilon"]
     if name == "spelling":
-        return _spelling(values["epsilon"])
+        from wassemble.kernels import from_spelling
+
+        return lambda source, target: from_spelling(source, target, epsilon=epsilon)
     from wassemble.kernels.builders.files import read_kernel_origin
 
-    origin = read_kernel_origin(name, values[name], n_neighbors=values["n_neighbors"])
-    return origin.at(values["epsilon"])
+    return read_kernel_origin(name, values[name], n_neighbors=values["n_neighbors"]).at(epsilon)
 
 
-def _spelling(epsilon: Any) -> Builder:
-    from wassemble.kernels import from_spelling
-
-    return lambda source, target: from_spelling(source, target, epsilon=epsilon)
-
-
-def _given(values: dict[str, Any]) -> list[str]:
-    return [name for name in _SOURCES if values.get(name)]
+def _origins(values: dict[str, Any]) -> list[str]:
+    return [name for name in (*_FILES, "spelling") if values.get(name)]
 
 
 def _refuse_unused(values: dict[str, Any]) -> None:
     """Refuse options that would have no effect."""
-    users: dict[str, tuple[str, ...]] = {
-        "epsilon": ("embeddings", "tree", "graph", "costs", "spelling", "mass_penalty"),
-        "n_neighbors": ("embeddings",),
-        "prior": ("confusion",),
-    }
-    for name, wanted in users.items():
+    for name, wanted in _USERS.items():
         there = [each for each in wanted if each in values]
         is_used = any(values[each] is not None and values[each] is not False for each in there)
-        if is_used or not is_given(name):
+        if is_used or values[name] is None:
             continue
         flags = [f"--{each.replace('_', '-')}" for each in there]
         must = " or ".join(filter(None, [", ".join(flags[:-1]), flags[-1]]))
-        found = [f"--{each}" for each in _given(values)] or ["--kernel"] * bool(values["kernels"])
-        got = " and ".join(found) or ("none of them" if there[1:] else "none")
+        given = [f"--{each}" for each in _origins(values)] or ["--kernel"] * bool(values["kernels"])
+        got = " and ".join(given) or ("none of them" if there[1:] else "none")
         fail(f"--{name.replace('_', '-')} must go with {must}; got {got}.", hint="leave it out")
-
-
-def load_or_build(values: dict[str, Any], models: Sequence[str]) -> Any:
-    """A kernel from a file, from another origin, or None."""
-    _refuse_unused(values)
-    if values["kernels"]:
-        if origins := _given(values):
-            fail(f"--kernel brings the whole kernel; got --{origins[0]} beside it.")
-        return _load(values["kernels"], models)
-    return build_kernel(values)
 
 
 def _load(paths: tuple[str, ...], models: Sequence[str]) -> Any:
     from wassemble.kernels import load as load_kernel
 
+    if len(paths) == 1 and not split_names(paths, "--kernel")[0]:  # for all models
+        return load_kernel(paths[0])
+    files = kernel_files(paths, models)
+    loaded = {path: load_kernel(path) for path in set(files.values())}
+    return {model: loaded[path] for model, path in files.items()}
+
+
+def kernel_files(paths: tuple[str, ...], models: Sequence[str]) -> dict[str, Path]:
+    """The file that --kernel names for each model."""
     named, shared = split_names(paths, "--kernel")
-    strange = [name for name in named if name not in models]
-    if strange:
+    if strange := [name for name in named if name not in models]:
         fail(f"--kernel must name a model, one of {', '.join(models)}; got {strange[0]}.")
-    if not named:
-        assert shared is not None
-        return load_kernel(shared)
     without = [model for model in models if model not in named]
     if without and shared is None:
         fail(f"every model must have a kernel; got none for {', '.join(without)}.")
-    rest = None if shared is None else load_kernel(shared)
-    return {m: load_kernel(named[m]) if m in named else rest for m in models}
+    return {model: named.get(model, cast("Path", shared)) for model in models}
 
 
 def _target_of(kernel: Any) -> LabelSpace | None:
@@ -146,17 +172,14 @@ def _target_of(kernel: Any) -> LabelSpace | None:
     from wassemble.kernels import LabelledKernel
     from wassemble.labels import LabelSpace
 
-    found = list(kernel.values()) if isinstance(kernel, dict) else [kernel]
-    if not all(isinstance(k, LabelledKernel) for k in found):
+    kernels = list(kernel.values()) if isinstance(kernel, dict) else [kernel]
+    if not all(isinstance(each, LabelledKernel) for each in kernels):
         return None
-    return LabelSpace.union(*(k.target for k in found))
+    return LabelSpace.union(*(each.target for each in kernels))
 
 
 def _from_confusion(
-    values: dict[str, Any],
-    files: Sequence[PredictionFile],
-    fusion: Fusion,
-    reading: Reading,
+    values: dict[str, Any], files: Sequence[PredictionFile], fusion: Fusion, inputs: ModelFiles
 ) -> KernelChoice:
     """One kernel per model, from what it answered where the truth is known."""
     import numpy as np
@@ -169,7 +192,7 @@ def _from_confusion(
     from wassemble.labels import LabelSpace
 
     path = values["confusion"]
-    truth = _names_of(path, read_truth_file(path, values["truth_column"], reading, files))
+    truth = _names_of(path, inputs.read_truth(path, values["truth_column"], files))
     aliases, fold = fusion.aliases, fusion.fold
     others = cast("dict[str, str]", fusion.other or {})
     models = [(file.model, file.labels) for file in files]
@@ -196,7 +219,7 @@ def _from_confusion(
             seen,
             truth,
             target=target,
-            prior=values["prior"],
+            prior=0.2 if values["prior"] is None else values["prior"],
             fold=fold,
             aliases=aliases.of_model(file.model),
             other=others.get(file.model),
@@ -212,7 +235,7 @@ def _names_of(path: Path, truth: Predictions) -> dict[str, str]:
     """The true label of each sample."""
     from wassemble.inputs.predictions.truth import say_column
 
-    found: dict[str, str] = {}
+    names: dict[str, str] = {}
     for sample, row in zip(truth.samples, truth.scores, strict=True):
         labels = [truth.labels[i] for i in (row > 0).nonzero()[0]]
         if len(labels) != 1:
@@ -222,8 +245,8 @@ def _names_of(path: Path, truth: Predictions) -> dict[str, str]:
                 f" {sample!r}.",
                 hint=say_column(truth, truth.labels[0]) if is_alone else None,
             )
-        found[str(sample)] = labels[0]
-    return found
+        names[str(sample)] = labels[0]
+    return names
 
 
 def _known_samples(file: PredictionFile, truth: dict[str, str]) -> Predictions | None:
