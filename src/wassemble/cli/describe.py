@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from wassemble.cli.console import print_json, print_table
-from wassemble.cli.options import Reading, file_arguments, open_files, output_options
+from wassemble.cli.options import FileOptions, file_arguments, open_files, output_options
 from wassemble.cli.places import Command
 
 __all__ = ["describe"]
@@ -16,7 +16,7 @@ __all__ = ["describe"]
 @click.command(cls=Command, short_help="Show what is in prediction files.")
 @file_arguments
 @output_options
-def describe(files: tuple[str, ...], as_json: bool, quiet: bool, reading: Reading) -> None:
+def describe(files: tuple[str, ...], as_json: bool, quiet: bool, reading: FileOptions) -> None:
     """Show what is in prediction FILES: samples, labels, kind of scores, and what is missing.
 
     \b

@@ -8,7 +8,7 @@ import click
 
 from wassemble.cli.console import print_json, print_table, talk
 from wassemble.cli.options import (
-    Reading,
+    FileOptions,
     file_arguments,
     fusion_options,
     kernel_options,
@@ -44,7 +44,7 @@ def explain(
     n_largest: int,
     as_json: bool,
     quiet: bool,
-    reading: Reading,
+    reading: FileOptions,
     **values: Any,
 ) -> None:
     """Show how much each label of each model contributed to the consensus on a sample.

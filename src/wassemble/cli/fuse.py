@@ -13,7 +13,7 @@ import click
 from wassemble.cli.console import csv_printer, print_json, progress_bar, talk
 from wassemble.cli.hints import speak_flags
 from wassemble.cli.options import (
-    Reading,
+    FileOptions,
     file_arguments,
     fusion_options,
     kernel_options,
@@ -58,7 +58,7 @@ def fuse(
     scheduler: str | None,
     as_json: bool,
     quiet: bool,
-    reading: Reading,
+    reading: FileOptions,
     **values: Any,
 ) -> None:
     """Fuse the predictions in FILES, one file per model, into one consensus.

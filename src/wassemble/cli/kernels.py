@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from wassemble.cli.options import Reading, is_given, read_truth_file, split_names
+from wassemble.cli.options import FileOptions, is_given, read_truth_file, split_names
 from wassemble.errors import fail
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def choose_kernel(
     values: dict[str, Any],
     files: Sequence[PredictionFile],
     fusion: Fusion,
-    reading: Reading,
+    reading: FileOptions,
 ) -> KernelChoice:
     """The kernel of a fusion, which says what labels stand for."""
     origins = _given(values)
@@ -156,7 +156,7 @@ def _from_confusion(
     values: dict[str, Any],
     files: Sequence[PredictionFile],
     fusion: Fusion,
-    reading: Reading,
+    reading: FileOptions,
 ) -> KernelChoice:
     """One kernel per model, from what it answered where the truth is known."""
     import numpy as np

@@ -11,7 +11,7 @@ import click
 from wassemble.cli.console import csv_printer, print_json, print_table, progress_bar, talk
 from wassemble.cli.kernels import load_or_build
 from wassemble.cli.options import (
-    Reading,
+    FileOptions,
     aliases_option,
     allow_disjoint_option,
     file_arguments,
@@ -59,7 +59,7 @@ def _json_beside(page: Path) -> list[Path]:
     return [page.with_suffix(".json")]
 
 
-def _read(files: tuple[str, ...], reading: Reading) -> list[Predictions]:
+def _read(files: tuple[str, ...], reading: FileOptions) -> list[Predictions]:
 
     with open_files(files, reading) as opened:
         return [file.read() for file in opened]
@@ -68,7 +68,7 @@ def _read(files: tuple[str, ...], reading: Reading) -> list[Predictions]:
 def _match(
     learned: LearnedEnsemble,
     files: tuple[str, ...],
-    reading: Reading,
+    reading: FileOptions,
     aliases: Path | None,
     *,
     fold: bool = False,
@@ -177,7 +177,7 @@ def fit(
     fold: bool,
     as_json: bool,
     quiet: bool,
-    reading: Reading,
+    reading: FileOptions,
     **values: Any,
 ) -> None:
     """Learn from samples with known labels how best to fuse the models in FILES.
@@ -268,7 +268,7 @@ def predict(
     top: int | None,
     as_json: bool,
     quiet: bool,
-    reading: Reading,
+    reading: FileOptions,
 ) -> None:
     """Fuse the predictions in FILES as ENSEMBLE says, the folder that `fit` wrote.
 
@@ -324,7 +324,7 @@ def evaluate(
     truth_column: str | None,
     as_json: bool,
     quiet: bool,
-    reading: Reading,
+    reading: FileOptions,
 ) -> None:
     """Test ENSEMBLE, the folder that `fit` wrote, on samples that it was not learned from.
 
@@ -389,7 +389,7 @@ def report(
     title: str | None,
     as_json: bool,
     quiet: bool,
-    reading: Reading,
+    reading: FileOptions,
 ) -> None:
     """Write a page that says what ENSEMBLE does, why it was chosen, and how well it does.
 

@@ -19,11 +19,11 @@ from wassemble.cli.places import NamedFile
 from wassemble.errors import fail
 
 if TYPE_CHECKING:
-    from wassemble.inputs import DataSet, PredictionFile, Predictions
+    from wassemble.inputs import DataSet, PredictionFile, Predictions, Reading
     from wassemble.labels import LabelSpace
 
 __all__ = [
-    "Reading",
+    "FileOptions",
     "aliases_option",
     "allow_disjoint_option",
     "file_arguments",
@@ -48,7 +48,7 @@ __all__ = [
 Function = TypeVar("Function", bound=Callable[..., Any])
 _PATH = click.Path(path_type=Path)
 _SHOWN: Any = {"show_default": True}
-_Argument = tuple[str, str, dict[str, Any]]  # model, place, and how to read it
+_Argument = tuple[str, str, "Reading"]  # model, place, and how to read it
 
 
 def _stack(*decorators: Callable[[Any], Any]) -> Callable[[Function], Function]:
@@ -88,8 +88,8 @@ class _Tolerance(click.ParamType):
 
 
 @dataclass(frozen=True)
-class Reading:
-    """How prediction files are read: the options of `file_arguments`."""
+class FileOptions:
+    """How prediction files are read, as the options of `file_arguments` say it for all models."""
 
     id_column: tuple[str, ...]
     label_column: tuple[str, ...]
@@ -156,7 +156,7 @@ def file_arguments(function: Function) -> Function:
 
     @wraps(function)
     def collect(*arguments: Any, **values: Any) -> Any:
-        reading = Reading(**{each.name: values.pop(each.name) for each in fields(Reading)})
+        reading = FileOptions(**{each.name: values.pop(each.name) for each in fields(FileOptions)})
         return function(*arguments, reading=reading, **values)
 
     return cast("Function", _file_arguments(collect))
@@ -463,7 +463,7 @@ def read_labels(path: Path) -> LabelSpace:
 
 @contextmanager
 def open_models(
-    files: tuple[str, ...], reading: Reading
+    files: tuple[str, ...], reading: FileOptions
 ) -> Iterator[list[PredictionFile] | list[DataSet]]:
     """The prediction files, open, or the folders of part files, in the order given."""
     arguments = read_arguments(files, reading)
@@ -477,7 +477,7 @@ def open_models(
 
 
 def open_files(
-    files: tuple[str, ...], reading: Reading, *, together: bool = True
+    files: tuple[str, ...], reading: FileOptions, *, together: bool = True
 ) -> AbstractContextManager[list[PredictionFile]]:
     """The prediction files, open, in the order given; ``together`` if their samples are matched."""
     arguments = read_arguments(files, reading)
@@ -488,7 +488,7 @@ def open_files(
 
 @contextmanager
 def _open(
-    arguments: Sequence[_Argument], reading: Reading, *, together: bool
+    arguments: Sequence[_Argument], reading: FileOptions, *, together: bool
 ) -> Iterator[list[PredictionFile]]:
     from wassemble.inputs import open_predictions
     from wassemble.inputs.folders import fetch_file
@@ -497,7 +497,7 @@ def _open(
     with ExitStack() as stack:
         opened = [
             stack.enter_context(
-                open_predictions(stack.enter_context(fetch_file(place)), model=model, **how)
+                open_predictions(stack.enter_context(fetch_file(place)), how, model=model)
             )
             for model, place, how in arguments
         ]
@@ -511,7 +511,7 @@ def _open(
 def read_truth_file(
     path: Path,
     column: str | None,
-    reading: Reading,
+    reading: FileOptions,
     models: Sequence[Any],
 ) -> Predictions:
     """The true labels in a file; with --by-row, of the rows of ``models``."""
@@ -537,7 +537,7 @@ def read_truth_file(
     return truth
 
 
-def _open_data_sets(arguments: Sequence[_Argument], reading: Reading) -> list[DataSet] | None:
+def _open_data_sets(arguments: Sequence[_Argument], reading: FileOptions) -> list[DataSet] | None:
     """The folders of part files, in the order given; None if none of them is a folder."""
     from wassemble.inputs.folders import open_folder
     from wassemble.inputs.part_files import is_data_set, open_data_set
@@ -557,11 +557,13 @@ def _open_data_sets(arguments: Sequence[_Argument], reading: Reading) -> list[Da
             if open_folder(place).look("") is None:
                 fail(f"{place}: must be a folder, as {folders[0]} is; there is nothing.")
         fail(f"models must be all files or all folders; got {folders[0]} and {others[0]}.")
-    return [open_data_set(place, model=model, **how) for model, place, how in arguments]
+    return [open_data_set(place, how, model=model) for model, place, how in arguments]
 
 
-def read_arguments(files: tuple[str, ...], reading: Reading) -> list[_Argument]:
+def read_arguments(files: tuple[str, ...], reading: FileOptions) -> list[_Argument]:
     """Model, place and way to read it, of each argument."""
+    from wassemble.inputs.reading import Reading
+
     declared, for_all = split_names(reading.labels, "--labels")
     spaces: dict[Path, LabelSpace] = {}
     found = []
@@ -574,17 +576,15 @@ def read_arguments(files: tuple[str, ...], reading: Reading) -> list[_Argument]:
         own = declared.get(model, for_all)
         if own is not None and own not in spaces:
             spaces[own] = read_labels(own)
-        how = {
-            "id_column": _column_of(model, reading.id_column, "--id-column"),
-            "label_column": _column_of(model, reading.label_column, "--label-column"),
-            "score_column": _column_of(model, reading.score_column, "--score-column"),
-            "labels": None if own is None else spaces[own],
-            "kind": reading.kind,
-        }
-        if reading.by_row:
-            how["by_row"] = True
-        if reading.normalize:
-            how["normalize"] = True
+        how = Reading(
+            _column_of(model, reading.id_column, "--id-column"),
+            _column_of(model, reading.label_column, "--label-column"),
+            _column_of(model, reading.score_column, "--score-column"),
+            None if own is None else spaces[own],
+            reading.kind,
+            reading.by_row,
+            reading.normalize,
+        )
         found.append((model, place, how))
     models = [model for model, _, _ in found]
     strange = set(declared) - set(models)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from wassemble.cli.kernels import choose_kernel
-from wassemble.cli.options import Reading, is_given, read_labels, read_meanings
+from wassemble.cli.options import FileOptions, is_given, read_labels, read_meanings
 from wassemble.errors import fail
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ _BARYCENTER = ("balanced", "mass_penalty", "n_top", "max_sweeps", "tolerance")
 
 
 def read_fusion(
-    values: dict[str, Any], models: Sequence[Any], reading: Reading
+    values: dict[str, Any], models: Sequence[Any], reading: FileOptions
 ) -> tuple[Fusion, tuple[str, ...]]:
     """The fusion that a command's options describe, and what looks as if it was not meant.
 

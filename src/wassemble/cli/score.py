@@ -8,7 +8,7 @@ import click
 
 from wassemble.cli.console import print_json, print_table, talk
 from wassemble.cli.options import (
-    Reading,
+    FileOptions,
     aliases_option,
     file_arguments,
     fold_option,
@@ -51,7 +51,7 @@ def score(
     fold: bool,
     as_json: bool,
     quiet: bool,
-    reading: Reading,
+    reading: FileOptions,
 ) -> None:
     """Say how right prediction FILES are, each on its own: a model's or a consensus of `fuse`.
 

@@ -82,9 +82,10 @@ class Fusion:
         On the simplex; uniform if not given. A data frame has weights per model (row) and
         target label (column), by name.
     kind : {"multiclass", "multilabel"}, optional
-        Whether rows are histograms, whose consensus is one too, or scores of any mass.
-        Detected in tables if not given: histograms if every row sums to 1. Arrays must be
-        histograms if it is not given.
+        "multiclass": rows are histograms, and so is the consensus: it is raised to the inverse
+        of the exponent by which Algorithm 2 flattens it, and divided by its mass
+        (`solve_barycenter` keeps the raw numbers). "multilabel": scores of any mass, left as
+        they are. If not given, arrays must be histograms, and tables are if every row sums to 1.
     aliases : dict of str to str, data frame or Aliases, optional
         Target labels that names stand for, whatever their spelling; a list or a dict of
         weights where a name stands for several. `Aliases`, or a data frame with the columns

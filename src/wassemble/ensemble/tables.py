@@ -17,9 +17,9 @@ from wassemble.ensemble.label_overlap import check_labels
 from wassemble.ensemble.plan import NO_ANSWER
 from wassemble.errors import ConvergenceWarning, InputWarning
 from wassemble.inputs import Kind, Predictions, predictions_from_frame
-from wassemble.inputs.formats.sources import check_kind
 from wassemble.inputs.predictions import have_numbers
 from wassemble.inputs.predictions.overlap import check_samples, refuse_transposed
+from wassemble.inputs.reading import Reading
 from wassemble.labels import LabelSpace, enumerate_names
 from wassemble.solvers import Status
 
@@ -51,6 +51,7 @@ def read_models(
     A dict names them; a list holds Predictions, which have names, or data frames, which are
     called "model 1", "model 2" and so on.
     """
+    reading = Reading(kind=kind, by_row=by_row, normalize=normalize)
     named = name_models(models)
     if not named:
         fail("there must be at least one model; got none.")
@@ -61,20 +62,10 @@ def read_models(
         if isinstance(given, Predictions):
             if name in columns:
                 fail(f"`id_column` must go with data frames; {name!r} is Predictions, with ids.")
-            check_kind(kind, normalize=normalize)
             told = given if given.model == name else given.replace(model=name)
             found.append(told.normalized() if normalize else told)
         else:
-            found.append(
-                predictions_from_frame(
-                    given,
-                    name,
-                    id_column=columns.get(name),
-                    kind=kind,
-                    by_row=by_row,
-                    normalize=normalize,
-                )
-            )
+            found.append(predictions_from_frame(given, name, reading, id_column=columns.get(name)))
             frame = given if frame is None else frame
     return found, frame
 

@@ -34,6 +34,7 @@ from wassemble.inputs.formats.layout import free_id_name
 from wassemble.inputs.part_files import PartReader, common_parts, open_parts
 from wassemble.inputs.predictions import have_numbers
 from wassemble.inputs.predictions.overlap import check_part_samples, count_shared
+from wassemble.inputs.reading import Reading
 from wassemble.scale.dask_arrays import are_dask_arrays, fuse_dask_arrays
 
 __all__ = ["fuse_lazily"]
@@ -117,16 +118,21 @@ def _open(models: Any, fusion: Fusion) -> _Folders | _Frames:
             "`by_row` must go with tables in memory; got partitions.",
             hint="samples of partitions are matched by id",
         )
-    how: dict[str, Any] = {"kind": fusion.kind, "normalize": fusion.normalize}
     ids = read_id_columns(fusion.id_column, list(models))
+    how = [
+        Reading(ids.get(model), kind=fusion.kind, normalize=fusion.normalize) for model in models
+    ]
     if all(isinstance(given, str | os.PathLike) for given in models.values()):
         return _Folders(
-            [open_data_set(p, model=m, id_column=ids.get(m), **how) for m, p in models.items()]
+            [
+                open_data_set(place, reading, model=model)
+                for (model, place), reading in zip(models.items(), how, strict=True)
+            ]
         )
     if not all(_is_dask_frame(given) for given in models.values()):
         kinds = ", ".join(type(given).__name__ for given in models.values())
         fail(f"models must be all Dask data frames or all folders; got {kinds}.")
-    return _Frames(models, ids=ids, **how)
+    return _Frames(models, how)
 
 
 def _is_dask_frame(value: Any) -> bool:
@@ -136,14 +142,7 @@ def _is_dask_frame(value: Any) -> bool:
 class _Frames:
     """Models in Dask data frames."""
 
-    def __init__(
-        self,
-        frames: Mapping[str, Any],
-        kind: Kind | None,
-        ids: Mapping[str, str],
-        *,
-        normalize: bool,
-    ) -> None:
+    def __init__(self, frames: Mapping[str, Any], readings: Sequence[Reading]) -> None:
         sizes = {name: frame.npartitions for name, frame in frames.items()}
         if len(set(sizes.values())) > 1:
             each = ", ".join(f"{n} of {name}" for name, n in sizes.items())
@@ -156,20 +155,18 @@ class _Frames:
                     hint="a folder of long part files can be fused, with `labels`",
                 )
         self._frames = frames
-        self._how: list[dict[str, Any]] = [
-            {"id_column": ids.get(name), "normalize": normalize} for name in frames
-        ]
-        self.like_ids = ids.get(next(iter(frames)))
+        self._readings = readings
+        self.like_ids = readings[0].id_column
         self.heads = [
-            predictions_from_frame(_first_rows(frame, kind), name, kind=kind, **how)
-            for (name, frame), how in zip(frames.items(), self._how, strict=True)
+            predictions_from_frame(_first_rows(frame, reading.kind), name, reading)
+            for (name, frame), reading in zip(frames.items(), readings, strict=True)
         ]
 
     def parts(self, dask: Any) -> dict[str, Any]:
         names = list(self._frames)
         each = [frame.to_delayed() for frame in self._frames.values()]
         return {
-            f"partition {place}": dask.delayed(_read_frames)(names, list(part), self._how)
+            f"partition {place}": dask.delayed(_read_frames)(names, list(part), self._readings)
             for place, part in enumerate(zip(*each, strict=True))
         }
 
@@ -185,13 +182,8 @@ def _first_rows(frame: Any, kind: Kind | None) -> Any:
     return frame._meta if kind is not None else frame.get_partition(0).compute()
 
 
-def _read_frames(
-    names: list[str], frames: list[Any], how: list[dict[str, Any]]
-) -> list[Predictions]:
-    return [
-        predictions_from_frame(frame, name, **own)
-        for name, frame, own in zip(names, frames, how, strict=True)
-    ]
+def _read_frames(names: list[str], frames: list[Any], readings: list[Reading]) -> list[Predictions]:
+    return list(map(predictions_from_frame, frames, names, readings))
 
 
 class _Folders:

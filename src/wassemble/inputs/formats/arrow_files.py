@@ -20,9 +20,10 @@ from wassemble.inputs.formats.columns import (
     read_scores,
     read_stored_index,
 )
-from wassemble.inputs.formats.layout import ColumnChoice, WideLayout, find_layout, free_id_name
+from wassemble.inputs.formats.layout import WideLayout, find_layout, free_id_name
 from wassemble.inputs.formats.sources import Source
 from wassemble.inputs.predictions.value import Predictions, read_samples
+from wassemble.inputs.reading import Reading
 from wassemble.labels import LabelSpace
 
 __all__ = ["append_arrow", "append_parquet", "open_arrow", "open_parquet"]
@@ -34,7 +35,7 @@ Batches = Callable[[Sequence[str], int], Iterator[Any]]
 Append = Callable[[Predictions], None]
 
 
-def open_parquet(path: Path, choice: ColumnChoice, model: str) -> Source:
+def open_parquet(path: Path, reading: Reading, model: str) -> Source:
     """The predictions in a Parquet file; long tables are read whole."""
     pq = load_extra("pyarrow.parquet", "tables", purpose="reading Parquet files")
 
@@ -46,10 +47,10 @@ def open_parquet(path: Path, choice: ColumnChoice, model: str) -> Source:
 
     with pq.ParquetFile(path) as file:
         schema = file.schema_arrow
-    return _open_table(schema, batches, choice, model)
+    return _open_table(schema, batches, reading, model)
 
 
-def open_arrow(path: Path, choice: ColumnChoice, model: str) -> Source:
+def open_arrow(path: Path, reading: Reading, model: str) -> Source:
     """The predictions in an Arrow (Feather) file or stream; long tables are read whole."""
     pa = load_extra("pyarrow", "tables", purpose="reading Arrow files")
     with path.open("rb") as file:
@@ -71,7 +72,7 @@ def open_arrow(path: Path, choice: ColumnChoice, model: str) -> Source:
 
     with pa.memory_map(str(path)) as file:
         schema = (pa.ipc.open_file(file) if is_file else pa.ipc.open_stream(file)).schema
-    return _open_table(schema, batches, choice, model)
+    return _open_table(schema, batches, reading, model)
 
 
 @contextmanager
@@ -98,7 +99,7 @@ def append_arrow(
         yield append
 
 
-def _open_table(schema: Any, batches: Batches, choice: ColumnChoice, model: str) -> Source:
+def _open_table(schema: Any, batches: Batches, reading: Reading, model: str) -> Source:
     pa = load_extra("pyarrow", "tables", purpose="reading Arrow files")
     nw = load_narwhals()
     # Types are told from the schema; twice the same name is for `find_layout` to refuse.
@@ -111,7 +112,7 @@ def _open_table(schema: Any, batches: Batches, choice: ColumnChoice, model: str)
     layout = find_layout(
         schema.names,
         lambda name: types[name](),
-        choice,
+        reading,
         stored_index=read_stored_index(schema),
     )
 
@@ -146,7 +147,7 @@ def _open_table(schema: Any, batches: Batches, choice: ColumnChoice, model: str)
     ids: Any = range(len(frame))
     if id_column is not None:
         ids = read_ids(frame.get_column(id_column))
-    listed = read_long_table(ids, frame, layout, choice.labels)
+    listed = read_long_table(ids, frame, layout, reading.declared)
     return long_source(listed, layout, model)
 
 

@@ -28,7 +28,6 @@ from wassemble.inputs.formats.columns import (
     read_long_table,
 )
 from wassemble.inputs.formats.layout import (
-    ColumnChoice,
     ColumnType,
     LongLayout,
     WideLayout,
@@ -37,6 +36,7 @@ from wassemble.inputs.formats.layout import (
 )
 from wassemble.inputs.formats.sources import Source, ids_from_text
 from wassemble.inputs.predictions.value import Predictions, read_samples
+from wassemble.inputs.reading import Reading
 from wassemble.labels import LabelSpace
 
 __all__ = ["append_csv", "open_csv"]
@@ -126,14 +126,14 @@ class _Scores:
         return np.empty((0, len(self._names)))
 
 
-def open_csv(path: Path, choice: ColumnChoice, model: str, *, delimiter: str) -> Source:
+def open_csv(path: Path, reading: Reading, model: str, *, delimiter: str) -> Source:
     """The predictions in a CSV file, opened once; once more for the scores of a wide table."""
     with _open_bytes(path) as raw:
         file = _look_at(path, raw, delimiter)
-        layout = find_layout(file.header, file.type_of, choice)
+        layout = find_layout(file.header, file.type_of, reading)
         if isinstance(layout, WideLayout):
             return _open_wide(file, raw, layout, model)
-        return _open_long(file, raw, layout, choice.labels, model)
+        return _open_long(file, raw, layout, reading.declared, model)
 
 
 def _open_wide(file: _CsvFile, raw: BinaryIO, layout: WideLayout, model: str) -> Source:

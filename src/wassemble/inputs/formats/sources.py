@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any, Self, get_args
+from typing import Any, Self
 from weakref import WeakSet
 
 import numpy as np
@@ -31,6 +31,7 @@ from wassemble.inputs.predictions.value import (
     detect_kind,
     is_near_one,
 )
+from wassemble.inputs.reading import Reading
 from wassemble.labels import LabelSpace, enumerate_names
 
 __all__ = [
@@ -38,7 +39,6 @@ __all__ = [
     "Source",
     "as_scores",
     "blame",
-    "check_kind",
     "check_memory",
     "check_unchanged",
     "ids_from_text",
@@ -174,16 +174,7 @@ class PredictionFile:
         Where ids were found, and what looked odd.
     """
 
-    def __init__(
-        self,
-        path: Path,
-        source: Source,
-        model: str,
-        kind: Kind | None,
-        *,
-        labels_are_declared: bool = False,
-        normalize: bool = False,
-    ) -> None:
+    def __init__(self, path: Path, source: Source, model: str, reading: Reading) -> None:
         self.path = path
         self.name = path.name  # as errors call it
         self.model = model
@@ -191,10 +182,9 @@ class PredictionFile:
         self.samples = source.samples
         self.is_hard = source.is_hard
         self.streams = source.streams
-        if normalize:
-            kind = "multiclass"
+        self.is_normalized = reading.normalize
+        kind = "multiclass" if reading.normalize else reading.kind or source.kind
         self.kind_is_detected = kind is None
-        self.is_normalized = normalize
         self._source = source
         self._is_open = True
         self._running: WeakSet[Any] = WeakSet()
@@ -206,11 +196,11 @@ class PredictionFile:
             kind = Predictions(model, self.samples[rows], self.labels, first).kind
             self._evidence = _find_evidence(first)
             self._n_looked_at = self.n_samples if source.is_long else len(first)
-            if not (labels_are_declared or source.is_long):
+            if reading.labels is None and not source.is_long:
                 doubts = doubt_scores(self.labels, first, kind)
         self.kind: Kind = kind
         self.origin = source.origin(path.name, doubts)
-        if normalize:
+        if reading.normalize:
             self.origin = self.origin.of_normalized()
 
     @property
@@ -333,14 +323,6 @@ def blame(name: str, must: str) -> Iterator[None]:
         ):
             raise
         raise InvalidInputError(f"{name}: {_describe(error, must)}") from error
-
-
-def check_kind(kind: Any, *, normalize: bool = False) -> None:
-    """Refuse a kind that is none; None is for one that will be detected."""
-    if kind not in (None, *get_args(Kind)):
-        fail(f'`kind` must be "multiclass" or "multilabel"; got {kind!r}.')
-    if normalize and kind == "multilabel":
-        fail('`normalize` makes histograms; got kind="multilabel".')
 
 
 def check_unchanged(must: int, got: int) -> None:
