@@ -16,7 +16,7 @@ from wassemble.ensemble.tables import warn_of_inputs
 from wassemble.errors import WassembleError
 from wassemble.inputs.folders import Folder, open_folder
 from wassemble.inputs.part_files import DataSet, common_parts, open_data_set, open_parts
-from wassemble.inputs.predictions.overlap import SharedSamples, check_part_samples
+from wassemble.inputs.predictions.overlap import SharedSamples, check_part_samples, tell_repeated
 from wassemble.inputs.reading import Reading
 from wassemble.scale.cluster import run_on_cluster
 from wassemble.scale.manifest import LOCK, Manifest, describe_request, refuse_foreign
@@ -179,6 +179,7 @@ def fuse_partitions(
         shared.add({int(bits): n for bits, n in records[name]["shared"].items()})
     if not fusion.allow_disjoint:
         account.warnings += shared.warnings()
+    account.warnings += tell_repeated({name: records[name]["some_ids"] for name in names})
     account.note_silent()
     warn_of_inputs(account.warnings)
     if fusion.samples == "common" and account.n_samples == 0:
