@@ -22,7 +22,7 @@ from wassemble._arrays import (
     is_torch_array,
     widest_float,
 )
-from wassemble.errors import fail
+from wassemble.errors import fail, option
 
 __all__ = [
     "as_float_array",
@@ -48,10 +48,10 @@ def as_float_array(value: Any, name: str, *, like: Array | None = None) -> Array
     """
     if is_torch_array(value):
         if value.is_complex():
-            fail(f"`{name}` must hold real numbers; got a tensor of {value.dtype}.")
+            fail(f"{option(name)} must hold real numbers; got a tensor of {value.dtype}.")
         if str(value.layout) != "torch.strided":
             fail(
-                f"`{name}` must be a dense tensor; got one of layout {value.layout}.",
+                f"{option(name)} must be a dense tensor; got one of layout {value.layout}.",
                 hint="use `tensor.to_dense()`, or a SciPy sparse matrix",
             )
         if not value.is_floating_point():
@@ -60,23 +60,25 @@ def as_float_array(value: Any, name: str, *, like: Array | None = None) -> Array
     refuse_names(value, name)
     if isinstance(value, np.ma.MaskedArray):
         fail(
-            f"`{name}` must hold a number everywhere; got a masked array.",
+            f"{option(name)} must hold a number everywhere; got a masked array.",
             hint="`.filled(value)` says what stands for the masked entries",
         )
     try:
         array = np.asarray(value)
     except (ValueError, TypeError):
-        fail(f"`{name}` must be a rectangular array of numbers; got rows of different lengths.")
+        fail(
+            f"{option(name)} must be a rectangular array of numbers; got rows of different lengths."
+        )
     except RuntimeError:  # torch, of a tensor inside a list that requires a gradient
         fail(
-            f"`{name}` must be one array or tensor; got a {type(value).__name__} of tensors.",
+            f"{option(name)} must be one array or tensor; got a {type(value).__name__} of tensors.",
             hint="torch.stack makes one tensor of them",
         )
     if array.dtype.kind in "iub":
         array = array.astype(np.float64)
     if array.dtype.kind != "f":
         fail(
-            f"`{name}` must hold real numbers; got {_describe(value, array)}.",
+            f"{option(name)} must hold real numbers; got {_describe(value, array)}.",
             hint="tables with label names go into `fuse` in a dict, {name: table}",
         )
     if array.dtype.itemsize > 8:  # long double: nothing below computes in it
@@ -103,7 +105,7 @@ def refuse_names(value: Any, name: str) -> None:
         got = f"a Series with an index ({', '.join(map(repr, value.index[:3].tolist()))} ...)"
     if got:
         fail(
-            f"`{name}` must be an array here, for there are no names to match its own with;"
+            f"{option(name)} must be an array here, for there are no names to match its own with;"
             f" got {got}.",
             hint="`.to_numpy()` of it, if it is known to be in the right order",
         )
@@ -131,7 +133,7 @@ def check_nonnegative(array: Array, name: str, place: Callable[..., str]) -> Non
     ):
         if bad.any():
             index = tuple(int(i) for i in np.argwhere(bad)[0])
-            fail(f"`{name}` {must}; got {values[index]:g} at {place(*index)}.")
+            fail(f"{option(name)} {must}; got {values[index]:g} at {place(*index)}.")
 
 
 def near_one(value: float) -> str:
@@ -154,7 +156,7 @@ def check_weights_sum(weights: np.ndarray) -> None:
         words = {0: "", 1: " at target label {}", 2: " at sample {}, target label {}"}
         where = words[weights.ndim - 1].format(*place)
         fail(
-            "`weights` must sum to 1 over the models;"
+            f"{option('weights')} must sum to 1 over the models;"
             f" got {near_one(totals[tuple(place)])}{where}.",
             hint="divide by the sum if only the proportions matter",
         )
@@ -163,9 +165,9 @@ def check_weights_sum(weights: np.ndarray) -> None:
 def check_nonnegative_number(value: Any, name: str) -> float:
     """``value`` as a float that is finite and at least 0."""
     if not isinstance(value, float | int | np.number) or isinstance(value, bool | complex):
-        fail(f"`{name}` must be a number of at least 0; got {value!r}.")
+        fail(f"{option(name)} must be a number of at least 0; got {value!r}.")
     if not 0 <= value < math.inf:
-        fail(f"`{name}` must be finite and at least 0; got {value!r}.")
+        fail(f"{option(name)} must be finite and at least 0; got {value!r}.")
     return float(value)
 
 
@@ -176,11 +178,11 @@ def check_positive_number(value: Any, name: str) -> float:
             raise TypeError  # no gradient flows through a Python float
         number = float(value)
     except (TypeError, ValueError):
-        fail(f"`{name}` must be a number above 0; got {value!r}.")
+        fail(f"{option(name)} must be a number above 0; got {value!r}.")
     except OverflowError:  # a whole number beyond float64
         number = math.inf
     if isinstance(value, str | bytes) or not (math.isfinite(number) and number > 0):
-        fail(f"`{name}` must be finite and above 0; got {value!r}.")
+        fail(f"{option(name)} must be finite and above 0; got {value!r}.")
     return number
 
 
@@ -191,16 +193,16 @@ def check_count(value: Any, name: str, *, at_least: int = 1) -> int:
             raise TypeError
         number = operator.index(value)
     except TypeError:
-        fail(f"`{name}` must be a whole number; got {value!r}.")
+        fail(f"{option(name)} must be a whole number; got {value!r}.")
     if number < at_least:
-        fail(f"`{name}` must be at least {at_least}; got {number}.")
+        fail(f"{option(name)} must be at least {at_least}; got {number}.")
     return number
 
 
 def check_flag(value: Any, name: str) -> bool:
     """``value`` as a bool; nothing else is read as one."""
     if not isinstance(value, bool | np.bool_):
-        fail(f"`{name}` must be True or False; got {value!r}.")
+        fail(f"{option(name)} must be True or False; got {value!r}.")
     return bool(value)
 
 
@@ -210,11 +212,11 @@ def check_index(value: Any, name: str, n_items: int) -> int:
         index = operator.index(value)
     except TypeError:
         fail(
-            f"`{name}` must be a whole number, the place of the {name} counted from 0;"
+            f"{option(name)} must be a whole number, the place of the {name} counted from 0;"
             f" got {value!r}."
         )
     if not 0 <= index < n_items:
-        fail(f"`{name}` must be from 0 to {n_items - 1}; got {index}.")
+        fail(f"{option(name)} must be from 0 to {n_items - 1}; got {index}.")
     return index
 
 

@@ -6,7 +6,6 @@ import json
 import re
 from pathlib import Path
 
-import click
 import numpy as np
 import pytest
 
@@ -14,7 +13,9 @@ import wassemble
 from wassemble import Predictions, write_predictions
 from wassemble.cli import main
 from wassemble.cli.command import command as whole_command
-from wassemble.cli.hints import speak_flags
+from wassemble.cli.places import flags_of
+from wassemble.errors import option, speaking
+from wassemble.solvers.mass import say_unbalanced
 
 FUSE = whole_command.commands["fuse"]
 
@@ -81,31 +82,38 @@ def test_an_option_that_something_uses_is_taken(folder, line):
 
 
 @pytest.mark.parametrize(
-    ("python", "flags"),
+    ("name", "value", "python", "flag"),
     [
-        ('kind="multilabel" takes scores', "--kind multilabel takes scores"),
-        ('mass=Unbalanced(mass_penalty, epsilon=...), or kind="multiclass"',
-         "--mass-penalty NUMBER --epsilon NUMBER, or --kind multiclass"),
-        ("`weights` must sum to 1; got 3.", "--weights must sum to 1; got 3."),
-        ('`label_column="label"` reads numbers', "--label-column label reads numbers"),
-        ('`labels=["label"]` reads scores', "--labels FILE reads scores"),
-        ("labels=... declares", "--labels FILE declares"),
-        ("`id_column` says which one it is", "--id-column says which one it is"),
-        ("take a larger `epsilon` or fewer `n_neighbors`",
-         "take a larger --epsilon or fewer --n-neighbors"),
-        ("fold=True", "--fold"),
-        ("tolerance=None", "--tolerance none"),
-        ("max_sweeps=500", "--max-sweeps 500"),
-        ("normalize=True divides", "--normalize divides"),
-        # What this command has no option for, and what is no Python, stays.
-        ("mixed_precision=True divides", "mixed_precision=True divides"),
-        ("`scores` must be finite", "`scores` must be finite"),
-        ("kernel=kernel.csv labels=labels.csv", "kernel=kernel.csv labels=labels.csv"),
-        ("`wassemble fit` writes it anew", "`wassemble fit` writes it anew"),
+        ("kind", ("multilabel",), 'kind="multilabel"', "--kind multilabel"),
+        ("weights", (), "`weights`", "--weights"),
+        ("id_column", (), "`id_column`", "--id-column"),
+        ("label_column", ("label",), 'label_column="label"', "--label-column label"),
+        ("labels", (["label"],), 'labels=["label"]', "--labels FILE"),
+        ("labels", (...,), "labels=...", "--labels FILE"),
+        ("other", ({"a": "none"},), 'other={"a": "none"}', "--other a=none"),
+        ("fold", (True,), "fold=True", "--fold"),
+        ("tolerance", (None,), "tolerance=None", "--tolerance none"),
+        ("max_sweeps", (500,), "max_sweeps=500", "--max-sweeps 500"),
+        ("mass_penalty", (...,), "mass_penalty=...", "--mass-penalty NUMBER"),
+        # What the command has no option for stays Python.
+        ("mixed_precision", (True,), "mixed_precision=True", "mixed_precision=True"),
+        ("scores", (), "`scores`", "`scores`"),
     ],
 )  # fmt: skip
-def test_python_becomes_flags(python, flags):
-    assert speak_flags(python, FUSE) == flags
+def test_an_argument_is_named_as_the_reader_types_it(name, value, python, flag):
+    assert option(name, *value) == python
+    with speaking(flags_of(FUSE)):
+        assert option(name, *value) == flag
+    assert option(name, *value) == python
+
+
+def test_python_without_a_flag_of_its_own_is_said_by_others():
+    python = "mass=Unbalanced(mass_penalty, epsilon=...)"
+    assert say_unbalanced() == python
+    with speaking(flags_of(whole_command.commands["score"])):
+        assert say_unbalanced() == python
+    with speaking(flags_of(FUSE)):
+        assert say_unbalanced() == "--mass-penalty NUMBER --epsilon NUMBER"
 
 
 @pytest.mark.parametrize(
@@ -131,35 +139,41 @@ def test_hints_of_the_library_reach_a_person_as_flags(folder, capsys, line, mess
     assert not re.search(r"`[a-z_]+`|[a-z_]+=[\"'.]", said), said
 
 
-# Hints that keep some Python when every option is a flag: no command reaches them.
+# Parts in which hints may name arguments in Python: no command reaches them.
 PYTHON_ALONE = {
+    "kernels/dense.py": "the command gives kernels and arrays that fit",
+    "kernels/named": "built from files, never by hand",
+    "kernels/builders/word_vectors.py": "read from files",
+    "kernels/builders/embeddings.py": "metrics and features are Python's alone",
     "solvers": "the command gives kernels and arrays that fit",
-    "kernels": "built from files, never by hand",
     "metrics": "functions of arrays",
     "text": "models of text are Python's alone",
     "ensemble/estimators": "scikit-learn's manner",
     "ensemble/decisions.py": "costs of decisions are Python's alone",
     "ensemble/learning/kernel": "learned kernels are Python's alone",
-    "inputs/frames.py": "data frames",
-    "scale": "has a command of its own",
+    "ensemble/learning/evaluation.py": "metrics that are functions",
+    "inputs/predictions/frames.py": "data frames",
+    "scale": "folders and streams that Python opens",
     "web": "pages",
     "_": "what libraries are missing",
 }
 
 
 def every_option():
-    """A command that has the options of all commands."""
-    found = {}
+    """Arguments that an option of some command stands for."""
+    found = set()
     todo = list(whole_command.commands.values())
     while todo:
         each = todo.pop()
         todo += getattr(each, "commands", {}).values()
-        found |= {p.name: p for p in each.params if isinstance(p, click.Option)}
-    return click.Command("all", params=list(found.values()))
+        found |= flags_of(each).keys()
+    return found
 
 
 def texts_of(node):
     """Texts in an expression; what is filled in is an x."""
+    if isinstance(node, ast.Call) and getattr(node.func, "id", None) == "option_or":
+        return []  # has the flags beside the Python
     if isinstance(node, ast.JoinedStr):
         parts = (getattr(part, "value", "") for part in node.values)
         return ["".join(part if isinstance(part, str) else "x" for part in parts)]
@@ -169,9 +183,10 @@ def texts_of(node):
 
 
 def test_no_other_hint_speaks_python():
-    """A new hint with keywords must be reachable in flags, or be of a part without commands."""
+    """A hint names an argument through `option`, or is of a part without commands."""
     root = Path(wassemble.__file__).parent
-    everything = every_option()
+    names = "|".join(sorted(every_option()))
+    python = re.compile(rf"`(?:{names})`|(?<![-\w])[a-z_]+=[\"'\[{{.A-Z0-9]")
     left = []
     for path in sorted(root.rglob("*.py")):
         where = path.relative_to(root).as_posix()
@@ -179,10 +194,11 @@ def test_no_other_hint_speaks_python():
             continue
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.keyword) and node.arg == "hint":
-                for text in texts_of(node.value):
-                    told = speak_flags(text, everything)
-                    if re.search(r"(?<![-\w])[a-z_]+=[\"'\[{.A-Z0-9]", told):
-                        left.append(f"{where}:{node.value.lineno}: {told}")
+                left += [
+                    f"{where}:{node.value.lineno}: {text}"
+                    for text in texts_of(node.value)
+                    if python.search(text)
+                ]
     assert left == []
 
 

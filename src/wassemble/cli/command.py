@@ -17,7 +17,6 @@ from wassemble.cli.describe import describe
 from wassemble.cli.example import example
 from wassemble.cli.explain import explain
 from wassemble.cli.fuse import fuse
-from wassemble.cli.hints import speak_flags
 from wassemble.cli.kernel import kernel
 from wassemble.cli.learn import evaluate, fit, predict, report
 from wassemble.cli.score import score
@@ -137,11 +136,7 @@ def run(
 def _show(message: Warning | str, *about: Any, **more: Any) -> None:
     """Show a warning as a message of the command."""
     context = click.get_current_context(silent=True)
-    if context is None:
-        talk(f"warning: {message}")
-    else:
-        said = speak_flags(str(message), context.command)
-        talk(f"warning: {said}", quiet=context.params.get("quiet", False))
+    talk(f"warning: {message}", quiet=context is not None and context.params.get("quiet", False))
 
 
 def _say(message: str, *, hint: str | None = None) -> None:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from wassemble.cli.console import csv_printer, print_json, progress_bar, talk
-from wassemble.cli.hints import speak_flags
 from wassemble.cli.options import (
     FileOptions,
     file_arguments,
@@ -109,8 +108,7 @@ def fuse(
             account, extra = _fuse_folders(models, out, scheduler, fusion, how)
         else:
             account = _fuse_files(models, out, top, scheduler, fusion, how)
-    command = click.get_current_context().command
-    account.warnings = [speak_flags(each, command) for each in (*account.warnings, *doubts)]
+    account.warnings += doubts
     for line in account.lines(judges="wassemble score, wassemble fit"):
         talk(line, quiet=quiet)
     if extra:

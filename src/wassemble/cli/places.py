@@ -14,7 +14,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from wassemble._files import is_remote, refuse_overwriting
-from wassemble.errors import WassembleError, fail
+from wassemble.errors import fail, speaking
 
 __all__ = [
     "FILE_TYPES",
@@ -24,6 +24,7 @@ __all__ = [
     "NameOrFile",
     "NamedFile",
     "Output",
+    "flags_of",
 ]
 
 # Where the path of --config is kept, which no command gets to see.
@@ -132,7 +133,7 @@ FILE_TYPES = (click.Path, NamedFile, NameOrFile)
 class Command(click.Command):
     """A command that refuses, before it does anything, to write over what it reads.
 
-    Errors leave it in its own language: arguments of Python as flags.
+    Messages name arguments by its flags.
     """
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -142,13 +143,27 @@ class Command(click.Command):
             kind.check(out, name)
             # A folder may hold its own configuration.
             refuse_overwriting(out, inputs if Path(out).is_dir() else [*inputs, *config], name=name)
-        try:
+        with speaking(flags_of(self)):
             return super().invoke(ctx)
-        except WassembleError as error:
-            from wassemble.cli.hints import speak_flags
 
-            error.args = (speak_flags(str(error), self), *error.args[1:])
-            raise
+
+def flags_of(command: click.Command) -> dict[str, tuple[str, str]]:
+    """The options of a command by the arguments they stand for: spelling, and what follows it."""
+    return {
+        flag.removeprefix("--").replace("-", "_"): (option.opts[0], _placeholder(option))
+        for option in command.params
+        if isinstance(option, click.Option)
+        for flag in option.opts
+    }
+
+
+def _placeholder(option: click.Option) -> str:
+    if option.is_flag:
+        return ""
+    if isinstance(option.type, FILE_TYPES):
+        return "FILE"
+    is_number = option.type.name in ("float", "integer", "NUMBER|auto", "NUMBER|none")
+    return "NUMBER" if is_number else (option.metavar or "VALUE")
 
 
 def _places(ctx: click.Context, *, is_output: bool) -> Iterator[tuple[Any, str, Any]]:

@@ -12,28 +12,32 @@ import numpy as np
 from wassemble.ensemble.completion import describe_rule
 from wassemble.ensemble.label_overlap import find_others
 from wassemble.ensemble.plan import NO_ANSWER, Chunk, FusionPlan
-from wassemble.errors import tell_count
+from wassemble.errors import option, option_or, tell_count
 from wassemble.inputs import Predictions
 from wassemble.inputs.predictions import SUM_SLACK, Origin
 from wassemble.labels import enumerate_names
 from wassemble.solvers import USUAL_RULE, Barycenter, Rule, Status
 
-__all__ = ["JUDGES", "NO_MASS_REMEDY", "SILENCE", "FusionAccount", "ModelAccount", "fine_ends"]
+__all__ = ["JUDGES", "SILENCE", "FusionAccount", "ModelAccount", "fine_ends", "no_mass_remedy"]
 
 # Labels of a model that are named.
 _N_FIRST = 5
 # Share of the samples that makes one doubt whether models are cut into the same parts.
 _MANY_MISSING = 0.1
 
-# What helps where models are sure of different labels.
-NO_MASS_REMEDY = (
-    "a kernel that joins more labels lets their mass meet, and"
-    " rule=Barycenter(Unbalanced(2, epsilon=0.3)), the default, lets no model rule out a label"
-)
 # What holds a consensus against the truth, in Python.
 JUDGES = "metrics.accuracy, learn_ensemble"
 # What is said of samples without a consensus.
 SILENCE = "no model answered, or none with a target label"
+
+
+def no_mass_remedy() -> str:
+    """What helps where models are sure of different labels."""
+    usual = option_or("rule=Barycenter(Unbalanced(2, epsilon=0.3))", mass_penalty=..., epsilon=...)
+    return (
+        "a kernel that joins more labels lets their mass meet, and"
+        f" {usual}, the default, lets no model rule out a label"
+    )
 
 
 @dataclass
@@ -355,8 +359,8 @@ class FusionAccount:
             return []  # whatever it means, it means the same to all
         found = find_others(spaces[model.model])
         return [
-            f"if {name!r} means that none of its other labels fits, say so: --other"
-            f' {model.model}={name}, or other={{"{model.model}": "{name}"}} in Python'
+            f"if {name!r} means that none of its other labels fits, say so:"
+            f" {option('other', {model.model: name})}"
             for name in found
         ]
 
@@ -366,7 +370,7 @@ class FusionAccount:
     def _endings(self) -> list[str]:
         return [
             f"{count:,} of {self.n_samples:,} samples: {Status(code).message}"
-            + (f"; {NO_MASS_REMEDY}" if code == Status.NO_MASS else "")
+            + (f"; {no_mass_remedy()}" if code == Status.NO_MASS else "")
             for code, count in sorted(self.ends.items())
             if code != NO_ANSWER and code not in self.fine_ends
         ]

@@ -10,7 +10,7 @@ import numpy as np
 
 from wassemble._arrays import Array
 from wassemble._checks import refuse_names
-from wassemble.ensemble.account import NO_MASS_REMEDY, fine_ends
+from wassemble.ensemble.account import fine_ends, no_mass_remedy
 from wassemble.errors import ConvergenceWarning
 from wassemble.solvers import Fused, Rule, Status
 
@@ -62,7 +62,7 @@ def _warn(rule: Rule, fused: Fused) -> None:
     for status in Status:
         count = int((fused.statuses == status).sum())
         if count and status not in fine:
-            hint = f"\nhint: {NO_MASS_REMEDY}" if status is Status.NO_MASS else ""
+            hint = f"\nhint: {no_mass_remedy()}" if status is Status.NO_MASS else ""
             warnings.warn(
                 f"{count} of {len(fused.statuses)} rows: {status.message}.{hint}",
                 ConvergenceWarning,

@@ -11,6 +11,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from wassemble._checks import fail
+from wassemble.errors import option
 from wassemble.inputs import Predictions
 from wassemble.inputs.predictions import is_near_one
 
@@ -65,7 +66,8 @@ def _complete_multilabel(
 ) -> np.ndarray:
     if unobserved == "renormalize":
         fail(
-            'unobserved="renormalize" must go with histograms; got multi-label scores of'
+            f"{option('unobserved', 'renormalize')} must go with histograms; got multi-label scores"
+            " of"
             f" {predictions.model!r}.",
             hint='"spread" or "drop"',
         )
@@ -84,7 +86,8 @@ def _check_sums(predictions: Predictions, sums: np.ndarray, is_whole: np.ndarray
         fail(
             f"histograms must sum to 1 at most; got {sums[row]:.4g} at sample"
             f" {predictions.samples[row]!r} of {predictions.model!r}.",
-            hint='normalize=True divides each row by its sum; kind="multilabel" takes scores of any'
+            hint=f"{option('normalize', True)} divides each row by its sum;"
+            f" {option('kind', 'multilabel')} takes scores of any"
             " mass",
         )
 

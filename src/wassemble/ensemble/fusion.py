@@ -30,6 +30,7 @@ from wassemble.ensemble.tables import (
     refuse_larger,
     warn_of,
 )
+from wassemble.errors import option
 from wassemble.inputs import Aliases, Kind, Predictions, frame_from_predictions
 from wassemble.inputs.formats.named_tables import NamedTable, read_named_table
 from wassemble.inputs.predictions.overlap import common_row_ids
@@ -165,10 +166,12 @@ class Fusion:
         for name in ("leftover", "hard_confidence"):
             value = getattr(self, name)
             if not (isinstance(value, int | float | np.number) and 0 <= value <= 1):
-                fail(f"`{name}` must be a number from 0 to 1; got {value!r}.")
+                fail(f"{option(name)} must be a number from 0 to 1; got {value!r}.")
             self._set(name, float(value))
         if self.hard_confidence == 0:
-            fail("`hard_confidence` must be above 0: a hard label says something; got 0.")
+            fail(
+                f"{option('hard_confidence')} must be above 0: a hard label says something; got 0."
+            )
         if self.unobserved not in RULES:
             fail(f"`unobserved` must be one of {', '.join(RULES)}; got {self.unobserved!r}.")
         if self.target is not None and not isinstance(self.target, LabelSpace):

@@ -12,6 +12,7 @@ import numpy as np
 
 from wassemble._checks import fail
 from wassemble.ensemble.plan import FusionPlan
+from wassemble.errors import option
 from wassemble.labels import LabelSpace, enumerate_names, fold_name
 
 __all__ = [
@@ -46,10 +47,6 @@ _N_OTHERS = 200
 _N_SHOWN = 3
 _N_COMPARED = 2000
 
-_SAME = "`aliases` says which labels mean the same"
-_REMEDY = f"{_SAME}, and a kernel which are similar"
-_FOLD = "`fold=True` takes them for the same label, `aliases` some of them"
-
 
 def check_labels(plan: FusionPlan, told: Container[str] = ()) -> list[str]:
     """What there is to say of labels that do not meet; that no target label is met is an error.
@@ -74,7 +71,8 @@ def check_labels(plan: FusionPlan, told: Container[str] = ()) -> list[str]:
     silent = [name for name, mask in zip(names, declared, strict=True) if not mask.any()]
     if silent:
         found.append(
-            f"no label of {enumerate_names(silent)} is a target label, so it has no say; {_REMEDY}"
+            f"no label of {enumerate_names(silent)} is a target label, so it has no say;"
+            f" {_remedy()}"
         )
     found += _tell_others(plan)
     groups = _groups(declared)
@@ -83,7 +81,7 @@ def check_labels(plan: FusionPlan, told: Container[str] = ()) -> list[str]:
         labels = [enumerate_names(plan.members[g[0]].labels, at_most=_N_SHOWN) for g in groups[:2]]
         found.append(
             f"{one!r} and {other!r} have no label in common: {labels[0]}, and {labels[1]}. By"
-            f" name, nothing joins them; {_REMEDY}"
+            f" name, nothing joins them; {_remedy()}"
         )
     return found
 
@@ -103,7 +101,8 @@ def _tell_others(plan: FusionPlan) -> list[str]:
             models = enumerate_names(member.model for member in having)
             found.append(
                 f"{name!r} of {models} became one label, though these models declare different"
-                f' labels; `other="{name}"` makes it stand for what each of them does not declare'
+                f" labels; {option('other', name)} makes it stand for what each of them does not"
+                " declare"
             )
     return found
 
@@ -172,7 +171,7 @@ def tell_strangers(true: Sequence[str], own: Sequence[str], who: str) -> tuple[s
         f" {enumerate_names(true, at_most=_N_SHOWN)}, and labels of {who} are"
         f" {enumerate_names(own, at_most=_N_SHOWN)}."
     )
-    return said + (f" Nearest names: {nearest}." if nearest else ""), _FOLD if twins else _SAME
+    return said + (f" Nearest names: {nearest}." if nearest else ""), _fold() if twins else _same()
 
 
 def tell_twins(twins: Sequence[tuple[str, str]]) -> str:
@@ -181,7 +180,7 @@ def tell_twins(twins: Sequence[tuple[str, str]]) -> str:
     more = f" and {len(twins) - _N_SHOWN:,} more" if len(twins) > _N_SHOWN else ""
     return (
         "labels that differ only in case, spaces, hyphens or Unicode form are different labels:"
-        f" {pairs}{more}. {_FOLD}"
+        f" {pairs}{more}. {_fold()}"
     )
 
 
@@ -194,7 +193,7 @@ def _refuse_target(plan: FusionPlan, twins: Sequence[tuple[str, str]]) -> None:
         f" {enumerate_names(plan.target, at_most=_N_SHOWN)}, and the models have"
         f" {enumerate_names(own, at_most=_N_SHOWN)}."
         + (f" Nearest names: {nearest}." if nearest else ""),
-        hint=_FOLD if twins else _REMEDY,
+        hint=_fold() if twins else _remedy(),
     )
 
 
@@ -223,3 +222,16 @@ def _groups(declared: np.ndarray) -> list[list[int]]:
                 rest.append((other, theirs))
         groups = [*rest, (members, labels)]
     return sorted(sorted(members) for members, _ in groups)
+
+
+def _same() -> str:
+    return f"{option('aliases')} says which labels mean the same"
+
+
+def _fold() -> str:
+    both = option("fold", True), option("aliases")
+    return "{} takes them for the same label, {} some of them".format(*both)
+
+
+def _remedy() -> str:
+    return f"{_same()}, and a kernel which are similar"

@@ -14,6 +14,7 @@ import scipy.sparse as sp
 
 from wassemble._arrays import is_frame
 from wassemble._checks import fail
+from wassemble.errors import option
 from wassemble.inputs import Aliases, Kind
 from wassemble.inputs.predictions.aliases import merge_scores
 from wassemble.kernels import (
@@ -87,14 +88,16 @@ def read_other(
     if not isinstance(other, Mapping):
         found = {model: str(other) for model, labels in models if str(other) in labels}
         if not found:
-            fail(f"`other` must be a label of some model; none has {other!r}.")
+            fail(f"{option('other')} must be a label of some model; none has {other!r}.")
         return found
     for model, name in other.items():
         if model not in spaces:
-            fail(f"`other` must be of the models {enumerate_names(spaces)}; got {model!r}.")
+            fail(
+                f"{option('other')} must be of the models {enumerate_names(spaces)}; got {model!r}."
+            )
         if str(name) not in spaces[model]:
             fail(
-                f"`other` must be a label of its model; {model!r} has no {name!r}, but"
+                f"{option('other')} must be a label of its model; {model!r} has no {name!r}, but"
                 f" {enumerate_names(spaces[model])}."
             )
     return {model: str(name) for model, name in other.items()}
@@ -245,7 +248,7 @@ def _one_of_each(kernel: Any, models: Sequence[tuple[str, LabelSpace]]) -> Seque
             strange = [name for name in kernel if name not in names]
             left_out = [name for name in names if name not in kernel]
             fail(
-                f"`kernel` must hold one kernel for each of {enumerate_names(names)}; got"
+                f"{option('kernel')} must hold one kernel for each of {enumerate_names(names)}; got"
                 f" {enumerate_names(strange) + ' besides' if strange else ''}"
                 f"{'none for ' + enumerate_names(left_out) if left_out else ''}."
             )
@@ -255,7 +258,8 @@ def _one_of_each(kernel: Any, models: Sequence[tuple[str, LabelSpace]]) -> Seque
     ):
         if len(kernel) != len(models):
             fail(
-                f"`kernel` must be one for all or one per model, {len(models)}; got {len(kernel)}."
+                f"{option('kernel')} must be one for all or one per model, {len(models)}; got"
+                f" {len(kernel)}."
             )
         return kernel
     return [kernel] * len(models)
@@ -292,7 +296,8 @@ def _read_kernel(
             fail(
                 f"the kernel must know every label of {model!r}; it lacks"
                 f" {enumerate_names(strange)}.",
-                hint="`aliases` says which target labels they stand for; or give each model its"
+                hint=f"{option('aliases')} says which target labels they stand for; or give each"
+                " model its"
                 " own kernel, {model: kernel}",
             )
     if isinstance(given, LabelledKernel) or _builds(given):

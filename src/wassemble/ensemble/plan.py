@@ -19,6 +19,7 @@ from wassemble.ensemble.members import (
     merge_labels,
     read_other,
 )
+from wassemble.errors import option, option_or
 from wassemble.inputs import Kind, Predictions
 from wassemble.inputs.formats.named_tables import NamedTable
 from wassemble.labels import LabelSpace, enumerate_names
@@ -32,6 +33,7 @@ from wassemble.solvers import (
     Single,
 )
 from wassemble.solvers.barycenter import solve
+from wassemble.solvers.mass import say_unbalanced
 from wassemble.solvers.weights import check_weights
 
 if TYPE_CHECKING:
@@ -113,7 +115,7 @@ class FusionPlan:
             left_out = [name for name in names if name not in weights]
             if strange or left_out:
                 fail(
-                    f"`weights` must name each of {enumerate_names(names)}; got"
+                    f"{option('weights')} must name each of {enumerate_names(names)}; got"
                     f" {enumerate_names(strange or weights)}."
                 )
             weights = [weights[name] for name in names]
@@ -156,13 +158,15 @@ class FusionPlan:
             return
         if self.kind == "multilabel":
             fail(
-                "multi-label scores have no mass in common; got mass=Balanced().",
-                hint='mass=Unbalanced(mass_penalty, epsilon=...), or kind="multiclass"',
+                "multi-label scores have no mass in common; got"
+                f" {option_or('mass=Balanced()', balanced=True)}.",
+                hint=f"{say_unbalanced()}, or {option('kind', 'multiclass')}",
             )
         if self.unobserved == "drop":
             fail(
-                'unobserved="drop" leaves histograms of less mass than 1; got mass=Balanced().',
-                hint='mass=Unbalanced(mass_penalty, epsilon=...), or unobserved="spread"',
+                f"{option('unobserved', 'drop')} leaves histograms of less mass than 1; got"
+                f" {option_or('mass=Balanced()', balanced=True)}.",
+                hint=f"{say_unbalanced()}, or {option('unobserved', 'spread')}",
             )
 
     # -- fusing ----------------------------------------------------------------------

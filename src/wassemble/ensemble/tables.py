@@ -12,10 +12,10 @@ import numpy as np
 
 from wassemble._arrays import is_frame
 from wassemble._checks import fail
-from wassemble.ensemble.account import NO_MASS_REMEDY, SILENCE, FusionAccount
+from wassemble.ensemble.account import SILENCE, FusionAccount, no_mass_remedy
 from wassemble.ensemble.label_overlap import check_labels
 from wassemble.ensemble.plan import NO_ANSWER
-from wassemble.errors import ConvergenceWarning, InputWarning
+from wassemble.errors import ConvergenceWarning, InputWarning, option
 from wassemble.inputs import Kind, Predictions, predictions_from_frame
 from wassemble.inputs.predictions import have_numbers
 from wassemble.inputs.predictions.overlap import check_samples, refuse_transposed
@@ -175,7 +175,7 @@ def common_kind(predictions: Sequence[Any], kind: Kind | None) -> tuple[Kind, bo
         each = ", ".join(f"{model} {found}" for model, found in kinds.items())
         fail(
             f"models must be all multi-class or all multi-label; got {each}.",
-            hint='kind="multilabel" takes rows of any mass',
+            hint=f"{option('kind', 'multilabel')} takes rows of any mass",
         )
     return predictions[0].kind, all(p.kind_is_detected for p in predictions)
 
@@ -241,7 +241,7 @@ def warn_of_ends(ends: Counter[int], fine: Container[int]) -> None:
             continue
         message = SILENCE if code == NO_ANSWER else Status(code).message
         if code == Status.NO_MASS:
-            message += f"; {NO_MASS_REMEDY}"
+            message += f"; {no_mass_remedy()}"
         warnings.warn(
             f"{count:,} of {ends.total():,} samples: {message}.",
             ConvergenceWarning,

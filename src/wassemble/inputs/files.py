@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple, Unpack
 
 from wassemble._checks import fail
+from wassemble.errors import option
 from wassemble.inputs.formats import Format, recognise
 from wassemble.inputs.formats.prediction_writer import PredictionWriter
 from wassemble.inputs.formats.sources import PredictionFile, Source, blame
@@ -213,7 +214,7 @@ def _opened(
             fail(
                 "a long table must have sample ids, since a sample may have several rows; got"
                 " none.",
-                hint="`id_column` names their column",
+                hint=f"{option('id_column')} names their column",
             )
         yield file, reading, source
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, TypedDict, cast, get_args
 
 from wassemble._checks import fail
+from wassemble.errors import option
 from wassemble.inputs.predictions.value import Kind
 from wassemble.labels import LabelSpace
 
@@ -65,24 +66,23 @@ class Reading:
 
     def __post_init__(self) -> None:
         taken: dict[str, str] = {}
-        for option in ("id_column", "label_column", "score_column"):
-            name = getattr(self, option)
+        for argument in ("id_column", "label_column", "score_column"):
+            name = getattr(self, argument)
             if name is None:
                 continue
             if not isinstance(name, str):
-                fail(f"`{option}` must be the name of a column; got {name!r}.")
+                fail(f"{option(argument)} must be the name of a column; got {name!r}.")
             if name in taken:
-                fail(
-                    f"`{taken[name]}` and `{option}` must name two columns; got {name!r} for both."
-                )
-            taken[name] = option
+                both = f"{option(taken[name])} and {option(argument)}"
+                fail(f"{both} must name two columns; got {name!r} for both.")
+            taken[name] = argument
         if self.labels is not None and not isinstance(self.labels, LabelSpace):
             if not isinstance(self.labels, Iterable):
                 fail(f"`labels` must be a list of names; got {self.labels!r}.")
             object.__setattr__(self, "labels", LabelSpace(self.labels))
         check_kind(self.kind)
         if self.normalize and self.kind == "multilabel":
-            fail('`normalize` makes histograms; got kind="multilabel".')
+            fail(f"{option('normalize')} makes histograms; got {option('kind', 'multilabel')}.")
 
     @property
     def declared(self) -> LabelSpace | None:

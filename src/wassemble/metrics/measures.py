@@ -15,6 +15,7 @@ import numpy as np
 
 from wassemble._checks import fail
 from wassemble._extras import load_extra
+from wassemble.errors import option
 from wassemble.metrics.arguments import read_cost
 from wassemble.metrics.multi_class import (
     are_right,
@@ -238,12 +239,13 @@ def _made_of(metric: Any, task: Task | None) -> Measure:
         library = load_extra("sklearn.metrics", "learn", purpose=f"the metric {metric!r}")
         if metric not in library.get_scorer_names():
             fail(
-                f"`metric` must be one of {', '.join(_names(task))}, a scikit-learn scorer or a"
+                f"{option('metric')} must be one of {', '.join(_names(task))}, a scikit-learn"
+                " scorer or a"
                 f" function; got {metric!r}."
             )
         return Measure(metric, whole=partial(_by_scorer, library.get_scorer(metric)))
     if not callable(metric):
-        fail(f"`metric` must be a name or a function of (scores, truth); got {metric!r}.")
+        fail(f"{option('metric')} must be a name or a function of (scores, truth); got {metric!r}.")
     if hasattr(metric, "_score_func"):
         return Measure(str(metric), whole=partial(_by_scorer, metric))
     name = getattr(metric, "__name__", repr(metric))

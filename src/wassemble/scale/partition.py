@@ -15,7 +15,7 @@ from threadpoolctl import ThreadpoolController
 from wassemble import __version__
 from wassemble._checks import fail
 from wassemble.ensemble import FusionAccount, FusionPlan
-from wassemble.errors import WassembleError
+from wassemble.errors import WassembleError, option
 from wassemble.inputs import PredictionFile
 from wassemble.inputs.folders import Folder, Found
 from wassemble.inputs.part_files import PartFile, PartReader
@@ -205,13 +205,13 @@ def _check(job: Job, files: list[PredictionFile]) -> None:
             fail(
                 f"{file.name}: every part must have the labels that most of the first have; got"
                 f" {got}.",
-                hint="`labels` says which labels to read, or which a long table has",
+                hint=f"{option('labels')} says which labels to read, or which a long table has",
             )
         if job.kind_is_detected and file.n_samples and file.kind != job.plan.kind:
             fail(
                 f"{file.name}: the kind that most of the first parts have,"
                 f" {job.plan.kind}, must hold for all; got {file.kind}.",
-                hint="`kind` says which it is",
+                hint=f"{option('kind')} says which it is",
             )
 
 

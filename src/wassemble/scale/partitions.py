@@ -13,7 +13,7 @@ from wassemble._checks import fail
 from wassemble.ensemble import Fusion, FusionAccount
 from wassemble.ensemble.label_overlap import check_labels
 from wassemble.ensemble.tables import warn_of_inputs
-from wassemble.errors import WassembleError
+from wassemble.errors import WassembleError, option
 from wassemble.inputs.folders import Folder, open_folder
 from wassemble.inputs.part_files import DataSet, common_parts, open_data_set, open_parts
 from wassemble.inputs.predictions.overlap import SharedSamples, check_part_samples, tell_repeated
@@ -192,7 +192,7 @@ def _open(
 ) -> list[DataSet]:
     if fusion.by_row:
         fail(
-            "`by_row` must go with files; got folders of part files.",
+            f"{option('by_row')} must go with files; got folders of part files.",
             hint="samples of part files are matched by id",
         )
     if isinstance(models, Mapping):
@@ -202,8 +202,9 @@ def _open(
         fail("models must be a dict of names to folders, or data sets; got something else or none.")
     if fusion.normalize and not all(each.reader.reading.normalize for each in models):
         fail(
-            "data sets must be opened with normalize=True if the fusion says so; got others.",
-            hint="open_data_set(folder, normalize=True)",
+            f"data sets must be opened with {option('normalize', True)} if the fusion says so; got"
+            " others.",
+            hint=f"open_data_set(folder, {option('normalize', True)})",
         )
     return list(models)
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from wassemble._checks import check_positive_number, fail
+from wassemble.errors import option_or
 
-__all__ = ["Balanced", "MassRule", "Unbalanced", "mass_from_dict"]
+__all__ = ["Balanced", "MassRule", "Unbalanced", "mass_from_dict", "say_unbalanced"]
 
 
 @dataclass(frozen=True)
@@ -97,3 +98,9 @@ def mass_from_dict(entries: Mapping[str, Any]) -> MassRule:
             f' "mass_penalty": ..., "epsilon": ...}}; got {entries!r}.'
         )
     return Unbalanced(**knobs)
+
+
+def say_unbalanced() -> str:
+    """How a reader of a message asks for an unbalanced mass."""
+    python = "mass=Unbalanced(mass_penalty, epsilon=...)"
+    return option_or(python, mass_penalty=..., epsilon=...)

@@ -21,10 +21,12 @@ from wassemble._arrays import (
     widest_float,
 )
 from wassemble._checks import fail, near_one
+from wassemble.errors import option
 from wassemble.kernels import IdentityKernel, Kernel, as_kernel
 from wassemble.solvers.components import Components
 from wassemble.solvers.exchange import ALONE, Exchange
 from wassemble.solvers.histograms import Histograms, keep_top, listed
+from wassemble.solvers.mass import say_unbalanced
 from wassemble.solvers.rules import Barycenter, Holds, is_list_of_kernels
 from wassemble.solvers.weights import check_weights, take_rows, with_three_axes
 
@@ -411,15 +413,11 @@ class FusionProblem:
             wrong = self._off(row, model)
             if wrong.any():
                 sample = int(np.argmax(wrong))
-                any_mass = (
-                    "mass=Unbalanced(mass_penalty, epsilon=...)"
-                    if self._is_balanced
-                    else 'kind="multilabel"'
-                )
+                any_mass = say_unbalanced() if self._is_balanced else option("kind", "multilabel")
                 fail(
                     "`histograms` must sum to 1 in each row; got"
                     f" {near_one(row[sample])} at model {model}, sample {start + sample}.",
-                    hint="normalize=True divides each row by its sum;"
+                    hint=f"{option('normalize', True)} divides each row by its sum;"
                     f" {any_mass} takes scores of any mass",
                 )
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from wassemble._arrays import Array, convert_like, detached
 from wassemble._checks import as_float_array, check_nonnegative, check_weights_sum, fail
+from wassemble.errors import option
 
 __all__ = ["check_weights", "take_rows", "with_three_axes"]
 
@@ -38,7 +39,8 @@ def check_weights(
         per_sample = f"({n_models}, {n_samples}, 1) or ({n_models}, {n_samples}, {n_target})"
         also = "" if n_samples is None else f" (per sample: {per_sample})"
         fail(
-            f"`weights` must have shape ({n_models},), one per model, or ({n_models}, {n_target}),"
+            f"{option('weights')} must have shape ({n_models},), one per model, or ({n_models},"
+            f" {n_target}),"
             f" one per model and target label{also}; got {shape}."
         )
     place = ("model {}", "model {}, target label {}", "model {}, sample {}, target label {}")

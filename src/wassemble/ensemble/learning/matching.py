@@ -10,6 +10,7 @@ from typing import NoReturn
 import numpy as np
 
 from wassemble._checks import fail
+from wassemble.errors import option
 from wassemble.inputs import Aliases, Predictions
 from wassemble.inputs.predictions.aliases import merge_scores
 from wassemble.labels import LabelSpace, enumerate_names
@@ -185,7 +186,9 @@ def _as_learned(model: Predictions, name: str, labels: LabelSpace) -> Prediction
         what += f"it has {enumerate_names(strange)} besides" if strange else ""
         fail(
             f"the labels of {model.model!r} must be those that were learned from; {what}.",
-            hint="labels=... declares those that a model could have answered" if lacks else None,
+            hint=f"{option('labels', ...)} declares those that a model could have answered"
+            if lacks
+            else None,
         )
     places = model.labels.positions(labels)
     return model.replace(model=name, labels=labels, scores=model.scores[:, places])

@@ -13,6 +13,7 @@ from wassemble._checks import check_count, fail
 from wassemble.ensemble.label_overlap import find_truth_twins, tell_twins
 from wassemble.ensemble.members import merge_labels, read_other
 from wassemble.ensemble.tables import align_samples, common_kind, warn_of_inputs
+from wassemble.errors import option
 from wassemble.inputs import Aliases, Kind, Predictions
 from wassemble.inputs.predictions.overlap import check_samples, check_truth_samples
 from wassemble.inputs.predictions.truth import (
@@ -269,7 +270,8 @@ def _refuse_places(truth: Any, named: list[str], labels: LabelSpace) -> None:
         fail(
             f"the truth must name labels; got whole numbers ({show_ids(named)}), and labels are"
             f" such as {show_ids(labels)}.",
-            hint="`[labels[i] for i in truth]` names them if they are places; `target` lists the"
+            hint=f"`[labels[i] for i in truth]` names them if they are places; {option('target')}"
+            " lists the"
             " labels if these numbers are their names",
         )
 

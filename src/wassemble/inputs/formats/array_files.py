@@ -19,6 +19,7 @@ from numpy.lib import format as npy
 
 from wassemble._checks import fail
 from wassemble._files import whole_file
+from wassemble.errors import option
 from wassemble.inputs.formats.sources import (
     Source,
     as_scores,
@@ -221,9 +222,9 @@ def _read_header(file: Any, size: int) -> _Header:
 
 
 def _refuse_columns(reading: Reading) -> None:
-    for option in ("id_column", "label_column", "score_column"):
-        if getattr(reading, option) is not None:
-            fail(f"`{option}` must be left out of NumPy files: they have no columns of names.")
+    for name in ("id_column", "label_column", "score_column"):
+        if getattr(reading, name) is not None:
+            fail(f"{option(name)} must be left out of NumPy files: they have no columns of names.")
 
 
 def _check_shape(shape: tuple[int, ...]) -> None:
@@ -242,7 +243,7 @@ def _name_columns(
     if names is None and reading.declared is None:
         fail(
             f"the labels must be named in {source}; there is none.",
-            hint="`labels` names them in the order of the columns",
+            hint=f"{option('labels')} names them in the order of the columns",
         )
     if names is None:
         labels, columns = pick_labels(reading.declared, None)  # type: ignore[arg-type]

@@ -13,6 +13,7 @@ import numpy as np
 
 from wassemble._checks import fail
 from wassemble._extras import load_extra
+from wassemble.errors import option
 from wassemble.inputs.formats.layout import ColumnType, LongLayout
 from wassemble.inputs.formats.long_tables import LongTable
 from wassemble.inputs.formats.sources import Source
@@ -137,7 +138,7 @@ def read_label_names(series: Any, name: str) -> list[str | None]:
             fail(
                 f"the column {name!r} must hold the names of labels, as text or whole numbers; got"
                 f" {value!r} at row {row}.",
-                hint=f"`labels=[{name!r}]` reads scores of a label that is called so",
+                hint=f"{option('labels', [name])} reads scores of a label that is called so",
             )
         names.append(text)
     return without_point(names)
@@ -237,9 +238,9 @@ def read_numbers(series: Any, name: str) -> np.ndarray:
         got = f"{series.dtype}" if example is None else f"{example!r} ({series.dtype})"
         fail(
             f"the column {name!r} must hold scores, as numbers; got {got}.",
-            hint="`labels` lists the columns that are labels; a long table has the columns"
-            f" 'sample', 'label' and 'score'; `label_column=\"{name}\"` says that this one names"
-            " labels",
+            hint=f"{option('labels')} lists the columns that are labels; a long table has the"
+            f" columns 'sample', 'label' and 'score'; {option('label_column', name)} says that this"
+            " one names labels",
         )
     return np.array([v if _is_number(v) else np.nan for v in series.to_list()], dtype=float)
 

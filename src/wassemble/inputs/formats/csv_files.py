@@ -22,6 +22,7 @@ import numpy as np
 
 from wassemble._checks import fail
 from wassemble._extras import load_extra
+from wassemble.errors import option
 from wassemble.inputs.formats.columns import (
     load_narwhals,
     long_source,
@@ -317,8 +318,11 @@ def _explain(file: _CsvFile, numbers: set[str], flags: set[str]) -> None:
                 must = "a number" if name in numbers else "True or False, as above"
                 fail(
                     f"line {line}, column {name!r} must hold {must}; got {_shorten(field)!r}.",
-                    hint="`id_column` and `labels` say which columns are what"
-                    + (f'; `label_column="{name}"`, that it names labels' * (name in numbers)),
+                    hint=f"{option('id_column')} and {option('labels')} say which columns are what"
+                    + (
+                        f"; {option('label_column', name)}, that it names labels"
+                        * (name in numbers)
+                    ),
                 )
 
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wassemble._checks import fail
+from wassemble.errors import option
 from wassemble.inputs.formats.columns import long_source
 from wassemble.inputs.formats.layout import ID_NAMES, LongLayout
 from wassemble.inputs.formats.long_tables import LongTable
@@ -123,7 +124,10 @@ def _labels(found: dict[str, None], reading: Reading) -> LabelSpace:
         return LabelSpace(found)
     unknown = [name for name in found if name not in reading.declared]
     if unknown:
-        fail(f"every label of the file must be in `labels`; got {enumerate_names(unknown)}.")
+        fail(
+            f"every label of the file must be in {option('labels')}; got"
+            f" {enumerate_names(unknown)}."
+        )
     return reading.declared
 
 
@@ -186,7 +190,7 @@ def _as_line(number: int, n_before: int, record: dict[str, Any], reading: Readin
         fail(
             f"line {number} must have {json.dumps(score_key)}, or nothing but sample and label;"
             f" got {enumerate_names(others)}.",
-            hint="`score_column` names it",
+            hint=f"{option('score_column')} names it",
         )
     return _Line(number, sample, label or None, _HARD, id_key)
 
@@ -212,7 +216,7 @@ def _id_key(number: int, record: dict[str, Any], reading: Reading) -> str | None
         fail(
             f"line {number} must have one sample id, under {one_of}; got"
             f" {enumerate_names(found or record) or 'an empty object'}.",
-            hint="`id_column` names it",
+            hint=f"{option('id_column')} names it",
         )
     return found[0]
 

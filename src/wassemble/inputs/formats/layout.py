@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from wassemble._checks import fail
+from wassemble.errors import option, option_or
 from wassemble.inputs.predictions.value import Origin
 from wassemble.inputs.reading import Reading
 from wassemble.labels import LabelSpace, enumerate_names
@@ -93,12 +94,12 @@ def find_layout(
     # pandas writes an index first; an empty name elsewhere is a mistake.
     nameless = [n for i, n in enumerate(names) if is_nameless(n) and (n or i == 0)]
     stored_index = [n for n in names if n in stored_index or _NAMELESS_INDEX.fullmatch(n)]
-    for option in ("label_column", "score_column"):
-        name = getattr(reading, option)
+    for argument in ("label_column", "score_column"):
+        name = getattr(reading, argument)
         if name is not None and name not in names:
             fail(
                 f"the table must have a column {name!r}; got {enumerate_names(names)}.",
-                hint=None if reading.is_truth else f"leave out `{option}` for tables without it",
+                hint=None if reading.is_truth else _leave_out(argument),
             )
     id_column, has_ids = _find_id_column(names, type_of, reading, index, stored_index, nameless)
     chosen = {reading.label_column, reading.score_column, *(reading.declared or ())}
@@ -121,7 +122,7 @@ def find_layout(
     missing = [label for label in reading.declared if label not in there]
     if missing:
         fail(
-            f"the table must have a column for each of `labels`; it has none for"
+            f"the table must have a column for each of {option('labels')}; it has none for"
             f" {enumerate_names(missing)}."
         )
     return WideLayout(id_column, reading.declared, has_ids)
@@ -200,7 +201,7 @@ def _find_id_column(
         both = found + ["the index"] * in_index
         fail(
             f"one column must hold the sample ids; got {' and '.join(map(repr, both))}.",
-            hint="`id_column` says which one it is",
+            hint=f"{option('id_column')} says which one it is",
         )
     if found:
         return found[0], True
@@ -222,15 +223,26 @@ def _find_id_column(
             fail(
                 "the table must have rows, which tell the column of sample ids; got none below"
                 f" {enumerate_names(names)}.",
-                hint="`id_column` names it",
+                hint=f"{option('id_column')} names it",
             )
         fail(
             "one column must hold the sample ids and be called 'sample', 'sample_id' or 'id';"
             f" got {enumerate_names(names) if names else 'no columns'}.",
-            hint="`id_column` names it; `by_row=True` matches rows by their order, if there are no"
-            " ids" + ('; `id_column=""` is the one without a name' if "" in names else ""),
+            hint=f"{option('id_column')} names it; {option('by_row', True)} matches rows by their"
+            " order, if there are no ids"
+            + (f"; {option('id_column', '')} is the one without a name" if "" in names else ""),
         )
     return texts[0], True
+
+
+def _leave_out(argument: str) -> str:
+    for_one = {argument: "MODEL=NAME is for one file"}
+    return option_or(f"leave out `{argument}` for tables without it", **for_one)
+
+
+def say_truth_column(name: str) -> str:
+    """How a reader says that the column ``name`` of a file holds the true labels."""
+    return option_or(f'`read_truth(path, column="{name}")`', truth_column=name)
 
 
 def _truth_column(
@@ -247,8 +259,8 @@ def _truth_column(
         fail(
             "the true labels must be in a column called 'label', or be 0 and 1 in a column for"
             f" each label; got text in {enumerate_names(texts)}.",
-            hint=f'`read_truth(path, column="{texts[0]}")` takes the names in that column; in a'
-            " data frame, call it 'label'",
+            hint=f"{say_truth_column(texts[0])} takes the names in that column; in a data frame,"
+            " call it 'label'",
         )
     return texts[0] if texts else None
 
@@ -260,7 +272,7 @@ def _chosen_long(
     if label_column not in rest:
         fail(
             f"a long table must have a column of label names; got {enumerate_names(rest)}.",
-            hint="`label_column` names it",
+            hint=f"{option('label_column')} names it",
         )
     if reading.score_column is not None:
         return LongLayout(id_column, label_column, reading.score_column, has_ids)
@@ -272,6 +284,6 @@ def _chosen_long(
         fail(
             "a long table must have a column 'score', or nothing but ids and labels; got"
             f" {enumerate_names(others)}.",
-            hint="`score_column` names it",
+            hint=f"{option('score_column')} names it",
         )
     return LongLayout(id_column, label_column, None, has_ids)

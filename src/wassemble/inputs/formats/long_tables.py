@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from wassemble._checks import fail
+from wassemble.errors import option
 from wassemble.inputs.predictions.value import are_rounded
 from wassemble.labels import LabelSpace, enumerate_names
 
@@ -108,12 +109,15 @@ def _find_labels(names: Sequence[str | None], declared: LabelSpace | None) -> La
         if not found:
             fail(
                 "a long table must name at least one label; got none.",
-                hint="`labels` lists those that the model could have named",
+                hint=f"{option('labels')} lists those that the model could have named",
             )
         return LabelSpace(found)
     unknown = [name for name in found if name not in declared]
     if unknown:
-        fail(f"every label of the table must be in `labels`; got {enumerate_names(unknown)}.")
+        fail(
+            f"every label of the table must be in {option('labels')}; got"
+            f" {enumerate_names(unknown)}."
+        )
     return declared
 
 

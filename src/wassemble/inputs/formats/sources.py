@@ -21,7 +21,7 @@ from weakref import WeakSet
 import numpy as np
 
 from wassemble._checks import check_count, fail
-from wassemble.errors import InvalidInputError, MissingExtraError
+from wassemble.errors import InvalidInputError, MissingExtraError, option
 from wassemble.inputs.formats.layout import describe_ids
 from wassemble.inputs.predictions.doubts import doubt_scores
 from wassemble.inputs.predictions.value import (
@@ -359,7 +359,7 @@ def pick_labels(found: LabelSpace, chosen: LabelSpace | None) -> tuple[LabelSpac
     missing = [label for label in chosen if label not in found]
     if missing:
         fail(
-            "the file must have a column for each of `labels`; it has none for"
+            f"the file must have a column for each of {option('labels')}; it has none for"
             f" {enumerate_names(missing)}."
         )
     return chosen, found.positions(chosen)
@@ -426,6 +426,7 @@ def _check_kind(chunk: Predictions, evidence: np.ndarray) -> None:
     fail(
         f"the kind that the first samples have, {chunk.kind}, must hold for all; got {got} at"
         f" sample {chunk.samples.tolist()[row]!r}.",
-        hint='`kind="multilabel"` or `kind="multiclass"` says which it is; `normalize=True` divides'
+        hint=f"{option('kind', 'multilabel')} or {option('kind', 'multiclass')} says which it is;"
+        f" {option('normalize', True)} divides"
         " each row by its sum",
     )

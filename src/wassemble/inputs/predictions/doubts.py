@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from wassemble._checks import fail
+from wassemble.errors import option
 from wassemble.inputs.predictions.value import SUM_SLACK, Kind
 from wassemble.labels import LabelSpace, enumerate_names, fold_name
 
@@ -47,22 +48,25 @@ def doubt_scores(labels: LabelSpace, scores: np.ndarray, kind: Kind) -> list[str
     beside = [labels[i] for i in _find_beside(labels, known)]
     if beside:
         return [
-            f"{enumerate_names(beside)} may be no label; `labels` lists the labels of this model"
+            f"{enumerate_names(beside)} may be no label; {option('labels')} lists the labels of"
+            " this model"
         ]
     top = float(known.max())
     if top > 1 + SUM_SLACK:
         return [
             f"scores go up to {top:.4g}: if they are logits, a softmax must make histograms of"
-            " them first; if they are counts or percentages, `normalize=True` divides each row by"
-            ' its sum; `kind="multilabel"` says that they are scores'
+            f" them first; if they are counts or percentages, {option('normalize', True)} divides"
+            " each row by"
+            f" its sum; {option('kind', 'multilabel')} says that they are scores"
         ]
     sums = known.sum(axis=1)
     sums = sums[sums > 0]
     if len(sums) >= _N_TELLING and (np.abs(sums - 1) <= _NEARLY).all():
         return [
             f"rows sum to {sums.min():.2f} to {sums.max():.2f}, as probabilities do that were"
-            " rounded or cut off: if they are, `normalize=True` divides each row by its sum;"
-            ' `kind="multilabel"` says that labels do not exclude each other'
+            f" rounded or cut off: if they are, {option('normalize', True)} divides each row by its"
+            " sum;"
+            f" {option('kind', 'multilabel')} says that labels do not exclude each other"
         ]
     return []
 
@@ -87,7 +91,8 @@ def _refuse_stray(labels: LabelSpace, scores: np.ndarray) -> None:
         fail(
             f"every column beside the ids must be a label; got {names}, without which every row"
             " sums to 1.",
-            hint='remove it; or `labels` lists the labels of this model; or `kind="multilabel"`'
+            hint=f"remove it; or {option('labels')} lists the labels of this model; or"
+            f" {option('kind', 'multilabel')}"
             " says that it is one",
         )
 

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wassemble._checks import fail
+from wassemble.errors import option
 from wassemble.inputs.predictions.value import have_numbers
 from wassemble.labels import enumerate_names
 
@@ -44,8 +45,6 @@ _N_COMPARED = 200
 _N_SHOWN = 3
 # Ids of each part that are compared with those of all others.
 _N_PICKED = 256
-
-_ALLOW = "if they are meant to differ, `allow_disjoint=True`"
 
 # What may keep ids apart, and an id without it.
 _DIFFERENCES: tuple[tuple[str, Callable[[str], str]], ...] = (
@@ -184,7 +183,7 @@ def _tell_twins(models: Sequence[Any], shared: SharedSamples) -> list[str]:
             found.append(
                 f"{n_twins:,} samples of {each.model!r} look like samples of the other models, and"
                 f" were fused without them. Their ids differ {words}: {shown}. Write them the same"
-                f" way in all files; {_ALLOW}"
+                f" way in all files; {_allow()}"
             )
             break
         if found and len(models) == 2:  # the other one would say the same
@@ -258,7 +257,8 @@ def check_truth_samples(truth: Iterable[Any], models: Sequence[Any]) -> list[str
         fail(
             "the truth must know some sample of the models; it knows none."
             f" {_compare(said, known) or _examples(said, known)}.",
-            hint="ids must be the same, letter by letter; `id_column` says which column holds them",
+            hint=f"ids must be the same, letter by letter; {option('id_column')} says which column"
+            " holds them",
         )
     possible = min(len(known.ids), len(said.ids))
     if n_both >= _SMALL * possible:
@@ -282,14 +282,16 @@ def _refuse_disjoint(
     _refuse_transposed(one, other)
     sides = Side(one.model, _texts(one.samples)), Side(other.model, _texts(other.samples))
     why = _compare(*sides) or _examples(*sides)
-    hint = "write the ids the same way in all files, or name their column with `id_column`"
+    hint = (
+        f"write the ids the same way in all files, or name their column with {option('id_column')}"
+    )
     counted = [np.array_equal(each.samples, np.arange(len(each.samples))) for each in (one, other)]
     if any(counted) and len(one.samples) == len(other.samples):
-        hint += "; if the rows are in the same order, `by_row=True`"
+        hint += f"; if the rows are in the same order, {option('by_row', True)}"
     fail(
         f"models must have samples in common{where}; got none of {_all(names[0])} and"
         f" {_all(names[1])}. {why}.",
-        hint=hint if allow_disjoint is None else f"{hint}; {_ALLOW}",
+        hint=hint if allow_disjoint is None else f"{hint}; {_allow()}",
     )
 
 
@@ -320,7 +322,7 @@ def common_row_ids(models: Sequence[Any]) -> np.ndarray:
                 "rows that are matched by their order must have the same ids, if they have any;"
                 f" got {one!r} of {named[0].model!r} and {other_id!r} of {other.model!r}"
                 f" at row {row}, counted from 0.",
-                hint="leave out `by_row=True` to match them by id",
+                hint=f"leave out {option('by_row', True)} to match them by id",
             )
     ids: np.ndarray = named[0].samples
     return ids
@@ -431,3 +433,7 @@ def _all(names: Sequence[str]) -> str:
 
 def _texts(samples: Any) -> list[str]:
     return [str(sample) for sample in samples.tolist()]
+
+
+def _allow() -> str:
+    return f"if they are meant to differ, {option('allow_disjoint', True)}"

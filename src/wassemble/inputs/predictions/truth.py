@@ -9,6 +9,8 @@ import numpy as np
 
 from wassemble._arrays import is_frame, is_series
 from wassemble._checks import as_float_array, fail
+from wassemble.errors import option
+from wassemble.inputs.formats.layout import say_truth_column
 from wassemble.inputs.predictions.frames import truth_from_frame
 from wassemble.inputs.predictions.value import Predictions
 from wassemble.labels import name_of, read_name
@@ -36,8 +38,8 @@ def read_known(truth: Any, samples: np.ndarray) -> Any:
     """
     if truth is None:
         fail(
-            "`truth` must hold the true label of each sample, to learn from; got none.",
-            hint='a list of names, or a dict of sample id to name: truth={"img1": "cat", ...}',
+            f"{option('truth')} must hold the true label of each sample, to learn from; got none.",
+            hint='a list of names, or a dict of sample id to name, such as {"img1": "cat"}',
         )
     if is_frame(truth):
         truth = truth_from_frame(truth)
@@ -52,7 +54,7 @@ def read_known(truth: Any, samples: np.ndarray) -> Any:
         return np.asarray(as_float_array(truth, "truth"))
     if isinstance(truth, str) or not isinstance(truth, Iterable):
         fail(
-            "`truth` must be a list of label names, or a dict of sample id to name; got"
+            f"{option('truth')} must be a list of label names, or a dict of sample id to name; got"
             f" {truth!r:.60}."
         )
     return [_read_value(value) for value in truth]
@@ -89,7 +91,7 @@ def say_column(truth: Predictions, name: str) -> str:
     """How a user says that the column ``name`` holds the names of the true labels."""
     if truth.origin.file is None:
         return f"call the column 'label' if it is {name!r} that holds the names of labels"
-    return f'`read_truth(path, column="{name}")` takes what is in that column as names of labels'
+    return f"{say_truth_column(name)} takes what is in that column as names of labels"
 
 
 def read_known_weight(weight: Any, samples: np.ndarray) -> Any:
@@ -133,14 +135,14 @@ def _by_index(series: Any, samples: np.ndarray, name: str) -> dict[Any, Any]:
     index = series.index.tolist()
     own, there = {_id_text(each) for each in index}, {str(s) for s in samples.tolist()}
     if len(own) < len(index):
-        fail(f"the index of `{name}` must have every sample once; got some more than once.")
+        fail(f"the index of {option(name)} must have every sample once; got some more than once.")
     is_counting = type(series.index).__name__ == "RangeIndex"
     # An index that counts says nothing of which sample is which, unless samples are counted too.
     fits = own == there if is_counting else (own <= there or own >= there)
     if not fits or (is_counting and samples.dtype.kind != "i"):
         what = "only counts" if is_counting else "has other ids"
         fail(
-            f"the index of `{name}` must hold the ids of the samples; it {what}:"
+            f"the index of {option(name)} must hold the ids of the samples; it {what}:"
             f" {show_ids(index)}, and the samples are {show_ids(samples.tolist())}.",
             hint=_HINT.format(name=name),
         )
@@ -161,5 +163,5 @@ def _read_value(value: Any) -> str | list[str] | None:
     if isinstance(value, float | np.floating) and np.isnan(value):
         return None
     if isinstance(value, list | tuple | set | frozenset | np.ndarray):
-        return [read_name(each, " in `truth`") for each in value]
-    return read_name(value, " in `truth`")
+        return [read_name(each, f" in {option('truth')}") for each in value]
+    return read_name(value, f" in {option('truth')}")

@@ -12,6 +12,7 @@ import numpy as np
 from wassemble._arrays import is_frame
 from wassemble._checks import as_float_array, check_count, fail
 from wassemble._extras import load_extra
+from wassemble.errors import option
 from wassemble.labels import LabelSpace, check_readable, enumerate_names
 
 __all__ = [
@@ -175,8 +176,9 @@ class Predictions:
             fail(
                 f"the scores of {self.model!r} must be histograms, which sum to 1; {every} sums"
                 " to 100, or nearly so, as percentages do.",
-                hint="divide the scores by 100, or `normalize=True` divides each row by its sum;"
-                ' or `kind="multilabel"` says that they are no histograms',
+                hint=f"divide the scores by 100, or {option('normalize', True)} divides each row by"
+                " its sum;"
+                f" or {option('kind', 'multilabel')} says that they are no histograms",
             )
 
     @property

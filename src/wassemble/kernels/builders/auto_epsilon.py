@@ -15,6 +15,7 @@ from typing import Any, Literal
 import numpy as np
 
 from wassemble._checks import check_nonnegative_number, check_positive_number, fail
+from wassemble.errors import option, option_or
 
 __all__ = ["AutoEpsilon", "Epsilon", "choose_epsilon"]
 
@@ -94,7 +95,7 @@ def choose_epsilon(
         epsilon = AutoEpsilon()
     if not isinstance(epsilon, AutoEpsilon):
         if isinstance(epsilon, str):
-            fail(f'`epsilon` must be a number above 0 or "auto"; got {epsilon!r}.')
+            fail(f'{option("epsilon")} must be a number above 0 or "auto"; got {epsilon!r}.')
         epsilon = check_positive_number(epsilon, "epsilon")
         return epsilon, f"epsilon {epsilon:g}"
     rows = np.unique(np.linspace(0, n_source - 1, min(n_source, _N_ROWS)).astype(np.int64))
@@ -115,7 +116,10 @@ def _bisect(gaps: np.ndarray, asked: AutoEpsilon) -> float:
         fail(
             f"the median label must be able to have {wanted:.4g} effective neighbours; it can"
             f" have more than {least:.4g} and fewer than {most:.4g}.",
-            hint="give `epsilon` as a number, or another `AutoEpsilon(n_effective=...)`",
+            hint=option_or(
+                "give `epsilon` as a number, or another `AutoEpsilon`",
+                epsilon=...,
+            ),
         )
     inside = gaps[(gaps > 0) & np.isfinite(gaps)]
     low, high = math.log(float(inside.min()) / 100), math.log(float(inside.max()) * 1e6)

@@ -8,6 +8,7 @@ import numpy as np
 
 from wassemble._arrays import Array, detached, is_frame, is_torch_array
 from wassemble._checks import check_positive_number, fail
+from wassemble.errors import option
 from wassemble.kernels.dense import DenseKernel, check_matrix
 from wassemble.kernels.places import entry_at
 
@@ -53,7 +54,7 @@ def from_cost(cost: Array, epsilon: float, *, symmetric: bool = False) -> DenseK
     largest = float(values.max(initial=0.0, where=np.isfinite(values)))
     if math.isinf(largest / epsilon):
         fail(
-            "`cost` / `epsilon` must be finite in float64 where the cost is;"
+            f"`cost` / {option('epsilon')} must be finite in float64 where the cost is;"
             f" got {largest:g} / {epsilon:g}."
         )
     if is_torch_array(cost):

@@ -18,6 +18,7 @@ from wassemble._checks import (
     check_positive_number,
     fail,
 )
+from wassemble.errors import option
 from wassemble.kernels.base import Kernel
 from wassemble.kernels.builders.cost import from_cost
 from wassemble.kernels.low_rank import LowRankKernel
@@ -200,7 +201,7 @@ def _nearest(
         fail(
             f"every kept neighbour must have a similarity above 0 in {values.dtype}; got"
             f" exp(-{costs[row, k]:.3g} / {epsilon:g}) = 0 at {source_label(row)}.",
-            hint="take a larger `epsilon` or fewer `n_neighbors`",
+            hint=f"take a larger {option('epsilon')} or fewer {option('n_neighbors')}",
         )
     rows = np.repeat(np.arange(len(x)), n_kept)
     matrix = sp.csr_array((values.ravel(), (rows, columns.ravel())), shape=(len(x), len(y)))
@@ -250,7 +251,7 @@ def _random_features(
         fail(
             "random features and the kernel they stand for must neither overflow nor vanish;"
             f" got one that does in {left.dtype} at epsilon {epsilon:g}.",
-            hint="take a larger `epsilon`, `unit_norm=True`, or `n_neighbors`",
+            hint=f"take a larger {option('epsilon')}, `unit_norm=True`, or {option('n_neighbors')}",
         )
     return LowRankKernel(left, None if symmetric else right, measured_error=error)
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from wassemble._checks import fail
+from wassemble.errors import option
 from wassemble.inputs import Predictions, read_embeddings, read_predictions, read_synonyms
 from wassemble.inputs.words.graphs import read_edges
 from wassemble.kernels.builders.attributes import from_attributes
@@ -59,7 +60,7 @@ def read_kernel_origin(name: str, path: Path, *, n_neighbors: int | None = None)
     if n_neighbors is None:
         return _READERS[name](path)
     if name != "embeddings":
-        fail(f"`n_neighbors` must go with word vectors; got {name}.")
+        fail(f"{option('n_neighbors')} must go with word vectors; got {name}.")
     return _read_word_vectors(path, n_neighbors)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from wassemble._checks import fail
+from wassemble.errors import option
 from wassemble.kernels.builders.auto_epsilon import choose_epsilon
 from wassemble.kernels.sparse import SparseKernel
 from wassemble.labels import LabelSpace
@@ -52,7 +53,7 @@ class PairCosts:
                 f"every pair must have a similarity above 0 in float64; got"
                 f" exp(-{self.costs[k]:.3g} / {value:g}) = 0 at source label"
                 f" {source[self.rows[k]]!r}, target label {target[self.columns[k]]!r}.",
-                hint="take a larger `epsilon`, or leave out pairs that cost so much",
+                hint=f"take a larger {option('epsilon')}, or leave out pairs that cost so much",
             )
         matrix = sp.csr_array((values, (self.rows, self.columns)), shape=self.shape)
         if symmetric:

@@ -10,6 +10,7 @@ import numpy as np
 from wassemble._checks import check_positive_number, fail
 from wassemble._extras import load_extra
 from wassemble._threads import available_threads
+from wassemble.errors import option
 from wassemble.kernels.builders.spaces import Names, count_names, read_spaces
 from wassemble.kernels.builders.sparse_costs import PairCosts
 from wassemble.kernels.named.labelled import LabelledKernel
@@ -64,7 +65,7 @@ def from_spelling(
         fail(f"`cutoff` must be below 1, the similarity of equal names; got {cutoff:g}.")
     if isinstance(epsilon, str):
         if epsilon != "auto":
-            fail(f'`epsilon` must be a number above 0 or "auto"; got {epsilon!r}.')
+            fail(f'{option("epsilon")} must be a number above 0 or "auto"; got {epsilon!r}.')
         epsilon = float(f"{(1 - cutoff) / -math.log(_AT_CUTOFF):.4g}")
     source, target = read_spaces(source, target)
     pairs = _similar_pairs(

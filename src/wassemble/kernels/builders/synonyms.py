@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from wassemble._checks import check_flag, check_positive_number, fail
+from wassemble.errors import option
 from wassemble.inputs.words.graphs import Edges, as_edges
 from wassemble.kernels.builders.spaces import Names, count_names, read_spaces
 from wassemble.kernels.named.labelled import LabelledKernel
@@ -89,7 +90,7 @@ def from_synonyms(
         fail(
             "every synonym must have a similarity above 0 in float64; got one that vanishes at"
             f" epsilon {epsilon:g}.",
-            hint="take a larger `epsilon`",
+            hint=f"take a larger {option('epsilon')}",
         )
     if symmetric:
         matrix = matrix.maximum(matrix.T)

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 
 from wassemble._arrays import detached
 from wassemble._checks import as_float_array, check_flag, check_nonnegative, fail
+from wassemble.errors import option
 from wassemble.kernels.base import Kernel
 from wassemble.kernels.builders.auto_epsilon import Epsilon, choose_epsilon
 from wassemble.kernels.builders.cost import from_cost
@@ -142,7 +143,8 @@ def read_table(
     expected = (len(source), len(target))
     if table.shape != expected:
         fail(
-            f"`{name}` must have shape {expected}, one row for each source label and one column"
+            f"{option(name)} must have shape {expected}, one row for each source label and one"
+            " column"
             f" for each target label; got {table.shape}."
         )
     with named_labels(source, target):
@@ -161,15 +163,17 @@ def _read_pairs(
 ) -> PairCosts:
     """The numbers of a mapping from pairs of names; infinite ones, if allowed, are left out."""
     if not value:
-        fail(f"`{name}` must have at least one pair of labels; got none.")
+        fail(f"{option(name)} must have at least one pair of labels; got none.")
     for pair in value:
         if not isinstance(pair, tuple) or len(pair) != 2:
-            fail(f"the keys of `{name}` must be pairs (source, target) of names; got {pair!r}.")
+            fail(
+                f"the keys of {option(name)} must be pairs (source, target) of names; got {pair!r}."
+            )
     for side, space, k in (("source", source, 0), ("target", target, 1)):
         strange = [str(pair[k]) for pair in value if pair[k] not in space]
         if strange:
             fail(
-                f"the keys of `{name}` must be pairs of known labels; got the {side} labels"
+                f"the keys of {option(name)} must be pairs of known labels; got the {side} labels"
                 f" {enumerate_names(dict.fromkeys(strange))}."
             )
     numbers = []
@@ -177,7 +181,7 @@ def _read_pairs(
         is_number = isinstance(number, int | float | np.number) and not isinstance(number, bool)
         if not is_number or not number >= 0 or (math.isinf(number) and not infinite):
             fail(
-                f"`{name}` must be a {'' if infinite else 'finite '}number of at least 0; got"
+                f"{option(name)} must be a {'' if infinite else 'finite '}number of at least 0; got"
                 f" {number!r} at source label"
                 f" {first!r}, target label {second!r}."
             )

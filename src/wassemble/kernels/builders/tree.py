@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
 from wassemble._checks import fail
+from wassemble.errors import option_or
 from wassemble.inputs.words.graphs import Edges, as_edges
 from wassemble.kernels.builders.auto_epsilon import Epsilon, choose_epsilon
 from wassemble.kernels.builders.cost import from_cost
@@ -84,7 +85,7 @@ def from_tree(
     if tree.weights is not None:
         fail(
             f"the edges of a tree must have no weights; those of {tree.origin} have.",
-            hint="`kernels.from_graph` uses them",
+            hint=f"{_say_graph()} uses them",
         )
     _check_acyclic(tree)
     source, target = read_spaces(source, target)
@@ -210,5 +211,9 @@ def _check_acyclic(tree: Edges) -> None:
         fail(
             f"no node of {tree.origin} may be its own ancestor; got a ring of"
             f" {enumerate_names(names)}.",
-            hint="edges go from parent to child; `kernels.from_graph` takes any graph",
+            hint=f"edges go from parent to child; {_say_graph()} takes any graph",
         )
+
+
+def _say_graph() -> str:
+    return option_or("`kernels.from_graph`", graph=True)
