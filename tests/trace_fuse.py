@@ -59,14 +59,20 @@ class Trace:
             return
         caller = frame.f_back
         while caller is not None and not _is_ours(caller):
-            if caller.f_code.co_filename.startswith("<frozen importlib"):
-                return
             caller = caller.f_back
-        if caller is None or caller.f_code.co_name == "<module>":
+        if caller is None or _is_importing(frame):
             return
         pair = _name(caller), _name(frame)
         if pair[0] != pair[1]:
             self.changes[pair] += 1
+
+
+def _is_importing(frame: FrameType | None) -> bool:
+    while frame is not None:
+        if frame.f_code.co_filename.startswith("<frozen importlib"):
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _is_ours(frame: FrameType) -> bool:
