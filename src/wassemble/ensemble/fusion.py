@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, fields, replace
 from os import PathLike
@@ -11,9 +13,8 @@ from typing import Any, Literal, cast, get_args
 import numpy as np
 
 from wassemble._arrays import Array, detached, is_frame, is_series
-from wassemble._checks import fail
-from wassemble.ensemble.account import FusionAccount
-from wassemble.ensemble.arrays import fuse_arrays
+from wassemble._checks import fail, refuse_names
+from wassemble.ensemble.account import FusionAccount, fine_ends
 from wassemble.ensemble.completion import RULES, Unobserved
 from wassemble.ensemble.fuser import TableFuser
 from wassemble.ensemble.fusion_files import load_fusion, same_kernels, save_fusion
@@ -28,9 +29,10 @@ from wassemble.ensemble.tables import (
     read_models,
     read_spaces,
     refuse_larger,
-    warn_of,
+    warn_of_ends,
+    warn_of_inputs,
 )
-from wassemble.errors import option
+from wassemble.errors import ConvergenceWarning, option
 from wassemble.inputs import Aliases, Kind, Predictions, frame_from_predictions
 from wassemble.inputs.formats.named_tables import NamedTable, read_named_table
 from wassemble.inputs.predictions.overlap import common_row_ids
@@ -42,6 +44,8 @@ __all__ = ["Fusion", "FusionResult"]
 
 # Plans that a fusion keeps: one for each set of models that it has met.
 _N_PLANS = 8
+# Share of a row's mass that `n_top` may drop without a word.
+_MUCH_DROPPED = 0.05
 # What says how samples and labels are matched by name: nothing that arrays have.
 _BY_NAME = (
     "target",
@@ -259,7 +263,8 @@ class Fusion:
             "consensus", members[0].samples, plan.target, chunk.scores, kind=plan.kind
         )
         consensus.origin = Origin(id_column=account.id_column)
-        warn_of(account)
+        warn_of_inputs(account.warnings)
+        warn_of_ends(account.ends, fine_ends(self.rule))
         return FusionResult(consensus, chunk.statuses, account, plan, members, frame, frame_ids)
 
     def plan(self, models: Any) -> FusionPlan:
@@ -308,6 +313,7 @@ class Fusion:
         return TableFuser(self.plan(models))
 
     def _fuse_arrays(self, models: Any, **how: Any) -> Array:
+        """Arrays in, an array out: only rule, kernel, weights, kind and normalize speak of them."""
         for field in fields(self):
             if field.name in _BY_NAME:
                 given = getattr(self, field.name)
@@ -323,7 +329,22 @@ class Fusion:
                 " got names.",
                 hint="a list of them, if it is known to be in the right order",
             )
-        return fuse_arrays(self, models, **how)
+        refuse_names(models, "predictions")
+        fused = self.rule.fuse(
+            models,
+            self.kernel,
+            weights=self.weights,
+            holds="scores" if self.kind == "multilabel" else "histograms",
+            normalize=self.normalize,
+            **how,
+        )
+        dropped = None if fused.result is None else fused.result.dropped
+        if dropped is not None and (worst := dropped.max(initial=0)) > _MUCH_DROPPED:
+            told = f"`n_top` dropped up to {worst:.0%} of a model's mass in a row."
+            warnings.warn(told, ConvergenceWarning, stacklevel=3)
+        warn_of_ends(Counter(np.asarray(fused.statuses).tolist()), fine_ends(self.rule), "rows")
+        scores = fused.scores[0] if fused.drops_sample_axis else fused.scores
+        return self.rule.to_histograms(scores, how["out"]) if fused.are_histograms else scores
 
     @property
     def _kept_plans(self) -> dict[Any, FusionPlan]:

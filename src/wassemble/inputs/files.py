@@ -204,7 +204,7 @@ def _opened(
     _refuse_pipe(path)
     file = _Named(*recognise(path))
     with blame(file.path.name, f"a whole {file.format.name} file"):
-        reading = replace(reading, **changes)
+        reading = replace(reading, **changes) if changes else reading
         if file.path.is_dir():
             fail("must be a file; got a folder.")
         if not file.path.exists():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, TypedDict, cast, get_args
+from typing import Any, TypedDict, get_args
 
 from wassemble._checks import fail
 from wassemble.errors import option
@@ -20,7 +20,7 @@ class ReadingFields(TypedDict, total=False):
     id_column: str | None
     label_column: str | None
     score_column: str | None
-    labels: Iterable[str] | None
+    labels: Any  # LabelSpace or iterable of str
     kind: Kind | None
     by_row: bool
     normalize: bool
@@ -41,7 +41,7 @@ class Reading:
     label_column, score_column : str, optional
         Columns of a long table, if they are not called "label" and "score". With either of
         them, other columns are not read.
-    labels : iterable of str, optional
+    labels : LabelSpace, or iterable of str, optional
         Of a wide table or a NumPy file, the labels to read; of a long table or JSON lines,
         every label that the model could have named. Names the columns of a NumPy file that
         does not.
@@ -58,7 +58,7 @@ class Reading:
     id_column: str | None = None
     label_column: str | None = None
     score_column: str | None = None
-    labels: Iterable[str] | None = None
+    labels: LabelSpace | None = None
     kind: Kind | None = None
     by_row: bool = False
     normalize: bool = False
@@ -76,18 +76,14 @@ class Reading:
                 both = f"{option(taken[name])} and {option(argument)}"
                 fail(f"{both} must name two columns; got {name!r} for both.")
             taken[name] = argument
-        if self.labels is not None and not isinstance(self.labels, LabelSpace):
-            if not isinstance(self.labels, Iterable):
-                fail(f"`labels` must be a list of names; got {self.labels!r}.")
-            object.__setattr__(self, "labels", LabelSpace(self.labels))
+        labels: Any = self.labels
+        if labels is not None and not isinstance(labels, LabelSpace):
+            if not isinstance(labels, Iterable):
+                fail(f"`labels` must be a list of names; got {labels!r}.")
+            object.__setattr__(self, "labels", LabelSpace(labels))
         check_kind(self.kind)
         if self.normalize and self.kind == "multilabel":
             fail(f"{option('normalize')} makes histograms; got {option('kind', 'multilabel')}.")
-
-    @property
-    def declared(self) -> LabelSpace | None:
-        """The labels, if they were given."""
-        return cast("LabelSpace | None", self.labels)
 
     @property
     def kind_of_scores(self) -> Kind | None:

@@ -37,7 +37,7 @@ class IdentityKernel(Kernel):
     def __init__(self, n_labels: int) -> None:
         self._n_labels = check_count(n_labels, "n_labels")
 
-    @property
+    @cached_property
     def shape(self) -> tuple[int, int]:
         return (self._n_labels, self._n_labels)
 
@@ -181,7 +181,7 @@ class MatchKernel(Kernel):
         self._n_target = n_target
         self._lost = np.flatnonzero(positions < 0)
 
-    @property
+    @cached_property
     def shape(self) -> tuple[int, int]:
         return (len(self.positions), self._n_target)
 

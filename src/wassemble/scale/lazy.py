@@ -13,12 +13,13 @@ import numpy as np
 from wassemble._checks import fail
 from wassemble._extras import load_extra
 from wassemble.ensemble import Fusion, FusionAccount, FusionPlan
+from wassemble.ensemble.account import fine_ends
 from wassemble.ensemble.label_overlap import check_labels
 from wassemble.ensemble.tables import (
     align_samples,
     name_models,
     read_id_columns,
-    warn_of,
+    warn_of_ends,
     warn_of_inputs,
 )
 from wassemble.errors import InvalidInputError
@@ -255,7 +256,8 @@ class _FusePart:
         if not self.allow_disjoint:
             account.warnings += count_shared(predictions).warnings()
         account.add(members, chunk)
-        warn_of(account)
+        warn_of_inputs(account.warnings)
+        warn_of_ends(account.ends, fine_ends(account.plan.rule))
         consensus = Predictions(
             "consensus", members[0].samples, self.plan.target, chunk.scores, kind=self.plan.kind
         )

@@ -240,17 +240,17 @@ def _check_count(got: int, must: int, what: str, of: str) -> None:
 def _name_columns(
     names: list[str] | None, reading: Reading, n_columns: int, source: str
 ) -> tuple[LabelSpace, Any]:
-    if names is None and reading.declared is None:
+    if names is None and reading.labels is None:
         fail(
             f"the labels must be named in {source}; there is none.",
             hint=f"{option('labels')} names them in the order of the columns",
         )
     if names is None:
-        labels, columns = pick_labels(reading.declared, None)  # type: ignore[arg-type]
+        labels, columns = pick_labels(reading.labels, None)  # type: ignore[arg-type]
         _check_count(len(labels), n_columns, "labels", "columns")
         return labels, columns
     _check_count(len(names), n_columns, "labels", "columns")
-    return pick_labels(LabelSpace(names), reading.declared)
+    return pick_labels(LabelSpace(names), reading.labels)
 
 
 def _slices(scores: np.ndarray, columns: Any, n_rows: int) -> Iterator[np.ndarray]:

@@ -147,7 +147,7 @@ def _open_table(schema: Any, batches: Batches, reading: Reading, model: str) -> 
     ids: Any = range(len(frame))
     if id_column is not None:
         ids = read_ids(frame.get_column(id_column))
-    listed = read_long_table(ids, frame, layout, reading.declared)
+    listed = read_long_table(ids, frame, layout, reading.labels)
     return long_source(listed, layout, model)
 
 

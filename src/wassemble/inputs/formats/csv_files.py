@@ -134,7 +134,7 @@ def open_csv(path: Path, reading: Reading, model: str, *, delimiter: str) -> Sou
         layout = find_layout(file.header, file.type_of, reading)
         if isinstance(layout, WideLayout):
             return _open_wide(file, raw, layout, model)
-        return _open_long(file, raw, layout, reading.declared, model)
+        return _open_long(file, raw, layout, reading.labels, model)
 
 
 def _open_wide(file: _CsvFile, raw: BinaryIO, layout: WideLayout, model: str) -> Source:

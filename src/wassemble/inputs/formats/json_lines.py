@@ -109,7 +109,7 @@ def _open_long(listed: list[_Line], reading: Reading, model: str, id_key: str | 
         [line.sample for line in listed],
         [line.label for line in listed],
         None if is_hard else np.array(scores, dtype=np.float64),
-        reading.declared,
+        reading.labels,
         place=lambda row: f"line {listed[row].number}",
     )
     has_ids = id_key is not None
@@ -118,17 +118,17 @@ def _open_long(listed: list[_Line], reading: Reading, model: str, id_key: str | 
 
 
 def _labels(found: dict[str, None], reading: Reading) -> LabelSpace:
-    if reading.declared is None:
+    if reading.labels is None:
         if not found:
             fail("the lines must name at least one label; got none.")
         return LabelSpace(found)
-    unknown = [name for name in found if name not in reading.declared]
+    unknown = [name for name in found if name not in reading.labels]
     if unknown:
         fail(
             f"every label of the file must be in {option('labels')}; got"
             f" {enumerate_names(unknown)}."
         )
-    return reading.declared
+    return reading.labels
 
 
 def _check_form(line: _Line, is_alike: bool) -> None:

@@ -102,30 +102,30 @@ def find_layout(
                 hint=None if reading.is_truth else _leave_out(argument),
             )
     id_column, has_ids = _find_id_column(names, type_of, reading, index, stored_index, nameless)
-    chosen = {reading.label_column, reading.score_column, *(reading.declared or ())}
+    chosen = {reading.label_column, reading.score_column, *(reading.labels or ())}
     ignored = {id_column, *({*stored_index, *nameless} - chosen)}
     rest = [name for name in names if name not in ignored]
     if reading.is_truth and (found := _truth_column(rest, type_of, reading)) is not None:
         return LongLayout(id_column, found, None, has_ids)
     if reading.label_column is not None or reading.score_column is not None:
         return _chosen_long(id_column, rest, reading, has_ids)
-    may_be_label = reading.declared is None or "label" not in reading.declared
+    may_be_label = reading.labels is None or "label" not in reading.labels
     others = [name for name in rest if name != "label"]
     is_long = "label" in rest and (not others or (len(others) == 1 and others[0] in _SCORES))
     if is_long and may_be_label:
         return LongLayout(id_column, "label", others[0] if others else None, has_ids)
-    if reading.declared is None:
+    if reading.labels is None:
         if not rest:
             fail("the table must have a column of scores for each label; got none.")
         return WideLayout(id_column, LabelSpace(rest), has_ids)
     there = set(rest)
-    missing = [label for label in reading.declared if label not in there]
+    missing = [label for label in reading.labels if label not in there]
     if missing:
         fail(
             f"the table must have a column for each of {option('labels')}; it has none for"
             f" {enumerate_names(missing)}."
         )
-    return WideLayout(id_column, reading.declared, has_ids)
+    return WideLayout(id_column, reading.labels, has_ids)
 
 
 def is_nameless(name: Any) -> bool:
@@ -194,7 +194,7 @@ def _find_id_column(
         if index is not None and index.name == reading.id_column:
             return None, True
         fail(f"the table must have a column {reading.id_column!r}; got {enumerate_names(names)}.")
-    taken = {reading.label_column, reading.score_column, *(reading.declared or ())}
+    taken = {reading.label_column, reading.score_column, *(reading.labels or ())}
     found = [name for name in ID_NAMES if name in names and name not in taken]
     in_index = index is not None and index.name in ID_NAMES
     if len(found) + in_index > 1:

@@ -98,13 +98,13 @@ def _read_frame(frame: Any, model: str, reading: Reading) -> Predictions:
         if isinstance(layout, WideLayout):
             found, scores = layout.labels, read_scores(table, layout.labels.names)
         else:
-            listed = read_long_table(ids, table, layout, reading.declared)
+            listed = read_long_table(ids, table, layout, reading.labels)
             ids, found, is_hard = listed.ids, listed.labels, listed.is_hard
             check_memory(len(ids), len(found))
             scores = next(listed.blocks(max(1, len(ids))), np.empty((0, len(found))))
         made = Predictions(model, ids, found, scores, kind=kind, is_hard=is_hard)
         doubts: list[str] = []
-        if kind is None and reading.declared is None and isinstance(layout, WideLayout):
+        if kind is None and reading.labels is None and isinstance(layout, WideLayout):
             doubts = doubt_scores(found, scores, made.kind)
         made.origin = _origin(table, layout, doubts)
     return made.normalized() if reading.normalize else made
@@ -230,7 +230,7 @@ def _may_have_ids(table: Any) -> bool:
 
 def _has_text_ids(table: Any, reading: Reading) -> bool:
     """Whether a single column of text is left for the sample ids."""
-    taken = {"label", reading.label_column, reading.score_column, *(reading.declared or ())}
+    taken = {"label", reading.label_column, reading.score_column, *(reading.labels or ())}
     free = [table.get_column(name) for name in table.columns if name not in taken]
     return sum(column_type(each) == "text" for each in free) == 1
 

@@ -6,7 +6,7 @@ from wassemble.kernels.builders.confusion import from_confusion
 from wassemble.kernels.builders.cooccurrence import from_cooccurrence
 from wassemble.kernels.builders.graph import from_graph
 from wassemble.kernels.builders.mixture import mix
-from wassemble.kernels.builders.names import from_matching, from_names
+from wassemble.kernels.builders.names import from_names
 from wassemble.kernels.builders.spelling import from_spelling
 from wassemble.kernels.builders.synonyms import from_synonyms
 from wassemble.kernels.builders.tables import from_cost_table, from_ratings
@@ -21,7 +21,6 @@ __all__ = [
     "from_cooccurrence",
     "from_cost_table",
     "from_graph",
-    "from_matching",
     "from_names",
     "from_ratings",
     "from_spelling",
