@@ -31,8 +31,9 @@ from wassemble._files import write_whole
 from wassemble.ensemble import Fusion
 from wassemble.inputs.part_files import PartFile
 from wassemble.kernels import DenseKernel
-from wassemble.scale import cluster, fuse_partitions
-from wassemble.scale.partition import Outcome, Partition
+from wassemble.scale import fuse_partitions
+from wassemble.scale.folders import cluster
+from wassemble.scale.folders.worker import Outcome, Partition
 
 N_MODELS, N_LABELS = 8, 80
 LABELS = [f"label {i}" for i in range(N_LABELS)]

@@ -25,7 +25,7 @@ from benchmarks.measure import agree, describe
 from wassemble import Barycenter, Unbalanced, solve_barycenter
 from wassemble._files import write_whole
 from wassemble.scale import RowBlockKernel, solve_barycenter_distributed
-from wassemble.scale.ranks import Ranks
+from wassemble.scale.ranks.exchange import Ranks
 
 OUT = Path(__file__).parent / "results" / "split_kernel.json"
 

@@ -24,7 +24,6 @@ from shell_data import write_all
 from paper.commands import main as paper_main, paper as paper_command
 from wassemble.cli import main
 from wassemble.cli.command import command as whole_command
-from wassemble.scale.command import _parser as rank_parser
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -80,8 +79,7 @@ def is_an_extra(line):
 
 
 def is_for_ranks(line):
-    words = shlex.split(line)
-    rank_parser().parse_args(words[words.index("wassemble.scale") + 1 :])
+    parses("wassemble" + line.partition("-m wassemble")[2])
 
 
 def is_a_file(line):

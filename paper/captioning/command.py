@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 import click
+from click.core import ParameterSource
 
 from wassemble.cli.config import config_option
 from wassemble.cli.console import progress_bar, talk
-from wassemble.cli.options import is_given
 from wassemble.cli.places import Command, NameOrFile, Output
 from wassemble.errors import fail
 
@@ -195,7 +195,8 @@ def _refuse_unused(values: dict[str, Any]) -> None:
         "seed": ("--randomised", values["randomised"] is not None),
     }
     for name, (what, is_there) in needs.items():
-        if is_given(name) and not is_there:
+        source = click.get_current_context().get_parameter_source(name)
+        if source is not ParameterSource.DEFAULT and not is_there:
             got = "none" if name == "seed" else f"--rule {rule}"
             fail(f"--{name.replace('_', '-')} must go with {what}; got {got}.")
 

@@ -135,4 +135,4 @@ def test_rows_that_nearly_sum_to_one_are_doubted(rng):
     frame = pd.DataFrame(scores, index=[f"s{i}" for i in range(30)], columns=list("0123456789"))
     with pytest.warns(InputWarning, match="as probabilities do that were rounded") as caught:
         ws.fuse({"a": frame, "b": frame})
-    assert "`normalize=True` divides each row by its sum" in str(caught[0].message)
+    assert "normalize=True divides each row by its sum" in str(caught[0].message)

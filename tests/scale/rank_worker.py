@@ -21,9 +21,9 @@ from rank_cases import CASES, DEAR, RankCase, make
 
 from wassemble import Barycenter, WassembleError
 from wassemble._arrays import detached
+from wassemble.cli import main
 from wassemble.scale import RowBlockKernel, solve_barycenter_distributed
-from wassemble.scale.command import main
-from wassemble.scale.ranks import Ranks
+from wassemble.scale.ranks.exchange import Ranks
 
 SECONDS = 170  # to wait for a silent rank
 

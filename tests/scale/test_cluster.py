@@ -26,8 +26,9 @@ from scale.clusters import (
 )
 
 import wassemble as ws
-from wassemble.scale import ClusterError, PartitionError, cluster as module, fuse_partitions
-from wassemble.scale.partition import Job, PartFile, Partition
+from wassemble.scale import ClusterError, PartitionError, fuse_partitions
+from wassemble.scale.folders import cluster as module
+from wassemble.scale.folders.worker import Job, PartFile, Partition
 
 distributed = pytest.importorskip("distributed")
 
@@ -166,7 +167,10 @@ def test_an_address_that_is_none_is_an_error_at_once(tmp_path):
     command = fuse_command(tmp_path, tmp_path / "fused", "--scheduler")[3:]
     calls = [f"assert main({[*command, address]}) == 1" for address in addresses]
     # Longer than `run` waits, lest anything waits for an answer that cannot come.
-    patient = ["from wassemble.scale import cluster", f"cluster._TO_CONNECT = {100 * SECONDS}"]
+    patient = [
+        "from wassemble.scale.folders import cluster",
+        f"cluster._TO_CONNECT = {100 * SECONDS}",
+    ]
     script = "\n".join(["from wassemble.cli import main", *patient, *calls])
     done = run([sys.executable, "-c", script])
     assert done.returncode == 0, done.stderr
@@ -180,7 +184,7 @@ def test_an_address_that_is_none_is_an_error_at_once(tmp_path):
 def test_a_worker_of_another_version_is_refused(client, tmp_path, monkeypatch):
     write_parts(tmp_path, 4)
     other = functools.partial(Job, version="0.0.0")
-    monkeypatch.setattr("wassemble.scale.partitions.Job", other)
+    monkeypatch.setattr("wassemble.scale.folders.run.Job", other)
     with pytest.raises(ClusterError, match=r"must have wassemble 0\.0\.0; process \d+ of .* has"):
         fuse_them(tmp_path, scheduler=client)
     assert parts_of(tmp_path / "fused") == {}

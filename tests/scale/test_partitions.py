@@ -30,7 +30,7 @@ from wassemble.cli import main
 from wassemble.errors import WassembleError
 from wassemble.inputs.folders import LocalFolder, open_folder
 from wassemble.scale import PartitionError, fuse_partitions
-from wassemble.scale.manifest import LOCK, MANIFEST, Manifest
+from wassemble.scale.folders.manifest import LOCK, MANIFEST, Manifest
 
 pytest.importorskip("pyarrow")
 
@@ -405,7 +405,7 @@ def test_a_part_whose_file_has_changed_is_made_again(folder, capsys):
 def test_a_part_made_from_other_files_is_gone_before_it_is_made_again(folder, monkeypatch):
     fuse_them(folder)
     shutil.copy(folder / "b" / "part-001.parquet", folder / "b" / "part-002.parquet")
-    monkeypatch.setattr("wassemble.scale.partition.fuse_by_plan", interrupted)
+    monkeypatch.setattr("wassemble.scale.folders.worker.fuse_by_plan", interrupted)
     with pytest.raises(KeyboardInterrupt):
         fuse_them(folder)
     assert "part-002.parquet" not in parts_of(folder / "fused")
@@ -413,7 +413,7 @@ def test_a_part_made_from_other_files_is_gone_before_it_is_made_again(folder, mo
 
 def test_a_folder_without_parts_is_free(folder, monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr("wassemble.scale.partition.fuse_by_plan", interrupted)
+        patch.setattr("wassemble.scale.folders.worker.fuse_by_plan", interrupted)
         with pytest.raises(KeyboardInterrupt):
             fuse_them(folder)
     assert fuse_them(folder, kind="multilabel").n_kept == 0
@@ -508,7 +508,7 @@ def test_a_folder_with_other_files_is_refused(folder):
 
 
 def test_a_task_that_outlives_its_run_writes_nothing(folder, monkeypatch):
-    from wassemble.scale import partition
+    from wassemble.scale.folders import worker
 
     class Replaced:
         def __init__(self, fuse):
@@ -518,7 +518,7 @@ def test_a_task_that_outlives_its_run_writes_nothing(folder, monkeypatch):
             self.fuse(*arguments, **options)
             (folder / "fused" / "_wassemble" / "run").write_text("another")
 
-    monkeypatch.setattr(partition, "fuse_by_plan", Replaced(partition.fuse_by_plan))
+    monkeypatch.setattr(worker, "fuse_by_plan", Replaced(worker.fuse_by_plan))
     with pytest.raises(PartitionError, match="another has begun since"):
         fuse_them(folder)
     assert parts_of(folder / "fused") == {}
@@ -746,7 +746,7 @@ def test_parts_are_counted_on_the_way(folder):
 
 
 def test_an_interrupted_run_says_what_is_kept(folder, capsys, monkeypatch):
-    monkeypatch.setattr("wassemble.scale.partition.fuse_by_plan", interrupted)
+    monkeypatch.setattr("wassemble.scale.folders.worker.fuse_by_plan", interrupted)
     assert main(["fuse", "a", "b", "--out", "fused"]) == 1
     assert "interrupted; what is finished is kept" in capsys.readouterr().err
 

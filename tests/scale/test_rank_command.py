@@ -1,4 +1,4 @@
-"""`torchrun ... -m wassemble.scale`: what it writes, what it refuses, and ranks that are killed.
+"""`torchrun ... -m wassemble ranks`: what it writes, what it refuses, and ranks that are killed.
 
 One kill at a random moment by default; `WASSEMBLE_LONG=1` (`make test-long`) makes it 5.
 """
@@ -19,7 +19,7 @@ from scale.torchruns import WORKER, end, run_ranks, start, start_ranks
 
 import wassemble as ws
 from wassemble import LabelledKernel, Predictions, read_predictions, write_predictions
-from wassemble.scale.command import main
+from wassemble.cli import main
 
 pytest.importorskip("torch")
 
@@ -62,8 +62,9 @@ def folder(files, tmp_path):
 def command(folder, out, *options, mass=("--mass-penalty", "2", "--epsilon", "0.3")):
     names = "abcd"
     return (
-        *("--models", *(str(folder / f"{name}.npz") for name in names)),
-        *("--kernels", *(str(folder / f"kernel_{name}.npz") for name in names)),
+        "ranks",
+        *(str(folder / f"{name}.npz") for name in names),
+        *(each for name in names for each in ("--kernel", f"{name}={folder}/kernel_{name}.npz")),
         *("--weights", str(folder / "weights.npy"), *mass, "--out", str(out), *options),
     )
 
@@ -134,7 +135,7 @@ def test_a_run_whose_rank_is_killed_ends_and_is_done_by_the_same_command(
         code, talk = run_and_kill(files, out, which, moment)
     assert "SIGKILL" in talk
     assert not out.exists() or out.read_bytes() == undisturbed.out.read_bytes()
-    code, talk = run_ranks(2, "-m", "wassemble.scale", *long_command(files, out))
+    code, talk = run_ranks(2, "-m", "wassemble", *long_command(files, out))
     assert code == 0, talk
     assert out.read_bytes() == undisturbed.out.read_bytes()
 
@@ -151,7 +152,7 @@ def run_and_kill(files, out, which, moment):
 def test_more_ranks_than_models_with_a_vote_are_refused(folder):
     np.save(folder / "weights.npy", [1.0, 0, 0, 0])
     out = folder / "fused.npz"
-    code, talk = run_ranks(2, "-m", "wassemble.scale", *command(folder, out))
+    code, talk = run_ranks(2, "-m", "wassemble", *command(folder, out))
     assert code != 0
     assert "at least one of weight above 0 for each rank; got 1 for 2 ranks." in talk
     assert not out.exists()
@@ -160,7 +161,7 @@ def test_more_ranks_than_models_with_a_vote_are_refused(folder):
 def test_the_command_says_what_is_wrong_and_writes_nothing(folder):
     (folder / "kernel_c.npz").unlink()  # of rank 1
     out = folder / "fused.npz"
-    code, talk = run_ranks(2, "-m", "wassemble.scale", *command(folder, out))
+    code, talk = run_ranks(2, "-m", "wassemble", *command(folder, out))
     assert code != 0
     assert "error: rank 1:" in talk
     assert "kernel_c.npz: must be a file; there is none." in talk
@@ -185,7 +186,7 @@ def test_a_score_that_is_missing_is_named_with_its_file(folder, alone, capsys):
     scores = found.scores.copy()
     scores[2, 1] = np.nan
     write_predictions(folder / "d.npz", Predictions("d", found.samples, found.labels, scores))
-    assert main(command(folder, folder / "fused.npz")) == 1
+    assert main(command(folder, folder / "fused.npz")) == 2
     told = "d.npz: every sample must have a score for each label; got none for sample 's2'"
     assert f"{told} and label 'd1'." in capsys.readouterr().err
 
@@ -194,7 +195,7 @@ def test_a_row_of_zeros_is_named_with_its_file(folder, alone, capsys):
     found = read_predictions(folder / "d.npz")
     scores = found.scores * (np.arange(9) != 4)[:, None]
     write_predictions(folder / "d.npz", Predictions("d", found.samples, found.labels, scores))
-    assert main(command(folder, folder / "fused.npz", mass=())) == 1
+    assert main(command(folder, folder / "fused.npz", mass=("--balanced",))) == 2
     told = capsys.readouterr().err
     assert "d.npz: every sample must have some mass" in told
     assert "got a row of zeros for sample 's4'." in told
@@ -205,7 +206,7 @@ def test_a_rank_without_a_gpu_says_so(n_gpus, local_rank, folder, alone, monkeyp
     monkeypatch.setattr("torch.cuda.is_available", lambda: n_gpus > 0)
     monkeypatch.setattr("torch.cuda.device_count", lambda: n_gpus)
     monkeypatch.setenv("LOCAL_RANK", str(local_rank))
-    assert main(command(folder, folder / "fused.npz", "--device", "cuda")) == 1
+    assert main(command(folder, folder / "fused.npz", "--device", "cuda")) == 2
     told = capsys.readouterr().err
     assert f"must have a GPU for each rank of a machine; got {n_gpus} that torch can use" in told
 

@@ -19,6 +19,7 @@ from wassemble.cli.explain import explain
 from wassemble.cli.fuse import fuse
 from wassemble.cli.kernel import kernel
 from wassemble.cli.learn import evaluate, fit, predict, report
+from wassemble.cli.ranks import ranks
 from wassemble.cli.score import score
 from wassemble.cli.serve import serve
 from wassemble.cli.study import study
@@ -73,6 +74,7 @@ for _command in (
     evaluate,
     report,
     score,
+    ranks,
     serve,
     study,
     example,

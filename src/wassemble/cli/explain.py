@@ -7,16 +7,9 @@ from typing import Any
 import click
 
 from wassemble.cli.console import print_json, print_table, talk
-from wassemble.cli.options import (
-    FileOptions,
-    file_arguments,
-    fusion_options,
-    kernel_options,
-    open_files,
-    output_options,
-)
+from wassemble.cli.fusion_options import fusion_options, read_fusion
+from wassemble.cli.options import ModelFiles, file_arguments, output_options
 from wassemble.cli.places import Command
-from wassemble.cli.request import read_fusion
 
 __all__ = ["explain"]
 
@@ -34,17 +27,15 @@ __all__ = ["explain"]
 @click.option(
     "--n-largest", type=int, default=10, show_default=True, help="Number of rows to show."
 )
-@kernel_options
 @fusion_options
 @output_options
 def explain(
-    files: tuple[str, ...],
+    inputs: ModelFiles,
     sample: str | None,
     label: str | None,
     n_largest: int,
     as_json: bool,
     quiet: bool,
-    reading: FileOptions,
     **values: Any,
 ) -> None:
     """Show how much each label of each model contributed to the consensus on a sample.
@@ -59,8 +50,8 @@ def explain(
     import wassemble as ws
     from wassemble.ensemble.tables import warn_of_inputs
 
-    with open_files(files, reading) as opened:
-        fusion, doubts = read_fusion(values, opened, reading)
+    with inputs.open() as opened:
+        fusion, doubts = read_fusion(values, opened, inputs)
         warn_of_inputs(doubts)
         result = fusion.run([file.read() for file in opened], n_threads=values["n_threads"])
     if sample is None:
@@ -72,15 +63,18 @@ def explain(
         print_table(header, [[_cell(row[name]) for name in header] for row in rows])
         talk("cost of moving each model's mass onto the consensus; 0 is agreement", quiet=quiet)
         return
-    found = ws.explain(result, sample, label, n_largest=n_largest)
+    explained = ws.explain(result, sample, label, n_largest=n_largest)
     if as_json:
-        print_json(found.to_dict())
+        print_json(explained.to_dict())
         return
-    doubt = "" if found.converged else "; not converged: shares of the last sweep"
-    talk(f"sample {found.sample}: {found.label}, score {found.score:.3g}{doubt}", quiet=quiet)
+    doubt = "" if explained.converged else "; not converged: shares of the last sweep"
+    talk(
+        f"sample {explained.sample}: {explained.label}, score {explained.score:.3g}{doubt}",
+        quiet=quiet,
+    )
     print_table(
         ["percent", "model", "label", "score"],
-        [[f"{c.percent:.1f}", c.model, c.label, f"{c.score:.3g}"] for c in found.contributions],
+        [[f"{c.percent:.1f}", c.model, c.label, f"{c.score:.3g}"] for c in explained.contributions],
     )
 
 

@@ -11,17 +11,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from wassemble.cli.console import csv_printer, print_json, progress_bar, talk
+from wassemble.cli.fusion_options import fusion_options, read_fusion
 from wassemble.cli.options import (
-    FileOptions,
+    ModelFiles,
+    check_as_json,
     file_arguments,
-    fusion_options,
-    kernel_options,
-    open_models,
     output_options,
     top_option,
 )
 from wassemble.cli.places import Command, Output
-from wassemble.cli.request import read_fusion
 from wassemble.errors import WassembleError, fail, tell_count
 
 if TYPE_CHECKING:
@@ -47,17 +45,15 @@ __all__ = ["fuse"]
     help="Let the Dask cluster with this scheduler, such as tcp://HOST:8786, do the work; for"
     " folders.",
 )
-@kernel_options
 @fusion_options
 @output_options
 def fuse(
-    files: tuple[str, ...],
+    inputs: ModelFiles,
     out: str | None,
     top: int | None,
     scheduler: str | None,
     as_json: bool,
     quiet: bool,
-    reading: FileOptions,
     **values: Any,
 ) -> None:
     """Fuse the predictions in FILES, one file per model, into one consensus.
@@ -86,8 +82,7 @@ def fuse(
     from wassemble.inputs import DataSet
     from wassemble.inputs.predictions.top_labels import check_top_file
 
-    if as_json and out is None:
-        fail("--json answers on standard output; got no --out for the consensus.")
+    check_as_json(as_json, out)
     if top is not None and out is not None:
         check_top_file(out)
     started = time.perf_counter()
@@ -95,9 +90,9 @@ def fuse(
     with ExitStack() as stack:
         stack.enter_context(warnings.catch_warnings())
         warnings.simplefilter("ignore")  # what they say is part of the account
-        models: Sequence[Any] = stack.enter_context(open_models(files, reading))
+        models: Sequence[Any] = stack.enter_context(inputs.open_any())
         are_folders = any(isinstance(each, DataSet) for each in models)
-        fusion, doubts = read_fusion(values, models, reading)
+        fusion, doubts = read_fusion(values, models, inputs)
         how: dict[str, Any] = {
             "n_threads": values["n_threads"],
             "progress": stack.enter_context(progress_bar("fusing", quiet=quiet)),

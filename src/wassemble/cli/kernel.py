@@ -8,14 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from wassemble.cli.console import print_json, talk
-from wassemble.cli.kernels import load_or_build
-from wassemble.cli.options import (
-    aliases_option,
-    hide,
-    kernel_options,
-    output_options,
-    read_labels,
-)
+from wassemble.cli.kernel_options import kernel_options, read_kernel
+from wassemble.cli.options import PATH, aliases_option, hide, output_options, read_labels
 from wassemble.cli.places import Command, Output
 from wassemble.errors import fail
 
@@ -30,12 +24,12 @@ __all__ = ["kernel"]
 )
 @click.option(
     "--source",
-    type=click.Path(path_type=Path),
+    type=PATH,
     help="Labels of the models: a text file with one per line, or a prediction file.",
 )
 @click.option(
     "--target",
-    type=click.Path(path_type=Path),
+    type=PATH,
     help="Labels of the consensus, in the same way.  [default: the same as --source]",
 )
 @click.option(
@@ -78,7 +72,7 @@ def kernel(
             "a confusion kernel needs predictions; got none here.",
             hint="wassemble fuse ... --confusion truth.csv, or kernels.from_confusion in Python",
         )
-    made: Any = load_or_build(values, [])
+    made: Any = read_kernel(values, [])
     if aliases is not None:
         made = _by_aliases(aliases, source, target, made)
     if made is None:

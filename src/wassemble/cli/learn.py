@@ -4,29 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from wassemble.cli.console import csv_printer, print_json, print_table, progress_bar, talk
-from wassemble.cli.kernels import load_or_build
+from wassemble.cli.kernel_options import kernel_options, read_kernel
 from wassemble.cli.options import (
-    FileOptions,
+    PATH,
+    ModelFiles,
     aliases_option,
     allow_disjoint_option,
+    check_as_json,
     file_arguments,
     fold_option,
     hide,
-    kernel_options,
-    open_files,
     other_option,
     output_options,
-    read_arguments,
     read_labels,
     read_meanings,
-    read_truth_file,
+    stack,
+    target_option,
     top_option,
     truth_column_option,
+    truth_option,
 )
 from wassemble.cli.places import Command, EnsembleFolder, Output
 from wassemble.errors import fail
@@ -37,47 +39,31 @@ if TYPE_CHECKING:
 
 __all__ = ["evaluate", "fit", "predict", "report"]
 
-_PATH = click.Path(path_type=Path)
-_truth = click.option(
-    "--truth",
-    type=_PATH,
-    required=True,
-    help="True labels: a table with the columns sample and label or, where samples have several"
-    " labels, a column of 0 and 1 for each label.",
-)
 _ensemble = click.argument("ensemble", type=EnsembleFolder(path_type=Path))
 _aliases = click.option(
     "--aliases",
-    type=_PATH,
+    type=PATH,
     help="Table of what labels stand for (source, target, and if need be model): for labels in"
     " FILES that ENSEMBLE was not learned from, the learned label that each stands for. What was"
     " said to `fit` need not be said again.",
 )
 
 
-def _json_beside(page: Path) -> list[Path]:
-    return [page.with_suffix(".json")]
-
-
-def _read(files: tuple[str, ...], reading: FileOptions) -> list[Predictions]:
-
-    with open_files(files, reading) as opened:
-        return [file.read() for file in opened]
+_judged = stack(_ensemble, file_arguments, truth_option, truth_column_option, _aliases, fold_option)
 
 
 def _match(
-    learned: LearnedEnsemble,
-    files: tuple[str, ...],
-    reading: FileOptions,
-    aliases: Path | None,
-    *,
-    fold: bool = False,
-    quiet: bool,
-) -> list[Predictions]:
-    """The files as the models that were learned from; says so if their labels had to tell."""
+    ensemble: Path, inputs: ModelFiles, aliases: Path | None, *, fold: bool = False, quiet: bool
+) -> tuple[LearnedEnsemble, list[Predictions]]:
+    """What was learned, and the files as the models that it was learned from.
+
+    Says so if labels had to tell which is which.
+    """
+    from wassemble.ensemble.learning import load_ensemble
     from wassemble.inputs import read_aliases
 
-    places = {model: place for model, place, _ in read_arguments(files, reading)}
+    learned = load_ensemble(ensemble)
+    places = {model: place for model, place, _ in inputs.arguments}
 
     def remedy(told: Mapping[str, str | None], candidates: Sequence[str]) -> str:
         said = (f"{name}={'FILE' if own is None else places[own]}" for name, own in told.items())
@@ -85,7 +71,7 @@ def _match(
         return f"say NAME=FILE: {' '.join(said)}, where FILE is {rest}"
 
     matched = learned.match(
-        _read(files, reading),
+        inputs.read(),
         remedy=remedy,
         aliases=None if aliases is None else read_aliases(aliases),
         fold=fold,
@@ -95,7 +81,7 @@ def _match(
     fitted = learned.fitted
     meanings = {"aliases": fitted.aliases, "other": fitted.other}
     _tell_inputs(matched.models, fitted.kind, meanings, is_learned=True, quiet=quiet)
-    return matched.models
+    return learned, matched.models
 
 
 def _tell_inputs(
@@ -120,7 +106,7 @@ def _tell_inputs(
 
 @click.command(cls=Command, short_help="Learn how to fuse models from samples with known labels.")
 @file_arguments
-@_truth
+@truth_option
 @truth_column_option
 @click.option(
     "--out",
@@ -133,12 +119,7 @@ def _tell_inputs(
     help="What to optimise: accuracy, log_loss, brier_score, mAP or the name of a scikit-learn"
     " scorer.  [default: accuracy, or mAP where samples have several labels]",
 )
-@click.option(
-    "--target",
-    type=_PATH,
-    help="Text file with the labels that the consensus is to have, one per line.  [default: those"
-    " of the models and of --truth]",
-)
+@target_option
 @click.option(
     "--time-budget", type=float, help="Try no more rules after so many seconds.  [default: try all]"
 )
@@ -162,7 +143,7 @@ def _tell_inputs(
 @kernel_options
 @output_options
 def fit(
-    files: tuple[str, ...],
+    inputs: ModelFiles,
     truth: Path,
     truth_column: str | None,
     out: Path,
@@ -177,7 +158,6 @@ def fit(
     fold: bool,
     as_json: bool,
     quiet: bool,
-    reading: FileOptions,
     **values: Any,
 ) -> None:
     """Learn from samples with known labels how best to fuse the models in FILES.
@@ -198,8 +178,8 @@ def fit(
 
     if values["confusion"] is not None:
         fail("kernels from mistakes are always tried; got --confusion.", hint="leave it out")
-    models = _read(files, reading)
-    kernel = load_or_build(values, [model.model for model in models])
+    models = inputs.read()
+    kernel = read_kernel(values, [model.model for model in models])
     meanings = read_meanings(aliases, others, models) | {"fold": fold}
     goal = None if target is None else read_labels(target)
     if goal is None and hasattr(kernel, "target"):
@@ -207,11 +187,11 @@ def fit(
     with progress_bar("trying rules", quiet=quiet) as progress:
         learned = learn_ensemble(
             models,
-            read_truth_file(truth, truth_column, reading, models),
+            inputs.read_truth(truth, truth_column, models),
             metric=metric,
             kernels=None if kernel is None else {"given kernel": kernel},
             target=goal,
-            kind=reading.kind,
+            kind=inputs.kind,
             **meanings,
             n_folds=n_folds,
             time_budget=time_budget,
@@ -220,22 +200,11 @@ def fit(
             progress=progress,
         )
     save_ensemble(learned, out)
-    _tell_inputs(models, reading.kind, meanings, quiet=quiet)
+    _tell_inputs(models, inputs.kind, meanings, quiet=quiet)
     if as_json:
         print_json([line.to_dict() for line in learned.leaderboard])
     else:
-        print_table(
-            ["rule", learned.metric, "standard error", "against the chosen"],
-            [
-                [
-                    ("* " if line.is_chosen else "  ") + line.name,
-                    f"{line.score:.4f}",
-                    f"{line.standard_error:.4f}",
-                    "" if line.against_chosen is None else f"{line.against_chosen.difference:+.4f}",
-                ]
-                for line in learned.leaderboard
-            ],
-        )
+        _print_rules(learned.metric, learned.leaderboard)
     for line in learned.report.splitlines():
         talk(line, quiet=quiet)
     talk(
@@ -261,14 +230,13 @@ hide(fit, "confusion", "prior")
 @output_options
 def predict(
     ensemble: Path,
-    files: tuple[str, ...],
+    inputs: ModelFiles,
     aliases: Path | None,
     allow_disjoint: bool,
     out: Path | None,
     top: int | None,
     as_json: bool,
     quiet: bool,
-    reading: FileOptions,
 ) -> None:
     """Fuse the predictions in FILES as ENSEMBLE says, the folder that `fit` wrote.
 
@@ -284,12 +252,10 @@ def predict(
     from wassemble.inputs.formats import recognise
     from wassemble.inputs.predictions.top_labels import check_top_file, print_top, write_top
 
-    if as_json and out is None:
-        fail("--json answers on standard output; got no --out for the consensus.")
+    check_as_json(as_json, out)
     if out is not None:  # a wrong ending is told before the work, not after it
         recognise(out) if top is None else check_top_file(out)
-    learned = _load(ensemble)
-    models = _match(learned, files, reading, aliases, quiet=quiet)
+    learned, models = _match(ensemble, inputs, aliases, quiet=quiet)
     consensus = learned.predict(models, allow_disjoint=allow_disjoint)
     if out is None:
         (csv_printer() if top is None else print_top(top))(consensus)
@@ -298,33 +264,27 @@ def predict(
     else:
         with write_top(out, top) as write:
             write(consensus)
-    found = {"rule": learned.fitted.recipe.name, "n_samples": consensus.n_samples}
+    rule, n_samples = learned.fitted.recipe.name, consensus.n_samples
     if as_json:
-        print_json(found | {"out": str(out)})
+        print_json({"rule": rule, "n_samples": n_samples, "out": str(out)})
     gaps = learned.describe_gaps(consensus, models)
     if gaps is not None:
         talk(gaps, quiet=quiet)
-    talk(f"{found['n_samples']:,} samples by {found['rule']}", quiet=quiet)
+    talk(f"{n_samples:,} samples by {rule}", quiet=quiet)
 
 
 @click.command(cls=Command, short_help="Test a learned ensemble on other samples.")
-@_ensemble
-@file_arguments
-@_truth
-@truth_column_option
-@_aliases
-@fold_option
+@_judged
 @output_options
 def evaluate(
     ensemble: Path,
-    files: tuple[str, ...],
+    inputs: ModelFiles,
     aliases: Path | None,
     fold: bool,
     truth: Path,
     truth_column: str | None,
     as_json: bool,
     quiet: bool,
-    reading: FileOptions,
 ) -> None:
     """Test ENSEMBLE, the folder that `fit` wrote, on samples that it was not learned from.
 
@@ -337,50 +297,33 @@ def evaluate(
     """
     from wassemble.ensemble.learning.evaluation import evaluate_ensemble
 
-    learned = _load(ensemble)
-    models = _match(learned, files, reading, aliases, fold=fold, quiet=quiet)
-    known = read_truth_file(truth, truth_column, reading, models)
-    found = evaluate_ensemble(learned, models, known, fold=fold)
+    learned, models = _match(ensemble, inputs, aliases, fold=fold, quiet=quiet)
+    known = inputs.read_truth(truth, truth_column, models)
+    evaluation = evaluate_ensemble(learned, models, known, fold=fold)
     if as_json:
-        print_json(found.to_dict())
+        print_json(evaluation.to_dict())
         return
-    print_table(
-        ["rule", found.metric, "standard error", "against the chosen", "microseconds per sample"],
-        [
-            [
-                ("* " if each.is_chosen else "  ") + each.name,
-                f"{each.score:.4f}",
-                f"{each.standard_error:.4f}",
-                "" if each.against_chosen is None else f"{each.against_chosen.difference:+.4f}",
-                f"{each.microseconds:.1f}",
-            ]
-            for each in found.outcomes
-        ],
-    )
-    for line in found.conclusion():
+    seconds = [f"{each.microseconds:.1f}" for each in evaluation.outcomes]
+    _print_rules(evaluation.metric, evaluation.outcomes, {"microseconds per sample": seconds})
+    for line in evaluation.conclusion():
         talk(line, quiet=quiet)
 
 
 @click.command(
     cls=Command, short_help="Write a page about a learned ensemble and how well it does."
 )
-@_ensemble
-@file_arguments
-@_truth
-@truth_column_option
+@_judged
 @click.option(
     "--out",
-    type=Output(path_type=Path, beside=_json_beside),
+    type=Output(path_type=Path, beside=lambda page: [page.with_suffix(".json")]),
     required=True,
     help="File to write the page to, .html; its figures go beside it, as .json.",
 )
 @click.option("--title", help="Title of the page.")
-@_aliases
-@fold_option
 @output_options
 def report(
     ensemble: Path,
-    files: tuple[str, ...],
+    inputs: ModelFiles,
     aliases: Path | None,
     fold: bool,
     truth: Path,
@@ -389,7 +332,6 @@ def report(
     title: str | None,
     as_json: bool,
     quiet: bool,
-    reading: FileOptions,
 ) -> None:
     """Write a page that says what ENSEMBLE does, why it was chosen, and how well it does.
 
@@ -403,16 +345,26 @@ def report(
 
     if out.suffix.lower() != ".html":
         fail(f"--out must end in .html; got {out.name}.")
-    learned = _load(ensemble)
-    models = _match(learned, files, reading, aliases, fold=fold, quiet=quiet)
-    known = read_truth_file(truth, truth_column, reading, models)
+    learned, models = _match(ensemble, inputs, aliases, fold=fold, quiet=quiet)
+    known = inputs.read_truth(truth, truth_column, models)
     write_report(learned, models, known, out, title=title, fold=fold)
     if as_json:
         click.echo(out.with_suffix(".json").read_text(encoding="utf-8"))
     talk(f"wrote {out} and {out.with_suffix('.json')}", quiet=quiet)
 
 
-def _load(folder: Path) -> LearnedEnsemble:
-    from wassemble.ensemble.learning import load_ensemble
-
-    return load_ensemble(folder)
+def _print_rules(
+    metric: str, rules: Sequence[Any], more: Mapping[str, Sequence[str]] = MappingProxyType({})
+) -> None:
+    """A table of rules, the chosen one with a star, with ``more`` columns."""
+    rows = [
+        [
+            ("* " if each.is_chosen else "  ") + each.name,
+            f"{each.score:.4f}",
+            f"{each.standard_error:.4f}",
+            "" if each.against_chosen is None else f"{each.against_chosen.difference:+.4f}",
+            *(column[place] for column in more.values()),
+        ]
+        for place, each in enumerate(rules)
+    ]
+    print_table(["rule", metric, "standard error", "against the chosen", *more], rows)

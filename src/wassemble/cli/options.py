@@ -1,18 +1,16 @@
-"""Options that several commands share, and what they stand for."""
+"""Options that several commands share, and the prediction files that they name."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, fields
-from functools import wraps
+from functools import cached_property, wraps
 from itertools import count, islice
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 import click
-from click.core import ParameterSource
 
 from wassemble.cli.config import config_option
 from wassemble.cli.places import NamedFile
@@ -23,84 +21,68 @@ if TYPE_CHECKING:
     from wassemble.labels import LabelSpace
 
 __all__ = [
-    "FileOptions",
+    "PATH",
+    "ModelFiles",
+    "NumberOr",
     "aliases_option",
     "allow_disjoint_option",
+    "check_as_json",
     "file_arguments",
     "fold_option",
-    "fusion_options",
     "hide",
-    "is_given",
-    "kernel_options",
-    "open_files",
-    "open_models",
     "other_option",
     "output_options",
-    "read_arguments",
     "read_labels",
     "read_meanings",
-    "read_truth_file",
     "split_names",
+    "stack",
+    "target_option",
     "top_option",
     "truth_column_option",
+    "truth_option",
 ]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-_PATH = click.Path(path_type=Path)
-_SHOWN: Any = {"show_default": True}
-_Argument = tuple[str, str, "Reading"]  # model, place, and how to read it
+PATH = click.Path(path_type=Path)
 
 
-def _stack(*decorators: Callable[[Any], Any]) -> Callable[[Function], Function]:
-    def decorate(function: Function) -> Function:
+def stack(
+    *decorators: Callable[[Any], Any], group: str | None = None
+) -> Callable[[Function], Function]:
+    """The decorators as one; options go into the section ``group`` of the help text."""
+
+    def decorate(function: Any) -> Any:
+        n_before = len(getattr(function, "__click_params__", ()))
         for decorator in reversed(decorators):
             function = decorator(function)
+        for parameter in function.__click_params__[n_before:]:
+            if group is not None and not hasattr(parameter, "group"):
+                parameter.group = group
         return function
 
     return decorate
 
 
-class _Epsilon(click.ParamType):
-    name = "NUMBER|auto"
+class NumberOr(click.ParamType):
+    """A number, or a word that stands for something else."""
+
+    def __init__(self, word: str) -> None:
+        self.name = f"NUMBER|{word}"
+        self._word = word
 
     def convert(self, value: Any, param: Any, ctx: Any) -> float | str:
-        if value == "auto":
-            return "auto"
+        if value == self._word:
+            return self._word
         try:
             number = float(value)
         except ValueError:
-            self.fail(f'must be a number or "auto"; got {value!r}.', param, ctx)
-        if not 0 < number < math.inf:
-            self.fail(f'must be a number above 0 or "auto"; got {value}.', param, ctx)
+            self.fail(f'must be a number or "{self._word}"; got {value!r}.', param, ctx)
+        if not 0 < number < float("inf"):
+            self.fail(f'must be a number above 0 or "{self._word}"; got {value}.', param, ctx)
         return number
 
 
-class _Tolerance(click.ParamType):
-    name = "NUMBER|none"
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> float | str:
-        if value == "none":
-            return "none"
-        try:
-            return float(value)
-        except ValueError:
-            self.fail(f'must be a number or "none"; got {value!r}.', param, ctx)
-
-
-@dataclass(frozen=True)
-class FileOptions:
-    """How prediction files are read, as the options of `file_arguments` say it for all models."""
-
-    id_column: tuple[str, ...]
-    label_column: tuple[str, ...]
-    score_column: tuple[str, ...]
-    labels: tuple[str, ...]
-    kind: Any
-    by_row: bool
-    normalize: bool
-
-
-_file_arguments = _stack(
+_file_arguments = stack(
     click.argument("files", nargs=-1, required=True, type=NamedFile(), metavar="[MODEL=]FILE..."),
     click.option(
         "--id-column",
@@ -148,105 +130,24 @@ _file_arguments = _stack(
         help="Divide each row by its sum: for counts, percentages, and probabilities that were"
         " rounded or cut off.",
     ),
+    group="Input",
 )
 
 
 def file_arguments(function: Function) -> Function:
-    """Prediction files, which the command gets as ``files``, and how to read them: ``reading``."""
+    """Prediction files and how to read them, which the command gets as ``inputs``."""
 
     @wraps(function)
     def collect(*arguments: Any, **values: Any) -> Any:
-        reading = FileOptions(**{each.name: values.pop(each.name) for each in fields(FileOptions)})
-        return function(*arguments, reading=reading, **values)
+        inputs = ModelFiles(**{each.name: values.pop(each.name) for each in fields(ModelFiles)})
+        return function(*arguments, inputs=inputs, **values)
 
     return cast("Function", _file_arguments(collect))
 
 
-kernel_options = _stack(
-    click.option(
-        "--kernel",
-        "kernels",
-        type=NamedFile(),
-        multiple=True,
-        metavar="[MODEL=]FILE",
-        help="Kernel from a file that `wassemble kernel` saved, or from a table (.csv, .parquet)"
-        " with the columns source, target and similarity. MODEL= gives each model its own.",
-    ),
-    click.option(
-        "--embeddings",
-        type=_PATH,
-        help="Kernel from word vectors of the labels: a file of GloVe, word2vec or fastText, or"
-        " .npz.",
-    ),
-    click.option(
-        "--synonyms",
-        type=_PATH,
-        help="Kernel from a table of synonyms, with the columns word, synonym and votes.",
-    ),
-    click.option(
-        "--tree",
-        type=_PATH,
-        help="Kernel from distances in a tree of labels: a file with a parent and a child on each"
-        " line.",
-    ),
-    click.option(
-        "--graph",
-        type=_PATH,
-        help="Kernel from distances in a graph of labels: a file with two names on each line and,"
-        " if edges differ, the cost of going from one to the other.",
-    ),
-    click.option(
-        "--attributes",
-        type=_PATH,
-        help="Kernel from a table of which target label has which attribute: one row per"
-        " attribute, which is what the models predict, and one column per target label.",
-    ),
-    click.option(
-        "--costs",
-        type=_PATH,
-        help="Kernel from a table of how much labels differ: one row per label of the models, one"
-        " column per target label.",
-    ),
-    click.option(
-        "--ratings",
-        type=_PATH,
-        help="Kernel from a table of how similar labels are: one row per label of the models, one"
-        " column per target label.",
-    ),
-    click.option(
-        "--confusion",
-        type=_PATH,
-        help="A kernel for each model from its own mistakes: a table with the columns sample and"
-        " label, the true one, for some of the samples.",
-    ),
-    click.option("--spelling", is_flag=True, help="Kernel from how alike labels are spelled."),
-    click.option(
-        "--epsilon",
-        type=_Epsilon(),
-        default="auto",
-        help="How far a score spreads to similar labels: the larger, the farther. auto chooses it"
-        " so that each label has a few neighbours.",
-        **_SHOWN,
-    ),
-    click.option(
-        "--n-neighbors",
-        type=int,
-        help="With --embeddings: keep only so many of the most similar labels of each label, which"
-        " saves memory.",
-    ),
-    click.option(
-        "--prior",
-        type=float,
-        default=0.2,
-        help="With --confusion: how strongly a label is taken to mean what its name says, until"
-        " enough mistakes speak against it.",
-        **_SHOWN,
-    ),
-)
-
 aliases_option = click.option(
     "--aliases",
-    type=_PATH,
+    type=PATH,
     help="Table of what labels stand for: source, target, and if need be model and weight."
     " Labels that it does not list go by their names.",
 )
@@ -278,106 +179,28 @@ allow_disjoint_option = click.option(
     " warning.",
 )
 
-fusion_options = _stack(
-    click.option(
-        "--target",
-        type=_PATH,
-        help="Text file with the labels that the consensus is to have, one per line.  [default:"
-        " those of all models]",
-    ),
-    aliases_option,
-    other_option,
-    truth_column_option,
-    fold_option,
-    click.option(
-        "--samples",
-        type=click.Choice(["all", "common"]),
-        default="all",
-        help="all: fuse every sample that some file has. common: only those that all files have.",
-        **_SHOWN,
-    ),
-    allow_disjoint_option,
-    click.option(
-        "--weights",
-        metavar="MODEL=W,...|accuracy",
-        help="How much each model counts; weights must sum to 1. accuracy: in proportion to what"
-        " each model gets right, with --confusion.  [default: equal]",
-    ),
-    click.option(
-        "--balanced",
-        is_flag=True,
-        help="Use the paper's Algorithm 1, in which a label that one model gives no score is ruled"
-        " out; for probabilities.  [default: Algorithm 2, in which it is not]",
-    ),
-    click.option(
-        "--mass-penalty",
-        type=float,
-        metavar="NUMBER",
-        help="Penalty of the paper's Algorithm 2: the larger, the less may a model's scores differ"
-        " in sum from those of the consensus.  [default: 2, with an epsilon of 0.3]",
-    ),
-    click.option(
-        "--rule",
-        type=click.Choice(["barycenter", "arithmetic", "geometric", "hellinger"]),
-        default="barycenter",
-        help="How models are combined: by the Wasserstein barycenter, or by a mean of what each"
-        " model says once its own kernel has been applied.",
-        **_SHOWN,
-    ),
-    click.option(
-        "--leftover",
-        type=float,
-        default=0.05,
-        help="How much of its weight a model has on labels that it does not know but that its"
-        " kernel reaches, from 0 to 1.",
-        **_SHOWN,
-    ),
-    click.option(
-        "--unobserved",
-        type=click.Choice(["spread", "renormalize", "drop"]),
-        default="spread",
-        help="Scores that a file does not report, as beyond a top 5. spread: share the missing"
-        " probability out among them. renormalize: divide what is there by its sum. drop: leave"
-        " them out.",
-        **_SHOWN,
-    ),
-    click.option(
-        "--hard-confidence",
-        type=float,
-        default=0.9,
-        help="Probability that is assumed for a label that comes without a score.",
-        **_SHOWN,
-    ),
-    click.option(
-        "--max-sweeps",
-        type=int,
-        default=1000,
-        help="Number of sweeps after which a sample is given up as not converged.",
-        **_SHOWN,
-    ),
-    click.option(
-        "--tolerance",
-        type=_Tolerance(),
-        default="1e-6",
-        help="A sample has converged when a sweep changes it by less. none: always do"
-        " --max-sweeps sweeps.",
-        **_SHOWN,
-    ),
-    click.option(
-        "--n-top",
-        type=int,
-        help="Use only so many of the largest scores of each sample, which is faster with many"
-        " labels.  [default: all]",
-    ),
-    click.option("--n-threads", type=int, help="Number of threads.  [default: all cores]"),
+truth_option = click.option(
+    "--truth",
+    type=PATH,
+    required=True,
+    help="True labels: a table with the columns sample and label or, where samples have several"
+    " labels, a column of 0 and 1 for each label.",
 )
 
-output_options = _stack(
+target_option = click.option(
+    "--target",
+    type=PATH,
+    help="Text file with the labels that the consensus is to have, one per line.  [default: every"
+    " label of the models and of the truth, if that is given]",
+)
+
+output_options = stack(
     click.option(
         "--json", "as_json", is_flag=True, help="Print what was found as JSON on standard output."
     ),
     click.option("--quiet", is_flag=True, help="Print no messages, only errors."),
     config_option,
+    group="Messages",
 )
 
 top_option = click.option(
@@ -396,10 +219,10 @@ def hide(command: click.Command, *names: str) -> None:
             parameter.hidden = True
 
 
-def is_given(name: str) -> bool:
-    """Whether a flag or --config says something about an option of this command."""
-    source = click.get_current_context().get_parameter_source(name)
-    return source is not ParameterSource.DEFAULT
+def check_as_json(as_json: bool, out: Any) -> None:
+    """Refuse --json where standard output has the consensus."""
+    if as_json and out is None:
+        fail("--json answers on standard output; got no --out for the consensus.")
 
 
 def split_names(values: tuple[str, ...], what: str) -> tuple[dict[str, Path], Path | None]:
@@ -461,155 +284,167 @@ def read_labels(path: Path) -> LabelSpace:
     return LabelSpace(names)
 
 
-@contextmanager
-def open_models(
-    files: tuple[str, ...], reading: FileOptions
-) -> Iterator[list[PredictionFile] | list[DataSet]]:
-    """The prediction files, open, or the folders of part files, in the order given."""
-    arguments = read_arguments(files, reading)
-    _check_names(arguments)
-    sets = _open_data_sets(arguments, reading)
-    if sets is not None:
-        yield sets
-        return
-    with _open(arguments, reading, together=True) as opened:
-        yield opened
+class _Argument(NamedTuple):
+    """One prediction file of the command line."""
+
+    model: str
+    place: str
+    reading: Reading
 
 
-def open_files(
-    files: tuple[str, ...], reading: FileOptions, *, together: bool = True
-) -> AbstractContextManager[list[PredictionFile]]:
-    """The prediction files, open, in the order given; ``together`` if their samples are matched."""
-    arguments = read_arguments(files, reading)
-    if together:
-        _check_names(arguments)
-    return _open(arguments, reading, together=together)
+@dataclass(frozen=True)
+class ModelFiles:
+    """The prediction files of a command line, and how to read them."""
 
+    files: tuple[str, ...]
+    id_column: tuple[str, ...]
+    label_column: tuple[str, ...]
+    score_column: tuple[str, ...]
+    labels: tuple[str, ...]
+    kind: Any
+    by_row: bool
+    normalize: bool
 
-@contextmanager
-def _open(
-    arguments: Sequence[_Argument], reading: FileOptions, *, together: bool
-) -> Iterator[list[PredictionFile]]:
-    from wassemble.inputs import open_predictions
-    from wassemble.inputs.folders import fetch_file
-    from wassemble.inputs.predictions.overlap import common_row_ids
+    @cached_property
+    def arguments(self) -> list[_Argument]:
+        """Model, place and way to read it, of each file."""
+        from wassemble.inputs.reading import Reading
 
-    with ExitStack() as stack:
-        opened = [
-            stack.enter_context(
-                open_predictions(stack.enter_context(fetch_file(place)), how, model=model)
+        declared, for_all = split_names(self.labels, "--labels")
+        spaces = {path: read_labels(path) for path in {*declared.values(), for_all} if path}
+        arguments = []
+        for value in self.files:
+            name, sign, rest = value.partition("=")
+            # A path may hold the sign, too: date=2024-01-01/part.parquet.
+            is_named = bool(sign) and "://" not in name and not Path(value).exists()
+            place = rest if is_named else value
+            model = name if is_named else PurePath(place.rstrip("/")).name.split(".")[0]
+            own = declared.get(model, for_all)
+            reading = Reading(
+                self._column_of(model, "id_column"),
+                self._column_of(model, "label_column"),
+                self._column_of(model, "score_column"),
+                None if own is None else spaces[own],
+                self.kind,
+                self.by_row,
+                self.normalize,
             )
-            for model, place, how in arguments
-        ]
-        if reading.by_row and together:
-            ids = common_row_ids(opened)
-            for file in opened:
-                file.samples = ids
-        yield opened
+            arguments.append(_Argument(model, place, reading))
+        models = [argument.model for argument in arguments]
+        if strange := set(declared) - set(models):
+            fail(f"--labels must name a model; got {', '.join(sorted(strange))}.")
+        _check_columns("--id-column", self.id_column, [*models, "truth"])
+        _check_columns("--label-column", self.label_column, models)
+        _check_columns("--score-column", self.score_column, models)
+        return arguments
 
+    @contextmanager
+    def open(self, *, together: bool = True) -> Iterator[list[PredictionFile]]:
+        """The files, open, in the order given; ``together`` if their samples are matched."""
+        from wassemble.inputs import open_predictions
+        from wassemble.inputs.folders import fetch_file
+        from wassemble.inputs.predictions.overlap import common_row_ids
 
-def read_truth_file(
-    path: Path,
-    column: str | None,
-    reading: FileOptions,
-    models: Sequence[Any],
-) -> Predictions:
-    """The true labels in a file; with --by-row, of the rows of ``models``."""
-    from wassemble.errors import InvalidInputError
-    from wassemble.inputs.files import read_truth
-    from wassemble.inputs.predictions.overlap import common_row_ids
+        arguments = self.named_arguments if together else self.arguments
+        with ExitStack() as stack:
+            opened = [
+                stack.enter_context(
+                    open_predictions(stack.enter_context(fetch_file(place)), how, model=model)
+                )
+                for model, place, how in arguments
+            ]
+            if self.by_row and together:
+                ids = common_row_ids(opened)
+                for file in opened:
+                    file.samples = ids
+            yield opened
 
-    id_column = _column_of("truth", reading.id_column, "--id-column")
-    options: dict[str, Any] = {"column": column, "by_row": reading.by_row}
-    try:
-        truth = read_truth(path, id_column=id_column, **options)
-    except InvalidInputError as error:
-        # The column that holds the models' ids may have another name here.
-        if id_column is None or f"truth={id_column}" in reading.id_column:
-            raise
+    @contextmanager
+    def open_any(self) -> Iterator[list[PredictionFile] | list[DataSet]]:
+        """The files, open, or the folders of part files, in the order given."""
+        sets = self._open_data_sets()
+        if sets is not None:
+            yield sets
+            return
+        with self.open() as opened:
+            yield opened
+
+    def read(self) -> list[Predictions]:
+        """All predictions."""
+        with self.open() as opened:
+            return [file.read() for file in opened]
+
+    def read_truth(self, path: Path, column: str | None, models: Sequence[Any]) -> Predictions:
+        """The true labels in a file; with --by-row, of the rows of ``models``."""
+        from wassemble.errors import InvalidInputError
+        from wassemble.inputs.files import read_truth
+        from wassemble.inputs.predictions.overlap import common_row_ids
+
+        id_column = self._column_of("truth", "id_column")
+        options: dict[str, Any] = {"column": column, "by_row": self.by_row}
         try:
-            truth = read_truth(path, **options)
-        except InvalidInputError:
-            raise error from None
-    if reading.by_row:
-        common_row_ids([*models, truth])  # as many rows, and no other ids
-        truth = truth.replace(samples=models[0].samples)
-    return truth
+            truth = read_truth(path, id_column=id_column, **options)
+        except InvalidInputError as error:
+            # The column that holds the models' ids may have another name here.
+            if id_column is None or f"truth={id_column}" in self.id_column:
+                raise
+            try:
+                truth = read_truth(path, **options)
+            except InvalidInputError:
+                raise error from None
+        if self.by_row:
+            common_row_ids([*models, truth])  # as many rows, and no other ids
+            truth = truth.replace(samples=models[0].samples)
+        return truth
 
+    def _open_data_sets(self) -> list[DataSet] | None:
+        """The folders of part files, in the order given; None if none of them is a folder."""
+        from wassemble.inputs.folders import open_folder
+        from wassemble.inputs.part_files import is_data_set, open_data_set
 
-def _open_data_sets(arguments: Sequence[_Argument], reading: FileOptions) -> list[DataSet] | None:
-    """The folders of part files, in the order given; None if none of them is a folder."""
-    from wassemble.inputs.folders import open_folder
-    from wassemble.inputs.part_files import is_data_set, open_data_set
-
-    places = [place for _, place, _ in arguments]
-    folders = [place for place in places if is_data_set(place)]
-    if not folders:
-        return None
-    if reading.by_row:
-        fail(
-            "--by-row must go with files; got folders of part files.",
-            hint="samples of part files are matched by id",
-        )
-    if len(folders) < len(places):
-        others = [place for place in places if place not in folders]
-        for place in others:
-            if open_folder(place).look("") is None:
-                fail(f"{place}: must be a folder, as {folders[0]} is; there is nothing.")
-        fail(f"models must be all files or all folders; got {folders[0]} and {others[0]}.")
-    return [open_data_set(place, how, model=model) for model, place, how in arguments]
-
-
-def read_arguments(files: tuple[str, ...], reading: FileOptions) -> list[_Argument]:
-    """Model, place and way to read it, of each argument."""
-    from wassemble.inputs.reading import Reading
-
-    declared, for_all = split_names(reading.labels, "--labels")
-    spaces: dict[Path, LabelSpace] = {}
-    found = []
-    for value in files:
-        name, sign, rest = value.partition("=")
-        # A path may hold the sign, too: date=2024-01-01/part.parquet.
-        is_named = bool(sign) and "://" not in name and not Path(value).exists()
-        place = rest if is_named else value
-        model = name if is_named else PurePath(place.rstrip("/")).name.split(".")[0]
-        own = declared.get(model, for_all)
-        if own is not None and own not in spaces:
-            spaces[own] = read_labels(own)
-        how = Reading(
-            _column_of(model, reading.id_column, "--id-column"),
-            _column_of(model, reading.label_column, "--label-column"),
-            _column_of(model, reading.score_column, "--score-column"),
-            None if own is None else spaces[own],
-            reading.kind,
-            reading.by_row,
-            reading.normalize,
-        )
-        found.append((model, place, how))
-    models = [model for model, _, _ in found]
-    strange = set(declared) - set(models)
-    if strange:
-        fail(f"--labels must name a model; got {', '.join(sorted(strange))}.")
-    _check_columns("--id-column", reading.id_column, [*models, "truth"])
-    _check_columns("--label-column", reading.label_column, models)
-    _check_columns("--score-column", reading.score_column, models)
-    return found
-
-
-def _check_names(arguments: Sequence[_Argument]) -> None:
-    """Refuse two files of one name, which models that are matched must not have."""
-    places: dict[str, list[str]] = {}
-    for model, place, _ in arguments:
-        places.setdefault(model, []).append(place)
-    for model, own in places.items():
-        if len(own) > 1:
-            free = (f"{model}_{i}" for i in count(2) if f"{model}_{i}" not in places)
-            names = [model, *islice(free, len(own) - 1)]
-            said = " ".join(f"{name}={place}" for name, place in zip(names, own, strict=True))
+        places = [place for _, place, _ in self.named_arguments]
+        folders = [place for place in places if is_data_set(place)]
+        if not folders:
+            return None
+        if self.by_row:
             fail(
-                f"models must have different names; got {model!r} for {' and '.join(own)}.",
-                hint=f"say NAME=FILE: {said}",
+                "--by-row must go with files; got folders of part files.",
+                hint="samples of part files are matched by id",
             )
+        if len(folders) < len(places):
+            others = [place for place in places if place not in folders]
+            for place in others:
+                if open_folder(place).look("") is None:
+                    fail(f"{place}: must be a folder, as {folders[0]} is; there is nothing.")
+            fail(f"models must be all files or all folders; got {folders[0]} and {others[0]}.")
+        return [open_data_set(place, how, model=model) for model, place, how in self.arguments]
+
+    @property
+    def named_arguments(self) -> list[_Argument]:
+        """The arguments; no two files of one name, which models that are matched must not have."""
+        places: dict[str, list[str]] = {}
+        for model, place, _ in self.arguments:
+            places.setdefault(model, []).append(place)
+        for model, own in places.items():
+            if len(own) > 1:
+                free = (f"{model}_{i}" for i in count(2) if f"{model}_{i}" not in places)
+                names = [model, *islice(free, len(own) - 1)]
+                said = " ".join(f"{name}={place}" for name, place in zip(names, own, strict=True))
+                fail(
+                    f"models must have different names; got {model!r} for {' and '.join(own)}.",
+                    hint=f"say NAME=FILE: {said}",
+                )
+        return self.arguments
+
+    def _column_of(self, model: str, column: str) -> str | None:
+        """The column that is named for a model, else the one for all."""
+        given = getattr(self, column)
+        own = [c.removeprefix(f"{model}=") for c in given if c.startswith(f"{model}=")]
+        chosen = own or [c for c in given if "=" not in c]
+        if len(chosen) > 1:
+            flag = f"--{column.replace('_', '-')}"
+            fail(f"{flag} must be one for {model}; got {', '.join(chosen)}.")
+        return chosen[0] if chosen else None
 
 
 def _check_columns(flag: str, columns: tuple[str, ...], models: Sequence[str]) -> None:
@@ -617,13 +452,3 @@ def _check_columns(flag: str, columns: tuple[str, ...], models: Sequence[str]) -
         if "=" in column and not any(column.startswith(f"{model}=") for model in models):
             name = column.partition("=")[0]
             fail(f"{flag} must name a model, one of {', '.join(models)}; got {name}.")
-
-
-def _column_of(model: str, columns: tuple[str, ...], flag: str) -> str | None:
-    """The column of a model that ``flag`` names: the one given for it, else the one for all."""
-    own = [c.removeprefix(f"{model}=") for c in columns if c.startswith(f"{model}=")]
-    shared = [c for c in columns if "=" not in c]
-    if len(own) > 1 or len(shared) > 1:
-        fail(f"{flag} must be one for {model}; got {', '.join(own or shared)}.")
-    found = own or shared
-    return found[0] if found else None

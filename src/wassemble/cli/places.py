@@ -146,6 +146,19 @@ class Command(click.Command):
         with speaking(flags_of(self)):
             return super().invoke(ctx)
 
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Options in the sections of their groups; those of this command alone come first."""
+        sections: dict[str, list[tuple[str, str]]] = {"Options": []}
+        for parameter in self.get_params(ctx):
+            is_option = isinstance(parameter, click.Option)
+            record = parameter.get_help_record(ctx) if is_option else None
+            if record is not None:
+                sections.setdefault(getattr(parameter, "group", "Options"), []).append(record)
+        for title, records in sections.items():
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records)
+
 
 def flags_of(command: click.Command) -> dict[str, tuple[str, str]]:
     """The options of a command by the arguments they stand for: spelling, and what follows it."""

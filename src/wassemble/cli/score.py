@@ -8,14 +8,13 @@ import click
 
 from wassemble.cli.console import print_json, print_table, talk
 from wassemble.cli.options import (
-    FileOptions,
+    ModelFiles,
     aliases_option,
     file_arguments,
     fold_option,
-    open_files,
     output_options,
-    read_truth_file,
     truth_column_option,
+    truth_option,
 )
 from wassemble.cli.places import Command
 
@@ -24,13 +23,7 @@ __all__ = ["score"]
 
 @click.command(cls=Command, short_help="Compare prediction files with the truth.")
 @file_arguments
-@click.option(
-    "--truth",
-    type=click.Path(path_type=Path),
-    required=True,
-    help="The true labels: a table with the columns sample and label or, where samples have"
-    " several labels, a column of 0 and 1 for each label.",
-)
+@truth_option
 @truth_column_option
 @click.option(
     "--metric",
@@ -43,7 +36,7 @@ __all__ = ["score"]
 @fold_option
 @output_options
 def score(
-    files: tuple[str, ...],
+    inputs: ModelFiles,
     truth: Path,
     truth_column: str | None,
     metrics: tuple[str, ...],
@@ -51,7 +44,6 @@ def score(
     fold: bool,
     as_json: bool,
     quiet: bool,
-    reading: FileOptions,
 ) -> None:
     """Say how right prediction FILES are, each on its own: a model's or a consensus of `fuse`.
 
@@ -66,31 +58,31 @@ def score(
     from wassemble.ensemble.learning.scoring import score_predictions
     from wassemble.inputs import Aliases, read_aliases
 
-    found = []
-    with open_files(files, reading) as opened:
-        known = read_truth_file(truth, truth_column, reading, opened)
+    scores = []
+    with inputs.open() as opened:
+        known = inputs.read_truth(truth, truth_column, opened)
         meanings = Aliases() if aliases is None else read_aliases(aliases)
         meanings.check_models({file.model: file.labels for file in opened})
         for file in opened:
-            found += score_predictions(
+            scores += score_predictions(
                 file.read(),
                 known,
                 metrics=metrics,
-                kind=reading.kind,
+                kind=inputs.kind,
                 aliases=Aliases(row for row in meanings.rows if row[0] in (None, file.model)),
                 fold=fold,
             )
     if as_json:
-        print_json([each.to_dict() for each in found])
+        print_json([each.to_dict() for each in scores])
         return
     print_table(
         ["model", "metric", "score", "from", "to"],
         [
             [each.model, each.metric, f"{each.value:.4f}", f"{each.low:.4f}", f"{each.high:.4f}"]
-            for each in found
+            for each in scores
         ],
     )
-    for each in {each.model: each for each in found}.values():
+    for each in {each.model: each for each in scores}.values():
         told = f"{each.model}: {each.n_scored:,} samples scored"
         if each.n_without_truth:
             told += f"; {each.n_without_truth:,} without a true label are left out"

@@ -169,4 +169,4 @@ def test_whole_percentages_are_percentages(rng):
     assert np.abs(scores.sum(axis=1) - 100).max() > 1.5
     with pytest.raises(InvalidInputError, match="sums to 100, or nearly so") as caught:
         Predictions("a", range(50), range(10), scores)
-    assert "`normalize=True` divides each row by its sum" in str(caught.value)
+    assert "normalize=True divides each row by its sum" in str(caught.value)

@@ -13,7 +13,7 @@ from typing import Any
 
 from wassemble._extras import load_extra
 from wassemble.errors import WassembleError
-from wassemble.scale.partition import Job, Outcome, Partition, fuse_partition, in_words
+from wassemble.scale.folders.worker import Job, Outcome, Partition, fuse_partition, in_words
 
 __all__ = ["ClusterError", "run_on_cluster"]
 

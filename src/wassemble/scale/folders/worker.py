@@ -22,8 +22,8 @@ from wassemble.inputs.part_files import PartFile, PartReader
 from wassemble.inputs.predictions.overlap import count_shared, pick_ids
 from wassemble.labels import enumerate_names
 from wassemble.scale.files import fuse_by_plan
-from wassemble.scale.manifest import RUN, find_record
-from wassemble.scale.records import (
+from wassemble.scale.folders.manifest import RUN, find_record
+from wassemble.scale.folders.records import (
     counts_of,
     describe_input,
     digest_file,

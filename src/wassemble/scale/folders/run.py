@@ -18,10 +18,10 @@ from wassemble.inputs.folders import Folder, open_folder
 from wassemble.inputs.part_files import DataSet, common_parts, open_data_set, open_parts
 from wassemble.inputs.predictions.overlap import SharedSamples, check_part_samples, tell_repeated
 from wassemble.inputs.reading import Reading
-from wassemble.scale.cluster import run_on_cluster
-from wassemble.scale.manifest import LOCK, Manifest, describe_request, refuse_foreign
-from wassemble.scale.partition import Job, Outcome, Partition, fuse_partition
-from wassemble.scale.records import add_counts
+from wassemble.scale.folders.cluster import run_on_cluster
+from wassemble.scale.folders.manifest import LOCK, Manifest, describe_request, refuse_foreign
+from wassemble.scale.folders.records import add_counts
+from wassemble.scale.folders.worker import Job, Outcome, Partition, fuse_partition
 
 __all__ = ["PartitionError", "PartitionedFusion", "fuse_partitions"]
 

@@ -20,8 +20,8 @@ import numpy as np
 from wassemble._arrays import Array, detached, find_torch
 from wassemble._checks import check_weights_sum, fail
 from wassemble.kernels import Kernel, as_kernel
-from wassemble.scale.ranks import Ranks
-from wassemble.scale.row_blocks import RowBlockKernel
+from wassemble.scale.ranks.exchange import Ranks
+from wassemble.scale.ranks.row_blocks import RowBlockKernel
 from wassemble.solvers import Barycenter, BarycenterProblem, BarycenterResult, Status
 from wassemble.solvers.barycenter import solve
 from wassemble.solvers.weights import check_weights

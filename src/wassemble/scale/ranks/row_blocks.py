@@ -20,7 +20,7 @@ import scipy.sparse as sp
 from wassemble._arrays import Array, log_of, namespace
 from wassemble._checks import fail
 from wassemble.kernels import EntryRange, Kernel, as_kernel
-from wassemble.scale.ranks import Ranks
+from wassemble.scale.ranks.exchange import Ranks
 
 __all__ = ["RowBlockKernel"]
 

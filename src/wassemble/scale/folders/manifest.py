@@ -22,7 +22,7 @@ from wassemble.errors import WassembleError
 from wassemble.inputs.folders import Folder
 from wassemble.inputs.part_files import DataSet
 from wassemble.labels import enumerate_names
-from wassemble.scale.records import RECORDS, is_as_recorded, is_whole, read_record
+from wassemble.scale.folders.records import RECORDS, is_as_recorded, is_whole, read_record
 
 __all__ = [
     "LOCK",

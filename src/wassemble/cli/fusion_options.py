@@ -1,0 +1,210 @@
+"""The fusion options of a command, and the `Fusion` that they ask for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from wassemble.cli.kernel_options import choose_kernel, kernel_options
+from wassemble.cli.options import (
+    ModelFiles,
+    NumberOr,
+    aliases_option,
+    allow_disjoint_option,
+    fold_option,
+    other_option,
+    read_labels,
+    read_meanings,
+    stack,
+    target_option,
+    truth_column_option,
+)
+from wassemble.errors import fail
+
+if TYPE_CHECKING:
+    from wassemble.ensemble import Fusion
+    from wassemble.solvers import Rule
+
+__all__ = ["fusion_options", "read_fusion", "read_rule", "read_weights", "sweep_options"]
+
+sweep_options = stack(
+    click.option(
+        "--balanced",
+        is_flag=True,
+        help="Use the paper's Algorithm 1, in which a label that one model gives no score is ruled"
+        " out; for probabilities.  [default: Algorithm 2, in which it is not]",
+    ),
+    click.option(
+        "--mass-penalty",
+        type=float,
+        metavar="NUMBER",
+        help="Penalty of the paper's Algorithm 2: the larger, the less may a model's scores differ"
+        " in sum from those of the consensus.  [default: 2, with an epsilon of 0.3]",
+    ),
+    click.option(
+        "--max-sweeps",
+        type=int,
+        help="Number of sweeps after which a sample is given up as not converged.  [default: 1000]",
+    ),
+    click.option(
+        "--tolerance",
+        type=NumberOr("none"),
+        metavar="NUMBER|none",
+        help="A sample has converged when a sweep changes it by less. none: always do"
+        " --max-sweeps sweeps.  [default: 1e-6]",
+    ),
+    group="Rule",
+)
+
+fusion_options = stack(
+    stack(
+        target_option,
+        aliases_option,
+        other_option,
+        fold_option,
+        truth_column_option,
+        click.option(
+            "--samples",
+            type=click.Choice(["all", "common"]),
+            default="all",
+            help="all: fuse every sample that some file has. common: only those that all files"
+            " have.",
+            show_default=True,
+        ),
+        allow_disjoint_option,
+        click.option(
+            "--unobserved",
+            type=click.Choice(["spread", "renormalize", "drop"]),
+            default="spread",
+            help="Scores that a file does not report, as beyond a top 5. spread: share the missing"
+            " probability out among them. renormalize: divide what is there by its sum. drop: leave"
+            " them out.",
+            show_default=True,
+        ),
+        click.option(
+            "--hard-confidence",
+            type=float,
+            default=0.9,
+            help="Probability that is assumed for a label that comes without a score.",
+            show_default=True,
+        ),
+        click.option(
+            "--leftover",
+            type=float,
+            default=0.05,
+            help="How much of its weight a model has on labels that it does not know but that its"
+            " kernel reaches, from 0 to 1.",
+            show_default=True,
+        ),
+        group="Labels and samples",
+    ),
+    kernel_options,
+    stack(
+        click.option(
+            "--rule",
+            type=click.Choice(["barycenter", "arithmetic", "geometric", "hellinger"]),
+            default="barycenter",
+            help="How models are combined: by the Wasserstein barycenter, or by a mean of what each"
+            " model says once its own kernel has been applied.",
+            show_default=True,
+        ),
+        click.option(
+            "--weights",
+            metavar="MODEL=W,...|accuracy",
+            help="How much each model counts; weights must sum to 1. accuracy: in proportion to"
+            " what each model gets right, with --confusion.  [default: equal]",
+        ),
+        sweep_options,
+        click.option(
+            "--n-top",
+            type=int,
+            help="Use only so many of the largest scores of each sample, which is faster with many"
+            " labels.  [default: all]",
+        ),
+        click.option("--n-threads", type=int, help="Number of threads.  [default: all cores]"),
+        group="Rule",
+    ),
+)
+
+
+def read_fusion(
+    values: dict[str, Any], models: Sequence[Any], inputs: ModelFiles
+) -> tuple[Fusion, tuple[str, ...]]:
+    """The fusion that a command's options describe, and what looks as if it was not meant.
+
+    ``models``, open files or folders, are what the options speak of.
+    """
+    from wassemble.ensemble import Fusion
+
+    as_they_are = ("fold", "samples", "allow_disjoint", "leftover", "unobserved", "hard_confidence")
+    weights = None if values["weights"] == "accuracy" else read_weights(values["weights"])
+    fusion = Fusion(
+        read_rule(values),
+        target=None if values["target"] is None else read_labels(values["target"]),
+        weights=weights,
+        kind=inputs.kind,
+        **read_meanings(values["aliases"], values["others"], models),
+        **{name: values[name] for name in as_they_are},
+    )
+    chosen = choose_kernel(values, models, fusion, inputs)
+    if values["weights"] == "accuracy":
+        weights = _by_accuracy(chosen.accuracy)
+    fusion = fusion.replace(kernel=chosen.kernel, target=chosen.target, weights=weights)
+    return fusion, chosen.doubts
+
+
+def read_rule(values: dict[str, Any]) -> Rule:
+    """The rule, with the knobs that were given."""
+    import wassemble as ws
+
+    means = {"arithmetic": ws.ARITHMETIC, "geometric": ws.GEOMETRIC, "hellinger": ws.HELLINGER}
+    names = ("balanced", "mass_penalty", "max_sweeps", "tolerance", "n_top")
+    given = {name: values[name] for name in names if name in values}
+    knobs = {name: it for name, it in given.items() if it is not None and it is not False}
+    if values.get("rule") in means:
+        for name in knobs:
+            option = f"--{name.replace('_', '-')}"
+            fail(f"{option} must go with the barycenter; got --rule {values['rule']}.")
+        return means[values["rule"]]
+    mass: ws.solvers.MassRule = ws.USUAL_RULE.mass
+    is_balanced, mass_penalty = knobs.pop("balanced", False), knobs.pop("mass_penalty", None)
+    if is_balanced and mass_penalty is not None:
+        fail("--balanced and --mass-penalty are two algorithms; got both.")
+    if is_balanced:
+        mass = ws.Balanced()
+    elif mass_penalty is not None:
+        epsilon = values["epsilon"] if isinstance(values["epsilon"], float) else 0.3
+        mass = ws.Unbalanced(mass_penalty, epsilon=epsilon)
+    if knobs.get("tolerance") == "none":
+        knobs["tolerance"] = None
+    return ws.Barycenter(mass, **knobs)
+
+
+def read_weights(text: str | None) -> dict[str, float] | None:
+    """Weights by the names of models: MODEL=NUMBER,MODEL=NUMBER."""
+    if text is None:
+        return None
+    weights = {}
+    for part in text.split(","):
+        model, sign, number = part.rpartition("=")
+        try:
+            weight = float(number)
+        except ValueError:
+            weight = math.nan
+        if not sign or not math.isfinite(weight):
+            fail(f"--weights must read MODEL=NUMBER,MODEL=NUMBER; got {part!r}.")
+        weights[model.strip()] = weight
+    return weights
+
+
+def _by_accuracy(accuracy: dict[str, float] | None) -> dict[str, float]:
+    """Weights in proportion to what each model got right."""
+    if accuracy is None:
+        fail("--weights accuracy must go with --confusion, which says what is right.")
+    total = sum(accuracy.values())
+    if total == 0:
+        fail("--weights accuracy: some model must be right about some sample; got none.")
+    return {model: right / total for model, right in accuracy.items()}

@@ -1,0 +1,1 @@
+"""One consensus of models that are on several machines, which torch.distributed connects."""
