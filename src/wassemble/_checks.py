@@ -37,6 +37,7 @@ __all__ = [
     "fail",
     "near_one",
     "refuse_names",
+    "shorten",
 ]
 
 
@@ -225,3 +226,8 @@ def check_tolerance(value: Any) -> float | None:
     if value is None:
         return None
     return check_positive_number(value, "tolerance")
+
+
+def shorten(text: str, at_most: int = 40) -> str:
+    """The beginning of a text, for a message."""
+    return text if len(text) <= at_most else f"{text[: at_most - 3]}..."

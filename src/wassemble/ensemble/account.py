@@ -14,7 +14,7 @@ from wassemble.ensemble.label_overlap import find_others
 from wassemble.ensemble.plan import NO_ANSWER, Chunk, FusionPlan, Ready
 from wassemble.errors import option, option_or, tell_count
 from wassemble.inputs import Predictions
-from wassemble.inputs.predictions import SUM_SLACK, Origin
+from wassemble.inputs.predictions.value import SUM_SLACK, Origin
 from wassemble.labels import enumerate_names
 from wassemble.solvers import USUAL_RULE, Barycenter, Rule, Status
 

@@ -46,20 +46,8 @@ __all__ = ["Fusion", "FusionResult"]
 _N_PLANS = 8
 # Share of a row's mass that `n_top` may drop without a word.
 _MUCH_DROPPED = 0.05
-# What says how samples and labels are matched by name: nothing that arrays have.
-_BY_NAME = (
-    "target",
-    "aliases",
-    "fold",
-    "other",
-    "samples",
-    "allow_disjoint",
-    "by_row",
-    "id_column",
-    "leftover",
-    "unobserved",
-    "hard_confidence",
-)
+# What arrays have too; the rest says how samples and labels are matched by name.
+_OF_ARRAYS = ("rule", "kernel", "weights", "kind", "normalize")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -315,7 +303,7 @@ class Fusion:
     def _fuse_arrays(self, models: Any, **how: Any) -> Array:
         """Arrays in, an array out: only rule, kernel, weights, kind and normalize speak of them."""
         for field in fields(self):
-            if field.name in _BY_NAME:
+            if field.name not in _OF_ARRAYS:
                 given = getattr(self, field.name)
                 if given != (Aliases() if field.name == "aliases" else field.default):
                     fail(

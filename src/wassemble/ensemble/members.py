@@ -181,9 +181,7 @@ def match_models(
 def _refuse_nameless(kernel: Any, models: Sequence[tuple[str, LabelSpace]]) -> None:
     """Refuse kernels without names where their order could mean something else."""
     each = list(kernel.values()) if isinstance(kernel, Mapping) else [kernel]
-    if isinstance(kernel, list | tuple) and all(
-        isinstance(k, Kernel | LabelledKernel) or is_frame(k) for k in kernel
-    ):
+    if _is_one_per_model(kernel):
         each = list(kernel)
     is_nameless = any(
         k is not None and not (isinstance(k, LabelledKernel) or is_frame(k)) and not _builds(k)
@@ -198,6 +196,13 @@ def _refuse_nameless(kernel: Any, models: Sequence[tuple[str, LabelSpace]]) -> N
                 f" {enumerate_names(own)} for {model!r}.",
                 hint="LabelledKernel(kernel, source, target) gives it names",
             )
+
+
+def _is_one_per_model(kernel: Any) -> bool:
+    """Whether it is a list of kernels, not one that is written as a list of rows."""
+    return isinstance(kernel, list | tuple) and all(
+        isinstance(each, Kernel | LabelledKernel) or is_frame(each) for each in kernel
+    )
 
 
 def _builds(kernel: Any) -> bool:
@@ -254,9 +259,7 @@ def _one_of_each(kernel: Any, models: Sequence[tuple[str, LabelSpace]]) -> Seque
                 f"{'none for ' + enumerate_names(left_out) if left_out else ''}."
             )
         return [kernel[name] for name in names]
-    if isinstance(kernel, list | tuple) and all(
-        isinstance(k, Kernel | LabelledKernel) or is_frame(k) for k in kernel
-    ):
+    if _is_one_per_model(kernel):
         if len(kernel) != len(models):
             fail(
                 f"{option('kernel')} must be one for all or one per model, {len(models)}; got"

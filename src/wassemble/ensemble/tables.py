@@ -16,8 +16,8 @@ from wassemble.ensemble.account import FusionAccount, tell_ends
 from wassemble.ensemble.label_overlap import check_labels
 from wassemble.errors import ConvergenceWarning, InputWarning, option
 from wassemble.inputs import Kind, Predictions, predictions_from_frame
-from wassemble.inputs.predictions import have_numbers
 from wassemble.inputs.predictions.overlap import check_samples, refuse_transposed
+from wassemble.inputs.predictions.value import have_numbers
 from wassemble.inputs.reading import Reading
 from wassemble.labels import LabelSpace, enumerate_names
 

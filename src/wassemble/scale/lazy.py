@@ -33,8 +33,8 @@ from wassemble.inputs import (
 )
 from wassemble.inputs.formats.layout import free_id_name
 from wassemble.inputs.part_files import PartReader, common_parts, open_parts
-from wassemble.inputs.predictions import have_numbers
 from wassemble.inputs.predictions.overlap import check_part_samples, count_shared
+from wassemble.inputs.predictions.value import have_numbers
 from wassemble.inputs.reading import Reading
 from wassemble.scale.dask_arrays import are_dask_arrays, fuse_dask_arrays
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -75,28 +76,16 @@ def open_arrow(path: Path, reading: Reading, model: str) -> Source:
     return _open_table(schema, batches, reading, model)
 
 
-@contextmanager
-def append_parquet(
-    path: Path, labels: LabelSpace, *, final: Path, id_column: str | None = None
-) -> Iterator[Append]:
+def append_parquet(path: Path, labels: LabelSpace, **how: Any) -> AbstractContextManager[Append]:
     """A function that appends predictions to a new Parquet file."""
     pq = load_extra("pyarrow.parquet", "tables", purpose="writing Parquet files")
-    names = [free_id_name(labels, id_column), *labels]
-    with _appending(
-        names, labels, lambda schema: pq.ParquetWriter(path, schema, use_dictionary=False)
-    ) as append:
-        yield append
+    return _appending(labels, partial(pq.ParquetWriter, path, use_dictionary=False), **how)
 
 
-@contextmanager
-def append_arrow(
-    path: Path, labels: LabelSpace, *, final: Path, id_column: str | None = None
-) -> Iterator[Append]:
+def append_arrow(path: Path, labels: LabelSpace, **how: Any) -> AbstractContextManager[Append]:
     """A function that appends predictions to a new Arrow file."""
     pa = load_extra("pyarrow", "tables", purpose="writing Arrow files")
-    names = [free_id_name(labels, id_column), *labels]
-    with _appending(names, labels, lambda schema: pa.ipc.new_file(str(path), schema)) as append:
-        yield append
+    return _appending(labels, partial(pa.ipc.new_file, str(path)), **how)
 
 
 def _open_table(schema: Any, batches: Batches, reading: Reading, model: str) -> Source:
@@ -142,8 +131,7 @@ def _open_table(schema: Any, batches: Batches, reading: Reading, model: str) -> 
             labels, samples, blocks, streams=True, id_column=id_column, has_ids=layout.has_ids
         )
 
-    columns = [id_column, layout.label_column, layout.score_column]
-    frame = read([name for name in columns if name is not None])
+    frame = read(layout.columns)
     ids: Any = range(len(frame))
     if id_column is not None:
         ids = read_ids(frame.get_column(id_column))
@@ -153,9 +141,13 @@ def _open_table(schema: Any, batches: Batches, reading: Reading, model: str) -> 
 
 @contextmanager
 def _appending(
-    names: list[str], labels: LabelSpace, open_writer: Callable[[Any], Any]
+    labels: LabelSpace,
+    open_writer: Callable[[Any], Any],
+    *,
+    final: Path,
+    id_column: str | None = None,
 ) -> Iterator[Append]:
-    groups = _RowGroups(names, labels, open_writer)
+    groups = _RowGroups([free_id_name(labels, id_column), *labels], labels, open_writer)
     try:
         yield groups.append
         groups.finish()

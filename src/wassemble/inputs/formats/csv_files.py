@@ -20,7 +20,7 @@ from typing import Any, BinaryIO, cast
 
 import numpy as np
 
-from wassemble._checks import fail
+from wassemble._checks import fail, shorten
 from wassemble._extras import load_extra
 from wassemble.errors import option
 from wassemble.inputs.formats.columns import (
@@ -162,9 +162,8 @@ def _open_long(
     file: _CsvFile, raw: BinaryIO, layout: LongLayout, declared: LabelSpace | None, model: str
 ) -> Source:
     pa = file.arrow
-    names = [layout.id_column, layout.label_column, layout.score_column]
-    wanted = [name for name in names if name is not None]
-    text = [name for name in names[:2] if name is not None]
+    wanted = layout.columns
+    text = [name for name in wanted if name != layout.score_column]
     tables = list(_tables(file, wanted, text=text, raw=raw))
     whole = pa.concat_tables(tables) if tables else pa.table({name: [] for name in wanted})
     frame = load_narwhals().from_native(whole)
@@ -237,7 +236,7 @@ def _look_at(path: Path, raw: BinaryIO, delimiter: str) -> _CsvFile:
         if others:
             fail(
                 f"columns must be separated by {delimiter!r}; line {line} has one column,"
-                f" {_shorten(header[0])!r}.",
+                f" {shorten(header[0])!r}.",
                 hint=f"it looks as if they were separated by {others[0]!r}",
             )
     return _CsvFile(path, pa, delimiter, line - 1, header, [fields for _, fields in records[1:]])
@@ -317,7 +316,7 @@ def _explain(file: _CsvFile, numbers: set[str], flags: set[str]) -> None:
             ):
                 must = "a number" if name in numbers else "True or False, as above"
                 fail(
-                    f"line {line}, column {name!r} must hold {must}; got {_shorten(field)!r}.",
+                    f"line {line}, column {name!r} must hold {must}; got {shorten(field)!r}.",
                     hint=f"{option('id_column')} and {option('labels')} say which columns are what"
                     + (
                         f"; {option('label_column', name)}, that it names labels"
@@ -380,7 +379,3 @@ def _is_number(text: str) -> bool:
         float(text)
         return "_" not in text and text.isascii()
     return False
-
-
-def _shorten(text: str) -> str:
-    return text if len(text) <= 40 else text[:37] + "..."

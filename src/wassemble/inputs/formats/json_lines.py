@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wassemble._checks import fail
+from wassemble._checks import fail, shorten
 from wassemble.errors import option
 from wassemble.inputs.formats.columns import long_source
 from wassemble.inputs.formats.layout import ID_NAMES, LongLayout
-from wassemble.inputs.formats.long_tables import LongTable
+from wassemble.inputs.formats.long_tables import LongTable, find_labels
 from wassemble.inputs.formats.sources import Source
 from wassemble.inputs.predictions.value import Predictions, read_samples
 from wassemble.inputs.reading import Reading
@@ -59,7 +59,7 @@ def open_json_lines(path: Path, reading: Reading, model: str) -> Source:
             listed.append(line)
     if listed:
         return _open_long(listed, reading, model, id_key)
-    labels = _labels(found, reading)
+    labels = find_labels(found, reading.labels)
     samples = read_samples(ids, model)
 
     def blocks(n_rows: int) -> Iterator[np.ndarray]:
@@ -117,20 +117,6 @@ def _open_long(listed: list[_Line], reading: Reading, model: str, id_key: str | 
     return long_source(table, layout, model)
 
 
-def _labels(found: dict[str, None], reading: Reading) -> LabelSpace:
-    if reading.labels is None:
-        if not found:
-            fail("the lines must name at least one label; got none.")
-        return LabelSpace(found)
-    unknown = [name for name in found if name not in reading.labels]
-    if unknown:
-        fail(
-            f"every label of the file must be in {option('labels')}; got"
-            f" {enumerate_names(unknown)}."
-        )
-    return reading.labels
-
-
 def _check_form(line: _Line, is_alike: bool) -> None:
     if not is_alike:
         fail(
@@ -154,7 +140,7 @@ def _read(path: Path, reading: Reading) -> Iterator[_Line]:
                 reason = getattr(error, "msg", None) or str(error).splitlines()[0]
                 fail(f"line {number} must be one JSON object; got: {reason.rstrip('.')}.")
             if not isinstance(record, dict):
-                fail(f"line {number} must be one JSON object; got {_shorten(record)}.")
+                fail(f"line {number} must be one JSON object; got {_show(record)}.")
             yield _as_line(number, n_before, record, reading)
             n_before += 1
 
@@ -163,7 +149,7 @@ def _as_line(number: int, n_before: int, record: dict[str, Any], reading: Readin
     id_key = _id_key(number, record, reading)
     sample = n_before if id_key is None else record[id_key]
     if isinstance(sample, bool) or not isinstance(sample, str | int) or sample == "":
-        fail(f"line {number}: {id_key!r} must be a text or a whole number; got {_shorten(sample)}.")
+        fail(f"line {number}: {id_key!r} must be a text or a whole number; got {_show(sample)}.")
     wide_key = reading.score_column or "scores"
     if reading.label_column is None and isinstance(record.get(wide_key, 0), dict | None):
         scores = record[wide_key] or {}
@@ -202,7 +188,7 @@ def _label_name(number: int, label: Any) -> str | None:
     if isinstance(label, float) and label.is_integer():
         label = int(label)
     if isinstance(label, bool) or not isinstance(label, int):
-        fail(f"line {number}: a label must be text or a whole number; got {_shorten(label)}.")
+        fail(f"line {number}: a label must be text or a whole number; got {_show(label)}.")
     return str(label)
 
 
@@ -225,7 +211,7 @@ def _number(number: int, label: Any, value: Any) -> float:
     if value is None:
         return math.nan
     if not isinstance(value, int | float):
-        fail(f"line {number}: the score of {label!r} must be a number; got {_shorten(value)}.")
+        fail(f"line {number}: the score of {label!r} must be a number; got {_show(value)}.")
     try:
         return float(value)
     except OverflowError:
@@ -246,6 +232,5 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return record
 
 
-def _shorten(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 40 else text[:37] + "..."
+def _show(value: Any) -> str:
+    return shorten(json.dumps(value, ensure_ascii=False))

@@ -70,6 +70,12 @@ class LongLayout:
     score_column: str | None
     has_ids: bool = True
 
+    @property
+    def columns(self) -> list[str]:
+        """Those that are read."""
+        names = (self.id_column, self.label_column, self.score_column)
+        return [name for name in names if name is not None]
+
 
 def find_layout(
     names: Sequence[Any],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from wassemble.errors import option
 from wassemble.inputs.predictions.value import are_rounded
 from wassemble.labels import LabelSpace, enumerate_names
 
-__all__ = ["LongTable"]
+__all__ = ["LongTable", "find_labels"]
 
 
 class LongTable:
@@ -52,7 +52,7 @@ class LongTable:
         row_of: dict[Any, int] = {}
         rows = np.fromiter((row_of.setdefault(i, len(row_of)) for i in ids), np.int64, n_rows)
         self.ids = list(row_of) if row_of else ids  # whose type is kept
-        self.labels = _find_labels(names, declared)
+        self.labels = find_labels(names, declared)
         column_of: dict[str | None, int] = {name: i for i, name in enumerate(self.labels)}
         columns = np.fromiter((column_of[n] if n else -1 for n in names), np.int64, n_rows)
         self.is_hard = scores is None
@@ -103,12 +103,13 @@ class LongTable:
             yield self._dense(start, min(start + n_rows, len(self.ids)))
 
 
-def _find_labels(names: Sequence[str | None], declared: LabelSpace | None) -> LabelSpace:
+def find_labels(names: Iterable[str | None], declared: LabelSpace | None) -> LabelSpace:
+    """The labels that were declared, else those that are named, in the order of appearance."""
     found = dict.fromkeys(name for name in names if name)
     if declared is None:
         if not found:
             fail(
-                "a long table must name at least one label; got none.",
+                "the table must name at least one label; got none.",
                 hint=f"{option('labels')} lists those that the model could have named",
             )
         return LabelSpace(found)
