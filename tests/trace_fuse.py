@@ -3,7 +3,7 @@
 A change of file is a call in one source file of wassemble while the innermost frame of wassemble
 below it is in another. So calls through other libraries count (a command that click calls, a
 sum over a generator), and so does a generator each time that it goes on. What happens while a
-module is imported does not. By this count the way had 494 changes before it was straightened.
+module is imported does not. By this count the way had 492 changes before it was straightened.
 
     python tests/trace_fuse.py [A.csv B.csv ...]
 

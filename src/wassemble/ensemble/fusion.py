@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, fields, replace
 from os import PathLike
-from typing import Any, Literal, cast, get_args
+from typing import Any, Literal, cast
 
 import numpy as np
 
@@ -36,7 +36,7 @@ from wassemble.errors import ConvergenceWarning, option
 from wassemble.inputs import Aliases, Kind, Predictions, frame_from_predictions
 from wassemble.inputs.formats.named_tables import NamedTable, read_named_table
 from wassemble.inputs.predictions.overlap import common_row_ids
-from wassemble.inputs.predictions.value import Origin
+from wassemble.inputs.predictions.value import Origin, check_kind
 from wassemble.labels import LabelSpace, enumerate_names
 from wassemble.solvers import USUAL_RULE, Rule, Single
 
@@ -151,8 +151,7 @@ class Fusion:
                 f"`rule` must be a rule; got {self.rule!r}.",
                 hint="ws.Barycenter(...), ws.ARITHMETIC, ws.GEOMETRIC and ws.HELLINGER are such",
             )
-        if self.kind not in (None, *get_args(Kind)):
-            fail(f'`kind` must be "multiclass" or "multilabel"; got {self.kind!r}.')
+        check_kind(self.kind)
         if self.samples not in ("all", "common"):
             fail(f'`samples` must be "all" or "common"; got {self.samples!r}.')
         for name in ("leftover", "hard_confidence"):
@@ -476,6 +475,8 @@ class FusionResult:
 
 def _read_weights(weights: Any) -> Any:
     """Weights as a fusion keeps them: by name in a dict or table, else as they are."""
+    if weights is None:
+        return None
     if is_frame(weights):
         return read_named_table(weights, "weights")
     if isinstance(weights, Mapping):

@@ -54,12 +54,6 @@ class FusionPlan:
     """A fusion for certain models: labels matched, kernels in place, weights on the simplex.
 
     `Fusion.plan` makes it.
-
-    Parameters
-    ----------
-    fusion : Fusion
-    models : sequence of (name, LabelSpace)
-    kind : {"multiclass", "multilabel"}
     """
 
     def __init__(
@@ -92,7 +86,7 @@ class FusionPlan:
             return self._alone(self.rule, names)
         if isinstance(weights, NamedTable):
             weights = weights.ordered(names, self.target, titles=("model", "target label"))
-        if is_series(weights) or isinstance(weights, Mapping):
+        if weights is not None and (is_series(weights) or isinstance(weights, Mapping)):
             weights = {str(name): weight for name, weight in weights.items()}
             strange = [name for name in weights if name not in names]
             left_out = [name for name in names if name not in weights]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, TypedDict, get_args
+from typing import Any, TypedDict
 
 from wassemble._checks import fail
 from wassemble.errors import option
-from wassemble.inputs.predictions.value import Kind
+from wassemble.inputs.predictions.value import Kind, check_kind
 from wassemble.labels import LabelSpace
 
-__all__ = ["Reading", "ReadingFields", "check_kind"]
+__all__ = ["Reading", "ReadingFields"]
 
 
 class ReadingFields(TypedDict, total=False):
@@ -89,9 +89,3 @@ class Reading:
     def kind_of_scores(self) -> Kind | None:
         """What scores are before they are normalized, if that is said."""
         return "multilabel" if self.normalize or self.is_truth else self.kind
-
-
-def check_kind(kind: Any) -> None:
-    """Refuse a kind that is none; None is for one that will be detected."""
-    if kind not in (None, *get_args(Kind)):
-        fail(f'`kind` must be "multiclass" or "multilabel"; got {kind!r}.')

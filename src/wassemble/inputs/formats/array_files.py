@@ -26,8 +26,8 @@ from wassemble.inputs.formats.sources import (
     ids_from_text,
     pick_labels,
 )
-from wassemble.inputs.predictions.value import Kind, Predictions, read_samples
-from wassemble.inputs.reading import Reading, check_kind
+from wassemble.inputs.predictions.value import Kind, Predictions, check_kind, read_samples
+from wassemble.inputs.reading import Reading
 from wassemble.labels import LabelSpace, check_readable, enumerate_names
 
 __all__ = ["append_npy", "append_npz", "open_npy", "open_npz"]

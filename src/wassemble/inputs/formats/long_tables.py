@@ -20,24 +20,16 @@ class LongTable:
 
     Parameters
     ----------
-    ids : sequence of str or int, or array
-        Sample of each row.
-    names : sequence of str or None
-        Label of each row; None or empty where the model abstained on the sample.
+    ids, names : sequences of n_rows entries
+        Sample and label of each row; a label is None or empty where the model abstained.
     scores : array of shape (n_rows,), optional
         Without, the labels are hard: 1 where they are named.
     declared : LabelSpace, optional
-        Every label that the model could have named.
+        Every label that the model could have named; else those that it did are the labels.
     place : callable
         Words a row for a message.
 
-    Attributes
-    ----------
-    ids : list, or an array without samples
-        Samples, each once, in the order of first appearance.
-    labels : LabelSpace
-        As declared, or in the order of first appearance.
-    is_hard : bool
+    ``ids`` are then the samples, each once, in the order of first appearance.
     """
 
     def __init__(

@@ -70,49 +70,24 @@ _DIGITS = 19
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """Who is in a file, and a way to its scores.
-
-    Attributes
-    ----------
-    labels : LabelSpace
-    samples : array of shape (n_samples,)
-        Every id; these are always read whole.
-    blocks : callable
-        ``blocks(n_rows)`` goes through the scores from the first sample on, ``n_rows`` at
-        most at a time, all of one floating type.
-    streams : bool
-        Whether ``blocks`` holds no more than a few blocks in memory.
-    is_hard : bool
-    kind, model : str, optional
-        If the file says so.
-    id_column : str, optional
-        Name of the column or key that has the ids.
-    has_ids : bool
-        Whether there are ids; if not, the rows are counted from 0.
-    is_long : bool
-        Whether scores are listed one by one.
-    find_telling : callable, optional
-        Rows from which the kind of all can be told, by their places; the first ones if not
-        given.
-    first : callable, optional
-        ``first(n_rows)`` is the first block, without reading it twice.
-    close : callable, optional
-        Lets go of what ``first`` keeps open.
-    """
+    """Who is in a file, and a way to its scores."""
 
     labels: LabelSpace
-    samples: np.ndarray
+    samples: np.ndarray  # every id: these are always read whole
+    # Goes through the scores from the first sample on, so many rows at most at a time, all of one
+    # floating type.
     blocks: Callable[[int], Iterator[np.ndarray]]
-    streams: bool
+    streams: bool  # whether `blocks` holds no more than a few blocks in memory
     is_hard: bool = False
-    kind: Kind | None = None
-    model: str | None = None
-    id_column: str | None = None
-    has_ids: bool = True
-    is_long: bool = False
+    kind: Kind | None = None  # if the file says so
+    model: str | None = None  # if the file says so
+    id_column: str | None = None  # name of the column or key that has the ids
+    has_ids: bool = True  # if not, the rows are counted from 0
+    is_long: bool = False  # whether scores are listed one by one
+    # Rows from which the kind of all can be told, by their places; else the first ones are.
     find_telling: Callable[[], tuple[np.ndarray, np.ndarray]] | None = None
-    first: Callable[[int], np.ndarray] | None = None
-    close: Callable[[], None] = lambda: None
+    first: Callable[[int], np.ndarray] | None = None  # the first block, without reading it twice
+    close: Callable[[], None] = lambda: None  # lets go of what `first` keeps open
 
     def look(self) -> tuple[np.ndarray, np.ndarray]:
         """Rows from which the kind of all can be told: their places, and their scores."""

@@ -37,7 +37,6 @@ from wassemble.inputs.reading import Reading, ReadingFields
 __all__ = [
     "frame_from_predictions",
     "predictions_from_frame",
-    "truth_from_frame",
 ]
 
 
@@ -78,15 +77,7 @@ def predictions_from_frame(
     array([[0.9, nan],
            [nan, 0.8]])
     """
-    return _read_frame(frame, model, replace(reading, **changes))
-
-
-def truth_from_frame(frame: Any) -> Predictions:
-    """True labels from a data frame; see `read_truth`."""
-    return _read_frame(frame, "truth", Reading(is_truth=True))
-
-
-def _read_frame(frame: Any, model: str, reading: Reading) -> Predictions:
+    reading = replace(reading, **changes) if changes else reading
     with blame(f"the table of {model!r}", "a data frame that can be read"):
         kind = reading.kind_of_scores
         table = as_narwhals(frame)
