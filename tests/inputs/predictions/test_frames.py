@@ -362,7 +362,7 @@ def test_a_column_label_of_whole_numbers_holds_names(make):
 
 def test_a_column_label_of_other_numbers_is_not_guessed_at(make):
     frame = make({"id": ["a", "b"], "label": [0.25, 0.5]})
-    assert "labels=['label']" in refused("names of labels, as text or whole numbers", frame)
+    assert 'labels=["label"]' in refused("names of labels, as text or whole numbers", frame)
 
 
 def test_a_long_frame_without_ids_or_labels_is_refused(make):

@@ -44,7 +44,7 @@ class LongTable:
         row_of: dict[Any, int] = {}
         rows = np.fromiter((row_of.setdefault(i, len(row_of)) for i in ids), np.int64, n_rows)
         self.ids = list(row_of) if row_of else ids  # whose type is kept
-        self.labels = find_labels(names, declared)
+        self.labels = find_labels(filter(None, names), declared)
         column_of: dict[str | None, int] = {name: i for i, name in enumerate(self.labels)}
         columns = np.fromiter((column_of[n] if n else -1 for n in names), np.int64, n_rows)
         self.is_hard = scores is None
@@ -95,9 +95,9 @@ class LongTable:
             yield self._dense(start, min(start + n_rows, len(self.ids)))
 
 
-def find_labels(names: Iterable[str | None], declared: LabelSpace | None) -> LabelSpace:
+def find_labels(names: Iterable[str], declared: LabelSpace | None) -> LabelSpace:
     """The labels that were declared, else those that are named, in the order of appearance."""
-    found = dict.fromkeys(name for name in names if name)
+    found = dict.fromkeys(names)
     if declared is None:
         if not found:
             fail(
