@@ -316,7 +316,7 @@ def test_others_of_different_label_sets_are_not_one_label():
 
 def test_an_other_that_all_models_share_is_a_label_like_any():
     models = [one(name, ["cat", "other"], [0.4, 0.6]) for name in "ab"]
-    assert "--other" not in Fusion().run(models).report
+    assert "other=" not in Fusion().run(models).report
 
 
 # -- names, weights and what was left out -----------------------------------------------

@@ -83,10 +83,7 @@ for _command in (
 
 
 def run(
-    arguments: list[str] | None = None,
-    group: click.Group = command,
-    *,
-    program: str = "wassemble",
+    arguments: list[str] | None = None, group: click.Group = command, *, program: str = "wassemble"
 ) -> int:
     """Run a group of commands; every error is words on standard error and an exit code."""
     from wassemble.errors import InputWarning, InvalidInputError, WassembleError

@@ -8,7 +8,7 @@ import click
 
 from wassemble.cli.console import print_json, print_table, talk
 from wassemble.cli.fusion_options import fusion_options, read_fusion
-from wassemble.cli.options import ModelFiles, file_arguments, output_options
+from wassemble.cli.options import ModelFiles, file_arguments, output_options, shown_option
 from wassemble.cli.places import Command
 
 __all__ = ["explain"]
@@ -24,9 +24,7 @@ __all__ = ["explain"]
     " most]",
 )
 @click.option("--label", help="Label to explain.  [default: the one with the highest score]")
-@click.option(
-    "--n-largest", type=int, default=10, show_default=True, help="Number of rows to show."
-)
+@shown_option("--n-largest", type=int, default=10, help="Number of rows to show.")
 @fusion_options
 @output_options
 def explain(

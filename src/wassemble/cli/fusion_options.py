@@ -18,6 +18,7 @@ from wassemble.cli.options import (
     other_option,
     read_labels,
     read_meanings,
+    shown_option,
     stack,
     target_option,
     truth_column_option,
@@ -66,50 +67,45 @@ fusion_options = stack(
         other_option,
         fold_option,
         truth_column_option,
-        click.option(
+        shown_option(
             "--samples",
             type=click.Choice(["all", "common"]),
             default="all",
             help="all: fuse every sample that some file has. common: only those that all files"
             " have.",
-            show_default=True,
         ),
         allow_disjoint_option,
-        click.option(
+        shown_option(
             "--unobserved",
             type=click.Choice(["spread", "renormalize", "drop"]),
             default="spread",
             help="Scores that a file does not report, as beyond a top 5. spread: share the missing"
             " probability out among them. renormalize: divide what is there by its sum. drop: leave"
             " them out.",
-            show_default=True,
         ),
-        click.option(
+        shown_option(
             "--hard-confidence",
             type=float,
             default=0.9,
             help="Probability that is assumed for a label that comes without a score.",
-            show_default=True,
         ),
-        click.option(
+        shown_option(
             "--leftover",
             type=float,
             default=0.05,
             help="How much of its weight a model has on labels that it does not know but that its"
             " kernel reaches, from 0 to 1.",
-            show_default=True,
         ),
         group="Labels and samples",
     ),
     kernel_options,
     stack(
-        click.option(
+        shown_option(
             "--rule",
             type=click.Choice(["barycenter", "arithmetic", "geometric", "hellinger"]),
             default="barycenter",
             help="How models are combined: by the Wasserstein barycenter, or by a mean of what each"
             " model says once its own kernel has been applied.",
-            show_default=True,
         ),
         click.option(
             "--weights",

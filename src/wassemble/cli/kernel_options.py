@@ -21,11 +21,24 @@ if TYPE_CHECKING:
 __all__ = ["KernelChoice", "choose_kernel", "kernel_files", "kernel_options", "read_kernel"]
 
 _CHUNK_ROWS = 10_000
-# Options that each name an origin of a kernel.
-_ORIGINS = (
-    *("embeddings", "synonyms", "tree", "graph", "attributes"),
-    *("costs", "ratings", "confusion", "spelling"),
-)
+# Options that name a file from which a kernel is made, and what is in it.
+_FILES = {
+    "embeddings": "Kernel from word vectors of the labels: a file of GloVe, word2vec or fastText,"
+    " or .npz.",
+    "synonyms": "Kernel from a table of synonyms, with the columns word, synonym and votes.",
+    "tree": "Kernel from distances in a tree of labels: a file with a parent and a child on each"
+    " line.",
+    "graph": "Kernel from distances in a graph of labels: a file with two names on each line and,"
+    " if edges differ, the cost of going from one to the other.",
+    "attributes": "Kernel from a table of which target label has which attribute: one row per"
+    " attribute, which is what the models predict, and one column per target label.",
+    "costs": "Kernel from a table of how much labels differ: one row per label of the models, one"
+    " column per target label.",
+    "ratings": "Kernel from a table of how similar labels are: one row per label of the models,"
+    " one column per target label.",
+    "confusion": "A kernel for each model from its own mistakes: a table with the columns sample"
+    " and label, the true one, for some of the samples.",
+}
 # Options that have an effect only with one of some others.
 _USERS: dict[str, tuple[str, ...]] = {
     "epsilon": ("embeddings", "tree", "graph", "costs", "spelling", "mass_penalty"),
@@ -43,53 +56,7 @@ kernel_options = stack(
         help="Kernel from a file that `wassemble kernel` saved, or from a table (.csv, .parquet)"
         " with the columns source, target and similarity. MODEL= gives each model its own.",
     ),
-    click.option(
-        "--embeddings",
-        type=PATH,
-        help="Kernel from word vectors of the labels: a file of GloVe, word2vec or fastText, or"
-        " .npz.",
-    ),
-    click.option(
-        "--synonyms",
-        type=PATH,
-        help="Kernel from a table of synonyms, with the columns word, synonym and votes.",
-    ),
-    click.option(
-        "--tree",
-        type=PATH,
-        help="Kernel from distances in a tree of labels: a file with a parent and a child on each"
-        " line.",
-    ),
-    click.option(
-        "--graph",
-        type=PATH,
-        help="Kernel from distances in a graph of labels: a file with two names on each line and,"
-        " if edges differ, the cost of going from one to the other.",
-    ),
-    click.option(
-        "--attributes",
-        type=PATH,
-        help="Kernel from a table of which target label has which attribute: one row per"
-        " attribute, which is what the models predict, and one column per target label.",
-    ),
-    click.option(
-        "--costs",
-        type=PATH,
-        help="Kernel from a table of how much labels differ: one row per label of the models, one"
-        " column per target label.",
-    ),
-    click.option(
-        "--ratings",
-        type=PATH,
-        help="Kernel from a table of how similar labels are: one row per label of the models, one"
-        " column per target label.",
-    ),
-    click.option(
-        "--confusion",
-        type=PATH,
-        help="A kernel for each model from its own mistakes: a table with the columns sample and"
-        " label, the true one, for some of the samples.",
-    ),
+    *(click.option(f"--{name}", type=PATH, help=what) for name, what in _FILES.items()),
     click.option("--spelling", is_flag=True, help="Kernel from how alike labels are spelled."),
     click.option(
         "--epsilon",
@@ -162,7 +129,7 @@ def read_kernel(values: dict[str, Any], models: Sequence[str]) -> Any:
 
 
 def _origins(values: dict[str, Any]) -> list[str]:
-    return [name for name in _ORIGINS if values.get(name)]
+    return [name for name in (*_FILES, "spelling") if values.get(name)]
 
 
 def _refuse_unused(values: dict[str, Any]) -> None:
@@ -212,10 +179,7 @@ def _target_of(kernel: Any) -> LabelSpace | None:
 
 
 def _from_confusion(
-    values: dict[str, Any],
-    files: Sequence[PredictionFile],
-    fusion: Fusion,
-    inputs: ModelFiles,
+    values: dict[str, Any], files: Sequence[PredictionFile], fusion: Fusion, inputs: ModelFiles
 ) -> KernelChoice:
     """One kernel per model, from what it answered where the truth is known."""
     import numpy as np

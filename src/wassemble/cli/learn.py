@@ -24,6 +24,7 @@ from wassemble.cli.options import (
     output_options,
     read_labels,
     read_meanings,
+    shown_option,
     stack,
     target_option,
     top_option,
@@ -128,9 +129,7 @@ def _tell_inputs(
     type=int,
     help="Number of folds for cross-validation.  [default: 5, or fewer for rare labels]",
 )
-@click.option(
-    "--seed", type=int, default=0, show_default=True, help="Seed of the folds and of the bootstrap."
-)
+@shown_option("--seed", type=int, default=0, help="Seed of the folds and of the bootstrap.")
 @click.option(
     "--log",
     type=Output(path_type=Path),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, fields
-from functools import cached_property, wraps
+from functools import cached_property, partial, wraps
 from itertools import count, islice
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
@@ -34,6 +34,7 @@ __all__ = [
     "output_options",
     "read_labels",
     "read_meanings",
+    "shown_option",
     "split_names",
     "stack",
     "target_option",
@@ -44,6 +45,7 @@ __all__ = [
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 PATH = click.Path(path_type=Path)
+shown_option = partial(click.option, show_default=True)
 
 
 def stack(
@@ -82,28 +84,19 @@ class NumberOr(click.ParamType):
         return number
 
 
+_COLUMNS = {
+    "id": "Column that holds the sample ids, in all files or in that of MODEL; may be repeated."
+    "  [default: sample, sample_id, id, or the only column of text]",
+    "label": "Column that holds the labels, in files with one row per sample and label: in all"
+    " files or in that of MODEL; may be repeated.  [default: label]",
+    "score": "Column that holds the scores, in files with one row per sample and label: in all"
+    " files or in that of MODEL; may be repeated.  [default: score]",
+}
 _file_arguments = stack(
     click.argument("files", nargs=-1, required=True, type=NamedFile(), metavar="[MODEL=]FILE..."),
-    click.option(
-        "--id-column",
-        multiple=True,
-        metavar="[MODEL=]NAME",
-        help="Column that holds the sample ids, in all files or in that of MODEL; may be repeated."
-        "  [default: sample, sample_id, id, or the only column of text]",
-    ),
-    click.option(
-        "--label-column",
-        multiple=True,
-        metavar="[MODEL=]NAME",
-        help="Column that holds the labels, in files with one row per sample and label: in all"
-        " files or in that of MODEL; may be repeated.  [default: label]",
-    ),
-    click.option(
-        "--score-column",
-        multiple=True,
-        metavar="[MODEL=]NAME",
-        help="Column that holds the scores, in files with one row per sample and label: in all"
-        " files or in that of MODEL; may be repeated.  [default: score]",
+    *(
+        click.option(f"--{name}-column", multiple=True, metavar="[MODEL=]NAME", help=what)
+        for name, what in _COLUMNS.items()
     ),
     click.option(
         "--by-row",
@@ -258,10 +251,7 @@ def read_meanings(aliases: Path | None, others: tuple[str, ...], models: Any) ->
                 hint=f"--other MODEL=LABEL names one of {', '.join(names)}",
             )
         found |= dict.fromkeys(having, value)
-    return {
-        "aliases": None if aliases is None else read_aliases(aliases),
-        "other": found or None,
-    }
+    return {"aliases": None if aliases is None else read_aliases(aliases), "other": found or None}
 
 
 def read_labels(path: Path) -> LabelSpace:

@@ -13,7 +13,7 @@ import click
 from wassemble.cli.console import talk
 from wassemble.cli.fusion_options import read_rule, read_weights, sweep_options
 from wassemble.cli.kernel_options import kernel_files
-from wassemble.cli.options import ModelFiles, file_arguments
+from wassemble.cli.options import ModelFiles, file_arguments, shown_option
 from wassemble.cli.places import Command, NamedFile, Output
 from wassemble.errors import WassembleError, fail
 
@@ -44,19 +44,14 @@ __all__ = ["ranks"]
     required=True,
     help="File to write the consensus to; its ending says the format.",
 )
-@click.option(
+@shown_option(
     "--device",
     type=click.Choice(["cpu", "cuda"]),
     default="cpu",
-    show_default=True,
     help="Where each rank computes. cuda: on a GPU of its own; ranks exchange by NCCL.",
 )
-@click.option(
-    "--timeout",
-    type=float,
-    default=300.0,
-    show_default=True,
-    help="Seconds to wait for a rank that is silent.",
+@shown_option(
+    "--timeout", type=float, default=300.0, help="Seconds to wait for a rank that is silent."
 )
 @sweep_options
 @click.option(

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from wassemble.cli.console import talk
+from wassemble.cli.options import shown_option
 from wassemble.cli.places import Command
 
 __all__ = ["serve", "start"]
@@ -17,12 +18,11 @@ __all__ = ["serve", "start"]
 @click.argument(
     "folder", type=click.Path(exists=True, file_okay=False, path_type=Path), default="."
 )
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
-@click.option(
+@shown_option("--host", default="127.0.0.1", help="Address to listen on.")
+@shown_option(
     "--port",
     type=click.IntRange(0, 65535),
     default=8000,
-    show_default=True,
     help="Port to listen on; 0 takes a free one.",
 )
 @click.option(
@@ -46,40 +46,27 @@ __all__ = ["serve", "start"]
     metavar="URL",
     help="Database that keeps the studies.  [default: wassemble.db in FOLDER]",
 )
-@click.option(
-    "--max-upload-bytes",
-    type=int,
-    default=50_000_000,
-    show_default=True,
-    help="Refuse larger requests.",
+@shown_option("--max-upload-bytes", type=int, default=50_000_000, help="Refuse larger requests.")
+@shown_option(
+    "--max-labels", type=int, default=20_000, help="Refuse models and consensuses with more labels."
 )
-@click.option(
-    "--max-labels",
-    type=int,
-    default=20_000,
-    show_default=True,
-    help="Refuse models and consensuses with more labels.",
-)
-@click.option(
+@shown_option(
     "--max-requests-per-second",
     type=float,
     default=50,
-    show_default=True,
     help="Refuse more requests than this from one address.",
 )
-@click.option(
+@shown_option(
     "--max-seconds",
     type=float,
     default=10,
-    show_default=True,
     help="Give up a request that takes longer than this to answer.",
 )
-@click.option(
+@shown_option(
     "--processes",
     "n_processes",
     type=click.IntRange(min=1),
     default=1,
-    show_default=True,
     help="Number of processes that answer requests; for a busy server, the number of cores.",
 )
 @click.option(

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from wassemble.cli.console import talk
+from wassemble.cli.options import shown_option
 from wassemble.cli.places import Command, NamedFile, Output
 from wassemble.errors import fail
 
@@ -32,11 +33,10 @@ def study() -> None:
     help="Show raters pictures instead: their path in the served folder, such as"
     " pictures/{image_id}.jpg.",
 )
-@click.option(
+@shown_option(
     "--checks",
     type=click.IntRange(min=0, max=20),
     default=0,
-    show_default=True,
     help="Number of attention checks to add, made from the references.",
 )
 @click.option(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -74,10 +74,8 @@ def fuse_files(
             file.samples = ids
     account = fusion.open_account(files)
     check_inputs(account, files, fusion.kernel, allow_disjoint=fusion.allow_disjoint)
-    n_samples, chunks = _chunks(files, fusion.samples)
-    _fuse_chunks(
-        account, n_samples, chunks, out, n_threads=n_threads, progress=progress, receive=receive
-    )
+    how: Any = {"n_threads": n_threads, "progress": progress, "receive": receive}
+    fuse_by_plan(account, files, out, samples=fusion.samples, **how)
     account.note_silent()
     warn_of_inputs(account.warnings)
     return account
@@ -90,24 +88,14 @@ def fuse_by_plan(
     *,
     samples: Literal["all", "common"] = "all",
     n_threads: int | None = None,
-) -> None:
-    """Fuse the parts of each model as the account's plan says, and count them in the account.
-
-    If they have nothing in common, other parts may: the consensus has no rows.
-    """
-    _fuse_chunks(account, *_chunks(files, samples), out, n_threads=n_threads)
-
-
-def _fuse_chunks(
-    account: FusionAccount,
-    n_samples: int,
-    chunks: Iterator[list[Predictions]],
-    out: Path | str | None,
-    *,
-    n_threads: int | None = None,
     progress: Callable[[int, int], None] | None = None,
     receive: Callable[[Predictions], None] | None = None,
 ) -> None:
+    """Fuse files as the account's plan says, and count them in the account; see `fuse_files`.
+
+    If parts of models have nothing in common, other parts may: the consensus has no rows.
+    """
+    n_samples, chunks = _chunks(files, samples)
     plan = account.plan
     id_column = account.id_column
     n_done = 0

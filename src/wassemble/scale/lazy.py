@@ -1,11 +1,12 @@
-"""`fuse_lazily`: what Dask holds in partitions, or folders of part files; Dask out."""
+"""`fuse_lazily`: what Dask holds in partitions or blocks, or folders of part files; Dask out."""
 
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -22,10 +23,9 @@ from wassemble.ensemble.tables import (
     warn_of_ends,
     warn_of_inputs,
 )
-from wassemble.errors import InvalidInputError
+from wassemble.errors import ConvergenceWarning, InvalidInputError
 from wassemble.inputs import (
     DataSet,
-    Kind,
     Predictions,
     frame_from_predictions,
     open_data_set,
@@ -36,7 +36,7 @@ from wassemble.inputs.part_files import PartReader, common_parts, open_parts
 from wassemble.inputs.predictions.overlap import check_part_samples, count_shared
 from wassemble.inputs.predictions.value import have_numbers
 from wassemble.inputs.reading import Reading
-from wassemble.scale.dask_arrays import are_dask_arrays, fuse_dask_arrays
+from wassemble.solvers import Barycenter
 
 __all__ = ["fuse_lazily"]
 
@@ -81,8 +81,8 @@ def fuse_lazily(models: Any, fusion: Fusion = Fusion()) -> Any:
     0      x  0.77  0.23
     1      y  0.25  0.75
     """
-    if are_dask_arrays(models):
-        return fuse_dask_arrays(models, fusion)
+    if _are_dask_arrays(models):
+        return _fuse_arrays(models, fusion)
     source = _open(models, fusion)
     plan = fusion.plan(source.heads)
     account = fusion.open_account(source.heads)
@@ -158,10 +158,12 @@ class _Frames:
         self._frames = frames
         self._readings = readings
         self.like_ids = readings[0].id_column
-        self.heads = [
-            predictions_from_frame(_first_rows(frame, reading.kind), name, reading)
-            for (name, frame), reading in zip(frames.items(), readings, strict=True)
+        # The first partition tells the kind; if it is known, no rows are read.
+        first = [
+            frame.get_partition(0).compute() if readings[0].kind is None else frame._meta
+            for frame in frames.values()
         ]
+        self.heads = _read_frames(list(frames), first, readings)
 
     def parts(self, dask: Any) -> dict[str, Any]:
         names = list(self._frames)
@@ -178,12 +180,9 @@ class _Frames:
         return next(iter(self._frames.values()))._meta
 
 
-def _first_rows(frame: Any, kind: Kind | None) -> Any:
-    """The first partition, to tell the kind from; no rows if it is known."""
-    return frame._meta if kind is not None else frame.get_partition(0).compute()
-
-
-def _read_frames(names: list[str], frames: list[Any], readings: list[Reading]) -> list[Predictions]:
+def _read_frames(
+    names: Sequence[str], frames: Sequence[Any], readings: Sequence[Reading]
+) -> list[Predictions]:
     return list(map(predictions_from_frame, frames, names, readings))
 
 
@@ -277,3 +276,63 @@ def _meta(plan: FusionPlan, source: _Frames | _Folders) -> Any:
     ids = np.empty(0, dtype=np.int64 if have_numbers(source.heads) else object)
     nothing = Predictions("consensus", ids, plan.target, np.empty((0, len(plan.target)), dtype))
     return frame_from_predictions(nothing, source.like(plan), id_column=source.like_ids)
+
+
+# -- arrays ------------------------------------------------------------------------------
+
+
+def _are_dask_arrays(predictions: Any) -> bool:
+    """Whether predictions are a Dask array, or some of a list of them are; imports nothing."""
+    if isinstance(predictions, list | tuple):
+        return any(_is_dask_array(each) for each in predictions)
+    return _is_dask_array(predictions)
+
+
+def _fuse_arrays(predictions: Any, fusion: Fusion) -> Any:
+    """The consensus as a Dask array, with the blocks of samples of the first model."""
+    da = load_extra("dask.array", "scale", purpose="fusing Dask arrays")
+    dask = load_extra("dask", "scale", purpose="fusing Dask arrays")
+    arrays = [da.asarray(array) for array in predictions]
+    for model, array in enumerate(arrays):
+        if array.ndim != 2:
+            fail(
+                "Dask arrays must have shape (n_samples, n_labels), one per model; got"
+                f" {array.shape} at model {model}."
+            )
+    sizes = {len(array) for array in arrays if not np.isnan(array.shape[0])}
+    if len(sizes) > 1:
+        fail(f"models must have the same samples; got {', '.join(map(str, sorted(sizes)))}.")
+    rows = arrays[0].chunks[0]
+    arrays = [
+        array.rechunk({1: -1} if array.chunks[0] == rows else {0: rows, 1: -1}) for array in arrays
+    ]
+    first = [np.full((1, a.shape[1]), 1 / a.shape[1], dtype=a.dtype) for a in arrays]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        tried = _in_short(fusion).fuse(first)  # what does not fit is an error now
+    return da.map_blocks(
+        _fuse_blocks,
+        *arrays,
+        # One node of the graph for all blocks: a worker gets the kernel once.
+        fusion=dask.delayed(fusion, traverse=False),
+        dtype=tried.dtype,
+        chunks=(rows, (tried.shape[1],)),
+        meta=np.empty((0, 0), dtype=tried.dtype),
+    )
+
+
+def _fuse_blocks(*blocks: np.ndarray, fusion: Fusion) -> Any:
+    return fusion.fuse(list(blocks))
+
+
+def _in_short(fusion: Fusion) -> Fusion:
+    """The same in less time."""
+    if not isinstance(fusion.rule, Barycenter):
+        return fusion
+    return fusion.replace(
+        rule=replace(fusion.rule, max_sweeps=1, tolerance=None, mixed_precision=False)
+    )
+
+
+def _is_dask_array(value: Any) -> bool:
+    return type(value).__module__.startswith("dask.array")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
@@ -19,9 +19,14 @@ from wassemble.inputs.part_files import DataSet, common_parts, open_data_set, op
 from wassemble.inputs.predictions.overlap import SharedSamples, check_part_samples, tell_repeated
 from wassemble.inputs.reading import Reading
 from wassemble.scale.folders.cluster import run_on_cluster
-from wassemble.scale.folders.manifest import LOCK, Manifest, describe_request, refuse_foreign
-from wassemble.scale.folders.records import add_counts
-from wassemble.scale.folders.worker import Job, Outcome, Partition, fuse_partition
+from wassemble.scale.folders.manifest import (
+    LOCK,
+    Manifest,
+    add_counts,
+    describe_request,
+    refuse_foreign,
+)
+from wassemble.scale.folders.worker import Job, Partition, fuse_partition
 
 __all__ = ["PartitionError", "PartitionedFusion", "fuse_partitions"]
 
@@ -154,11 +159,9 @@ def fuse_partitions(
         )
         n_kept = len(records)
         missing = [partitions[name] for name in names if name not in records]
-        run = (
-            _run_here(job, missing)
-            if scheduler is None
-            else run_on_cluster(scheduler, job, missing)
-        )
+        run = (fuse_partition(job, each) for each in missing)
+        if scheduler is not None:
+            run = run_on_cluster(scheduler, job, missing)
         errors = {}
         with closing(run):  # nothing may go on when the lock is gone
             for n_ended, outcome in enumerate(run, start=n_kept + 1):
@@ -177,8 +180,7 @@ def fuse_partitions(
     for name in names:  # in their order: sums are the same whoever came first
         add_counts(account, records[name]["counts"])
         shared.add({int(bits): n for bits, n in records[name]["shared"].items()})
-    if not fusion.allow_disjoint:
-        account.warnings += shared.warnings()
+    account.warnings += [] if fusion.allow_disjoint else shared.warnings()
     account.warnings += tell_repeated({name: records[name]["some_ids"] for name in names})
     account.note_silent()
     warn_of_inputs(account.warnings)
@@ -217,11 +219,6 @@ def _refuse_nested(out: Folder, given: DataSet) -> None:
             f"{out}: the consensus must go to a folder of its own, neither above nor below that of"
             f" a model; {given.model} is in {given.reader.folder}."
         )
-
-
-def _run_here(job: Job, partitions: Iterable[Partition]) -> Generator[Outcome]:
-    for partition in partitions:
-        yield fuse_partition(job, partition)
 
 
 def _tell(errors: Mapping[str, str], n_finished: int, out: str) -> str:

@@ -7,7 +7,7 @@ import platform
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from threadpoolctl import ThreadpoolController
@@ -15,18 +15,19 @@ from threadpoolctl import ThreadpoolController
 from wassemble import __version__
 from wassemble._checks import fail
 from wassemble.ensemble import FusionAccount, FusionPlan
-from wassemble.errors import WassembleError, option
+from wassemble.errors import WassembleError, option, speaking, spoken_flags
 from wassemble.inputs import PredictionFile
 from wassemble.inputs.folders import Folder, Found
 from wassemble.inputs.part_files import PartFile, PartReader
 from wassemble.inputs.predictions.overlap import count_shared, pick_ids
 from wassemble.labels import enumerate_names
 from wassemble.scale.files import fuse_by_plan
-from wassemble.scale.folders.manifest import RUN, find_record
-from wassemble.scale.folders.records import (
+from wassemble.scale.folders.manifest import (
+    RUN,
     counts_of,
     describe_input,
     digest_file,
+    find_record,
     is_as_recorded,
     is_same_input,
     read_record,
@@ -50,6 +51,7 @@ class Job:
     id_column: str | None
     n_threads: int | None = None
     version: str = __version__
+    flags: Mapping[str, tuple[str, str]] = field(default_factory=spoken_flags)
 
 
 @dataclass(frozen=True)
@@ -95,7 +97,7 @@ def fuse_partition(job: Job, partition: Partition) -> Outcome:
             f" {platform.node()} has {__version__}.\nhint: install it there, or stop that worker"
         )
     try:
-        with _one_blas_thread():
+        with _one_blas_thread(), speaking(job.flags):
             return Outcome(partition.name, _fuse(job, partition))
     except Exception as error:
         return Outcome(partition.name, None, in_words(error))
