@@ -48,6 +48,7 @@ __all__ = [
     "option",
     "option_or",
     "refuse_names",
+    "shorten",
 ]
 
 
@@ -320,3 +321,8 @@ def check_index(value: Any, name: str, n_items: int) -> int:
     if not 0 <= index < n_items:
         fail(f"{option(name)} must be from 0 to {n_items - 1}; got {index}.")
     return index
+
+
+def shorten(text: str, at_most: int = 40) -> str:
+    """The beginning of a text, for a message."""
+    return text if len(text) <= at_most else f"{text[: at_most - 3]}..."

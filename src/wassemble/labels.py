@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import difflib
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, overload
+from functools import cached_property
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -36,8 +38,8 @@ Meanings = Mapping[str, str | Mapping[str, float]]
 _LARGEST_WHOLE = 2**53
 
 
-class LabelSpace(Sequence[str]):
-    """An ordered set of label names.
+class LabelSpace(tuple[str, ...]):
+    """An ordered set of label names: a tuple that finds its entries fast.
 
     Parameters
     ----------
@@ -53,25 +55,28 @@ class LabelSpace(Sequence[str]):
     ('0', '1', '2')
     """
 
-    def __init__(self, names: Iterable[Any]) -> None:
+    names: tuple[str, ...]
+    _positions: dict[str, int]
+
+    def __new__(cls, names: Iterable[Any]) -> Self:
+        """Read and check the names."""
         if isinstance(names, str) or not isinstance(names, Iterable):
             kind = "text" if isinstance(names, str) else type(names).__name__
             fail(f"label names must come as a list; got one {kind}, {names!r}.")
-        self.names: tuple[str, ...] = tuple(
+        read = tuple(
             name if type(name) is str and name else read_name(name, f" at {place}")
             for place, name in enumerate(names)
         )
-        if not self.names:
+        if not read:
             fail("a label space must have at least one label; got none.")
-        check_readable(self.names, "a label name")
-        self._positions = {name: place for place, name in enumerate(self.names)}
-        if len(self._positions) < len(self.names):
-            seen: set[str] = set()
-            twice = [name for name in self.names if name in seen or seen.add(name)]  # type: ignore[func-returns-value]
-            fail(
-                f"label names must differ; got {enumerate_names(dict.fromkeys(twice))} more than"
-                " once."
-            )
+        check_readable(read, "a label name")
+        positions = {name: place for place, name in enumerate(read)}
+        if len(positions) < len(read):
+            twice = [name for name, count in Counter(read).items() if count > 1]
+            fail(f"label names must differ; got {enumerate_names(twice)} more than once.")
+        space = super().__new__(cls, read)
+        space.names, space._positions = read, positions
+        return space
 
     @staticmethod
     def union(*spaces: Iterable[str]) -> LabelSpace:
@@ -161,27 +166,8 @@ class LabelSpace(Sequence[str]):
             by_folded.setdefault(fold_name(name), []).append(name)
         return by_folded
 
-    @overload
-    def __getitem__(self, place: int) -> str: ...
-    @overload
-    def __getitem__(self, place: slice) -> tuple[str, ...]: ...
-    def __getitem__(self, place: int | slice) -> str | tuple[str, ...]:
-        return self.names[place]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.names)
-
-    def __len__(self) -> int:
-        return len(self.names)
-
     def __contains__(self, name: object) -> bool:
         return name_of(name) in self._positions
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, LabelSpace) and self.names == other.names
-
-    def __hash__(self) -> int:
-        return hash(self.names)
 
     def __repr__(self) -> str:
         return f"LabelSpace({len(self)} labels: {enumerate_names(self.names)})"
@@ -209,13 +195,13 @@ class Matching:
     folded: tuple[tuple[str, str], ...]
     shared: Mapping[int, Mapping[int, float]] = field(default_factory=dict)
 
-    @property
+    @cached_property
     def unmatched(self) -> tuple[str, ...]:
         """Names of ``source`` that were not found."""
         places = np.flatnonzero(self.positions < 0).tolist()
         return tuple(self.source.names[i] for i in places if i not in self.shared)
 
-    @property
+    @cached_property
     def declared(self) -> np.ndarray:
         """Which labels of ``target`` were found in ``source``, as a mask."""
         mask = np.zeros(len(self.target), dtype=bool)

@@ -100,7 +100,7 @@ def test_a_consensus_keeps_the_name_of_the_ids(tmp_path):
 
 def test_a_label_with_the_name_of_the_ids_gives_them_another(tmp_path):
     given = model("a", ["x"], ["image", "text"])
-    given.origin = ws.inputs.predictions.Origin(id_column="image")
+    given.origin = ws.inputs.predictions.value.Origin(id_column="image")
     ws.write_predictions(tmp_path / "f.csv", given)
     assert (tmp_path / "f.csv").read_text().startswith("sample,image,text\n")
 

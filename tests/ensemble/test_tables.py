@@ -213,7 +213,7 @@ def test_the_account_counts_what_a_mean_would_answer_alike(rng):
 def test_no_mean_is_compared_where_there_is_none_or_labels_are_too_many(monkeypatch):
     a = make("a", ["cat", "dog"], [[0.5, 0.9]], kind="multilabel")
     assert ws.Fusion().run([a]).account.to_dict()["n_same_as_mean"] is None
-    monkeypatch.setattr("wassemble.ensemble.plan._MOST_LABELS_OF_MEAN", 1)
+    monkeypatch.setattr("wassemble.ensemble.account._MOST_LABELS_OF_MEAN", 1)
     one = make("a", ["cat", "dog"], [[0.1, 0.9]])
     many = ws.Fusion().run([one, one.replace(model="b")])
     assert many.account.to_dict()["n_same_as_mean"] is None

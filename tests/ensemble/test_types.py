@@ -1,5 +1,6 @@
 """Types that users' own type checkers rely on."""
 
+import dataclasses
 import inspect
 import os
 import subprocess
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import wassemble as ws
-from wassemble.ensemble.fuse_types import FuseOptions
+from wassemble.ensemble.fuse import FuseOptions
 
 RETURNS = """
 from typing import assert_type
@@ -61,5 +62,7 @@ def test_fuse_returns_what_its_input_is_made_of(tmp_path):
 
 
 def test_every_option_of_fuse_has_its_type():
-    options = [name for name in inspect.signature(ws.fuse).parameters if name != "predictions"]
-    assert list(FuseOptions.__annotations__) == options
+    named = list(inspect.signature(ws.fuse).parameters)[1:-1]
+    fields = [field.name for field in dataclasses.fields(ws.Fusion)]
+    assert set(FuseOptions.__annotations__) == {*named, *fields}
+    assert set(named) - set(fields) == {"n_threads", "progress", "out"}

@@ -17,7 +17,7 @@ from wassemble.cli.places import NamedFile
 from wassemble.errors import fail
 
 if TYPE_CHECKING:
-    from wassemble.inputs import DataSet, PredictionFile, Predictions
+    from wassemble.inputs import DataSet, PredictionFile, Predictions, Reading
     from wassemble.labels import LabelSpace
 
 __all__ = [
@@ -279,7 +279,7 @@ class _Argument(NamedTuple):
 
     model: str
     place: str
-    how: dict[str, Any]  # what `open_predictions` takes besides
+    reading: Reading
 
 
 @dataclass(frozen=True)
@@ -298,6 +298,8 @@ class ModelFiles:
     @cached_property
     def arguments(self) -> list[_Argument]:
         """Model, place and way to read it, of each file."""
+        from wassemble.inputs.reading import Reading
+
         declared, for_all = split_names(self.labels, "--labels")
         spaces = {path: read_labels(path) for path in {*declared.values(), for_all} if path}
         arguments = []
@@ -308,13 +310,16 @@ class ModelFiles:
             place = rest if is_named else value
             model = name if is_named else PurePath(place.rstrip("/")).name.split(".")[0]
             own = declared.get(model, for_all)
-            how: dict[str, Any] = {
-                column: self._column_of(model, column)
-                for column in ("id_column", "label_column", "score_column")
-            }
-            how |= {"labels": None if own is None else spaces[own], "kind": self.kind}
-            how |= {name: True for name in ("by_row", "normalize") if getattr(self, name)}
-            arguments.append(_Argument(model, place, how))
+            reading = Reading(
+                self._column_of(model, "id_column"),
+                self._column_of(model, "label_column"),
+                self._column_of(model, "score_column"),
+                None if own is None else spaces[own],
+                self.kind,
+                self.by_row,
+                self.normalize,
+            )
+            arguments.append(_Argument(model, place, reading))
         models = [argument.model for argument in arguments]
         if strange := set(declared) - set(models):
             fail(f"--labels must name a model; got {', '.join(sorted(strange))}.")
@@ -334,7 +339,7 @@ class ModelFiles:
         with ExitStack() as stack:
             opened = [
                 stack.enter_context(
-                    open_predictions(stack.enter_context(fetch_file(place)), model=model, **how)
+                    open_predictions(stack.enter_context(fetch_file(place)), how, model=model)
                 )
                 for model, place, how in arguments
             ]
@@ -402,7 +407,7 @@ class ModelFiles:
                 if open_folder(place).look("") is None:
                     fail(f"{place}: must be a folder, as {folders[0]} is; there is nothing.")
             fail(f"models must be all files or all folders; got {folders[0]} and {others[0]}.")
-        return [open_data_set(place, model=model, **how) for model, place, how in self.arguments]
+        return [open_data_set(place, how, model=model) for model, place, how in self.arguments]
 
     @property
     def named_arguments(self) -> list[_Argument]:

@@ -87,8 +87,8 @@ def ranks(
         if values["epsilon"] is not None and values["mass_penalty"] is None:
             fail("--epsilon must go with --mass-penalty; got none.", hint="leave it out")
         models = {
-            model: partial(open_predictions, place, model=model, **how)
-            for model, place, how in inputs.named_arguments
+            model: partial(open_predictions, place, reading, model=model)
+            for model, place, reading in inputs.named_arguments
         }
         fusion = Fusion(read_rule(values), weights=_read_weights(weights))
         files = kernel_files(kernels, list(models))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,27 +11,29 @@ import numpy as np
 
 from wassemble.ensemble.completion import describe_rule
 from wassemble.ensemble.label_overlap import find_others
-from wassemble.ensemble.plan import NO_ANSWER, Chunk, FusionPlan
+from wassemble.ensemble.plan import NO_ANSWER, Chunk, FusionPlan, Ready
 from wassemble.errors import option, option_or, tell_count
 from wassemble.inputs import Predictions
-from wassemble.inputs.predictions import SUM_SLACK, Origin
+from wassemble.inputs.predictions.value import SUM_SLACK, Origin
 from wassemble.labels import enumerate_names
 from wassemble.solvers import USUAL_RULE, Barycenter, Rule, Status
 
-__all__ = ["JUDGES", "SILENCE", "FusionAccount", "ModelAccount", "fine_ends", "no_mass_remedy"]
+__all__ = ["JUDGES", "FusionAccount", "ModelAccount", "fine_ends", "tell_ends"]
 
 # Labels of a model that are named.
 _N_FIRST = 5
+# Target labels beyond which no mean is taken to compare the consensus with.
+_MOST_LABELS_OF_MEAN = 20_000
 # Share of the samples that makes one doubt whether models are cut into the same parts.
 _MANY_MISSING = 0.1
 
 # What holds a consensus against the truth, in Python.
 JUDGES = "metrics.accuracy, learn_ensemble"
 # What is said of samples without a consensus.
-SILENCE = "no model answered, or none with a target label"
+_SILENCE = "no model answered, or none with a target label; left empty"
 
 
-def no_mass_remedy() -> str:
+def _no_mass_remedy() -> str:
     """What helps where models are sure of different labels."""
     usual = option_or("rule=Barycenter(Unbalanced(2, epsilon=0.3))", mass_penalty=..., epsilon=...)
     return (
@@ -79,8 +81,8 @@ class FusionAccount:
     n_tied: int = 0  # samples with several best labels
     n_compared: int = 0  # samples with a best label, by the consensus and by the mean
     n_same_as_mean: int = 0  # those on which both have the same
-    # Predictions and consensus of what the mean was not yet compared on.
-    pending: list[tuple[list[Predictions], np.ndarray]] = field(default_factory=list, repr=False)
+    # What was fused to which consensus, where the mean was not yet compared with it.
+    pending: list[tuple[Ready, np.ndarray]] = field(default_factory=list, repr=False)
     is_learned: bool = False  # what labels stand for was learned, and is not up for a change
     is_by_part: bool = False  # all samples of each part, matched within it alone
     warnings: list[str] = field(default_factory=list)  # what looks as if it was not meant
@@ -126,17 +128,28 @@ class FusionAccount:
         if self.plan.kind == "multiclass":
             best = chunk.scores.max(axis=1, keepdims=True)
             self.n_tied += int((((chunk.scores == best) & (best > 0)).sum(axis=1) > 1).sum())
-        if self.plan.has_rival and not self.plan.is_vast:
-            self.pending.append((predictions, chunk.scores))
-        for model, lost_mass in zip(self.models, chunk.lost_mass, strict=True):
+        if self._has_rival and not self._is_vast:
+            self.pending.append((chunk.ready, chunk.scores))
+        for model, lost_mass in zip(self.models, chunk.ready.lost_mass, strict=True):
             model.lost_mass += float(lost_mass)
-        self._count_answers(predictions, chunk.answered)
+        self._count_answers(predictions, chunk.ready.answered)
+
+    @property
+    def _has_rival(self) -> bool:
+        """Whether a mean of several models would give one best label as well."""
+        is_barycenter = isinstance(self.plan.rule, Barycenter)
+        return is_barycenter and self.plan.kind == "multiclass" and len(self.models) > 1
+
+    @property
+    def _is_vast(self) -> bool:
+        """Whether there are too many labels for that mean to cost little."""
+        return len(self.plan.target) > _MOST_LABELS_OF_MEAN
 
     def compare(self) -> None:
         """Count on how many samples the mean gives the same label; done at the latest when told."""
-        for predictions, scores in self.pending:
+        for ready, scores in self.pending:
             best = scores.max(axis=1)
-            mine = self.plan.best_of_mean(predictions)
+            mine = self.plan.best_of_mean(ready)
             own = np.take_along_axis(scores, mine[:, None], axis=1)[:, 0]
             self.n_compared += int((best > 0).sum())  # nan where nobody answered
             self.n_same_as_mean += int(((own == best) & (best > 0)).sum())
@@ -148,13 +161,15 @@ class FusionAccount:
         self._count_answers(predictions, [given.answered for given in predictions])
 
     def _count_answers(self, predictions: Sequence[Predictions], answered: Any) -> None:
+        kind = self.plan.kind
         for model, given, rows in zip(self.models, predictions, answered, strict=True):
             model.is_hard |= given.is_hard
             model.n_answered += int(rows.sum())
-            left = given.replace(kind=self.plan.kind).unobserved_mass
+            told = given if given.kind == kind else given.replace(kind=kind)
+            left = told.unobserved_mass
             partial = (np.isnan(given.scores).any(axis=1) | (left > 0)) & rows
             model.n_partial += int(partial.sum())
-            if self.plan.kind == "multiclass" and not given.is_hard:
+            if kind == "multiclass" and not given.is_hard:
                 off = np.abs(np.nansum(given.scores, axis=1, dtype=np.float64) - 1) > SUM_SLACK
                 model.n_rounded += int((off & ~partial & rows).sum())
             model.unobserved_mass += float(left[partial].sum())
@@ -167,11 +182,6 @@ class FusionAccount:
             for model in self.models
             if self._n_missing(model) == self.n_samples > 0
         ]
-
-    @property
-    def fine_ends(self) -> set[int]:
-        """Statuses that need no word."""
-        return fine_ends(self.plan.rule)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, ready for JSON."""
@@ -230,10 +240,7 @@ class FusionAccount:
                 f"{enumerate_names(lacking)} lack many samples: are they cut into the same parts?"
                 " Samples are matched within parts of the same name"
             )
-        silent = self.ends.get(NO_ANSWER, 0)
-        if silent:
-            said.append(f"{silent:,} of {self.n_samples:,} samples: {SILENCE}; left empty")
-        said += self._endings()
+        said += tell_ends(self.ends, fine_ends(plan.rule))
         if self.n_tied:
             said.append(
                 f"{self.n_tied:,} of {self.n_samples:,} samples have several labels in first place:"
@@ -258,7 +265,7 @@ class FusionAccount:
         self.compare()
         plan = self.plan
         mean = "label-aware arithmetic mean" if plan.is_label_aware else "arithmetic mean"
-        if plan.has_rival and plan.is_vast:
+        if self._has_rival and self._is_vast:
             return [
                 f"not compared with the {mean}: that takes long for {len(plan.target):,} labels"
             ]
@@ -285,7 +292,7 @@ class FusionAccount:
 
     def _tell_models(self) -> list[str]:
         """How models were read, and what became of their labels and answers."""
-        unused = self.plan.aliases.unused(member.labels for member in self.plan.members)
+        unused = self.plan.aliases.unused([member.labels for member in self.plan.members])
         said = []
         if unused:
             said.append(f"aliases of labels that no model has: {enumerate_names(unused)}")
@@ -367,14 +374,6 @@ class FusionAccount:
     def _n_missing(self, model: ModelAccount) -> int:
         return self.n_samples - model.n_answered
 
-    def _endings(self) -> list[str]:
-        return [
-            f"{count:,} of {self.n_samples:,} samples: {Status(code).message}"
-            + (f"; {no_mass_remedy()}" if code == Status.NO_MASS else "")
-            for code, count in sorted(self.ends.items())
-            if code != NO_ANSWER and code not in self.fine_ends
-        ]
-
 
 def _reading(model: ModelAccount) -> str:
     more = ", ..." if model.n_labels > len(model.first_labels) else ""
@@ -402,6 +401,17 @@ def _describe_rule(plan: FusionPlan) -> str:
 def _partly(plan: FusionPlan) -> bool:
     """Whether some model keeps a leftover of its weight somewhere."""
     return any((member.reached & ~member.declared).any() for member in plan.members)
+
+
+def tell_ends(ends: Counter[int], fine: Container[int], what: str = "samples") -> list[str]:
+    """How many samples ended otherwise than ``fine``, codes of `Status`; a sentence for each."""
+    told = []
+    for code, count in sorted(ends.items()):
+        if code not in fine:
+            message = _SILENCE if code == NO_ANSWER else Status(code).message
+            remedy = f"; {_no_mass_remedy()}" if code == Status.NO_MASS else ""
+            told.append(f"{count:,} of {ends.total():,} {what}: {message}{remedy}")
+    return told
 
 
 def fine_ends(rule: Rule) -> set[int]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from wassemble._checks import fail, option
 from wassemble.inputs import Predictions
-from wassemble.inputs.predictions import is_near_one
+from wassemble.inputs.predictions.value import is_near_one
 
 __all__ = ["RULES", "Unobserved", "complete_scores", "describe_rule"]
 

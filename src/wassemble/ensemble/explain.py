@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 
 from wassemble._arrays import log_quotient
-from wassemble._checks import check_count, fail
+from wassemble._checks import check_count
 from wassemble.ensemble.fusion import FusionResult
 from wassemble.ensemble.plan import FusionPlan, Solved
 from wassemble.inputs import Predictions
 from wassemble.kernels import DenseKernel, Kernel, SparseKernel
-from wassemble.solvers import Barycenter
 
 __all__ = [
     "Contribution",
@@ -94,7 +93,6 @@ def explain(
        43.8 %  cars: sedan (scored 0.3)
     """
     n_largest = check_count(n_largest, "n_largest")
-    _need_barycenter(fusion.plan)
     row = fusion.row(sample)
     scores = fusion.consensus.scores[row]
     solved = fusion.plan.solve_sample(fusion.members, row)
@@ -200,7 +198,6 @@ def find_disagreement(fusion: FusionResult) -> Disagreement:
 
 def measure_disagreement(plan: FusionPlan, members: list[Predictions]) -> Disagreement:
     """The same, of a plan and the models on the same samples in the same order."""
-    _need_barycenter(plan)
     samples = members[0].samples
     size = (len(plan.members), len(samples))
     transport, apart = np.full(size, np.nan), np.full(size, np.nan)
@@ -248,8 +245,3 @@ def _times_cost(kernel: Kernel) -> Kernel:
     largest = dense.max(axis=1, keepdims=True)
     relative = np.divide(dense, largest, out=np.ones_like(dense), where=dense > 0)
     return DenseKernel(dense * -np.log(relative))
-
-
-def _need_barycenter(plan: FusionPlan) -> None:
-    if not isinstance(plan.rule, Barycenter):
-        fail(f"couplings explain a barycenter; got a fusion by {plan.rule}, which has none.")

@@ -3,19 +3,62 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Literal, Unpack, overload
+from typing import Any, Literal, Protocol, TypedDict, TypeVar, Unpack, overload
 
 import numpy as np
 
 from wassemble._arrays import Array
 from wassemble.ensemble.completion import Unobserved
-from wassemble.ensemble.fuse_types import FrameT, FuseOptions
 from wassemble.ensemble.fusion import Fusion
 from wassemble.inputs import Kind, Predictions
 from wassemble.labels import LabelSpace
 from wassemble.solvers import USUAL_RULE, Rule
 
-__all__ = ["fuse"]
+__all__ = ["FuseOptions", "fuse"]
+
+
+class Frame(Protocol):
+    """A data frame, of whatever library."""
+
+    @property
+    def columns(self) -> Any:
+        """Its columns, or their names."""
+
+    @property
+    def shape(self) -> Any:
+        """How many rows and columns it has."""
+
+
+FrameT = TypeVar("FrameT", bound=Frame)
+
+
+class Matching(TypedDict, total=False):
+    """What a `Fusion` says besides its rule, kernel and weights."""
+
+    kind: Kind | None
+    normalize: bool
+    target: LabelSpace | Iterable[str] | None
+    aliases: Any
+    fold: bool
+    other: str | Mapping[str, str] | None
+    samples: Literal["all", "common"]
+    allow_disjoint: bool
+    by_row: bool
+    id_column: str | Mapping[str, str] | None
+    leftover: float
+    unobserved: Unobserved
+    hard_confidence: float
+
+
+class FuseOptions(Matching, total=False):
+    """Everything that `fuse` takes besides predictions."""
+
+    kernel: Any
+    rule: Rule
+    weights: Any
+    n_threads: int | None
+    progress: Callable[[int, int], None] | None
+    out: np.ndarray | None
 
 
 @overload
@@ -39,22 +82,10 @@ def fuse(
     kernel: Any = None,
     rule: Rule = USUAL_RULE,
     weights: Any = None,
-    kind: Kind | None = None,
-    normalize: bool = False,
     n_threads: int | None = None,
     progress: Callable[[int, int], None] | None = None,
     out: np.ndarray | None = None,
-    target: LabelSpace | Iterable[str] | None = None,
-    aliases: Any = None,
-    fold: bool = False,
-    other: str | Mapping[str, str] | None = None,
-    samples: Literal["all", "common"] = "all",
-    allow_disjoint: bool = False,
-    by_row: bool = False,
-    id_column: str | Mapping[str, str] | None = None,
-    leftover: float = 0.05,
-    unobserved: Unobserved = "spread",
-    hard_confidence: float = 0.9,
+    **matching: Unpack[Matching],
 ) -> Array:
     """Consensus of several models' predictions.
 
@@ -64,9 +95,8 @@ def fuse(
         Non-negative: histograms, whose consensus is a histogram, or scores of any mass (see
         ``kind``). A single sample may drop the sample axis.
         Or predictions with names, which are matched by them: a dict of model names to data
-        frames or `Predictions`, or a list of either; `Fusion` has the details, and `Fusion.run`
-        gives an account of what was matched. What is larger than memory goes to
-        `wassemble.scale.fuse_lazily`.
+        frames or `Predictions`, or a list of either; `Fusion.run` gives an account of what was
+        matched. What is larger than memory goes to `wassemble.scale.fuse_lazily`.
     kernel : Kernel, array or sparse matrix of shape (n_source, n_target), or one per model
         How similar each source label is to each target label. Without one, labels are
         similar to themselves alone and nothing is transported.
@@ -78,14 +108,6 @@ def fuse(
     weights : array of shape (n_models,) or (n_models, n_target), optional
         On the simplex over models; uniform if not given. Arrays may have weights per sample
         too, of shape (n_models, n_samples, 1) or (n_models, n_samples, n_target).
-    kind : {"multiclass", "multilabel"}, optional
-        "multiclass": rows are histograms, and so is the consensus: it is raised to the inverse
-        of the exponent by which Algorithm 2 flattens it, and divided by its mass
-        (`solve_barycenter` keeps the raw numbers). "multilabel": scores of any
-        mass, left as they are. If not given, arrays must be histograms, and of tables it is
-        detected.
-    normalize : bool
-        Divide each row of each model by its sum first.
     n_threads : int, optional
         Threads for large batches; $WASSEMBLE_NUM_THREADS or all cores if not given.
     progress : callable, optional
@@ -93,10 +115,11 @@ def fuse(
     out : array of shape (n_samples, n_target), optional
         Where to write the consensus, such as a memory-mapped file: with memory-mapped
         predictions a batch larger than memory goes through in flat memory.
-    target, aliases, fold, other, samples, allow_disjoint, by_row, id_column
-        For predictions with names, as in `Fusion`.
-    leftover, unobserved, hard_confidence
-        For predictions with names, as in `Fusion`.
+    **matching
+        The other parameters of `Fusion`, which says what they mean. ``kind`` and ``normalize``
+        go with arrays too; the rest with predictions that have names: ``target``, ``aliases``,
+        ``fold``, ``other``, ``samples``, ``allow_disjoint``, ``by_row``, ``id_column``,
+        ``leftover``, ``unobserved``, ``hard_confidence``.
 
     Returns
     -------
@@ -118,23 +141,6 @@ def fuse(
     >>> fuse([[1.0, 0.0], [0.0, 1.0]])  # a geometric mean would leave nothing
     array([0.5, 0.5])
     """
-    fusion = Fusion(
-        rule,
-        kernel,
-        target=target,
-        weights=weights,
-        kind=kind,
-        aliases=aliases,
-        fold=fold,
-        other=other,
-        samples=samples,
-        allow_disjoint=allow_disjoint,
-        by_row=by_row,
-        id_column=id_column,
-        normalize=normalize,
-        leftover=leftover,
-        unobserved=unobserved,
-        hard_confidence=hard_confidence,
-    )
-    found: Array = fusion.fuse(predictions, n_threads=n_threads, progress=progress, out=out)
-    return found
+    fusion = Fusion(rule, kernel, weights=weights, **matching)
+    consensus: Array = fusion.fuse(predictions, n_threads=n_threads, progress=progress, out=out)
+    return consensus

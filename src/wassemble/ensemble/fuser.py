@@ -10,7 +10,7 @@ import numpy as np
 from wassemble._checks import as_float_array, fail
 from wassemble.ensemble.plan import FusionPlan
 from wassemble.inputs import Predictions
-from wassemble.inputs.predictions import SUM_SLACK
+from wassemble.inputs.predictions.value import SUM_SLACK
 from wassemble.labels import enumerate_names
 from wassemble.solvers import Fuser
 

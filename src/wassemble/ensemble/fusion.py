@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
+import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, fields, replace
 from os import PathLike
-from typing import Any, Literal, cast, get_args
+from typing import Any, Literal, cast
 
 import numpy as np
 
 from wassemble._arrays import Array, detached, is_frame, is_series
-from wassemble._checks import fail, option
-from wassemble.ensemble.account import FusionAccount
-from wassemble.ensemble.arrays import fuse_arrays
+from wassemble._checks import fail, option, refuse_names
+from wassemble.ensemble.account import FusionAccount, fine_ends
 from wassemble.ensemble.completion import RULES, Unobserved
 from wassemble.ensemble.fuser import TableFuser
 from wassemble.ensemble.fusion_files import load_folder, same_kernels, save_folder
@@ -28,12 +29,14 @@ from wassemble.ensemble.tables import (
     read_models,
     read_spaces,
     refuse_larger,
-    warn_of,
+    warn_of_ends,
+    warn_of_inputs,
 )
+from wassemble.errors import ConvergenceWarning
 from wassemble.inputs import Aliases, Kind, Predictions, frame_from_predictions
 from wassemble.inputs.formats.named_tables import NamedTable, read_named_table
 from wassemble.inputs.predictions.overlap import common_row_ids
-from wassemble.inputs.predictions.value import Origin
+from wassemble.inputs.predictions.value import Origin, check_kind
 from wassemble.labels import LabelSpace, enumerate_names
 from wassemble.solvers import USUAL_RULE, Rule, Single
 
@@ -43,20 +46,10 @@ __all__ = ["Fusion", "FusionResult"]
 _N_PLANS = 8
 # What may change without matching labels again.
 _AFTER_MATCHING = {"rule", "weights", "leftover", "unobserved", "hard_confidence"}
-# What says how samples and labels are matched by name: nothing that arrays have.
-_BY_NAME = (
-    "target",
-    "aliases",
-    "fold",
-    "other",
-    "samples",
-    "allow_disjoint",
-    "by_row",
-    "id_column",
-    "leftover",
-    "unobserved",
-    "hard_confidence",
-)
+# Share of a row's mass that `n_top` may drop without a word.
+_MUCH_DROPPED = 0.05
+# What arrays have too; the rest says how samples and labels are matched by name.
+_OF_ARRAYS = ("rule", "kernel", "weights", "kind", "normalize")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -84,9 +77,10 @@ class Fusion:
         On the simplex; uniform if not given. A data frame has weights per model (row) and
         target label (column), by name.
     kind : {"multiclass", "multilabel"}, optional
-        Whether rows are histograms, whose consensus is one too, or scores of any mass.
-        Detected in tables if not given: histograms if every row sums to 1. Arrays must be
-        histograms if it is not given.
+        "multiclass": rows are histograms, and so is the consensus: it is raised to the inverse
+        of the exponent by which Algorithm 2 flattens it, and divided by its mass
+        (`solve_barycenter` keeps the raw numbers). "multilabel": scores of any mass, left as
+        they are. If not given, arrays must be histograms, and tables are if every row sums to 1.
     aliases : dict of str to str, data frame or Aliases, optional
         Target labels that names stand for, whatever their spelling; a list or a dict of
         weights where a name stands for several. `Aliases`, or a data frame with the columns
@@ -159,8 +153,7 @@ class Fusion:
                 f"`rule` must be a rule; got {self.rule!r}.",
                 hint="ws.Barycenter(...), ws.ARITHMETIC, ws.GEOMETRIC and ws.HELLINGER are such",
             )
-        if self.kind not in (None, *get_args(Kind)):
-            fail(f'`kind` must be "multiclass" or "multilabel"; got {self.kind!r}.')
+        check_kind(self.kind)
         if self.samples not in ("all", "common"):
             fail(f'`samples` must be "all" or "common"; got {self.samples!r}.')
         for name in ("leftover", "hard_confidence"):
@@ -260,7 +253,8 @@ class Fusion:
             "consensus", members[0].samples, plan.target, chunk.scores, kind=plan.kind
         )
         consensus.origin = Origin(id_column=account.id_column)
-        warn_of(account)
+        warn_of_inputs(account.warnings)
+        warn_of_ends(account.ends, fine_ends(self.rule))
         return FusionResult(consensus, chunk.statuses, account, plan, members, frame, frame_ids)
 
     def plan(self, models: Any) -> FusionPlan:
@@ -310,8 +304,9 @@ class Fusion:
         return TableFuser(self.plan(models))
 
     def _fuse_arrays(self, models: Any, **how: Any) -> Array:
+        """Arrays in, an array out: only rule, kernel, weights, kind and normalize speak of them."""
         for field in fields(self):
-            if field.name in _BY_NAME:
+            if field.name not in _OF_ARRAYS:
                 given = getattr(self, field.name)
                 if given != (Aliases() if field.name == "aliases" else field.default):
                     fail(
@@ -325,7 +320,22 @@ class Fusion:
                 " got names.",
                 hint="a list of them, if it is known to be in the right order",
             )
-        return fuse_arrays(self, models, **how)
+        refuse_names(models, "predictions")
+        fused = self.rule.fuse(
+            models,
+            self.kernel,
+            weights=self.weights,
+            holds="scores" if self.kind == "multilabel" else "histograms",
+            normalize=self.normalize,
+            **how,
+        )
+        dropped = None if fused.result is None else fused.result.dropped
+        if dropped is not None and (worst := dropped.max(initial=0)) > _MUCH_DROPPED:
+            told = f"`n_top` dropped up to {worst:.0%} of a model's mass in a row."
+            warnings.warn(told, ConvergenceWarning, stacklevel=3)
+        warn_of_ends(Counter(np.asarray(fused.statuses).tolist()), fine_ends(self.rule), "rows")
+        scores = fused.consensus
+        return self.rule.to_histograms(scores, how["out"]) if fused.are_histograms else scores
 
     @property
     def _kept_plans(self) -> dict[Any, FusionPlan]:
@@ -472,6 +482,8 @@ class FusionResult:
 
 def _read_weights(weights: Any) -> Any:
     """Weights as a fusion keeps them: by name in a dict or table, else as they are."""
+    if weights is None:
+        return None
     if is_frame(weights):
         return read_named_table(weights, "weights")
     if isinstance(weights, Mapping):

@@ -9,6 +9,7 @@ import difflib
 from collections.abc import Container, Iterable, Sequence
 
 import numpy as np
+from scipy.sparse.csgraph import connected_components
 
 from wassemble._checks import fail, option
 from wassemble.ensemble.plan import FusionPlan
@@ -50,16 +51,8 @@ _N_COMPARED = 2000
 def check_labels(plan: FusionPlan, told: Container[str] = ()) -> list[str]:
     """What there is to say of labels that do not meet; that no target label is met is an error.
 
-    Parameters
-    ----------
-    plan : FusionPlan
-    told : container of str
-        Labels of which it has been said that others differ from them only in how they are
-        written.
-
-    Returns
-    -------
-    warnings : list of str
+    Of the labels ``told`` it has been said that others differ from them only in how they are
+    written.
     """
     declared = np.array([member.matching.declared for member in plan.members])
     names = [member.model for member in plan.members]
@@ -208,19 +201,10 @@ def _nearest(target: Sequence[str], own: Sequence[str]) -> list[tuple[str, str]]
 
 def _groups(declared: np.ndarray) -> list[list[int]]:
     """Models that have a label in common, directly or through others; none without any."""
-    groups: list[tuple[list[int], np.ndarray]] = []
-    for place, mask in enumerate(declared):
-        if not mask.any():
-            continue
-        members, labels = [place], mask
-        rest = []
-        for other, theirs in groups:
-            if (theirs & mask).any():
-                members, labels = other + members, labels | theirs
-            else:
-                rest.append((other, theirs))
-        groups = [*rest, (members, labels)]
-    return sorted(sorted(members) for members, _ in groups)
+    some = np.flatnonzero(declared.any(axis=1))
+    own = declared[some].astype(np.float32)
+    n_groups, group = connected_components(own @ own.T > 0)
+    return [some[group == place].tolist() for place in range(n_groups)]
 
 
 def _same() -> str:

@@ -7,26 +7,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 import scipy.sparse as sp
 
 from wassemble._arrays import is_frame
 from wassemble._checks import fail, option
-from wassemble.inputs import Aliases, Kind
-from wassemble.inputs.predictions.aliases import merge_scores
-from wassemble.kernels import (
-    DenseKernel,
-    Kernel,
-    LabelledKernel,
-    SparseKernel,
-    as_kernel,
-    from_matching,
-)
+from wassemble.inputs import Aliases
+from wassemble.kernels import DenseKernel, Kernel, LabelledKernel, SparseKernel, as_kernel
+from wassemble.kernels.builders.names import kernel_of_matching
 from wassemble.labels import LabelSpace, Matching, enumerate_names, fold_meanings, fold_name
 
-__all__ = ["Member", "find_kernel_target", "make_members", "merge_labels", "read_other"]
+if TYPE_CHECKING:
+    from wassemble.ensemble.fusion import Fusion
+
+__all__ = ["Member", "match_models", "merge_labels", "read_other"]
 
 
 @dataclass(frozen=True)
@@ -43,21 +40,13 @@ class Member:
     groups: np.ndarray | None  # place in `fused` of each label; None where nothing changes
     kernel: Kernel  # from `fused` to the target
     declared: np.ndarray  # target labels that it can speak of, as a mask
+    reached: np.ndarray  # target labels that the kernel can reach, as a mask
     other: str | None  # its label that stands for what it does not declare
 
-    @property
+    @cached_property
     def lost(self) -> np.ndarray:
         """Labels as they are fused whose mass can go nowhere, as a mask."""
         return np.asarray(self.kernel.row_sums).reshape(-1, len(self.fused)).max(axis=0) <= 0
-
-    @property
-    def reached(self) -> np.ndarray:
-        """Target labels that the kernel can reach, as a mask."""
-        return _reached(self.kernel)
-
-    def merge(self, scores: np.ndarray, kind: Kind) -> np.ndarray:
-        """Scores of the labels as they are fused: sums of histograms, maxima of scores."""
-        return scores if self.groups is None else merge_scores(scores, self.groups, kind)
 
     def describe(self, place: int) -> str:
         """A label as it is fused, by the model's own names for it."""
@@ -133,26 +122,28 @@ def merge_labels(
     return LabelSpace(first.values())
 
 
-def make_members(
-    models: Sequence[tuple[str, LabelSpace]],
-    target: LabelSpace,
-    kernel: Any,
-    *,
-    aliases: Aliases,
-    others: Mapping[str, str],
-    fold: bool,
-) -> list[Member]:
-    """Each model with its kernel; models that can share one do."""
-    _refuse_nameless(kernel, models)
-    shared: dict[Any, tuple[Kernel, np.ndarray, bool]] = {}
-    members = []
+def match_models(
+    fusion: Fusion, models: Sequence[tuple[str, LabelSpace]]
+) -> tuple[LabelSpace, list[Member]]:
+    """The target labels, and each model with its kernel; models that can share one do."""
+    kernel, aliases, fold = fusion.kernel, fusion.aliases, fusion.fold
+    aliases.check_models(dict(models))
+    others = read_other(fusion.other, models)
     each = _kernel_of_each(kernel, models)
+    target = cast("LabelSpace | None", fusion.target)
+    if target is None:
+        merged = merge_labels(models, aliases, others, fold=fold)
+        # Kernels that lead elsewhere say by it what the consensus is over.
+        target = _find_kernel_target(each, merged)
+    _refuse_nameless(kernel, models)
     # Kernels that know every label of some model: they were made for that one.
     serving = {
         id(given)
         for (_, labels), given in zip(models, each, strict=True)
         if isinstance(given, LabelledKernel) and all(name in given.source for name in labels)
     }
+    shared: dict[Any, _Read] = {}
+    members = []
     for (model, labels), given in zip(models, each, strict=True):
         meanings = aliases.of_model(model)
         matching = labels.match(target, aliases=meanings, fold=fold)
@@ -164,23 +155,32 @@ def make_members(
         told = sorted((name, tuple(m.items())) for name, m in meanings.items())
         key = (id(given), labels, tuple(told), other)
         if key not in shared:
-            is_of_others = id(given) in serving
             shared[key] = _read_kernel(
-                given, model, matching, fused, groups, is_of_others=is_of_others
+                given, model, matching, fused, groups, is_of_others=id(given) in serving
             )
-        found, declared, keeps_labels = shared[key]
-        if keeps_labels:
+        read = shared[key]
+        if read.keeps_labels:
             fused, groups = labels, None
-        members.append(Member(model, labels, matching, fused, groups, found, declared, other))
-    return members
+        members.append(
+            Member(
+                model,
+                labels,
+                matching,
+                fused,
+                groups,
+                read.kernel,
+                read.declared,
+                read.reached,
+                other,
+            )
+        )
+    return target, members
 
 
 def _refuse_nameless(kernel: Any, models: Sequence[tuple[str, LabelSpace]]) -> None:
     """Refuse kernels without names where their order could mean something else."""
     each = list(kernel.values()) if isinstance(kernel, Mapping) else [kernel]
-    if isinstance(kernel, list | tuple) and all(
-        isinstance(k, Kernel | LabelledKernel) or is_frame(k) for k in kernel
-    ):
+    if _is_one_per_model(kernel):
         each = list(kernel)
     is_nameless = any(
         k is not None and not (isinstance(k, LabelledKernel) or is_frame(k)) and not _builds(k)
@@ -195,6 +195,13 @@ def _refuse_nameless(kernel: Any, models: Sequence[tuple[str, LabelSpace]]) -> N
                 f" {enumerate_names(own)} for {model!r}.",
                 hint="LabelledKernel(kernel, source, target) gives it names",
             )
+
+
+def _is_one_per_model(kernel: Any) -> bool:
+    """Whether it is a list of kernels, not one that is written as a list of rows."""
+    return isinstance(kernel, list | tuple) and all(
+        isinstance(each, Kernel | LabelledKernel) or is_frame(each) for each in kernel
+    )
 
 
 def _builds(kernel: Any) -> bool:
@@ -220,11 +227,8 @@ def _merge_matched(matching: Matching) -> tuple[LabelSpace, np.ndarray | None]:
     return LabelSpace(names), groups
 
 
-def find_kernel_target(
-    kernel: Any, models: Sequence[tuple[str, LabelSpace]], merged: LabelSpace
-) -> LabelSpace:
+def _find_kernel_target(each: Sequence[Any], merged: LabelSpace) -> LabelSpace:
     """The target labels of kernels that all bring some, unless they know those of the models."""
-    each = _kernel_of_each(kernel, models)
     if not all(isinstance(given, LabelledKernel) for given in each):
         return merged
     if all(name in given.target for given in each for name in merged):
@@ -234,6 +238,8 @@ def find_kernel_target(
 
 def _kernel_of_each(kernel: Any, models: Sequence[tuple[str, LabelSpace]]) -> list[Any]:
     """What was given as the kernel of each model; data frames with their names."""
+    if kernel is None:
+        return [None] * len(models)
     each = _one_of_each(kernel, models)
     frames = {id(given): LabelledKernel(given) for given in each if is_frame(given)}
     return [frames.get(id(given), given) for given in each]
@@ -252,9 +258,7 @@ def _one_of_each(kernel: Any, models: Sequence[tuple[str, LabelSpace]]) -> Seque
                 f"{'none for ' + enumerate_names(left_out) if left_out else ''}."
             )
         return [kernel[name] for name in names]
-    if isinstance(kernel, list | tuple) and all(
-        isinstance(k, Kernel | LabelledKernel) or is_frame(k) for k in kernel
-    ):
+    if _is_one_per_model(kernel):
         if len(kernel) != len(models):
             fail(
                 f"{option('kernel')} must be one for all or one per model, {len(models)}; got"
@@ -262,6 +266,15 @@ def _one_of_each(kernel: Any, models: Sequence[tuple[str, LabelSpace]]) -> Seque
             )
         return kernel
     return [kernel] * len(models)
+
+
+class _Read(NamedTuple):
+    """A model's kernel, and the target labels that it declares and reaches, as masks."""
+
+    kernel: Kernel
+    declared: np.ndarray
+    reached: np.ndarray
+    keeps_labels: bool = False  # it is from the model's own labels, not from those fused
 
 
 def _read_kernel(
@@ -272,44 +285,46 @@ def _read_kernel(
     groups: np.ndarray | None,
     *,
     is_of_others: bool,
-) -> tuple[Kernel, np.ndarray, bool]:
-    """A model's kernel, the target labels it declares, and whether it is from its own labels.
-
-    Else it is from ``fused``.
-    """
+) -> _Read:
     labels, target = matching.source, matching.target
     by_fused = matching if groups is None else _match_fused(matching, fused, groups)
-    if given is None:
-        return from_matching(by_fused).kernel, matching.declared, False
-    if isinstance(given, LabelledKernel) and all(name in given.source for name in labels):
-        # A kernel that knows the model's own labels speaks of them.
-        found = given.align(labels, target)
-        if given.declared is None:
-            return found, _reached(found), True
-        return found, given.declared[given.target.positions(target)], True
+    by_name = given is None
     if isinstance(given, LabelledKernel):
+        if all(name in given.source for name in labels):
+            # A kernel that knows the model's own labels speaks of them.
+            kernel = given.align(labels, target)
+            reached = _reached(kernel)
+            if given.declared is None:
+                return _Read(kernel, reached, reached, keeps_labels=True)
+            declared = given.declared[given.target.positions(target)]
+            return _Read(kernel, declared, reached, keeps_labels=True)
         strange = [name for name in fused if name not in given.source]
-        if strange and is_of_others and (by_fused.positions >= 0).all():  # target labels already
-            return from_matching(by_fused).kernel, matching.declared, False
-        if any(place not in by_fused.shared for place in fused.positions(strange).tolist()):
+        # Target labels already, of a kernel that was made for others.
+        by_name = bool(strange) and is_of_others and bool((by_fused.positions >= 0).all())
+        if not by_name and any(
+            place not in by_fused.shared for place in fused.positions(strange).tolist()
+        ):
             fail(
                 f"the kernel must know every label of {model!r}; it lacks"
                 f" {enumerate_names(strange)}.",
                 hint=f"{option('aliases')} says which target labels they stand for; or give each"
-                " model its"
-                " own kernel, {model: kernel}",
+                " model its own kernel, {model: kernel}",
             )
+    if by_name:
+        return _Read(kernel_of_matching(by_fused), matching.declared, matching.declared)
     if isinstance(given, LabelledKernel) or _builds(given):
-        found = _add_shared_rows(given, by_fused)
-        return found, _reached(found), False
-    found = as_kernel(given)
-    if found.shape != (len(labels), len(target)):
+        kernel = _add_shared_rows(given, by_fused)
+        reached = _reached(kernel)
+        return _Read(kernel, reached, reached)
+    kernel = as_kernel(given)
+    if kernel.shape != (len(labels), len(target)):
         fail(
             f"the kernel of {model!r} must go from its {len(labels)} labels to the"
-            f" {len(target)} target labels; got shape {found.shape}.",
+            f" {len(target)} target labels; got shape {kernel.shape}.",
             hint="a LabelledKernel brings its names and is put in order by them",
         )
-    return found, _reached(found), True
+    reached = _reached(kernel)
+    return _Read(kernel, reached, reached, keeps_labels=True)
 
 
 def _match_fused(matching: Matching, fused: LabelSpace, groups: np.ndarray) -> Matching:
@@ -325,7 +340,7 @@ def _add_shared_rows(given: Any, matching: Matching) -> Kernel:
     fused, target, shared = matching.source, matching.target, matching.shared
     rest = [name for place, name in enumerate(fused) if place not in shared]
     if not rest:
-        return from_matching(matching).kernel
+        return kernel_of_matching(matching)
     made = given if isinstance(given, LabelledKernel) else given(LabelSpace(rest), target)
     if not isinstance(made, LabelledKernel):
         made = LabelledKernel(made) if is_frame(made) else LabelledKernel(made, rest, target)

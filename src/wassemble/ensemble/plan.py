@@ -5,22 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from wassemble._arrays import detached, is_series
 from wassemble._checks import fail, option, option_or
 from wassemble.ensemble.completion import complete_scores
-from wassemble.ensemble.members import (
-    Member,
-    find_kernel_target,
-    make_members,
-    merge_labels,
-    read_other,
-)
+from wassemble.ensemble.members import Member, match_models
 from wassemble.inputs import Kind, Predictions
 from wassemble.inputs.formats.named_tables import NamedTable
+from wassemble.inputs.predictions.aliases import merge_scores
 from wassemble.labels import LabelSpace, enumerate_names
 from wassemble.solvers import (
     ARITHMETIC,
@@ -40,9 +35,6 @@ if TYPE_CHECKING:
 
 __all__ = ["NO_ANSWER", "Chunk", "FusionPlan", "Ready", "Solved", "group_by_voters"]
 
-# Target labels beyond which no mean is taken to compare the consensus with.
-_MOST_LABELS_OF_MEAN = 20_000
-
 # Status of a sample about which no model said anything.
 NO_ANSWER = -1
 
@@ -53,21 +45,14 @@ class Chunk:
 
     scores: np.ndarray  # (n_samples, n_target)
     statuses: np.ndarray  # (n_samples,), of Status, or NO_ANSWER
-    answered: np.ndarray  # (n_models, n_samples)
     mass: np.ndarray  # (n_samples,), of the consensus before it was divided by it
-    lost_mass: np.ndarray  # (n_models,), summed over samples: mass without a target label
+    ready: Ready  # what was fused
 
 
 class FusionPlan:
     """A fusion for certain models: labels matched, kernels in place, weights on the simplex.
 
     `Fusion.plan` makes it.
-
-    Parameters
-    ----------
-    fusion : Fusion
-    models : sequence of (name, LabelSpace)
-    kind : {"multiclass", "multilabel"}
     """
 
     def __init__(
@@ -84,15 +69,7 @@ class FusionPlan:
             )
         self.kind = kind
         self.aliases = fusion.aliases
-        self.aliases.check_models(dict(models))
-        others = read_other(fusion.other, models)
-        fold, target = fusion.fold, cast("LabelSpace | None", fusion.target)
-        merged = target or merge_labels(models, self.aliases, others, fold=fold)
-        # Kernels that lead elsewhere say by it what the consensus is over.
-        self.target = merged if target else find_kernel_target(fusion.kernel, models, merged)
-        self.members = make_members(
-            models, self.target, fusion.kernel, aliases=self.aliases, others=others, fold=fold
-        )
+        self.target, self.members = match_models(fusion, models)
         self._read(fusion)
 
     def _read(self, fusion: Fusion) -> None:
@@ -117,7 +94,7 @@ class FusionPlan:
             return self._alone(self.rule, names)
         if isinstance(weights, NamedTable):
             weights = weights.ordered(names, self.target, titles=("model", "target label"))
-        if is_series(weights) or isinstance(weights, Mapping):
+        if weights is not None and (is_series(weights) or isinstance(weights, Mapping)):
             weights = {str(name): weight for name, weight in weights.items()}
             strange = [name for name in weights if name not in names]
             left_out = [name for name in names if name not in weights]
@@ -181,9 +158,11 @@ class FusionPlan:
 
     def fuse(self, predictions: Sequence[Predictions], *, n_threads: int | None = None) -> Chunk:
         """Fuse predictions on the same samples in the same order, one per member."""
-        ready = self.prepare(predictions)
-        answered = ready.answered
-        n_samples = answered.shape[1]
+        return self.fuse_ready(self.prepare(predictions), n_threads=n_threads)
+
+    def fuse_ready(self, ready: Ready, *, n_threads: int | None = None) -> Chunk:
+        """Fuse what `prepare` made."""
+        n_samples = ready.answered.shape[1]
         dtype = np.result_type(np.float32, *(scores.dtype for scores in ready.scores))
         found = np.full((n_samples, len(self.target)), np.nan, dtype=dtype)
         statuses = np.full(n_samples, NO_ANSWER, dtype=np.int8)
@@ -195,7 +174,7 @@ class FusionPlan:
         mass = found.sum(axis=1, dtype=np.float64)
         if self.kind == "multiclass":
             self.rule.to_histograms(found, out=found)
-        return Chunk(found, statuses, answered, mass, ready.lost_mass)
+        return Chunk(found, statuses, mass, ready)
 
     def solve_sample(self, predictions: Sequence[Predictions], row: int) -> Solved:
         """The whole result for one sample, with its couplings."""
@@ -223,10 +202,12 @@ class FusionPlan:
                     f"the labels of {member.model!r} must be those of the plan,"
                     f" {enumerate_names(member.labels)}; got {enumerate_names(given.labels)}."
                 )
-            told = given.replace(kind=self.kind)
+            told = given if given.kind == self.kind else given.replace(kind=self.kind)
+            said = told.answered
             rows = complete_scores(told, self.unobserved, hard_confidence=self.hard_confidence)
-            rows = member.merge(rows, self.kind)
-            said, share = told.answered, np.ones(len(rows))
+            if member.groups is not None:
+                rows = merge_scores(rows, member.groups, self.kind)
+            share = np.ones(len(rows))
             lost = member.lost
             gone = rows[:, lost].sum(axis=1, dtype=np.float64)
             if gone.any():
@@ -242,7 +223,7 @@ class FusionPlan:
             scores.append(rows)
             answered.append(said)
             say.append(share)
-            lost_mass.append(float(gone[told.answered].sum()))
+            lost_mass.append(float(gone[said].sum()))
         return Ready(scores, np.array(answered), np.array(say), np.array(lost_mass))
 
     def _fuse_rows(
@@ -273,25 +254,14 @@ class FusionPlan:
         """A model's scores carried to the target labels by its kernel alone."""
         return np.asarray(Single(0).fuse([scores], [member.kernel], holds=self.holds).scores)
 
-    @property
-    def has_rival(self) -> bool:
-        """Whether a mean of several models would give one best label as well."""
-        is_barycenter = isinstance(self.rule, Barycenter)
-        return is_barycenter and self.kind == "multiclass" and len(self.members) > 1
-
-    @property
-    def is_vast(self) -> bool:
-        """Whether there are too many labels for that mean to cost little."""
-        return len(self.target) > _MOST_LABELS_OF_MEAN
-
-    def best_of_mean(self, predictions: Sequence[Predictions]) -> np.ndarray:
+    def best_of_mean(self, ready: Ready) -> np.ndarray:
         """Place of the best label of each sample by the arithmetic mean, weights as they are.
 
         0 where no model answered.
         """
         mean = copy(self)
         mean.rule = ARITHMETIC
-        return np.nan_to_num(mean.fuse(predictions).scores).argmax(axis=1)
+        return np.nan_to_num(mean.fuse_ready(ready).scores).argmax(axis=1)
 
     def _problem(self, ready: Ready, voting: np.ndarray, rows: Any) -> BarycenterProblem:
         if not isinstance(self.rule, Barycenter):

@@ -12,16 +12,14 @@ import numpy as np
 
 from wassemble._arrays import is_frame
 from wassemble._checks import fail
-from wassemble.ensemble.account import SILENCE, FusionAccount, no_mass_remedy
+from wassemble.ensemble.account import FusionAccount, tell_ends
 from wassemble.ensemble.label_overlap import check_labels
-from wassemble.ensemble.plan import NO_ANSWER
 from wassemble.errors import ConvergenceWarning, InputWarning, option
 from wassemble.inputs import Kind, Predictions, predictions_from_frame
-from wassemble.inputs.formats.sources import check_kind
-from wassemble.inputs.predictions import have_numbers
 from wassemble.inputs.predictions.overlap import check_samples, refuse_transposed
+from wassemble.inputs.predictions.value import have_numbers
+from wassemble.inputs.reading import Reading
 from wassemble.labels import LabelSpace, enumerate_names
-from wassemble.solvers import Status
 
 __all__ = [
     "align_samples",
@@ -33,7 +31,7 @@ __all__ = [
     "read_models",
     "read_spaces",
     "refuse_larger",
-    "warn_of",
+    "warn_of_ends",
     "warn_of_inputs",
 ]
 
@@ -51,6 +49,7 @@ def read_models(
     A dict names them; a list holds Predictions, which have names, or data frames, which are
     called "model 1", "model 2" and so on.
     """
+    reading = Reading(kind=kind, by_row=by_row, normalize=normalize)
     named = name_models(models)
     if not named:
         fail("there must be at least one model; got none.")
@@ -61,20 +60,10 @@ def read_models(
         if isinstance(given, Predictions):
             if name in columns:
                 fail(f"`id_column` must go with data frames; {name!r} is Predictions, with ids.")
-            check_kind(kind, normalize=normalize)
             told = given if given.model == name else given.replace(model=name)
             found.append(told.normalized() if normalize else told)
         else:
-            found.append(
-                predictions_from_frame(
-                    given,
-                    name,
-                    id_column=columns.get(name),
-                    kind=kind,
-                    by_row=by_row,
-                    normalize=normalize,
-                )
-            )
+            found.append(predictions_from_frame(given, name, reading, id_column=columns.get(name)))
             frame = given if frame is None else frame
     return found, frame
 
@@ -239,25 +228,10 @@ def _comparable(samples: np.ndarray, predictions: Sequence[Predictions]) -> list
     return [str(sample) for sample in samples.tolist()]
 
 
-def warn_of(account: FusionAccount) -> None:
-    """Warn of what looks odd, and of samples that nobody answered or that did not end well."""
-    warn_of_inputs(account.warnings, stacklevel=4)
-    warn_of_ends(account.ends, account.fine_ends)
-
-
-def warn_of_ends(ends: Counter[int], fine: Container[int]) -> None:
-    """Warn of samples that ended otherwise than ``fine``, codes of `Status`."""
-    for code, count in sorted(ends.items()):
-        if code in fine:
-            continue
-        message = SILENCE if code == NO_ANSWER else Status(code).message
-        if code == Status.NO_MASS:
-            message += f"; {no_mass_remedy()}"
-        warnings.warn(
-            f"{count:,} of {ends.total():,} samples: {message}.",
-            ConvergenceWarning,
-            stacklevel=4,
-        )
+def warn_of_ends(ends: Counter[int], fine: Container[int], what: str = "samples") -> None:
+    """Warn of samples that nobody answered, or that ended otherwise than ``fine``."""
+    for message in tell_ends(ends, fine, what):
+        warnings.warn(f"{message}.", ConvergenceWarning, stacklevel=4)
 
 
 def warn_of_inputs(warnings_: Sequence[str], stacklevel: int = 3) -> None:

@@ -13,6 +13,7 @@ from wassemble.inputs.predictions.aliases import Aliases, read_aliases
 from wassemble.inputs.predictions.describe import describe_predictions
 from wassemble.inputs.predictions.frames import frame_from_predictions, predictions_from_frame
 from wassemble.inputs.predictions.value import Kind, Predictions, TopLabel
+from wassemble.inputs.reading import Reading
 from wassemble.inputs.shipped.animals import AnimalsData, load_animals
 from wassemble.inputs.shipped.languages import LanguagesData, load_languages
 from wassemble.inputs.words.embeddings import Embeddings, read_embeddings
@@ -29,6 +30,7 @@ __all__ = [
     "PredictionFile",
     "PredictionWriter",
     "Predictions",
+    "Reading",
     "TopLabel",
     "describe_predictions",
     "frame_from_predictions",

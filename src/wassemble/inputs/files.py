@@ -7,24 +7,20 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Unpack
 
 from wassemble._checks import fail, option
 from wassemble.inputs.formats import Format, recognise
-from wassemble.inputs.formats.layout import choose_columns
 from wassemble.inputs.formats.prediction_writer import PredictionWriter
-from wassemble.inputs.formats.sources import (
-    PredictionFile,
-    Source,
-    blame,
-    check_kind,
-)
+from wassemble.inputs.formats.sources import PredictionFile, Source, blame
 from wassemble.inputs.predictions.doubts import doubt_scores
 from wassemble.inputs.predictions.truth import check_truth
-from wassemble.inputs.predictions.value import Kind, Predictions
+from wassemble.inputs.predictions.value import Predictions
+from wassemble.inputs.reading import Reading, ReadingFields
 
 __all__ = [
     "PredictionFile",
@@ -38,15 +34,10 @@ __all__ = [
 
 def read_predictions(
     path: str | os.PathLike[str],
+    reading: Reading = Reading(),
     *,
     model: str | None = None,
-    id_column: str | None = None,
-    label_column: str | None = None,
-    score_column: str | None = None,
-    labels: Iterable[str] | None = None,
-    kind: Kind | None = None,
-    by_row: bool = False,
-    normalize: bool = False,
+    **changes: Unpack[ReadingFields],
 ) -> Predictions:
     r"""Predictions of one model from a file.
 
@@ -66,21 +57,12 @@ def read_predictions(
     Parameters
     ----------
     path : str or path
+    reading : Reading
+        How the file is read.
     model : str, optional
         Name of the model; that of the file if not given.
-    id_column, label_column, score_column : str, optional
-        Columns, or keys of JSON lines, if they are not called "sample" ("sample_id",
-        "id"), "label" and "score". NumPy files have none.
-    labels : iterable of str, optional
-        Of a wide table or a NumPy file, the labels to read; of a long table or JSON lines,
-        every label that the model could have named. Names the columns of a NumPy file that
-        does not.
-    kind : {"multiclass", "multilabel"}, optional
-        Detected if not given.
-    by_row : bool
-        The file may be without sample ids: its rows are then counted from 0.
-    normalize : bool
-        Divide each row by its sum, as counts, percentages and rounded histograms need it.
+    **changes
+        Fields of the reading, by name: ``id_column``, ``labels``, ``kind`` ...
 
     Returns
     -------
@@ -95,26 +77,20 @@ def read_predictions(
     >>> read_predictions(path)
     Predictions('tiny': 2 samples x 2 labels, multiclass)
     """
-    columns = (id_column, label_column, score_column)
-    with _opened(path, columns, labels, kind, by_row=by_row, normalize=normalize) as (file, source):
-        found = _read(file, source, "multilabel" if normalize else kind or source.kind, model)
-        if found.kind_is_detected and labels is None and not source.is_long:
-            doubts = doubt_scores(found.labels, found.scores, found.kind)
-            found.origin = source.origin(file.path.name, doubts)
-        return found.normalized() if normalize else found
+    with _opened(path, reading, changes) as (file, how, source):
+        made = _read(file, source, how, model)
+        if made.kind_is_detected and how.labels is None and not source.is_long:
+            doubts = doubt_scores(made.labels, made.scores, made.kind)
+            made.origin = source.origin(file.path.name, doubts)
+        return made.normalized() if how.normalize else made
 
 
 def open_predictions(
     path: str | os.PathLike[str],
+    reading: Reading = Reading(),
     *,
     model: str | None = None,
-    id_column: str | None = None,
-    label_column: str | None = None,
-    score_column: str | None = None,
-    labels: Iterable[str] | None = None,
-    kind: Kind | None = None,
-    by_row: bool = False,
-    normalize: bool = False,
+    **changes: Unpack[ReadingFields],
 ) -> PredictionFile:
     r"""Predictions in a file that may be larger than memory, to be read in chunks.
 
@@ -133,16 +109,8 @@ def open_predictions(
     Predictions('tiny': 2 samples x 2 labels, multiclass)
     Predictions('tiny': 1 samples x 2 labels, multiclass)
     """
-    columns = (id_column, label_column, score_column)
-    with _opened(path, columns, labels, kind, by_row=by_row, normalize=normalize) as (file, source):
-        return PredictionFile(
-            file.path,
-            source,
-            file.name_model(model, source),
-            kind or source.kind,
-            labels_are_declared=labels is not None,
-            normalize=normalize,
-        )
+    with _opened(path, reading, changes) as (file, how, source):
+        return PredictionFile(file.path, source, file.name_model(model, source), how)
 
 
 def read_truth(
@@ -180,11 +148,11 @@ def read_truth(
     >>> truth.samples.tolist(), truth.labels.names
     (['a.png', 'b.png'], ('2', '7'))
     """
-    columns = (id_column, column, None)
-    with _opened(path, columns, by_row=by_row, is_truth=True) as (file, source):
-        found = _read(file, source, "multilabel", file.stem)
-        check_truth(found)
-        return found
+    columns: ReadingFields = {"id_column": id_column, "label_column": column, "by_row": by_row}
+    with _opened(path, Reading(is_truth=True), columns) as (file, how, source):
+        truth = _read(file, source, how, file.stem)
+        check_truth(truth)
+        return truth
 
 
 def write_predictions(path: str | os.PathLike[str], predictions: Predictions) -> None:
@@ -229,33 +197,25 @@ class _Named(NamedTuple):
 
 @contextmanager
 def _opened(
-    path: str | os.PathLike[str],
-    columns: tuple[str | None, str | None, str | None],
-    labels: Iterable[str] | None = None,
-    kind: Kind | None = None,
-    *,
-    by_row: bool = False,
-    normalize: bool = False,
-    is_truth: bool = False,
-) -> Iterator[tuple[_Named, Source]]:
+    path: str | os.PathLike[str], reading: Reading, changes: ReadingFields
+) -> Iterator[tuple[_Named, Reading, Source]]:
     """What is in a file; errors inside begin with its name."""
     _refuse_pipe(path)
     file = _Named(*recognise(path))
     with blame(file.path.name, f"a whole {file.format.name} file"):
-        check_kind(kind, normalize=normalize)
-        choice = choose_columns(*columns, labels, by_row=by_row, is_truth=is_truth)
+        reading = replace(reading, **changes) if changes else reading
         if file.path.is_dir():
             fail("must be a file; got a folder.")
         if not file.path.exists():
             fail(f"must be a file; there is none at {file.path}.")
-        source: Source = file.format.open(file.path, choice, file.stem)
-        if source.is_long and not (source.has_ids or is_truth):
+        source: Source = file.format.open(file.path, reading, file.stem)
+        if source.is_long and not (source.has_ids or reading.is_truth):
             fail(
                 "a long table must have sample ids, since a sample may have several rows; got"
                 " none.",
                 hint=f"{option('id_column')} names their column",
             )
-        yield file, source
+        yield file, reading, source
 
 
 def _refuse_pipe(path: str | os.PathLike[str]) -> None:
@@ -271,14 +231,14 @@ def _refuse_pipe(path: str | os.PathLike[str]) -> None:
         )
 
 
-def _read(file: _Named, source: Source, kind: Kind | None, model: str | None) -> Predictions:
-    found = Predictions(
+def _read(file: _Named, source: Source, reading: Reading, model: str | None) -> Predictions:
+    made = Predictions(
         file.name_model(model, source),
         source.samples,
         source.labels,
         source.read(),
-        kind=kind,
+        kind=reading.kind_of_scores or source.kind,
         is_hard=source.is_hard,
     )
-    found.origin = source.origin(file.path.name)
-    return found
+    made.origin = source.origin(file.path.name)
+    return made

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
+from typing import Unpack
 
 from wassemble._checks import fail
 from wassemble.errors import InvalidInputError
@@ -16,6 +17,7 @@ from wassemble.inputs.files import PredictionFile, open_predictions
 from wassemble.inputs.folders import Folder, LocalFolder, open_folder
 from wassemble.inputs.formats import recognise
 from wassemble.inputs.predictions.value import Kind, Origin, Predictions
+from wassemble.inputs.reading import Reading, ReadingFields
 from wassemble.labels import LabelSpace, enumerate_names
 
 __all__ = [
@@ -52,12 +54,7 @@ class PartReader:
 
     folder: Folder
     model: str
-    id_column: str | None
-    label_column: str | None
-    score_column: str | None
-    labels: LabelSpace | None
-    kind: Kind | None
-    normalize: bool = False
+    reading: Reading
 
     @contextmanager
     def open(self, file: str) -> Iterator[PredictionFile]:
@@ -65,23 +62,11 @@ class PartReader:
         with ExitStack() as stack:
             try:
                 path = stack.enter_context(self.folder.fetch(file))
-                opened = stack.enter_context(self._open(path))
+                opened = stack.enter_context(open_predictions(path, self.reading, model=self.model))
             except InvalidInputError as error:
                 raise InvalidInputError(f"model {self.model}: {error}") from None
             opened.name = f"model {self.model}: {opened.name}"
             yield opened
-
-    def _open(self, path: os.PathLike[str]) -> PredictionFile:
-        return open_predictions(
-            path,
-            model=self.model,
-            id_column=self.id_column,
-            label_column=self.label_column,
-            score_column=self.score_column,
-            labels=self.labels,
-            kind=self.kind,
-            normalize=self.normalize,
-        )
 
 
 class DataSet:
@@ -153,14 +138,10 @@ class DataSet:
 
 def open_data_set(
     place: str | os.PathLike[str],
+    reading: Reading = Reading(),
     *,
     model: str | None = None,
-    id_column: str | None = None,
-    label_column: str | None = None,
-    score_column: str | None = None,
-    labels: Iterable[str] | None = None,
-    kind: Kind | None = None,
-    normalize: bool = False,
+    **changes: Unpack[ReadingFields],
 ) -> DataSet:
     """Predictions of one model in a folder of part files.
 
@@ -170,10 +151,12 @@ def open_data_set(
         A folder, or a URL that fsspec knows, such as ``s3://bucket/predictions``. Its files
         are the parts, in folders of their own if you like; names that begin with "." or "_"
         are not read. A part is any file of `open_predictions` but ``.npy``.
+    reading : Reading
+        How each part is read; not ``by_row``.
     model : str, optional
         Name of the model; that of the folder if not given.
-
-    Other parameters as in `open_predictions`.
+    **changes
+        Fields of the reading, by name.
 
     Examples
     --------
@@ -186,11 +169,16 @@ def open_data_set(
     >>> open_data_set(folder, model="tiny")
     DataSet('tiny': 2 parts, 2 labels, multiclass)
     """
+    reading = replace(reading, **changes)
+    if reading.by_row:
+        fail(
+            "`by_row` must go with single files; got a folder of part files.",
+            hint="samples of part files are matched by id",
+        )
     folder = open_folder(place)
-    space = None if labels is None else LabelSpace(labels)
-    name = folder.name.split(".")[0] if model is None else model
-    reader = PartReader(folder, name, id_column, label_column, score_column, space, kind, normalize)
-    return DataSet(reader)
+    return DataSet(
+        PartReader(folder, folder.name.split(".")[0] if model is None else model, reading)
+    )
 
 
 def is_data_set(place: str | os.PathLike[str]) -> bool:

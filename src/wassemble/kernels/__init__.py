@@ -13,10 +13,7 @@ from wassemble.kernels.builders.cost import from_cost as from_cost
 from wassemble.kernels.builders.embeddings import from_embeddings as from_embeddings
 from wassemble.kernels.builders.graph import from_graph as from_graph
 from wassemble.kernels.builders.mixture import mix as mix
-from wassemble.kernels.builders.names import (
-    from_matching as from_matching,
-    from_names as from_names,
-)
+from wassemble.kernels.builders.names import from_names as from_names
 from wassemble.kernels.builders.spelling import from_spelling as from_spelling
 from wassemble.kernels.builders.synonyms import from_synonyms as from_synonyms
 from wassemble.kernels.builders.tables import (

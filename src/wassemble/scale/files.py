@@ -15,9 +15,8 @@ from wassemble.ensemble import Fusion, FusionAccount
 from wassemble.ensemble.tables import align_samples, check_inputs, warn_of_inputs
 from wassemble.inputs import PredictionFile, Predictions, PredictionWriter
 from wassemble.inputs.formats.sources import blame, check_memory
-from wassemble.inputs.predictions import have_numbers
 from wassemble.inputs.predictions.overlap import common_row_ids
-from wassemble.inputs.predictions.value import Origin
+from wassemble.inputs.predictions.value import Origin, have_numbers
 
 __all__ = ["fuse_by_plan", "fuse_files"]
 

@@ -14,18 +14,18 @@ import numpy as np
 from wassemble._checks import fail
 from wassemble._extras import load_extra
 from wassemble.ensemble import Fusion, FusionAccount, FusionPlan
+from wassemble.ensemble.account import fine_ends
 from wassemble.ensemble.label_overlap import check_labels
 from wassemble.ensemble.tables import (
     align_samples,
     name_models,
     read_id_columns,
-    warn_of,
+    warn_of_ends,
     warn_of_inputs,
 )
 from wassemble.errors import ConvergenceWarning, InvalidInputError
 from wassemble.inputs import (
     DataSet,
-    Kind,
     Predictions,
     frame_from_predictions,
     open_data_set,
@@ -33,8 +33,9 @@ from wassemble.inputs import (
 )
 from wassemble.inputs.formats.layout import free_id_name
 from wassemble.inputs.part_files import PartReader, common_parts, open_parts
-from wassemble.inputs.predictions import have_numbers
 from wassemble.inputs.predictions.overlap import check_part_samples, count_shared
+from wassemble.inputs.predictions.value import have_numbers
+from wassemble.inputs.reading import Reading
 from wassemble.solvers import Barycenter
 
 __all__ = ["fuse_lazily"]
@@ -118,16 +119,21 @@ def _open(models: Any, fusion: Fusion) -> _Folders | _Frames:
             "`by_row` must go with tables in memory; got partitions.",
             hint="samples of partitions are matched by id",
         )
-    how: dict[str, Any] = {"kind": fusion.kind, "normalize": fusion.normalize}
     ids = read_id_columns(fusion.id_column, list(models))
+    how = [
+        Reading(ids.get(model), kind=fusion.kind, normalize=fusion.normalize) for model in models
+    ]
     if all(isinstance(given, str | os.PathLike) for given in models.values()):
         return _Folders(
-            [open_data_set(p, model=m, id_column=ids.get(m), **how) for m, p in models.items()]
+            [
+                open_data_set(place, reading, model=model)
+                for (model, place), reading in zip(models.items(), how, strict=True)
+            ]
         )
     if not all(_is_dask_frame(given) for given in models.values()):
         kinds = ", ".join(type(given).__name__ for given in models.values())
         fail(f"models must be all Dask data frames or all folders; got {kinds}.")
-    return _Frames(models, ids=ids, **how)
+    return _Frames(models, how)
 
 
 def _is_dask_frame(value: Any) -> bool:
@@ -137,14 +143,7 @@ def _is_dask_frame(value: Any) -> bool:
 class _Frames:
     """Models in Dask data frames."""
 
-    def __init__(
-        self,
-        frames: Mapping[str, Any],
-        kind: Kind | None,
-        ids: Mapping[str, str],
-        *,
-        normalize: bool,
-    ) -> None:
+    def __init__(self, frames: Mapping[str, Any], readings: Sequence[Reading]) -> None:
         sizes = {name: frame.npartitions for name, frame in frames.items()}
         if len(set(sizes.values())) > 1:
             each = ", ".join(f"{n} of {name}" for name, n in sizes.items())
@@ -157,22 +156,20 @@ class _Frames:
                     hint="a folder of long part files can be fused, with `labels`",
                 )
         self._frames = frames
-        self._how: list[dict[str, Any]] = [
-            {"id_column": ids.get(name), "normalize": normalize} for name in frames
-        ]
-        self.like_ids = ids.get(next(iter(frames)))
+        self._readings = readings
+        self.like_ids = readings[0].id_column
         # The first partition tells the kind; if it is known, no rows are read.
         first = [
-            frame.get_partition(0).compute() if kind is None else frame._meta
+            frame.get_partition(0).compute() if readings[0].kind is None else frame._meta
             for frame in frames.values()
         ]
-        self.heads = _read_frames(list(frames), first, self._how, kind)
+        self.heads = _read_frames(list(frames), first, readings)
 
     def parts(self, dask: Any) -> dict[str, Any]:
         names = list(self._frames)
         each = [frame.to_delayed() for frame in self._frames.values()]
         return {
-            f"partition {place}": dask.delayed(_read_frames)(names, list(part), self._how)
+            f"partition {place}": dask.delayed(_read_frames)(names, list(part), self._readings)
             for place, part in enumerate(zip(*each, strict=True))
         }
 
@@ -184,12 +181,9 @@ class _Frames:
 
 
 def _read_frames(
-    names: list[str], frames: list[Any], how: list[dict[str, Any]], kind: Kind | None = None
+    names: Sequence[str], frames: Sequence[Any], readings: Sequence[Reading]
 ) -> list[Predictions]:
-    return [
-        predictions_from_frame(frame, name, kind=kind, **own)
-        for name, frame, own in zip(names, frames, how, strict=True)
-    ]
+    return list(map(predictions_from_frame, frames, names, readings))
 
 
 class _Folders:
@@ -261,7 +255,8 @@ class _FusePart:
         if not self.allow_disjoint:
             account.warnings += count_shared(predictions).warnings()
         account.add(members, chunk)
-        warn_of(account)
+        warn_of_inputs(account.warnings)
+        warn_of_ends(account.ends, fine_ends(account.plan.rule))
         consensus = Predictions(
             "consensus", members[0].samples, self.plan.target, chunk.scores, kind=self.plan.kind
         )

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from wassemble.inputs.predictions import Predictions
+from wassemble.inputs.predictions.value import Predictions
 from wassemble.inputs.words.embeddings import Embeddings
 from wassemble.kernels import (
     LabelledKernel,

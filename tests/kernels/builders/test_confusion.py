@@ -6,7 +6,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import wassemble as ws
-from wassemble.inputs.predictions import Predictions
+from wassemble.inputs.predictions.value import Predictions
 from wassemble.kernels import from_confusion
 
 TARGET = ["sr", "hr", "sl"]

@@ -31,8 +31,8 @@ from wassemble.ensemble.plan import NO_ANSWER, FusionPlan
 from wassemble.ensemble.tables import align_samples, read_models, warn_of_ends, warn_of_inputs
 from wassemble.errors import ConvergenceWarning, MissingExtraError
 from wassemble.inputs import Aliases, Kind, Predictions
-from wassemble.inputs.predictions import Origin
 from wassemble.inputs.predictions.overlap import check_samples
+from wassemble.inputs.predictions.value import Origin
 from wassemble.labels import LabelSpace
 from wassemble.metrics import USUAL, measure as read_measure
 from wassemble.solvers import Barycenter, GatedBarycenter, GatedMean, PowerMean, Status

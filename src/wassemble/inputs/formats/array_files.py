@@ -19,15 +19,14 @@ from numpy.lib import format as npy
 
 from wassemble._checks import fail, option
 from wassemble._files import whole_file
-from wassemble.inputs.formats.layout import ColumnChoice
 from wassemble.inputs.formats.sources import (
     Source,
     as_scores,
-    check_kind,
     ids_from_text,
     pick_labels,
 )
-from wassemble.inputs.predictions.value import Kind, Predictions, read_samples
+from wassemble.inputs.predictions.value import Kind, Predictions, check_kind, read_samples
+from wassemble.inputs.reading import Reading
 from wassemble.labels import LabelSpace, check_readable, enumerate_names
 
 __all__ = ["append_npy", "append_npz", "open_npy", "open_npz"]
@@ -43,13 +42,13 @@ class _Header(NamedTuple):
     start: int  # where they begin
 
 
-def open_npz(path: Path, choice: ColumnChoice, model: str) -> Source:
+def open_npz(path: Path, reading: Reading, model: str) -> Source:
     """The predictions in a .npz file, read whole.
 
     Arrays ``scores`` and ``labels``; if there are any, ``samples``, ``kind``, ``model``,
     ``is_hard`` and ``id_column``, the name of the ids. Others are not read.
     """
-    _refuse_columns(choice)
+    _refuse_columns(reading)
     with zipfile.ZipFile(path) as archive:
         found = {name.removesuffix(".npy") for name in archive.namelist()}
         wanted = ("scores", "labels", "samples", "kind", "model", "is_hard", "id_column")
@@ -60,7 +59,7 @@ def open_npz(path: Path, choice: ColumnChoice, model: str) -> Source:
     scores = arrays["scores"]
     _check_shape(scores.shape)
     names = _texts(arrays["labels"], "labels") if "labels" in arrays else None
-    labels, columns = _name_columns(names, choice, scores.shape[1], "an array 'labels'")
+    labels, columns = _name_columns(names, reading, scores.shape[1], "an array 'labels'")
     ids: Any = range(len(scores))
     if "samples" in arrays:
         ids = arrays["samples"]
@@ -80,19 +79,19 @@ def open_npz(path: Path, choice: ColumnChoice, model: str) -> Source:
     )
 
 
-def open_npy(path: Path, choice: ColumnChoice, model: str) -> Source:
+def open_npy(path: Path, reading: Reading, model: str) -> Source:
     """The predictions in a .npy file, mapped into memory.
 
     The labels are in NAME.labels.txt beside it, one per line; so may be the sample ids, in
     NAME.samples.txt. Without, the samples are counted from 0.
     """
-    _refuse_columns(choice)
+    _refuse_columns(reading)
     with path.open("rb") as file:
         header = _read_header(file, path.stat().st_size)
     _check_shape(header.shape)
     beside = path.with_suffix(".labels.txt")
     names = _read_lines(beside) if beside.exists() else None
-    labels, columns = _name_columns(names, choice, header.shape[1], f"a file {beside.name}")
+    labels, columns = _name_columns(names, reading, header.shape[1], f"a file {beside.name}")
     ids: Any = range(header.shape[0])
     beside = path.with_suffix(".samples.txt")
     has_ids = beside.exists()
@@ -221,9 +220,9 @@ def _read_header(file: Any, size: int) -> _Header:
     return _Header(shape, "F" if is_fortran else "C", dtype, n_bytes, start)
 
 
-def _refuse_columns(choice: ColumnChoice) -> None:
+def _refuse_columns(reading: Reading) -> None:
     for name in ("id_column", "label_column", "score_column"):
-        if getattr(choice, name) is not None:
+        if getattr(reading, name) is not None:
             fail(f"{option(name)} must be left out of NumPy files: they have no columns of names.")
 
 
@@ -238,19 +237,19 @@ def _check_count(got: int, must: int, what: str, of: str) -> None:
 
 
 def _name_columns(
-    names: list[str] | None, choice: ColumnChoice, n_columns: int, source: str
+    names: list[str] | None, reading: Reading, n_columns: int, source: str
 ) -> tuple[LabelSpace, Any]:
-    if names is None and choice.labels is None:
+    if names is None and reading.labels is None:
         fail(
             f"the labels must be named in {source}; there is none.",
             hint=f"{option('labels')} names them in the order of the columns",
         )
     if names is None:
-        labels, columns = pick_labels(choice.labels, None)  # type: ignore[arg-type]
+        labels, columns = pick_labels(reading.labels, None)  # type: ignore[arg-type]
         _check_count(len(labels), n_columns, "labels", "columns")
         return labels, columns
     _check_count(len(names), n_columns, "labels", "columns")
-    return pick_labels(LabelSpace(names), choice.labels)
+    return pick_labels(LabelSpace(names), reading.labels)
 
 
 def _slices(scores: np.ndarray, columns: Any, n_rows: int) -> Iterator[np.ndarray]:

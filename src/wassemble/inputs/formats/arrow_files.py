@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +21,10 @@ from wassemble.inputs.formats.columns import (
     read_scores,
     read_stored_index,
 )
-from wassemble.inputs.formats.layout import ColumnChoice, WideLayout, find_layout, free_id_name
+from wassemble.inputs.formats.layout import WideLayout, find_layout, free_id_name
 from wassemble.inputs.formats.sources import Source
 from wassemble.inputs.predictions.value import Predictions, read_samples
+from wassemble.inputs.reading import Reading
 from wassemble.labels import LabelSpace
 
 __all__ = ["append_arrow", "append_parquet", "open_arrow", "open_parquet"]
@@ -34,7 +36,7 @@ Batches = Callable[[Sequence[str], int], Iterator[Any]]
 Append = Callable[[Predictions], None]
 
 
-def open_parquet(path: Path, choice: ColumnChoice, model: str) -> Source:
+def open_parquet(path: Path, reading: Reading, model: str) -> Source:
     """The predictions in a Parquet file; long tables are read whole."""
     pq = load_extra("pyarrow.parquet", "tables", purpose="reading Parquet files")
 
@@ -46,10 +48,10 @@ def open_parquet(path: Path, choice: ColumnChoice, model: str) -> Source:
 
     with pq.ParquetFile(path) as file:
         schema = file.schema_arrow
-    return _open_table(schema, batches, choice, model)
+    return _open_table(schema, batches, reading, model)
 
 
-def open_arrow(path: Path, choice: ColumnChoice, model: str) -> Source:
+def open_arrow(path: Path, reading: Reading, model: str) -> Source:
     """The predictions in an Arrow (Feather) file or stream; long tables are read whole."""
     pa = load_extra("pyarrow", "tables", purpose="reading Arrow files")
     with path.open("rb") as file:
@@ -71,34 +73,22 @@ def open_arrow(path: Path, choice: ColumnChoice, model: str) -> Source:
 
     with pa.memory_map(str(path)) as file:
         schema = (pa.ipc.open_file(file) if is_file else pa.ipc.open_stream(file)).schema
-    return _open_table(schema, batches, choice, model)
+    return _open_table(schema, batches, reading, model)
 
 
-@contextmanager
-def append_parquet(
-    path: Path, labels: LabelSpace, *, final: Path, id_column: str | None = None
-) -> Iterator[Append]:
+def append_parquet(path: Path, labels: LabelSpace, **how: Any) -> AbstractContextManager[Append]:
     """A function that appends predictions to a new Parquet file."""
     pq = load_extra("pyarrow.parquet", "tables", purpose="writing Parquet files")
-    names = [free_id_name(labels, id_column), *labels]
-    with _appending(
-        names, labels, lambda schema: pq.ParquetWriter(path, schema, use_dictionary=False)
-    ) as append:
-        yield append
+    return _appending(labels, partial(pq.ParquetWriter, path, use_dictionary=False), **how)
 
 
-@contextmanager
-def append_arrow(
-    path: Path, labels: LabelSpace, *, final: Path, id_column: str | None = None
-) -> Iterator[Append]:
+def append_arrow(path: Path, labels: LabelSpace, **how: Any) -> AbstractContextManager[Append]:
     """A function that appends predictions to a new Arrow file."""
     pa = load_extra("pyarrow", "tables", purpose="writing Arrow files")
-    names = [free_id_name(labels, id_column), *labels]
-    with _appending(names, labels, lambda schema: pa.ipc.new_file(str(path), schema)) as append:
-        yield append
+    return _appending(labels, partial(pa.ipc.new_file, str(path)), **how)
 
 
-def _open_table(schema: Any, batches: Batches, choice: ColumnChoice, model: str) -> Source:
+def _open_table(schema: Any, batches: Batches, reading: Reading, model: str) -> Source:
     pa = load_extra("pyarrow", "tables", purpose="reading Arrow files")
     nw = load_narwhals()
     # Types are told from the schema; twice the same name is for `find_layout` to refuse.
@@ -111,7 +101,7 @@ def _open_table(schema: Any, batches: Batches, choice: ColumnChoice, model: str)
     layout = find_layout(
         schema.names,
         lambda name: types[name](),
-        choice,
+        reading,
         stored_index=read_stored_index(schema),
     )
 
@@ -141,20 +131,23 @@ def _open_table(schema: Any, batches: Batches, choice: ColumnChoice, model: str)
             labels, samples, blocks, streams=True, id_column=id_column, has_ids=layout.has_ids
         )
 
-    columns = [id_column, layout.label_column, layout.score_column]
-    frame = read([name for name in columns if name is not None])
+    frame = read(layout.columns)
     ids: Any = range(len(frame))
     if id_column is not None:
         ids = read_ids(frame.get_column(id_column))
-    listed = read_long_table(ids, frame, layout, choice.labels)
+    listed = read_long_table(ids, frame, layout, reading.labels)
     return long_source(listed, layout, model)
 
 
 @contextmanager
 def _appending(
-    names: list[str], labels: LabelSpace, open_writer: Callable[[Any], Any]
+    labels: LabelSpace,
+    open_writer: Callable[[Any], Any],
+    *,
+    final: Path,
+    id_column: str | None = None,
 ) -> Iterator[Append]:
-    groups = _RowGroups(names, labels, open_writer)
+    groups = _RowGroups([free_id_name(labels, id_column), *labels], labels, open_writer)
     try:
         yield groups.append
         groups.finish()

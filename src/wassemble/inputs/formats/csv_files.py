@@ -20,7 +20,7 @@ from typing import Any, BinaryIO, cast
 
 import numpy as np
 
-from wassemble._checks import fail, option
+from wassemble._checks import fail, option, shorten
 from wassemble._extras import load_extra
 from wassemble.inputs.formats.columns import (
     load_narwhals,
@@ -28,7 +28,6 @@ from wassemble.inputs.formats.columns import (
     read_long_table,
 )
 from wassemble.inputs.formats.layout import (
-    ColumnChoice,
     ColumnType,
     LongLayout,
     WideLayout,
@@ -37,6 +36,7 @@ from wassemble.inputs.formats.layout import (
 )
 from wassemble.inputs.formats.sources import Source, ids_from_text
 from wassemble.inputs.predictions.value import Predictions, read_samples
+from wassemble.inputs.reading import Reading
 from wassemble.labels import LabelSpace
 
 __all__ = ["append_csv", "open_csv"]
@@ -126,14 +126,14 @@ class _Scores:
         return np.empty((0, len(self._names)))
 
 
-def open_csv(path: Path, choice: ColumnChoice, model: str, *, delimiter: str) -> Source:
+def open_csv(path: Path, reading: Reading, model: str, *, delimiter: str) -> Source:
     """The predictions in a CSV file, opened once; once more for the scores of a wide table."""
     with _open_bytes(path) as raw:
         file = _look_at(path, raw, delimiter)
-        layout = find_layout(file.header, file.type_of, choice)
+        layout = find_layout(file.header, file.type_of, reading)
         if isinstance(layout, WideLayout):
             return _open_wide(file, raw, layout, model)
-        return _open_long(file, raw, layout, choice.labels, model)
+        return _open_long(file, raw, layout, reading.labels, model)
 
 
 def _open_wide(file: _CsvFile, raw: BinaryIO, layout: WideLayout, model: str) -> Source:
@@ -161,9 +161,8 @@ def _open_long(
     file: _CsvFile, raw: BinaryIO, layout: LongLayout, declared: LabelSpace | None, model: str
 ) -> Source:
     pa = file.arrow
-    names = [layout.id_column, layout.label_column, layout.score_column]
-    wanted = [name for name in names if name is not None]
-    text = [name for name in names[:2] if name is not None]
+    wanted = layout.columns
+    text = [name for name in wanted if name != layout.score_column]
     tables = list(_tables(file, wanted, text=text, raw=raw))
     whole = pa.concat_tables(tables) if tables else pa.table({name: [] for name in wanted})
     frame = load_narwhals().from_native(whole)
@@ -236,7 +235,7 @@ def _look_at(path: Path, raw: BinaryIO, delimiter: str) -> _CsvFile:
         if others:
             fail(
                 f"columns must be separated by {delimiter!r}; line {line} has one column,"
-                f" {_shorten(header[0])!r}.",
+                f" {shorten(header[0])!r}.",
                 hint=f"it looks as if they were separated by {others[0]!r}",
             )
     return _CsvFile(path, pa, delimiter, line - 1, header, [fields for _, fields in records[1:]])
@@ -316,7 +315,7 @@ def _explain(file: _CsvFile, numbers: set[str], flags: set[str]) -> None:
             ):
                 must = "a number" if name in numbers else "True or False, as above"
                 fail(
-                    f"line {line}, column {name!r} must hold {must}; got {_shorten(field)!r}.",
+                    f"line {line}, column {name!r} must hold {must}; got {shorten(field)!r}.",
                     hint=f"{option('id_column')} and {option('labels')} say which columns are what"
                     + (
                         f"; {option('label_column', name)}, that it names labels"
@@ -379,7 +378,3 @@ def _is_number(text: str) -> bool:
         float(text)
         return "_" not in text and text.isascii()
     return False
-
-
-def _shorten(text: str) -> str:
-    return text if len(text) <= 40 else text[:37] + "..."

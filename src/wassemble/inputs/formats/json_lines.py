@@ -11,12 +11,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wassemble._checks import fail, option
+from wassemble._checks import fail, option, shorten
 from wassemble.inputs.formats.columns import long_source
-from wassemble.inputs.formats.layout import ID_NAMES, ColumnChoice, LongLayout
-from wassemble.inputs.formats.long_tables import LongTable
+from wassemble.inputs.formats.layout import ID_NAMES, LongLayout
+from wassemble.inputs.formats.long_tables import LongTable, find_labels
 from wassemble.inputs.formats.sources import Source
 from wassemble.inputs.predictions.value import Predictions, read_samples
+from wassemble.inputs.reading import Reading
 from wassemble.labels import LabelSpace, enumerate_names
 
 __all__ = ["append_json_lines", "open_json_lines"]
@@ -33,7 +34,7 @@ class _Line(NamedTuple):
 _HARD = object()
 
 
-def open_json_lines(path: Path, choice: ColumnChoice, model: str) -> Source:
+def open_json_lines(path: Path, reading: Reading, model: str) -> Source:
     """The predictions in a file of JSON lines; long ones are read whole.
 
     Wide: ``{"sample": "a", "scores": {"cat": 0.9, "dog": 0.1}}``; other keys are not read.
@@ -44,7 +45,7 @@ def open_json_lines(path: Path, choice: ColumnChoice, model: str) -> Source:
     found: dict[str, None] = {}
     listed: list[_Line] = []
     id_key = None
-    for line in _read(path, choice):
+    for line in _read(path, reading):
         if not (ids or listed):
             id_key = line.id_key
         if isinstance(line.scores, dict):
@@ -56,13 +57,13 @@ def open_json_lines(path: Path, choice: ColumnChoice, model: str) -> Source:
             _check_form(line, not ids)
             listed.append(line)
     if listed:
-        return _open_long(listed, choice, model, id_key)
-    labels = _labels(found, choice)
+        return _open_long(listed, reading, model, id_key)
+    labels = find_labels(found, reading.labels)
     samples = read_samples(ids, model)
 
     def blocks(n_rows: int) -> Iterator[np.ndarray]:
         place = {label: column for column, label in enumerate(labels)}
-        lines = _read(path, choice)
+        lines = _read(path, reading)
         for start in range(0, len(samples), n_rows):
             size = min(n_rows, len(samples) - start)
             block = np.full((size, len(labels)), np.nan)
@@ -95,7 +96,7 @@ def append_json_lines(
         yield append
 
 
-def _open_long(listed: list[_Line], choice: ColumnChoice, model: str, id_key: str | None) -> Source:
+def _open_long(listed: list[_Line], reading: Reading, model: str, id_key: str | None) -> Source:
     is_hard = all(line.scores is _HARD or line.label is None for line in listed)
     is_hard &= any(line.scores is _HARD for line in listed)
     if not is_hard:
@@ -107,26 +108,12 @@ def _open_long(listed: list[_Line], choice: ColumnChoice, model: str, id_key: st
         [line.sample for line in listed],
         [line.label for line in listed],
         None if is_hard else np.array(scores, dtype=np.float64),
-        choice.labels,
+        reading.labels,
         place=lambda row: f"line {listed[row].number}",
     )
     has_ids = id_key is not None
-    layout = LongLayout(id_key, choice.label_column or "label", choice.score_column, has_ids)
+    layout = LongLayout(id_key, reading.label_column or "label", reading.score_column, has_ids)
     return long_source(table, layout, model)
-
-
-def _labels(found: dict[str, None], choice: ColumnChoice) -> LabelSpace:
-    if choice.labels is None:
-        if not found:
-            fail("the lines must name at least one label; got none.")
-        return LabelSpace(found)
-    unknown = [name for name in found if name not in choice.labels]
-    if unknown:
-        fail(
-            f"every label of the file must be in {option('labels')}; got"
-            f" {enumerate_names(unknown)}."
-        )
-    return choice.labels
 
 
 def _check_form(line: _Line, is_alike: bool) -> None:
@@ -137,7 +124,7 @@ def _check_form(line: _Line, is_alike: bool) -> None:
         )
 
 
-def _read(path: Path, choice: ColumnChoice) -> Iterator[_Line]:
+def _read(path: Path, reading: Reading) -> Iterator[_Line]:
     n_before = 0
     with path.open("rb") as file:
         for number, raw in enumerate(file, start=1):
@@ -152,32 +139,32 @@ def _read(path: Path, choice: ColumnChoice) -> Iterator[_Line]:
                 reason = getattr(error, "msg", None) or str(error).splitlines()[0]
                 fail(f"line {number} must be one JSON object; got: {reason.rstrip('.')}.")
             if not isinstance(record, dict):
-                fail(f"line {number} must be one JSON object; got {_shorten(record)}.")
-            yield _as_line(number, n_before, record, choice)
+                fail(f"line {number} must be one JSON object; got {_show(record)}.")
+            yield _as_line(number, n_before, record, reading)
             n_before += 1
 
 
-def _as_line(number: int, n_before: int, record: dict[str, Any], choice: ColumnChoice) -> _Line:
-    id_key = _id_key(number, record, choice)
+def _as_line(number: int, n_before: int, record: dict[str, Any], reading: Reading) -> _Line:
+    id_key = _id_key(number, record, reading)
     sample = n_before if id_key is None else record[id_key]
     if isinstance(sample, bool) or not isinstance(sample, str | int) or sample == "":
-        fail(f"line {number}: {id_key!r} must be a text or a whole number; got {_shorten(sample)}.")
-    wide_key = choice.score_column or "scores"
-    if choice.label_column is None and isinstance(record.get(wide_key, 0), dict | None):
+        fail(f"line {number}: {id_key!r} must be a text or a whole number; got {_show(sample)}.")
+    wide_key = reading.score_column or "scores"
+    if reading.label_column is None and isinstance(record.get(wide_key, 0), dict | None):
         scores = record[wide_key] or {}
         if not set(map(type, scores.values())) <= {float, int, bool, type(None)}:
             for name, value in scores.items():
                 _number(number, name, value)  # one of them is none
         return _Line(number, sample, None, scores, id_key)
-    label_key = choice.label_column or "label"
+    label_key = reading.label_column or "label"
     if label_key not in record:
         fail(
             f'line {number} must have "scores", an object with a number for each label, or'
             f" {json.dumps(label_key)}; got {enumerate_names(record)}."
         )
     label = _label_name(number, record[label_key])
-    score_key = choice.score_column or "score"
-    if choice.is_truth and (choice.label_column is not None or score_key not in record):
+    score_key = reading.score_column or "score"
+    if reading.is_truth and (reading.label_column is not None or score_key not in record):
         return _Line(number, sample, label or None, _HARD, id_key)
     if score_key in record:
         score = _number(number, label, record[score_key])
@@ -200,14 +187,14 @@ def _label_name(number: int, label: Any) -> str | None:
     if isinstance(label, float) and label.is_integer():
         label = int(label)
     if isinstance(label, bool) or not isinstance(label, int):
-        fail(f"line {number}: a label must be text or a whole number; got {_shorten(label)}.")
+        fail(f"line {number}: a label must be text or a whole number; got {_show(label)}.")
     return str(label)
 
 
-def _id_key(number: int, record: dict[str, Any], choice: ColumnChoice) -> str | None:
-    names = ID_NAMES if choice.id_column is None else (choice.id_column,)
+def _id_key(number: int, record: dict[str, Any], reading: Reading) -> str | None:
+    names = ID_NAMES if reading.id_column is None else (reading.id_column,)
     found = [name for name in names if name in record]
-    if not found and choice.by_row:
+    if not found and reading.by_row:
         return None
     if len(found) != 1:
         one_of = " or ".join(json.dumps(name) for name in names)
@@ -223,7 +210,7 @@ def _number(number: int, label: Any, value: Any) -> float:
     if value is None:
         return math.nan
     if not isinstance(value, int | float):
-        fail(f"line {number}: the score of {label!r} must be a number; got {_shorten(value)}.")
+        fail(f"line {number}: the score of {label!r} must be a number; got {_show(value)}.")
     try:
         return float(value)
     except OverflowError:
@@ -244,6 +231,5 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return record
 
 
-def _shorten(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 40 else text[:37] + "..."
+def _show(value: Any) -> str:
+    return shorten(json.dumps(value, ensure_ascii=False))

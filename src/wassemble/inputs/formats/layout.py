@@ -13,16 +13,15 @@ from typing import Any, Literal
 
 from wassemble._checks import fail, option, option_or
 from wassemble.inputs.predictions.value import Origin
+from wassemble.inputs.reading import Reading
 from wassemble.labels import LabelSpace, enumerate_names
 
 __all__ = [
     "ID_NAMES",
-    "ColumnChoice",
     "ColumnType",
     "Index",
     "LongLayout",
     "WideLayout",
-    "choose_columns",
     "describe_ids",
     "find_layout",
     "free_id_name",
@@ -40,18 +39,6 @@ _NAMELESS_COLUMN = re.compile(r"(Unnamed: \d+(\.\d+)*)?")
 _SCORES = ("score", "confidence")
 
 ColumnType = Literal["text", "number", "empty", "other"]
-
-
-@dataclass(frozen=True)
-class ColumnChoice:
-    """What the user said about the columns; None where nothing was said."""
-
-    id_column: str | None = None
-    label_column: str | None = None
-    score_column: str | None = None
-    labels: LabelSpace | None = None
-    by_row: bool = False  # ids may be missing: rows are counted
-    is_truth: bool = False  # true labels, whose table may have columns of any other use
 
 
 @dataclass(frozen=True)
@@ -82,39 +69,17 @@ class LongLayout:
     score_column: str | None
     has_ids: bool = True
 
-
-def choose_columns(
-    id_column: str | None,
-    label_column: str | None,
-    score_column: str | None,
-    labels: Iterable[str] | None,
-    *,
-    by_row: bool = False,
-    is_truth: bool = False,
-) -> ColumnChoice:
-    """The user's choice, checked as far as it can be without a table."""
-    named = {"id_column": id_column, "label_column": label_column, "score_column": score_column}
-    taken: dict[str, str] = {}
-    for argument, name in named.items():
-        if name is None:
-            continue
-        if not isinstance(name, str):
-            fail(f"{option(argument)} must be the name of a column; got {name!r}.")
-        if name in taken:
-            both = f"{option(taken[name])} and {option(argument)}"
-            fail(f"{both} must name two columns; got {name!r} for both.")
-        taken[name] = argument
-    if labels is not None and not isinstance(labels, LabelSpace):
-        if not isinstance(labels, Iterable):
-            fail(f"`labels` must be a list of names; got {labels!r}.")
-        labels = LabelSpace(labels)
-    return ColumnChoice(id_column, label_column, score_column, labels, by_row, is_truth)
+    @property
+    def columns(self) -> list[str]:
+        """Those that are read."""
+        names = (self.id_column, self.label_column, self.score_column)
+        return [name for name in names if name is not None]
 
 
 def find_layout(
     names: Sequence[Any],
     type_of: Callable[[str], ColumnType],
-    choice: ColumnChoice,
+    reading: Reading,
     *,
     index: Index | None = None,
     stored_index: Sequence[str] = (),
@@ -135,37 +100,37 @@ def find_layout(
     nameless = [n for i, n in enumerate(names) if is_nameless(n) and (n or i == 0)]
     stored_index = [n for n in names if n in stored_index or _NAMELESS_INDEX.fullmatch(n)]
     for argument in ("label_column", "score_column"):
-        name = getattr(choice, argument)
+        name = getattr(reading, argument)
         if name is not None and name not in names:
             fail(
                 f"the table must have a column {name!r}; got {enumerate_names(names)}.",
-                hint=None if choice.is_truth else _leave_out(argument),
+                hint=None if reading.is_truth else _leave_out(argument),
             )
-    id_column, has_ids = _find_id_column(names, type_of, choice, index, stored_index, nameless)
-    chosen = {choice.label_column, choice.score_column, *(choice.labels or ())}
+    id_column, has_ids = _find_id_column(names, type_of, reading, index, stored_index, nameless)
+    chosen = {reading.label_column, reading.score_column, *(reading.labels or ())}
     ignored = {id_column, *({*stored_index, *nameless} - chosen)}
     rest = [name for name in names if name not in ignored]
-    if choice.is_truth and (found := _truth_column(rest, type_of, choice)) is not None:
+    if reading.is_truth and (found := _truth_column(rest, type_of, reading)) is not None:
         return LongLayout(id_column, found, None, has_ids)
-    if choice.label_column is not None or choice.score_column is not None:
-        return _chosen_long(id_column, rest, choice, has_ids)
-    may_be_label = choice.labels is None or "label" not in choice.labels
+    if reading.label_column is not None or reading.score_column is not None:
+        return _chosen_long(id_column, rest, reading, has_ids)
+    may_be_label = reading.labels is None or "label" not in reading.labels
     others = [name for name in rest if name != "label"]
     is_long = "label" in rest and (not others or (len(others) == 1 and others[0] in _SCORES))
     if is_long and may_be_label:
         return LongLayout(id_column, "label", others[0] if others else None, has_ids)
-    if choice.labels is None:
+    if reading.labels is None:
         if not rest:
             fail("the table must have a column of scores for each label; got none.")
         return WideLayout(id_column, LabelSpace(rest), has_ids)
     there = set(rest)
-    missing = [label for label in choice.labels if label not in there]
+    missing = [label for label in reading.labels if label not in there]
     if missing:
         fail(
             f"the table must have a column for each of {option('labels')}; it has none for"
             f" {enumerate_names(missing)}."
         )
-    return WideLayout(id_column, choice.labels, has_ids)
+    return WideLayout(id_column, reading.labels, has_ids)
 
 
 def is_nameless(name: Any) -> bool:
@@ -222,19 +187,19 @@ def _check_names(names: Sequence[Any]) -> None:
 def _find_id_column(
     names: Sequence[str],
     type_of: Callable[[str], ColumnType],
-    choice: ColumnChoice,
+    reading: Reading,
     index: Index | None,
     stored_index: Sequence[str],
     nameless: Sequence[str],
 ) -> tuple[str | None, bool]:
     """The column of ids, None for the index, and whether there are ids at all."""
-    if choice.id_column is not None:
-        if choice.id_column in names:
-            return choice.id_column, True
-        if index is not None and index.name == choice.id_column:
+    if reading.id_column is not None:
+        if reading.id_column in names:
+            return reading.id_column, True
+        if index is not None and index.name == reading.id_column:
             return None, True
-        fail(f"the table must have a column {choice.id_column!r}; got {enumerate_names(names)}.")
-    taken = {choice.label_column, choice.score_column, *(choice.labels or ())}
+        fail(f"the table must have a column {reading.id_column!r}; got {enumerate_names(names)}.")
+    taken = {reading.label_column, reading.score_column, *(reading.labels or ())}
     found = [name for name in ID_NAMES if name in names and name not in taken]
     in_index = index is not None and index.name in ID_NAMES
     if len(found) + in_index > 1:
@@ -253,10 +218,10 @@ def _find_id_column(
     taken.add("label")
     texts = [name for name in names if name not in taken and type_of(name) == "text"]
     free = [name for name in nameless if name not in taken]
-    if not texts and not choice.by_row and len(free) == 1:
+    if not texts and not reading.by_row and len(free) == 1:
         return free[0], True
     # Texts in a table of true labels may be anything: names of labels, too.
-    if choice.by_row and (not texts or choice.is_truth):
+    if reading.by_row and (not texts or reading.is_truth):
         return None, False
     if len(texts) != 1:
         if names and all(type_of(name) == "empty" for name in names):
@@ -286,11 +251,11 @@ def say_truth_column(name: str) -> str:
 
 
 def _truth_column(
-    rest: Sequence[str], type_of: Callable[[str], ColumnType], choice: ColumnChoice
+    rest: Sequence[str], type_of: Callable[[str], ColumnType], reading: Reading
 ) -> str | None:
     """The column of true labels among ``rest``; None where each label has a column, or a score."""
-    if choice.label_column is not None:
-        return choice.label_column
+    if reading.label_column is not None:
+        return reading.label_column
     if "label" in rest:
         others = [name for name in rest if name != "label"]
         return None if len(others) == 1 and others[0] in _SCORES else "label"
@@ -306,16 +271,16 @@ def _truth_column(
 
 
 def _chosen_long(
-    id_column: str | None, rest: Sequence[str], choice: ColumnChoice, has_ids: bool
+    id_column: str | None, rest: Sequence[str], reading: Reading, has_ids: bool
 ) -> LongLayout:
-    label_column = "label" if choice.label_column is None else choice.label_column
+    label_column = "label" if reading.label_column is None else reading.label_column
     if label_column not in rest:
         fail(
             f"a long table must have a column of label names; got {enumerate_names(rest)}.",
             hint=f"{option('label_column')} names it",
         )
-    if choice.score_column is not None:
-        return LongLayout(id_column, label_column, choice.score_column, has_ids)
+    if reading.score_column is not None:
+        return LongLayout(id_column, label_column, reading.score_column, has_ids)
     if "score" in rest and label_column != "score":
         return LongLayout(id_column, label_column, "score", has_ids)
     others = [name for name in rest if name != label_column]

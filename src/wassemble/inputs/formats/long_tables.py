@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from wassemble._checks import fail, option
 from wassemble.inputs.predictions.value import are_rounded
 from wassemble.labels import LabelSpace, enumerate_names
 
-__all__ = ["LongTable"]
+__all__ = ["LongTable", "find_labels"]
 
 
 class LongTable:
@@ -19,24 +19,16 @@ class LongTable:
 
     Parameters
     ----------
-    ids : sequence of str or int, or array
-        Sample of each row.
-    names : sequence of str or None
-        Label of each row; None or empty where the model abstained on the sample.
+    ids, names : sequences of n_rows entries
+        Sample and label of each row; a label is None or empty where the model abstained.
     scores : array of shape (n_rows,), optional
         Without, the labels are hard: 1 where they are named.
     declared : LabelSpace, optional
-        Every label that the model could have named.
+        Every label that the model could have named; else those that it did are the labels.
     place : callable
         Words a row for a message.
 
-    Attributes
-    ----------
-    ids : list, or an array without samples
-        Samples, each once, in the order of first appearance.
-    labels : LabelSpace
-        As declared, or in the order of first appearance.
-    is_hard : bool
+    ``ids`` are then the samples, each once, in the order of first appearance.
     """
 
     def __init__(
@@ -51,7 +43,7 @@ class LongTable:
         row_of: dict[Any, int] = {}
         rows = np.fromiter((row_of.setdefault(i, len(row_of)) for i in ids), np.int64, n_rows)
         self.ids = list(row_of) if row_of else ids  # whose type is kept
-        self.labels = _find_labels(names, declared)
+        self.labels = find_labels(filter(None, names), declared)
         column_of: dict[str | None, int] = {name: i for i, name in enumerate(self.labels)}
         columns = np.fromiter((column_of[n] if n else -1 for n in names), np.int64, n_rows)
         self.is_hard = scores is None
@@ -102,12 +94,13 @@ class LongTable:
             yield self._dense(start, min(start + n_rows, len(self.ids)))
 
 
-def _find_labels(names: Sequence[str | None], declared: LabelSpace | None) -> LabelSpace:
-    found = dict.fromkeys(name for name in names if name)
+def find_labels(names: Iterable[str], declared: LabelSpace | None) -> LabelSpace:
+    """The labels that were declared, else those that are named, in the order of appearance."""
+    found = dict.fromkeys(names)
     if declared is None:
         if not found:
             fail(
-                "a long table must name at least one label; got none.",
+                "the table must name at least one label; got none.",
                 hint=f"{option('labels')} lists those that the model could have named",
             )
         return LabelSpace(found)

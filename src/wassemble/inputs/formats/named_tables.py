@@ -29,19 +29,12 @@ _ROW_NAMES = ("source", "label", "model", *ID_NAMES)
 
 @dataclass(frozen=True, eq=False)
 class NamedTable:
-    """A number for each row and column, both of which have names.
+    """A number for each row and column, both of which have names."""
 
-    Attributes
-    ----------
-    name : str
-        What the table is called in messages.
-    values : array of shape (n_rows, n_columns)
-    """
-
-    name: str
+    name: str  # what the table is called in messages
     rows: LabelSpace
     columns: LabelSpace
-    values: np.ndarray
+    values: np.ndarray  # (n_rows, n_columns)
 
     def ordered(
         self,

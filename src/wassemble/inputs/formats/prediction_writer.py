@@ -11,8 +11,8 @@ from typing import Self
 from wassemble._checks import fail
 from wassemble._files import whole_file
 from wassemble.inputs.formats import Append, recognise
-from wassemble.inputs.formats.sources import blame, check_kind
-from wassemble.inputs.predictions.value import Kind, Predictions
+from wassemble.inputs.formats.sources import blame
+from wassemble.inputs.predictions.value import Kind, Predictions, check_kind
 from wassemble.labels import LabelSpace
 
 __all__ = ["PredictionWriter"]

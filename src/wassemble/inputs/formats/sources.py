@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any, Self, get_args
+from typing import Any, Self
 from weakref import WeakSet
 
 import numpy as np
@@ -31,6 +31,7 @@ from wassemble.inputs.predictions.value import (
     detect_kind,
     is_near_one,
 )
+from wassemble.inputs.reading import Reading
 from wassemble.labels import LabelSpace, enumerate_names
 
 __all__ = [
@@ -38,7 +39,6 @@ __all__ = [
     "Source",
     "as_scores",
     "blame",
-    "check_kind",
     "check_memory",
     "check_unchanged",
     "ids_from_text",
@@ -70,49 +70,24 @@ _DIGITS = 19
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """Who is in a file, and a way to its scores.
-
-    Attributes
-    ----------
-    labels : LabelSpace
-    samples : array of shape (n_samples,)
-        Every id; these are always read whole.
-    blocks : callable
-        ``blocks(n_rows)`` goes through the scores from the first sample on, ``n_rows`` at
-        most at a time, all of one floating type.
-    streams : bool
-        Whether ``blocks`` holds no more than a few blocks in memory.
-    is_hard : bool
-    kind, model : str, optional
-        If the file says so.
-    id_column : str, optional
-        Name of the column or key that has the ids.
-    has_ids : bool
-        Whether there are ids; if not, the rows are counted from 0.
-    is_long : bool
-        Whether scores are listed one by one.
-    find_telling : callable, optional
-        Rows from which the kind of all can be told, by their places; the first ones if not
-        given.
-    first : callable, optional
-        ``first(n_rows)`` is the first block, without reading it twice.
-    close : callable, optional
-        Lets go of what ``first`` keeps open.
-    """
+    """Who is in a file, and a way to its scores."""
 
     labels: LabelSpace
-    samples: np.ndarray
+    samples: np.ndarray  # every id: these are always read whole
+    # Goes through the scores from the first sample on, so many rows at most at a time, all of one
+    # floating type.
     blocks: Callable[[int], Iterator[np.ndarray]]
-    streams: bool
+    streams: bool  # whether `blocks` holds no more than a few blocks in memory
     is_hard: bool = False
-    kind: Kind | None = None
-    model: str | None = None
-    id_column: str | None = None
-    has_ids: bool = True
-    is_long: bool = False
+    kind: Kind | None = None  # if the file says so
+    model: str | None = None  # if the file says so
+    id_column: str | None = None  # name of the column or key that has the ids
+    has_ids: bool = True  # if not, the rows are counted from 0
+    is_long: bool = False  # whether scores are listed one by one
+    # Rows from which the kind of all can be told, by their places; else the first ones are.
     find_telling: Callable[[], tuple[np.ndarray, np.ndarray]] | None = None
-    first: Callable[[int], np.ndarray] | None = None
-    close: Callable[[], None] = lambda: None
+    first: Callable[[int], np.ndarray] | None = None  # the first block, without reading it twice
+    close: Callable[[], None] = lambda: None  # lets go of what `first` keeps open
 
     def look(self) -> tuple[np.ndarray, np.ndarray]:
         """Rows from which the kind of all can be told: their places, and their scores."""
@@ -174,16 +149,7 @@ class PredictionFile:
         Where ids were found, and what looked odd.
     """
 
-    def __init__(
-        self,
-        path: Path,
-        source: Source,
-        model: str,
-        kind: Kind | None,
-        *,
-        labels_are_declared: bool = False,
-        normalize: bool = False,
-    ) -> None:
+    def __init__(self, path: Path, source: Source, model: str, reading: Reading) -> None:
         self.path = path
         self.name = path.name  # as errors call it
         self.model = model
@@ -191,10 +157,9 @@ class PredictionFile:
         self.samples = source.samples
         self.is_hard = source.is_hard
         self.streams = source.streams
-        if normalize:
-            kind = "multiclass"
+        self.is_normalized = reading.normalize
+        kind = "multiclass" if reading.normalize else reading.kind or source.kind
         self.kind_is_detected = kind is None
-        self.is_normalized = normalize
         self._source = source
         self._is_open = True
         self._running: WeakSet[Any] = WeakSet()
@@ -206,11 +171,11 @@ class PredictionFile:
             kind = Predictions(model, self.samples[rows], self.labels, first).kind
             self._evidence = _find_evidence(first)
             self._n_looked_at = self.n_samples if source.is_long else len(first)
-            if not (labels_are_declared or source.is_long):
+            if reading.labels is None and not source.is_long:
                 doubts = doubt_scores(self.labels, first, kind)
         self.kind: Kind = kind
         self.origin = source.origin(path.name, doubts)
-        if normalize:
+        if reading.normalize:
             self.origin = self.origin.of_normalized()
 
     @property
@@ -333,14 +298,6 @@ def blame(name: str, must: str) -> Iterator[None]:
         ):
             raise
         raise InvalidInputError(f"{name}: {_describe(error, must)}") from error
-
-
-def check_kind(kind: Any, *, normalize: bool = False) -> None:
-    """Refuse a kind that is none; None is for one that will be detected."""
-    if kind not in (None, *get_args(Kind)):
-        fail(f'`kind` must be "multiclass" or "multilabel"; got {kind!r}.')
-    if normalize and kind == "multilabel":
-        fail(f"{option('normalize')} makes histograms; got {option('kind', 'multilabel')}.")
 
 
 def check_unchanged(must: int, got: int) -> None:

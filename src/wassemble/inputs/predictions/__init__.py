@@ -3,23 +3,3 @@
 What is told from predictions, or matched between them, has a file of its own here: frames,
 truth, aliases, samples in common, doubts, best labels.
 """
-
-from wassemble.inputs.predictions.value import (
-    SUM_SLACK,
-    Kind,
-    Origin,
-    Predictions,
-    TopLabel,
-    have_numbers,
-    is_near_one,
-)
-
-__all__ = [
-    "SUM_SLACK",
-    "Kind",
-    "Origin",
-    "Predictions",
-    "TopLabel",
-    "have_numbers",
-    "is_near_one",
-]

@@ -198,18 +198,8 @@ def read_aliases(path: str | Path) -> Aliases:
 def merge_scores(scores: np.ndarray, groups: np.ndarray, kind: Kind) -> np.ndarray:
     """Scores of labels that are one: sums of histograms, maxima of multi-label scores.
 
-    Parameters
-    ----------
-    scores : array of shape (n_samples, n_labels)
-        nan where nothing was reported.
-    groups : array of shape (n_labels,)
-        Place of each label afterwards; every place from 0 on has a label.
-    kind : {"multiclass", "multilabel"}
-
-    Returns
-    -------
-    merged : array of shape (n_samples, n_groups)
-        nan where none of a group was reported.
+    ``groups`` has the place of each label afterwards; every place from 0 on has a label. The
+    score is nan where none of a group was reported.
     """
     order = np.argsort(groups, kind="stable")
     starts = np.searchsorted(groups[order], np.arange(groups.max() + 1))

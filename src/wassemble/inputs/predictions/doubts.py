@@ -30,15 +30,9 @@ _NEARLY = 0.3
 
 
 def doubt_scores(labels: LabelSpace, scores: np.ndarray, kind: Kind) -> list[str]:
-    """Doubts about a wide table, from some of its rows.
+    """Doubts about a wide table whose ``kind`` was detected, from some of its rows.
 
-    Parameters
-    ----------
-    labels : LabelSpace
-        Its columns, of which nobody said that they are labels.
-    scores : array of shape (n_rows, n_labels)
-    kind : {"multiclass", "multilabel"}
-        As it was detected.
+    ``labels`` are its columns, of which nobody said that they are labels.
     """
     if kind == "multiclass" or len(scores) == 0:
         return []

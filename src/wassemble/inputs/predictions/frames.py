@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -22,36 +23,25 @@ from wassemble.inputs.formats.columns import (
 )
 from wassemble.inputs.formats.layout import (
     ID_NAMES,
-    ColumnChoice,
     Index,
     LongLayout,
     WideLayout,
-    choose_columns,
     describe_ids,
     find_layout,
 )
-from wassemble.inputs.formats.sources import blame, check_kind, check_memory
+from wassemble.inputs.formats.sources import blame, check_memory
 from wassemble.inputs.predictions.doubts import doubt_scores
-from wassemble.inputs.predictions.value import Kind, Origin, Predictions
+from wassemble.inputs.predictions.value import Origin, Predictions
+from wassemble.inputs.reading import Reading, ReadingFields
 
 __all__ = [
     "frame_from_predictions",
     "predictions_from_frame",
-    "truth_from_frame",
 ]
 
 
 def predictions_from_frame(
-    frame: Any,
-    model: str,
-    *,
-    id_column: str | None = None,
-    label_column: str | None = None,
-    score_column: str | None = None,
-    labels: Iterable[str] | None = None,
-    kind: Kind | None = None,
-    by_row: bool = False,
-    normalize: bool = False,
+    frame: Any, model: str, reading: Reading = Reading(), **changes: Unpack[ReadingFields]
 ) -> Predictions:
     """Predictions of one model from a wide or a long data frame.
 
@@ -66,23 +56,10 @@ def predictions_from_frame(
         Any eager data frame that narwhals knows.
     model : str
         Name of the model.
-    id_column : str, optional
-        Column, or index of a pandas frame, with the sample ids. If not given: the column
-        called "sample", "sample_id" or "id"; else an index of a pandas frame that has a name or
-        holds text; else the only column of text; else an index of whole numbers. One that just
-        counts the rows holds the ids only where no column could: samples 0, 1, 2 ...
-    label_column, score_column : str, optional
-        Columns of a long frame, if they are not called "label" and "score". With either
-        of them, other columns are not read.
-    labels : iterable of str, optional
-        Of a wide frame, the columns that are labels; others are not read. Of a long frame,
-        every label that the model could have named.
-    kind : {"multiclass", "multilabel"}, optional
-        Detected if not given.
-    by_row : bool
-        The frame may be without sample ids: its rows are then counted from 0.
-    normalize : bool
-        Divide each row by its sum, as counts, percentages and rounded histograms need it.
+    reading : Reading
+        How the frame is read.
+    **changes
+        Fields of the reading, by name: ``id_column``, ``labels``, ``kind`` ...
 
     Returns
     -------
@@ -100,24 +77,11 @@ def predictions_from_frame(
     array([[0.9, nan],
            [nan, 0.8]])
     """
-    choice = choose_columns(id_column, label_column, score_column, labels, by_row=by_row)
-    return _read_frame(frame, model, choice, kind, normalize=normalize)
-
-
-def truth_from_frame(frame: Any) -> Predictions:
-    """True labels from a data frame; see `read_truth`."""
-    return _read_frame(frame, "truth", ColumnChoice(is_truth=True), "multilabel")
-
-
-def _read_frame(
-    frame: Any, model: str, choice: ColumnChoice, kind: Kind | None, *, normalize: bool = False
-) -> Predictions:
+    reading = replace(reading, **changes) if changes else reading
     with blame(f"the table of {model!r}", "a data frame that can be read"):
-        check_kind(kind, normalize=normalize)
-        if normalize:
-            kind = "multilabel"
+        kind = reading.kind_of_scores
         table = as_narwhals(frame)
-        layout = _find_layout(table, choice)
+        layout = _find_layout(table, reading)
         ids: Any = range(len(table))
         if layout.has_ids:
             ids = read_ids(_id_series(table, layout.id_column))
@@ -125,21 +89,21 @@ def _read_frame(
         if isinstance(layout, WideLayout):
             found, scores = layout.labels, read_scores(table, layout.labels.names)
         else:
-            listed = read_long_table(ids, table, layout, choice.labels)
+            listed = read_long_table(ids, table, layout, reading.labels)
             ids, found, is_hard = listed.ids, listed.labels, listed.is_hard
             check_memory(len(ids), len(found))
             scores = next(listed.blocks(max(1, len(ids))), np.empty((0, len(found))))
         made = Predictions(model, ids, found, scores, kind=kind, is_hard=is_hard)
         doubts: list[str] = []
-        if kind is None and choice.labels is None and isinstance(layout, WideLayout):
+        if kind is None and reading.labels is None and isinstance(layout, WideLayout):
             doubts = doubt_scores(found, scores, made.kind)
         made.origin = _origin(table, layout, doubts)
-    return made.normalized() if normalize else made
+    return made.normalized() if reading.normalize else made
 
 
 def _origin(table: Any, layout: WideLayout | LongLayout, doubts: list[str]) -> Origin:
     if layout.id_column is None and layout.has_ids:
-        index = _index_of(table, ColumnChoice())
+        index = _index_of(table, Reading())
         name = None if index is None else index.name
         words = "ids in the index" if name is None else f"ids in the index, {name!r}"
         return Origin(None, name, words, doubts=tuple(doubts))
@@ -179,9 +143,9 @@ def frame_from_predictions(
     with blame("`like`", "a data frame that can be read"):
         table = as_narwhals(like)
         if id_column is None:
-            id_column = _find_layout(table, ColumnChoice()).id_column
+            id_column = _find_layout(table, Reading()).id_column
         elif id_column not in table.columns:
-            index = _index_of(table, ColumnChoice())
+            index = _index_of(table, Reading())
             if index is not None and index.name == id_column:
                 id_column = None
     if id_column in predictions.labels:
@@ -224,13 +188,13 @@ def _whole_names(labels: Sequence[str], like: Any) -> list[int] | None:
     return [int(label) for label in labels]
 
 
-def _index_of(table: Any, choice: ColumnChoice) -> Index | None:
+def _index_of(table: Any, reading: Reading) -> Index | None:
     """The index of a pandas frame, unless it only counts, or once counted, rows with ids."""
     index = load_narwhals().maybe_get_index(table)
     if index is None or (_is_plain_count(table) and _may_have_ids(table)):
         return None
     # Rows that were filtered, shuffled or concatenated keep the numbers that they had.
-    if index.name is None and index.dtype.kind in "iu" and _has_text_ids(table, choice):
+    if index.name is None and index.dtype.kind in "iu" and _has_text_ids(table, reading):
         return None
     if getattr(index, "nlevels", 1) > 1:
         fail(
@@ -255,9 +219,9 @@ def _may_have_ids(table: Any) -> bool:
     )
 
 
-def _has_text_ids(table: Any, choice: ColumnChoice) -> bool:
+def _has_text_ids(table: Any, reading: Reading) -> bool:
     """Whether a single column of text is left for the sample ids."""
-    taken = {"label", choice.label_column, choice.score_column, *(choice.labels or ())}
+    taken = {"label", reading.label_column, reading.score_column, *(reading.labels or ())}
     free = [table.get_column(name) for name in table.columns if name not in taken]
     return sum(column_type(each) == "text" for each in free) == 1
 
@@ -276,13 +240,13 @@ def _id_series(table: Any, id_column: str | None) -> Any:
     return nw.from_native(nw.maybe_get_index(table).to_series(), series_only=True)
 
 
-def _find_layout(table: Any, choice: ColumnChoice) -> WideLayout | LongLayout:
+def _find_layout(table: Any, reading: Reading) -> WideLayout | LongLayout:
     is_arrow = table.implementation.is_pyarrow()
     return find_layout(
         table.columns,
         lambda name: column_type(table.get_column(name)),
-        choice,
+        reading,
         # An index that only counts rows is none to match them by.
-        index=None if choice.by_row and _is_plain_count(table) else _index_of(table, choice),
+        index=None if reading.by_row and _is_plain_count(table) else _index_of(table, reading),
         stored_index=read_stored_index(table.to_native().schema) if is_arrow else (),
     )

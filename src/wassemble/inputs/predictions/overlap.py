@@ -75,11 +75,7 @@ class _Seen(NamedTuple):
 class SharedSamples:
     """How many samples each group of models has in common, and no other model has.
 
-    Parameters
-    ----------
-    models : sequence of str
-    counts : mapping of int to int
-        Number of samples by the models that have them, a bit for each.
+    ``counts`` is the number of samples by the models that have them, a bit for each.
     """
 
     def __init__(self, models: Sequence[str], counts: Mapping[int, int] | None = None) -> None:
@@ -144,16 +140,8 @@ def count_shared(models: Sequence[Any]) -> SharedSamples:
 def check_samples(models: Sequence[Any], *, allow_disjoint: bool | None = False) -> list[str]:
     """What there is to say of models that share few samples; that they share none is an error.
 
-    Parameters
-    ----------
-    models : sequence of Predictions or PredictionFile
-        Or anything with ``model``, ``samples`` and ``labels``.
-    allow_disjoint : bool or None
-        Whether models may have no sample in common; None if nobody can say so.
-
-    Returns
-    -------
-    warnings : list of str
+    ``models`` are predictions, open files, or anything with ``model``, ``samples`` and
+    ``labels``; ``allow_disjoint`` is None if nobody can say so.
     """
     if allow_disjoint:
         return []
@@ -161,7 +149,7 @@ def check_samples(models: Sequence[Any], *, allow_disjoint: bool | None = False)
     groups = shared.groups()
     if len(groups) > 1:
         _refuse_disjoint(models, groups, allow_disjoint)
-    few = shared.warnings(lambda model: _look_at(models, model))
+    few = shared.warnings(lambda model: _compare(*_unmatched(models, model)))
     return few or _tell_twins(models, shared)
 
 
@@ -274,10 +262,9 @@ def check_truth_samples(truth: Iterable[Any], models: Sequence[Any]) -> list[str
 def _refuse_disjoint(
     models: Sequence[Any], groups: Sequence[int], allow_disjoint: bool | None, where: str = ""
 ) -> None:
-    names = [[each.model for i, each in enumerate(models) if g >> i & 1] for g in groups[:2]]
-    one, other = (
-        next(each for i, each in enumerate(models) if group >> i & 1) for group in groups[:2]
-    )
+    apart = [[each for i, each in enumerate(models) if g >> i & 1] for g in groups[:2]]
+    (one, *_), (other, *_) = apart
+    names = [enumerate_names([each.model for each in some], at_most=3) for some in apart]
     _refuse_transposed(one, other)
     sides = Side(one.model, _texts(one.samples)), Side(other.model, _texts(other.samples))
     why = _compare(*sides) or _examples(*sides)
@@ -288,8 +275,7 @@ def _refuse_disjoint(
     if any(counted) and len(one.samples) == len(other.samples):
         hint += f"; if the rows are in the same order, {option('by_row', True)}"
     fail(
-        f"models must have samples in common{where}; got none of {_all(names[0])} and"
-        f" {_all(names[1])}. {why}.",
+        f"models must have samples in common{where}; got none of {names[0]} and {names[1]}. {why}.",
         hint=hint if allow_disjoint is None else f"{hint}; {_allow()}",
     )
 
@@ -362,11 +348,6 @@ def _has_labels_as_rows(table: Any, reference: Any) -> bool:
     return len(labels) > 1 and sum(label in ids for label in labels) > len(labels) / 2
 
 
-def _look_at(models: Sequence[Any], model: int) -> str | None:
-    """Why a model may share few samples with the others."""
-    return _compare(*_unmatched(models, model))
-
-
 def _unmatched(models: Sequence[Any], model: int) -> tuple[Side, Side]:
     """Ids that a model has alone, and those that only others have."""
     own = _texts(models[model].samples)
@@ -424,10 +405,6 @@ def _examples(one: Side, other: Side) -> str:
         f"Ids of {one.name} are such as {enumerate_names(one.ids[:_N_SHOWN])}, those of"
         f" {other.name} such as {enumerate_names(other.ids[:_N_SHOWN])}"
     )
-
-
-def _all(names: Sequence[str]) -> str:
-    return enumerate_names(names, at_most=3)
 
 
 def _texts(samples: Any) -> list[str]:

@@ -10,8 +10,9 @@ import numpy as np
 from wassemble._arrays import is_frame, is_series
 from wassemble._checks import as_float_array, fail, option
 from wassemble.inputs.formats.layout import say_truth_column
-from wassemble.inputs.predictions.frames import truth_from_frame
+from wassemble.inputs.predictions.frames import predictions_from_frame
 from wassemble.inputs.predictions.value import Predictions
+from wassemble.inputs.reading import Reading
 from wassemble.labels import name_of, read_name
 
 __all__ = [
@@ -41,7 +42,7 @@ def read_known(truth: Any, samples: np.ndarray) -> Any:
             hint='a list of names, or a dict of sample id to name, such as {"img1": "cat"}',
         )
     if is_frame(truth):
-        truth = truth_from_frame(truth)
+        truth = predictions_from_frame(truth, "truth", Reading(is_truth=True))
     if isinstance(truth, Predictions):
         check_truth(truth)
         return truth

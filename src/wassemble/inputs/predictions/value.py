@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -21,6 +21,7 @@ __all__ = [
     "Predictions",
     "TopLabel",
     "are_rounded",
+    "check_kind",
     "detect_kind",
     "have_numbers",
     "is_near_one",
@@ -114,8 +115,7 @@ class Predictions:
     ) -> None:
         if not isinstance(model, str) or not model:
             fail(f"the model must have a name; got {model!r}.")
-        if kind not in (None, "multiclass", "multilabel"):
-            fail(f'`kind` must be "multiclass" or "multilabel"; got {kind!r}.')
+        check_kind(kind)
         self.model = model
         self.labels = labels if isinstance(labels, LabelSpace) else LabelSpace(labels)
         self.samples = read_samples(samples, model)
@@ -300,6 +300,12 @@ class Predictions:
             f"Predictions({self.model!r}: {self.n_samples:,} samples x {len(self.labels):,}"
             f" labels, {self.kind})"
         )
+
+
+def check_kind(kind: Any) -> None:
+    """Refuse a kind that is none; None is for one that will be detected."""
+    if kind not in (None, *get_args(Kind)):
+        fail(f'`kind` must be "multiclass" or "multilabel"; got {kind!r}.')
 
 
 def detect_kind(scores: np.ndarray) -> Kind:

@@ -128,8 +128,7 @@ def read_synonyms(path: str | PathLike[str]) -> Edges:
     Parameters
     ----------
     path : str or path
-        ``.csv`` has commas; other files tabs, if the first line has one, else spaces.
-        ``.gz`` is unpacked.
+        As in `read_edges`.
 
     Returns
     -------

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from wassemble._checks import fail
+from wassemble._checks import fail, shorten
 
 __all__ = ["open_bytes", "plain_suffix", "read_columns", "read_fields"]
 
@@ -48,7 +48,7 @@ def read_columns(path: Path, what: str) -> Iterator[tuple[int, list[str]]]:
     is_first = True
     for number, fields in read_fields(path):
         if not 2 <= len(fields) <= 3 or not all(fields):
-            fail(f"{path}, line {number}: must hold {what}; got {_shorten(fields)}.")
+            fail(f"{path}, line {number}: must hold {what}; got {shorten(','.join(fields), 60)!r}.")
         if is_first and all(
             field.casefold() in titles for field, titles in zip(fields, _TITLES, strict=False)
         ):
@@ -59,7 +59,7 @@ def read_columns(path: Path, what: str) -> Iterator[tuple[int, list[str]]]:
         if len(fields) != n_columns:
             fail(
                 f"{path}, line {number}: must have {n_columns} columns as the lines before;"
-                f" got {len(fields)}: {_shorten(fields)}."
+                f" got {len(fields)}: {shorten(','.join(fields), 60)!r}."
             )
         yield number, fields
     if not n_columns:
@@ -104,8 +104,3 @@ def _split(line: str, separator: str | None) -> list[str]:
     else:
         fields = line.split(separator)
     return [field.strip() for field in fields]
-
-
-def _shorten(fields: list[str]) -> str:
-    line = ",".join(fields)
-    return repr(line if len(line) <= 60 else f"{line[:57]}...")

@@ -9,8 +9,8 @@ import numpy as np
 
 from wassemble._arrays import is_frame
 from wassemble._checks import check_flag, check_nonnegative_number, fail
-from wassemble.inputs.predictions import Predictions
 from wassemble.inputs.predictions.truth import read_known
+from wassemble.inputs.predictions.value import Predictions
 from wassemble.kernels.builders.spaces import Names, note_labels, read_spaces
 from wassemble.kernels.dense import DenseKernel
 from wassemble.kernels.named.labelled import LabelledKernel

@@ -12,7 +12,7 @@ from wassemble.kernels.named.labelled import LabelledKernel
 from wassemble.kernels.sparse import SparseKernel
 from wassemble.labels import Matching, Meanings
 
-__all__ = ["from_matching", "from_names"]
+__all__ = ["from_names", "kernel_of_matching"]
 
 
 def from_names(
@@ -53,12 +53,6 @@ def from_names(
     """
     source, target = read_spaces(source, target)
     matching = source.match(target, aliases=aliases, fold=check_flag(fold, "fold"))
-    return from_matching(matching)
-
-
-def from_matching(matching: Matching) -> LabelledKernel:
-    """K = 1 where a source label was matched to a target label, its shares if to several."""
-    source, target = matching.source, matching.target
     notes = [
         count_names(list(dict.fromkeys(names)), what)
         for names, what in (
@@ -68,10 +62,11 @@ def from_matching(matching: Matching) -> LabelledKernel:
         )
         if names
     ]
-    return LabelledKernel(_kernel_of(matching), source, target, "equal names", notes)
+    return LabelledKernel(kernel_of_matching(matching), source, target, "equal names", notes)
 
 
-def _kernel_of(matching: Matching) -> Kernel:
+def kernel_of_matching(matching: Matching) -> Kernel:
+    """K = 1 where a source label was matched to a target label, its shares if to several."""
     source, target, positions = matching.source, matching.target, matching.positions
     if source == target and (positions == range(len(source))).all():
         return IdentityKernel(len(source))

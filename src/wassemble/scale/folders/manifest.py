@@ -267,14 +267,12 @@ def _parse(text: str, out: Folder) -> dict[str, Any]:
 
 
 def _reading(given: DataSet) -> dict[str, Any]:
-    reader = given.reader
-    labels = None if reader.labels is None else _digest_texts(reader.labels)
-    columns = {"id": reader.id_column, "label": reader.label_column, "score": reader.score_column}
+    how = given.reader.reading
     return {
-        "columns": columns,
-        "labels": labels,
-        "kind": reader.kind,
-        "normalize": reader.normalize,
+        "columns": {"id": how.id_column, "label": how.label_column, "score": how.score_column},
+        "labels": None if how.labels is None else _digest_texts(how.labels),
+        "kind": how.kind,
+        "normalize": how.normalize,
     }
 
 

@@ -17,6 +17,7 @@ from wassemble.errors import WassembleError, option
 from wassemble.inputs.folders import Folder, open_folder
 from wassemble.inputs.part_files import DataSet, common_parts, open_data_set, open_parts
 from wassemble.inputs.predictions.overlap import SharedSamples, check_part_samples, tell_repeated
+from wassemble.inputs.reading import Reading
 from wassemble.scale.folders.cluster import run_on_cluster
 from wassemble.scale.folders.manifest import (
     LOCK,
@@ -197,11 +198,11 @@ def _open(
             hint="samples of part files are matched by id",
         )
     if isinstance(models, Mapping):
-        how: dict[str, Any] = {"kind": fusion.kind, "normalize": fusion.normalize}
-        return [open_data_set(place, model=name, **how) for name, place in models.items()]
+        reading = Reading(kind=fusion.kind, normalize=fusion.normalize)
+        return [open_data_set(place, reading, model=name) for name, place in models.items()]
     if not models or not all(isinstance(each, DataSet) for each in models):
         fail("models must be a dict of names to folders, or data sets; got something else or none.")
-    if fusion.normalize and not all(each.reader.normalize for each in models):
+    if fusion.normalize and not all(each.reader.reading.normalize for each in models):
         fail(
             f"data sets must be opened with {option('normalize', True)} if the fusion says so; got"
             " others.",
