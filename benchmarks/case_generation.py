@@ -61,7 +61,7 @@ def _steps(*, quick: bool) -> dict:
         f"top {N_TOP} words, dense": {"kernel": dense, "n_top": N_TOP} | SWEEPS,
         "dense": {"kernel": dense} | SWEEPS,
     }
-    fused = {name: ws.FusedNextWord(models, **each) for name, each in options.items()}
+    fused = {name: ws.text.FusedNextWord(models, **each) for name, each in options.items()}
     image = np.random.default_rng(0).normal(size=(1, 16, 128)).astype(np.float32)
     words = np.arange(100, 105)
     first = fused["arithmetic mean"]
@@ -87,7 +87,7 @@ def _random_captioners() -> list[Captioner]:
 
     with np.load(find_data("words/glove_100d_10k.npz")) as arrays:
         words = arrays["words"].tolist()
-    vocabulary = ws.Vocabulary(["<end>", "<unk>", *words])
+    vocabulary = ws.text.Vocabulary(["<end>", "<unk>", *words])
     found = []
     for seed in range(5):
         torch.manual_seed(seed)
@@ -121,11 +121,11 @@ def _truncation(*, quick: bool) -> dict:
     images = load_captions("test").features[: 20 if quick else 100]
     captions, dropped = {}, {}
     for n_top in (None, 1000, N_TOP):
-        fused = ws.FusedNextWord(models, kernel=kernel, n_top=n_top, **SWEEPS)
+        fused = ws.text.FusedNextWord(models, kernel=kernel, n_top=n_top, **SWEEPS)
         captions[n_top] = [
             best.text
             for start, stop in pairwise(range(0, len(images) + 1, 20))
-            for [best] in ws.beam_search(fused, images[start:stop])
+            for [best] in ws.text.beam_search(fused, images[start:stop])
         ]
         dropped[n_top] = fused.account.mean_dropped
     return {

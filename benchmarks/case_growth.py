@@ -56,7 +56,7 @@ def _samples(*, quick: bool) -> list[dict]:
             memory.clear()
             chunks = repeat(piece, n_chunks)
             fusion = ws.Fusion(_FIVE, kernel, kind="multilabel")
-            for number, _ in enumerate(ws.fuse_stream(chunks, fusion)):
+            for number, _ in enumerate(ws.scale.fuse_stream(chunks, fusion)):
                 if number % max(1, n_chunks // 10) == 0:
                     memory.append(psutil.Process().memory_info().rss / 2**20)
 

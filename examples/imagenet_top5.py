@@ -44,7 +44,7 @@ def main(arguments: list[str] | None = None) -> int:
     members, truth = load(parser.parse_args(arguments).images)
     classes = members[0].labels
     right = classes.positions(truth)
-    edges = ws.read_edges(FOLDER / "wordnet.parent-child.mintree.txt")
+    edges = ws.inputs.read_edges(FOLDER / "wordnet.parent-child.mintree.txt")
     kernel = ws.kernels.from_tree(classes, edges=edges, cost="lin", epsilon=0.125)
     path = ws.kernels.from_tree(classes, edges=edges, cost="path", epsilon=1)
     distance = -np.log(np.asarray(path.kernel.to_dense()))

@@ -139,11 +139,11 @@ def block_kernel(
 def similar_words(words: list[str]) -> sp.csr_array:
     """How similar each word is to itself and to its neighbours in meaning."""
     vectors = _vectors()
-    embeddings = ws.Embeddings(list(vectors), np.stack(list(vectors.values())))
+    embeddings = ws.inputs.Embeddings(list(vectors), np.stack(list(vectors.values())))
     kernel = ws.kernels.from_word_vectors(
         words, embeddings=embeddings, epsilon=EPSILON, n_neighbors=N_NEIGHBORS + 1
     )
-    return keep_apart(kernel, ws.Vocabulary(words), ws.Vocabulary(words)).to_sparse()
+    return keep_apart(kernel, ws.text.Vocabulary(words), ws.text.Vocabulary(words)).to_sparse()
 
 
 def _runs(keys: np.ndarray, values: np.ndarray) -> tuple[list[int], list[np.ndarray]]:
@@ -160,7 +160,9 @@ def _vectors() -> dict[str, np.ndarray]:
     return dict(zip(words, vectors, strict=True))
 
 
-def read_steps(captions: list[list[str]], ngrams: ws.NGramModel, model: PieceModel) -> list[Step]:
+def read_steps(
+    captions: list[list[str]], ngrams: ws.text.NGramModel, model: PieceModel
+) -> list[Step]:
     """Both models' histograms before every word of the captions that the n-gram model knows."""
     vocabulary = ngrams.vocabulary
     steps = []
@@ -265,9 +267,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--record", type=Path, help="a JSON file for the figures")
     options = parser.parse_args(arguments)
     train = [text.split() for texts in load_captions("train").captions for text in texts]
-    vocabulary = ws.Vocabulary(["<start>", END, "<unk>", *load_caption_words()[0]])
+    vocabulary = ws.text.Vocabulary(["<start>", END, "<unk>", *load_caption_words()[0]])
     words = list(vocabulary.words)
-    ngrams = ws.NGramModel.fit(train, order=4, vocabulary=vocabulary)
+    ngrams = ws.text.NGramModel.fit(train, order=4, vocabulary=vocabulary)
     counts = np.bincount(
         np.concatenate([vocabulary.encode([*text, END]) for text in train]), minlength=len(words)
     )

@@ -94,7 +94,7 @@ def _write_kernels(folder: Path) -> None:
 
 
 def _write_animals(folder: Path) -> None:
-    data = ws.load_animals()
+    data = ws.inputs.load_animals()
     rows = slice(0, 40)
     for name, scores in zip(("seen18", "seen34"), data.scores, strict=True):
         seen = Predictions(name, range(40), data.attributes, scores[rows], kind="multilabel")

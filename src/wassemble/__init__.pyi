@@ -1,9 +1,14 @@
-from . import kernels as kernels, scale as scale
+from . import (
+    ensemble as ensemble,
+    inputs as inputs,
+    kernels as kernels,
+    metrics as metrics,
+    scale as scale,
+    solvers as solvers,
+    text as text,
+)
 from .ensemble import (
-    Disagreement as Disagreement,
-    Explanation as Explanation,
     Fusion as Fusion,
-    FusionAccount as FusionAccount,
     FusionResult as FusionResult,
     explain as explain,
     find_disagreement as find_disagreement,
@@ -16,12 +21,11 @@ from .ensemble.estimators import (
     WassersteinMultilabel as WassersteinMultilabel,
 )
 from .ensemble.learning import (
-    Evaluation as Evaluation,
     LearnedEnsemble as LearnedEnsemble,
     evaluate_ensemble as evaluate_ensemble,
     learn_ensemble as learn_ensemble,
 )
-from .ensemble.learning.kernels import LearnedKernel as LearnedKernel, learn_kernel as learn_kernel
+from .ensemble.learning.kernels import learn_kernel as learn_kernel
 from .errors import (
     ConvergenceWarning as ConvergenceWarning,
     InputWarning as InputWarning,
@@ -31,18 +35,9 @@ from .errors import (
 )
 from .inputs import (
     Aliases as Aliases,
-    Embeddings as Embeddings,
     Predictions as Predictions,
-    describe_predictions as describe_predictions,
-    load_animals as load_animals,
-    load_languages as load_languages,
-    open_data_set as open_data_set,
-    open_predictions as open_predictions,
     read_aliases as read_aliases,
-    read_edges as read_edges,
-    read_embeddings as read_embeddings,
     read_predictions as read_predictions,
-    read_synonyms as read_synonyms,
     read_truth as read_truth,
     write_predictions as write_predictions,
 )
@@ -52,11 +47,6 @@ from .kernels import (
 )
 from .labels import LabelSpace as LabelSpace
 from .report import write_report as write_report
-from .scale import (
-    fuse_files as fuse_files,
-    fuse_partitions as fuse_partitions,
-    fuse_stream as fuse_stream,
-)
 from .solvers import (
     ARITHMETIC as ARITHMETIC,
     GEOMETRIC as GEOMETRIC,
@@ -64,25 +54,15 @@ from .solvers import (
     USUAL_RULE as USUAL_RULE,
     Balanced as Balanced,
     Barycenter as Barycenter,
-    BarycenterProblem as BarycenterProblem,
     BarycenterResult as BarycenterResult,
     GatedBarycenter as GatedBarycenter,
     GatedMean as GatedMean,
     PowerMean as PowerMean,
     Rule as Rule,
     Single as Single,
-    Solver as Solver,
     Status as Status,
     Unbalanced as Unbalanced,
-    select_solver as select_solver,
     solve_barycenter as solve_barycenter,
-)
-from .text import (
-    FusedNextWord as FusedNextWord,
-    NGramModel as NGramModel,
-    Vocabulary as Vocabulary,
-    beam_search as beam_search,
-    explain_sentence as explain_sentence,
 )
 
 __version__: str

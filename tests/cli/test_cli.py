@@ -203,7 +203,7 @@ def test_animals_from_attributes_as_files(tmp_path, monkeypatch, capsys):
     assert main(["example", "animals", "demo"]) == 0
     command = capsys.readouterr().err.splitlines()[-1].removeprefix("try: wassemble ").split()
     assert main([*command, "--quiet"]) == 0
-    data = ws.load_animals()
+    data = ws.inputs.load_animals()
     fused = read_predictions("demo/fused.parquet", kind="multilabel")
     best = np.array(fused.labels)[fused.scores.argmax(axis=1)]
     right = best == np.array(data.animals)[data.truth]
@@ -217,7 +217,7 @@ def test_nine_language_detectors_as_files(tmp_path, monkeypatch, capsys):
     files = sorted(str(p) for p in (tmp_path / "demo").glob("*.npz"))
     options = ["--confusion", "demo/truth.csv", "--weights", "accuracy", "--quiet"]
     assert main(["fuse", *files, *options, "--out", "demo/fused.npz"]) == 0
-    data = ws.load_languages()
+    data = ws.inputs.load_languages()
     fused = read_predictions("demo/fused.npz")
     best = np.array(fused.labels)[fused.scores.argmax(axis=1)]
     assert (best == np.array(data.truth))[data.is_test].mean() > 0.915

@@ -10,11 +10,12 @@ import click
 import pytest
 from click.shell_completion import ShellComplete
 
-from wassemble import Fusion, Predictions, open_predictions, write_predictions
+from wassemble import Fusion, Predictions, write_predictions
 from wassemble.cli import main
 from wassemble.cli.command import command as whole_command
 from wassemble.cli.places import Command, NamedFile, NameOrFile, Output
 from wassemble.errors import InvalidInputError
+from wassemble.inputs import open_predictions
 from wassemble.scale import fuse_files
 
 

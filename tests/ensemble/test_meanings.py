@@ -15,10 +15,10 @@ from wassemble import (
     Status,
     Unbalanced,
     explain,
-    fuse_stream,
 )
 from wassemble.errors import ConvergenceWarning, InputWarning
 from wassemble.kernels import DenseKernel, from_ratings
+from wassemble.scale import fuse_stream
 
 DIGITS = [str(digit) for digit in range(4)]
 RULES = [{}, {"mass": Balanced()}, {"rule": ARITHMETIC}, {"rule": GEOMETRIC}]

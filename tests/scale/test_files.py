@@ -5,8 +5,9 @@ import pytest
 from problems import fusion_with
 
 import wassemble as ws
-from wassemble import InvalidInputError, Predictions, fuse_files, open_predictions, read_predictions
-from wassemble.scale import files as module
+from wassemble import InvalidInputError, Predictions, read_predictions
+from wassemble.inputs import open_predictions
+from wassemble.scale import files as module, fuse_files
 
 
 def make(rng, model, samples, labels):

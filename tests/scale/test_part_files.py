@@ -109,7 +109,9 @@ def test_partitioned_tables_of_pandas_are_fused(frames, tmp_path):
     for model, frame in frames.items():
         days = frame.assign(day=np.arange(40) // 10)
         days.to_parquet(tmp_path / model, partition_cols=["day"], index=False)
-    assert list(ws.open_data_set(tmp_path / "a").parts) == [f"day={day}/0" for day in range(4)]
+    assert list(ws.inputs.open_data_set(tmp_path / "a").parts) == [
+        f"day={day}/0" for day in range(4)
+    ]
     assert fuse_folders(tmp_path).account.n_samples == 40
     assert fuse_folders(tmp_path).n_kept == 4
 
@@ -133,7 +135,7 @@ def test_ids_of_writes_in_names_do_not_count_if_names_differ_without(tmp_path, n
     for name in names:
         one = Predictions("m", ["x"], LABELS, [[0.2, 0.3, 0.5]])
         write_predictions(tmp_path / f"{name.format(*ids)}.parquet", one)
-    assert list(ws.open_data_set(tmp_path).parts) == [part.format(*ids) for part in parts]
+    assert list(ws.inputs.open_data_set(tmp_path).parts) == [part.format(*ids) for part in parts]
 
 
 def test_models_that_are_cut_at_other_rows_are_asked_about(frames, tmp_path, capsys):

@@ -428,7 +428,7 @@ def test_other_ways_to_write_a_path_are_the_same_folder(folder):
         again = fuse_partitions({model: base / model for model in LABELS}, base / "fused")
         assert again.n_kept == 4
     (folder / "latest").symlink_to(folder / "a")
-    assert ws.open_data_set(folder / "latest").model == "latest"
+    assert ws.inputs.open_data_set(folder / "latest").model == "latest"
 
 
 def test_rules_that_look_alike_are_told_apart(folder):
@@ -812,7 +812,7 @@ def test_a_foreign_file_in_the_folder_is_named(folder):
 
 def test_what_a_fusion_says_of_reading_holds_for_folders(folder):
     models = {model: folder / model for model in LABELS}
-    sets = [ws.open_data_set(place, model=model) for model, place in models.items()]
+    sets = [ws.inputs.open_data_set(place, model=model) for model, place in models.items()]
     with pytest.raises(InvalidInputError, match=r"opened with normalize=True.*\nhint: open_data"):
         fuse_partitions(sets, folder / "fused", ws.Fusion(normalize=True))
     with pytest.raises(InvalidInputError, match="`by_row` must go with files; got folders"):

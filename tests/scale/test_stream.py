@@ -14,7 +14,9 @@ def test_chunks_give_the_consensus_of_the_whole():
     case = make_case(1, n_samples=300)
     whole = ws.fuse(case.histograms, kernel=case.kernels[0], weights=case.weights)
     chunks = ([h[start : start + 70] for h in case.histograms] for start in range(0, 300, 70))
-    pieces = list(ws.fuse_stream(chunks, ws.Fusion(kernel=case.kernels[0], weights=case.weights)))
+    pieces = list(
+        ws.scale.fuse_stream(chunks, ws.Fusion(kernel=case.kernels[0], weights=case.weights))
+    )
     assert [len(piece) for piece in pieces] == [70, 70, 70, 70, 20]
     np.testing.assert_allclose(np.concatenate(pieces), whole, rtol=1e-12)
 
@@ -27,7 +29,7 @@ def test_a_stream_asks_for_a_chunk_only_when_it_is_its_turn():
             asked.append(number)
             yield make_case(number).histograms
 
-    stream = ws.fuse_stream(chunks(), ws.Fusion(kernel=make_case(0).kernels[0]))
+    stream = ws.scale.fuse_stream(chunks(), ws.Fusion(kernel=make_case(0).kernels[0]))
     next(stream)
     assert asked == [0]
 

@@ -32,7 +32,7 @@ TRUTH = pd.Series([1, 0], index=["b", "a"])
         lambda: ws.kernels.DiagonalKernel(pd.Series([0.5, 1], index=NAMES)),
         lambda: ws.fuse(pd.Series([0.5, 0.5], index=NAMES)),
         lambda: ws.fuse([pd.Series([0.5, 0.5], index=NAMES), [0.5, 0.5]]),
-        lambda: ws.Embeddings(NAMES, FRAME),
+        lambda: ws.inputs.Embeddings(NAMES, FRAME),
         lambda: metrics.accuracy(FRAME, [0, 1]),
         lambda: metrics.accuracy(SCORES, TRUTH),
         lambda: metrics.accuracy(TRUTH, [0, 1]),

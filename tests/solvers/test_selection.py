@@ -13,7 +13,7 @@ def choose(case, **options):
     problem = pose_with(
         case.histograms, case.kernels, weights=case.weights, mass=case.mass, **options
     )
-    return ws.select_solver(problem)
+    return ws.solvers.select_solver(problem)
 
 
 UNBALANCED = ws.Unbalanced(2.0, epsilon=0.3)

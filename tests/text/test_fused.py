@@ -309,7 +309,7 @@ OTHER = ["dog", "lynx", "</s>", "a", "<s>", "<unk>"]
 class OtherModel(TableModel):
     def __init__(self, seed):
         super().__init__(["<end>", "x"], seed=seed)
-        self.vocabulary = ws.Vocabulary(OTHER, start="<s>", end="</s>")
+        self.vocabulary = ws.text.Vocabulary(OTHER, start="<s>", end="</s>")
 
 
 def test_words_of_all_models_are_the_words_of_the_consensus():

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from wassemble import Predictions, open_predictions, write_predictions
-from wassemble.inputs import describe_predictions
+from wassemble import Predictions, write_predictions
+from wassemble.inputs import describe_predictions, open_predictions
 
 nan = np.nan
 SCORES = [[0.6, 0.4, nan], [0.2, 0.8, 0.0], [nan, nan, nan]]

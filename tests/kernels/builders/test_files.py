@@ -37,11 +37,17 @@ def wanted(name, path, epsilon):
     table = np.array([[2, 1, 0], [1, 2, 0], [0, np.nan, 2]])
     builders = {
         "embeddings": lambda: ws.kernels.from_word_vectors(
-            LABELS, embeddings=ws.read_embeddings(path), epsilon=epsilon
+            LABELS, embeddings=ws.inputs.read_embeddings(path), epsilon=epsilon
         ),
-        "synonyms": lambda: ws.kernels.from_synonyms(LABELS, synonyms=ws.read_synonyms(path)),
-        "tree": lambda: ws.kernels.from_tree(LABELS, edges=ws.read_edges(path), epsilon=epsilon),
-        "graph": lambda: ws.kernels.from_graph(LABELS, edges=ws.read_edges(path), epsilon=epsilon),
+        "synonyms": lambda: ws.kernels.from_synonyms(
+            LABELS, synonyms=ws.inputs.read_synonyms(path)
+        ),
+        "tree": lambda: ws.kernels.from_tree(
+            LABELS, edges=ws.inputs.read_edges(path), epsilon=epsilon
+        ),
+        "graph": lambda: ws.kernels.from_graph(
+            LABELS, edges=ws.inputs.read_edges(path), epsilon=epsilon
+        ),
         "attributes": lambda: ws.kernels.from_attributes(np.nan_to_num(table), LABELS, LABELS),
         "ratings": lambda: ws.kernels.from_ratings(np.nan_to_num(table), LABELS, LABELS),
         "costs": lambda: ws.kernels.from_cost_table(

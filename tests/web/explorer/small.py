@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from wassemble import Embeddings, LabelSpace, Predictions
+from wassemble import LabelSpace, Predictions
+from wassemble.inputs import Embeddings
 from wassemble.kernels import from_word_vectors
 from wassemble.web.explorer.answers import Answer, fuse_sample
 from wassemble.web.explorer.cases import Case, Table

@@ -112,7 +112,7 @@ def test_flows_into_a_label_are_its_mass(mass, epsilon):
 def _spread():
     rng = np.random.default_rng(1)
     names = [*LABELS[:4], *map(str, range(30))]
-    return from_vectors(ws.Embeddings(names, rng.normal(size=(34, 4))))
+    return from_vectors(ws.inputs.Embeddings(names, rng.normal(size=(34, 4))))
 
 
 def test_a_flow_is_the_same_from_both_ends():
@@ -166,7 +166,7 @@ def test_the_most_disputed_sample_comes_first():
     calm, apart = [[0.9, 0.1], [0.9, 0.1]], [[0.9, 0.1], [0.1, 0.9]]
     first = ws.Predictions("a", ["same", "other"], ["cat", "dog"], calm)
     second = ws.Predictions("b", ["same", "other"], ["cat", "dog"], apart)
-    vectors = from_vectors(ws.Embeddings(["cat", "dog"], [[1, 0], [0, 1]]))
+    vectors = from_vectors(ws.inputs.Embeddings(["cat", "dog"], [[1, 0], [0, 1]]))
     for similarity in ({}, {"similarity": vectors}):
         ranking = rank_samples(make_case([first, second], **similarity))
         assert [ranking.samples[i] for i in ranking.order] == ["other", "same"]
@@ -190,7 +190,7 @@ def test_a_tag_is_a_label_like_any_other():
 def wide_case(n_labels=2000, n_samples=3):
     rng = np.random.default_rng(3)
     names = [f"w{i}" for i in range(n_labels)]
-    vectors = ws.Embeddings(names, rng.normal(size=(n_labels, 8)))
+    vectors = ws.inputs.Embeddings(names, rng.normal(size=(n_labels, 8)))
     return make_case(histograms(3, n_samples, names), from_vectors(vectors))
 
 

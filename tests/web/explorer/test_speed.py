@@ -7,7 +7,8 @@ import pytest
 from fastapi.testclient import TestClient
 from threadpoolctl import threadpool_limits
 
-from wassemble import Embeddings, Predictions, write_predictions
+from wassemble import Predictions, write_predictions
+from wassemble.inputs import Embeddings
 from wassemble.web.app import create_app
 from wassemble.web.settings import Settings
 
