@@ -21,11 +21,11 @@ from paper.captioners.captioner import Captioner, read_captioner, write_captione
 from paper.captioners.network import CaptionerNetwork
 from paper.captioners.objectives import generate, imitation_loss, self_critical_loss
 from paper.captioners.recipes import Recipe
+from paper.captioning.scores import CiderD
 from paper.data.captions import CaptionsData, load_caption_words, load_captions
 from wassemble._checks import fail
 from wassemble._files import whole_file
 from wassemble.inputs.words.embeddings import Embeddings
-from wassemble.metrics.captions import CiderD
 from wassemble.text.vocabulary import Vocabulary
 
 __all__ = ["Epoch", "TrainingData", "load_training_data", "train_captioner"]

@@ -17,6 +17,14 @@ from threadpoolctl import threadpool_limits
 
 from paper.captioners import FIVE
 from paper.captioners.captioner import Captioner, read_captioner
+from paper.captioning.scores import (
+    CaptionScore,
+    CiderD,
+    meteor,
+    spice,
+    vocabulary_size,
+    word_movers_distance,
+)
 from paper.data.captions import CaptionsData, load_caption_words, load_captions
 from paper.data.files import find_data
 from paper.record.findings import Cell, Progress, Table
@@ -26,14 +34,6 @@ from wassemble._threads import count_threads
 from wassemble.errors import MissingExtraError
 from wassemble.kernels import LabelledKernel
 from wassemble.metrics import MEAN, entropy
-from wassemble.metrics.captions import (
-    CaptionScore,
-    CiderD,
-    meteor,
-    spice,
-    vocabulary_size,
-    word_movers_distance,
-)
 from wassemble.solvers import Barycenter
 from wassemble.text import FusedNextWord, NextWordModel, beam_search
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from paper.captioners.captioner import Captioner, read_captioner, write_captioner
+from paper.captioning import scores as metrics
 from paper.data.captions import load_captions
 from paper.data.files import find_data
 from wassemble import InvalidInputError
-from wassemble.metrics import captions as metrics
 from wassemble.text.vocabulary import Vocabulary
 
 torch = pytest.importorskip("torch")

@@ -8,6 +8,7 @@ from text.tables import TableModel
 
 from paper.captioning import gallery as captioning_gallery
 from paper.captioning.gallery import Captioned, Gallery, java_scores
+from paper.captioning.scores import CaptionScore
 from paper.captioning.shuffle import ShuffledNextWord, word_groups
 from paper.captioning.study import (
     Found,
@@ -23,7 +24,6 @@ from paper.record.findings import Figure
 from paper.words.kernels import glove_kernels, synonym_kernels
 from wassemble.errors import MissingExtraError
 from wassemble.labels import LabelSpace
-from wassemble.metrics.captions import CaptionScore
 from wassemble.text import Vocabulary, beam_search
 
 WORDS = ["<end>", "<unk>", "a", "cat", "dog", "mat", "2"]

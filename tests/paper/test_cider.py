@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from paper.captioning.scores import CiderD
 from paper.data.captions import load_captions
-from wassemble.metrics.captions import CiderD
 
 SENTENCES = (
     *("a", "", "a a a a", "cat", "a cat on a mat", "the very same cat on the very same mat"),

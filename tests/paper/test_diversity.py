@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
+from paper.captioning.scores import distinct_n, self_bleu, vocabulary_size
 from paper.data.captions import load_captions
 from wassemble import InvalidInputError
-from wassemble.metrics.captions import distinct_n, self_bleu, vocabulary_size
 
 
 def test_distinct_n_counts_ngrams_once():
