@@ -54,7 +54,7 @@ _OF_ARRAYS = ("rule", "kernel", "weights", "kind", "normalize")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Fusion:
-    """How to fuse: the whole recipe, without the models.
+    """How to fuse, as one value: everything but the models.
 
     It is a value: it compares, hashes, and goes to and from a folder. Plans for the models
     that it meets are made once and kept.
