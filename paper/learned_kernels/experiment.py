@@ -205,8 +205,7 @@ class _Runner:
             self.seen,
             self.seen_names,
             candidates=candidates,
-            mass=Unbalanced(self.exponent, epsilon=1 - self.exponent),
-            sweeps=config.sweeps,
+            rule=self._rule(self.exponent),
             max_epochs=config.max_epochs,
             patience=config.patience,
             seed=config.seed,
@@ -224,10 +223,12 @@ class _Runner:
         return float(min(losses))
 
     def _barycenter(self, models: list[Any], kernel: Any, exponent: float) -> np.ndarray:
-        mass = Unbalanced(exponent, epsilon=1 - exponent)
-        rule = Barycenter(mass, max_sweeps=self.config.sweeps, tolerance=None)
-        scores = Fusion(rule, kernel, **self.options).fuse(models).scores
+        scores = Fusion(self._rule(exponent), kernel, **self.options).fuse(models).scores
         return np.nan_to_num(scores.astype(np.float64))
+
+    def _rule(self, exponent: float) -> Barycenter:
+        mass = Unbalanced(exponent, epsilon=1 - exponent)
+        return Barycenter(mass, max_sweeps=self.config.sweeps, tolerance=None)
 
     def _row(self, scores: np.ndarray, numbers: Any) -> Row:
         assert ACCURACY.each is not None

@@ -63,13 +63,13 @@ class Explanation:
 
 
 def explain(
-    fusion: FusionResult, sample: Any, label: str | None = None, *, n_largest: int = 10
+    result: FusionResult, sample: Any, label: str | None = None, *, n_largest: int = 10
 ) -> Explanation:
     """Which labels of which models sent the mass of a consensus label, in percent.
 
     Parameters
     ----------
-    fusion : FusionResult
+    result : FusionResult
         What `Fusion.run` returned, by a barycenter.
     sample : str or int
         Its id.
@@ -86,23 +86,23 @@ def explain(
     >>> kernel = from_ratings(
     ...     [[1, 0], [1, 0], [0, 1]], ["sedan", "coupe", "bicycle"], ["car", "bicycle"]
     ... )
-    >>> fusion = Fusion(kernel=kernel, target=["car", "bicycle"]).run([model])
-    >>> print(explain(fusion, "x", "car"))
+    >>> result = Fusion(kernel=kernel, target=["car", "bicycle"]).run([model])
+    >>> print(explain(result, "x", "car"))
     x: car 0.721
        56.2 %  cars: coupe (scored 0.4)
        43.8 %  cars: sedan (scored 0.3)
     """
     n_largest = check_count(n_largest, "n_largest")
-    row = fusion.row(sample)
-    scores = fusion.consensus.scores[row]
-    solved = fusion.plan.solve_sample(fusion.members, row)
-    place = int(np.nanargmax(scores)) if label is None else fusion.plan.target.position(label)
+    row = result.row(sample)
+    scores = result.consensus.scores[row]
+    solved = result.plan.solve_sample(result.members, row)
+    place = int(np.nanargmax(scores)) if label is None else result.plan.target.position(label)
     return Explanation(
-        str(fusion.consensus.samples[row]),
-        fusion.plan.target[place],
+        str(result.consensus.samples[row]),
+        result.plan.target[place],
         float(scores[place]),
         bool(np.all(solved.result.converged)),
-        find_contributions(fusion.plan, solved, place, n_largest=n_largest),
+        find_contributions(result.plan, solved, place, n_largest=n_largest),
     )
 
 
@@ -182,7 +182,7 @@ class Disagreement:
         ]
 
 
-def find_disagreement(fusion: FusionResult) -> Disagreement:
+def find_disagreement(result: FusionResult) -> Disagreement:
     """How far each model is from the consensus on each sample, in transport cost.
 
     Examples
@@ -193,7 +193,7 @@ def find_disagreement(fusion: FusionResult) -> Disagreement:
     >>> find_disagreement(Fusion().run([a, b])).most(1)[0]["sample"]
     'y'
     """
-    return measure_disagreement(fusion.plan, fusion.members)
+    return measure_disagreement(result.plan, result.members)
 
 
 def measure_disagreement(plan: FusionPlan, members: list[Predictions]) -> Disagreement:

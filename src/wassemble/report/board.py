@@ -13,7 +13,7 @@ __all__ = ["judge_members", "make_board"]
 
 # What is told of a rule on test samples.
 _TEST = ("score", "standard_error", "low", "high", "against_chosen")
-# Other metrics of the table, by task: key, title, whether lower is better.
+# Other metrics of the table: key, and title with an arrow where lower is better.
 _FIGURES = (
     ("accuracy", "accuracy"),
     ("top_5_accuracy", "top-5 accuracy"),

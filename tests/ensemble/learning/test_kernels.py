@@ -36,6 +36,10 @@ def named(table, source=LABELS, target=LABELS, origin="test"):
     return LabelledKernel(DenseKernel(table), source, target, origin)
 
 
+def five_sweeps(mass):
+    return Barycenter(mass, max_sweeps=5, tolerance=None)
+
+
 def random_kernel(rng, n_source=5, n_target=5):
     """Few entries near 1, most near 0."""
     return rng.uniform(size=(n_source, n_target)) ** 3 + 0.02
@@ -65,7 +69,9 @@ def informative():
     rng = np.random.default_rng(0)
     candidates = {"true": named(random_kernel(rng)), "noise": named(random_kernel(rng))}
     models, truth, _ = drawn_problem(rng, candidates["true"], n_models=2)
-    learned = learn_kernel(models, truth, candidates=candidates, mass=Balanced(), max_epochs=8)
+    learned = learn_kernel(
+        models, truth, candidates=candidates, rule=five_sweeps(Balanced()), max_epochs=8
+    )
     return learned, models, truth, candidates
 
 
@@ -107,7 +113,7 @@ def test_a_known_mixture_is_recovered_and_beats_its_parts():
     true = mix_kernels([(parts["a"], 0.6), (parts["b"], 0.4)])
     models, truth, consensus = drawn_problem(rng, true, n_samples=2000)
     learned = learn_kernel(
-        models, truth, candidates=parts, mass=Balanced(), max_epochs=12, batch_size=128
+        models, truth, candidates=parts, rule=five_sweeps(Balanced()), max_epochs=12, batch_size=128
     )
     shares = learned.parameters["share of a"], learned.parameters["share of b"]
     assert shares[0] / sum(shares) == pytest.approx(0.6, abs=0.12)
@@ -136,12 +142,14 @@ def test_training_and_numpy_give_the_same_consensus(rng, mass):
     models[1].scores[:10] = np.nan  # an abstention
     models[2].scores[5:15] = np.nan
     candidates = {"a": named(random_kernel(rng)), "b": named(random_kernel(rng))}
-    learned = learn_kernel(models, truth, candidates=candidates, mass=mass, max_epochs=2)
+    learned = learn_kernel(
+        models, truth, candidates=candidates, rule=five_sweeps(mass), max_epochs=2
+    )
     trial = read_trial(models, truth)
     fusion = TorchFusion(torch, learned.fusion.plan(models), trial, dict.fromkeys(trial.names, 0))
     tables = [torch.as_tensor(learned.kernel.to_dense().copy())]
     consensus = fusion.fuse(tables, np.arange(40)).numpy()
-    rule = Barycenter(mass, max_sweeps=5, tolerance=None)
+    rule = five_sweeps(mass)
     consensus = rule.to_histograms(consensus)
     plan = learned.fusion.plan(models)
     np.testing.assert_allclose(plan.fuse(models).scores, consensus, rtol=1e-9)
@@ -228,7 +236,11 @@ def test_gradients_are_those_of_finite_differences(rng, form, task):
 def test_learning_stops_early_and_keeps_the_best_epoch(rng):
     models, _, _ = drawn_problem(rng, n_samples=120)
     truth = [LABELS[i] for i in rng.integers(5, size=120)]  # nothing to be learned
-    options = {"candidates": {"a": named(random_kernel(rng))}, "patience": 2, "mass": MASS}
+    options = {
+        "candidates": {"a": named(random_kernel(rng))},
+        "patience": 2,
+        "rule": five_sweeps(MASS),
+    }
     seen = []
     learned = learn_kernel(
         models, truth, max_epochs=50, progress=lambda *done: seen.append(done), **options
@@ -244,7 +256,11 @@ def test_learning_stops_early_and_keeps_the_best_epoch(rng):
 
 def test_the_same_seed_gives_the_same_kernel(rng):
     models, truth, _ = drawn_problem(rng, n_samples=90)
-    options = {"candidates": {"a": named(random_kernel(rng))}, "mass": MASS, "max_epochs": 2}
+    options = {
+        "candidates": {"a": named(random_kernel(rng))},
+        "rule": five_sweeps(MASS),
+        "max_epochs": 2,
+    }
     first, again = (learn_kernel(models, truth, **options) for _ in range(2))
     assert again.parameters == first.parameters
     assert again.history == first.history
@@ -282,7 +298,7 @@ def test_multi_label_truth_is_learned_by_binary_cross_entropy(rng):
     model = Predictions("m", range(n_samples), LABELS, scores, kind="multilabel")
     candidates = {"true": named(true), "noise": named(random_kernel(rng))}
     learned = learn_kernel(
-        [model], truth, candidates=candidates, target=LABELS, max_epochs=5, mass=MASS
+        [model], truth, candidates=candidates, target=LABELS, max_epochs=5, rule=five_sweeps(MASS)
     )
     assert learned.calibration.task == "multilabel"
     assert "binary cross-entropy" in learned.report
@@ -368,7 +384,12 @@ def test_a_low_rank_kernel_is_positive_and_held_near_its_start():
     rng = np.random.default_rng(0)
     true = named(random_kernel(rng))
     models, truth, _ = drawn_problem(rng, true, n_samples=200)
-    options = {"candidates": {"a": true}, "form": "low rank", "rank": 2, "mass": Balanced()}
+    options = {
+        "candidates": {"a": true},
+        "form": "low rank",
+        "rank": 2,
+        "rule": five_sweeps(Balanced()),
+    }
     free = learn_kernel(models, truth, max_epochs=4, decay=0.0, **options)
     held = learn_kernel(models, truth, max_epochs=4, decay=1000.0, **options)
     assert free.kernel.to_dense().min() > 0
@@ -384,7 +405,11 @@ def test_a_low_rank_kernel_needs_enough_samples(rng):
     words = 'form="low rank" must have at least 41 samples to train on.*81 numbers of rank 8.*35'
     with pytest.raises(InvalidInputError, match=words):
         learn_kernel(
-            models, truth, candidates={"a": named(random_kernel(rng))}, form="low rank", mass=MASS
+            models,
+            truth,
+            candidates={"a": named(random_kernel(rng))},
+            form="low rank",
+            rule=five_sweeps(MASS),
         )
 
 
@@ -432,7 +457,7 @@ def test_a_row_without_mass_is_uniform_and_costs_a_finite_loss():
         ({"groups": {"g": ["ant"], "h": ["ant"]}}, "in one group; got 'ant' in two"),
         ({"validation_share": 1.5}, "`validation_share` must be below 1; got 1.5"),
         ({"validation_share": 0.01}, "must leave samples on both sides; got 0.01 of 20"),
-        ({"sweeps": 0}, "`sweeps` must be at least 1"),
+        ({"rule": Barycenter(MASS)}, "`rule` must be a barycenter of a fixed number of sweeps"),
         ({"learning_rate": 0}, "`learning_rate` must be finite and above 0"),
         ({"sample_weight": [1.0] + [0.0] * 19}, "at least two samples must have an answer"),
         (
@@ -443,7 +468,7 @@ def test_a_row_without_mass_is_uniform_and_costs_a_finite_loss():
 )
 def test_errors_say_what_must_hold(rng, changes, words):
     models, truth, _ = drawn_problem(rng, n_samples=20)
-    options = {"candidates": {"a": named(random_kernel(rng))}, "mass": MASS} | changes
+    options = {"candidates": {"a": named(random_kernel(rng))}, "rule": five_sweeps(MASS)} | changes
     with pytest.raises(InvalidInputError, match=words):
         learn_kernel(models, truth, **options)
 

@@ -43,7 +43,7 @@ from wassemble.inputs import Kind, Predictions
 from wassemble.kernels import DenseKernel, LabelledKernel
 from wassemble.labels import LabelSpace
 from wassemble.metrics import Comparison
-from wassemble.solvers import USUAL_RULE, Barycenter, MassRule
+from wassemble.solvers import USUAL_RULE, Barycenter
 
 __all__ = ["LearnedKernel", "learn_kernel"]
 
@@ -184,8 +184,7 @@ def learn_kernel(
     rank: int = 8,
     groups: Mapping[str, Iterable[str]] | None = None,
     weights: Any = None,
-    mass: MassRule = USUAL_RULE.mass,
-    sweeps: int = 5,
+    rule: Barycenter = Barycenter(USUAL_RULE.mass, max_sweeps=5, tolerance=None),
     leftover: float = 0.05,
     unobserved: Unobserved = "spread",
     kind: Kind | None = None,
@@ -227,11 +226,10 @@ def learn_kernel(
         Columns of the factors.
     groups : dict of name to source labels, optional
         Labels whose entries get a scale of their own in a mixture.
-    mass : Balanced or Unbalanced
+    rule : Barycenter
+        Of a fixed number of sweeps, through which gradients go.
     weights, leftover, unobserved
         As in `Fusion`.
-    sweeps : int
-        Of the solver; always this many.
     validation_share : float
         Share of the samples that is held out.
     max_epochs, patience, learning_rate, batch_size
@@ -269,6 +267,11 @@ def learn_kernel(
     torch = load_extra("torch", "torch", purpose="learning a kernel")
     if form not in get_args(KernelForm):
         fail(f"`form` must be one of {', '.join(get_args(KernelForm))}; got {form!r}.")
+    if not isinstance(rule, Barycenter) or rule.tolerance is not None:
+        fail(
+            f"`rule` must be a barycenter of a fixed number of sweeps; got {rule!r}.",
+            hint="Barycenter(Unbalanced(2, epsilon=0.3), max_sweeps=5, tolerance=None)",
+        )
     schedule = Schedule(
         check_count(max_epochs, "max_epochs"),
         check_count(patience, "patience"),
@@ -280,7 +283,7 @@ def learn_kernel(
     goal = target if target is None or isinstance(target, LabelSpace) else LabelSpace(target)
     trial = read_trial(given, truth, target=goal, kind=kind, sample_weight=sample_weight)
     fusion = Fusion(
-        Barycenter(mass, max_sweeps=check_count(sweeps, "sweeps"), tolerance=None),
+        rule,
         kind=trial.kind,
         target=trial.target,
         weights=weights,
