@@ -368,3 +368,24 @@ def test_labels_are_not_matched_again_where_only_rule_or_weights_change(models, 
     np.testing.assert_array_equal(changed.fuse(models).scores, expected)
     with pytest.raises(TypeError):
         fusion.replace(target=LABELS[:2]).plan(models)
+
+
+def test_a_single_model_is_prepared_by_name():
+    fuser = Fusion(ws.Single("a"), kind="multiclass").prepare({"a": ws.LabelSpace(["x", "y"])})
+    np.testing.assert_allclose(fuser({"a": [0.3, 0.7]}), [0.3, 0.7])
+
+
+@pytest.mark.parametrize(
+    "weights",
+    [
+        {"a": None},
+        "abc",
+        10**400,
+        [["a"]],
+        {"models": ["a", "b"]},
+        {"models": ["a", "b"], "labels": ["x", "y"], "weights": [[1]]},
+    ],
+)
+def test_weights_of_a_damaged_file_are_refused(weights):
+    with pytest.raises(ws.InvalidInputError, match="must be numbers, one per model"):
+        Fusion.from_dict({"weights": weights})

@@ -171,3 +171,20 @@ def test_terms_that_meet_a_huge_entry_are_not_lost(form):
     log_v = np.array([0.0, -800.0])
     exact = np.logaddexp(np.log(1e-50), np.log(1e300) - 800)
     np.testing.assert_allclose(form(wide).log_apply(log_v)[0], exact, rtol=1e-9)
+
+
+@pytest.mark.parametrize("form", [ws.kernels.DenseKernel, ws.kernels.LowRankKernel])
+def test_logs_of_a_narrower_type_lose_no_term(form):
+    row = np.exp([[-22.0, -572.0]])
+    kernel = form(row) if form is ws.kernels.DenseKernel else form([[1.0]], row.T)
+    logs = np.array([-155.0, 212.0])
+    found = kernel.log_apply(logs.astype(np.float32))
+    np.testing.assert_allclose(found, kernel.log_apply(logs), rtol=1e-6)
+
+
+def test_an_identity_among_more_target_labels_is_not_square():
+    nothing = np.array([], dtype=int)
+    embedded = ws.kernels.IdentityKernel(2).embed(
+        (2, 3), np.arange(2), np.arange(2), (nothing, nothing)
+    )
+    np.testing.assert_array_equal(embedded.to_dense(), np.eye(2, 3))

@@ -413,3 +413,49 @@ def test_a_fuser_serves_several_threads():
     with ThreadPoolExecutor(8) as pool:
         found = list(pool.map(fuser, samples))
     np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+FAR = np.array([[800.0, 801.0], [1.0, 0.0]])  # a row of exp(-cost) is too small for float64
+PAIR = np.array([[[0.9, 0.1]], [[0.2, 0.8]]])
+
+
+@pytest.mark.parametrize("rows", [FAR, np.array([[711.0, 712.0], [1.0, 0.0]])])
+def test_means_carry_mass_through_rows_too_small_for_their_type(rows):
+    kernel = ws.kernels.from_cost(rows, epsilon=1.0)
+    shares = np.exp(rows.min(axis=1, keepdims=True) - rows)
+    shares /= shares.sum(axis=1, keepdims=True)
+    fused = ws.ARITHMETIC.fuse(PAIR, kernel, holds="histograms")
+    np.testing.assert_allclose(fused.scores, (PAIR @ shares).mean(axis=0), rtol=1e-9)
+    assert fused.statuses.tolist() == [ws.Status.CONVERGED]
+
+
+def test_labels_of_rows_too_small_for_their_type_are_not_lost():
+    kernel = ws.kernels.from_cost(FAR, epsilon=1.0)
+    models = [
+        ws.Predictions(name, ["s"], ["x", "y"], p) for name, p in zip("ab", PAIR, strict=True)
+    ]
+    named = ws.LabelledKernel(kernel, ["x", "y"], ["x", "y"])
+    result = ws.Fusion(ws.Barycenter(), named).run(models)
+    assert not any(model.lost_labels for model in result.account.models)
+    np.testing.assert_allclose(
+        result.consensus.scores, ws.Barycenter().fuse(PAIR, kernel).scores, rtol=1e-6
+    )
+
+
+@pytest.mark.parametrize("holds", ["scores", "histograms"])
+@pytest.mark.parametrize("rule", [ws.ARITHMETIC, ws.GatedMean(1.0, 1, 0.5), ws.Single(1)], ids=str)
+def test_means_take_tensors_through_kernels(rule, holds):
+    torch = pytest.importorskip("torch")
+    kernel = [[1.0, 0.5], [0.2, 1.0]]
+    given = torch.tensor(PAIR, requires_grad=True)
+    scores = rule.fuse(given, kernel, holds=holds).scores
+    expected = rule.fuse(PAIR, kernel, holds=holds).scores
+    np.testing.assert_allclose(scores.detach().numpy(), expected, rtol=1e-7)
+    scores.sum().backward()
+    assert torch.isfinite(given.grad).all()
+
+
+@pytest.mark.parametrize("numbers", [(1e308, 1e308), (1e-320, 1e308)])
+def test_a_mass_rule_without_an_exponent_is_refused(numbers):
+    with pytest.raises(ws.InvalidInputError, match="their quotient is a number"):
+        ws.Unbalanced(*numbers)

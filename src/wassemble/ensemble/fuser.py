@@ -38,7 +38,7 @@ class TableFuser:
     def _fuser(self, dtype: np.dtype) -> Fuser:
         if dtype not in self._fusers:
             plan = self.plan
-            self._fusers[dtype] = plan.rule.prepare(
+            self._fusers[dtype] = plan.placed_rule.prepare(
                 [member.kernel for member in plan.members],
                 plan.weights_of(np.arange(len(plan.members))),
                 dtype=dtype,

@@ -13,7 +13,7 @@ from typing import Any, Literal, cast
 import numpy as np
 
 from wassemble._arrays import Array, detached, is_frame, is_series
-from wassemble._checks import fail, option, refuse_names
+from wassemble._checks import check_nonnegative_number, fail, option, refuse_names
 from wassemble.ensemble.account import FusionAccount, fine_ends
 from wassemble.ensemble.completion import RULES, Unobserved
 from wassemble.ensemble.fuser import TableFuser
@@ -503,8 +503,18 @@ def _weights_to_json(weights: Any) -> Any:
 
 
 def _weights_from_json(weights: Any) -> Any:
-    if isinstance(weights, Mapping) and isinstance(weights.get("models"), list):
-        values = np.array(weights["weights"], dtype=np.float64)
-        rows, columns = LabelSpace(weights["models"]), LabelSpace(weights["labels"])
-        return NamedTable("weights", rows, columns, values)
-    return weights
+    """What `_weights_to_json` wrote down; anything else is refused."""
+    if weights is None:
+        return None
+    try:
+        if isinstance(weights, Mapping) and isinstance(weights.get("models"), list):
+            rows, columns = LabelSpace(weights["models"]), LabelSpace(weights["labels"])
+            values = np.array(weights["weights"], dtype=np.float64)
+            return NamedTable("weights", rows, columns, values.reshape(len(rows), len(columns)))
+        if isinstance(weights, Mapping):
+            return {str(name): check_nonnegative_number(w, name) for name, w in weights.items()}
+        if not isinstance(weights, list):
+            raise TypeError(f"{weights!r:.80}")
+        return np.array(weights, dtype=np.float64).tolist()
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
+        fail(f"the weights of a fusion must be numbers, one per model; got {error}.")

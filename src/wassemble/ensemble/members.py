@@ -46,7 +46,7 @@ class Member:
     @cached_property
     def lost(self) -> np.ndarray:
         """Labels as they are fused whose mass can go nowhere, as a mask."""
-        return np.asarray(self.kernel.row_sums).reshape(-1, len(self.fused)).max(axis=0) <= 0
+        return np.asarray(~np.atleast_2d(self.kernel.leads_somewhere).any(axis=0))
 
     def describe(self, place: int) -> str:
         """A label as it is fused, by the model's own names for it."""
@@ -356,5 +356,4 @@ def _add_shared_rows(given: Any, matching: Matching) -> Kernel:
 
 def _reached(kernel: Kernel) -> np.ndarray:
     """Target labels that some source label leads to, as a mask."""
-    sums = np.asarray(kernel.T.row_sums)
-    return sums.reshape(-1, kernel.shape[1]).max(axis=0) > 0
+    return np.asarray(np.atleast_2d(kernel.T.leads_somewhere).any(axis=0))

@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
-from wassemble._arrays import Array, detached, is_torch_array, log_of
+from wassemble._arrays import Array, detached, is_torch_array, log_of, new_zeros
 from wassemble._checks import as_float_array, check_positive_number, fail
 
 __all__ = [
@@ -338,9 +338,21 @@ class Kernel(ABC):
         """Pattern of the entries above 0 in any sample, as a sparse 0/1 matrix."""
 
     @cached_property
-    def row_sums(self) -> np.ndarray:
-        """K 1: the whole similarity of each source label, ``(..., n_source)``, in NumPy."""
-        return self.apply(np.ones(self.shape[1], dtype=self.dtype))
+    def row_sums(self) -> Array:
+        """K 1: the whole similarity of each source label, ``(..., n_source)``."""
+        return self.apply(new_zeros((self.shape[1],), self.tensor, self.dtype) + 1)
+
+    @cached_property
+    def log_row_sums(self) -> Array:
+        """log(K 1), also where K 1 is too small for its type."""
+        return self.log_apply(new_zeros((self.shape[1],), self.tensor))
+
+    @cached_property
+    def leads_somewhere(self) -> np.ndarray:
+        """Whether each source label has an entry above 0, ``(..., n_source)``."""
+        if self.keeps_logs:
+            return detached(self.log_row_sums) > -np.inf
+        return detached(self.row_sums) > 0
 
     @cached_property
     def has_empty_labels(self) -> bool:

@@ -54,9 +54,12 @@ def log_product(
     xp = namespace(logs)
     flat = xp.reshape(logs, (-1, logs.shape[-1]))
     top = _finite_top(flat)
-    with np.errstate(over="ignore"):  # an infinite image is not sure
-        image = xp.astype(xp.exp(flat - top), matrix.dtype, copy=False) @ matrix
     info = xp.finfo(matrix.dtype)
+    shifted = flat - top
+    if info.eps < xp.finfo(flat.dtype).eps:  # what underflows in the narrower type need not here
+        shifted = xp.astype(shifted, matrix.dtype)
+    with np.errstate(over="ignore"):  # an infinite image is not sure
+        image = xp.astype(xp.exp(shifted), matrix.dtype, copy=False) @ matrix
     # A term that underflowed may have met the largest entry.
     floor = matrix.shape[0] * float(info.smallest_normal) / float(info.eps) * max(largest, 1.0)
     sure = (image >= floor) & (image < xp.inf)

@@ -261,7 +261,8 @@ class SparseKernel(Kernel):
         entries = self._csr.tocoo()
         moved = sp.csr_array((entries.data, (rows[entries.row], columns[entries.col])), shape=shape)
         alone = sp.csr_array((np.ones(len(ones[0]), self.dtype), ones), shape=shape)
-        symmetric = self._stays_symmetric(rows, columns) and np.array_equal(*ones)
+        is_square = shape[0] == shape[1]
+        symmetric = is_square and self._stays_symmetric(rows, columns) and np.array_equal(*ones)
         return SparseKernel(moved + alone, symmetric=symmetric)
 
     def to_dense(self) -> np.ndarray:

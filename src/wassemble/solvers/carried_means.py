@@ -6,7 +6,16 @@ from collections.abc import Callable
 
 import numpy as np
 
-from wassemble._arrays import Array, convert_like, detached, namespace, new_zeros
+from wassemble._arrays import (
+    Array,
+    convert_like,
+    detached,
+    log_of,
+    log_quotient,
+    namespace,
+    new_zeros,
+    widest_float,
+)
 from wassemble._checks import check_count
 from wassemble.kernels import IdentityKernel
 from wassemble.solvers.loop import Status
@@ -18,6 +27,8 @@ __all__ = ["fuse_carried"]
 
 # Rows that are looked at together.
 _N_CHECKED = 4096
+# Sums of rows below which quotients may leave the range of their type.
+_SMALL = 1e-18
 
 
 def fuse_carried(
@@ -74,18 +85,24 @@ def _carry(group: Group, *, keeps_mass: bool) -> Array:
     kernel, histograms = group.kernel, group.histograms
     if isinstance(kernel, IdentityKernel):
         return histograms
-    if keeps_mass:  # K^T (mu / K 1)
-        xp = namespace(histograms)
-        sums = convert_like(kernel.row_sums, histograms)
-        histograms = xp.where(sums > 0, histograms / xp.where(sums > 0, sums, 1.0), 0.0)
-    return kernel.apply_transpose(histograms)
+    if not keeps_mass:
+        return kernel.apply_transpose(histograms)
+    xp = namespace(histograms)  # K^T (mu / K 1)
+    sums = convert_like(kernel.row_sums, histograms)
+    if kernel.keeps_logs or bool(xp.any((sums > 0) & (sums < _SMALL))):
+        wide = xp.astype(histograms, widest_float(histograms), copy=False)
+        logs = log_quotient(log_of(wide), convert_like(kernel.log_row_sums, wide))
+        return xp.astype(xp.exp(kernel.log_apply_transpose(logs)), histograms.dtype, copy=False)
+    return kernel.apply_transpose(
+        xp.where(sums > 0, histograms / xp.where(sums > 0, sums, 1.0), 0.0)
+    )
 
 
 def _judge(consensus: np.ndarray, images: Array, groups: list[Group]) -> np.ndarray:
     """How each row ended."""
     status = np.full(len(consensus), Status.CONVERGED, dtype=np.int8)
     for group in groups:
-        leads = detached(convert_like(group.kernel.row_sums, None)) > 0
+        leads = group.kernel.leads_somewhere
         if not leads.all():
             stuck = (detached(group.histograms) > 0) & ~leads
             status[stuck.any(axis=(0, 2))] = Status.UNREACHABLE_MASS

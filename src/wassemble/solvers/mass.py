@@ -67,6 +67,11 @@ class Unbalanced:
 
     def __post_init__(self) -> None:
         check_fields(self)
+        if not 0 < self.exponent <= 1:  # the sum overflows, or the quotient vanishes
+            fail(
+                "`mass_penalty` and `epsilon` must be such that their quotient is a number; got"
+                f" {self.mass_penalty:g} and {self.epsilon:g}."
+            )
 
     @property
     def order(self) -> float:

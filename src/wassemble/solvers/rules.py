@@ -90,7 +90,7 @@ class Rule(ABC):
     #: Name of the rule in JSON.
     key: ClassVar[str]
     #: What the knobs must be.
-    constraints: ClassVar[Constraints]
+    constraints: ClassVar[Constraints] = {}
 
     def __post_init__(self) -> None:
         check_fields(self)

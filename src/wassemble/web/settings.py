@@ -8,7 +8,7 @@ import secrets
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from wassemble._checks import check_count, check_positive_number, fail
+from wassemble._checks import check_count, check_positive_number, fail, option
 from wassemble.web.explorer.examples import SHIPPED, Example
 
 __all__ = ["LOOPBACK_NAMES", "Settings"]
@@ -76,13 +76,14 @@ class Settings:
             check_positive_number(getattr(self, name), name)
         if self.is_public and self.token is None:
             fail(
-                f"`token` is needed where others can reach the server; got host {self.host!r}"
-                f" and allowed hosts {list(self.allowed_hosts)} without one.",
+                f"{option('token')} is needed where others can reach the server; got host"
+                f" {self.host!r} and allowed hosts {list(self.allowed_hosts)} without one.",
                 hint=f"a fresh one: {secrets.token_urlsafe(24)}",
             )
         if self.token is not None and len(self.token) < _MIN_TOKEN:
             fail(
-                f"`token` must have at least {_MIN_TOKEN} characters; got {len(self.token)}.",
+                f"{option('token')} must have at least {_MIN_TOKEN} characters; got"
+                f" {len(self.token)}.",
                 hint=f"a fresh one: {secrets.token_urlsafe(24)}",
             )
 
