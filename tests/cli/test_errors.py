@@ -26,6 +26,7 @@ def folder(tmp_path, monkeypatch):
     table = [[0.7, 0.3], [0.2, 0.8]]
     for name in ("a", "b"):
         write_predictions(f"{name}.csv", Predictions(name, ["x", "y"], ["cat", "dog"], table))
+    (tmp_path / "c.csv").write_text("sample,cat,dog\nz,.7,.3\n")
     (tmp_path / "scores.csv").write_text("sample,cat,dog\nx,3,4\ny,1,0\n")
     (tmp_path / "two.csv").write_text("sample,id,cat\nx,1,0.5\n")
     (tmp_path / "truth.csv").write_text("sample,label\nx,cat\ny,dog\n")
@@ -55,6 +56,12 @@ def folder(tmp_path, monkeypatch):
         ("fit a.csv --truth truth.csv --out e --epsilon 0.3", "--spelling; got none of them"),
         ("fuse a.csv --n-neighbors 3", "--n-neighbors must go with --embeddings; got none"),
         ("fuse a.csv --prior 0.3", "--prior must go with --confusion; got none"),
+        ("fuse a.csv --truth-column label", "--truth-column must go with --confusion; got none"),
+        ("explain a.csv b.csv --label cat", "--label must go with --sample"),
+        ("explain a.csv b.csv --n-largest 0", "--n-largest must"),
+        ("fit a.csv --truth truth.csv --out e --time-budget -1", "--time-budget must"),
+        ("fuse a.csv c.csv --allow-disjoint --samples common", "none that all models have"),
+        ("fuse a.csv b.csv --aliases truth.csv", "truth.csv: some alias must be of a label"),
         ("fuse a.csv --mass-penalty -1", "mass"),
     ],
 )
@@ -298,3 +305,9 @@ def entries(record):
         yield (key,)
         if isinstance(value, dict | list):
             yield from ((key, *rest) for rest in entries(value))
+
+
+def test_keys_of_a_config_file_are_names_of_options(folder, capsys):
+    (folder / "c.toml").write_text('other = "dog"\nkernel = "k.csv"\njson = true\nout = "f.csv"\n')
+    assert main(["fuse", "a.csv", "b.csv", "--config", "c.toml"]) == 0
+    assert json.loads(capsys.readouterr().out)["out"] == "f.csv"
