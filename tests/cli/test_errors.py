@@ -311,3 +311,19 @@ def test_keys_of_a_config_file_are_names_of_options(folder, capsys):
     (folder / "c.toml").write_text('other = "dog"\nkernel = "k.csv"\njson = true\nout = "f.csv"\n')
     assert main(["fuse", "a.csv", "b.csv", "--config", "c.toml"]) == 0
     assert json.loads(capsys.readouterr().out)["out"] == "f.csv"
+
+
+def test_a_forgotten_ensemble_is_said(folder, capsys):
+    assert main(["predict", "a.csv", "b.csv", "--out", "p.csv"]) == 2
+    assert "the folder that `wassemble fit` wrote; got the file a.csv" in capsys.readouterr().err
+
+
+def test_an_interrupted_fit_keeps_its_log(folder, capsys, monkeypatch):
+    def interrupted(*_, log, **__):
+        log.write_text("")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("wassemble.ensemble.learning.learn_ensemble", interrupted)
+    fit = ["fit", "a.csv", "b.csv", "--truth", "truth.csv", "--out", "e", "--log", "l.jsonl"]
+    assert main(fit) == 1
+    assert "l.jsonl is kept, and the same command goes on" in capsys.readouterr().err
