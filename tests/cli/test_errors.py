@@ -327,3 +327,9 @@ def test_an_interrupted_fit_keeps_its_log(folder, capsys, monkeypatch):
     fit = ["fit", "a.csv", "b.csv", "--truth", "truth.csv", "--out", "e", "--log", "l.jsonl"]
     assert main(fit) == 1
     assert "l.jsonl is kept, and the same command goes on" in capsys.readouterr().err
+
+
+def test_a_kernel_that_lacks_labels_is_told_by_flags(folder, capsys):
+    (folder / "one.csv").write_text("source,target,similarity\ncat,pet,1\n")
+    assert main(["fuse", "a.csv", "b.csv", "--kernel", "one.csv"]) == 2
+    assert "its own kernel, --kernel MODEL=FILE" in capsys.readouterr().err
