@@ -26,6 +26,7 @@ def folder(tmp_path, monkeypatch):
     table = [[0.7, 0.3], [0.2, 0.8]]
     for name in ("a", "b"):
         write_predictions(f"{name}.csv", Predictions(name, ["x", "y"], ["cat", "dog"], table))
+    (tmp_path / "c.csv").write_text("sample,cat,dog\nz,.7,.3\n")
     (tmp_path / "scores.csv").write_text("sample,cat,dog\nx,3,4\ny,1,0\n")
     (tmp_path / "two.csv").write_text("sample,id,cat\nx,1,0.5\n")
     (tmp_path / "truth.csv").write_text("sample,label\nx,cat\ny,dog\n")
@@ -55,6 +56,12 @@ def folder(tmp_path, monkeypatch):
         ("fit a.csv --truth truth.csv --out e --epsilon 0.3", "--spelling; got none of them"),
         ("fuse a.csv --n-neighbors 3", "--n-neighbors must go with --embeddings; got none"),
         ("fuse a.csv --prior 0.3", "--prior must go with --confusion; got none"),
+        ("fuse a.csv --truth-column label", "--truth-column must go with --confusion; got none"),
+        ("explain a.csv b.csv --label cat", "--label must go with --sample"),
+        ("explain a.csv b.csv --n-largest 0", "--n-largest must"),
+        ("fit a.csv --truth truth.csv --out e --time-budget -1", "--time-budget must"),
+        ("fuse a.csv c.csv --allow-disjoint --samples common", "none that all models have"),
+        ("fuse a.csv b.csv --aliases truth.csv", "truth.csv: some alias must be of a label"),
         ("fuse a.csv --mass-penalty -1", "mass"),
     ],
 )
@@ -298,3 +305,31 @@ def entries(record):
         yield (key,)
         if isinstance(value, dict | list):
             yield from ((key, *rest) for rest in entries(value))
+
+
+def test_keys_of_a_config_file_are_names_of_options(folder, capsys):
+    (folder / "c.toml").write_text('other = "dog"\nkernel = "k.csv"\njson = true\nout = "f.csv"\n')
+    assert main(["fuse", "a.csv", "b.csv", "--config", "c.toml"]) == 0
+    assert json.loads(capsys.readouterr().out)["out"] == "f.csv"
+
+
+def test_a_forgotten_ensemble_is_said(folder, capsys):
+    assert main(["predict", "a.csv", "b.csv", "--out", "p.csv"]) == 2
+    assert "the folder that `wassemble fit` wrote; got the file a.csv" in capsys.readouterr().err
+
+
+def test_an_interrupted_fit_keeps_its_log(folder, capsys, monkeypatch):
+    def interrupted(*_, log, **__):
+        log.write_text("")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("wassemble.ensemble.learning.learn_ensemble", interrupted)
+    fit = ["fit", "a.csv", "b.csv", "--truth", "truth.csv", "--out", "e", "--log", "l.jsonl"]
+    assert main(fit) == 1
+    assert "l.jsonl is kept, and the same command goes on" in capsys.readouterr().err
+
+
+def test_a_kernel_that_lacks_labels_is_told_by_flags(folder, capsys):
+    (folder / "one.csv").write_text("source,target,similarity\ncat,pet,1\n")
+    assert main(["fuse", "a.csv", "b.csv", "--kernel", "one.csv"]) == 2
+    assert "its own kernel, --kernel MODEL=FILE" in capsys.readouterr().err

@@ -108,7 +108,7 @@ def start_and_meet(files, out):
 
 def test_the_command_writes_what_one_process_finds(files, undisturbed):
     folder, models, kernels = files
-    assert "9 samples fused; 9 stopped after max_sweeps sweeps" in undisturbed.talk
+    assert "9 samples fused; 9 stopped after the allowed number of sweeps" in undisturbed.talk
     expected = ws.solve_barycenter(
         [model.scores for model in models],
         [kernel.kernel for kernel in kernels],

@@ -27,15 +27,24 @@ def _read(context: click.Context, _: click.Parameter, path: Path | None) -> None
         fail(f"{path}: a config file must be UTF-8 text.")
     except tomllib.TOMLDecodeError as error:
         fail(f"{path}: must be TOML; {error}.")
-    known = {p.name: p for p in context.command.params if p.name and p.name != "config"}
+    params = [p for p in context.command.params if p.name and p.name != "config"]
+    known = {_spelled(p): p for p in params}
+    by_name = {p.name: p for p in params}
     found: dict[str, Any] = {}
     for key, value in values.items():
         name = key.replace("-", "_")
-        if name not in known:
+        parameter = known.get(name) or by_name.get(name)
+        if parameter is None or parameter.name is None:
             names = ", ".join(sorted(name.replace("_", "-") for name in known))
             fail(f"{path}: unknown key {key!r}.", hint=f"known keys: {names}")
-        found[name] = _as_flag(value, known[name], key, path)
+        found[parameter.name] = _as_flag(value, parameter, key, path)
     context.default_map = {**(context.default_map or {}), **found}
+
+
+def _spelled(parameter: click.Parameter) -> str:
+    """The name of an option as `--help` spells it, which its argument may have otherwise."""
+    long = [each for each in parameter.opts if each.startswith("--")]
+    return (long[0].removeprefix("--") if long else str(parameter.name)).replace("-", "_")
 
 
 def _as_flag(value: Any, parameter: click.Parameter, key: str, path: Path) -> Any:

@@ -10,6 +10,7 @@ from wassemble.cli.console import print_json, print_table, talk
 from wassemble.cli.fusion_options import fusion_options, read_fusion
 from wassemble.cli.options import ModelFiles, file_arguments, output_options, shown_option
 from wassemble.cli.places import Command
+from wassemble.errors import fail
 
 __all__ = ["explain"]
 
@@ -46,8 +47,12 @@ def explain(
     wassemble explain a.csv b.csv --embeddings glove.txt --sample 17 --label lion
     """
     import wassemble as ws
+    from wassemble._checks import check_count
     from wassemble.ensemble.tables import warn_of_inputs
 
+    check_count(n_largest, "n_largest")
+    if label is not None and sample is None:
+        fail("--label must go with --sample, whose label it is; got none.")
     with inputs.open() as opened:
         fusion, doubts = read_fusion(values, opened, inputs)
         warn_of_inputs(doubts)

@@ -44,6 +44,7 @@ _USERS: dict[str, tuple[str, ...]] = {
     "epsilon": ("embeddings", "tree", "graph", "costs", "spelling", "mass_penalty"),
     "n_neighbors": ("embeddings",),
     "prior": ("confusion",),
+    "truth_column": ("confusion",),
 }
 
 kernel_options = stack(
@@ -137,7 +138,7 @@ def _refuse_unused(values: dict[str, Any]) -> None:
     for name, wanted in _USERS.items():
         there = [each for each in wanted if each in values]
         is_used = any(values[each] is not None and values[each] is not False for each in there)
-        if is_used or values[name] is None:
+        if is_used or values.get(name) is None:
             continue
         flags = [f"--{each.replace('_', '-')}" for each in there]
         must = " or ".join(filter(None, [", ".join(flags[:-1]), flags[-1]]))

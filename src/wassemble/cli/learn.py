@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -32,7 +33,7 @@ from wassemble.cli.options import (
     truth_option,
 )
 from wassemble.cli.places import Command, EnsembleFolder, Output
-from wassemble.errors import fail
+from wassemble.errors import WassembleError, fail
 
 if TYPE_CHECKING:
     from wassemble.ensemble.learning import LearnedEnsemble
@@ -183,7 +184,7 @@ def fit(
     goal = None if target is None else read_labels(target)
     if goal is None and hasattr(kernel, "target"):
         goal = kernel.target
-    with progress_bar("trying rules", quiet=quiet) as progress:
+    with _keeping(log), progress_bar("trying rules", quiet=quiet) as progress:
         learned = learn_ensemble(
             models,
             inputs.read_truth(truth, truth_column, models),
@@ -212,6 +213,19 @@ def fit(
 
 
 hide(fit, "confusion", "prior")
+
+
+@contextmanager
+def _keeping(log: Path | None) -> Iterator[None]:
+    """Say of an interruption that the log is kept."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if log is None or not log.exists():
+            raise
+        raise WassembleError(
+            f"interrupted; {log} is kept, and the same command goes on from it."
+        ) from None
 
 
 @click.command(cls=Command, short_help="Fuse new files with a learned ensemble.")

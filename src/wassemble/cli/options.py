@@ -251,7 +251,17 @@ def read_meanings(aliases: Path | None, others: tuple[str, ...], models: Any) ->
                 hint=f"--other MODEL=LABEL names one of {', '.join(names)}",
             )
         found |= dict.fromkeys(having, value)
-    return {"aliases": None if aliases is None else read_aliases(aliases), "other": found or None}
+    meanings = None if aliases is None else read_aliases(aliases)
+    if meanings is not None:
+        unused = meanings.unused([each.labels for each in models])
+        if len(unused) == len({source for _, source, _, _ in meanings.rows}):
+            fail(
+                f"{aliases}: some alias must be of a label that some model has; got"
+                f" {', '.join(map(repr, unused[:3]))}{' ...' if len(unused) > 3 else ''}.",
+                hint="the first line names the columns: source, target and, if need be, model and"
+                " weight; source is the label of a model",
+            )
+    return {"aliases": meanings, "other": found or None}
 
 
 def read_labels(path: Path) -> LabelSpace:

@@ -80,6 +80,15 @@ class Output(click.Path):
 class EnsembleFolder(click.Path):
     """A folder that `fit` wrote; other files may lie in it."""
 
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        """The folder; a file is more likely a model's, with the folder forgotten."""
+        if Path(value).is_file():
+            fail(
+                "the first argument must be the folder that `wassemble fit` wrote; got the file"
+                f" {value}."
+            )
+        return super().convert(value, param, ctx)
+
     def places(self, value: Any) -> list[Any]:
         """The files that are read."""
         folder = Path(value)

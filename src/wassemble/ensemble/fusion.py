@@ -244,7 +244,8 @@ class Fusion:
             predictions = [given.replace(samples=ids) for given in predictions]
         plan = self.plan(predictions)
         account = self.open_account(predictions)
-        check_inputs(account, predictions, self.kernel, allow_disjoint=self.allow_disjoint)
+        how_matched: Any = {"samples": self.samples, "allow_disjoint": self.allow_disjoint}
+        check_inputs(account, predictions, self.kernel, **how_matched)
         members = align_samples(predictions, self.samples)
         chunk = plan.fuse(members, n_threads=n_threads)
         account.add(members, chunk)

@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from wassemble._arrays import is_frame
-from wassemble._checks import fail, option
+from wassemble._checks import fail, option, option_or
 from wassemble.inputs import Aliases
 from wassemble.kernels import DenseKernel, Kernel, LabelledKernel, SparseKernel, as_kernel
 from wassemble.kernels.builders.names import kernel_of_matching
@@ -308,7 +308,7 @@ def _read_kernel(
                 f"the kernel must know every label of {model!r}; it lacks"
                 f" {enumerate_names(strange)}.",
                 hint=f"{option('aliases')} says which target labels they stand for; or give each"
-                " model its own kernel, {model: kernel}",
+                f" model its own kernel, {option_or('{model: kernel}', kernel='MODEL=FILE')}",
             )
     if by_name:
         return _Read(kernel_of_matching(by_fused), matching.declared, matching.declared)

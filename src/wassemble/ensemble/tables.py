@@ -16,7 +16,7 @@ from wassemble.ensemble.account import FusionAccount, tell_ends
 from wassemble.ensemble.label_overlap import check_labels
 from wassemble.errors import ConvergenceWarning, InputWarning, option
 from wassemble.inputs import Kind, Predictions, predictions_from_frame
-from wassemble.inputs.predictions.overlap import check_samples, refuse_transposed
+from wassemble.inputs.predictions.overlap import check_samples, count_shared, refuse_transposed
 from wassemble.inputs.predictions.value import have_numbers
 from wassemble.inputs.reading import Reading
 from wassemble.labels import LabelSpace, enumerate_names
@@ -208,7 +208,12 @@ def align_samples(
 
 
 def check_inputs(
-    account: FusionAccount, models: Sequence[Any], kernel: Any, *, allow_disjoint: bool = False
+    account: FusionAccount,
+    models: Sequence[Any],
+    kernel: Any,
+    *,
+    samples: str,
+    allow_disjoint: bool,
 ) -> None:
     """Note in the account how models were read, and what looks as if it was not meant.
 
@@ -217,6 +222,12 @@ def check_inputs(
     """
     account.read_from([model.origin for model in models])
     account.warnings += check_samples(models, allow_disjoint=allow_disjoint)
+    shared = count_shared(models).counts if samples == "common" else None
+    if shared and not shared[(1 << len(models)) - 1]:
+        fail(
+            f"{option('samples', 'common')} must leave some sample; got none that all models have.",
+            hint=f"{option('samples', 'all')} fuses every sample that some model has",
+        )
     if kernel is None:
         account.warnings += check_labels(account.plan)
 

@@ -73,7 +73,8 @@ def fuse_files(
         for file in files:
             file.samples = ids
     account = fusion.open_account(files)
-    check_inputs(account, files, fusion.kernel, allow_disjoint=fusion.allow_disjoint)
+    how_matched: Any = {"samples": fusion.samples, "allow_disjoint": fusion.allow_disjoint}
+    check_inputs(account, files, fusion.kernel, **how_matched)
     how: Any = {"n_threads": n_threads, "progress": progress, "receive": receive}
     fuse_by_plan(account, files, out, samples=fusion.samples, **how)
     account.note_silent()

@@ -25,13 +25,13 @@ class Status(IntEnum):
     Examples
     --------
     >>> Status.MAX_SWEEPS.message
-    'stopped after max_sweeps sweeps'
+    'stopped after the allowed number of sweeps'
     """
 
     message: str
 
     CONVERGED = 0, "converged: the residual is at most the tolerance"
-    MAX_SWEEPS = 1, "stopped after max_sweeps sweeps"
+    MAX_SWEEPS = 1, "stopped after the allowed number of sweeps"
     UNREACHABLE_MASS = 2, "some mass has no target label to go to"
     DIVERGED = 3, "left the range of the floating type"
     NO_MASS = 4, "the models' mass meets at no target label, so the consensus is empty"

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from wassemble._checks import Number, Optional
 from wassemble.ensemble.decisions import fit_thresholds
 from wassemble.ensemble.fusion import Fusion
 from wassemble.ensemble.fusion_files import Kept, load_folder, save_folder
@@ -341,6 +342,7 @@ def learn_ensemble(
     (True, 1.0)
     """
     started = time.perf_counter()
+    Optional(Number(at_least=0))(time_budget, "time_budget")
     given, _ = read_models(models, kind)
     goal = target if target is None or isinstance(target, LabelSpace) else LabelSpace(target)
     trial = read_trial(
