@@ -15,6 +15,7 @@ from wassemble.ensemble.plan import NO_ANSWER, Chunk, FusionPlan, Ready
 from wassemble.errors import option, option_or, tell_count
 from wassemble.inputs import Predictions
 from wassemble.inputs.predictions.value import SUM_SLACK, Origin
+from wassemble.kernels.builders.spaces import UNJOINED
 from wassemble.labels import enumerate_names
 from wassemble.solvers import USUAL_RULE, Barycenter, Rule, Status
 
@@ -105,7 +106,27 @@ class FusionAccount:
             )
             for member in plan.members
         ]
-        return cls(plan, kind_is_detected, models)
+        account = cls(plan, kind_is_detected, models)
+        kernels = account.kernels
+        if kernels and all(UNJOINED in kernel["notes"] for kernel in kernels):
+            origins = dict.fromkeys(kernel["origin"] for kernel in kernels)
+            account.warnings.append(
+                f"the kernel ({'; '.join(origins)}) joins no two labels of different names: it"
+                " does nothing that their names do not"
+            )
+        return account
+
+    @property
+    def kernels(self) -> list[dict[str, Any]]:
+        """Kernels that were given or made: of which models, from what, and what was noted."""
+        found: dict[Any, list[str]] = {}
+        for member in self.plan.members:
+            if member.origin is not None:
+                found.setdefault((member.origin, member.notes), []).append(member.model)
+        return [
+            {"models": models, "origin": origin, "notes": list(notes)}
+            for (origin, notes), models in found.items()
+        ]
 
     def read_from(self, origins: Sequence[Origin]) -> None:
         """Note where each model was read from, and what looked odd there."""
@@ -201,6 +222,7 @@ class FusionAccount:
                     plan.members, np.atleast_2d(plan.weights.T).mean(axis=0), strict=True
                 )
             },
+            "kernels": self.kernels,
             "unobserved": describe_rule(plan.unobserved, plan.kind),
             "n_without_answer": self.ends.get(NO_ANSWER, 0),
             "ends": {
@@ -222,7 +244,7 @@ class FusionAccount:
         ``judges`` are what a caller can hold a consensus against the truth with.
         """
         plan = self.plan
-        said = [_describe_rule(plan), self._kind_line()]
+        said = [_describe_rule(plan), *self._tell_kernels(), self._kind_line()]
         if plan.weights.ndim == 2:
             said.append("weights per model and label, as given")
         elif plan.is_label_aware:
@@ -281,6 +303,15 @@ class FusionAccount:
             f" {tell_count(self.n_compared, 'sample')}; only the truth can tell which is better on"
             f" the other {n_others:,} ({judges})"
         ]
+
+    def _tell_kernels(self) -> list[str]:
+        """What each kernel is from, and the labels that it knows nothing of."""
+        told = []
+        for kernel in self.kernels:
+            is_shared = len(kernel["models"]) == len(self.models)
+            whose = "" if is_shared else f" of {enumerate_names(kernel['models'])}"
+            told.append("; ".join([f"kernel{whose}: {kernel['origin']}", *kernel["notes"]]))
+        return told
 
     def input_lines(self) -> list[str]:
         """The lines about what was read alone, without warnings."""
