@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 
 from wassemble._arrays import log_quotient
-from wassemble._checks import check_count
+from wassemble._checks import check_count, fail
+from wassemble.ensemble.account import no_mass_remedy
 from wassemble.ensemble.fusion import FusionResult
 from wassemble.ensemble.plan import FusionPlan, Solved
 from wassemble.inputs import Predictions
 from wassemble.kernels import DenseKernel, Kernel, SparseKernel
+from wassemble.solvers import Status
 
 __all__ = [
     "Contribution",
@@ -95,6 +97,12 @@ def explain(
     n_largest = check_count(n_largest, "n_largest")
     row = result.row(sample)
     scores = result.consensus.scores[row]
+    if result.statuses[row] == Status.NO_MASS:
+        fail(
+            f"there must be a consensus to explain; that on {str(sample)!r} is empty, because the"
+            " models' mass meets at no target label.",
+            hint=no_mass_remedy(),
+        )
     solved = result.plan.solve_sample(result.members, row)
     place = int(np.nanargmax(scores)) if label is None else result.plan.target.position(label)
     return Explanation(

@@ -254,14 +254,11 @@ class FusionPlan:
         """A model's scores carried to the target labels by its kernel alone."""
         return np.asarray(Single(0).fuse([scores], [member.kernel], holds=self.holds).scores)
 
-    def best_of_mean(self, ready: Ready) -> np.ndarray:
-        """Place of the best label of each sample by the arithmetic mean, weights as they are.
-
-        0 where no model answered.
-        """
+    def take_mean(self, ready: Ready) -> np.ndarray:
+        """Scores by the arithmetic mean, weights as they are; nan where no model answered."""
         mean = copy(self)
         mean.rule = ARITHMETIC
-        return np.nan_to_num(mean.fuse_ready(ready).scores).argmax(axis=1)
+        return mean.fuse_ready(ready).scores
 
     def _problem(self, ready: Ready, voting: np.ndarray, rows: Any) -> BarycenterProblem:
         if not isinstance(self.rule, Barycenter):
