@@ -99,6 +99,15 @@ def test_an_empty_consensus_is_said_to_be_empty():
         explain(result, "x")
 
 
+def test_only_a_result_is_explained(fusion):
+    for wrong in (ws.Fusion(), fusion.consensus):
+        for ask in (lambda it: explain(it, 0), find_disagreement):
+            with pytest.raises(
+                InvalidInputError, match=r"what `Fusion\(...\).run\(models\)` returns"
+            ):
+                ask(wrong)
+
+
 def test_what_cannot_be_explained_is_refused(fusion):
     with pytest.raises(InvalidInputError, match=r"such as '0', '1', .*; got 9"):
         explain(fusion, 9)

@@ -221,3 +221,21 @@ def test_out_may_lie_over_a_kernel_and_over_weights():
     np.testing.assert_array_equal(
         ws.fuse(scores, weights=weights, out=weights[0], rule=rule_with(mass=mass)), expected
     )
+
+
+@pytest.mark.parametrize("name", ["mass_penalty", "mass", "epsilon", "kernels"])
+def test_an_unknown_argument_is_one_of_fuse(name):
+    hint = "kernel=" if name == "kernels" else r"rule=Barycenter\(Unbalanced\(2, epsilon=0.3\)\)"
+    with pytest.raises(TypeError, match=rf"^fuse\(\) got .* '{name}'; hint: {hint}"):
+        ws.fuse([[0.5, 0.5], [0.4, 0.6]], **{name: 2})
+
+
+def test_hints_lead_on():
+    table = ws.Predictions("a", ["x"], ["cat", "dog"], [[0.5, 0.5]])
+    with pytest.raises(ws.InvalidInputError, match=r"hint: Predictions\(model, samples, labels"):
+        ws.fuse([table, np.array([[0.5, 0.5]])])
+    with pytest.raises(ws.InvalidInputError, match=r"a kernel each, in a list: \[first, second"):
+        ws.fuse([np.array([[0.5, 0.5]]), np.array([[1.0]])])
+    kernel = ws.kernels.LabelledKernel(np.eye(2), ["cat", "dog"], ["cat", "dog"])
+    with pytest.raises(ws.InvalidInputError, match="kernels must be a dict of names to kernels"):
+        ws.learn_ensemble([table, table.replace(model="b")], ["cat"], kernels=kernel)

@@ -272,8 +272,8 @@ class FusionAccount:
         if plan.kind == "multiclass" and self.most_mass:
             if plan.rule.flattening < 1:
                 said.append(
-                    f"each consensus was raised to {1 / plan.rule.flattening:.3g}, which takes back"
-                    " the flattening of the rule, and divided by its mass"
+                    f"each consensus was raised to the power {1 / plan.rule.flattening:.3g}, which"
+                    " takes back the flattening of the rule, and divided by its mass"
                 )
             elif self.least_mass < 0.99 or self.most_mass > 1.01:
                 said.append(

@@ -94,6 +94,7 @@ def explain(
        56.2 %  cars: coupe (scored 0.4)
        43.8 %  cars: sedan (scored 0.3)
     """
+    _check_result(result)
     n_largest = check_count(n_largest, "n_largest")
     row = result.row(sample)
     scores = result.consensus.scores[row]
@@ -112,6 +113,14 @@ def explain(
         bool(np.all(solved.result.converged)),
         find_contributions(result.plan, solved, place, n_largest=n_largest),
     )
+
+
+def _check_result(result: Any) -> None:
+    if not isinstance(result, FusionResult):
+        fail(
+            "`result` must be a FusionResult, what `Fusion(...).run(models)` returns; got a"
+            f" {type(result).__name__}."
+        )
 
 
 def find_contributions(
@@ -201,6 +210,7 @@ def find_disagreement(result: FusionResult) -> Disagreement:
     >>> find_disagreement(Fusion().run([a, b])).most(1)[0]["sample"]
     'y'
     """
+    _check_result(result)
     return measure_disagreement(result.plan, result.members)
 
 

@@ -32,7 +32,7 @@ from wassemble.ensemble.tables import (
     warn_of_ends,
     warn_of_inputs,
 )
-from wassemble.errors import ConvergenceWarning
+from wassemble.errors import ConvergenceWarning, tell_count
 from wassemble.inputs import Aliases, Kind, Predictions, frame_from_predictions
 from wassemble.inputs.formats.named_tables import NamedTable, read_named_table
 from wassemble.inputs.predictions.overlap import common_row_ids
@@ -226,7 +226,7 @@ class Fusion:
         >>> a = Predictions("a", ["x"], ["cat", "dog"], [[0.9, 0.1]])
         >>> b = Predictions("b", ["x"], ["cat", "dog"], [[0.6, 0.4]])
         >>> Fusion().run([a, b])
-        FusionResult(2 models, 1 samples, 2 target labels)
+        FusionResult(2 models, 1 sample, 2 target labels)
         """
         given = refuse_larger(models)
         predictions, frame = read_models(
@@ -475,8 +475,9 @@ class FusionResult:
 
     def __repr__(self) -> str:
         return (
-            f"FusionResult({len(self.members)} models, {self.consensus.n_samples:,} samples,"
-            f" {len(self.plan.target):,} target labels)"
+            f"FusionResult({tell_count(len(self.members), 'model')},"
+            f" {tell_count(self.consensus.n_samples, 'sample')},"
+            f" {tell_count(len(self.plan.target), 'target label')})"
         )
 
 
