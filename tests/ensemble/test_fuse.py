@@ -239,3 +239,18 @@ def test_hints_lead_on():
     kernel = ws.kernels.LabelledKernel(np.eye(2), ["cat", "dog"], ["cat", "dog"])
     with pytest.raises(ws.InvalidInputError, match="kernels must be a dict of names to kernels"):
         ws.learn_ensemble([table, table.replace(model="b")], ["cat"], kernels=kernel)
+
+
+@pytest.mark.parametrize(
+    ("rule", "hint"),
+    [("arithmetic", "ws.ARITHMETIC$"), (ws.Balanced(), r"Barycenter\(Balanced\(\)\)$")],
+)
+def test_a_wrong_rule_is_told_the_right_one(rule, hint):
+    with pytest.raises(ws.InvalidInputError, match=f"hint: {hint}"):
+        ws.fuse([[0.5, 0.5], [0.4, 0.6]], rule=rule)
+
+
+def test_plans_and_fusers_have_short_words():
+    table = ws.Predictions("a", ["x"], ["cat", "dog"], [[0.5, 0.5]])
+    assert repr(ws.Fusion().plan([table])) == "FusionPlan('a' to 2 target labels)"
+    assert repr(ws.Fusion().prepare([table])) == "TableFuser(FusionPlan('a' to 2 target labels))"

@@ -38,7 +38,7 @@ from wassemble.inputs.formats.named_tables import NamedTable, read_named_table
 from wassemble.inputs.predictions.overlap import common_row_ids
 from wassemble.inputs.predictions.value import Origin, check_kind
 from wassemble.labels import LabelSpace, enumerate_names
-from wassemble.solvers import USUAL_RULE, Rule, Single
+from wassemble.solvers import USUAL_RULE, Balanced, Rule, Single, Unbalanced
 
 __all__ = ["Fusion", "FusionResult"]
 
@@ -151,7 +151,7 @@ class Fusion:
         if not isinstance(self.rule, Rule):
             fail(
                 f"`rule` must be a rule; got {self.rule!r}.",
-                hint="ws.Barycenter(...), ws.ARITHMETIC, ws.GEOMETRIC and ws.HELLINGER are such",
+                hint=_hint_rule(self.rule),
             )
         check_kind(self.kind)
         if self.samples not in ("all", "common"):
@@ -479,6 +479,16 @@ class FusionResult:
             f" {tell_count(self.consensus.n_samples, 'sample')},"
             f" {tell_count(len(self.plan.target), 'target label')})"
         )
+
+
+def _hint_rule(given: Any) -> str:
+    """The rule that was probably meant."""
+    if isinstance(given, Balanced | Unbalanced):
+        return f"Barycenter({given!r})"
+    means = {"arithmetic": "ARITHMETIC", "geometric": "GEOMETRIC", "hellinger": "HELLINGER"}
+    if isinstance(given, str) and given.lower() in means:
+        return f"ws.{means[given.lower()]}"
+    return "ws.Barycenter(...), ws.ARITHMETIC, ws.GEOMETRIC and ws.HELLINGER are such"
 
 
 def _read_weights(weights: Any) -> Any:

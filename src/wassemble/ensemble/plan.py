@@ -13,6 +13,7 @@ from wassemble._arrays import detached, is_series
 from wassemble._checks import fail, option, option_or
 from wassemble.ensemble.completion import complete_scores
 from wassemble.ensemble.members import Member, match_models
+from wassemble.errors import tell_count
 from wassemble.inputs import Kind, Predictions
 from wassemble.inputs.formats.named_tables import NamedTable
 from wassemble.inputs.predictions.aliases import merge_scores
@@ -153,6 +154,10 @@ class FusionPlan:
                 f" {option_or('mass=Balanced()', balanced=True)}.",
                 hint=f"{say_unbalanced()}, or {option('unobserved', 'spread')}",
             )
+
+    def __repr__(self) -> str:
+        models = enumerate_names([member.model for member in self.members])
+        return f"FusionPlan({models} to {tell_count(len(self.target), 'target label')})"
 
     # -- fusing ----------------------------------------------------------------------
 
