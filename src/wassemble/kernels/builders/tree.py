@@ -94,8 +94,8 @@ def from_tree(
         kept = _read_leaves(tree, leaves, np.union1d(row_nodes, column_nodes))
         table = _lin_costs(*above, _information_content(tree, kept), row_nodes, column_nodes)
     value, words = choose_epsilon(epsilon, table.__getitem__, len(table))
-    kernel = from_cost(table, value, symmetric=source is target)
-    kernel = expand_kernel(kernel, source, target, rows, columns)
+    inside = from_cost(table, value, symmetric=source is target)
+    kernel = expand_kernel(inside, source, target, rows, columns)
     notes = note_left_out((source, rows), (target, columns), what=tree.origin)
     return LabelledKernel(
         kernel,
