@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+import wassemble as ws
 from wassemble import Predictions, read_predictions, write_predictions
 from wassemble.cli import main
 
@@ -169,6 +170,21 @@ def test_kernel_shows_what_aliases_join(folder, capsys):
     account = json.loads(found)
     assert account["n_entries"] == 4
     assert account["n_effective"]["median"] == pytest.approx(2)
+
+
+def test_a_kernel_of_aliases_is_from_the_models_own_labels(folder, capsys):
+    (folder / "parities.txt").write_text("even\nodd\n")
+    (folder / "names.csv").write_text("source,target\n0,even\n1,odd\n2,even\n3,odd\n")
+    saved, digits = folder / "k.npz", folder / "digits.csv"
+    arguments = ["--target", folder / "parities.txt", "--aliases", folder / "names.csv"]
+    code, _, err = run(capsys, "kernel", "--source", digits, *arguments, "--out", saved)
+    assert code == 0, err
+    kernel = ws.kernels.load(saved)
+    assert (list(kernel.source), list(kernel.target)) == (DIGITS, ["even", "odd"])
+    np.testing.assert_array_equal(kernel.to_dense(), [[1, 0], [0, 1], [1, 0], [0, 1]])
+    given = [digits, folder / "parity.csv", "--kernel", saved, "--out", folder / "fused.csv"]
+    code, _, err = run(capsys, "fuse", *given)
+    assert code == 0, err
 
 
 def test_a_confusion_kernel_knows_the_complement(folder, capsys):

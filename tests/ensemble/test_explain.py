@@ -90,6 +90,24 @@ def test_a_whole_row_of_a_partial_table_is_explained():
     assert "2 answers were partial" in ws.Fusion().run([listed]).report
 
 
+def test_an_empty_consensus_is_said_to_be_empty():
+    a = Predictions("a", ["x"], ["cat", "dog"], [[1.0, 0.0]])
+    b = Predictions("b", ["x"], ["cat", "dog"], [[0.0, 1.0]])
+    with pytest.warns(ws.errors.ConvergenceWarning):
+        result = ws.Fusion(ws.Barycenter(ws.Balanced())).run([a, b])
+    with pytest.raises(InvalidInputError, match="'x' is empty, because the models' mass meets"):
+        explain(result, "x")
+
+
+def test_only_a_result_is_explained(fusion):
+    for wrong in (ws.Fusion(), fusion.consensus):
+        for ask in (lambda it: explain(it, 0), find_disagreement):
+            with pytest.raises(
+                InvalidInputError, match=r"what `Fusion\(...\).run\(models\)` returns"
+            ):
+                ask(wrong)
+
+
 def test_what_cannot_be_explained_is_refused(fusion):
     with pytest.raises(InvalidInputError, match=r"such as '0', '1', .*; got 9"):
         explain(fusion, 9)

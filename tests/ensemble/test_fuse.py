@@ -98,7 +98,8 @@ def test_rows_that_did_not_converge_are_a_warning():
 
 def test_mass_that_cannot_arrive_is_a_warning():
     with pytest.warns(
-        ws.ConvergenceWarning, match="1 of 1 rows: some mass has no target label to go to"
+        ws.ConvergenceWarning,
+        match="1 of 1 rows: some mass .* only to labels that other models rule out",
     ):
         ws.fuse([[0.5, 0.5]], kernel=[[1.0, 0.0], [0.0, 0.0]])
 
@@ -165,7 +166,7 @@ def test_a_mean_has_no_knobs_of_the_barycenter():
         ws.fuse(make_case(8).histograms, max_sweeps=5)
 
 
-@pytest.mark.parametrize("rule", [ws.solve_barycenter, "arithmetic", None])
+@pytest.mark.parametrize("rule", [ws.solve_barycenter, "mean", None])
 def test_a_rule_is_a_value(rule):
     with pytest.raises(ws.InvalidInputError, match=r"`rule` must be a rule; got.*\nhint: ws.Bary"):
         ws.fuse(make_case(8).histograms, rule=rule)
@@ -221,3 +222,36 @@ def test_out_may_lie_over_a_kernel_and_over_weights():
     np.testing.assert_array_equal(
         ws.fuse(scores, weights=weights, out=weights[0], rule=rule_with(mass=mass)), expected
     )
+
+
+@pytest.mark.parametrize("name", ["mass_penalty", "mass", "epsilon", "kernels"])
+def test_an_unknown_argument_is_one_of_fuse(name):
+    hint = "kernel=" if name == "kernels" else r"rule=Barycenter\(Unbalanced\(2, epsilon=0.3\)\)"
+    with pytest.raises(TypeError, match=rf"^fuse\(\) got .* '{name}'; hint: {hint}"):
+        ws.fuse([[0.5, 0.5], [0.4, 0.6]], **{name: 2})
+
+
+def test_hints_lead_on():
+    table = ws.Predictions("a", ["x"], ["cat", "dog"], [[0.5, 0.5]])
+    with pytest.raises(ws.InvalidInputError, match=r"hint: Predictions\(model, samples, labels"):
+        ws.fuse([table, np.array([[0.5, 0.5]])])
+    with pytest.raises(ws.InvalidInputError, match=r"a kernel each, in a list: \[first, second"):
+        ws.fuse([np.array([[0.5, 0.5]]), np.array([[1.0]])])
+    kernel = ws.kernels.LabelledKernel(np.eye(2), ["cat", "dog"], ["cat", "dog"])
+    with pytest.raises(ws.InvalidInputError, match="kernels must be a dict of names to kernels"):
+        ws.learn_ensemble([table, table.replace(model="b")], ["cat"], kernels=kernel)
+
+
+@pytest.mark.parametrize(
+    ("rule", "hint"),
+    [("arithmetic", "ws.ARITHMETIC$"), (ws.Balanced(), r"Barycenter\(Balanced\(\)\)$")],
+)
+def test_a_wrong_rule_is_told_the_right_one(rule, hint):
+    with pytest.raises(ws.InvalidInputError, match=f"hint: {hint}"):
+        ws.fuse([[0.5, 0.5], [0.4, 0.6]], rule=rule)
+
+
+def test_plans_and_fusers_have_short_words():
+    table = ws.Predictions("a", ["x"], ["cat", "dog"], [[0.5, 0.5]])
+    assert repr(ws.Fusion().plan([table])) == "FusionPlan('a' to 2 target labels)"
+    assert repr(ws.Fusion().prepare([table])) == "TableFuser(FusionPlan('a' to 2 target labels))"

@@ -210,6 +210,16 @@ def test_the_account_counts_what_a_mean_would_answer_alike(rng):
     assert "mean gives the same label on all 200 samples" in alike.report
 
 
+def test_a_tie_is_no_other_label_than_that_of_the_mean():
+    a = make("a", ["cat", "dog", "lynx"], [[0.1, 0.7, 0.2], [0.3, 0.3, 0.4]])
+    b = make("b", ["cat", "dog", "lynx"], [[0.7, 0.1, 0.2], [0.2, 0.2, 0.6]])
+    fusion = ws.Fusion().run([a, b])
+    scores = fusion.consensus.scores[0]
+    assert scores[0] == pytest.approx(scores[1], rel=1e-12)
+    scores[1] = np.nextafter(scores[0], 1)  # by rounding in first place alone
+    assert fusion.account.to_dict()["n_same_as_mean"] == 2
+
+
 def test_no_mean_is_compared_where_there_is_none_or_labels_are_too_many(monkeypatch):
     a = make("a", ["cat", "dog"], [[0.5, 0.9]], kind="multilabel")
     assert ws.Fusion().run([a]).account.to_dict()["n_same_as_mean"] is None

@@ -119,4 +119,7 @@ def _by_aliases(path: Path, source: Path | None, target: Path | None, given: Any
     origin = f"aliases in {path.name}" + (
         f", and {given.origin}" if isinstance(given, LabelledKernel) else ""
     )
-    return LabelledKernel(member.kernel, member.fused, plan.target, origin)
+    made = member.kernel
+    if member.groups is not None:  # labels that are fused as one, each by its own name again
+        made = made.select(member.groups, None)
+    return LabelledKernel(made, member.labels, plan.target, origin)

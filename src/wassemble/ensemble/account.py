@@ -15,15 +15,18 @@ from wassemble.ensemble.plan import NO_ANSWER, Chunk, FusionPlan, Ready
 from wassemble.errors import option, option_or, tell_count
 from wassemble.inputs import Predictions
 from wassemble.inputs.predictions.value import SUM_SLACK, Origin
+from wassemble.kernels.builders.spaces import UNJOINED
 from wassemble.labels import enumerate_names
 from wassemble.solvers import USUAL_RULE, Barycenter, Rule, Status
 
-__all__ = ["JUDGES", "FusionAccount", "ModelAccount", "fine_ends", "tell_ends"]
+__all__ = ["JUDGES", "FusionAccount", "ModelAccount", "fine_ends", "no_mass_remedy", "tell_ends"]
 
 # Labels of a model that are named.
 _N_FIRST = 5
 # Target labels beyond which no mean is taken to compare the consensus with.
 _MOST_LABELS_OF_MEAN = 20_000
+# Relative difference of two scores that is rounding.
+_TIE = 1e-9
 # Share of the samples that makes one doubt whether models are cut into the same parts.
 _MANY_MISSING = 0.1
 
@@ -33,7 +36,7 @@ JUDGES = "metrics.accuracy, learn_ensemble"
 _SILENCE = "no model answered, or none with a target label; left empty"
 
 
-def _no_mass_remedy() -> str:
+def no_mass_remedy() -> str:
     """What helps where models are sure of different labels."""
     usual = option_or("rule=Barycenter(Unbalanced(2, epsilon=0.3))", mass_penalty=..., epsilon=...)
     return (
@@ -80,7 +83,7 @@ class FusionAccount:
     most_mass: float = 0.0
     n_tied: int = 0  # samples with several best labels
     n_compared: int = 0  # samples with a best label, by the consensus and by the mean
-    n_same_as_mean: int = 0  # those on which both have the same
+    n_same_as_mean: int = 0  # those on which both have the same, or one of several, in first place
     # What was fused to which consensus, where the mean was not yet compared with it.
     pending: list[tuple[Ready, np.ndarray]] = field(default_factory=list, repr=False)
     is_learned: bool = False  # what labels stand for was learned, and is not up for a change
@@ -105,7 +108,27 @@ class FusionAccount:
             )
             for member in plan.members
         ]
-        return cls(plan, kind_is_detected, models)
+        account = cls(plan, kind_is_detected, models)
+        kernels = account.kernels
+        if kernels and all(UNJOINED in kernel["notes"] for kernel in kernels):
+            origins = dict.fromkeys(kernel["origin"] for kernel in kernels)
+            account.warnings.append(
+                f"the kernel ({'; '.join(origins)}) joins no two labels of different names: it"
+                " does nothing that their names do not"
+            )
+        return account
+
+    @property
+    def kernels(self) -> list[dict[str, Any]]:
+        """Kernels that were given or made: of which models, from what, and what was noted."""
+        found: dict[Any, list[str]] = {}
+        for member in self.plan.members:
+            if member.origin is not None:
+                found.setdefault((member.origin, member.notes), []).append(member.model)
+        return [
+            {"models": models, "origin": origin, "notes": list(notes)}
+            for (origin, notes), models in found.items()
+        ]
 
     def read_from(self, origins: Sequence[Origin]) -> None:
         """Note where each model was read from, and what looked odd there."""
@@ -148,11 +171,10 @@ class FusionAccount:
     def compare(self) -> None:
         """Count on how many samples the mean gives the same label; done at the latest when told."""
         for ready, scores in self.pending:
-            best = scores.max(axis=1)
-            mine = self.plan.best_of_mean(ready)
-            own = np.take_along_axis(scores, mine[:, None], axis=1)[:, 0]
-            self.n_compared += int((best > 0).sum())  # nan where nobody answered
-            self.n_same_as_mean += int(((own == best) & (best > 0)).sum())
+            has_best = scores.max(axis=1) > 0  # nan where nobody answered
+            both = _best_labels(scores) & _best_labels(self.plan.take_mean(ready))
+            self.n_compared += int(has_best.sum())
+            self.n_same_as_mean += int((both.any(axis=1) & has_best).sum())
         self.pending.clear()
 
     def add_inputs(self, predictions: Sequence[Predictions]) -> None:
@@ -201,6 +223,7 @@ class FusionAccount:
                     plan.members, np.atleast_2d(plan.weights.T).mean(axis=0), strict=True
                 )
             },
+            "kernels": self.kernels,
             "unobserved": describe_rule(plan.unobserved, plan.kind),
             "n_without_answer": self.ends.get(NO_ANSWER, 0),
             "ends": {
@@ -222,7 +245,7 @@ class FusionAccount:
         ``judges`` are what a caller can hold a consensus against the truth with.
         """
         plan = self.plan
-        said = [_describe_rule(plan), self._kind_line()]
+        said = [_describe_rule(plan), *self._tell_kernels(), self._kind_line()]
         if plan.weights.ndim == 2:
             said.append("weights per model and label, as given")
         elif plan.is_label_aware:
@@ -249,8 +272,8 @@ class FusionAccount:
         if plan.kind == "multiclass" and self.most_mass:
             if plan.rule.flattening < 1:
                 said.append(
-                    f"each consensus was raised to {1 / plan.rule.flattening:.3g}, which takes back"
-                    " the flattening of the rule, and divided by its mass"
+                    f"each consensus was raised to the power {1 / plan.rule.flattening:.3g}, which"
+                    " takes back the flattening of the rule, and divided by its mass"
                 )
             elif self.least_mass < 0.99 or self.most_mass > 1.01:
                 said.append(
@@ -281,6 +304,15 @@ class FusionAccount:
             f" {tell_count(self.n_compared, 'sample')}; only the truth can tell which is better on"
             f" the other {n_others:,} ({judges})"
         ]
+
+    def _tell_kernels(self) -> list[str]:
+        """What each kernel is from, and the labels that it knows nothing of."""
+        told = []
+        for kernel in self.kernels:
+            is_shared = len(kernel["models"]) == len(self.models)
+            whose = "" if is_shared else f" of {enumerate_names(kernel['models'])}"
+            told.append("; ".join([f"kernel{whose}: {kernel['origin']}", *kernel["notes"]]))
+        return told
 
     def input_lines(self) -> list[str]:
         """The lines about what was read alone, without warnings."""
@@ -398,6 +430,11 @@ def _describe_rule(plan: FusionPlan) -> str:
     return f"rule: barycenter, {rule.mass}{usual}: no model rules out a label by itself"
 
 
+def _best_labels(scores: np.ndarray) -> np.ndarray:
+    """Labels in first place of each sample, those that tie but for rounding included."""
+    return scores >= scores.max(axis=1, keepdims=True) * (1 - _TIE)
+
+
 def _partly(plan: FusionPlan) -> bool:
     """Whether some model keeps a leftover of its weight somewhere."""
     return any((member.reached & ~member.declared).any() for member in plan.members)
@@ -409,7 +446,7 @@ def tell_ends(ends: Counter[int], fine: Container[int], what: str = "samples") -
     for code, count in sorted(ends.items()):
         if code not in fine:
             message = _SILENCE if code == NO_ANSWER else Status(code).message
-            remedy = f"; {_no_mass_remedy()}" if code == Status.NO_MASS else ""
+            remedy = f"; {no_mass_remedy()}" if code == Status.NO_MASS else ""
             told.append(f"{count:,} of {ends.total():,} {what}: {message}{remedy}")
     return told
 

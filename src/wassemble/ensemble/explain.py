@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 
 from wassemble._arrays import log_quotient
-from wassemble._checks import check_count
+from wassemble._checks import check_count, fail
+from wassemble.ensemble.account import no_mass_remedy
 from wassemble.ensemble.fusion import FusionResult
 from wassemble.ensemble.plan import FusionPlan, Solved
 from wassemble.inputs import Predictions
 from wassemble.kernels import DenseKernel, Kernel, SparseKernel
+from wassemble.solvers import Status
 
 __all__ = [
     "Contribution",
@@ -92,9 +94,16 @@ def explain(
        56.2 %  cars: coupe (scored 0.4)
        43.8 %  cars: sedan (scored 0.3)
     """
+    _check_result(result)
     n_largest = check_count(n_largest, "n_largest")
     row = result.row(sample)
     scores = result.consensus.scores[row]
+    if result.statuses[row] == Status.NO_MASS:
+        fail(
+            f"there must be a consensus to explain; that on {str(sample)!r} is empty, because the"
+            " models' mass meets at no target label.",
+            hint=no_mass_remedy(),
+        )
     solved = result.plan.solve_sample(result.members, row)
     place = int(np.nanargmax(scores)) if label is None else result.plan.target.position(label)
     return Explanation(
@@ -104,6 +113,14 @@ def explain(
         bool(np.all(solved.result.converged)),
         find_contributions(result.plan, solved, place, n_largest=n_largest),
     )
+
+
+def _check_result(result: Any) -> None:
+    if not isinstance(result, FusionResult):
+        fail(
+            "`result` must be a FusionResult, what `Fusion(...).run(models)` returns; got a"
+            f" {type(result).__name__}."
+        )
 
 
 def find_contributions(
@@ -193,6 +210,7 @@ def find_disagreement(result: FusionResult) -> Disagreement:
     >>> find_disagreement(Fusion().run([a, b])).most(1)[0]["sample"]
     'y'
     """
+    _check_result(result)
     return measure_disagreement(result.plan, result.members)
 
 

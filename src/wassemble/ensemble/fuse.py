@@ -141,6 +141,13 @@ def fuse(
     >>> fuse([[1.0, 0.0], [0.0, 1.0]])  # a geometric mean would leave nothing
     array([0.5, 0.5])
     """
+    if strange := [name for name in matching if name not in Matching.__annotations__]:
+        of_rule = {"mass", "mass_penalty", "epsilon", "balanced"} & set(strange)
+        hint = "; hint: rule=Barycenter(Unbalanced(2, epsilon=0.3))" if of_rule else ""
+        hint = (
+            "; hint: kernel=..., one or a list of one per model" if "kernels" in strange else hint
+        )
+        raise TypeError(f"fuse() got an unexpected keyword argument {strange[0]!r}{hint}")
     fusion = Fusion(rule, kernel, weights=weights, **matching)
     consensus: Array = fusion.fuse(predictions, n_threads=n_threads, progress=progress, out=out)
     return consensus

@@ -35,6 +35,9 @@ class TableFuser:
         )
         self._fusers: dict[np.dtype, Fuser] = {}
 
+    def __repr__(self) -> str:
+        return f"TableFuser({self.plan!r})"
+
     def _fuser(self, dtype: np.dtype) -> Fuser:
         if dtype not in self._fusers:
             plan = self.plan

@@ -32,13 +32,13 @@ from wassemble.ensemble.tables import (
     warn_of_ends,
     warn_of_inputs,
 )
-from wassemble.errors import ConvergenceWarning
+from wassemble.errors import ConvergenceWarning, tell_count
 from wassemble.inputs import Aliases, Kind, Predictions, frame_from_predictions
 from wassemble.inputs.formats.named_tables import NamedTable, read_named_table
 from wassemble.inputs.predictions.overlap import common_row_ids
 from wassemble.inputs.predictions.value import Origin, check_kind
 from wassemble.labels import LabelSpace, enumerate_names
-from wassemble.solvers import USUAL_RULE, Rule, Single
+from wassemble.solvers import USUAL_RULE, Balanced, Rule, Single, Unbalanced
 
 __all__ = ["Fusion", "FusionResult"]
 
@@ -151,7 +151,7 @@ class Fusion:
         if not isinstance(self.rule, Rule):
             fail(
                 f"`rule` must be a rule; got {self.rule!r}.",
-                hint="ws.Barycenter(...), ws.ARITHMETIC, ws.GEOMETRIC and ws.HELLINGER are such",
+                hint=_hint_rule(self.rule),
             )
         check_kind(self.kind)
         if self.samples not in ("all", "common"):
@@ -226,7 +226,7 @@ class Fusion:
         >>> a = Predictions("a", ["x"], ["cat", "dog"], [[0.9, 0.1]])
         >>> b = Predictions("b", ["x"], ["cat", "dog"], [[0.6, 0.4]])
         >>> Fusion().run([a, b])
-        FusionResult(2 models, 1 samples, 2 target labels)
+        FusionResult(2 models, 1 sample, 2 target labels)
         """
         given = refuse_larger(models)
         predictions, frame = read_models(
@@ -476,9 +476,20 @@ class FusionResult:
 
     def __repr__(self) -> str:
         return (
-            f"FusionResult({len(self.members)} models, {self.consensus.n_samples:,} samples,"
-            f" {len(self.plan.target):,} target labels)"
+            f"FusionResult({tell_count(len(self.members), 'model')},"
+            f" {tell_count(self.consensus.n_samples, 'sample')},"
+            f" {tell_count(len(self.plan.target), 'target label')})"
         )
+
+
+def _hint_rule(given: Any) -> str:
+    """The rule that was probably meant."""
+    if isinstance(given, Balanced | Unbalanced):
+        return f"Barycenter({given!r})"
+    means = {"arithmetic": "ARITHMETIC", "geometric": "GEOMETRIC", "hellinger": "HELLINGER"}
+    if isinstance(given, str) and given.lower() in means:
+        return f"ws.{means[given.lower()]}"
+    return "ws.Barycenter(...), ws.ARITHMETIC, ws.GEOMETRIC and ws.HELLINGER are such"
 
 
 def _read_weights(weights: Any) -> Any:

@@ -42,6 +42,8 @@ class Member:
     declared: np.ndarray  # target labels that it can speak of, as a mask
     reached: np.ndarray  # target labels that the kernel can reach, as a mask
     other: str | None  # its label that stands for what it does not declare
+    origin: str | None = None  # of the kernel, in words; None where labels go by name alone
+    notes: tuple[str, ...] = ()  # of the kernel
 
     @cached_property
     def lost(self) -> np.ndarray:
@@ -172,6 +174,8 @@ def match_models(
                 read.declared,
                 read.reached,
                 other,
+                read.origin,
+                read.notes,
             )
         )
     return target, members
@@ -275,6 +279,8 @@ class _Read(NamedTuple):
     declared: np.ndarray
     reached: np.ndarray
     keeps_labels: bool = False  # it is from the model's own labels, not from those fused
+    origin: str | None = None
+    notes: tuple[str, ...] = ()
 
 
 def _read_kernel(
@@ -293,11 +299,10 @@ def _read_kernel(
         if all(name in given.source for name in labels):
             # A kernel that knows the model's own labels speaks of them.
             kernel = given.align(labels, target)
-            reached = _reached(kernel)
-            if given.declared is None:
-                return _Read(kernel, reached, reached, keeps_labels=True)
-            declared = given.declared[given.target.positions(target)]
-            return _Read(kernel, declared, reached, keeps_labels=True)
+            declared = reached = _reached(kernel)
+            if given.declared is not None:
+                declared = given.declared[given.target.positions(target)]
+            return _Read(kernel, declared, reached, True, given.origin, given.notes)
         strange = [name for name in fused if name not in given.source]
         # Target labels already, of a kernel that was made for others.
         by_name = bool(strange) and is_of_others and bool((by_fused.positions >= 0).all())
@@ -313,9 +318,11 @@ def _read_kernel(
     if by_name:
         return _Read(kernel_of_matching(by_fused), matching.declared, matching.declared)
     if isinstance(given, LabelledKernel) or _builds(given):
-        kernel = _add_shared_rows(given, by_fused)
+        kernel, made = _add_shared_rows(given, by_fused)
         reached = _reached(kernel)
-        return _Read(kernel, reached, reached)
+        if made is None:
+            return _Read(kernel, reached, reached)
+        return _Read(kernel, reached, reached, False, made.origin, made.notes)
     kernel = as_kernel(given)
     if kernel.shape != (len(labels), len(target)):
         fail(
@@ -324,7 +331,7 @@ def _read_kernel(
             hint="a LabelledKernel brings its names and is put in order by them",
         )
     reached = _reached(kernel)
-    return _Read(kernel, reached, reached, keeps_labels=True)
+    return _Read(kernel, reached, reached, True, f"a {type(kernel).__name__}")
 
 
 def _match_fused(matching: Matching, fused: LabelSpace, groups: np.ndarray) -> Matching:
@@ -335,23 +342,23 @@ def _match_fused(matching: Matching, fused: LabelSpace, groups: np.ndarray) -> M
     return Matching(fused, matching.target, positions, (), (), shared)
 
 
-def _add_shared_rows(given: Any, matching: Matching) -> Kernel:
-    """The kernel, with labels that stand for several where the matching says."""
+def _add_shared_rows(given: Any, matching: Matching) -> tuple[Kernel, LabelledKernel | None]:
+    """The kernel, with labels that stand for several where the matching says; what it is from."""
     fused, target, shared = matching.source, matching.target, matching.shared
     rest = [name for place, name in enumerate(fused) if place not in shared]
     if not rest:
-        return kernel_of_matching(matching)
+        return kernel_of_matching(matching), None
     made = given if isinstance(given, LabelledKernel) else given(LabelSpace(rest), target)
     if not isinstance(made, LabelledKernel):
         made = LabelledKernel(made) if is_frame(made) else LabelledKernel(made, rest, target)
     found = made.align(rest, target)
     if not shared:
-        return found
+        return found, made
     own = matching.to_sparse()[sorted(shared)]
     order = np.argsort([*(i for i in range(len(fused)) if i not in shared), *sorted(shared)])
     if found.is_sparse:
-        return SparseKernel(sp.vstack([found.to_sparse(), own], format="csr")[order])
-    return DenseKernel(np.vstack([np.asarray(found.to_dense()), own.toarray()])[order])
+        return SparseKernel(sp.vstack([found.to_sparse(), own], format="csr")[order]), made
+    return DenseKernel(np.vstack([np.asarray(found.to_dense()), own.toarray()])[order]), made
 
 
 def _reached(kernel: Kernel) -> np.ndarray:

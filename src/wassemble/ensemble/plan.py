@@ -13,6 +13,7 @@ from wassemble._arrays import detached, is_series
 from wassemble._checks import fail, option, option_or
 from wassemble.ensemble.completion import complete_scores
 from wassemble.ensemble.members import Member, match_models
+from wassemble.errors import tell_count
 from wassemble.inputs import Kind, Predictions
 from wassemble.inputs.formats.named_tables import NamedTable
 from wassemble.inputs.predictions.aliases import merge_scores
@@ -154,6 +155,10 @@ class FusionPlan:
                 hint=f"{say_unbalanced()}, or {option('unobserved', 'spread')}",
             )
 
+    def __repr__(self) -> str:
+        models = enumerate_names([member.model for member in self.members])
+        return f"FusionPlan({models} to {tell_count(len(self.target), 'target label')})"
+
     # -- fusing ----------------------------------------------------------------------
 
     def fuse(self, predictions: Sequence[Predictions], *, n_threads: int | None = None) -> Chunk:
@@ -254,14 +259,11 @@ class FusionPlan:
         """A model's scores carried to the target labels by its kernel alone."""
         return np.asarray(Single(0).fuse([scores], [member.kernel], holds=self.holds).scores)
 
-    def best_of_mean(self, ready: Ready) -> np.ndarray:
-        """Place of the best label of each sample by the arithmetic mean, weights as they are.
-
-        0 where no model answered.
-        """
+    def take_mean(self, ready: Ready) -> np.ndarray:
+        """Scores by the arithmetic mean, weights as they are; nan where no model answered."""
         mean = copy(self)
         mean.rule = ARITHMETIC
-        return np.nan_to_num(mean.fuse_ready(ready).scores).argmax(axis=1)
+        return mean.fuse_ready(ready).scores
 
     def _problem(self, ready: Ready, voting: np.ndarray, rows: Any) -> BarycenterProblem:
         if not isinstance(self.rule, Barycenter):

@@ -32,7 +32,11 @@ class Status(IntEnum):
 
     CONVERGED = 0, "converged: the residual is at most the tolerance"
     MAX_SWEEPS = 1, "stopped after the allowed number of sweeps"
-    UNREACHABLE_MASS = 2, "some mass has no target label to go to"
+    UNREACHABLE_MASS = (
+        2,
+        "some mass has no target label to go to: its kernel leads to none, or only to labels that"
+        " other models rule out",
+    )
     DIVERGED = 3, "left the range of the floating type"
     NO_MASS = 4, "the models' mass meets at no target label, so the consensus is empty"
 

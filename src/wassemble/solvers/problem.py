@@ -149,7 +149,7 @@ class FusionProblem:
             fail(
                 "models without kernels must have the same label set, not empty;"
                 f" got {listed(n_labels)} labels.",
-                hint="label sets that differ need a kernel each: kernels=[first, second, ...]",
+                hint="label sets that differ need a kernel each, in a list: [first, second, ...]",
             )
         return IdentityKernel(n_labels[0])
 
@@ -176,7 +176,9 @@ class FusionProblem:
 
     def _hint_for(self, kernel: Kernel, n_labels: int) -> str | None:
         if len(set(self._histograms.n_labels)) > 1:
-            return "models with different labels need a kernel each: kernels=[first, second, ...]"
+            return (
+                "models with different labels need a kernel each, in a list: [first, second, ...]"
+            )
         if kernel.shape[1] == n_labels:
             return "a kernel's rows are source labels, its columns target labels: `kernel.T` swaps"
         return None

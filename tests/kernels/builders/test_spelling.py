@@ -30,7 +30,10 @@ def test_names_of_which_folding_leaves_nothing_stay_apart():
 def test_different_words_are_not_joined():
     kernel = from_spelling(["house", "car"], ["mouse", "cat", "horse"])
     assert not kernel.to_dense().any()
-    assert kernel.notes == ("2 labels spelt like no target label: 'house', 'car'",)
+    assert kernel.notes == (
+        "2 labels spelt like no target label: 'house', 'car'",
+        "it joins no two labels of different names",
+    )
 
 
 def test_the_cutoff_decides_and_gets_a_tenth_by_default():

@@ -355,11 +355,11 @@ def learn_ensemble(
         other=other,
         fold=fold,
     )
-    if not kernels:
+    if kernels is None or (isinstance(kernels, Mapping) and not kernels):
         warn_of_inputs(_doubt_labels(trial))
     measure = read_measure(USUAL[trial.task] if metric is None else metric, trial.task)
     spaces = tuple((model.model, model.labels) for model in trial.models)
-    offered = read_kernels(kernels or {}, spaces, trial.target)
+    offered = read_kernels({} if kernels is None else kernels, spaces, trial.target)
     n_folds = trial.usual_n_folds if n_folds is None else n_folds
     search = Search(trial, measure, offered, n_folds, seed, None if log is None else Path(log))
     tried = search.run(list_recipes(trial, offered), time_budget=time_budget, progress=progress)

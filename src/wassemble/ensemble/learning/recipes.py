@@ -156,6 +156,11 @@ def read_kernels(
     """What a user offers: kernels, data frames, one of either per model, or functions of labels."""
     offered: dict[str, dict[str, LabelledKernel]] = {}
     made: dict[Any, LabelledKernel] = {}  # what several models share stays one object
+    if not isinstance(kernels, Mapping):
+        fail(
+            f"{word}s must be a dict of names to {word}s; got a {type(kernels).__name__}.",
+            hint=f'{{"my {word}": {word}}} names it',
+        )
     for name, given in kernels.items():
         if name in reserved:
             fail(f"a {word} must have another name than {enumerate_names(reserved)}.")

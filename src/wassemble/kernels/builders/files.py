@@ -20,7 +20,7 @@ from wassemble.kernels.builders.tables import from_attributes, from_cost_table, 
 from wassemble.kernels.builders.tree import from_tree
 from wassemble.kernels.builders.word_vectors import from_word_vectors
 from wassemble.kernels.named.labelled import LabelledKernel
-from wassemble.labels import LabelSpace
+from wassemble.labels import LabelSpace, enumerate_names
 
 __all__ = ["FILE_ORIGINS", "KernelOrigin", "read_kernel_origin"]
 
@@ -78,6 +78,11 @@ def _read_synonyms(path: Path) -> KernelOrigin:
     synonyms = read_synonyms(path)
 
     def build(source: LabelSpace, target: LabelSpace) -> LabelledKernel:
+        if not any(name in synonyms.nodes for name in (*source, *target)):
+            fail(
+                f"{synonyms.origin} must have some label as a word; it has none of"
+                f" {enumerate_names(source)}."
+            )
         return from_synonyms(source, target, synonyms=synonyms)
 
     return KernelOrigin(False, lambda epsilon: build)

@@ -19,6 +19,7 @@ from wassemble.kernels.builders.spaces import (
     expand_kernel,
     find_nodes,
     note_left_out,
+    note_unjoined,
     read_spaces,
 )
 from wassemble.kernels.named.labelled import LabelledKernel
@@ -100,12 +101,14 @@ def from_graph(
         kernel, words = pairs.to_kernel(epsilon, *spaces, symmetric=symmetric)
         words = f"cut off at {limit:g}, {words}"
     meaning = "" if graph.weights is None else f", weights are {weights}"
+    kernel = expand_kernel(kernel, source, target, rows, columns)
+    notes = note_left_out((source, rows), (target, columns), what=graph.origin)
     return LabelledKernel(
-        expand_kernel(kernel, source, target, rows, columns),
+        kernel,
         source,
         target,
         f"graph of {graph.origin}{meaning}, {words}",
-        note_left_out((source, rows), (target, columns), what=graph.origin),
+        notes + note_unjoined(kernel, source, target),
     )
 
 

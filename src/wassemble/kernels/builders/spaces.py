@@ -12,14 +12,19 @@ from wassemble.kernels.named.naming import Names, read_spaces
 from wassemble.labels import LabelSpace, enumerate_names
 
 __all__ = [
+    "UNJOINED",
     "Names",
     "count_names",
     "expand_kernel",
     "find_nodes",
     "note_labels",
     "note_left_out",
+    "note_unjoined",
     "read_spaces",
 ]
+
+# The note of a kernel that does no more than names do.
+UNJOINED = "it joins no two labels of different names"
 
 
 def count_names(names: Sequence[str], what: str) -> str:
@@ -72,6 +77,19 @@ def note_left_out(*sides: tuple[LabelSpace, np.ndarray], what: str) -> list[str]
         inside = set(places.tolist())
         left_out |= dict.fromkeys(name for i, name in enumerate(space) if i not in inside)
     return [count_names(list(left_out), f"outside of {what}")] if left_out else []
+
+
+def note_unjoined(kernel: Kernel, source: LabelSpace, target: LabelSpace) -> list[str]:
+    """A note on a kernel that joins labels to those of their own name alone, or to none."""
+    own = source.match(target).positions
+    if kernel.is_sparse:
+        pairs = kernel.to_sparse().tocoo()
+        rows, columns = pairs.row[pairs.data != 0], pairs.col[pairs.data != 0]
+    elif kernel.keeps_logs:
+        rows, columns = np.nonzero(~np.isneginf(kernel.to_log_dense()))
+    else:
+        rows, columns = np.nonzero(kernel.to_dense())
+    return [] if (columns != own[rows]).any() else [UNJOINED]
 
 
 def expand_kernel(

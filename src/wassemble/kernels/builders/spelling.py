@@ -12,7 +12,7 @@ from wassemble._checks import Number, fail, option
 from wassemble._extras import load_extra
 from wassemble._threads import available_threads
 from wassemble.kernels.builders.cost import PairCosts
-from wassemble.kernels.builders.spaces import Names, note_labels, read_spaces
+from wassemble.kernels.builders.spaces import Names, note_labels, note_unjoined, read_spaces
 from wassemble.kernels.named.labelled import LabelledKernel
 from wassemble.labels import fold_name
 
@@ -74,6 +74,7 @@ def from_spelling(
     kernel, words = pairs.to_kernel(epsilon, source, target, symmetric=source is target)
     alone = np.bincount(pairs.rows, minlength=len(source)) == 0
     notes = note_labels(source, alone, "spelt like no target label")
+    notes += note_unjoined(kernel, source, target)
     return LabelledKernel(kernel, source, target, f"spelling, cutoff {cutoff:g}, {words}", notes)
 
 

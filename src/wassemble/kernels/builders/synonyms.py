@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from wassemble._checks import Number, check_flag, fail, option
 from wassemble.inputs.words.graphs import Edges, as_edges
-from wassemble.kernels.builders.spaces import Names, note_labels, read_spaces
+from wassemble.kernels.builders.spaces import Names, note_labels, note_unjoined, read_spaces
 from wassemble.kernels.named.labelled import LabelledKernel
 from wassemble.kernels.sparse import SparseKernel
 from wassemble.labels import LabelSpace, fold_name
@@ -92,6 +92,7 @@ def from_synonyms(
     itself = sp.csr_array((np.ones(len(named)), (named, own[named])), shape=matrix.shape)
     kernel = SparseKernel(matrix.maximum(itself), symmetric=bool(symmetric))
     notes = note_labels(source, ~joined, "without a synonym among the target labels")
+    notes += note_unjoined(kernel, source, target)
     votes = "votes" if pairs.weights is not None else "no votes"
     origin = f"synonyms of {pairs.origin}, {votes}, strength {strength:g}, epsilon {epsilon:g}"
     return LabelledKernel(kernel, source, target, origin, notes)

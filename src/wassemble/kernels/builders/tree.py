@@ -19,6 +19,7 @@ from wassemble.kernels.builders.spaces import (
     expand_kernel,
     find_nodes,
     note_left_out,
+    note_unjoined,
     read_spaces,
 )
 from wassemble.kernels.named.labelled import LabelledKernel
@@ -93,13 +94,15 @@ def from_tree(
         kept = _read_leaves(tree, leaves, np.union1d(row_nodes, column_nodes))
         table = _lin_costs(*above, _information_content(tree, kept), row_nodes, column_nodes)
     value, words = choose_epsilon(epsilon, table.__getitem__, len(table))
-    kernel = from_cost(table, value, symmetric=source is target)
+    inside = from_cost(table, value, symmetric=source is target)
+    kernel = expand_kernel(inside, source, target, rows, columns)
+    notes = note_left_out((source, rows), (target, columns), what=tree.origin)
     return LabelledKernel(
-        expand_kernel(kernel, source, target, rows, columns),
+        kernel,
         source,
         target,
         f"tree of {tree.origin}, {cost} cost, {words}",
-        note_left_out((source, rows), (target, columns), what=tree.origin),
+        notes + note_unjoined(kernel, source, target),
     )
 
 
