@@ -1,6 +1,7 @@
 """--aliases and --other, in every command that reads predictions."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -193,3 +194,17 @@ def test_a_confusion_kernel_knows_the_complement(folder, capsys):
     code, _, err = run(capsys, "fuse", *arguments, "--out", out)
     assert code == 0, err
     assert list(read_predictions(out).labels) == DIGITS
+
+
+def test_an_alias_in_another_spelling_is_used_where_names_are_folded(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("a.csv").write_text("sample,sedan,bike\nx,0.7,0.3\n")
+    Path("b.csv").write_text("sample,car,bike\nx,0.6,0.4\n")
+    Path("aliases.csv").write_text("source,target\nSedan,car\n")
+    command = ["fuse", "a.csv", "b.csv", "--aliases", "aliases.csv"]
+    assert main(command) == 2
+    assert "some alias must be of a label that some model has" in capsys.readouterr().err
+    assert main([*command, "--fold"]) == 0
+    printed = capsys.readouterr()
+    assert printed.out.startswith("sample,car,bike")
+    assert "that no model has" not in printed.err

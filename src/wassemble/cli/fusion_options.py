@@ -135,14 +135,14 @@ def read_fusion(
     """
     from wassemble.ensemble import Fusion
 
-    as_they_are = ("fold", "samples", "allow_disjoint", "leftover", "unobserved", "hard_confidence")
+    as_they_are = ("samples", "allow_disjoint", "leftover", "unobserved", "hard_confidence")
     weights = None if values["weights"] == "accuracy" else read_weights(values["weights"])
     fusion = Fusion(
         read_rule(values),
         target=None if values["target"] is None else read_labels(values["target"]),
         weights=weights,
         kind=inputs.kind,
-        **read_meanings(values["aliases"], values["others"], models),
+        **read_meanings(values["aliases"], values["others"], models, fold=values["fold"]),
         **{name: values[name] for name in as_they_are},
     )
     chosen = choose_kernel(values, models, fusion, inputs)

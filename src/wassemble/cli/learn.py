@@ -180,7 +180,7 @@ def fit(
         fail("kernels from mistakes are always tried; got --confusion.", hint="leave it out")
     models = inputs.read()
     kernel = read_kernel(values, [model.model for model in models])
-    meanings = read_meanings(aliases, others, models) | {"fold": fold}
+    meanings = read_meanings(aliases, others, models, fold=fold)
     goal = None if target is None else read_labels(target)
     if goal is None and hasattr(kernel, "target"):
         goal = kernel.target

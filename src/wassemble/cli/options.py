@@ -233,8 +233,10 @@ def split_names(values: tuple[str, ...], what: str) -> tuple[dict[str, Path], Pa
     return named, shared
 
 
-def read_meanings(aliases: Path | None, others: tuple[str, ...], models: Any) -> dict[str, Any]:
-    """What labels of the ``models`` stand for, as Python takes it: ``aliases`` and ``other``."""
+def read_meanings(
+    aliases: Path | None, others: tuple[str, ...], models: Any, *, fold: bool
+) -> dict[str, Any]:
+    """What labels of the ``models`` stand for: ``aliases``, ``other`` and ``fold``."""
     from wassemble.inputs import read_aliases
 
     names = [each.model for each in models]
@@ -253,7 +255,7 @@ def read_meanings(aliases: Path | None, others: tuple[str, ...], models: Any) ->
         found |= dict.fromkeys(having, value)
     meanings = None if aliases is None else read_aliases(aliases)
     if meanings is not None:
-        unused = meanings.unused([each.labels for each in models])
+        unused = meanings.unused([each.labels for each in models], fold=fold)
         if len(unused) == len({source for _, source, _, _ in meanings.rows}):
             fail(
                 f"{aliases}: some alias must be of a label that some model has; got"
@@ -261,7 +263,7 @@ def read_meanings(aliases: Path | None, others: tuple[str, ...], models: Any) ->
                 hint="the first line names the columns: source, target and, if need be, model and"
                 " weight; source is the label of a model",
             )
-    return {"aliases": meanings, "other": found or None}
+    return {"aliases": meanings, "other": found or None, "fold": fold}
 
 
 def read_labels(path: Path) -> LabelSpace:

@@ -324,7 +324,9 @@ class FusionAccount:
 
     def _tell_models(self) -> list[str]:
         """How models were read, and what became of their labels and answers."""
-        unused = self.plan.aliases.unused([member.labels for member in self.plan.members])
+        unused = self.plan.aliases.unused(
+            [member.labels for member in self.plan.members], fold=self.plan.fold
+        )
         said = []
         if unused:
             said.append(f"aliases of labels that no model has: {enumerate_names(unused)}")

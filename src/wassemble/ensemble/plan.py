@@ -69,7 +69,7 @@ class FusionPlan:
                 hint="name them: {name: table}",
             )
         self.kind = kind
-        self.aliases = fusion.aliases
+        self.aliases, self.fold = fusion.aliases, fusion.fold
         self.target, self.members = match_models(fusion, models)
         self._read(fusion)
 

@@ -138,10 +138,11 @@ class Aliases:
                     f" {source!r}, but {enumerate_names(models[model])}."
                 )
 
-    def unused(self, spaces: Iterable[LabelSpace]) -> tuple[str, ...]:
-        """Source labels that no model has."""
-        there = {name for space in spaces for name in space}
-        return tuple(dict.fromkeys(s for _, s, _, _ in self.rows if s not in there))
+    def unused(self, spaces: Iterable[LabelSpace], *, fold: bool) -> tuple[str, ...]:
+        """Source labels that no model has; with ``fold``, by no spelling of theirs."""
+        spell = fold_name if fold else str
+        there = {spell(name) for space in spaces for name in space}
+        return tuple(dict.fromkeys(s for _, s, _, _ in self.rows if spell(s) not in there))
 
     def __bool__(self) -> bool:
         return bool(self.rows)
