@@ -145,6 +145,17 @@ def test_a_stray_column_beside_histograms_is_named(put, tmp_path, capsys, name):
     assert fused("a.csv", "--kind", "multilabel") == 0
 
 
+def test_labels_that_leave_no_histogram_are_told_with_what_they_leave_out(put, tmp_path, capsys):
+    put(a="sample,cat,dog,eel\nx,.5,.3,.2\ny,.1,.8,.1\n")
+    (tmp_path / "labels.txt").write_text("cat\ndog\n")
+    assert fused("a.csv", "--labels", "labels.txt") == 0
+    said = capsys.readouterr().err
+    assert "warning: a: --labels lists not all columns: 'eel' is left out" in said
+    assert "--kind multilabel" in said
+    assert fused("a.csv", "--labels", "labels.txt", "--kind", "multilabel") == 0
+    assert "left out" not in capsys.readouterr().err
+
+
 def test_two_stray_columns_are_named(put, capsys):
     put(a="sample,cat,dog,confidence,fold\nx,.7,.3,.7,4\ny,.2,.8,.8,3\n")
     assert fused("a.csv") == 2

@@ -128,7 +128,13 @@ def _open_table(schema: Any, batches: Batches, reading: Reading, model: str) -> 
                 yield read_scores(nw.from_native(pa.Table.from_batches([batch])), labels.names)
 
         return Source(
-            labels, samples, blocks, streams=True, id_column=id_column, has_ids=layout.has_ids
+            labels,
+            samples,
+            blocks,
+            streams=True,
+            id_column=id_column,
+            has_ids=layout.has_ids,
+            left_out=layout.left_out,
         )
 
     frame = read(layout.columns)

@@ -152,6 +152,7 @@ def _open_wide(file: _CsvFile, raw: BinaryIO, layout: WideLayout, model: str) ->
         streams=True,
         id_column=layout.id_column,
         has_ids=layout.has_ids,
+        left_out=layout.left_out,
         first=scores.first,
         close=scores.close,
     )

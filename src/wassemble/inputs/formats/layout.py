@@ -58,6 +58,7 @@ class WideLayout:
     id_column: str | None
     labels: LabelSpace
     has_ids: bool = True
+    left_out: tuple[str, ...] = ()  # columns that are none of the labels asked for
 
 
 @dataclass(frozen=True)
@@ -130,7 +131,8 @@ def find_layout(
             f"the table must have a column for each of {option('labels')}; it has none for"
             f" {enumerate_names(missing)}."
         )
-    return WideLayout(id_column, reading.labels, has_ids)
+    left_out = tuple(name for name in rest if name not in reading.labels)
+    return WideLayout(id_column, reading.labels, has_ids, left_out)
 
 
 def is_nameless(name: Any) -> bool:

@@ -23,7 +23,7 @@ import numpy as np
 from wassemble._checks import check_count, fail
 from wassemble.errors import InvalidInputError, MissingExtraError, option
 from wassemble.inputs.formats.layout import describe_ids
-from wassemble.inputs.predictions.doubts import doubt_scores
+from wassemble.inputs.predictions.doubts import doubt_rest, doubt_scores
 from wassemble.inputs.predictions.value import (
     Kind,
     Origin,
@@ -84,6 +84,7 @@ class Source:
     id_column: str | None = None  # name of the column or key that has the ids
     has_ids: bool = True  # if not, the rows are counted from 0
     is_long: bool = False  # whether scores are listed one by one
+    left_out: tuple[str, ...] = ()  # columns that are none of the labels asked for
     # Rows from which the kind of all can be told, by their places; else the first ones are.
     find_telling: Callable[[], tuple[np.ndarray, np.ndarray]] | None = None
     first: Callable[[int], np.ndarray] | None = None  # the first block, without reading it twice
@@ -173,6 +174,8 @@ class PredictionFile:
             self._n_looked_at = self.n_samples if source.is_long else len(first)
             if reading.labels is None and not source.is_long:
                 doubts = doubt_scores(self.labels, first, kind)
+            else:
+                doubts = doubt_rest(source.left_out, kind)
         self.kind: Kind = kind
         self.origin = source.origin(path.name, doubts)
         if reading.normalize:

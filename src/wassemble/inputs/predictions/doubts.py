@@ -6,13 +6,15 @@ out; what may be meant is a sentence for the account.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from wassemble._checks import fail, option
 from wassemble.inputs.predictions.value import SUM_SLACK, Kind
 from wassemble.labels import LabelSpace, enumerate_names, fold_name
 
-__all__ = ["doubt_scores"]
+__all__ = ["doubt_rest", "doubt_scores"]
 
 # Columns that stand beside scores in many tables, by their folded names.
 _BESIDE = frozenset(
@@ -27,6 +29,17 @@ _BESIDE = frozenset(
 # Rows that cannot all sum to nearly 1 by chance, and how nearly.
 _N_TELLING = 10
 _NEARLY = 0.3
+
+
+def doubt_rest(left_out: Sequence[str], kind: Kind) -> list[str]:
+    """Doubts about columns that are none of the labels asked for, where no histogram is left."""
+    if kind == "multiclass" or not left_out:
+        return []
+    return [
+        f"{option('labels')} lists not all columns: {enumerate_names(left_out)}"
+        f" {'is' if len(left_out) == 1 else 'are'} left out, and the rows that are left do not sum"
+        f" to 1; {option('kind', 'multilabel')} says that they need not"
+    ]
 
 
 def doubt_scores(labels: LabelSpace, scores: np.ndarray, kind: Kind) -> list[str]:

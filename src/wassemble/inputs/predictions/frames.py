@@ -30,7 +30,7 @@ from wassemble.inputs.formats.layout import (
     find_layout,
 )
 from wassemble.inputs.formats.sources import blame, check_memory
-from wassemble.inputs.predictions.doubts import doubt_scores
+from wassemble.inputs.predictions.doubts import doubt_rest, doubt_scores
 from wassemble.inputs.predictions.value import Origin, Predictions
 from wassemble.inputs.reading import Reading, ReadingFields
 
@@ -97,6 +97,8 @@ def predictions_from_frame(
         doubts: list[str] = []
         if kind is None and reading.labels is None and isinstance(layout, WideLayout):
             doubts = doubt_scores(found, scores, made.kind)
+        elif kind is None and isinstance(layout, WideLayout):
+            doubts = doubt_rest(layout.left_out, made.kind)
         made.origin = _origin(table, layout, doubts)
     return made.normalized() if reading.normalize else made
 
