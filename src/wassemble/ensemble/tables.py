@@ -159,8 +159,8 @@ def name_models(models: Any) -> list[tuple[str, Any]]:
         kinds = enumerate_names(dict.fromkeys(type(given).__name__ for given in each))
         fail(
             f"models in a list must be all Predictions or all data frames; got {kinds}.",
-            hint="Predictions(model, samples, labels, scores) gives an array its names;"
-            " predictions_from_frame(frame) does it for a data frame",
+            hint='{"my model": table, ...} names tables and folders; Predictions(model, samples,'
+            " labels, scores) names the labels of an array",
         )
     return [(f"model {place}", given) for place, given in enumerate(each, start=1)]
 
