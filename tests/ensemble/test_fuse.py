@@ -92,7 +92,7 @@ def test_different_label_sets_need_kernels():
 
 def test_rows_that_did_not_converge_are_a_warning():
     case = make_case(4, kernel_spread=8.0)
-    with pytest.warns(ws.ConvergenceWarning, match=r"of 4 rows: stopped after the allowed number of"):
+    with pytest.warns(ws.ConvergenceWarning, match=r"of 4 rows: stopped after the allowed"):
         ws.fuse(case.histograms, kernel=case.kernels[0], rule=rule_with(max_sweeps=3))
 
 
