@@ -58,7 +58,9 @@ def log_product(
     shifted = flat - top
     if info.eps < xp.finfo(flat.dtype).eps:  # what underflows in the narrower type need not here
         shifted = xp.astype(shifted, matrix.dtype)
-    with np.errstate(over="ignore"):  # an infinite image is not sure
+    # An infinite image is not sure. Some libraries flag what lies beyond the end of small matrices
+    # as invalid; a true nan would not be sure either.
+    with np.errstate(over="ignore", invalid="ignore"):
         image = xp.astype(xp.exp(shifted), matrix.dtype, copy=False) @ matrix
     # A term that underflowed may have met the largest entry.
     floor = matrix.shape[0] * float(info.smallest_normal) / float(info.eps) * max(largest, 1.0)
