@@ -33,6 +33,12 @@ def run(settings: Settings, talk: Callable[[str], None], *, open_browser: bool =
     """Serve until interrupted; ``talk`` says where."""
     with _listen(settings) as listener, suppress(KeyboardInterrupt):
         address = _address(settings.host, listener.getsockname()[1])
+        server = None
+        if settings.n_processes == 1:
+            # Whoever reads where it serves may end it at once: it is ready to be ended by then.
+            server = _make_server(settings)
+            for number in (signal.SIGINT, signal.SIGTERM):
+                signal.signal(number, server.handle_exit)
         talk(f"serving {settings.folder.name}/ at {address}  (Ctrl-C stops it)")
         if settings.token is not None:
             # A terminal is read by the person who chose the token; anything else may be a log.
@@ -40,14 +46,14 @@ def run(settings: Settings, talk: Callable[[str], None], *, open_browser: bool =
             talk(f"log in: {address}/login{secret}")
         if open_browser:  # without the token: other users of this machine see the command
             webbrowser.open(address)
-        if settings.n_processes == 1:
-            _serve(settings, listener)
-        else:
+        if server is None:
             _serve_by_processes(settings, listener)
+        else:
+            _serve(server, listener)
     talk("stopped")
 
 
-def _serve(settings: Settings, listener: socket.socket) -> None:
+def _make_server(settings: Settings) -> uvicorn.Server:
     config = uvicorn.Config(
         create_app(settings),
         log_level="warning",
@@ -59,11 +65,15 @@ def _serve(settings: Settings, listener: socket.socket) -> None:
         proxy_headers=bool(settings.allowed_hosts),
         timeout_graceful_shutdown=5,
     )
+    return uvicorn.Server(config)
+
+
+def _serve(server: uvicorn.Server, listener: socket.socket) -> None:
     # A thread that comes back from a product waits this long for its turn; there are many.
     sys.setswitchinterval(0.0005)
     # Requests run side by side already: threads of their own would only be in each other's way.
     with threadpool_limits(limits=1, user_api="blas"):
-        uvicorn.Server(config).run(sockets=[listener])
+        server.run(sockets=[listener])
 
 
 def _serve_by_processes(settings: Settings, listener: socket.socket) -> None:
@@ -104,7 +114,7 @@ def _serve_as_child(settings: Settings, listener: socket.socket) -> None:
 
     Thread(target=follow, daemon=True).start()
     with suppress(KeyboardInterrupt):
-        _serve(settings, listener)
+        _serve(_make_server(settings), listener)
 
 
 def _listen(settings: Settings) -> socket.socket:
