@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
 from typing import Any
 
-from threadpoolctl import ThreadpoolController
+from threadpoolctl import ThreadpoolController, threadpool_limits
 
 from wassemble._checks import check_count, fail
 
@@ -24,6 +24,7 @@ __all__ = [
     "limited_threads",
     "share",
     "single_threaded_blas",
+    "single_threaded_libraries",
 ]
 
 _state = threading.local()
@@ -84,6 +85,15 @@ def single_threaded_blas() -> AbstractContextManager[Any]:
     if not is_main_thread():
         return nullcontext()
     return _controller().limit(limits=1, user_api="blas")
+
+
+def single_threaded_libraries() -> AbstractContextManager[Any]:
+    """Every library that is loaded by now kept to one thread inside.
+
+    For many small steps of SciPy and scikit-learn: their threads would wait for each other, on a
+    busy machine most of the time.
+    """
+    return threadpool_limits(limits=1) if is_main_thread() else nullcontext()
 
 
 def is_main_thread() -> bool:

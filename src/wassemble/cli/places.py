@@ -92,8 +92,8 @@ class EnsembleFolder(click.Path):
     def places(self, value: Any) -> list[Any]:
         """The files that are read."""
         folder = Path(value)
-        names = [folder / "ensemble.json", folder / "stacking.npz"]
-        return [*names, *sorted(folder.glob("kernel-*.npz"))]
+        arrays = [*folder.glob("kernel-*.npz"), *folder.glob("rule-*.npz")]
+        return [folder / "ensemble.json", *sorted(arrays)]
 
 
 class NamedFile(click.ParamType):

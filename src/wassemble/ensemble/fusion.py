@@ -17,7 +17,13 @@ from wassemble._checks import check_nonnegative_number, fail, option, refuse_nam
 from wassemble.ensemble.account import FusionAccount, fine_ends
 from wassemble.ensemble.completion import RULES, Unobserved
 from wassemble.ensemble.fuser import TableFuser
-from wassemble.ensemble.fusion_files import load_folder, same_kernels, save_folder
+from wassemble.ensemble.fusion_files import (
+    load_folder,
+    load_rule,
+    same_kernels,
+    save_folder,
+    save_rule,
+)
 from wassemble.ensemble.plan import FusionPlan
 from wassemble.ensemble.tables import (
     align_samples,
@@ -369,7 +375,7 @@ class Fusion:
             strange = set(entries) - known if isinstance(entries, Mapping) else [repr(entries)]
             fail(f"a fusion must have {enumerate_names(known)}; got {enumerate_names(strange)}.")
         given = dict(entries)
-        if "rule" in given:
+        if "rule" in given and not isinstance(given["rule"], Rule):
             given["rule"] = Rule.from_dict(given["rule"])
         if "weights" in given:
             given["weights"] = _weights_from_json(given["weights"])
@@ -388,12 +394,17 @@ class Fusion:
         >>> Fusion.load(folder).weights
         {'a': 0.7, 'b': 0.3}
         """
+        save_rule(self.rule, folder)
         save_folder(self.to_dict(), self.kernel, folder)
 
     @staticmethod
     def load(folder: str | PathLike[str]) -> Fusion:
         """The fusion that `save` wrote."""
-        return load_folder(folder, Fusion.from_dict)
+
+        def make(entries: dict[str, Any], kernel: Any) -> Fusion:
+            return Fusion.from_dict({**entries, "rule": load_rule(entries["rule"], folder)}, kernel)
+
+        return load_folder(folder, make)
 
     def replace(self, **changes: Any) -> Fusion:
         """The same with some things changed; labels that were matched are not matched again."""

@@ -13,11 +13,12 @@ import numpy as np
 
 from wassemble._arrays import is_frame
 from wassemble._checks import fail
-from wassemble._files import write_whole
+from wassemble._files import read_npz, whole_file, write_whole
 from wassemble.errors import InvalidInputError
 from wassemble.kernels import Kernel, LabelledKernel, load as load_kernel
+from wassemble.solvers import Rule
 
-__all__ = ["FUSION", "Kept", "load_folder", "same_kernels", "save_folder"]
+__all__ = ["FUSION", "Kept", "load_folder", "load_rule", "same_kernels", "save_folder", "save_rule"]
 
 T = TypeVar("T")
 
@@ -97,6 +98,21 @@ def load_folder(
         elif isinstance(error, KeyError):
             reason = f"it lacks {error}."
         fail(f"{path}: the {kept.word} is damaged: {reason}", hint=kept.hint)
+
+
+def save_rule(rule: Rule, folder: str | PathLike[str], name: str = "rule.npz") -> None:
+    """Write what a rule was fitted to, if it was: JSON holds the rest."""
+    if rule.arrays:
+        with whole_file(Path(folder) / name) as temporary:
+            np.savez_compressed(temporary, **rule.arrays)  # type: ignore[arg-type]
+
+
+def load_rule(
+    entries: Mapping[str, Any], folder: str | PathLike[str], name: str = "rule.npz"
+) -> Rule:
+    """The rule that `Rule.to_dict` and `save_rule` wrote down."""
+    is_fitted = isinstance(entries, Mapping) and entries.get("parameters") is not None
+    return Rule.from_dict(entries, read_npz(Path(folder) / name) if is_fitted else None)
 
 
 def same_kernels(one: Any, other: Any) -> bool:

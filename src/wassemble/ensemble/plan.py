@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -171,7 +171,7 @@ class FusionPlan:
         dtype = np.result_type(np.float32, *(scores.dtype for scores in ready.scores))
         found = np.full((n_samples, len(self.target)), np.nan, dtype=dtype)
         statuses = np.full(n_samples, NO_ANSWER, dtype=np.int8)
-        for voting, rows in group_by_voters(ready.votes):
+        for voting, rows in self._groups(ready.votes):
             scores, statuses[rows] = self._fuse_rows(ready, voting, rows, n_threads)
             if self.weights.ndim == 2:  # labels on which nobody who answered has a say
                 scores = np.where((self.weights[voting] > 0).any(axis=0), scores, 0)
@@ -180,6 +180,13 @@ class FusionPlan:
         if self.kind == "multiclass":
             self.rule.to_histograms(found, out=found)
         return Chunk(found, statuses, mass, ready)
+
+    def _groups(self, votes: np.ndarray) -> list[tuple[np.ndarray, Any]]:
+        """Samples with the models that fuse them: all, for a rule that is told who is absent."""
+        if not self.rule.keeps_absent:
+            return group_by_voters(votes)
+        rows = np.flatnonzero(votes.any(axis=0))
+        return [(np.arange(len(votes)), rows)] if len(rows) else []
 
     def solve_sample(self, predictions: Sequence[Predictions], row: int) -> Solved:
         """The whole result for one sample, with its couplings."""
@@ -199,9 +206,23 @@ class FusionPlan:
         ]
 
     def prepare(self, predictions: Sequence[Predictions]) -> Ready:
-        """Scores without gaps, who answered which sample, and with how much of its say."""
+        """Scores without gaps, who answered which sample, and with how much of its say.
+
+        A model of weight 0 takes no part, also where it is alone.
+        """
+        return self.silence(self.complete(predictions))
+
+    def silence(self, ready: Ready) -> Ready:
+        """The same without any say of models of weight 0."""
+        without = ~self.weights.reshape(len(self.members), -1).any(axis=1)
+        if not without.any():
+            return ready
+        return replace(ready, say=np.where(without[:, None], 0, ready.say))
+
+    def complete(self, predictions: Sequence[Predictions]) -> Ready:
+        """The same, whatever the weights."""
         scores, answered, say, lost_mass = [], [], [], []
-        for member, given, weight in zip(self.members, predictions, self.weights, strict=True):
+        for member, given in zip(self.members, predictions, strict=True):
             if given.labels != member.labels:
                 fail(
                     f"the labels of {member.model!r} must be those of the plan,"
@@ -223,8 +244,6 @@ class FusionPlan:
                     # on the labels that are left than the model gave them.
                     share -= np.divide(gone, total, out=np.zeros_like(gone), where=total > 0)
                     share[~rows.any(axis=1)] = 0
-            if not weight.any():
-                share[:] = 0  # a model of weight 0 takes no part, also where it is alone
             scores.append(rows)
             answered.append(said)
             say.append(share)
@@ -238,7 +257,7 @@ class FusionPlan:
         fused = self.placed_rule.fuse(
             [ready.scores[model][rows] for model in voting],
             [self.members[model].kernel.take(rows) for model in voting],
-            weights=self.weights_of(voting, ready.say[:, rows]),
+            weights=self.weights_of(voting, np.where(ready.votes, ready.say, 0)[:, rows]),
             holds=self.holds,
             normalize=self.rule.is_balanced,  # float32 sums are off by rounding
             n_threads=n_threads,
@@ -313,6 +332,11 @@ class Ready:
     def votes(self) -> np.ndarray:
         """Answers that say something about target labels, ``(n_models, n_samples)``."""
         return self.answered & (self.say > 0)
+
+    def take(self, rows: Any) -> Ready:
+        """Some of the samples; what was lost is that of all."""
+        scores = [each[rows] for each in self.scores]
+        return Ready(scores, self.answered[:, rows], self.say[:, rows], self.lost_mass)
 
 
 def _normalized(weights: np.ndarray, otherwise: np.ndarray) -> np.ndarray:

@@ -28,3 +28,7 @@ from wassemble.solvers.rules import (
     Rule as Rule,
     Single as Single,
 )
+from wassemble.solvers.stacked import (
+    LogisticStacking as LogisticStacking,
+    StackedConsensus as StackedConsensus,
+)

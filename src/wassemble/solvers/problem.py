@@ -264,6 +264,10 @@ class FusionProblem:
         weights = take_rows(self._tile_weights, samples)
         return Tile(groups, self.model_order, samples, dropped_mass, weights, log_v, self.exchange)
 
+    def rows(self, model: int, start: int, stop: int) -> Array:
+        """Checked entries of one model on the samples from ``start`` to ``stop``."""
+        return self._read_entries([model], start, stop)[0][0]
+
     def log_histogram(self, model: int, sample: int) -> Array:
         """Log of one histogram as it was solved, in the widest floating type."""
         row = self._read_entries([model], sample, sample + 1)[0][0, 0]

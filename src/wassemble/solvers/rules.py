@@ -91,6 +91,9 @@ class Rule(ABC):
     key: ClassVar[str]
     #: What the knobs must be.
     constraints: ClassVar[Constraints] = {}
+    #: Whether it is told of models that did not answer, by weight 0, in place of being asked to
+    #: fuse the others.
+    keeps_absent: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -231,8 +234,13 @@ class Rule(ABC):
         sums = xp.where(sums > 0, sums, 1.0)[..., None]
         return shares / sums if out is None else np.divide(out, sums, out=out)
 
+    @property
+    def arrays(self) -> Mapping[str, np.ndarray]:
+        """What the rule was fitted to; JSON does not hold it."""
+        return {}
+
     def to_dict(self) -> dict[str, Any]:
-        """The name of the rule and every knob, ready for JSON.
+        """The name of the rule and every knob, ready for JSON; without its arrays.
 
         Examples
         --------
@@ -242,8 +250,10 @@ class Rule(ABC):
         return {"rule": self.key, **{f.name: getattr(self, f.name) for f in _knobs(type(self))}}
 
     @staticmethod
-    def from_dict(entries: Mapping[str, Any]) -> Rule:
-        """The rule that `to_dict` wrote down.
+    def from_dict(
+        entries: Mapping[str, Any], arrays: Mapping[str, np.ndarray] | None = None
+    ) -> Rule:
+        """The rule that `to_dict` wrote down, with its arrays if it has any.
 
         Examples
         --------
@@ -254,7 +264,7 @@ class Rule(ABC):
             fail(f'a rule must be written as {{"rule": name, ...}}; got {entries!r}.')
         knobs = dict(entries)
         name = knobs.pop("rule")
-        rules = {rule.key: rule for rule in _RULES}
+        rules = {rule.key: rule for rule in _list_rules()}
         if not isinstance(name, str) or name not in rules:
             fail(f"a rule must be one of {', '.join(rules)}; got {name!r}.")
         rule = rules[name]
@@ -262,12 +272,12 @@ class Rule(ABC):
         if strange:
             fail(f"the rule {name!r} has no {strange[0]!r}; got {knobs[strange[0]]!r}.")
         try:
-            return rule._from_knobs(knobs)
+            return rule._from_knobs(knobs, arrays or {})
         except TypeError as error:  # a knob without a default is missing
             fail(f"the rule {name!r} must come with all of its knobs: {error}.")
 
     @classmethod
-    def _from_knobs(cls, knobs: dict[str, Any]) -> Rule:
+    def _from_knobs(cls, knobs: dict[str, Any], arrays: Mapping[str, np.ndarray]) -> Rule:
         return cls(**knobs)
 
     @abstractmethod
@@ -388,7 +398,7 @@ class Barycenter(Rule):
         return super().to_dict() | {"mass": self.mass.to_dict()}
 
     @classmethod
-    def _from_knobs(cls, knobs: dict[str, Any]) -> Barycenter:
+    def _from_knobs(cls, knobs: dict[str, Any], arrays: Mapping[str, np.ndarray]) -> Barycenter:
         if "mass" in knobs:
             knobs["mass"] = mass_from_dict(knobs["mass"])
         return cls(**knobs)
@@ -572,6 +582,14 @@ def _open_gate(rule: GatedMean | GatedBarycenter, images: Array, weights: Array)
 
 
 _RULES: tuple[type[Rule], ...] = (Barycenter, PowerMean, GatedMean, GatedBarycenter, Single)
+
+
+def _list_rules() -> tuple[type[Rule], ...]:
+    """Every rule there is; those that are fitted import this file."""
+    from wassemble.solvers.stacked import LogisticStacking, StackedConsensus
+
+    return (*_RULES, LogisticStacking, StackedConsensus)
+
 
 ARITHMETIC = PowerMean(1.0)
 GEOMETRIC = PowerMean(0.0)

@@ -1,4 +1,4 @@
-"""The safe choice: a barycenter only where it gains more than one standard error."""
+"""The safe choice: a richer rule only where it gains more than noise."""
 
 from __future__ import annotations
 
@@ -8,17 +8,13 @@ from typing import Any, Self
 
 import numpy as np
 
-from wassemble.ensemble.learning.recipes import Recipe
+from wassemble.ensemble.learning.recipes import TIERS, Recipe
 from wassemble.ensemble.learning.search import Search, Tried
-from wassemble.ensemble.learning.stacking import STACKING
 from wassemble.metrics import Comparison, Estimate
-from wassemble.solvers import GatedMean
 
 __all__ = ["Choice", "Control", "Standing", "choose"]
 
 _N_CONTROLS = 3
-# What the tiers are called, from the simplest on.
-_TIERS = ("single model or mean", "gated mean", "rule through a kernel")
 
 
 @dataclass(frozen=True)
@@ -27,8 +23,7 @@ class Standing:
 
     Attributes
     ----------
-    recipe : Recipe or None
-        None for stacking, which is a rival only.
+    recipe : Recipe
     score, standard_error, low, high : float
         The user's metric, and its bootstrap standard error and 95 % interval.
     against_chosen : Comparison or None
@@ -43,7 +38,7 @@ class Standing:
     """
 
     name: str
-    recipe: Recipe | None
+    recipe: Recipe
     score: float
     standard_error: float
     low: float
@@ -56,46 +51,46 @@ class Standing:
     @classmethod
     def of(
         cls,
-        recipe: Recipe | None,
+        recipe: Recipe,
         estimate: Estimate,
         chosen: Estimate,
         microseconds: float,
         figures: Mapping[str, float] | None = None,
     ) -> Self:
         """What a rule and the chosen one reached; the chosen one is beside itself."""
-        name = STACKING if recipe is None else recipe.name
         is_chosen = estimate is chosen
         against = None if is_chosen else estimate.minus(chosen)
         scores = (estimate.score, estimate.standard_error, *estimate.interval)
-        return cls(name, recipe, *scores, against, microseconds, dict(figures or {}), is_chosen)
+        return cls(
+            recipe.name, recipe, *scores, against, microseconds, dict(figures or {}), is_chosen
+        )
 
     @property
     def is_simple(self) -> bool:
         """Whether it is a single model or a mean; its weights may be learned."""
-        return self.recipe is not None and self.recipe.is_simple
+        return self.recipe.is_simple
 
     @property
     def is_plain(self) -> bool:
         """Whether it is what one has without learning: a single model, or an even mean."""
-        return self.recipe is not None and self.recipe.is_plain
+        return self.recipe.is_plain
 
     @property
     def model(self) -> str | None:
         """The name of a model alone; None for any other rule."""
-        return None if self.recipe is None else self.recipe.model
+        return self.recipe.model
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON."""
-        recipe = None if self.recipe is None else self.recipe.to_dict()
         sort = {"is_simple": self.is_simple, "is_plain": self.is_plain}
-        return asdict(self) | {"recipe": recipe} | sort
+        return asdict(self) | {"recipe": self.recipe.to_dict()} | sort
 
     @staticmethod
     def from_dict(entries: Mapping[str, Any]) -> Standing:
         """The line that `to_dict` wrote down."""
         values = {field.name: entries[field.name] for field in fields(Standing)}
-        recipe, against = values["recipe"], values["against_chosen"]
-        values["recipe"] = None if recipe is None else Recipe.from_dict(recipe)
+        against = values["against_chosen"]
+        values["recipe"] = Recipe.from_dict(values["recipe"])
         values["against_chosen"] = None if against is None else Comparison(**against)
         return Standing(**values)
 
@@ -148,39 +143,39 @@ class Choice:
         return Choice(recipe, **{**entries, **values})
 
 
-def choose(search: Search, tried: Sequence[Tried]) -> Choice:
-    """The best of the simplest tier over which no higher one gains more than a standard error.
+def choose(search: Search, tried: Sequence[Tried], *, caution: float = 0.5) -> Choice:
+    """The best of the simplest tier over which no higher one gains more than ``caution`` allows.
 
-    It is that of the paired difference, by bootstrap.
-
-    Each tier is judged by nested choice: on each fold by the recipe that is best on the
-    others, so that choosing among hundreds is paid for.
+    That is so many standard errors of the paired difference, by bootstrap. Each tier is judged by
+    nested choice: on each fold by the recipe that is best on the others, so that choosing among
+    hundreds is paid for.
     """
     current: tuple[Recipe, Estimate] | None = None
     reasons: list[str] = []
     comparisons: dict[str, Comparison] = {}
-    for tier, title in enumerate(_TIERS):
-        members = [each for each in tried if _tier(each.recipe) == tier]
+    for tier, title in enumerate(TIERS):
+        members = [each for each in tried if each.recipe.tier == tier]
         if not members:
             continue
         best = max(members, key=lambda each: each.score).recipe
         honest = search.bootstrap.estimate(_nested(search, members))
         if current is None:
             current = best, honest
-            reasons.append(f"the best {title} is {best.name}")
+            reasons.append(f"the best {title} is {best.name}, {honest.score:.4f}")
             continue
         gain = comparisons[title] = honest.minus(current[1])
-        is_taken = gain.is_better
+        is_taken = gain.difference > caution * gain.standard_error
         reasons.append(
             f"the best {title}, {best.name}, gains {gain} over it by nested choice,"
-            f" {'more' if is_taken else 'not more'} than one standard error of the paired"
+            f" {'more' if is_taken else 'not more'} than {caution:g} standard errors of the paired"
             f" difference ({gain.standard_error:.4f}): {'taken' if is_taken else 'not taken'}"
         )
         if is_taken:
             current = best, honest
     assert current is not None, "single models are always tried"
     recipe, honest = current
-    control = _control(search, recipe)
+    reasons += _say_transport(search, recipe)
+    control = _control(search, recipe) if search.clock.has() else None
     if control is not None:
         verdict = (
             "the meaning of the labels helped"
@@ -191,20 +186,35 @@ def choose(search: Search, tried: Sequence[Tried]) -> Choice:
             f"its kernel gains {control.comparison} over itself with labels shuffled, scored as in"
             f" the table: {verdict}"
         )
+    if recipe.needs_fit:
+        reasons.append(
+            f"each fold was fitted on {1 - 1 / search.n_folds:.0%} of the samples: fitted on all of"
+            " them the rule is likely a little better than these figures"
+        )
+    if search.stopped is not None:
+        reasons.append(f"{search.stopped} before every rule was tried: the best so far is taken")
     return Choice(recipe, tuple(reasons), comparisons, control, honest.score, honest.standard_error)
-
-
-def _tier(recipe: Recipe) -> int:
-    if recipe.is_simple:
-        return 0
-    return 1 if isinstance(recipe.rule, GatedMean) else 2
 
 
 def _nested(search: Search, members: Sequence[Tried]) -> np.ndarray:
     """Out-of-fold predictions of the recipe that is best on the other folds."""
     best = np.argmax([each.scores_without for each in members], axis=0)  # without each fold
-    scores = np.array([search.predict(members[place].recipe) for place in best])
-    return scores[search.folds, np.arange(len(search.folds))]
+    scores = {place: search.predict(members[place].recipe) for place in set(best.tolist())}
+    nested = np.zeros_like(scores[int(best[0])])
+    for fold, place in enumerate(best.tolist()):
+        rows = search.folds == fold
+        nested[rows] = scores[place][rows]
+    return nested
+
+
+def _say_transport(search: Search, recipe: Recipe) -> list[str]:
+    """What barycenters among the features of a stacked consensus add."""
+    without = recipe.without_transport()
+    if without is None or not search.clock.has():
+        return []
+    pair = (search.bootstrap.estimate(search.predict(each)) for each in (recipe, without))
+    gain = next(pair).minus(next(pair))
+    return [f"transport, the barycenters among what it sees, adds {gain}"]
 
 
 def _control(search: Search, recipe: Recipe) -> Control | None:

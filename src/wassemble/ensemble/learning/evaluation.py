@@ -14,7 +14,6 @@ from wassemble.ensemble.label_overlap import tell_strangers
 from wassemble.ensemble.learning.choice import Standing
 from wassemble.ensemble.learning.fitting import FittedRecipe
 from wassemble.ensemble.learning.learn import LearnedEnsemble
-from wassemble.ensemble.learning.stacking import Stacking
 from wassemble.ensemble.learning.trial import Trial, read_trial
 from wassemble.ensemble.tables import read_models
 from wassemble.errors import InvalidInputError
@@ -179,6 +178,7 @@ def evaluate_ensemble(
     *,
     metric: Any = None,
     sample_weight: Any = None,
+    groups: Any = None,
     fold: bool = False,
     seed: int = 0,
 ) -> Evaluation:
@@ -195,6 +195,8 @@ def evaluate_ensemble(
         The one learned by if not given. A function of one's own must be given again.
     sample_weight : array of shape (n_samples,), optional
         Metrics that know no weights are then left out of the other figures.
+    groups : dict, Series, sequence or Predictions, optional
+        See `learn_ensemble`.
     fold : bool
         Match labels of the models and of the truth with those that were learned without regard
         to case, underscores, hyphens and repeated spaces.
@@ -216,26 +218,24 @@ def evaluate_ensemble(
     >>> evaluation.chosen.score, evaluation.is_worse_than_simple
     (1.0, False)
     """
-    trial = read_held_out(learned, models, truth, sample_weight=sample_weight, fold=fold)
+    trial = read_held_out(
+        learned, models, truth, sample_weight=sample_weight, groups=groups, fold=fold
+    )
     return evaluate_on(learned, trial, measure_of(learned, metric), seed)
 
 
 def evaluate_on(learned: LearnedEnsemble, trial: Trial, measure: Measure, seed: int) -> Evaluation:
     """The same, on samples that were read."""
     bootstrap = trial.bootstrap(measure, seed)
-    rules: list[FittedRecipe | Stacking] = [learned.fitted, *learned.rivals]
-    if learned.stacking is not None:
-        rules.append(learned.stacking)
     outcomes: list[Standing] = []
-    for rule in rules:
+    for rule in (learned.fitted, *learned.rivals):
         scores, seconds = _timed(rule, trial)
         estimate = bootstrap.estimate(scores)
         if rule is learned.fitted:
             chosen_scores, chosen = scores, estimate
-        recipe = None if isinstance(rule, Stacking) else rule.recipe
         microseconds = 1e6 * seconds / trial.n_samples
         outcomes.append(
-            Standing.of(recipe, estimate, chosen, microseconds, _figures(scores, trial))
+            Standing.of(rule.recipe, estimate, chosen, microseconds, _figures(scores, trial))
         )
     is_sharpened = learned.task == "multiclass" and learned.temperature != 1
     return Evaluation(
@@ -256,6 +256,7 @@ def read_held_out(
     truth: Any,
     *,
     sample_weight: Any = None,
+    groups: Any = None,
     fold: bool = False,
 ) -> Trial:
     """The models that were learned from, on other samples, with the truth of each."""
@@ -266,6 +267,7 @@ def read_held_out(
         target=learned.target,
         kind=learned.fusion.kind,
         sample_weight=sample_weight,
+        groups=groups,
         aliases=learned.fusion.aliases,
         other=learned.fusion.other,
         fold=fold,
@@ -289,7 +291,7 @@ def measure_of(learned: LearnedEnsemble, metric: Any = None) -> Measure:
         )
 
 
-def _timed(fitted: FittedRecipe | Stacking, trial: Trial) -> tuple[np.ndarray, float]:
+def _timed(fitted: FittedRecipe, trial: Trial) -> tuple[np.ndarray, float]:
     """Scores of a rule, and the seconds that it took: the least of a few times."""
     fitted.fuse([model.take(slice(_N_WARM)) for model in trial.models])
     seconds: list[float] = []

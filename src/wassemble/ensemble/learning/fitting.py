@@ -12,12 +12,14 @@ import numpy as np
 from wassemble._checks import fail
 from wassemble.ensemble.fusion import Fusion
 from wassemble.ensemble.learning.recipes import CONFUSION, NAMES, Kernels, Recipe
+from wassemble.ensemble.learning.stacks import Stacker
 from wassemble.ensemble.learning.trial import Trial
 from wassemble.ensemble.learning.weights import learn_weights
 from wassemble.inputs import Predictions
 from wassemble.kernels import DenseKernel, LabelledKernel, from_confusion, mix as mix_kernels
 from wassemble.metrics import Measure
-from wassemble.solvers import ARITHMETIC, PowerMean, Single
+from wassemble.solvers import ARITHMETIC, PowerMean, Rule, Single
+from wassemble.solvers.stacked import StackedRule
 
 __all__ = ["FittedRecipe", "Fitter", "change_each", "sharpen", "shuffle_labels"]
 
@@ -30,11 +32,17 @@ class FittedRecipe:
     fusion: Fusion
 
     @classmethod
-    def of(cls, recipe: Recipe, fusion: Fusion, weights: Mapping[str, float] | None) -> Self:
-        """A recipe with its weights, through the kernels of ``fusion``."""
+    def of(
+        cls,
+        recipe: Recipe,
+        fusion: Fusion,
+        weights: Mapping[str, float] | None,
+        rule: Rule | None = None,
+    ) -> Self:
+        """A recipe with its weights, through the kernels of ``fusion``, with its rule as fitted."""
         keeps_mass = fusion.kind == "multilabel" or recipe.rule.is_balanced
         changed = fusion.replace(
-            rule=recipe.rule,
+            rule=recipe.rule if rule is None else rule,
             weights=weights,
             leftover=recipe.leftover,
             unobserved="spread" if keeps_mass else "drop",
@@ -47,10 +55,15 @@ class FittedRecipe:
 
 
 class Fitter:
-    """Fits recipes on one trial; what several of them need is computed once."""
+    """Fits recipes on one trial; what several of them need is computed once.
 
-    def __init__(self, trial: Trial, offered: Kernels, measure: Measure) -> None:
-        self.trial = trial
+    ``stacker`` fits those that are stacked.
+    """
+
+    def __init__(
+        self, trial: Trial, offered: Kernels, measure: Measure, stacker: Stacker | None = None
+    ) -> None:
+        self.trial, self._stacker = trial, stacker
         self._offered = offered
         self._measure = measure
         self._fusions: dict[Any, Fusion] = {}
@@ -66,6 +79,9 @@ class Fitter:
 
     def fit(self, recipe: Recipe) -> FittedRecipe:
         """Learn what a recipe needs: weights, and kernels from mistakes."""
+        if isinstance(recipe.rule, StackedRule):
+            assert self._stacker is not None, "folds are fitted by the stacker itself"
+            return FittedRecipe(recipe, self._stacker.fit(recipe.rule))
         weights = None
         if not isinstance(recipe.rule, Single):
             names = self.trial.names

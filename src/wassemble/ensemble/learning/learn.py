@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -16,38 +15,47 @@ from typing import Any
 import numpy as np
 
 from wassemble._checks import Number, Optional
+from wassemble._threads import single_threaded_libraries
 from wassemble.ensemble.decisions import fit_thresholds
 from wassemble.ensemble.fusion import Fusion
-from wassemble.ensemble.fusion_files import Kept, load_folder, save_folder
+from wassemble.ensemble.fusion_files import Kept, load_folder, load_rule, save_folder, save_rule
 from wassemble.ensemble.label_overlap import check_labels, find_twins, tell_strangers
 from wassemble.ensemble.learning.choice import Choice, Standing, choose
 from wassemble.ensemble.learning.fitting import FittedRecipe
 from wassemble.ensemble.learning.matching import Matched, Remedy, match_models
-from wassemble.ensemble.learning.recipes import Recipe, list_recipes, read_kernels
-from wassemble.ensemble.learning.search import Search, Tried
-from wassemble.ensemble.learning.stacking import Stacking, fit_stacking, stack_scores
+from wassemble.ensemble.learning.recipes import (
+    NAMES,
+    TIERS,
+    Recipe,
+    list_recipes,
+    read_kernels,
+)
+from wassemble.ensemble.learning.search import Clock, Search, Tried
 from wassemble.ensemble.learning.temperature import fit_temperature, temper
 from wassemble.ensemble.learning.trial import Trial, read_trial
 from wassemble.ensemble.plan import NO_ANSWER, FusionPlan
 from wassemble.ensemble.tables import align_samples, read_models, warn_of_ends, warn_of_inputs
-from wassemble.errors import ConvergenceWarning, MissingExtraError
+from wassemble.errors import ConvergenceWarning
 from wassemble.inputs import Aliases, Kind, Predictions
 from wassemble.inputs.predictions.overlap import check_samples
 from wassemble.inputs.predictions.value import Origin
 from wassemble.labels import LabelSpace
 from wassemble.metrics import USUAL, measure as read_measure
-from wassemble.solvers import Barycenter, GatedBarycenter, GatedMean, PowerMean, Status
+from wassemble.solvers import Status
 
 __all__ = ["LearnedEnsemble", "learn_ensemble"]
 
-# Lines of the leaderboard beside single models, simple means, and the best of each kind.
+# Lines of the leaderboard: the best of all, and of each kind.
 _N_BEST = 8
+_N_OF_A_KIND = 2
+_FEWEST_SHOWN = 4
+# Share of the time budget after which nothing more is judged.
+_FOR_ALL = 0.9
 _ENSEMBLE = Kept(
     "ensemble", "a learned ensemble", "`wassemble fit`", hint="`wassemble fit` writes it anew"
 )
-_STACKING = "stacking.npz"
 # What JSON holds as it is.
-_PLAIN = ("task", "metric", "n_samples", "n_tried", "seconds")
+_PLAIN = ("task", "metric", "n_samples", "n_tried", "seconds", "caution")
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,9 +81,8 @@ class LearnedEnsemble:
         good as it can without changing the order of labels; see `fit_temperature`.
     thresholds : array of shape (n_target,), or None
         Multi-label: above which score a label is decided to be there.
-    stacking : Stacking or None
-        The rival that is never chosen, fitted on all of the validation data; None without
-        scikit-learn.
+    caution : float
+        Standard errors by which a richer rule had to be better than a simpler one.
     """
 
     fitted: FittedRecipe
@@ -90,7 +97,7 @@ class LearnedEnsemble:
     n_samples: int
     n_tried: int
     seconds: float
-    stacking: Stacking | None = None
+    caution: float
 
     @property
     def fusion(self) -> Fusion:
@@ -218,6 +225,7 @@ class LearnedEnsemble:
                 {
                     "name": rule.recipe.name,
                     "recipe": rule.recipe.to_dict(),
+                    "rule": rule.fusion.rule.to_dict(),
                     "weights": rule.fusion.weights,
                 }
                 for rule in rules
@@ -226,11 +234,9 @@ class LearnedEnsemble:
             "leaderboard": [line.to_dict() for line in self.leaderboard],
             "temperature": self.temperature,
             "thresholds": None if self.thresholds is None else self.thresholds.tolist(),
-            "has_stacking": self.stacking is not None,
         }
-        if self.stacking is not None:
-            folder.mkdir(parents=True, exist_ok=True)
-            self.stacking.save(folder / _STACKING)
+        for place, rule in enumerate(rules):
+            save_rule(rule.fusion.rule, folder, _rule_file(place))
         save_folder(entries, [rule.fusion.kernel for rule in rules], folder, _ENSEMBLE)
 
     @staticmethod
@@ -243,21 +249,26 @@ class LearnedEnsemble:
         return load_folder(folder, make, _ENSEMBLE)
 
 
+def _rule_file(place: int) -> str:
+    """What the rule at a place was fitted to."""
+    return f"rule-{place}.npz"
+
+
 def _make(entries: dict[str, Any], kernels: Any, folder: Path) -> LearnedEnsemble:
     """The ensemble of what `LearnedEnsemble.save` wrote; entries of wrong types show."""
-    fusion = Fusion.from_dict(entries["fusion"])
     models = tuple((name, LabelSpace(labels)) for name, labels in entries["models"].items())
+    rules = [
+        load_rule(each["rule"], folder, _rule_file(place))
+        for place, each in enumerate(entries["rules"])
+    ]
+    fusion = Fusion.from_dict({**entries["fusion"], "rule": rules[0]})
     fitted, *rivals = [
         FittedRecipe.of(
-            Recipe.from_dict(rule["recipe"]), fusion.replace(kernel=kernel), rule["weights"]
+            Recipe.from_dict(each["recipe"]), fusion.replace(kernel=kernel), each["weights"], rule
         )
-        for rule, kernel in zip(entries["rules"], kernels, strict=True)
+        for each, kernel, rule in zip(entries["rules"], kernels, rules, strict=True)
     ]
-    thresholds, stacking = entries["thresholds"], None
-    if entries["has_stacking"]:
-        n_features = sum(len(labels) for _, labels in models)
-        n_target = len(fitted.fusion.plan(dict(models)).target)
-        stacking = Stacking.load(folder / _STACKING, entries["task"], n_target, n_features)
+    thresholds = entries["thresholds"]
     learned = LearnedEnsemble(
         fitted=fitted,
         models=models,
@@ -266,7 +277,6 @@ def _make(entries: dict[str, Any], kernels: Any, folder: Path) -> LearnedEnsembl
         rivals=tuple(rivals),
         temperature=float(entries["temperature"]),
         thresholds=None if thresholds is None else np.array(thresholds, dtype=np.float64),
-        stacking=stacking,
         **{name: entries[name] for name in _PLAIN},
     )
     for rule in (fitted, *rivals):
@@ -287,6 +297,8 @@ def learn_ensemble(
     other: str | Mapping[str, str] | None = None,
     fold: bool = False,
     sample_weight: Any = None,
+    groups: Any = None,
+    caution: float = 0.5,
     n_folds: int | None = None,
     time_budget: float | None = None,
     seed: int = 0,
@@ -295,11 +307,11 @@ def learn_ensemble(
 ) -> LearnedEnsemble:
     """Choose the rule that fuses models best, on samples whose truth is known.
 
-    Every single model, every simple mean, and barycenters through the kernels on offer and
-    through kernels from the models' own mistakes are tried by cross-validation. A gated mean
-    or a barycenter is taken only if its gain over the simpler rules, by nested choice, is more
-    than one standard error of the paired difference; a kernel is compared with itself, labels
-    shuffled.
+    Every single model, every simple mean, barycenters through the kernels on offer and through
+    kernels from the models' own mistakes, stacking by logistic regression and the stacked
+    consensus of all of these (`StackedConsensus`) are tried by cross-validation. A richer rule is
+    taken only if its gain over the simpler ones, by nested choice, is more than ``caution``
+    standard errors of the paired difference; a kernel is compared with itself, labels shuffled.
 
     Parameters
     ----------
@@ -319,11 +331,19 @@ def learn_ensemble(
         Labels of the consensus; those of the models and the truth if not given.
     aliases, other, fold
         What labels of models stand for; see `Fusion`. The ensemble remembers it.
+    sample_weight : array along the samples of the first model, or Series by id, optional
+    groups : dict of sample id to group, Series by id, or sequence, optional
+        Samples of one group, such as frames of a video, stand and fall together: errors are
+        those of drawing groups, and a group lies in one fold where labels have enough groups.
+    caution : float
+        Standard errors by which a richer rule must be better than a simpler one to be taken; 0
+        takes the best estimate.
     n_folds : int, optional
         5 if not given, or as many as a true label usually has samples, if those are fewer.
     seed : int
     time_budget : float, optional
-        Seconds after which no more barycenters are tried; the first of each kernel always are.
+        Seconds for all of it; what was tried by then is used. Single models and means of equal
+        weights are tried in any case. An interrupt, too, ends the search with what was found.
     log : path, optional
         File of what was tried; the same call goes on from there.
     progress : callable, optional
@@ -341,8 +361,9 @@ def learn_ensemble(
     >>> learned.fitted.recipe.is_simple, learned.choice.estimate
     (True, 1.0)
     """
-    started = time.perf_counter()
     Optional(Number(at_least=0))(time_budget, "time_budget")
+    caution = Number(at_least=0)(caution, "caution")
+    clock = Clock(time_budget)
     given, _ = read_models(models, kind)
     goal = target if target is None or isinstance(target, LabelSpace) else LabelSpace(target)
     trial = read_trial(
@@ -351,6 +372,7 @@ def learn_ensemble(
         target=goal,
         kind=kind,
         sample_weight=sample_weight,
+        groups=groups,
         aliases=aliases,
         other=other,
         fold=fold,
@@ -361,35 +383,33 @@ def learn_ensemble(
     spaces = tuple((model.model, model.labels) for model in trial.models)
     offered = read_kernels({} if kernels is None else kernels, spaces, trial.target)
     n_folds = trial.usual_n_folds if n_folds is None else n_folds
-    search = Search(trial, measure, offered, n_folds, seed, None if log is None else Path(log))
-    tried = search.run(list_recipes(trial, offered), time_budget=time_budget, progress=progress)
-    choice = choose(search, tried)
-    honest = search.predict(choice.recipe)
-    temperature, thresholds = 1.0, None
-    if trial.task == "multilabel":
-        thresholds = fit_thresholds(honest, trial.truth, sample_weight=trial.sample_weight)
-    else:
-        temperature = fit_temperature(honest, trial.truth, trial.sample_weight)
-    leaderboard = _leaderboard(search, tried, choice)
-    is_stacked = any(line.recipe is None for line in leaderboard)
+    place = None if log is None else Path(log)
+    with single_threaded_libraries():
+        search = Search(trial, measure, offered, n_folds, seed, place, clock)
+        tried = search.run(list_recipes(trial, offered), progress=progress)
+        choice = choose(search, tried, caution=caution)
+        honest = search.predict(choice.recipe)
+        temperature, thresholds = 1.0, None
+        if trial.task == "multilabel":
+            thresholds = fit_thresholds(honest, trial.truth, sample_weight=trial.sample_weight)
+        else:
+            temperature = fit_temperature(honest, trial.truth, trial.sample_weight)
+        fitted = search.fitter.fit(choice.recipe)
+        leaderboard, rivals = _rank(search, tried, choice)
     return LearnedEnsemble(
-        fitted=search.fitter.fit(choice.recipe),
+        fitted=fitted,
         models=spaces,
         choice=choice,
         leaderboard=leaderboard,
-        rivals=tuple(
-            search.fitter.fit(line.recipe)
-            for line in leaderboard
-            if line.recipe is not None and not line.is_chosen
-        ),
+        rivals=rivals,
         task=trial.task,
         metric=measure.name,
         temperature=temperature,
         thresholds=thresholds,
         n_samples=trial.n_samples,
-        n_tried=len(tried),
-        stacking=fit_stacking(trial) if is_stacked else None,
-        seconds=round(time.perf_counter() - started, 3),
+        n_tried=max(len(tried), search.n_screened),
+        seconds=round(clock.seconds, 3),
+        caution=caution,
     )
 
 
@@ -405,30 +425,38 @@ def _doubt_labels(trial: Trial) -> list[str]:
     return said
 
 
-def _leaderboard(search: Search, tried: Sequence[Tried], choice: Choice) -> tuple[Standing, ...]:
-    """Single models, simple means, the best of the rest, the control and stacking."""
-    ranked = sorted(tried, key=lambda each: -each.score)
-    shown = [t for t in ranked if t.recipe.model is not None]
-    means = [t for t in ranked if isinstance(t.recipe.rule, PowerMean)]
-    shown += [t for t in means if t.recipe.weights == "uniform"] + ranked[:_N_BEST]
-    for rule in (PowerMean, GatedMean, GatedBarycenter, Barycenter):
-        shown += [t for t in ranked if isinstance(t.recipe.rule, rule)][:2]
-    lines = {t.recipe: t for t in shown}
-    lines[choice.recipe] = next(t for t in tried if t.recipe == choice.recipe)
+def _rank(
+    search: Search, tried: Sequence[Tried], choice: Choice
+) -> tuple[tuple[Standing, ...], tuple[FittedRecipe, ...]]:
+    """The leaderboard, best first, and its rules but the chosen one, fitted on all samples.
+
+    Of the rules to show, the most telling come first: after the chosen one, the best of each kind,
+    then even means and single models, then the best of the rest, as long as there is time.
+    """
+    by_recipe = {each.recipe: each for each in tried}
     chosen = search.bootstrap.estimate(search.predict(choice.recipe))
+    standings, rivals = [], []
+    for recipe in _shown(tried, choice.recipe):
+        is_chosen = recipe == choice.recipe
+        if not (is_chosen or search.clock.has(share=_FOR_ALL) or len(standings) < _FEWEST_SHOWN):
+            break
+        own = chosen if is_chosen else search.bootstrap.estimate(search.predict(recipe))
+        microseconds = 1e6 * by_recipe[recipe].seconds / search.trial.n_samples
+        standings.append(Standing.of(recipe, own, chosen, microseconds))
+        if not is_chosen:
+            rivals.append(search.fitter.fit(recipe))
+    ranked = sorted(standings, key=lambda line: -line.score)
+    return tuple(ranked), tuple(rivals)
 
-    def stand(recipe: Recipe | None, scores: np.ndarray, seconds: float) -> Standing:
-        own = chosen if recipe == choice.recipe else search.bootstrap.estimate(scores)
-        return Standing.of(recipe, own, chosen, 1e6 * seconds / search.trial.n_samples)
 
-    standings = [
-        stand(recipe, search.predict(recipe, keep=False), each.seconds)
-        for recipe, each in lines.items()
-    ]
-    try:
-        started = time.perf_counter()
-        stacked = stack_scores(search)
-        standings.append(stand(None, stacked, time.perf_counter() - started))
-    except MissingExtraError:
-        pass
-    return tuple(sorted(standings, key=lambda line: -line.score))
+def _shown(tried: Sequence[Tried], chosen: Recipe) -> list[Recipe]:
+    """Rules for the leaderboard, each once."""
+    ranked = [each.recipe for each in sorted(tried, key=lambda each: -each.score)]
+    shown = [chosen, next(recipe for recipe in ranked if recipe.model is not None)]
+    for tier in range(len(TIERS)):
+        shown += [recipe for recipe in ranked if recipe.tier == tier][:1]
+    shown += [recipe for recipe in ranked if recipe.is_plain and recipe.kernel == NAMES]
+    for tier in range(len(TIERS)):
+        shown += [recipe for recipe in ranked if recipe.tier == tier][:_N_OF_A_KIND]
+    shown += [recipe for recipe in ranked if recipe.is_plain]
+    return list(dict.fromkeys(shown + ranked[:_N_BEST]))

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from itertools import combinations, product, zip_longest
 from typing import Any
 
+import numpy as np
+
 from wassemble._arrays import is_frame
 from wassemble._checks import fail
+from wassemble.ensemble.learning.stacks import TRANSPORT
 from wassemble.ensemble.learning.trial import Trial
 from wassemble.ensemble.learning.weights import WeightRule
 from wassemble.kernels import LabelledKernel
@@ -18,11 +21,14 @@ from wassemble.solvers import (
     Barycenter,
     GatedBarycenter,
     GatedMean,
+    LogisticStacking,
     PowerMean,
     Rule,
     Single,
+    StackedConsensus,
     Unbalanced,
 )
+from wassemble.solvers.stacked import GROUPS, StackedRule
 
 __all__ = ["CONFUSION", "NAMES", "Kernels", "Recipe", "list_recipes", "read_kernels"]
 
@@ -32,6 +38,15 @@ Kernels = Mapping[str, Mapping[str, LabelledKernel]]
 # Kernels that need not be offered: labels by name alone, and each model's own mistakes.
 NAMES = "names"
 CONFUSION = "confusion"
+
+TIERS = (
+    "single model or mean",
+    "gated mean",
+    "rule through a kernel",
+    "stacking",
+    "stacked consensus",
+)
+"""Rules from the simplest on: a higher one must be worth it."""
 
 # What is not said in the name of a recipe.
 _LEFTOVER = 0.05
@@ -100,9 +115,30 @@ class Recipe:
         return self.is_simple and self.weights == "uniform"
 
     @property
+    def is_stacked(self) -> bool:
+        """Whether it is fitted as a whole, by a `Stacker`."""
+        return isinstance(self.rule, StackedRule)
+
+    @property
+    def tier(self) -> int:
+        """Its place in `TIERS`."""
+        if self.is_simple:
+            return 0
+        if self.is_stacked:
+            return 4 if isinstance(self.rule, StackedConsensus) else 3
+        return 1 if isinstance(self.rule, GatedMean) else 2
+
+    @property
     def needs_fit(self) -> bool:
         """Whether it learns something from the truth."""
-        return self.weights != "uniform" or self.uses_mistakes
+        return self.weights != "uniform" or self.uses_mistakes or self.is_stacked
+
+    def without_transport(self) -> Recipe | None:
+        """The same stacked consensus without barycenters among its features; None for others."""
+        if not isinstance(self.rule, StackedConsensus) or not set(TRANSPORT) & set(self.rule.sees):
+            return None
+        sees = tuple(group for group in self.rule.sees if group not in TRANSPORT)
+        return replace(self, rule=replace(self.rule, sees=sees))
 
     @property
     def uses_mistakes(self) -> bool:
@@ -192,41 +228,82 @@ def read_kernels(
 def list_recipes(trial: Trial, offered: Kernels) -> list[Recipe]:
     """Recipes to try, simple ones first; the order does not depend on chance."""
     reached = trial.is_reached_by_name
-    # Where no model has the target labels, even a mean must go through a kernel.
-    carriers = [NAMES] if reached.any() else sorted(offered)
     same = all(model.labels == trial.target for model in trial.models)
-    leftovers = (_LEFTOVER,) if same or not reached.any() else (0.0, _LEFTOVER, 0.2)
-    means = [PowerMean(order) for order in _ORDERS]
-    recipes: list[Recipe] = []
-    for kernel in carriers:
-        recipes += [Recipe(Single(name), kernel=kernel) for name in trial.names]
-        recipes += [Recipe(rule, weights, kernel) for rule, weights in product(means, _LEARNED)]
+    # Where label sets differ, a model that does not know a label may be as good as one that says
+    # no: 1 counts it so.
+    leftovers = (_LEFTOVER,) if same or not reached.any() else (_LEFTOVER, 0.2, 1.0)
+    recipes = _simple(trial, sorted(offered), by_name=bool(reached.any()), leftovers=leftovers)
     if trial.task == "multilabel":
-        for gate, weights in product(_GATES, _WEIGHTS):
-            if gate[0] < len(trial.target):
-                gated: list[Rule] = [GatedMean(1.0, *gate)]
-                gated += [GatedBarycenter(f, *gate) for f in _EXPONENTS]
-                recipes += [Recipe(rule, weights) for rule in gated]
+        recipes += _gated(trial)
+    means = [PowerMean(order) for order in _ORDERS]
     learned = [CONFUSION] if trial.task == "multiclass" else []
-    for prior, weights, leftover, kernel in product(_PRIORS, _WEIGHTS, leftovers[-2:], learned):
+    for prior, weights, leftover, kernel in product(_PRIORS, _WEIGHTS, leftovers[:2], learned):
         recipes += [
             Recipe(rule, weights, kernel, prior=prior, leftover=leftover)
             for rule in (means[0], *_UNBALANCED)
         ]
-    for kernel, sharpness, weights in product(sorted(offered), _SHARPNESS, _WEIGHTS):
-        rules: list[tuple[Rule, float]]
-        rules = [(rule, leftover) for leftover in leftovers[-2:] for rule in _UNBALANCED]
-        rules += [(rule, _LEFTOVER) for rule in _balanced(trial, offered[kernel])]
-        recipes += [
-            Recipe(rule, weights, kernel, sharpness=sharpness, leftover=leftover)
-            for rule, leftover in rules
-        ]
+    for kernel in sorted(offered):
+        powers = (1.0,) if _is_unchanged_by_powers(offered[kernel]) else _SHARPNESS
+        for sharpness, weights in product(powers, _WEIGHTS):
+            rules: list[tuple[Rule, float]]
+            rules = [(rule, leftover) for leftover in leftovers[:2] for rule in _UNBALANCED]
+            rules += [(rule, _LEFTOVER) for rule in _balanced(trial, offered[kernel])]
+            recipes += [
+                Recipe(rule, weights, kernel, sharpness=sharpness, leftover=leftover)
+                for rule, leftover in rules
+            ]
     for (kernel, other), weights, rule in product(
         combinations(sorted(offered) + learned, 2), _WEIGHTS[:2], _UNBALANCED
     ):
         if _can_mix(trial, offered, kernel, other):
             recipes.append(Recipe(rule, weights, kernel, mixed_with=other, prior=_PRIORS[0]))
-    return _in_turn(dict.fromkeys(recipes))
+    return [*_in_turn(dict.fromkeys(recipes)), *_stacked(trial, offered)]
+
+
+def _simple(
+    trial: Trial, offered: Sequence[str], *, by_name: bool, leftovers: Sequence[float]
+) -> list[Recipe]:
+    """Single models and means: by name, and through the kernels on offer."""
+    recipes: list[Recipe] = []
+    means = [PowerMean(order) for order in _ORDERS]
+    for kernel in ([NAMES] if by_name else []) + list(offered):
+        recipes += [Recipe(Single(name), kernel=kernel) for name in trial.names]
+        rules = _LEARNED if kernel == NAMES or not by_name else _LEARNED[:2]
+        recipes += [Recipe(rule, weights, kernel) for rule, weights in product(means, rules)]
+    if by_name and 1.0 in leftovers:
+        recipes += [
+            Recipe(rule, weights, leftover=1.0)
+            for rule, weights in product(means[:2], _LEARNED[:3])
+        ]
+    return recipes
+
+
+def _gated(trial: Trial) -> list[Recipe]:
+    recipes: list[Recipe] = []
+    for gate, weights in product(_GATES, _WEIGHTS):
+        if gate[0] < len(trial.target):
+            gated: list[Rule] = [GatedMean(1.0, *gate)]
+            gated += [GatedBarycenter(f, *gate) for f in _EXPONENTS]
+            recipes += [Recipe(rule, weights) for rule in gated]
+    return recipes
+
+
+def _stacked(trial: Trial, offered: Kernels) -> list[Recipe]:
+    """Stacking, and the stacked consensus with and without transport among what it sees."""
+    there = [group for group in GROUPS if group != "offered" or offered]
+    if trial.task == "multilabel":
+        there = [group for group in there if group not in ("votes", "mistakes", "transport")]
+    whole = Recipe(StackedConsensus(trial.task, tuple(there)))
+    less = whole.without_transport()
+    return [Recipe(LogisticStacking(trial.task)), whole, *([] if less is None else [less])]
+
+
+def _is_unchanged_by_powers(kernels: Mapping[str, LabelledKernel]) -> bool:
+    """Whether all entries are 0 or 1."""
+    return all(
+        np.isin(np.asarray(kernel.kernel.to_dense()), (0.0, 1.0)).all()
+        for kernel in {id(kernel): kernel for kernel in kernels.values()}.values()
+    )
 
 
 def _balanced(trial: Trial, kernels: Mapping[str, LabelledKernel]) -> list[Rule]:

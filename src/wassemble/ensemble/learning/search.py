@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -15,15 +15,22 @@ import numpy as np
 
 from wassemble._checks import fail
 from wassemble._files import write_whole
-from wassemble.ensemble.learning.fitting import Fitter
+from wassemble.ensemble.learning.fitting import FittedRecipe, Fitter
 from wassemble.ensemble.learning.recipes import Kernels, Recipe
+from wassemble.ensemble.learning.stacks import Stacker
 from wassemble.ensemble.learning.trial import Trial
+from wassemble.ensemble.plan import Ready
 from wassemble.metrics import Measure, PairedBootstrap
 
-__all__ = ["Search", "Tried"]
-
-# Beside simple recipes, so that a slow machine still sees what is on offer.
-_N_IN_ANY_CASE = 12
+# Share of the time that is for trying; the rest is for judging, and for fitting what was chosen.
+_FOR_TRYING = 0.6
+# Samples on which rules through a kernel are tried first, and the share of them that is tried on
+# all samples then.
+_N_SCREENED = 250
+_SHARE_KEPT = 1 / 3
+_FEWEST_KEPT = 12
+# Bytes of scores that are kept, so that they need not be made again.
+_MOST_KEPT = 1_000_000_000
 
 
 @dataclass(frozen=True)
@@ -56,6 +63,23 @@ class Tried:
         return Tried(recipe, float(entries["score"]), without, float(entries["seconds"]))
 
 
+class Clock:
+    """Seconds that are left of a budget; without one there is always time."""
+
+    def __init__(self, budget: float | None = None) -> None:
+        self._budget = budget
+        self._started = time.monotonic()
+
+    @property
+    def seconds(self) -> float:
+        """Since it was started."""
+        return time.monotonic() - self._started
+
+    def has(self, seconds: float = 0.0, *, share: float = 1.0) -> bool:
+        """Whether so many seconds are left of a share of the budget."""
+        return self._budget is None or self.seconds + seconds < share * self._budget
+
+
 @dataclass
 class Search:
     """Cross-validation of recipes on one trial.
@@ -68,6 +92,7 @@ class Search:
     n_folds, seed : int
     log : path, optional
         A file of JSON lines: what was tried is not tried again.
+    clock : Clock
     """
 
     trial: Trial
@@ -76,15 +101,19 @@ class Search:
     n_folds: int = 5
     seed: int = 0
     log: Path | None = None
+    clock: Clock = field(default_factory=Clock)
     folds: np.ndarray = field(init=False)
+    n_screened: int = field(init=False, default=0)
+    stopped: str | None = field(init=False, default=None)  # why not all were tried
     _known: dict[Recipe, Tried] = field(init=False, default_factory=dict)
     _held: dict[Recipe, np.ndarray] = field(init=False, default_factory=dict)
-    _outer: list[Fitter] = field(init=False, default_factory=list)
+    _readies: dict[Any, Ready] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         self.folds = self.trial.folds(self.n_folds, self.seed)
         self._data = self._fingerprint()
-        self.fitter = Fitter(self.trial, self.offered, self.measure)
+        self.stacker = Stacker(self.trial, self.folds, self.offered)
+        self.fitter = Fitter(self.trial, self.offered, self.measure, self.stacker)
         if self.log is not None and self.log.exists():
             self._read_log()
 
@@ -93,66 +122,131 @@ class Search:
         """The same resamples of the trial for every rule."""
         return self.trial.bootstrap(self.measure, self.seed)
 
+    # -- trying ----------------------------------------------------------------------
+
     def run(
         self,
         recipes: Sequence[Recipe],
         *,
-        time_budget: float | None = None,
         progress: Callable[[int, int], None] | None = None,
     ) -> list[Tried]:
-        """Try recipes in order, until the time is over; the first of each kind in any case."""
-        started = time.monotonic()
+        """Try recipes until the time is over; single models and even means in any case.
+
+        Stacked ones come before rules through kernels, which are many: those are tried on some
+        samples first, and the better ones on all. An interrupt ends the search, not what was
+        found.
+        """
+        certain = [recipe for recipe in recipes if recipe.is_plain]
+        simple = [recipe for recipe in recipes if recipe.is_simple and not recipe.is_plain]
+        stacked = [recipe for recipe in recipes if recipe.is_stacked]
+        others = [recipe for recipe in recipes if recipe.tier in (1, 2)]
+        n_steps, n_done = len(recipes) + len(others), 0
         tried: list[Tried] = []
-        n_others = 0
-        for number, recipe in enumerate(recipes, start=1):
-            late = time_budget is not None and time.monotonic() - started > time_budget
-            if late and not recipe.is_simple and n_others >= _N_IN_ANY_CASE:
-                continue
-            n_others += not recipe.is_simple
-            tried.append(self.try_one(recipe))
+
+        def step(times: int = 1) -> None:
+            nonlocal n_done
+            n_done += times
             if progress is not None:
-                progress(number, len(recipes))
+                progress(min(n_done, n_steps), n_steps)
+
+        for recipe in certain:
+            tried.append(self.try_one(recipe))
+            step()
+        try:
+            if self.clock.has(self.stacker.expected_seconds(), share=_FOR_TRYING):
+                simple += stacked
+            else:
+                self.stopped = "the time was over"
+            for recipe in self._while_time(simple):
+                tried.append(self.try_one(recipe))
+                step()
+            for recipe in self._while_time(self._screen(others, step)):
+                tried.append(self.try_one(recipe))
+                step()
+        except KeyboardInterrupt:
+            self.stopped = "interrupted"
+        step(n_steps)
         return tried
+
+    def _while_time(self, recipes: Iterable[Recipe]) -> Iterable[Recipe]:
+        for recipe in recipes:
+            if not self.clock.has(share=_FOR_TRYING):
+                self.stopped = "the time was over"
+                return
+            yield recipe
+
+    def _screen(self, recipes: Sequence[Recipe], step: Callable[[], None]) -> list[Recipe]:
+        """The better recipes by their scores on some of the samples."""
+        n_kept = max(_FEWEST_KEPT, int(len(recipes) * _SHARE_KEPT))
+        if self.trial.n_samples < 2 * _N_SCREENED or len(recipes) <= n_kept:
+            return list(recipes)
+        order = np.random.default_rng(self.seed).permutation(self.trial.n_samples)
+        rows = np.sort(order[:_N_SCREENED])
+        scores: dict[Recipe, float] = {}
+        for recipe in self._while_time(recipes):
+            scores[recipe] = self._score(self._predict(recipe, rows), rows)
+            self.n_screened += 1
+            step()
+        return sorted(scores, key=lambda recipe: -scores[recipe])[:n_kept]
 
     def try_one(self, recipe: Recipe) -> Tried:
         """Scores of a recipe on samples that it was not fitted on."""
         if recipe not in self._known:
             started = time.perf_counter()
-            scores = self.predict(recipe, keep=False)
-            score = self._score(scores, np.ones(len(scores), dtype=bool))
-            without = tuple(self._score(scores, self.folds != k) for k in range(self.n_folds))
+            scores = self.predict(recipe)
+            score = self._score(scores, np.arange(len(scores)))
+            without = tuple(
+                self._score(scores, np.flatnonzero(self.folds != k)) for k in range(self.n_folds)
+            )
             seconds = round(time.perf_counter() - started, 4)
             self._known[recipe] = Tried(recipe, score, without, seconds)
             self._write_log(self._known[recipe])
         return self._known[recipe]
 
-    def predict(self, recipe: Recipe, *, keep: bool = True) -> np.ndarray:
+    def predict(self, recipe: Recipe) -> np.ndarray:
         """Consensus of every sample, by a recipe that was fitted on the other folds."""
         if recipe in self._held:
             return self._held[recipe]
-        trial = self.trial
-        if not recipe.needs_fit:
-            scores = self.fitter.fit(recipe).fuse(trial.models)
-        else:
-            scores = np.zeros((trial.n_samples, len(trial.target)))
-            for k in range(self.n_folds):
-                inside = self.folds == k
-                fitted = self._outside(k).fit(recipe)
-                scores[inside] = fitted.fuse([model.take(inside) for model in trial.models])
-        if keep:
+        scores = self._predict(recipe, np.arange(self.trial.n_samples))
+        if sum(held.nbytes for held in self._held.values()) + scores.nbytes < _MOST_KEPT:
             self._held[recipe] = scores
         return scores
 
-    def _outside(self, k: int) -> Fitter:
-        """Fits on all folds but one."""
-        if not self._outer:
-            self._outer = [self.fitter.on(self.folds != k) for k in range(self.n_folds)]
-        return self._outer[k]
+    def _predict(self, recipe: Recipe, rows: np.ndarray) -> np.ndarray:
+        """The same of some samples."""
+        if recipe.is_stacked:
+            return self.stacker.predict(recipe.rule)[rows]
+        if not recipe.needs_fit:
+            return self._fuse(self.fitter.fit(recipe), rows)
+        scores = np.zeros((len(rows), len(self.trial.target)), dtype=np.float32)
+        for k in range(self.n_folds):
+            inside = self.folds[rows] == k
+            if inside.any():
+                scores[inside] = self._fuse(self._outside[k].fit(recipe), rows[inside])
+        return scores
+
+    def _fuse(self, fitted: FittedRecipe, rows: np.ndarray) -> np.ndarray:
+        """Consensus of some samples; what of them does not depend on weights is kept."""
+        recipe, fusion = fitted.recipe, fitted.fusion
+        plan = fusion.plan(self.trial.models)
+        through = (recipe.kernel, recipe.mixed_with, recipe.sharpness, recipe.shuffled)
+        key = (*through, fusion.unobserved)
+        if key not in self._readies:
+            self._readies[key] = plan.complete(self.trial.models)
+        ready = plan.silence(self._readies[key].take(rows))
+        return np.nan_to_num(plan.fuse_ready(ready).scores.astype(np.float32, copy=False))
+
+    @cached_property
+    def _outside(self) -> list[Fitter]:
+        """Fit on all folds but one."""
+        return [self.fitter.on(self.folds != k) for k in range(self.n_folds)]
 
     def _score(self, scores: np.ndarray, rows: np.ndarray) -> float:
+        """The metric; ``scores`` are of all samples, or of ``rows``."""
+        own = scores if len(scores) == len(rows) else scores[rows]
         weight = self.trial.sample_weight
         return self.measure.score(
-            scores[rows], self.trial.truth[rows], None if weight is None else weight[rows]
+            own, self.trial.truth[rows], None if weight is None else weight[rows]
         )
 
     # -- log -------------------------------------------------------------------------

@@ -42,6 +42,8 @@ class Trial:
         Multi-class: place of the true label. Multi-label: 1 for present, 0 for absent, nan
         where nobody knows.
     sample_weight : array of shape (n_samples,), or None
+    groups : array of shape (n_samples,), or None
+        Samples of one group stand and fall together.
     aliases : Aliases
         Target labels that labels of models stand for.
     other : mapping of model name to label name
@@ -53,6 +55,7 @@ class Trial:
     kind: Kind
     truth: np.ndarray
     sample_weight: np.ndarray | None = None
+    groups: np.ndarray | None = None
     aliases: Aliases = field(default_factory=Aliases)
     other: Mapping[str, str] = field(default_factory=dict)
 
@@ -101,12 +104,17 @@ class Trial:
     def take(self, rows: np.ndarray) -> Trial:
         """The samples ``rows``."""
         weight = None if self.sample_weight is None else self.sample_weight[rows]
+        groups = None if self.groups is None else self.groups[rows]
         models = [model.take(rows) for model in self.models]
-        return replace(self, models=models, truth=self.truth[rows], sample_weight=weight)
+        truth = self.truth[rows]
+        return replace(self, models=models, truth=truth, sample_weight=weight, groups=groups)
 
     def bootstrap(self, measure: Measure, seed: int) -> PairedBootstrap:
         """The same resamples of the samples for every rule."""
-        return PairedBootstrap(measure, self.truth, sample_weight=self.sample_weight, seed=seed)
+        weight = self.sample_weight
+        return PairedBootstrap(
+            measure, self.truth, sample_weight=weight, groups=self.groups, seed=seed
+        )
 
     @property
     def usual_n_folds(self) -> int:
@@ -122,19 +130,34 @@ class Trial:
         return max(2, min(usual, self.n_samples))
 
     def folds(self, n_folds: int, seed: int) -> np.ndarray:
-        """Number of the fold of each sample; true labels are spread evenly over the folds."""
+        """Number of the fold of each sample; true labels are spread evenly over the folds.
+
+        Samples of one group lie in one fold, unless labels have too few groups for that: then
+        folds would be without some of them.
+        """
         n_folds = check_count(n_folds, "n_folds", at_least=2)
         if self.n_samples < n_folds:
             fail(
                 f"there must be at least {n_folds} samples for as many folds; got {self.n_samples}."
             )
-        order = np.random.default_rng(seed).permutation(self.n_samples)
-        # Samples of one label lie together, and are dealt out one by one.
         key = self.truth if self.truth.ndim == 1 else _rarest(self.truth)
+        unit = np.arange(self.n_samples)
+        if self.groups is not None and _has_groups(key, self.groups, n_folds):
+            _, first, unit = np.unique(self.groups, return_index=True, return_inverse=True)
+            key = key[first]
+        order = np.random.default_rng(seed).permutation(len(key))
+        # Samples of one label lie together, and are dealt out one by one.
         order = order[np.argsort(key[order], kind="stable")]
-        fold = np.empty(self.n_samples, dtype=np.int64)
-        fold[order] = np.arange(self.n_samples) % n_folds
-        return fold
+        fold = np.empty(len(key), dtype=np.int64)
+        fold[order] = np.arange(len(key)) % n_folds
+        return np.asarray(fold[unit])
+
+
+def _has_groups(key: np.ndarray, groups: np.ndarray, n_folds: int) -> bool:
+    """Whether the samples of a label usually lie in as many groups as there are folds."""
+    numbers = np.unique(groups, return_inverse=True)[1]
+    pairs = np.unique(np.stack([key, numbers]), axis=1)
+    return bool(np.median(np.unique(pairs[0], return_counts=True)[1]) >= n_folds)
 
 
 def _rarest(truth: np.ndarray) -> np.ndarray:
@@ -151,6 +174,7 @@ def read_trial(
     target: LabelSpace | None = None,
     kind: Kind | None = None,
     sample_weight: Any = None,
+    groups: Any = None,
     aliases: Any = None,
     other: str | Mapping[str, str] | None = None,
     fold: bool = False,
@@ -168,6 +192,8 @@ def read_trial(
         sequence goes along with the samples of the first model; a pandas Series is read by
         its index, and a data frame by its ids, long or wide.
     sample_weight : array along the samples of the first model, or Series by id, optional
+    groups : mapping of sample id to group, Series, Predictions or sequence, optional
+        A sequence goes along with the samples of the first model.
     target : LabelSpace, optional
         Labels of the consensus; those of the models and of the truth if not given.
     aliases, other
@@ -234,9 +260,10 @@ def read_trial(
             hint=f"sample ids are such as {show_ids(aligned[0].samples.tolist())}",
         )
     weight = _read_weight(sample_weight, aligned[0].samples, rows, first, along)
+    named = _read_groups(groups, samples, rows, first, along)
     kept = np.array(rows, dtype=np.int64)
     models = [model.take(kept) for model in aligned]
-    return Trial(models, target, own_kind, values, weight, meanings, others)
+    return Trial(models, target, own_kind, values, weight, named, meanings, others)
 
 
 def _read_weight(
@@ -256,6 +283,36 @@ def _read_weight(
             hint="a pandas Series goes by sample ids",
         )
     return np.array([by_row[row] for row in rows])
+
+
+def _read_groups(
+    given: Any, samples: list[str], rows: list[int], first: Predictions, along: list[int]
+) -> np.ndarray | None:
+    """Groups of ``rows``, by id or along with the first model, whose rows are ``along``."""
+    if given is None:
+        return None
+    if is_series(given):
+        given = dict(zip(given.index, given, strict=True))
+    if isinstance(given, Predictions):
+        best = np.nan_to_num(given.scores).argmax(axis=1)
+        given = {sample: given.labels[i] for sample, i in zip(given.samples, best, strict=True)}
+    if isinstance(given, Mapping):
+        by_id = {str(sample): str(group) for sample, group in given.items()}
+    elif len(given) == len(along):
+        by_id = {samples[row]: str(group) for row, group in zip(along, given, strict=True)}
+    else:
+        fail(
+            f"`groups` must hold one group for each of the {len(along):,} samples of the first"
+            f" model, {first.model!r}; got {len(given):,}.",
+            hint="a dict of sample id to group goes by ids",
+        )
+    without = [samples[row] for row in rows if samples[row] not in by_id]
+    if without:
+        fail(
+            f"{option('groups')} must hold the group of each sample; got none for"
+            f" {show_ids(without)}."
+        )
+    return np.array([by_id[samples[row]] for row in rows])
 
 
 def _refuse_places(truth: Any, named: list[str], labels: LabelSpace) -> None:

@@ -5,8 +5,6 @@ Nothing is trusted: a file that was cut off or edited is refused, not repaired.
 
 from __future__ import annotations
 
-import zipfile
-import zlib
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -14,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from wassemble._checks import fail
-from wassemble._files import whole_file
+from wassemble._files import read_npz, whole_file
 from wassemble.errors import InvalidInputError
 from wassemble.kernels.base import Kernel
 from wassemble.kernels.named.labelled import LabelledKernel
@@ -26,20 +24,6 @@ __all__ = ["load", "save_kernel"]
 
 _FORMAT = "wassemble kernel 1"
 _NAMED = ("format", "source", "target", "origin", "notes")
-# What np.load raises on bytes that are not what they say they are.
-_BROKEN = (
-    OSError,
-    ValueError,
-    KeyError,
-    TypeError,
-    EOFError,
-    OverflowError,
-    MemoryError,
-    RuntimeError,
-    SyntaxError,
-    zipfile.BadZipFile,
-    zlib.error,
-)
 
 
 def load(path: str | PathLike[str]) -> LabelledKernel:
@@ -114,12 +98,7 @@ def _to_arrays(labelled: LabelledKernel) -> dict[str, Any]:
 
 
 def _read_npz(path: Path) -> LabelledKernel:
-    try:
-        # Opened here: np.load leaves a file open that it cannot read.
-        with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
-    except _BROKEN as error:
-        fail(f"{path}: must be a .npz file of plain arrays; it cannot be read ({error}).")
+    arrays = read_npz(path)
     missing = [name for name in _NAMED if name not in arrays]
     if missing or str(arrays["format"]) != _FORMAT:
         fail(
