@@ -12,23 +12,6 @@ from typing import Any, TypeAlias
 import array_api_compat
 import numpy as np
 
-__all__ = [
-    "Array",
-    "convert_like",
-    "detached",
-    "find_torch",
-    "is_frame",
-    "is_series",
-    "is_torch_array",
-    "log_of",
-    "log_quotient",
-    "namespace",
-    "new_zeros",
-    "widen_half",
-    "widest_float",
-    "without_gradient",
-]
-
 Array: TypeAlias = Any
 """A NumPy array or a torch tensor."""
 

@@ -25,31 +25,7 @@ from wassemble._arrays import (
     is_torch_array,
     widest_float,
 )
-from wassemble.errors import fail, option, option_or
-
-__all__ = [
-    "Constraint",
-    "Constraints",
-    "Count",
-    "Number",
-    "OneOf",
-    "Optional",
-    "as_float_array",
-    "check_count",
-    "check_fields",
-    "check_flag",
-    "check_index",
-    "check_nonnegative",
-    "check_nonnegative_number",
-    "check_positive_number",
-    "check_weights_sum",
-    "fail",
-    "near_one",
-    "option",
-    "option_or",
-    "refuse_names",
-    "shorten",
-]
+from wassemble.errors import fail as fail, option as option, option_or as option_or  # noqa: PLC0414
 
 
 def as_float_array(value: Any, name: str, *, like: Array | None = None) -> Array:

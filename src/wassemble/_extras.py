@@ -12,8 +12,6 @@ from typing import Any
 
 from wassemble.errors import MissingExtraError
 
-__all__ = ["load_extra"]
-
 
 def load_extra(module: str, extra: str, *, purpose: str) -> Any:
     """The module, or `MissingExtraError` with the line that installs it.

@@ -10,8 +10,6 @@ from pathlib import Path
 
 from wassemble.errors import fail
 
-__all__ = ["is_remote", "refuse_overwriting", "whole_file", "write_whole"]
-
 Place = str | os.PathLike[str]
 _HINT = "choose another name"
 

@@ -17,15 +17,6 @@ from threadpoolctl import ThreadpoolController
 
 from wassemble._checks import check_count, fail
 
-__all__ = [
-    "available_threads",
-    "count_threads",
-    "is_main_thread",
-    "limited_threads",
-    "share",
-    "single_threaded_blas",
-]
-
 _state = threading.local()
 
 

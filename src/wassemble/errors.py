@@ -8,20 +8,6 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, NoReturn
 
-__all__ = [
-    "ConvergenceWarning",
-    "InputWarning",
-    "InvalidInputError",
-    "MissingExtraError",
-    "WassembleError",
-    "fail",
-    "option",
-    "option_or",
-    "speaking",
-    "spoken_flags",
-    "tell_count",
-]
-
 _UNSAID: Any = object()
 # Flags of the command that is running, by the name of the argument that each stands for: how it
 # is spelled, and what follows it. Without a command, messages speak Python.

@@ -19,18 +19,6 @@ import scipy.sparse as sp
 
 from wassemble._checks import fail
 
-__all__ = [
-    "LabelSpace",
-    "Matching",
-    "Meanings",
-    "check_readable",
-    "enumerate_names",
-    "fold_meanings",
-    "fold_name",
-    "name_of",
-    "read_name",
-]
-
 Meanings = Mapping[str, str | Mapping[str, float]]
 """What label names stand for: one target label, or several with the share of each."""
 

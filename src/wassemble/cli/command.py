@@ -24,8 +24,6 @@ from wassemble.cli.score import score
 from wassemble.cli.serve import serve
 from wassemble.cli.study import study
 
-__all__ = ["run"]
-
 _EPILOG = """\b
 Exit codes: 0 success; 1 failure; 2 wrong options or input.
 Results go to standard output or --out, messages to standard error.

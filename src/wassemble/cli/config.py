@@ -11,8 +11,6 @@ import click
 from wassemble.cli.places import READ_CONFIG
 from wassemble.errors import fail
 
-__all__ = ["config_option"]
-
 
 def _read(context: click.Context, _: click.Parameter, path: Path | None) -> None:
     """Put the file's keys in place of the options' defaults; flags go before them."""

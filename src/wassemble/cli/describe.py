@@ -10,8 +10,6 @@ from wassemble.cli.console import print_json, print_table
 from wassemble.cli.options import ModelFiles, file_arguments, output_options
 from wassemble.cli.places import Command
 
-__all__ = ["describe"]
-
 
 @click.command(cls=Command, short_help="Show what is in prediction files.")
 @file_arguments

@@ -9,8 +9,6 @@ import click
 from wassemble.cli.console import talk
 from wassemble.cli.places import Command, Output
 
-__all__ = ["example"]
-
 
 @click.command(cls=Command, short_help="Write files to try the other commands on.")
 @click.argument("name", type=click.Choice(["animals", "languages"]))

@@ -12,8 +12,6 @@ from wassemble.cli.options import ModelFiles, file_arguments, output_options, sh
 from wassemble.cli.places import Command
 from wassemble.errors import fail
 
-__all__ = ["explain"]
-
 
 @click.command(
     cls=Command, short_help="Show where a consensus comes from, and where models disagree."

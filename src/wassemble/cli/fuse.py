@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from wassemble.ensemble import Fusion, FusionAccount
     from wassemble.inputs import DataSet, PredictionFile
 
-__all__ = ["fuse"]
-
 
 @click.command(cls=Command, short_help="Fuse prediction files into one consensus.")
 @file_arguments

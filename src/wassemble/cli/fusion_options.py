@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from wassemble.ensemble import Fusion
     from wassemble.solvers import Rule
 
-__all__ = ["fusion_options", "read_fusion", "read_rule", "read_weights", "sweep_options"]
 
 sweep_options = stack(
     click.option(

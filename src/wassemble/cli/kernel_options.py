@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from wassemble.inputs import PredictionFile, Predictions
     from wassemble.labels import LabelSpace
 
-__all__ = ["KernelChoice", "choose_kernel", "kernel_files", "kernel_options", "read_kernel"]
 
 _CHUNK_ROWS = 10_000
 # Options that name a file from which a kernel is made, and what is in it.

@@ -20,28 +20,6 @@ if TYPE_CHECKING:
     from wassemble.inputs import DataSet, PredictionFile, Predictions, Reading
     from wassemble.labels import LabelSpace
 
-__all__ = [
-    "PATH",
-    "ModelFiles",
-    "NumberOr",
-    "aliases_option",
-    "allow_disjoint_option",
-    "check_as_json",
-    "file_arguments",
-    "fold_option",
-    "hide",
-    "other_option",
-    "output_options",
-    "read_labels",
-    "read_meanings",
-    "shown_option",
-    "split_names",
-    "stack",
-    "target_option",
-    "top_option",
-    "truth_column_option",
-    "truth_option",
-]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 PATH = click.Path(path_type=Path)

@@ -16,17 +16,6 @@ from click.shell_completion import CompletionItem
 from wassemble._files import is_remote, refuse_overwriting
 from wassemble.errors import fail, speaking
 
-__all__ = [
-    "FILE_TYPES",
-    "READ_CONFIG",
-    "Command",
-    "EnsembleFolder",
-    "NameOrFile",
-    "NamedFile",
-    "Output",
-    "flags_of",
-]
-
 # Where the path of --config is kept, which no command gets to see.
 READ_CONFIG = "wassemble.config"
 

@@ -17,8 +17,6 @@ from wassemble.cli.options import ModelFiles, file_arguments, shown_option
 from wassemble.cli.places import Command, NamedFile, Output
 from wassemble.errors import WassembleError, fail
 
-__all__ = ["ranks"]
-
 
 @click.command(cls=Command, short_help="Fuse models that are on several machines, by torchrun.")
 @file_arguments

@@ -18,8 +18,6 @@ from wassemble.cli.options import (
 )
 from wassemble.cli.places import Command
 
-__all__ = ["score"]
-
 
 @click.command(cls=Command, short_help="Compare prediction files with the truth.")
 @file_arguments

@@ -11,8 +11,6 @@ from wassemble.cli.console import talk
 from wassemble.cli.options import shown_option
 from wassemble.cli.places import Command
 
-__all__ = ["serve", "start"]
-
 
 @click.command(cls=Command, short_help="Explore a consensus, or run a study, in the browser.")
 @click.argument(

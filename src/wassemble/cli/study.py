@@ -11,8 +11,6 @@ from wassemble.cli.options import shown_option
 from wassemble.cli.places import Command, NamedFile, Output
 from wassemble.errors import fail
 
-__all__ = ["study"]
-
 
 @click.group(short_help="Prepare a study in which people judge captions.")
 def study() -> None:

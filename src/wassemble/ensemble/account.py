@@ -19,8 +19,6 @@ from wassemble.kernels.builders.spaces import UNJOINED
 from wassemble.labels import enumerate_names
 from wassemble.solvers import USUAL_RULE, Barycenter, Rule, Status
 
-__all__ = ["JUDGES", "FusionAccount", "ModelAccount", "fine_ends", "no_mass_remedy", "tell_ends"]
-
 # Labels of a model that are named.
 _N_FIRST = 5
 # Target labels beyond which no mean is taken to compare the consensus with.

@@ -14,8 +14,6 @@ from wassemble._checks import fail, option
 from wassemble.inputs import Predictions
 from wassemble.inputs.predictions.value import is_near_one
 
-__all__ = ["RULES", "Unobserved", "complete_scores", "describe_rule"]
-
 Unobserved = Literal["spread", "renormalize", "drop"]
 RULES: tuple[str, ...] = get_args(Unobserved)
 

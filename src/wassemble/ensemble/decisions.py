@@ -27,15 +27,6 @@ from wassemble.metrics.arguments import (
 )
 from wassemble.metrics.multi_label import decide_labels
 
-__all__ = [
-    "BackOff",
-    "apply_thresholds",
-    "back_off",
-    "choose_best",
-    "choose_least_cost",
-    "fit_thresholds",
-]
-
 ThresholdMetric = Literal["f1", "accuracy"]
 
 _N_ENTRIES = 4_000_000

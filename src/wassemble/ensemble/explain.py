@@ -16,16 +16,6 @@ from wassemble.inputs import Predictions
 from wassemble.kernels import DenseKernel, Kernel, SparseKernel
 from wassemble.solvers import Status
 
-__all__ = [
-    "Contribution",
-    "Disagreement",
-    "Explanation",
-    "explain",
-    "find_contributions",
-    "find_disagreement",
-    "measure_disagreement",
-]
-
 
 @dataclass(frozen=True)
 class Contribution:

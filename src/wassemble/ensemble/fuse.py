@@ -14,8 +14,6 @@ from wassemble.inputs import Kind, Predictions
 from wassemble.labels import LabelSpace
 from wassemble.solvers import USUAL_RULE, Rule
 
-__all__ = ["FuseOptions", "fuse"]
-
 
 class Frame(Protocol):
     """A data frame, of whatever library."""

@@ -14,8 +14,6 @@ from wassemble.inputs.predictions.value import SUM_SLACK
 from wassemble.labels import enumerate_names
 from wassemble.solvers import Fuser
 
-__all__ = ["TableFuser"]
-
 
 class TableFuser:
     """Fuses rows of the models of a plan; `Fusion.prepare` makes it.

@@ -40,8 +40,6 @@ from wassemble.inputs.predictions.value import Origin, check_kind
 from wassemble.labels import LabelSpace, enumerate_names
 from wassemble.solvers import USUAL_RULE, Balanced, Rule, Single, Unbalanced
 
-__all__ = ["Fusion", "FusionResult"]
-
 # Plans that a fusion keeps: one for each set of models that it has met.
 _N_PLANS = 8
 # What may change without matching labels again.

@@ -17,8 +17,6 @@ from wassemble._files import write_whole
 from wassemble.errors import InvalidInputError
 from wassemble.kernels import Kernel, LabelledKernel, load as load_kernel
 
-__all__ = ["FUSION", "Kept", "load_folder", "same_kernels", "save_folder"]
-
 T = TypeVar("T")
 
 

@@ -15,15 +15,6 @@ from wassemble._checks import fail, option
 from wassemble.ensemble.plan import FusionPlan
 from wassemble.labels import LabelSpace, enumerate_names, fold_name
 
-__all__ = [
-    "check_labels",
-    "find_others",
-    "find_truth_twins",
-    "find_twins",
-    "tell_strangers",
-    "tell_twins",
-]
-
 # Labels by which models usually say that none of the others fits.
 _OTHER_NAMES = {
     "background",

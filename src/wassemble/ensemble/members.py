@@ -23,8 +23,6 @@ from wassemble.labels import LabelSpace, Matching, enumerate_names, fold_meaning
 if TYPE_CHECKING:
     from wassemble.ensemble.fusion import Fusion
 
-__all__ = ["Member", "match_models", "merge_labels", "read_other"]
-
 
 @dataclass(frozen=True)
 class Member:

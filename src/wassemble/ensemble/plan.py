@@ -34,7 +34,6 @@ from wassemble.solvers.weights import check_weights
 if TYPE_CHECKING:
     from wassemble.ensemble.fusion import Fusion
 
-__all__ = ["NO_ANSWER", "Chunk", "FusionPlan", "Ready", "Solved", "group_by_voters"]
 
 # Status of a sample about which no model said anything.
 NO_ANSWER = -1

@@ -10,8 +10,6 @@ from wassemble.inputs import Predictions
 from wassemble.kernels import LabelledKernel
 from wassemble.labels import LabelSpace
 
-__all__ = ["group_labels", "label_similarity", "shuffle_inside"]
-
 
 def label_similarity(kernel: LabelledKernel) -> np.ndarray:
     """Similarity of each pair of different labels, relative to the rows, both ways alike."""

@@ -21,20 +21,6 @@ from wassemble.inputs.predictions.value import have_numbers
 from wassemble.inputs.reading import Reading
 from wassemble.labels import LabelSpace, enumerate_names
 
-__all__ = [
-    "align_samples",
-    "are_named",
-    "check_inputs",
-    "common_kind",
-    "name_models",
-    "read_id_columns",
-    "read_models",
-    "read_spaces",
-    "refuse_larger",
-    "warn_of_ends",
-    "warn_of_inputs",
-]
-
 
 def read_models(
     models: Any,

@@ -1,13 +1,8 @@
 """Inputs: files in, names and arrays out."""
 
-from wassemble.inputs.files import (
-    PredictionFile,
-    PredictionWriter,
-    open_predictions,
-    read_predictions,
-    read_truth,
-    write_predictions,
-)
+from wassemble.inputs.files import open_predictions, read_predictions, read_truth, write_predictions
+from wassemble.inputs.formats.prediction_writer import PredictionWriter
+from wassemble.inputs.formats.sources import PredictionFile
 from wassemble.inputs.part_files import DataSet, open_data_set
 from wassemble.inputs.predictions.aliases import Aliases, read_aliases
 from wassemble.inputs.predictions.describe import describe_predictions

@@ -22,15 +22,6 @@ from wassemble.inputs.predictions.truth import check_truth
 from wassemble.inputs.predictions.value import Predictions
 from wassemble.inputs.reading import Reading, ReadingFields
 
-__all__ = [
-    "PredictionFile",
-    "PredictionWriter",
-    "open_predictions",
-    "read_predictions",
-    "read_truth",
-    "write_predictions",
-]
-
 
 def read_predictions(
     path: str | os.PathLike[str],

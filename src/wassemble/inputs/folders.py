@@ -20,17 +20,6 @@ from wassemble._checks import fail
 from wassemble._extras import load_extra
 from wassemble._files import is_remote
 
-__all__ = [
-    "Folder",
-    "Found",
-    "LocalFolder",
-    "RemoteFolder",
-    "fetch_file",
-    "is_remote",
-    "open_folder",
-    "store_file",
-]
-
 # What stores call the version of a file.
 _TAGS = ("ETag", "etag")  # made from the content, or anew for each write
 _VERSIONS = (*_TAGS, "mtime", "LastModified", "last_modified", "updated", "created")

@@ -13,22 +13,13 @@ from typing import Unpack
 
 from wassemble._checks import fail
 from wassemble.errors import InvalidInputError
-from wassemble.inputs.files import PredictionFile, open_predictions
+from wassemble.inputs.files import open_predictions
 from wassemble.inputs.folders import Folder, LocalFolder, open_folder
 from wassemble.inputs.formats import recognise
+from wassemble.inputs.formats.sources import PredictionFile
 from wassemble.inputs.predictions.value import Kind, Origin, Predictions
 from wassemble.inputs.reading import Reading, ReadingFields
 from wassemble.labels import LabelSpace, enumerate_names
-
-__all__ = [
-    "DataSet",
-    "PartFile",
-    "PartReader",
-    "common_parts",
-    "is_data_set",
-    "open_data_set",
-    "open_parts",
-]
 
 # Parts whose labels and kind are compared, so that no single strange one decides for all.
 _N_COMPARED = 5

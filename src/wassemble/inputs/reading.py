@@ -11,8 +11,6 @@ from wassemble.errors import option
 from wassemble.inputs.predictions.value import Kind, check_kind
 from wassemble.labels import LabelSpace
 
-__all__ = ["Reading", "ReadingFields"]
-
 
 class ReadingFields(TypedDict, total=False):
     """The fields of a `Reading`, where a function takes them by name."""

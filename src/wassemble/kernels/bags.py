@@ -12,8 +12,6 @@ from wassemble._arrays import Array
 from wassemble.kernels.base import Kernel
 from wassemble.kernels.sparse import SparseKernel
 
-__all__ = ["BagKernel", "with_bags"]
-
 # Vectors multiplied at a time: two lines of the cache at every entry.
 _N_VECTORS = 32
 

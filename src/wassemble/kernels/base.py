@@ -20,17 +20,6 @@ from scipy.sparse.csgraph import connected_components
 from wassemble._arrays import Array, detached, is_torch_array, log_of, new_zeros
 from wassemble._checks import as_float_array, check_positive_number, fail
 
-__all__ = [
-    "Arrays",
-    "EntryRange",
-    "Kernel",
-    "Shape",
-    "are_all",
-    "as_kernel",
-    "connect",
-    "distance_to_identity",
-]
-
 Shape: TypeAlias = tuple[int, int]
 Arrays: TypeAlias = dict[str, np.ndarray]
 

@@ -25,8 +25,6 @@ from wassemble.kernels.base import Arrays, EntryRange, Kernel, Shape, are_all
 from wassemble.kernels.log_products import log_product
 from wassemble.kernels.places import entry_at
 
-__all__ = ["DenseKernel", "check_axes", "check_matrix", "refuse_asymmetry"]
-
 _SIDES = ("row", "column")
 
 

@@ -23,8 +23,6 @@ from wassemble._checks import as_float_array, check_nonnegative, fail
 from wassemble.kernels.base import Arrays, EntryRange, Kernel, Shape
 from wassemble.kernels.sparse import SparseKernel
 
-__all__ = ["DiagonalKernel"]
-
 
 class DiagonalKernel(Kernel):
     """Each label is similar to itself alone, by its own amount.

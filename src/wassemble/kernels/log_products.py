@@ -12,8 +12,6 @@ import numpy as np
 
 from wassemble._arrays import Array, is_torch_array, log_of, namespace, new_zeros, without_gradient
 
-__all__ = ["log_product", "log_sum_exp"]
-
 # Elements of one block of the exact fallback; half a mebibyte of float64 stays in cache.
 _BLOCK = 2**16
 

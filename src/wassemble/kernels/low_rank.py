@@ -14,8 +14,6 @@ from wassemble._checks import check_nonnegative, check_nonnegative_number, fail
 from wassemble.kernels.base import Arrays, EntryRange, Kernel, Shape
 from wassemble.kernels.dense import DenseKernel, check_matrix
 
-__all__ = ["LowRankKernel"]
-
 
 class LowRankKernel(Kernel):
     """K = left right^T with non-negative factors, applied as two thin products.

@@ -15,8 +15,6 @@ from wassemble.kernels.base import Arrays, EntryRange, Kernel, Shape
 from wassemble.kernels.diagonal import DiagonalKernel
 from wassemble.kernels.sparse import SparseKernel
 
-__all__ = ["IdentityKernel", "MatchKernel"]
-
 
 class IdentityKernel(Kernel):
     """Each label is similar to itself alone.

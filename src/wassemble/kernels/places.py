@@ -6,8 +6,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-__all__ = ["entry_at", "named_labels", "source_label"]
-
 _names: ContextVar[tuple[Sequence[str], Sequence[str]]] = ContextVar("names", default=((), ()))
 
 

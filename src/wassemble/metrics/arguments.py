@@ -12,22 +12,6 @@ import numpy as np
 from wassemble._arrays import detached
 from wassemble._checks import as_float_array, check_nonnegative, fail, refuse_names
 
-__all__ = [
-    "best_labels",
-    "divide_rows",
-    "histograms_of",
-    "read_answers",
-    "read_cost",
-    "read_label_truth",
-    "read_masses",
-    "read_rows",
-    "read_sample_weight",
-    "read_scores",
-    "read_table_and_truth",
-    "read_truth",
-    "weighted_mean",
-]
-
 
 def read_scores(scores: Any, name: str = "scores") -> np.ndarray:
     """``scores`` as float64 of shape (n_samples, n_labels); rows of nan become rows of 0."""

@@ -13,8 +13,6 @@ from wassemble._checks import as_float_array, fail, refuse_names
 from wassemble.metrics.measures import MEAN, Measure, measure as read_measure
 from wassemble.metrics.resamples import MOST_DRAWS, Resamples, percentile_interval
 
-__all__ = ["Comparison", "Estimate", "PairedBootstrap", "compare"]
-
 _FEWEST_RESAMPLES = 100
 
 

@@ -27,23 +27,6 @@ from wassemble.metrics.multi_class import (
 from wassemble.metrics.multi_label import mean_precision, precisions
 from wassemble.metrics.resamples import Resamples
 
-__all__ = [
-    "ACCURACY",
-    "BRIER_SCORE",
-    "CALIBRATION_ERROR",
-    "LOG_LOSS",
-    "MEAN",
-    "MEAN_AVERAGE_PRECISION",
-    "MEAN_LOSS",
-    "MULTICLASS",
-    "TOP_5_ACCURACY",
-    "USUAL",
-    "Measure",
-    "Task",
-    "cost_measure",
-    "measure",
-]
-
 Task = Literal["multiclass", "multilabel"]
 """One true label per sample, or any number of them."""
 

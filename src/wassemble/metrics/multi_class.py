@@ -20,23 +20,6 @@ from wassemble.metrics.arguments import (
     weighted_mean,
 )
 
-__all__ = [
-    "CalibrationBins",
-    "accuracy",
-    "are_right",
-    "are_right_of_top",
-    "brier_score",
-    "calibration_bins",
-    "costs_of_answers",
-    "expected_calibration_error",
-    "log_loss",
-    "log_losses",
-    "mean_cost",
-    "mean_cost_of_mistakes",
-    "squared_gaps",
-    "top_k_accuracy",
-]
-
 _FLOOR = float(np.finfo(np.float64).eps)
 """Shares of a true label below it count as it, as in scikit-learn."""
 

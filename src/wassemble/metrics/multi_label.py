@@ -15,16 +15,6 @@ from wassemble._arrays import detached
 from wassemble._checks import as_float_array, check_count, fail
 from wassemble.metrics.arguments import read_label_truth, read_sample_weight, read_scores
 
-__all__ = [
-    "PrecisionRecallF1",
-    "average_precision",
-    "decide_labels",
-    "mean_average_precision",
-    "mean_precision",
-    "precision_recall_f1",
-    "precisions",
-]
-
 
 def average_precision(
     scores: Any, truth: Any, sample_weight: Any = None, *, mask: Any = None

@@ -12,8 +12,6 @@ from wassemble._checks import fail
 from wassemble.metrics.arguments import read_cost, read_rows
 from wassemble.metrics.transport import wasserstein_distance
 
-__all__ = ["coupling_entropy", "entropy", "pairwise_diversity", "smoothness_energy"]
-
 _N_ROWS = 1024
 """Rows per product: bounds the memory next to the histograms themselves."""
 

@@ -14,8 +14,6 @@ from scipy.special import stdtrit
 from wassemble._checks import check_count, fail, refuse_names
 from wassemble.metrics.arguments import read_sample_weight
 
-__all__ = ["Resamples", "percentile_interval", "student_interval"]
-
 MOST_DRAWS = 20_000_000
 """Counts of samples at a time: bounds memory."""
 

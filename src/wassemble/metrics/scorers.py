@@ -10,8 +10,6 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from wassemble._checks import fail
 from wassemble.metrics.arguments import histograms_of
 
-__all__ = ["ask_scorer"]
-
 
 def ask_scorer(
     scorer: Any, scores: np.ndarray, truth: np.ndarray, sample_weight: np.ndarray | None

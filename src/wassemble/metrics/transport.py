@@ -18,14 +18,6 @@ from wassemble.errors import ConvergenceWarning
 from wassemble.kernels import DenseKernel, Kernel, from_cost
 from wassemble.metrics.arguments import read_cost, read_masses, read_rows
 
-__all__ = [
-    "entropic_distance",
-    "extended_kl",
-    "sinkhorn_divergence",
-    "unbalanced_distance",
-    "wasserstein_distance",
-]
-
 Reader = Callable[[Any, str], tuple[np.ndarray, tuple[int, ...]]]
 
 _MAX_PAIRS = 250_000

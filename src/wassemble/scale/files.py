@@ -18,8 +18,6 @@ from wassemble.inputs.formats.sources import blame, check_memory
 from wassemble.inputs.predictions.overlap import common_row_ids
 from wassemble.inputs.predictions.value import Origin, have_numbers
 
-__all__ = ["fuse_by_plan", "fuse_files"]
-
 # Scores of all models that are in memory at a time.
 _CHUNK_SCORES = 2**23
 

@@ -38,8 +38,6 @@ from wassemble.inputs.predictions.value import have_numbers
 from wassemble.inputs.reading import Reading
 from wassemble.solvers import Barycenter
 
-__all__ = ["fuse_lazily"]
-
 # Rows of a folder that say which types its scores and ids have.
 _N_FIRST = 1024
 

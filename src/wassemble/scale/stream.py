@@ -9,8 +9,6 @@ from wassemble._checks import fail
 from wassemble.ensemble import Fusion
 from wassemble.ensemble.tables import are_named
 
-__all__ = ["fuse_stream"]
-
 
 def fuse_stream(
     chunks: Iterable[Any], fusion: Fusion = Fusion(), *, n_threads: int | None = None

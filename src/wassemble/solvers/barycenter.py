@@ -18,8 +18,6 @@ from wassemble.solvers.result import BarycenterResult
 from wassemble.solvers.rules import Barycenter
 from wassemble.solvers.tiles import Tile, run_tiles
 
-__all__ = ["solve", "solve_barycenter"]
-
 
 def solve_barycenter(
     histograms: Sequence[Any] | Array,

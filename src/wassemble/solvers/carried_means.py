@@ -23,8 +23,6 @@ from wassemble.solvers.problem import FusionProblem
 from wassemble.solvers.rules import Fused
 from wassemble.solvers.tiles import Group, run_tiles
 
-__all__ = ["fuse_carried"]
-
 # Rows that are looked at together.
 _N_CHECKED = 4096
 # Sums of rows below which quotients may leave the range of their type.

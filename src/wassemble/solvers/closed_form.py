@@ -14,8 +14,6 @@ from wassemble.solvers.power_means import log_power_mean, weighted_sum
 from wassemble.solvers.sweeps import Rows
 from wassemble.solvers.tiles import Group, Tile
 
-__all__ = ["solve_one_to_one"]
-
 
 def solve_one_to_one(tile: Tile, mass: MassRule, *, keep_scalings: bool) -> Rows:
     """Fixed point for kernels that join no label to more than one.

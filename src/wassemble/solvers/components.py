@@ -12,8 +12,6 @@ from wassemble.kernels import Kernel
 from wassemble.kernels.base import connect
 from wassemble.solvers.exchange import ALONE, Exchange, agree_on_any
 
-__all__ = ["Components"]
-
 
 class Components:
     """Connected components of the target labels under a set of kernels, of all ranks.

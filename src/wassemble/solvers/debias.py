@@ -10,9 +10,6 @@ import numpy as np
 from wassemble._arrays import Array, detached, log_quotient, namespace
 from wassemble.kernels import Kernel
 
-__all__ = ["Correction", "Debiasing", "NoCorrection"]
-
-
 # Rates of convergence nearer to 1 than this cannot be told from 1.
 _SLOWEST = 1e-8
 

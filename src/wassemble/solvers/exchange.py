@@ -13,8 +13,6 @@ import numpy as np
 
 from wassemble._arrays import Array
 
-__all__ = ["ALONE", "Exchange", "agree_on_any", "agree_on_rows"]
-
 
 class Exchange(Protocol):
     """Reductions over ranks, entry by entry.

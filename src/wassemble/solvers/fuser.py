@@ -22,8 +22,6 @@ from wassemble.solvers.problem import (
 )
 from wassemble.solvers.rules import Fused, Rule
 
-__all__ = ["Fuser", "draft_histograms"]
-
 
 @final
 class Fuser:

@@ -10,8 +10,6 @@ import numpy as np
 from wassemble._arrays import Array, namespace
 from wassemble._checks import as_float_array, check_nonnegative, fail, refuse_names
 
-__all__ = ["Histograms", "keep_top", "listed"]
-
 
 class Histograms:
     """The predictions of several models on the same samples, each over its own labels.

@@ -8,15 +8,6 @@ from typing import Any, ClassVar, TypeAlias
 
 from wassemble._checks import Constraints, Number, check_fields, fail, option_or
 
-__all__ = [
-    "Balanced",
-    "MassRule",
-    "Unbalanced",
-    "check_mass",
-    "mass_from_dict",
-    "say_unbalanced",
-]
-
 
 @dataclass(frozen=True)
 class Balanced:

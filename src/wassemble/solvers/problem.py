@@ -32,13 +32,6 @@ from wassemble.solvers.weights import check_weights, take_rows, with_three_axes
 if TYPE_CHECKING:
     from wassemble.solvers.result import BarycenterResult
 
-__all__ = [
-    "BarycenterProblem",
-    "FusionProblem",
-    "convert_each",
-    "is_list_of_kernels",
-]
-
 
 class FusionProblem:
     """Predictions, the kernels that they go through and the weights: shapes checked, grouped.

@@ -13,8 +13,6 @@ from wassemble.solvers.arithmetics import Solver
 from wassemble.solvers.loop import Status
 from wassemble.solvers.problem import BarycenterProblem
 
-__all__ = ["BarycenterResult"]
-
 
 @dataclass(frozen=True, repr=False)
 class BarycenterResult:

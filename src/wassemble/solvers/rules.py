@@ -32,21 +32,6 @@ if TYPE_CHECKING:
     from wassemble.solvers.problem import BarycenterProblem, FusionProblem
     from wassemble.solvers.result import BarycenterResult
 
-__all__ = [
-    "ARITHMETIC",
-    "GEOMETRIC",
-    "HELLINGER",
-    "USUAL_RULE",
-    "Barycenter",
-    "CarriedRule",
-    "Fused",
-    "GatedBarycenter",
-    "GatedMean",
-    "Holds",
-    "PowerMean",
-    "Rule",
-    "Single",
-]
 
 Holds: TypeAlias = Literal["histograms", "partial", "scores", "either"]
 """What rows are: histograms, which must sum to 1, or some of whose mass may be missing; scores of

@@ -21,8 +21,6 @@ import numpy as np
 from wassemble._arrays import Array, namespace
 from wassemble.solvers.components import Components
 
-__all__ = ["Rows", "Sweep", "residual"]
-
 
 @dataclass
 class Rows:

@@ -9,8 +9,6 @@ import numpy as np
 from wassemble._arrays import Array, convert_like, detached
 from wassemble._checks import as_float_array, check_nonnegative, check_weights_sum, fail, option
 
-__all__ = ["check_weights", "take_rows", "with_three_axes"]
-
 
 def check_weights(
     weights: Any,

@@ -12,8 +12,6 @@ from wassemble.ensemble import Contribution, Explanation
 from wassemble.solvers import Barycenter
 from wassemble.text.fused import FusedNextWord
 
-__all__ = ["explain_sentence"]
-
 
 def explain_sentence(
     model: FusedNextWord,

@@ -17,8 +17,6 @@ from wassemble.text.selection import Selector
 from wassemble.text.steps import FusedStep, StepFusion
 from wassemble.text.vocabulary import Vocabulary
 
-__all__ = ["FusedNextWord", "FusedState", "StepAccount"]
-
 
 @dataclass(frozen=True)
 class FusedState:

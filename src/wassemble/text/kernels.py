@@ -15,17 +15,6 @@ from wassemble.kernels import Kernel, LabelledKernel, SparseKernel, as_kernel, f
 from wassemble.labels import LabelSpace, enumerate_names
 from wassemble.text.vocabulary import Vocabulary
 
-__all__ = [
-    "has_letters",
-    "keep_apart",
-    "lone_words",
-    "matched_words",
-    "nearest_words",
-    "word_kernel",
-    "words_to_read",
-]
-
-
 # Byte-level BPE writes bytes that cannot be printed as letters: a space is "Ġ".
 _BYTES = {256 + n: byte for n, byte in enumerate([*range(33), *range(127, 161), 173])}
 _MARKS = re.compile(r"</w>|<0x[0-9A-F]{2}>")  # of the end of a word, of a byte in SentencePiece

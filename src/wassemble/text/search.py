@@ -17,8 +17,6 @@ from wassemble.labels import enumerate_names
 from wassemble.text.models import NextWordModel
 from wassemble.text.vocabulary import Vocabulary
 
-__all__ = ["Sentence", "beam_search"]
-
 
 @dataclass(frozen=True)
 class Sentence:

@@ -22,8 +22,6 @@ from wassemble.solvers.weights import check_weights
 from wassemble.text.kernels import lone_words, matched_words, nearest_words, word_kernel
 from wassemble.text.vocabulary import Vocabulary
 
-__all__ = ["Selection", "Selector", "WordPart"]
-
 # Differences of sums below this share of them are rounding.
 _ROUNDING = 1e-5
 

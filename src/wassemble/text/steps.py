@@ -19,8 +19,6 @@ from wassemble.solvers import GEOMETRIC, Barycenter, BarycenterProblem, Barycent
 from wassemble.solvers.barycenter import solve
 from wassemble.text.selection import Selection, Selector, WordPart
 
-__all__ = ["FusedStep", "StepFusion"]
-
 # Mass of gathered words where there is nearly none: less could be rounding.
 _LEAST_GATHERED = 1e-7
 # Mass of the rest where there is nearly none: less would leave the range of plain sums.

@@ -12,8 +12,6 @@ import numpy as np
 from wassemble._checks import fail
 from wassemble.labels import LabelSpace
 
-__all__ = ["Vocabulary"]
-
 
 @dataclass(frozen=True)
 class Vocabulary:

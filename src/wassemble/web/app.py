@@ -17,8 +17,6 @@ from wassemble.web.security import check_csrf
 from wassemble.web.settings import Settings
 from wassemble.web.study import routes as study
 
-__all__ = ["create_app"]
-
 _DESCRIPTION = """Look into a consensus of several models, and let people judge captions.
 
 Unsafe requests need the header `X-CSRF-Token` with the value of the cookie `wassemble_csrf`, or,

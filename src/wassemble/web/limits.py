@@ -21,15 +21,6 @@ from wassemble.web.middleware import Gate
 from wassemble.web.pages import answer_problem
 from wassemble.web.settings import Settings
 
-__all__ = [
-    "Buckets",
-    "RateLimit",
-    "TimeLimit",
-    "UploadLimit",
-    "check_label_count",
-    "compute_slot",
-]
-
 _SMALL_BODY = 100_000  # what a rater or a login sends
 _MAX_BUCKETS = 10_000
 _SLOW_SENDER = 12  # a body that keeps coming may take this many times `max_seconds`

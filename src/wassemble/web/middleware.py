@@ -13,8 +13,6 @@ from wassemble.web.pages import answer_problem
 from wassemble.web.security import is_operator
 from wassemble.web.settings import LOOPBACK_NAMES, Settings
 
-__all__ = ["HEADERS", "Gate", "HostCheck", "OperatorOnly", "SecurityHeaders"]
-
 _POLICY = {
     "default-src": "'none'",
     "script-src": "'self'",

@@ -26,8 +26,6 @@ from starlette.exceptions import HTTPException
 from wassemble.errors import InvalidInputError
 from wassemble.web.security import csrf_token, is_operator, keep_csrf_token
 
-__all__ = ["ANSWERS", "answer_problem", "attach", "install_handlers", "render", "write_csv"]
-
 _TEMPLATES = Path(__file__).parent / "templates"
 _STATIC = Path(__file__).parent / "static"
 _PROBLEM = {

@@ -10,8 +10,6 @@ from pathlib import Path, PurePath
 from wassemble._checks import fail
 from wassemble.errors import InvalidInputError
 
-__all__ = ["inside", "list_files"]
-
 _MAX_LOOKED_AT = 20_000
 
 

@@ -25,8 +25,6 @@ from wassemble.web.security import (
 )
 from wassemble.web.settings import Settings
 
-__all__ = ["make_router", "serve_static"]
-
 _FOLDER = Path(__file__).parent / "static"
 _FOR_LONG = "public, max-age=31536000, immutable"  # addresses carry the version
 _FOR_NOW = "no-cache"  # ask whether it has changed

@@ -26,8 +26,6 @@ from wassemble.web.app import create_app
 from wassemble.web.explorer.uploads import remove_uploads
 from wassemble.web.settings import Settings
 
-__all__ = ["run"]
-
 
 def run(settings: Settings, talk: Callable[[str], None], *, open_browser: bool = False) -> None:
     """Serve until interrupted; ``talk`` says where."""

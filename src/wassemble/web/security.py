@@ -18,17 +18,6 @@ from starlette.responses import Response
 
 from wassemble.web.settings import Settings
 
-__all__ = [
-    "check_csrf",
-    "csrf_token",
-    "grant_operator",
-    "is_operator",
-    "keep_csrf_token",
-    "knows_token",
-    "local_path",
-    "revoke_operator",
-]
-
 _CSRF_COOKIE = "wassemble_csrf"
 _OPERATOR_COOKIE = "wassemble_operator"
 _SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})

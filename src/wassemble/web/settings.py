@@ -11,8 +11,6 @@ from pathlib import Path
 from wassemble._checks import check_count, check_positive_number, fail, option
 from wassemble.web.explorer.examples import SHIPPED, Example
 
-__all__ = ["LOOPBACK_NAMES", "Settings"]
-
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
 _MIN_TOKEN = 16
 

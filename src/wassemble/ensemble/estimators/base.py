@@ -21,8 +21,6 @@ from wassemble.ensemble.learning import LearnedEnsemble, learn_ensemble
 from wassemble.inputs import Kind, Predictions
 from wassemble.labels import LabelSpace, name_of
 
-__all__ = ["MemberEnsemble", "names_of"]
-
 
 class MemberEnsemble(TransformerMixin, NamedMembers):  # type: ignore[misc]
     """What the three estimators share: members, their answers, and learning from them."""

@@ -20,8 +20,6 @@ from wassemble.inputs.formats.named_tables import read_named_table
 from wassemble.kernels import LabelledKernel
 from wassemble.labels import LabelSpace
 
-__all__ = ["CrossSpaceClassifier", "WassersteinClassifier"]
-
 
 class WassersteinClassifier(ClassifierMixin, MemberEnsemble):  # type: ignore[misc]
     """One classifier from several, by the rule that wins on the data.

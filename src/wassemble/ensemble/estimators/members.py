@@ -15,8 +15,6 @@ from wassemble._checks import fail
 from wassemble.inputs import Predictions
 from wassemble.labels import enumerate_names, name_of
 
-__all__ = ["DROP", "NamedMembers", "TableMember"]
-
 # Stands in the place of a member that is left out.
 DROP = "drop"
 

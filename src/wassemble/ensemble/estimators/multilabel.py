@@ -17,8 +17,6 @@ from wassemble.ensemble.estimators.members import TableMember
 from wassemble.inputs import Kind
 from wassemble.labels import LabelSpace
 
-__all__ = ["WassersteinMultilabel"]
-
 
 class WassersteinMultilabel(ClassifierMixin, MemberEnsemble):  # type: ignore[misc]
     """One multi-label classifier from several, by the rule that wins on the data.

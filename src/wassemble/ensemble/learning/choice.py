@@ -14,8 +14,6 @@ from wassemble.ensemble.learning.stacking import STACKING
 from wassemble.metrics import Comparison, Estimate
 from wassemble.solvers import GatedMean
 
-__all__ = ["Choice", "Control", "Standing", "choose"]
-
 _N_CONTROLS = 3
 # What the tiers are called, from the simplest on.
 _TIERS = ("single model or mean", "gated mean", "rule through a kernel")

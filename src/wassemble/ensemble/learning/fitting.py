@@ -19,8 +19,6 @@ from wassemble.kernels import DenseKernel, LabelledKernel, from_confusion, mix a
 from wassemble.metrics import Measure
 from wassemble.solvers import ARITHMETIC, PowerMean, Single
 
-__all__ = ["FittedRecipe", "Fitter", "change_each", "sharpen", "shuffle_labels"]
-
 
 @dataclass(frozen=True, eq=False)
 class FittedRecipe:

@@ -38,8 +38,6 @@ from wassemble.labels import LabelSpace
 from wassemble.metrics import USUAL, measure as read_measure
 from wassemble.solvers import Barycenter, GatedBarycenter, GatedMean, PowerMean, Status
 
-__all__ = ["LearnedEnsemble", "learn_ensemble"]
-
 # Lines of the leaderboard beside single models, simple means, and the best of each kind.
 _N_BEST = 8
 _ENSEMBLE = Kept(

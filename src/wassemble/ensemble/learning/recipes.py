@@ -24,8 +24,6 @@ from wassemble.solvers import (
     Unbalanced,
 )
 
-__all__ = ["CONFUSION", "NAMES", "Kernels", "Recipe", "list_recipes", "read_kernels"]
-
 Kernels = Mapping[str, Mapping[str, LabelledKernel]]
 """Kernels on offer by name, each with one per model; models may share it."""
 

@@ -20,8 +20,6 @@ from wassemble.ensemble.learning.recipes import Kernels, Recipe
 from wassemble.ensemble.learning.trial import Trial
 from wassemble.metrics import Measure, PairedBootstrap
 
-__all__ = ["Search", "Tried"]
-
 # Beside simple recipes, so that a slow machine still sees what is on offer.
 _N_IN_ANY_CASE = 12
 

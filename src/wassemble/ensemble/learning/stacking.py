@@ -19,8 +19,6 @@ from wassemble.ensemble.learning.search import Search
 from wassemble.ensemble.learning.trial import Trial
 from wassemble.inputs import Kind, Predictions
 
-__all__ = ["STACKING", "Stacking", "fit_stacking", "stack_scores"]
-
 STACKING = "stacking (logistic regression)"
 """Its name on the leaderboard."""
 

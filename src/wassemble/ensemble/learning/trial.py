@@ -27,8 +27,6 @@ from wassemble.labels import LabelSpace, enumerate_names, name_of
 from wassemble.metrics import Measure, PairedBootstrap
 from wassemble.metrics.arguments import read_sample_weight
 
-__all__ = ["Trial", "read_trial"]
-
 
 @dataclass(frozen=True, eq=False)
 class Trial:

@@ -29,8 +29,6 @@ from wassemble.inputs.predictions.value import Kind, Predictions, check_kind, re
 from wassemble.inputs.reading import Reading
 from wassemble.labels import LabelSpace, check_readable, enumerate_names
 
-__all__ = ["append_npy", "append_npz", "open_npy", "open_npz"]
-
 _PIECE = 1 << 24  # bytes unpacked at a time
 
 

@@ -27,8 +27,6 @@ from wassemble.inputs.predictions.value import Predictions, read_samples
 from wassemble.inputs.reading import Reading
 from wassemble.labels import LabelSpace
 
-__all__ = ["append_arrow", "append_parquet", "open_arrow", "open_parquet"]
-
 # A row group, the piece that a reader takes at once: about 8 MB.
 _GROUP_CELLS = 1 << 20
 

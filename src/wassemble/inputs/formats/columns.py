@@ -19,21 +19,6 @@ from wassemble.inputs.formats.sources import Source
 from wassemble.inputs.predictions.value import read_samples
 from wassemble.labels import LabelSpace, name_of, read_name
 
-__all__ = [
-    "as_narwhals",
-    "column_type",
-    "counts_rows",
-    "load_narwhals",
-    "long_source",
-    "read_ids",
-    "read_label_names",
-    "read_long_table",
-    "read_numbers",
-    "read_scores",
-    "read_stored_index",
-    "without_point",
-]
-
 _WHOLE = re.compile(r"-?\d+\.0+")
 
 # Above this, a float64 no longer holds every whole number.

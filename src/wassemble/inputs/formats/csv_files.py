@@ -39,8 +39,6 @@ from wassemble.inputs.predictions.value import Predictions, read_samples
 from wassemble.inputs.reading import Reading
 from wassemble.labels import LabelSpace
 
-__all__ = ["append_csv", "open_csv"]
-
 _MISSING = ("", "NA", "N/A", "NaN", "nan", "NULL", "null", "None")
 _FLAGS = ("True", "true", "TRUE", "False", "false", "FALSE")
 # Rows that are looked at to tell text from numbers where names do not.

@@ -20,8 +20,6 @@ from wassemble.inputs.predictions.value import Predictions, read_samples
 from wassemble.inputs.reading import Reading
 from wassemble.labels import LabelSpace, enumerate_names
 
-__all__ = ["append_json_lines", "open_json_lines"]
-
 
 class _Line(NamedTuple):
     number: int  # from 1

@@ -16,18 +16,6 @@ from wassemble.inputs.predictions.value import Origin
 from wassemble.inputs.reading import Reading
 from wassemble.labels import LabelSpace, enumerate_names
 
-__all__ = [
-    "ID_NAMES",
-    "ColumnType",
-    "Index",
-    "LongLayout",
-    "WideLayout",
-    "describe_ids",
-    "find_layout",
-    "free_id_name",
-    "is_nameless",
-]
-
 # Names by which a column of sample ids is recognised; the first one is written.
 ID_NAMES = ("sample", "sample_id", "id")
 

@@ -11,8 +11,6 @@ from wassemble._checks import fail, option
 from wassemble.inputs.predictions.value import are_rounded
 from wassemble.labels import LabelSpace, enumerate_names
 
-__all__ = ["LongTable", "find_labels"]
-
 
 class LongTable:
     """Scores listed by sample and label; what is not listed was not observed.

@@ -21,8 +21,6 @@ from wassemble.inputs.formats.layout import ID_NAMES
 from wassemble.inputs.formats.sources import blame
 from wassemble.labels import LabelSpace, enumerate_names, read_name
 
-__all__ = ["NamedTable", "read_named_table"]
-
 # Names by which a column of row names is recognised if it does not hold text.
 _ROW_NAMES = ("source", "label", "model", *ID_NAMES)
 

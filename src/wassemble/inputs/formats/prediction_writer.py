@@ -15,8 +15,6 @@ from wassemble.inputs.formats.sources import blame
 from wassemble.inputs.predictions.value import Kind, Predictions, check_kind
 from wassemble.labels import LabelSpace
 
-__all__ = ["PredictionWriter"]
-
 # Scores that are turned into bytes at once.
 _N_SCORES = 1 << 20
 

@@ -34,17 +34,6 @@ from wassemble.inputs.predictions.value import (
 from wassemble.inputs.reading import Reading
 from wassemble.labels import LabelSpace, enumerate_names
 
-__all__ = [
-    "PredictionFile",
-    "Source",
-    "as_scores",
-    "blame",
-    "check_memory",
-    "check_unchanged",
-    "ids_from_text",
-    "pick_labels",
-]
-
 # What libraries raise on a file that is not what its name says.
 _FAULTS = (
     OSError,

@@ -17,8 +17,6 @@ from wassemble.inputs.predictions.value import Kind
 from wassemble.inputs.words.text_files import read_fields
 from wassemble.labels import LabelSpace, enumerate_names, fold_name, read_name
 
-__all__ = ["Aliases", "merge_scores", "read_aliases"]
-
 _COLUMNS = ("model", "source", "target", "weight")
 
 

@@ -7,10 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from wassemble.inputs.files import PredictionFile
+from wassemble.inputs.formats.sources import PredictionFile
 from wassemble.inputs.predictions.value import Predictions
-
-__all__ = ["describe_predictions"]
 
 _CHUNK_SCORES = 2**22
 

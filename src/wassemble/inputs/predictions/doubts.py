@@ -14,8 +14,6 @@ from wassemble._checks import fail, option
 from wassemble.inputs.predictions.value import SUM_SLACK, Kind
 from wassemble.labels import LabelSpace, enumerate_names, fold_name
 
-__all__ = ["doubt_rest", "doubt_scores"]
-
 # Columns that stand beside scores in many tables, by their folded names.
 _BESIDE = frozenset(
     {

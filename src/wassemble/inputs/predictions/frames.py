@@ -34,11 +34,6 @@ from wassemble.inputs.predictions.doubts import doubt_rest, doubt_scores
 from wassemble.inputs.predictions.value import Origin, Predictions
 from wassemble.inputs.reading import Reading, ReadingFields
 
-__all__ = [
-    "frame_from_predictions",
-    "predictions_from_frame",
-]
-
 
 def predictions_from_frame(
     frame: Any, model: str, reading: Reading = Reading(), **changes: Unpack[ReadingFields]

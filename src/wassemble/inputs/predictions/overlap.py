@@ -22,18 +22,6 @@ from wassemble._checks import fail, option
 from wassemble.inputs.predictions.value import have_numbers
 from wassemble.labels import enumerate_names
 
-__all__ = [
-    "SharedSamples",
-    "check_part_samples",
-    "check_samples",
-    "check_truth_samples",
-    "common_row_ids",
-    "count_shared",
-    "pick_ids",
-    "refuse_transposed",
-    "tell_repeated",
-]
-
 # Share of the smaller side below which an overlap is more likely a mistake than meant.
 _SMALL = 0.5
 # Share of the unmatched ids from which on twins among them are more likely a mistake than meant.

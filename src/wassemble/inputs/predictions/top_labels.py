@@ -15,8 +15,6 @@ from wassemble._extras import load_extra
 from wassemble._files import whole_file
 from wassemble.inputs.predictions.value import Predictions
 
-__all__ = ["check_top_file", "print_top", "write_top"]
-
 Row = tuple[Any, str | None, float | None]
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
 _ENDS = (*_DELIMITERS, ".parquet", ".arrow", ".feather")

@@ -15,16 +15,6 @@ from wassemble.inputs.predictions.value import Predictions
 from wassemble.inputs.reading import Reading
 from wassemble.labels import name_of, read_name
 
-__all__ = [
-    "check_truth",
-    "list_names",
-    "read_known",
-    "read_known_weight",
-    "read_labels",
-    "say_column",
-    "show_ids",
-]
-
 _HINT = (
     "a list or an array, such as `{name}.to_numpy()`, goes along with the samples of the first"
     " model; a dict, or a Series indexed by sample id, goes by ids"

@@ -14,20 +14,6 @@ from wassemble._checks import as_float_array, check_count, fail, option
 from wassemble._extras import load_extra
 from wassemble.labels import LabelSpace, check_readable, enumerate_names
 
-__all__ = [
-    "SUM_SLACK",
-    "Kind",
-    "Origin",
-    "Predictions",
-    "TopLabel",
-    "are_rounded",
-    "check_kind",
-    "detect_kind",
-    "have_numbers",
-    "is_near_one",
-    "read_samples",
-]
-
 Kind = Literal["multiclass", "multilabel"]
 
 # Files round: a histogram written with few decimals still is one.

@@ -10,8 +10,6 @@ from importlib.resources import files
 
 import numpy as np
 
-__all__ = ["AnimalsData", "load_animals"]
-
 # Score of each rank of a network's five best classes.
 _RANK_SCORES = (0.7, 0.15, 0.07, 0.05, 0.03)
 

@@ -10,8 +10,6 @@ import numpy as np
 from wassemble.inputs.files import read_predictions
 from wassemble.inputs.predictions.value import Predictions
 
-__all__ = ["LanguagesData", "load_languages"]
-
 # Most labels first.
 _DETECTORS = (
     "heliport",

@@ -18,8 +18,6 @@ from wassemble._checks import fail
 from wassemble.errors import InvalidInputError
 from wassemble.inputs.words.text_files import open_bytes, plain_suffix
 
-__all__ = ["read_npz_vectors", "read_vectors"]
-
 Vectors = tuple[list[str], np.ndarray]
 
 # Magic number of fastText's model files, which are not word2vec's `.bin`.

@@ -14,8 +14,6 @@ from wassemble.inputs.words.embedding_formats import read_npz_vectors, read_vect
 from wassemble.inputs.words.text_files import plain_suffix
 from wassemble.labels import enumerate_names
 
-__all__ = ["Embeddings", "read_embeddings", "split_words", "word_forms"]
-
 
 @final
 class Embeddings:

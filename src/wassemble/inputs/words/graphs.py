@@ -14,8 +14,6 @@ from wassemble._checks import fail
 from wassemble.inputs.words.text_files import read_columns
 from wassemble.labels import LabelSpace
 
-__all__ = ["Edges", "as_edges", "read_edges", "read_synonyms"]
-
 
 @final
 class Edges:

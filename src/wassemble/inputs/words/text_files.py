@@ -12,8 +12,6 @@ from typing import IO, Any
 
 from wassemble._checks import fail, shorten
 
-__all__ = ["open_bytes", "plain_suffix", "read_columns", "read_fields"]
-
 # First lines that are titles, not data.
 _TITLES = (
     {"parent", "source", "from", "node1", "word", "start"},

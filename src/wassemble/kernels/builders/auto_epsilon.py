@@ -24,8 +24,6 @@ from wassemble._checks import (
     option_or,
 )
 
-__all__ = ["AutoEpsilon", "Epsilon", "choose_epsilon"]
-
 # What a label set of any size gets, itself included: most of the mass stays close by.
 _N_EFFECTIVE = 3.0
 # Rows that the median is taken over; they lie evenly among the source labels.

@@ -11,12 +11,11 @@ from wassemble._arrays import is_frame
 from wassemble._checks import check_flag, check_nonnegative_number, fail
 from wassemble.inputs.predictions.truth import read_known
 from wassemble.inputs.predictions.value import Predictions
-from wassemble.kernels.builders.spaces import Names, note_labels, read_spaces
+from wassemble.kernels.builders.spaces import note_labels
 from wassemble.kernels.dense import DenseKernel
 from wassemble.kernels.named.labelled import LabelledKernel
+from wassemble.kernels.named.naming import Names, read_spaces
 from wassemble.labels import LabelSpace, Meanings, enumerate_names
-
-__all__ = ["from_confusion"]
 
 
 def from_confusion(

@@ -26,8 +26,6 @@ from wassemble.kernels.low_rank import LowRankKernel
 from wassemble.kernels.places import source_label
 from wassemble.kernels.sparse import SparseKernel
 
-__all__ = ["from_embeddings"]
-
 Metric = Literal["sqeuclidean", "euclidean", "cosine"]
 _METRICS = ("sqeuclidean", "euclidean", "cosine")
 

@@ -22,8 +22,6 @@ from wassemble.kernels.builders.word_vectors import from_word_vectors
 from wassemble.kernels.named.labelled import LabelledKernel
 from wassemble.labels import LabelSpace, enumerate_names
 
-__all__ = ["FILE_ORIGINS", "KernelOrigin", "read_kernel_origin"]
-
 Path = str | PathLike[str]
 
 

@@ -15,17 +15,14 @@ from wassemble.kernels.base import Kernel
 from wassemble.kernels.builders.auto_epsilon import Epsilon, choose_epsilon
 from wassemble.kernels.builders.cost import PairCosts, from_cost
 from wassemble.kernels.builders.spaces import (
-    Names,
     expand_kernel,
     find_nodes,
     note_left_out,
     note_unjoined,
-    read_spaces,
 )
 from wassemble.kernels.named.labelled import LabelledKernel
+from wassemble.kernels.named.naming import Names, read_spaces
 from wassemble.labels import LabelSpace
-
-__all__ = ["from_graph"]
 
 WeightMeaning = Literal["cost", "similarity"]
 

@@ -18,8 +18,6 @@ from wassemble.kernels.named.labelled import LabelledKernel
 from wassemble.kernels.sparse import SparseKernel
 from wassemble.labels import enumerate_names
 
-__all__ = ["mix"]
-
 
 def mix(parts: Iterable[tuple[Any, float]]) -> LabelledKernel:
     """The weighted sum of kernels, each divided by its largest entry first.

@@ -6,13 +6,12 @@ import numpy as np
 
 from wassemble._checks import check_flag
 from wassemble.kernels.base import Kernel
-from wassemble.kernels.builders.spaces import Names, count_names, read_spaces
+from wassemble.kernels.builders.spaces import count_names
 from wassemble.kernels.match import IdentityKernel, MatchKernel
 from wassemble.kernels.named.labelled import LabelledKernel
+from wassemble.kernels.named.naming import Names, read_spaces
 from wassemble.kernels.sparse import SparseKernel
 from wassemble.labels import Matching, Meanings
-
-__all__ = ["from_names", "kernel_of_matching"]
 
 
 def from_names(

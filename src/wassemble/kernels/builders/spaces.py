@@ -8,20 +8,7 @@ import numpy as np
 
 from wassemble._checks import fail
 from wassemble.kernels.base import Kernel
-from wassemble.kernels.named.naming import Names, read_spaces
 from wassemble.labels import LabelSpace, enumerate_names
-
-__all__ = [
-    "UNJOINED",
-    "Names",
-    "count_names",
-    "expand_kernel",
-    "find_nodes",
-    "note_labels",
-    "note_left_out",
-    "note_unjoined",
-    "read_spaces",
-]
 
 # The note of a kernel that does no more than names do.
 UNJOINED = "it joins no two labels of different names"

@@ -12,11 +12,10 @@ from wassemble._checks import Number, fail, option
 from wassemble._extras import load_extra
 from wassemble._threads import available_threads
 from wassemble.kernels.builders.cost import PairCosts
-from wassemble.kernels.builders.spaces import Names, note_labels, note_unjoined, read_spaces
+from wassemble.kernels.builders.spaces import note_labels, note_unjoined
 from wassemble.kernels.named.labelled import LabelledKernel
+from wassemble.kernels.named.naming import Names, read_spaces
 from wassemble.labels import fold_name
-
-__all__ = ["from_spelling"]
 
 # Similarities computed together.
 _BLOCK = 2**22

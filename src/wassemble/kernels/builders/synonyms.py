@@ -10,12 +10,11 @@ import scipy.sparse as sp
 
 from wassemble._checks import Number, check_flag, fail, option
 from wassemble.inputs.words.graphs import Edges, as_edges
-from wassemble.kernels.builders.spaces import Names, note_labels, note_unjoined, read_spaces
+from wassemble.kernels.builders.spaces import note_labels, note_unjoined
 from wassemble.kernels.named.labelled import LabelledKernel
+from wassemble.kernels.named.naming import Names, read_spaces
 from wassemble.kernels.sparse import SparseKernel
 from wassemble.labels import LabelSpace, fold_name
-
-__all__ = ["from_synonyms"]
 
 
 def from_synonyms(

@@ -22,8 +22,6 @@ from wassemble.kernels.places import entry_at, named_labels
 from wassemble.kernels.sparse import SparseKernel
 from wassemble.labels import LabelSpace, enumerate_names
 
-__all__ = ["from_attributes", "from_cost_table", "from_ratings"]
-
 
 def from_ratings(
     ratings: Any,

@@ -18,8 +18,6 @@ from wassemble._checks import (
 )
 from wassemble.kernels.diagonal import DiagonalKernel
 
-__all__ = ["top_labels"]
-
 
 def top_labels(
     scores_per_model: Any, *, n_top: int, floor: float, mean_scores: bool = False

@@ -12,12 +12,11 @@ from wassemble._checks import Count, OneOf, Optional, check_flag, fail
 from wassemble.inputs.words.embeddings import Embeddings, split_words, word_forms
 from wassemble.kernels.builders.auto_epsilon import Epsilon, choose_epsilon
 from wassemble.kernels.builders.embeddings import Metric, from_embeddings
-from wassemble.kernels.builders.spaces import Names, count_names, expand_kernel, read_spaces
+from wassemble.kernels.builders.spaces import count_names, expand_kernel
 from wassemble.kernels.named.labelled import LabelledKernel
+from wassemble.kernels.named.naming import Names, read_spaces
 from wassemble.kernels.places import named_labels
 from wassemble.labels import LabelSpace, enumerate_names
-
-__all__ = ["from_word_vectors"]
 
 
 def from_word_vectors(

@@ -14,8 +14,6 @@ import scipy.sparse as sp
 from wassemble.kernels.base import Kernel, distance_to_identity
 from wassemble.labels import LabelSpace, enumerate_names
 
-__all__ = ["KernelAccount", "make_account"]
-
 # Pairs of different names that are shown.
 _N_PAIRS = 10
 # A hub receives this many times what the median target label receives, and at least the

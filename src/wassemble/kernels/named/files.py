@@ -22,8 +22,6 @@ from wassemble.kernels.named.tables import read_csv, read_parquet, write_parquet
 from wassemble.kernels.places import named_labels
 from wassemble.labels import LabelSpace
 
-__all__ = ["load", "save_kernel"]
-
 _FORMAT = "wassemble kernel 1"
 _NAMED = ("format", "source", "target", "origin", "notes")
 # What np.load raises on bytes that are not what they say they are.

@@ -18,8 +18,6 @@ from wassemble.kernels.named.naming import Names, read_names
 from wassemble.kernels.places import named_labels
 from wassemble.labels import LabelSpace, enumerate_names
 
-__all__ = ["LabelledKernel"]
-
 
 @final
 class LabelledKernel:

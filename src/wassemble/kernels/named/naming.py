@@ -10,8 +10,6 @@ from wassemble._checks import fail
 from wassemble.inputs.formats.named_tables import read_named_table
 from wassemble.labels import LabelSpace
 
-__all__ = ["Names", "read_names", "read_spaces"]
-
 Names = LabelSpace | Iterable[str | int]
 
 

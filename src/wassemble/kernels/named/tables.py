@@ -19,8 +19,6 @@ from wassemble.kernels.places import named_labels
 from wassemble.kernels.sparse import SparseKernel
 from wassemble.labels import LabelSpace, enumerate_names
 
-__all__ = ["read_csv", "read_parquet", "write_parquet"]
-
 _COLUMNS = ("source", "target", "similarity")
 
 

@@ -25,24 +25,6 @@ from wassemble.inputs.folders import Folder, Found
 from wassemble.inputs.part_files import DataSet, PartFile
 from wassemble.labels import enumerate_names
 
-__all__ = [
-    "LOCK",
-    "MANIFEST",
-    "RUN",
-    "Manifest",
-    "add_counts",
-    "counts_of",
-    "describe_input",
-    "describe_request",
-    "digest_file",
-    "find_record",
-    "is_as_recorded",
-    "is_same_input",
-    "read_record",
-    "refuse_foreign",
-    "write_record",
-]
-
 _FORMAT = "wassemble partitions 3"
 _FOLDER = "_wassemble"
 MANIFEST = f"{_FOLDER}/manifest.json"

@@ -28,8 +28,6 @@ from wassemble.scale.folders.manifest import (
 )
 from wassemble.scale.folders.worker import Job, Partition, fuse_partition
 
-__all__ = ["PartitionError", "PartitionedFusion", "fuse_partitions"]
-
 # Errors that are told one by one.
 _N_TOLD = 10
 

@@ -34,8 +34,6 @@ from wassemble.scale.folders.manifest import (
     write_record,
 )
 
-__all__ = ["Job", "Outcome", "Partition", "fuse_partition"]
-
 
 @dataclass(frozen=True)
 class Job:

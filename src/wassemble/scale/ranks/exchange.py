@@ -15,9 +15,6 @@ from wassemble._checks import fail
 from wassemble._extras import load_extra
 from wassemble.errors import WassembleError
 
-__all__ = ["RankError", "Ranks"]
-
-
 # Groups made of the default group, by their members, for as long as it lives.
 _subsets: WeakKeyDictionary[Any, dict[tuple[int, ...], Any]] = WeakKeyDictionary()
 

@@ -24,8 +24,6 @@ from wassemble.scale.ranks.solve import SharedBarycenter, solve_barycenter_distr
 from wassemble.solvers import Barycenter, Status
 from wassemble.solvers.weights import check_weights
 
-__all__ = ["fuse_on_ranks"]
-
 Device = Literal["cpu", "cuda"]
 
 

@@ -26,8 +26,6 @@ from wassemble.solvers import Barycenter, BarycenterProblem, BarycenterResult, S
 from wassemble.solvers.barycenter import solve
 from wassemble.solvers.weights import check_weights
 
-__all__ = ["SharedBarycenter", "solve_barycenter_distributed"]
-
 # Samples checked at a time.
 _N_CHECKED = 4096
 

@@ -19,8 +19,6 @@ from wassemble._checks import fail
 from wassemble._extras import load_extra
 from wassemble.text.vocabulary import Vocabulary
 
-__all__ = ["CausalNextWord", "EncoderDecoderNextWord", "TorchNextWord"]
-
 _PURPOSE = "A model of Hugging Face transformers"
 _RELATIVE = ("bloom", "mpt", "roformer")  # take no positions, and see distances alone
 

@@ -17,8 +17,6 @@ from wassemble._checks import check_count, fail
 from wassemble._files import whole_file
 from wassemble.text.vocabulary import Vocabulary
 
-__all__ = ["NGramModel"]
-
 # Version of the files that `NGramModel.save` writes.
 _FORMAT = 1
 # Where the text is too small to tell.

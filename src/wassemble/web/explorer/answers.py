@@ -23,20 +23,6 @@ from wassemble.web.explorer.cases import MASS_PENALTY, Case, Cut
 from wassemble.web.explorer.similarity import NAMES
 from wassemble.web.explorer.view import View
 
-__all__ = [
-    "Answer",
-    "Flow",
-    "Flows",
-    "Line",
-    "Neighbor",
-    "Ranking",
-    "find_flows",
-    "find_neighbors",
-    "fuse_sample",
-    "get_ranking",
-    "rank_samples",
-]
-
 # Sweeps until a slider has its answer: enough for most samples, and never a long wait.
 _TOLERANCE = 1e-5
 _N_SWEEPS = 300

@@ -25,8 +25,6 @@ from wassemble.labels import LabelSpace
 from wassemble.solvers import Rule
 from wassemble.web.explorer.similarity import NAMES, Similarity, kernel_at
 
-__all__ = ["MASS_PENALTY", "Case", "Cut", "Kept", "Table"]
-
 # The paper's own.
 MASS_PENALTY = 2.0
 # Labels above which a label set is cut, and labels that are kept.

@@ -11,8 +11,6 @@ from wassemble.labels import LabelSpace
 from wassemble.web.explorer.cases import Table
 from wassemble.web.explorer.similarity import NAMES, Similarity, given_kernel
 
-__all__ = ["SHIPPED", "Example"]
-
 
 @dataclass(frozen=True)
 class Example:

@@ -15,8 +15,6 @@ from wassemble._extras import load_extra
 from wassemble.report.plots import BLUE, CHOSEN, GREEN, GREY, PURPLE, RED, TEAL, short, shown
 from wassemble.web.explorer.answers import Answer, Flow, Flows, Line, Neighbor
 
-__all__ = ["N_TOP", "draw_answer", "draw_flows", "draw_neighbors"]
-
 Figure = dict[str, Any]
 
 N_TOP = 8

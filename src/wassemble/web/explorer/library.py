@@ -24,8 +24,6 @@ from wassemble.web.limits import check_label_count
 from wassemble.web.paths import inside
 from wassemble.web.settings import Settings
 
-__all__ = ["Library"]
-
 # Scores in memory: of one table, and of all that are kept.
 _MAX_SCORES = 50_000_000
 _MAX_KEPT_BYTES = 1_000_000_000

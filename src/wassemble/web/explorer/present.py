@@ -24,18 +24,6 @@ from wassemble.web.explorer.similarity import NAMES, OWN_EPSILON
 from wassemble.web.explorer.view import View
 from wassemble.web.pages import write_csv
 
-__all__ = [
-    "Cell",
-    "Controls",
-    "Shown",
-    "Slider",
-    "TableBody",
-    "as_csv",
-    "as_json",
-    "file_name",
-    "present",
-]
-
 # A slider goes this many times below and above where it starts.
 _REACH = 30.0
 _N_CHOICES = 20

@@ -33,8 +33,6 @@ from wassemble.web.pages import attach, render
 from wassemble.web.paths import list_files
 from wassemble.web.settings import Settings
 
-__all__ = ["make_router"]
-
 _N_PER_PAGE = 20
 
 KERNELS = {

@@ -27,17 +27,6 @@ from wassemble.kernels import (
 from wassemble.kernels.builders.files import FILE_ORIGINS, read_kernel_origin
 from wassemble.labels import LabelSpace
 
-__all__ = [
-    "KERNEL_FILES",
-    "NAMES",
-    "OWN_EPSILON",
-    "Similarity",
-    "from_cost",
-    "given_kernel",
-    "kernel_at",
-    "read_similarity",
-]
-
 OWN_EPSILON = 0.3
 # Kernels that come from a file, in the words of the command line.
 KERNEL_FILES = (*FILE_ORIGINS, "kernel")

@@ -23,8 +23,6 @@ from wassemble._extras import load_extra
 from wassemble.inputs.formats import ENDS
 from wassemble.inputs.formats.sources import blame
 
-__all__ = ["KERNEL_ENDS", "PREFIX", "Upload", "Uploads", "check_unpacked", "remove_uploads"]
-
 PREFIX = "upload:"
 _FOLDER = "wassemble-uploads-"
 _OLD_SECONDS = 24 * 3600

@@ -24,8 +24,6 @@ from wassemble.report.plots import (
 )
 from wassemble.web.study.results import Estimate, Results
 
-__all__ = ["draw_charts"]
-
 _COLORS = (PURPLE, TEAL, BLUE, CHOSEN, GREEN, RED, GREY)
 _SCALE_COLORS = {"correctness": BLUE, "detail": CHOSEN}
 

@@ -14,8 +14,6 @@ from wassemble._checks import check_count
 from wassemble.errors import fail
 from wassemble.web.study.items import SCALES, Item, is_readable
 
-__all__ = ["CONSENT", "Design", "Shown", "assign", "check_raters"]
-
 CONSENT = "\n\n".join(
     (
         "You will be shown pictures or texts, each with several captions that computer programs"

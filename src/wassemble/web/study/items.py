@@ -22,20 +22,6 @@ from typing import Any
 from wassemble.errors import fail
 from wassemble.web.paths import inside
 
-__all__ = [
-    "SCALES",
-    "Check",
-    "Item",
-    "check_pictures",
-    "find_picture",
-    "is_readable",
-    "picture_type",
-    "read_item",
-    "read_items",
-    "read_lines",
-    "system_names",
-]
-
 SCALES = ("correctness", "detail")
 SCORES = (1, 2, 3, 4, 5)
 _KEYS = {"id", "image", "text", "captions", "check"}

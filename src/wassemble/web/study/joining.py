@@ -9,8 +9,6 @@ from typing import Any
 from wassemble.errors import fail
 from wassemble.web.study.items import Check, Item, read_lines
 
-__all__ = ["join_captions", "make_checks", "read_captions", "read_references"]
-
 _MIN_LETTERS = 4  # of words that say what a caption is about
 
 

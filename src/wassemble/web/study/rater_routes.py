@@ -20,8 +20,6 @@ from wassemble.web.study.design import Shown
 from wassemble.web.study.items import SCORES, Item, find_picture
 from wassemble.web.study.store import OpenStore, Rater
 
-__all__ = ["router"]
-
 _FIELDS: Any = {
     "csrf": {"type": "string"},
     "go": {"type": "string", "enum": ["next", "back"]},

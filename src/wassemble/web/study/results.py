@@ -26,20 +26,6 @@ from wassemble.web.pages import write_csv
 from wassemble.web.study.answers import Answer, Participant, Snapshot, fails_check, letter
 from wassemble.web.study.items import SCORES, Item, system_names
 
-__all__ = [
-    "Agreement",
-    "Difference",
-    "Estimate",
-    "Results",
-    "alpha",
-    "best_shares",
-    "compute_results",
-    "failed_checks",
-    "measure_agreement",
-    "to_csv",
-    "to_json",
-]
-
 MIN_RATERS, MIN_ITEMS = 3, 5
 _FEW_RATERS = 10
 # What is averaged, and what it can be.

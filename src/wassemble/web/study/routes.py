@@ -25,9 +25,6 @@ from wassemble.web.study.items import SCALES, check_pictures, read_items
 from wassemble.web.study.results import compute_results, to_csv, to_json
 from wassemble.web.study.store import OpenStore, Store, Study, close_store
 
-__all__ = ["make_router"]
-
-
 _EXAMPLE = files("wassemble.web.study") / "example.jsonl"
 _PAPER = json.loads((files("wassemble.web.study") / "human_study.json").read_text(encoding="utf-8"))
 _MAX_AT_ONCE = 500  # raters

@@ -22,8 +22,6 @@ from wassemble.web.study.answers import Answer, Given, Participant, Snapshot
 from wassemble.web.study.design import Design, Shown, assign, check_raters
 from wassemble.web.study.items import Item, read_item
 
-__all__ = ["Link", "OpenStore", "Rater", "Store", "Study", "close_store"]
-
 _opening = Lock()
 
 

@@ -10,8 +10,6 @@ import sqlalchemy as sa
 
 from wassemble.errors import fail
 
-__all__ = ["SCHEMA_VERSION", "answers", "items", "open_engine", "raters", "studies"]
-
 SCHEMA_VERSION = 1
 _LOCK = 0x7761737365  # any number that PostgreSQL's other users will not take
 _WAIT_SECONDS = 10
