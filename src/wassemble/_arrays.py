@@ -35,6 +35,11 @@ def is_frame(value: Any) -> bool:
     return not isinstance(value, np.ndarray) and hasattr(type(value), "columns")
 
 
+def has_names(value: Any) -> bool:
+    """Whether ``value`` brings names for its entries: a data frame, or a column with an index."""
+    return is_frame(value) or is_series(value)
+
+
 def is_series(value: Any) -> bool:
     """Whether ``value`` is a column with an index, as pandas has: its entries have names."""
     kind = type(value)

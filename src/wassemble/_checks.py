@@ -20,6 +20,7 @@ from wassemble._arrays import (
     Array,
     convert_like,
     detached,
+    has_names,
     is_frame,
     is_series,
     is_torch_array,
@@ -82,7 +83,7 @@ def refuse_names(value: Any, name: str) -> None:
     if isinstance(value, np.ndarray):
         return
     if isinstance(value, list | tuple):
-        if any(is_series(each) or is_frame(each) for each in {type(e): e for e in value}.values()):
+        if any(has_names(each) for each in {type(e): e for e in value}.values()):
             for each in value:
                 refuse_names(each, name)
         return

@@ -87,11 +87,7 @@ class LabelSpace(tuple[str, ...]):
         return np.array([self.position(name) for name in names], dtype=np.int64)
 
     def match(
-        self,
-        target: LabelSpace,
-        *,
-        aliases: Meanings | None = None,
-        fold: bool = False,
+        self, target: LabelSpace, *, aliases: Meanings | None = None, fold: bool = False
     ) -> Matching:
         """Where each label is found in ``target``.
 

@@ -147,7 +147,8 @@ def read_fusion(
     chosen = choose_kernel(values, models, fusion, inputs)
     if values["weights"] == "accuracy":
         weights = _by_accuracy(chosen.accuracy)
-    fusion = fusion.replace(kernel=chosen.kernel, target=chosen.target, weights=weights)
+    if chosen.kernel is not None:
+        fusion = fusion.replace(kernel=chosen.kernel, target=chosen.target, weights=weights)
     return fusion, chosen.doubts
 
 

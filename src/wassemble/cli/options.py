@@ -379,11 +379,11 @@ class ModelFiles:
 
     def _open_data_sets(self) -> list[DataSet] | None:
         """The folders of part files, in the order given; None if none of them is a folder."""
-        from wassemble.inputs.folders import open_folder
-        from wassemble.inputs.part_files import is_data_set, open_data_set
+        from wassemble.inputs.folders import is_folder, open_folder
+        from wassemble.inputs.part_files import open_data_set
 
         places = [place for _, place, _ in self.named_arguments]
-        folders = [place for place in places if is_data_set(place)]
+        folders = [place for place in places if is_folder(place)]
         if not folders:
             return None
         if self.by_row:

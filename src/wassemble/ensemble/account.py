@@ -11,13 +11,14 @@ import numpy as np
 
 from wassemble.ensemble.completion import describe_rule
 from wassemble.ensemble.label_overlap import find_others
+from wassemble.ensemble.members import Member
 from wassemble.ensemble.plan import NO_ANSWER, Chunk, FusionPlan, Ready
 from wassemble.errors import option, option_or, tell_count
 from wassemble.inputs import Predictions
 from wassemble.inputs.predictions.value import SUM_SLACK, Origin
 from wassemble.kernels.builders.spaces import UNJOINED
 from wassemble.labels import enumerate_names
-from wassemble.solvers import USUAL_RULE, Barycenter, Rule, Status
+from wassemble.solvers import USUAL_RULE, Barycenter, Status
 
 # Labels of a model that are named.
 _N_FIRST = 5
@@ -98,7 +99,7 @@ class FusionAccount:
                 len(member.labels) - len(member.matching.unmatched),
                 list(member.matching.aliased),
                 list(member.matching.folded),
-                member.merged,
+                _merged(member),
                 list(member.matching.unmatched),
                 [member.describe(i) for i in np.flatnonzero(member.lost).tolist()],
                 member.other,
@@ -158,8 +159,8 @@ class FusionAccount:
     @property
     def _has_rival(self) -> bool:
         """Whether a mean of several models would give one best label as well."""
-        is_barycenter = isinstance(self.plan.rule, Barycenter)
-        return is_barycenter and self.plan.kind == "multiclass" and len(self.models) > 1
+        is_of_classes = self.plan.kind == "multiclass"
+        return self.plan.rule.transports and is_of_classes and len(self.models) > 1
 
     @property
     def _is_vast(self) -> bool:
@@ -261,7 +262,7 @@ class FusionAccount:
                 f"{enumerate_names(lacking)} lack many samples: are they cut into the same parts?"
                 " Samples are matched within parts of the same name"
             )
-        said += tell_ends(self.ends, fine_ends(plan.rule))
+        said += tell_ends(self.ends, plan.rule.fine_ends)
         if self.n_tied:
             said.append(
                 f"{self.n_tied:,} of {self.n_samples:,} samples have several labels in first place:"
@@ -407,6 +408,16 @@ class FusionAccount:
         return self.n_samples - model.n_answered
 
 
+def _merged(member: Member) -> list[tuple[list[str], str]]:
+    """Labels that are fused as one, with the name they have then."""
+    if member.groups is None:
+        return []
+    own: list[list[str]] = [[] for _ in member.fused]
+    for name, group in zip(member.labels, member.groups.tolist(), strict=True):
+        own[group].append(name)
+    return [(names, member.fused[g]) for g, names in enumerate(own) if len(names) > 1]
+
+
 def _reading(model: ModelAccount) -> str:
     more = ", ..." if model.n_labels > len(model.first_labels) else ""
     return (
@@ -449,10 +460,3 @@ def tell_ends(ends: Counter[int], fine: Container[int], what: str = "samples") -
             remedy = f"; {no_mass_remedy()}" if code == Status.NO_MASS else ""
             told.append(f"{count:,} of {ends.total():,} {what}: {message}{remedy}")
     return told
-
-
-def fine_ends(rule: Rule) -> set[int]:
-    """Statuses that need no word: a fixed number of sweeps is meant to end there."""
-    if isinstance(rule, Barycenter) and rule.tolerance is None:
-        return {Status.CONVERGED, Status.MAX_SWEEPS}
-    return {Status.CONVERGED}

@@ -19,17 +19,22 @@ RULES: tuple[str, ...] = get_args(Unobserved)
 
 
 def complete_scores(
-    predictions: Predictions, unobserved: Unobserved, *, hard_confidence: float
+    predictions: Predictions,
+    unobserved: Unobserved,
+    *,
+    hard_confidence: float,
+    answered: np.ndarray | None = None,
 ) -> np.ndarray:
     """Scores without nan, ``(n_samples, n_labels)``; rows without an answer are all 0.
 
     Histograms come back with mass 1, unless ``unobserved`` is "drop": mass that is left where
     every label was reported is on labels that nobody named, and goes to the reported ones.
+    ``answered`` is that of the predictions, if it is known already.
     """
     scores, missing = predictions.scores, np.isnan(predictions.scores)
     if missing.any():
         scores = np.where(missing, 0, scores)
-    answered = predictions.answered
+    answered = predictions.answered if answered is None else answered
     if predictions.kind == "multilabel":
         return _complete_multilabel(scores, missing, answered, unobserved, predictions)
     sums = scores.sum(axis=1, dtype=np.float64)

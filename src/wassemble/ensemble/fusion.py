@@ -14,7 +14,7 @@ import numpy as np
 
 from wassemble._arrays import Array, detached, is_frame, is_series
 from wassemble._checks import check_nonnegative_number, fail, option, refuse_names
-from wassemble.ensemble.account import FusionAccount, fine_ends
+from wassemble.ensemble.account import FusionAccount
 from wassemble.ensemble.completion import RULES, Unobserved
 from wassemble.ensemble.fuser import TableFuser
 from wassemble.ensemble.fusion_files import load_folder, same_kernels, save_folder
@@ -23,7 +23,6 @@ from wassemble.ensemble.tables import (
     align_samples,
     are_named,
     check_inputs,
-    common_kind,
     name_models,
     read_id_columns,
     read_models,
@@ -38,7 +37,7 @@ from wassemble.inputs.formats.named_tables import NamedTable, read_named_table
 from wassemble.inputs.predictions.overlap import common_row_ids
 from wassemble.inputs.predictions.value import Origin, check_kind
 from wassemble.labels import LabelSpace, enumerate_names
-from wassemble.solvers import USUAL_RULE, Balanced, Rule, Single, Unbalanced
+from wassemble.solvers import USUAL_RULE, Balanced, Rule, Unbalanced
 
 # Plans that a fusion keeps: one for each set of models that it has met.
 _N_PLANS = 8
@@ -147,10 +146,7 @@ class Fusion:
 
     def __post_init__(self) -> None:
         if not isinstance(self.rule, Rule):
-            fail(
-                f"`rule` must be a rule; got {self.rule!r}.",
-                hint=_hint_rule(self.rule),
-            )
+            fail(f"`rule` must be a rule; got {self.rule!r}.", hint=_hint_rule(self.rule))
         check_kind(self.kind)
         if self.samples not in ("all", "common"):
             fail(f'`samples` must be "all" or "common"; got {self.samples!r}.')
@@ -169,7 +165,7 @@ class Fusion:
             self._set("target", LabelSpace(self.target))
         self._set("aliases", Aliases.of(self.aliases))
         self._set("weights", _read_weights(self.weights))
-        if isinstance(self.rule, Single) and self.weights is not None:
+        if not self.rule.takes_weights and self.weights is not None:
             fail("`weights` must be left out for a single model; got some.")
         if isinstance(self.other, Mapping):
             self._set("other", {str(model): str(name) for model, name in self.other.items()})
@@ -228,11 +224,7 @@ class Fusion:
         """
         given = refuse_larger(models)
         predictions, frame = read_models(
-            given,
-            self.kind,
-            by_row=self.by_row,
-            normalize=self.normalize,
-            id_column=self.id_column,
+            given, self.kind, by_row=self.by_row, normalize=self.normalize, id_column=self.id_column
         )
         named = name_models(given)
         columns = read_id_columns(self.id_column, [name for name, _ in named])
@@ -253,7 +245,7 @@ class Fusion:
         )
         consensus.origin = Origin(id_column=account.id_column)
         warn_of_inputs(account.warnings)
-        warn_of_ends(account.ends, fine_ends(self.rule))
+        warn_of_ends(account.ends, self.rule.fine_ends)
         return FusionResult(consensus, chunk.statuses, account, plan, members, frame, frame_ids)
 
     def plan(self, models: Any) -> FusionPlan:
@@ -277,7 +269,7 @@ class Fusion:
 
     def open_account(self, models: Sequence[Any]) -> FusionAccount:
         """An account of these models, predictions or open files, with nothing counted yet."""
-        _, is_detected = common_kind(models, self.kind)
+        is_detected = self.kind is None and all(model.kind_is_detected for model in models)
         return FusionAccount.of(self.plan(models), kind_is_detected=is_detected)
 
     def prepare(self, models: Any) -> TableFuser:
@@ -332,7 +324,7 @@ class Fusion:
         if dropped is not None and (worst := dropped.max(initial=0)) > _MUCH_DROPPED:
             told = f"`n_top` dropped up to {worst:.0%} of a model's mass in a row."
             warnings.warn(told, ConvergenceWarning, stacklevel=3)
-        warn_of_ends(Counter(np.asarray(fused.statuses).tolist()), fine_ends(self.rule), "rows")
+        warn_of_ends(Counter(np.asarray(fused.statuses).tolist()), self.rule.fine_ends, "rows")
         scores = fused.consensus
         return self.rule.to_histograms(scores, how["out"]) if fused.are_histograms else scores
 

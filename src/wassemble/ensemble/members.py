@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
@@ -39,14 +38,10 @@ class Member:
     kernel: Kernel  # from `fused` to the target
     declared: np.ndarray  # target labels that it can speak of, as a mask
     reached: np.ndarray  # target labels that the kernel can reach, as a mask
+    lost: np.ndarray  # labels as they are fused whose mass can go nowhere, as a mask
     other: str | None  # its label that stands for what it does not declare
     origin: str | None = None  # of the kernel, in words; None where labels go by name alone
     notes: tuple[str, ...] = ()  # of the kernel
-
-    @cached_property
-    def lost(self) -> np.ndarray:
-        """Labels as they are fused whose mass can go nowhere, as a mask."""
-        return np.asarray(~np.atleast_2d(self.kernel.leads_somewhere).any(axis=0))
 
     def describe(self, place: int) -> str:
         """A label as it is fused, by the model's own names for it."""
@@ -54,16 +49,6 @@ class Member:
             return self.labels[place]
         own = [self.labels[i] for i in np.flatnonzero(self.groups == place).tolist()]
         return own[0] if len(own) == 1 else f"{self.fused[place]} ({' + '.join(own)})"
-
-    @property
-    def merged(self) -> list[tuple[list[str], str]]:
-        """Labels that are fused as one, with the name they have then."""
-        if self.groups is None:
-            return []
-        own: list[list[str]] = [[] for _ in self.fused]
-        for name, group in zip(self.labels, self.groups.tolist(), strict=True):
-            own[group].append(name)
-        return [(names, self.fused[g]) for g, names in enumerate(own) if len(names) > 1]
 
 
 def read_other(
@@ -142,7 +127,7 @@ def match_models(
         for (_, labels), given in zip(models, each, strict=True)
         if isinstance(given, LabelledKernel) and all(name in given.source for name in labels)
     }
-    shared: dict[Any, _Read] = {}
+    shared: dict[Any, tuple[_Read, np.ndarray]] = {}
     members = []
     for (model, labels), given in zip(models, each, strict=True):
         meanings = aliases.of_model(model)
@@ -155,10 +140,11 @@ def match_models(
         told = sorted((name, tuple(m.items())) for name, m in meanings.items())
         key = (id(given), labels, tuple(told), other)
         if key not in shared:
-            shared[key] = _read_kernel(
+            read = _read_kernel(
                 given, model, matching, fused, groups, is_of_others=id(given) in serving
             )
-        read = shared[key]
+            shared[key] = read, ~_leads(read.kernel)
+        read, lost = shared[key]
         if read.keeps_labels:
             fused, groups = labels, None
         members.append(
@@ -171,6 +157,7 @@ def match_models(
                 read.kernel,
                 read.declared,
                 read.reached,
+                lost,
                 other,
                 read.origin,
                 read.notes,
@@ -297,7 +284,7 @@ def _read_kernel(
         if all(name in given.source for name in labels):
             # A kernel that knows the model's own labels speaks of them.
             kernel = given.align(labels, target)
-            declared = reached = _reached(kernel)
+            declared = reached = _leads(kernel.T)
             if given.declared is not None:
                 declared = given.declared[given.target.positions(target)]
             return _Read(kernel, declared, reached, True, given.origin, given.notes)
@@ -317,7 +304,7 @@ def _read_kernel(
         return _Read(kernel_of_matching(by_fused), matching.declared, matching.declared)
     if isinstance(given, LabelledKernel) or _builds(given):
         kernel, made = _add_shared_rows(given, by_fused)
-        reached = _reached(kernel)
+        reached = _leads(kernel.T)
         if made is None:
             return _Read(kernel, reached, reached)
         return _Read(kernel, reached, reached, False, made.origin, made.notes)
@@ -328,7 +315,7 @@ def _read_kernel(
             f" {len(target)} target labels; got shape {kernel.shape}.",
             hint="a LabelledKernel brings its names and is put in order by them",
         )
-    reached = _reached(kernel)
+    reached = _leads(kernel.T)
     return _Read(kernel, reached, reached, True, f"a {type(kernel).__name__}")
 
 
@@ -359,6 +346,6 @@ def _add_shared_rows(given: Any, matching: Matching) -> tuple[Kernel, LabelledKe
     return DenseKernel(np.vstack([np.asarray(found.to_dense()), own.toarray()])[order]), made
 
 
-def _reached(kernel: Kernel) -> np.ndarray:
-    """Target labels that some source label leads to, as a mask."""
-    return np.asarray(np.atleast_2d(kernel.T.leads_somewhere).any(axis=0))
+def _leads(kernel: Kernel) -> np.ndarray:
+    """Source labels that lead to some target label, in some sample, as a mask."""
+    return np.asarray(np.atleast_2d(kernel.leads_somewhere).any(axis=0))

@@ -41,6 +41,12 @@ def open_folder(place: str | os.PathLike[str]) -> Folder:
     return RemoteFolder(os.fspath(place)) if is_remote(place) else LocalFolder(_path(place))
 
 
+def is_folder(place: str | os.PathLike[str]) -> bool:
+    """Whether there is a folder at a place: one on this machine, or a URL with files below."""
+    folder = open_folder(place)
+    return folder.path.is_dir() if isinstance(folder, LocalFolder) else bool(folder.find())
+
+
 def fetch_file(place: str | os.PathLike[str]) -> AbstractContextManager[Path]:
     """A path to read the file from that is at a path or URL."""
     return RemoteFolder(os.fspath(place)).fetch() if is_remote(place) else nullcontext(_path(place))

@@ -14,7 +14,7 @@ from typing import Unpack
 from wassemble._checks import fail
 from wassemble.errors import InvalidInputError
 from wassemble.inputs.files import open_predictions
-from wassemble.inputs.folders import Folder, LocalFolder, open_folder
+from wassemble.inputs.folders import Folder, open_folder
 from wassemble.inputs.formats import recognise
 from wassemble.inputs.formats.sources import PredictionFile
 from wassemble.inputs.predictions.value import Kind, Origin, Predictions
@@ -170,12 +170,6 @@ def open_data_set(
     return DataSet(
         PartReader(folder, folder.name.split(".")[0] if model is None else model, reading)
     )
-
-
-def is_data_set(place: str | os.PathLike[str]) -> bool:
-    """Whether there is a folder at a place: one on this machine, or a URL with files below."""
-    folder = open_folder(place)
-    return folder.path.is_dir() if isinstance(folder, LocalFolder) else bool(folder.find())
 
 
 def common_parts(sets: Iterable[DataSet]) -> list[str]:

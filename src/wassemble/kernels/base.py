@@ -82,6 +82,8 @@ class Kernel(ABC):
     tensor: Array | None = None
     #: True only if the kernel was declared symmetric when it was built.
     is_symmetric: bool = False
+    #: True if each label is similar to itself alone, and that by 1.
+    is_identity: bool = False
     #: True if source label i is similar to target label i alone.
     is_diagonal: bool = False
     #: Of a diagonal kernel, the similarity of each label to itself; None where that is 1.

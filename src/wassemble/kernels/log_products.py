@@ -76,10 +76,7 @@ def log_product(
 
 
 def _mend(
-    log_image: Array,
-    logs: Array,
-    pairs: tuple[Array, Array],
-    log_columns: Callable[[Array], Array],
+    log_image: Array, logs: Array, pairs: tuple[Array, Array], log_columns: Callable[[Array], Array]
 ) -> Array:
     """``log_image`` with the (row, column) ``pairs`` computed by a true log-sum-exp."""
     if is_torch_array(log_image):

@@ -27,6 +27,7 @@ class IdentityKernel(Kernel):
 
     storages: ClassVar = {"identity": frozenset()}
     is_symmetric = True
+    is_identity = True
     is_diagonal = True
     is_sparse = True
     dtype = None
@@ -40,6 +41,10 @@ class IdentityKernel(Kernel):
     @property
     def T(self) -> IdentityKernel:
         return self
+
+    @cached_property
+    def leads_somewhere(self) -> np.ndarray:
+        return np.ones(self._n_labels, dtype=bool)
 
     def apply(self, v: Array) -> Array:
         v = self._read_vectors(v, "v")
@@ -160,6 +165,10 @@ class MatchKernel(Kernel):
         transpose = MatchKernel._trusted(sources, len(self.positions))
         transpose.__dict__["T"] = self
         return transpose
+
+    @property
+    def leads_somewhere(self) -> np.ndarray:
+        return self.positions >= 0
 
     def matched_sources(self) -> tuple[np.ndarray, None]:
         return self.T.positions, None

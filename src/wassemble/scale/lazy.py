@@ -14,7 +14,6 @@ import numpy as np
 from wassemble._checks import fail
 from wassemble._extras import load_extra
 from wassemble.ensemble import Fusion, FusionAccount, FusionPlan
-from wassemble.ensemble.account import fine_ends
 from wassemble.ensemble.label_overlap import check_labels
 from wassemble.ensemble.tables import (
     align_samples,
@@ -254,7 +253,7 @@ class _FusePart:
             account.warnings += count_shared(predictions).warnings()
         account.add(members, chunk)
         warn_of_inputs(account.warnings)
-        warn_of_ends(account.ends, fine_ends(account.plan.rule))
+        warn_of_ends(account.ends, account.plan.rule.fine_ends)
         consensus = Predictions(
             "consensus", members[0].samples, self.plan.target, chunk.scores, kind=self.plan.kind
         )

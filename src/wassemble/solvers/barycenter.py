@@ -100,9 +100,10 @@ def solve(
     run_of = _Run(problem, solver, keep_scalings=keep_scalings, out=out)
     exchange = problem.exchange
     n_rows = problem.rows_per_tile(one_pass=solver.one_pass)
-    n_rows = -int(exchange.largest(np.array([-n_rows]))[0])
     # Exchanges of tiles on threads would get mixed up.
     in_turn = not exchange.is_alone
+    if in_turn:  # tiles of the same samples
+        n_rows = -int(exchange.largest(np.array([-n_rows]))[0])
     run_tiles(run_of.solve_tile, problem.n_samples, n_rows, n_threads, progress, in_turn=in_turn)
     return run_of.result()
 
@@ -171,8 +172,7 @@ class _Run:
         """Status of rows of zeros: no mass came in, none of it met, or too little to be seen."""
         given = [group.histograms[:, ending.index] for group in tile.groups]
         has_mass = agree_on_any(
-            tile.exchange,
-            np.logical_or.reduce([detached(h > 0).any(axis=(0, 2)) for h in given]),
+            tile.exchange, np.logical_or.reduce([detached(h > 0).any(axis=(0, 2)) for h in given])
         )
         hidden = ending.rows.hidden
         lost = (

@@ -53,12 +53,7 @@ class Sweep(Protocol):
         """Go on with ``rows`` alone, by mask."""
 
 
-def residual(
-    before: Array,
-    after: Array,
-    p: Array,
-    components: Components | None,
-) -> Array:
+def residual(before: Array, after: Array, p: Array, components: Components | None) -> Array:
     """How far each row is from the fixed point, relative to its mass.
 
     ``before`` and ``after`` are the couplings' target marginals, ``(n_models, n_rows,

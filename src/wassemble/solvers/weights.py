@@ -15,18 +15,18 @@ def check_weights(
     n_models: int,
     n_target: int,
     *,
-    like: Array,
+    like: Array | None = None,
     whole: bool = True,
     n_samples: int | None = None,
 ) -> Array:
-    """Weights on the simplex over models, in ``like``'s library.
+    """Weights on the simplex over models, in the library of ``like`` (None: NumPy).
 
     One per model, per model and target label or, with ``n_samples``, per model and sample
     or per model, sample and target label. Only a ``whole`` set of models has weights that
     sum to 1.
     """
     if weights is None:
-        return convert_like(np.full(n_models, 1 / n_models), like, like.dtype)
+        return convert_like(np.full(n_models, 1 / n_models), like)
     weights = as_float_array(weights, "weights", like=like)
     shape = tuple(weights.shape)
     shapes = [(n_models,), (n_models, n_target)]

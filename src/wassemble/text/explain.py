@@ -9,7 +9,6 @@ import numpy as np
 
 from wassemble._checks import check_count, fail
 from wassemble.ensemble import Contribution, Explanation
-from wassemble.solvers import Barycenter
 from wassemble.text.fused import FusedNextWord
 
 
@@ -54,7 +53,7 @@ def explain_sentence(
     : a 0.551
        50.0 %  model 1: a (scored 0.613)
     """
-    if not isinstance(model.fusion.rule, Barycenter):
+    if not model.fusion.rule.transports:
         fail("couplings explain a barycenter; got models fused by a mean, which has none.")
     if len(context) != 1:
         fail(f"`context` must hold the one item that the sentence is about; got {len(context)}.")

@@ -10,7 +10,7 @@ import numpy as np
 
 from wassemble._checks import check_count, fail
 from wassemble.labels import LabelSpace
-from wassemble.solvers import Barycenter, GatedBarycenter, GatedMean, Rule, Single
+from wassemble.solvers import Barycenter, Rule
 from wassemble.text.kernels import words_to_read
 from wassemble.text.models import NextWordModel
 from wassemble.text.selection import Selector
@@ -131,7 +131,7 @@ class FusedNextWord:
         vocabularies = [model.vocabulary for model in self.models]
         self.vocabulary = _union(vocabularies) if target is None else target
         _check_rule(rule)
-        if warm_start and not (isinstance(rule, Barycenter) and rule.tolerance is not None):
+        if warm_start and not rule.stops_at_tolerance:
             fail(
                 "`warm_start` must go with a barycenter and a tolerance: after a fixed number of"
                 " sweeps it would change the answer."
@@ -178,9 +178,9 @@ class FusedNextWord:
 
 def _check_rule(rule: Rule) -> None:
     """Refuse rules that look at all words at once, of which a step takes some at a time."""
-    if not isinstance(rule, Rule) or isinstance(rule, GatedMean | GatedBarycenter | Single):
+    if not isinstance(rule, Rule) or not rule.fuses_parts:
         fail(f"`rule` must be a Barycenter or a PowerMean; got {rule!r}.")
-    if isinstance(rule, Barycenter) and rule.n_top is not None:
+    if getattr(rule, "n_top", None) is not None:
         fail(
             "`n_top` must be said beside the rule: it chooses words for all models; got it in the"
             " rule.",

@@ -15,7 +15,7 @@ import numpy as np
 from wassemble._arrays import log_of
 from wassemble._checks import fail
 from wassemble.kernels import Kernel
-from wassemble.solvers import GEOMETRIC, Barycenter, BarycenterProblem, BarycenterResult, Rule
+from wassemble.solvers import GEOMETRIC, BarycenterResult, Rule
 from wassemble.solvers.barycenter import solve
 from wassemble.text.selection import Selection, Selector, WordPart
 
@@ -156,7 +156,7 @@ class StepFusion:
                 yield np.arange(len(items)), self.selector.whole
             return
         # Debiasing needs a symmetric kernel: one word for all others would not leave it so.
-        gather = not (isinstance(self.rule, Barycenter) and self.rule.debias)
+        gather = not self.rule.is_debiased
         for item in np.unique(items):
             rows = np.flatnonzero(items == item)
             some = [histogram[rows] for histogram in histograms]
@@ -171,7 +171,7 @@ class StepFusion:
             for part in words.parts
         ]
         # Words that take no part leave the others with all of the mass.
-        if self.rule.is_balanced or not isinstance(self.rule, Barycenter):
+        if self.rule.is_balanced or not self.rule.transports:
             pieces: list[list[np.ndarray]] = [[] for _ in histograms]
             for part, some in zip(words.parts, own, strict=True):
                 for model, piece in zip(part.models, some, strict=True):
@@ -195,17 +195,15 @@ class StepFusion:
         keep_scalings: bool,
     ) -> _Answer:
         """The consensus of a part, before it is divided by the mass of all parts."""
-        if not isinstance(self.rule, Barycenter) or (self.rule.is_balanced and part.is_alone):
+        if not self.rule.transports or (self.rule.is_balanced and part.is_alone):
             # Where mass cannot go anywhere else Algorithm 1 gives the geometric mean at once.
-            mean = GEOMETRIC if isinstance(self.rule, Barycenter) else self.rule
+            mean = GEOMETRIC if self.rule.transports else self.rule
             fused = mean.fuse(own, part.kernels, weights=part.weights, holds="partial")
             return _Answer(part, own, np.asarray(fused.scores))
         posed = _Posed(own, part.kernels, part.weights)
         if self.rule.is_balanced:
             posed = _with_rest(own, part) if part.weights.ndim == 2 else _level(own, part)
-        problem = BarycenterProblem(
-            posed.histograms, posed.kernels, self.rule, weights=posed.weights
-        )
+        problem = self.rule.pose(posed.histograms, posed.kernels, weights=posed.weights)
         if log_v is not None:  # without those of what is no word of its own
             n_more = problem.n_target - log_v.shape[2]
             problem.initial = np.pad(log_v, ((0, 0), (0, 0), (0, n_more)))

@@ -19,12 +19,7 @@ from numpy.lib import format as npy
 
 from wassemble._checks import fail, option
 from wassemble._files import whole_file
-from wassemble.inputs.formats.sources import (
-    Source,
-    as_scores,
-    ids_from_text,
-    pick_labels,
-)
+from wassemble.inputs.formats.sources import Source, as_scores, ids_from_text, pick_labels
 from wassemble.inputs.predictions.value import Kind, Predictions, check_kind, read_samples
 from wassemble.inputs.reading import Reading
 from wassemble.labels import LabelSpace, check_readable, enumerate_names

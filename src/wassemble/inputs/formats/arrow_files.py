@@ -97,10 +97,7 @@ def _open_table(schema: Any, batches: Batches, reading: Reading, model: str) -> 
         for field in schema
     }
     layout = find_layout(
-        schema.names,
-        lambda name: types[name](),
-        reading,
-        stored_index=read_stored_index(schema),
+        schema.names, lambda name: types[name](), reading, stored_index=read_stored_index(schema)
     )
 
     def read(wanted: Sequence[str]) -> Any:

@@ -22,11 +22,7 @@ import numpy as np
 
 from wassemble._checks import fail, option, shorten
 from wassemble._extras import load_extra
-from wassemble.inputs.formats.columns import (
-    load_narwhals,
-    long_source,
-    read_long_table,
-)
+from wassemble.inputs.formats.columns import load_narwhals, long_source, read_long_table
 from wassemble.inputs.formats.layout import (
     ColumnType,
     LongLayout,
@@ -174,16 +170,12 @@ def _open_long(
 
 @contextmanager
 def append_csv(
-    path: Path,
-    labels: LabelSpace,
-    *,
-    final: Path,
-    delimiter: str,
-    id_column: str | None = None,
+    path: Path, labels: LabelSpace, *, final: Path, delimiter: str, id_column: str | None = None
 ) -> Iterator[Callable[[Predictions], None]]:
     """A function that appends predictions to a new CSV file, gzipped if ``final`` says so."""
-    pa = load_extra("pyarrow", "tables", purpose="writing CSV files")
     pa_csv = load_extra("pyarrow.csv", "tables", purpose="writing CSV files")
+    import pyarrow as pa
+
     header = [free_id_name(labels, id_column), *labels]
     quoted = re.compile(f'[{delimiter}"\r\n]')
     fields = ['"' + n.replace('"', '""') + '"' if quoted.search(n) else n for n in header]
@@ -217,7 +209,8 @@ def append_csv(
 def _look_at(path: Path, raw: BinaryIO, delimiter: str) -> _CsvFile:
     """What the first lines say; ``raw`` is then at its start."""
     load_extra("pyarrow.csv", "tables", purpose="reading CSV files")
-    pa = load_extra("pyarrow", "tables", purpose="reading CSV files")
+    import pyarrow as pa
+
     start = raw.read(2)
     raw.seek(0)
     if start in (b"\xff\xfe", b"\xfe\xff"):
@@ -241,11 +234,7 @@ def _look_at(path: Path, raw: BinaryIO, delimiter: str) -> _CsvFile:
 
 
 def _tables(
-    file: _CsvFile,
-    names: Sequence[str],
-    *,
-    text: Sequence[str] = (),
-    raw: BinaryIO | None = None,
+    file: _CsvFile, names: Sequence[str], *, text: Sequence[str] = (), raw: BinaryIO | None = None
 ) -> Generator[Any]:
     """Some columns, as one pyarrow table after the other; ``text`` are those without numbers.
 

@@ -24,13 +24,7 @@ from wassemble._checks import check_count, fail
 from wassemble.errors import InvalidInputError, MissingExtraError, option
 from wassemble.inputs.formats.layout import describe_ids
 from wassemble.inputs.predictions.doubts import doubt_rest, doubt_scores
-from wassemble.inputs.predictions.value import (
-    Kind,
-    Origin,
-    Predictions,
-    detect_kind,
-    is_near_one,
-)
+from wassemble.inputs.predictions.value import Kind, Origin, Predictions, detect_kind, is_near_one
 from wassemble.inputs.reading import Reading
 from wassemble.labels import LabelSpace, enumerate_names
 

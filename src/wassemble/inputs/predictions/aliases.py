@@ -205,8 +205,7 @@ def merge_scores(scores: np.ndarray, groups: np.ndarray, kind: Kind) -> np.ndarr
     missing = np.isnan(scores)
     merge = np.add if kind == "multiclass" else np.maximum
     merged = np.asarray(
-        merge.reduceat(np.where(missing, 0, scores)[:, order], starts, axis=1),
-        dtype=scores.dtype,
+        merge.reduceat(np.where(missing, 0, scores)[:, order], starts, axis=1), dtype=scores.dtype
     )
     if missing.any():
         merged[np.logical_and.reduceat(missing[:, order], starts, axis=1)] = np.nan

@@ -14,15 +14,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from wassemble._checks import (
-    Constraints,
-    Number,
-    Optional,
-    check_fields,
-    fail,
-    option,
-    option_or,
-)
+from wassemble._checks import Constraints, Number, Optional, check_fields, fail, option, option_or
 
 # What a label set of any size gets, itself included: most of the mass stays close by.
 _N_EFFECTIVE = 3.0
@@ -120,10 +112,7 @@ def _bisect(gaps: np.ndarray, asked: AutoEpsilon) -> float:
         fail(
             f"the median label must be able to have {wanted:.4g} effective neighbours; it can"
             f" have more than {least:.4g} and fewer than {most:.4g}.",
-            hint=option_or(
-                "give `epsilon` as a number, or another `AutoEpsilon`",
-                epsilon=...,
-            ),
+            hint=option_or("give `epsilon` as a number, or another `AutoEpsilon`", epsilon=...),
         )
     inside = gaps[(gaps > 0) & np.isfinite(gaps)]
     low, high = math.log(float(inside.min()) / 100), math.log(float(inside.max()) * 1e6)

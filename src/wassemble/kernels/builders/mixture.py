@@ -61,9 +61,7 @@ def mix(parts: Iterable[tuple[Any, float]]) -> LabelledKernel:
     )
 
 
-def _read_parts(
-    parts: Iterable[tuple[Any, float]],
-) -> list[tuple[LabelledKernel, float]]:
+def _read_parts(parts: Iterable[tuple[Any, float]]) -> list[tuple[LabelledKernel, float]]:
     chosen = list(parts)
     for part in chosen:
         if not isinstance(part, tuple | list) or len(part) != 2:

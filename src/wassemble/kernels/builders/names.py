@@ -15,11 +15,7 @@ from wassemble.labels import Matching, Meanings
 
 
 def from_names(
-    source: Names,
-    target: Names,
-    *,
-    aliases: Meanings | None = None,
-    fold: bool = False,
+    source: Names, target: Names, *, aliases: Meanings | None = None, fold: bool = False
 ) -> LabelledKernel:
     """K = 1 where a source label is a target label by name, else 0.
 

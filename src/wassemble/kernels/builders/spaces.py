@@ -80,11 +80,7 @@ def note_unjoined(kernel: Kernel, source: LabelSpace, target: LabelSpace) -> lis
 
 
 def expand_kernel(
-    kernel: Kernel,
-    source: LabelSpace,
-    target: LabelSpace,
-    rows: np.ndarray,
-    columns: np.ndarray,
+    kernel: Kernel, source: LabelSpace, target: LabelSpace, rows: np.ndarray, columns: np.ndarray
 ) -> Kernel:
     """The kernel of all labels from that of the source ``rows`` and target ``columns``.
 

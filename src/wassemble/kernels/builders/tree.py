@@ -158,11 +158,7 @@ def _path_costs(up: _Climb, down: _Climb) -> np.ndarray:
 
 
 def _lin_costs(
-    up: _Climb,
-    down: _Climb,
-    content: np.ndarray,
-    row_nodes: np.ndarray,
-    column_nodes: np.ndarray,
+    up: _Climb, down: _Climb, content: np.ndarray, row_nodes: np.ndarray, column_nodes: np.ndarray
 ) -> np.ndarray:
     shared = np.full((up.n_labels, down.n_labels), -np.inf)
     for node in np.intersect1d(up.ancestors, down.ancestors).tolist():

@@ -140,9 +140,7 @@ def make_account(
     )
 
 
-def _relative_rows(
-    kernel: Kernel,
-) -> Iterator[tuple[int, np.ndarray | sp.csr_array, np.ndarray]]:
+def _relative_rows(kernel: Kernel) -> Iterator[tuple[int, np.ndarray | sp.csr_array, np.ndarray]]:
     """First place, entries over the largest of their row, and which dense ones are above 0."""
     if kernel.keeps_logs:  # entries that underflow still are neighbours of one another
         logs, step = kernel.to_log_dense(), max(1, _BLOCK // kernel.shape[1])

@@ -226,5 +226,5 @@ def _weights(fusion: Fusion, names: list[str]) -> np.ndarray:
         must = f"{option('weights')} must be one per model, {len(names)}"
         fail(f"{must}; got shape {weights.shape}.")
     n_target = weights.shape[-1]  # kernels are compared with it later
-    checked: np.ndarray = check_weights(weights, len(names), n_target, like=np.empty(0))
+    checked: np.ndarray = check_weights(weights, len(names), n_target)
     return checked

@@ -142,11 +142,9 @@ class _Share:
         self.has_rounded_weights = False  # to a type of fewer digits than float64
         if weights is not None:
             n_target = self.kernels[0].shape[1] if self.kernels else 0
-            found = check_weights(
-                detached(weights), self.n_models, n_target, like=np.empty(0), whole=False
-            )
-            self.weights = found.astype(np.float64)
-            self.has_rounded_weights = found.dtype != np.float64
+            given = check_weights(detached(weights), self.n_models, n_target, whole=False)
+            self.weights = given.astype(np.float64)
+            self.has_rounded_weights = given.dtype != np.float64
         numbers = [k.number for k in self.kernels if isinstance(k, RowBlockKernel)]
         if sorted(numbers) != numbers:  # other ranks would add up other kernels' products
             fail("split kernels must stand in the order in which they were made; they do not.")

@@ -42,12 +42,7 @@ class TorchNextWord:
     """
 
     def __init__(
-        self,
-        module: Any,
-        vocabulary: Vocabulary,
-        start: Callable[[Any], Any],
-        *,
-        row_axis: int = 0,
+        self, module: Any, vocabulary: Vocabulary, start: Callable[[Any], Any], *, row_axis: int = 0
     ) -> None:
         self.vocabulary = vocabulary
         self._torch = load_extra("torch", "torch", purpose="A torch model")

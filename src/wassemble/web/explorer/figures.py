@@ -18,12 +18,7 @@ from wassemble.web.explorer.answers import Answer, Flow, Flows, Line, Neighbor
 Figure = dict[str, Any]
 
 N_TOP = 8
-_COLOURS = {
-    "consensus": PURPLE,
-    "arithmetic mean": BLUE,
-    "geometric mean": TEAL,
-    "model": GREY,
-}
+_COLOURS = {"consensus": PURPLE, "arithmetic mean": BLUE, "geometric mean": TEAL, "model": GREY}
 _PALETTE = (BLUE, GREEN, TEAL, RED, PURPLE, GREY)
 _N_LETTERS = 16
 _BAR, _TITLE = 20, 52  # pixels

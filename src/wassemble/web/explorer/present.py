@@ -10,14 +10,7 @@ from pydantic import BaseModel
 
 from wassemble.labels import enumerate_names
 from wassemble.solvers import Status
-from wassemble.web.explorer.answers import (
-    Answer,
-    Flows,
-    Line,
-    Neighbor,
-    find_flows,
-    find_neighbors,
-)
+from wassemble.web.explorer.answers import Answer, Flows, Line, Neighbor, find_flows, find_neighbors
 from wassemble.web.explorer.cases import MASS_PENALTY, Case
 from wassemble.web.explorer.figures import draw_answer, draw_flows, draw_neighbors
 from wassemble.web.explorer.similarity import NAMES, OWN_EPSILON

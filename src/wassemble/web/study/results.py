@@ -103,11 +103,7 @@ class Results:
 
 
 def compute_results(
-    snapshot: Snapshot,
-    *,
-    only_attentive: bool = False,
-    n_resamples: int = 1000,
-    seed: int = 0,
+    snapshot: Snapshot, *, only_attentive: bool = False, n_resamples: int = 1000, seed: int = 0
 ) -> Results:
     """Figures of all complete answers, those of raters with closed links included.
 
