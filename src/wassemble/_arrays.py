@@ -4,8 +4,6 @@ Everything else goes through the array API (`array_api_compat`), so that one tex
 serves both libraries. Nothing here knows about kernels or labels.
 """
 
-from __future__ import annotations
-
 import sys
 from typing import Any, TypeAlias
 

@@ -6,8 +6,6 @@ values are constraints: called with a value and its name, declared as data for t
 dataclass (`check_fields`).
 """
 
-from __future__ import annotations
-
 import math
 import operator
 from collections.abc import Callable, Mapping

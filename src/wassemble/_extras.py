@@ -1,7 +1,5 @@
 """Optional dependencies: imported where they are needed, or one clear error."""
 
-from __future__ import annotations
-
 import signal
 import sys
 import threading

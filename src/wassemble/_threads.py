@@ -3,8 +3,6 @@
 A thread that already is one of several workers gets no helpers of its own.
 """
 
-from __future__ import annotations
-
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence

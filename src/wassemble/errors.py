@@ -1,7 +1,5 @@
 """Exceptions and warnings that wassemble raises; every one names what to do about it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager

@@ -47,7 +47,9 @@ class LabelSpace(tuple[str, ...]):
     _positions: dict[str, int]
 
     def __new__(cls, names: Iterable[Any]) -> Self:
-        """Read and check the names."""
+        """Read and check the names; a label space is as it is."""
+        if type(names) is cls:
+            return names
         if isinstance(names, str) or not isinstance(names, Iterable):
             kind = "text" if isinstance(names, str) else type(names).__name__
             fail(f"label names must come as a list; got one {kind}, {names!r}.")
@@ -159,24 +161,14 @@ class LabelSpace(tuple[str, ...]):
 
 @dataclass(frozen=True, eq=False)
 class Matching:
-    """Which labels of one space are which labels of another.
-
-    Attributes
-    ----------
-    positions : array of shape (n_source,)
-        Place in ``target`` of each label of ``source`` that stands for one target label,
-        -1 elsewhere.
-    aliased, folded : tuples of (source name, target name)
-        What was not matched letter by letter.
-    shared : dict of place in ``source`` to {place in ``target``: share}
-        Labels that stand for several target labels; shares sum to 1.
-    """
+    """Which labels of one space are which labels of another."""
 
     source: LabelSpace
     target: LabelSpace
-    positions: np.ndarray
-    aliased: tuple[tuple[str, str], ...]
-    folded: tuple[tuple[str, str], ...]
+    positions: np.ndarray  # place in `target` of each label that stands for one of it, else -1
+    aliased: tuple[tuple[str, str], ...]  # source and target names that aliases matched
+    folded: tuple[tuple[str, str], ...]  # and those that match only when folded
+    # Labels that stand for several: place in `source` to {place in `target`: share}, summing to 1.
     shared: Mapping[int, Mapping[int, float]] = field(default_factory=dict)
 
     @cached_property

@@ -118,7 +118,7 @@ def broken(**changes):
         ("[]", "must be a fusion that `Fusion.save` wrote"),
         (broken(format="wassemble fusion 0"), "must be a fusion that `Fusion.save` wrote"),
         (broken(rule={"rule": "vote"}), "damaged: a rule must be one of"),
-        (broken(leftover=7), "damaged: `leftover` must be a number from 0 to 1"),
+        (broken(leftover=7), "damaged: `leftover` must be from 0 to 1; got 7"),
         (broken(colour="red"), "damaged: a fusion must have .*; got 'colour'"),
         (broken(target=3), "damaged"),
         (broken(weights={"models": ["a"]}), "damaged"),

@@ -1,7 +1,5 @@
 """The command line: its commands, and how errors leave it."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys
@@ -62,21 +60,8 @@ def completion(shell: str) -> None:
     click.echo(kind(command, {}, "wassemble", "_WASSEMBLE_COMPLETE").source())
 
 
-for _command in (
-    fuse,
-    explain,
-    kernel,
-    describe,
-    fit,
-    predict,
-    evaluate,
-    report,
-    score,
-    ranks,
-    serve,
-    study,
-    example,
-):
+_fusing, _learning = (fuse, explain, kernel, describe), (fit, predict, evaluate, report, score)
+for _command in (*_fusing, *_learning, ranks, serve, study, example):
     command.add_command(_command)
 
 

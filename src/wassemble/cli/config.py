@@ -1,7 +1,5 @@
 """A TOML file that says what flags say."""
 
-from __future__ import annotations
-
 import tomllib
 from pathlib import Path
 from typing import Any

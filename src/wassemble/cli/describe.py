@@ -1,7 +1,5 @@
 """`wassemble describe`: what is in a file."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import click

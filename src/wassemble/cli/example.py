@@ -1,7 +1,5 @@
 """`wassemble example`: files to try the other commands on."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

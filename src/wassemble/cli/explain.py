@@ -1,7 +1,5 @@
 """`wassemble explain`: where the consensus comes from, and where models disagree."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import click

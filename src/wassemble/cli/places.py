@@ -4,8 +4,6 @@ A parameter of type `click.Path` is read unless it is an `Output`. `Command` com
 them before anything is done, so that a new option needs only its type.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,14 +19,9 @@ READ_CONFIG = "wassemble.config"
 
 
 class Output(click.Path):
-    """What the command writes.
+    """What the command writes: a file, a folder, or (None) either, as the inputs are.
 
-    Parameters
-    ----------
-    is_folder : bool or None
-        None: a file or a folder, as the inputs are.
-    beside : callable, optional
-        From the path of the output to those of what is written next to it.
+    ``beside`` leads from its path to those of what is written next to it.
     """
 
     def __init__(

@@ -1,7 +1,5 @@
 """`wassemble ranks`: models on several machines, under torchrun."""
 
-from __future__ import annotations
-
 import os
 import signal
 from functools import partial

@@ -1,7 +1,5 @@
 """`wassemble score`: how right prediction files are."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

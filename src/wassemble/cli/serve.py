@@ -1,7 +1,5 @@
 """`wassemble serve`: the web app."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

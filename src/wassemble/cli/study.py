@@ -1,7 +1,5 @@
 """`wassemble study`: files for the human-evaluation study of `wassemble serve`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

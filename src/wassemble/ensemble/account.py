@@ -248,9 +248,10 @@ class FusionAccount:
         if plan.weights.ndim == 2:
             said.append("weights per model and label, as given")
         elif plan.is_label_aware:
+            has_leftover = any((m.reached & ~m.declared).any() for m in plan.members)
             said.append(
                 "models declare different labels: one that does not declare a label has no say"
-                " on it" + (f", or {plan.leftover:.0%} where its kernel reaches it" * _partly(plan))
+                " on it" + f", or {plan.leftover:.0%} where its kernel reaches it" * has_leftover
             )
         said += self._tell_models()
         if any(m.n_partial for m in self.models):
@@ -444,11 +445,6 @@ def _describe_rule(plan: FusionPlan) -> str:
 def _best_labels(scores: np.ndarray) -> np.ndarray:
     """Labels in first place of each sample, those that tie but for rounding included."""
     return scores >= scores.max(axis=1, keepdims=True) * (1 - _TIE)
-
-
-def _partly(plan: FusionPlan) -> bool:
-    """Whether some model keeps a leftover of its weight somewhere."""
-    return any((member.reached & ~member.declared).any() for member in plan.members)
 
 
 def tell_ends(ends: Counter[int], fine: Container[int], what: str = "samples") -> list[str]:

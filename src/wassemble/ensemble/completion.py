@@ -4,8 +4,6 @@ A top-5 list, a hard label and a model that keeps silent say less than a whole h
 What they leave out is unobserved, not zero; the rules here say what is made of it.
 """
 
-from __future__ import annotations
-
 from typing import Literal, get_args
 
 import numpy as np

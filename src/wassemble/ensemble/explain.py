@@ -1,7 +1,5 @@
 """Why the consensus says what it says: where mass came from, and who disagrees."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
@@ -144,24 +142,18 @@ def find_contributions(
 
 @dataclass(frozen=True, eq=False)
 class Disagreement:
-    """How far each model is from the consensus, sample by sample.
+    """How far each model is from the consensus, sample by sample; nan where it gave no answer.
 
-    Attributes
-    ----------
-    transport : array of shape (n_models, n_samples)
-        Mean cost of moving a unit of the model's mass onto the consensus. The cost of a
-        pair of labels is minus the log of its similarity, relative to the most similar
-        target label: in units of epsilon, and 0 for staying. nan where the model gave no
-        answer.
-    apart : array of shape (n_models, n_samples)
-        Share of mass that transport could not bring to the consensus, because the kernel
-        joins too few labels (total variation).
+    ``transport`` is the mean cost of moving a unit of the model's mass onto the consensus. The
+    cost of a pair of labels is minus the log of its similarity, relative to the most similar
+    target label: in units of epsilon, and 0 for staying. ``apart`` is the share of mass that
+    could not be brought there, because the kernel joins too few labels (total variation).
     """
 
     samples: np.ndarray
     models: tuple[str, ...]
-    transport: np.ndarray
-    apart: np.ndarray
+    transport: np.ndarray  # (n_models, n_samples)
+    apart: np.ndarray  # (n_models, n_samples)
 
     @property
     def score(self) -> np.ndarray:

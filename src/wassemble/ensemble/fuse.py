@@ -1,7 +1,5 @@
 """`fuse`: predictions in, consensus out."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, Protocol, TypedDict, TypeVar, Unpack, overload
 

@@ -8,17 +8,24 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, fields, replace
 from os import PathLike
-from typing import Any, Literal, cast
+from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
 
 from wassemble._arrays import Array, detached, is_frame, is_series
-from wassemble._checks import check_nonnegative_number, fail, option, refuse_names
+from wassemble._checks import (
+    Constraints,
+    Number,
+    OneOf,
+    check_fields,
+    check_nonnegative_number,
+    fail,
+    refuse_names,
+)
 from wassemble.ensemble.account import FusionAccount
 from wassemble.ensemble.completion import RULES, Unobserved
-from wassemble.ensemble.fuser import TableFuser
 from wassemble.ensemble.fusion_files import load_folder, same_kernels, save_folder
-from wassemble.ensemble.plan import FusionPlan
+from wassemble.ensemble.plan import FusionPlan, TableFuser
 from wassemble.ensemble.tables import (
     align_samples,
     are_named,
@@ -126,6 +133,13 @@ class Fusion:
     array([[0.52, 0.38, 0.1 ]])
     """
 
+    constraints: ClassVar[Constraints] = {
+        "samples": OneOf(("all", "common")),
+        "leftover": Number(at_least=0, at_most=1),
+        "unobserved": OneOf(RULES),
+        "hard_confidence": Number(above=0, at_most=1),
+    }
+
     rule: Rule = USUAL_RULE
     kernel: Any = None
     _: KW_ONLY
@@ -148,19 +162,7 @@ class Fusion:
         if not isinstance(self.rule, Rule):
             fail(f"`rule` must be a rule; got {self.rule!r}.", hint=_hint_rule(self.rule))
         check_kind(self.kind)
-        if self.samples not in ("all", "common"):
-            fail(f'`samples` must be "all" or "common"; got {self.samples!r}.')
-        for name in ("leftover", "hard_confidence"):
-            value = getattr(self, name)
-            if not (isinstance(value, int | float | np.number) and 0 <= value <= 1):
-                fail(f"{option(name)} must be a number from 0 to 1; got {value!r}.")
-            self._set(name, float(value))
-        if self.hard_confidence == 0:
-            fail(
-                f"{option('hard_confidence')} must be above 0: a hard label says something; got 0."
-            )
-        if self.unobserved not in RULES:
-            fail(f"`unobserved` must be one of {', '.join(RULES)}; got {self.unobserved!r}.")
+        check_fields(self)
         if self.target is not None and not isinstance(self.target, LabelSpace):
             self._set("target", LabelSpace(self.target))
         self._set("aliases", Aliases.of(self.aliases))
@@ -198,10 +200,6 @@ class Fusion:
             Threads for large batches; $WASSEMBLE_NUM_THREADS or all cores if not given.
         progress, out
             For arrays, as in `fuse`.
-
-        Returns
-        -------
-        consensus : data frame of the library that came in, Predictions, or array
         """
         models = refuse_larger(models)
         if not are_named(models):

@@ -1,7 +1,5 @@
 """Fusions, and what is made of several, as a folder: JSON and kernels as npz; no pickle."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -18,6 +16,11 @@ from wassemble.errors import InvalidInputError
 from wassemble.kernels import Kernel, LabelledKernel, load as load_kernel
 
 T = TypeVar("T")
+# What entries of odd types, numbers too large and endless nesting raise when they are read.
+_DAMAGE = (
+    *(InvalidInputError, LookupError, TypeError, AttributeError, ValueError),
+    *(RecursionError, OverflowError),
+)
 
 
 @dataclass(frozen=True)
@@ -88,7 +91,7 @@ def load_folder(
 
     try:
         return make(record, _each(record.pop("kernel", None), load))
-    except (InvalidInputError, LookupError, TypeError, AttributeError, ValueError) as error:
+    except _DAMAGE as error:
         reason = f"something is not of its type ({error})."
         if isinstance(error, InvalidInputError):
             reason, _, _ = str(error).partition("\nhint: ")
@@ -118,14 +121,10 @@ def same_kernels(one: Any, other: Any) -> bool:
 
 
 def _same_arrays(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    pairs = [(np.asarray(one[k]), np.asarray(other.get(k))) for k in one]
     return set(one) == set(other) and all(
-        np.array_equal(np.asarray(one[k]), np.asarray(other[k]), equal_nan=_is_float(one[k]))
-        for k in one
+        np.array_equal(a, b, equal_nan=a.dtype.kind == "f") for a, b in pairs
     )
-
-
-def _is_float(values: Any) -> bool:
-    return np.asarray(values).dtype.kind == "f"
 
 
 def _each(kernel: Any, change: Callable[[Any], Any]) -> Any:

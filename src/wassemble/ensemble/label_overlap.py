@@ -3,8 +3,6 @@
 For plans without a kernel: one that was given may join labels of any names.
 """
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Container, Iterable, Sequence
 
@@ -17,20 +15,8 @@ from wassemble.labels import LabelSpace, enumerate_names, fold_name
 
 # Labels by which models usually say that none of the others fits.
 _OTHER_NAMES = {
-    "background",
-    "else",
-    "misc",
-    "miscellaneous",
-    "n/a",
-    "na",
-    "none",
-    "none of the above",
-    "none of these",
-    "other",
-    "others",
-    "rest",
-    "unk",
-    "unknown",
+    *("background", "else", "misc", "miscellaneous", "n/a", "na", "none", "none of the above"),
+    *("none of these", "other", "others", "rest", "unk", "unknown"),
 }
 # Larger label sets are vocabularies, in which such a name is a word like any other.
 _N_OTHERS = 200

@@ -35,11 +35,11 @@ class Member:
     matching: Matching  # its labels in the target's, by name
     fused: LabelSpace  # its labels as they are fused
     groups: np.ndarray | None  # place in `fused` of each label; None where nothing changes
+    other: str | None  # its label that stands for what it does not declare
     kernel: Kernel  # from `fused` to the target
+    lost: np.ndarray  # labels as they are fused whose mass can go nowhere, as a mask
     declared: np.ndarray  # target labels that it can speak of, as a mask
     reached: np.ndarray  # target labels that the kernel can reach, as a mask
-    lost: np.ndarray  # labels as they are fused whose mass can go nowhere, as a mask
-    other: str | None  # its label that stands for what it does not declare
     origin: str | None = None  # of the kernel, in words; None where labels go by name alone
     notes: tuple[str, ...] = ()  # of the kernel
 
@@ -127,7 +127,7 @@ def match_models(
         for (_, labels), given in zip(models, each, strict=True)
         if isinstance(given, LabelledKernel) and all(name in given.source for name in labels)
     }
-    shared: dict[Any, tuple[_Read, np.ndarray]] = {}
+    shared: dict[Any, _Read] = {}
     members = []
     for (model, labels), given in zip(models, each, strict=True):
         meanings = aliases.of_model(model)
@@ -140,29 +140,13 @@ def match_models(
         told = sorted((name, tuple(m.items())) for name, m in meanings.items())
         key = (id(given), labels, tuple(told), other)
         if key not in shared:
-            read = _read_kernel(
+            shared[key] = _read_kernel(
                 given, model, matching, fused, groups, is_of_others=id(given) in serving
             )
-            shared[key] = read, ~_leads(read.kernel)
-        read, lost = shared[key]
+        read = shared[key]
         if read.keeps_labels:
             fused, groups = labels, None
-        members.append(
-            Member(
-                model,
-                labels,
-                matching,
-                fused,
-                groups,
-                read.kernel,
-                read.declared,
-                read.reached,
-                lost,
-                other,
-                read.origin,
-                read.notes,
-            )
-        )
+        members.append(Member(model, labels, matching, fused, groups, other, *read[1:]))
     return target, members
 
 
@@ -258,14 +242,15 @@ def _one_of_each(kernel: Any, models: Sequence[tuple[str, LabelSpace]]) -> Seque
 
 
 class _Read(NamedTuple):
-    """A model's kernel, and the target labels that it declares and reaches, as masks."""
+    """What a `Member` has of its kernel, from `kernel` on."""
 
+    keeps_labels: bool  # it is from the model's own labels, not from those fused
     kernel: Kernel
+    lost: np.ndarray
     declared: np.ndarray
     reached: np.ndarray
-    keeps_labels: bool = False  # it is from the model's own labels, not from those fused
-    origin: str | None = None
-    notes: tuple[str, ...] = ()
+    origin: str | None
+    notes: tuple[str, ...]
 
 
 def _read_kernel(
@@ -283,11 +268,11 @@ def _read_kernel(
     if isinstance(given, LabelledKernel):
         if all(name in given.source for name in labels):
             # A kernel that knows the model's own labels speaks of them.
-            kernel = given.align(labels, target)
-            declared = reached = _leads(kernel.T)
-            if given.declared is not None:
-                declared = given.declared[given.target.positions(target)]
-            return _Read(kernel, declared, reached, True, given.origin, given.notes)
+            declared = given.declared
+            if declared is not None:
+                declared = declared[given.target.positions(target)]
+            kernel, about = given.align(labels, target), (given.origin, given.notes)
+            return _look_into(kernel, declared, None, *about, keeps_labels=True)
         strange = [name for name in fused if name not in given.source]
         # Target labels already, of a kernel that was made for others.
         by_name = bool(strange) and is_of_others and bool((by_fused.positions >= 0).all())
@@ -301,13 +286,10 @@ def _read_kernel(
                 f" model its own kernel, {option_or('{model: kernel}', kernel='MODEL=FILE')}",
             )
     if by_name:
-        return _Read(kernel_of_matching(by_fused), matching.declared, matching.declared)
+        return _look_into(kernel_of_matching(by_fused), matching.declared, matching.declared)
     if isinstance(given, LabelledKernel) or _builds(given):
         kernel, made = _add_shared_rows(given, by_fused)
-        reached = _leads(kernel.T)
-        if made is None:
-            return _Read(kernel, reached, reached)
-        return _Read(kernel, reached, reached, False, made.origin, made.notes)
+        return _look_into(kernel, None, None, *(() if made is None else (made.origin, made.notes)))
     kernel = as_kernel(given)
     if kernel.shape != (len(labels), len(target)):
         fail(
@@ -315,8 +297,22 @@ def _read_kernel(
             f" {len(target)} target labels; got shape {kernel.shape}.",
             hint="a LabelledKernel brings its names and is put in order by them",
         )
-    reached = _leads(kernel.T)
-    return _Read(kernel, reached, reached, True, f"a {type(kernel).__name__}")
+    return _look_into(kernel, None, None, f"a {type(kernel).__name__}", keeps_labels=True)
+
+
+def _look_into(
+    kernel: Kernel,
+    declared: np.ndarray | None,
+    reached: np.ndarray | None,
+    origin: str | None = None,
+    notes: tuple[str, ...] = (),
+    *,
+    keeps_labels: bool = False,
+) -> _Read:
+    """A kernel, and what it reaches: where a model can speak, unless it is ``declared``."""
+    reached = _leads(kernel.T) if reached is None else reached
+    declared = reached if declared is None else declared
+    return _Read(keeps_labels, kernel, ~_leads(kernel), declared, reached, origin, notes)
 
 
 def _match_fused(matching: Matching, fused: LabelSpace, groups: np.ndarray) -> Matching:

@@ -1,7 +1,5 @@
 """Shuffles among labels of like meaning: groups of neighbours, and scores shuffled inside."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

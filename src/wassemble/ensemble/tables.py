@@ -1,7 +1,5 @@
 """Models with names: read, put on the same samples, and doubted where they look odd."""
 
-from __future__ import annotations
-
 import os
 import warnings
 from collections import Counter
@@ -171,8 +169,6 @@ def align_samples(
     predictions: Sequence[Predictions], samples: Literal["all", "common"] = "all"
 ) -> list[Predictions]:
     """The same samples in the same order for every model; a row of nan where one has none."""
-    if samples not in ("all", "common"):
-        fail(f'`samples` must be "all" or "common"; got {samples!r}.')
     first = predictions[0].samples
     if all(np.array_equal(p.samples, first) for p in predictions):
         return list(predictions)

@@ -81,7 +81,9 @@ class LocalFolder:
         for folder, folders, files in os.walk(root, onerror=_refuse_unreadable, followlinks=True):
             folders[:] = [name for name in folders if not _is_hidden(name)]
             for name in folders:
-                _refuse_circle(Path(folder, name))
+                link = Path(folder, name)
+                if link.is_symlink() and link.parent.resolve().is_relative_to(link.resolve()):
+                    fail(f"{link}: a link must not lead to a folder that it is in.")
             for file in files:
                 if not _is_hidden(file):
                     path = Path(folder, file)
@@ -185,7 +187,6 @@ class RemoteFolder:
         return PurePosixPath(self._root).name
 
     def find(self, under: str = "") -> dict[str, Found]:
-        """Every file below ``under`` by its name there, sorted; not those that . or _ hides."""
         root = self._path(under)
         self._files.invalidate_cache()
         found = {}
@@ -221,14 +222,12 @@ class RemoteFolder:
             self._files.put_file(str(path), final)
 
     def read(self, name: str) -> str | None:
-        """The text of a file; None if there is none."""
         try:
             return str(self._files.cat_file(self._path(name)).decode("utf-8"))
         except FileNotFoundError:
             return None
 
     def look(self, name: str) -> Found | None:
-        """A file as `find` has it; None if there is none."""
         self._files.invalidate_cache()
         try:
             return _found(self._files.info(self._path(name)))
@@ -236,7 +235,6 @@ class RemoteFolder:
             return None
 
     def remove(self, name: str) -> None:
-        """Remove a file, or a folder with all that is in it."""
         if self._files.exists(self._path(name)):
             self._files.rm(self._path(name), recursive=True)
 
@@ -297,11 +295,6 @@ def _refuse_unreadable(error: OSError) -> None:
     """What is not there has no files; a folder that cannot be read may have some."""
     if not isinstance(error, FileNotFoundError):
         fail(f"{error.filename}: must be a folder that can be read; {error.strerror}.")
-
-
-def _refuse_circle(folder: Path) -> None:
-    if folder.is_symlink() and folder.parent.resolve().is_relative_to(folder.resolve()):
-        fail(f"{folder}: a link must not lead to a folder that it is in.")
 
 
 def _is_hidden(name: str) -> bool:

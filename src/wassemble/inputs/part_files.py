@@ -1,7 +1,5 @@
 """`DataSet`: the predictions of one model in a folder of part files."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections import Counter

@@ -1,7 +1,5 @@
 """Sparse kernels whose products torch makes."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from functools import cached_property, partial

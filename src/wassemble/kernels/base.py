@@ -409,6 +409,14 @@ class Kernel(ABC):
         self._check_last_axis(array)
         return array
 
+    def _check_last_axis(self, array: Array) -> None:
+        if array.ndim == 0 or array.shape[-1] != self.shape[1]:
+            fail(
+                f"a kernel with {self.shape[1]} target labels applies to arrays whose last axis"
+                f" has length {self.shape[1]}; got shape {tuple(array.shape)}.",
+                hint="`apply_transpose` goes from source labels to target labels",
+            )
+
     def _read_scalings(self, log_u: Any, log_v: Any) -> tuple[Array, Array]:
         log_u, log_v = self._read(log_u, "log_u"), self._read(log_v, "log_v")
         for array, name, n_labels in zip(
@@ -429,14 +437,6 @@ class Kernel(ABC):
                 f" got shape {tuple(cost.shape)}."
             )
         return cost
-
-    def _check_last_axis(self, array: Array) -> None:
-        if array.ndim == 0 or array.shape[-1] != self.shape[1]:
-            fail(
-                f"a kernel with {self.shape[1]} target labels applies to arrays whose last axis"
-                f" has length {self.shape[1]}; got shape {tuple(array.shape)}.",
-                hint="`apply_transpose` goes from source labels to target labels",
-            )
 
     def __repr__(self) -> str:
         n_source, n_target = self.shape

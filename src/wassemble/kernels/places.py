@@ -1,7 +1,5 @@
 """How errors speak of labels: by their places, or by their names where these are known."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar

@@ -3,8 +3,6 @@
 A row without an answer, 0 or nan everywhere, is a row of zeros from here on.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

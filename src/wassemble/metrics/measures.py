@@ -4,8 +4,6 @@ One table has those that are known by name: to learn an ensemble by, to score fi
 compare rules.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial

@@ -4,8 +4,6 @@ The paper's table of single models has its own figures beside published ones: mA
 precision, recall and F1 per class ("-C", macro) and overall ("-O", micro).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +20,8 @@ def average_precision(
     """Average precision of each label: the area under its precision over recall.
 
     The sum over thresholds of precision times the recall that is gained there, without
-    interpolation, as scikit-learn's ``average_precision_score`` has it.
+    interpolation, as scikit-learn's ``average_precision_score`` has it; nan for a label without
+    a positive.
 
     Parameters
     ----------
@@ -33,11 +32,6 @@ def average_precision(
     sample_weight : array of shape (n_samples,), optional
     mask : array of bool, shape (n_samples, n_labels), optional
         True for what is known.
-
-    Returns
-    -------
-    average_precision : array of shape (n_labels,)
-        nan for a label without a positive.
 
     Examples
     --------
@@ -151,7 +145,8 @@ def precision_recall_f1(
     """Precision, recall and F1 of multi-label decisions (the paper, appendix on metrics).
 
     A label that is never decided has precision 0. A label without a positive has no recall
-    and is left out of the figures per class; overall, its false positives count.
+    and is left out of the figures per class; overall, its false positives count. All are nan
+    where there is no positive at all.
 
     Parameters
     ----------
@@ -163,11 +158,6 @@ def precision_recall_f1(
     top_k : int, optional
         Labels are decided that are among the so many largest scores of a sample, above 0;
         of equal scores the first. With ``threshold``, both must hold.
-
-    Returns
-    -------
-    figures : PrecisionRecallF1
-        nan where there is no positive at all.
 
     Examples
     --------

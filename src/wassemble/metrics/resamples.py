@@ -95,13 +95,7 @@ class Resamples:
     def means(self, values: np.ndarray) -> np.ndarray:
         """Mean of each column on each resample; nan where no sample is drawn.
 
-        Parameters
-        ----------
-        values : array of shape (n_samples,) or (n_samples, n_columns)
-
-        Returns
-        -------
-        means : array of shape (n_resamples,) or (n_resamples, n_columns)
+        ``(n_samples,)`` to ``(n_resamples,)``, or ``(n_samples, n_columns)`` likewise.
         """
         found = []
         for counts in self.blocks():

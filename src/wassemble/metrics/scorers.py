@@ -36,15 +36,12 @@ class _Answers(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.scores = scores
 
     def fit(self, X: np.ndarray, y: np.ndarray) -> _Answers:
-        """Nothing to learn."""
         return self
 
     def predict_proba(self, X: np.ndarray) -> np.ndarray:
-        """Scores of the rows ``X``."""
         return self.scores[np.asarray(X).ravel()]
 
     def decision_function(self, X: np.ndarray) -> np.ndarray:
-        """The same."""
         return self.predict_proba(X)
 
     def predict(self, X: np.ndarray) -> np.ndarray:

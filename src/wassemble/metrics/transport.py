@@ -1,7 +1,5 @@
 """Transport costs: exact for few labels, entropic for many, of any mass; and divergences."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -36,7 +34,8 @@ def wasserstein_distance(
 ) -> np.ndarray:
     """Least cost of moving one histogram onto the other (the paper, equation Wdistance).
 
-    No root is taken: with squared distances as cost this is the paper's squared W_2.
+    No root is taken: with squared distances as cost this is the paper's squared W_2. It is nan
+    where either has no answer.
 
     Parameters
     ----------
@@ -51,11 +50,6 @@ def wasserstein_distance(
         entropic coupling (Cuturi 2013), without the entropy itself, after the coupling was
         given the exact marginals (Altschuler, Weed and Rigollet 2017, algorithm 2): at
         least the exact distance, and close to it for a small epsilon.
-
-    Returns
-    -------
-    distance : array of shape (...)
-        nan where either has no answer.
 
     Examples
     --------
@@ -138,7 +132,7 @@ def entropic_distance(
     """Least of <C, coupling> - epsilon H(coupling) (the paper, section 3.3), H included.
 
     With the paper's H (see `coupling_entropy`) it may be negative, and it is not 0 from a
-    histogram to itself: `sinkhorn_divergence` is.
+    histogram to itself: `sinkhorn_divergence` is. It is nan where either has no answer.
 
     Parameters
     ----------
@@ -148,11 +142,6 @@ def entropic_distance(
         Above 0; towards 0 the cost without regularisation is approached.
     mass_penalty : float, optional
         Price of creating and destroying mass: the unbalanced cost, of scores of any mass.
-
-    Returns
-    -------
-    distance : array of shape (...)
-        nan where either has no answer.
 
     Examples
     --------
@@ -286,16 +275,8 @@ def _warn_unsettled(residual: float, consequence: str) -> None:
 def extended_kl(first: Any, second: Any) -> np.ndarray:
     """Sum of p log(p / q) - p + q: the KL divergence of scores of any mass (section 2).
 
-    Parameters
-    ----------
-    first, second : arrays of shape (..., n_labels)
-        Non-negative.
-
-    Returns
-    -------
-    divergence : array of shape (...)
-        At least 0, and 0 for equal scores; infinite where the second lacks a label that
-        the first has.
+    Of arrays of shape (..., n_labels). At least 0, and 0 for equal scores; infinite where the
+    second lacks a label that the first has.
 
     Examples
     --------
@@ -315,7 +296,8 @@ def extended_kl(first: Any, second: Any) -> np.ndarray:
 def unbalanced_distance(first: Any, second: Any, cost: Any, mass_penalty: float) -> np.ndarray:
     """Least of <C, g> + mass_penalty (KL(g 1, p) + KL(g^T 1, q)) over couplings g (equation 2).
 
-    KL is the extended one: mass may be created and destroyed at its price.
+    KL is the extended one: mass may be created and destroyed at its price. It costs at most
+    ``mass_penalty`` times both masses, which is the price of moving nothing.
 
     Parameters
     ----------
@@ -323,11 +305,6 @@ def unbalanced_distance(first: Any, second: Any, cost: Any, mass_penalty: float)
         As in `wasserstein_distance`, of any mass.
     mass_penalty : float
         Above 0. Towards infinity, equal masses give the balanced distance.
-
-    Returns
-    -------
-    distance : array of shape (...)
-        At most ``mass_penalty`` times both masses, which is the price of moving nothing.
 
     Examples
     --------

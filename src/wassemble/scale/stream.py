@@ -1,7 +1,5 @@
 """`fuse_stream`: predictions that come in pieces."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from typing import Any
 

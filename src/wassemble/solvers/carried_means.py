@@ -1,7 +1,5 @@
 """Rules that transport nothing: each model is carried through its kernel, then labels are mixed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

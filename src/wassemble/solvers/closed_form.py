@@ -1,7 +1,5 @@
 """Fixed points that need no sweeps: every kernel one-to-one."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Which target labels the kernels join: mass never crosses from one component to another."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

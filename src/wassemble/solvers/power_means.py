@@ -1,7 +1,5 @@
 """The weighted power mean of line p, on logarithms and on the numbers themselves."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 

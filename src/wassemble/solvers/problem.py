@@ -42,11 +42,7 @@ if TYPE_CHECKING:
 class _Histograms:
     """The predictions of several models on the same samples, each over its own labels.
 
-    Parameters
-    ----------
-    histograms : array of shape (n_models, n_samples, n_labels), or one array per model
-    like : tensor or None
-        A torch tensor whose library and device everything goes to; None for NumPy.
+    Everything goes to the library and device of ``like``, a torch tensor; None for NumPy.
     """
 
     def __init__(self, histograms: Sequence[Any] | Array, like: Array | None) -> None:

@@ -42,28 +42,14 @@ any mass; or whichever they prove."""
 
 @dataclass(frozen=True, eq=False)
 class Fused:
-    """What a rule found.
+    """What a rule found."""
 
-    Attributes
-    ----------
-    scores : array of shape (n_samples, n_target)
-        The consensus as the rule gives it; `Rule.to_histograms` makes histograms of that of
-        histograms.
-    statuses : array of shape (n_samples,)
-        Codes to compare with `Status`.
-    are_histograms : bool
-        Whether every row that was fused is a histogram.
-    result : BarycenterResult or None
-        The evidence, of a barycenter; without scalings, so without couplings.
-    drops_sample_axis : bool
-        Whether the predictions were one sample without a sample axis.
-    """
-
+    # (n_samples, n_target), as the rule gives it; `Rule.to_histograms` makes histograms of it.
     scores: Array
-    statuses: np.ndarray
-    are_histograms: bool
-    result: BarycenterResult | None = None
-    drops_sample_axis: bool = False
+    statuses: np.ndarray  # (n_samples,): codes to compare with `Status`
+    are_histograms: bool  # whether every row that was fused is one
+    result: BarycenterResult | None = None  # the evidence, of a barycenter; without couplings
+    drops_sample_axis: bool = False  # the predictions were one sample without a sample axis
 
     @property
     def consensus(self) -> Array:
@@ -129,10 +115,6 @@ class Rule(ABC):
             Called as ``progress(n_done, n_samples)`` while a large batch is under way.
         out : array of shape (n_samples, n_target), optional
             Where to write the consensus, such as a memory-mapped file.
-
-        Returns
-        -------
-        fused : Fused
 
         Examples
         --------

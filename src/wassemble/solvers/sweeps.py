@@ -11,8 +11,6 @@ stay where floating point is exact; `LogSweep` works on logarithms, in any array
 library, and is exact everywhere. When to stop is the loop's business.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, Protocol
 

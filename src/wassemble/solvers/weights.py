@@ -1,7 +1,5 @@
 """Weights of models: on the simplex, per model, label and sample."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Why a fused model says a word: which words of which models it came from."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Several next-word models that look like one."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -29,33 +27,18 @@ class FusedState:
 
 @dataclass
 class StepAccount:
-    """What fusing cost and left out, over all rows of all steps so far.
-
-    Attributes
-    ----------
-    n_rows, n_converged : int
-        Rows fused, and those that converged.
-    n_sweeps : int
-        Sweeps of all rows.
-    most_dropped : float
-        Largest share of a model's mass on words that ``n_top`` left out of a row.
-    """
+    """What fusing cost and left out, over all rows of all steps so far."""
 
     n_rows: int = 0
-    n_converged: int = 0
-    n_sweeps: int = 0
-    most_dropped: float = 0.0
+    n_converged: int = 0  # rows
+    n_sweeps: int = 0  # of all rows
+    most_dropped: float = 0.0  # largest share of a model's mass on words left out of a row
     _dropped: float = field(default=0.0, repr=False)
 
     @property
     def mean_dropped(self) -> float:
         """Mean over rows of the share that the model hit hardest lost."""
         return self._dropped / max(self.n_rows, 1)
-
-    @property
-    def mean_sweeps(self) -> float:
-        """Sweeps of a row, on average."""
-        return self.n_sweeps / max(self.n_rows, 1)
 
     def add(self, step: FusedStep) -> None:
         """Count a step."""
@@ -170,7 +153,6 @@ class FusedNextWord:
         return [logs for logs, _ in steps], [state for _, state in steps]
 
     def reorder(self, state: FusedState, rows: np.ndarray) -> FusedState:
-        """State with the rows ``rows``."""
         states = [m.reorder(s, rows) for m, s in zip(self.models, state.states, strict=True)]
         log_v = None if state.log_v is None else state.log_v[:, rows]
         return FusedState(states, state.items[rows], log_v)

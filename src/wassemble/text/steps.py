@@ -29,42 +29,26 @@ _LEAST_REST = 1e-6
 class FusedStep:
     """A step's consensus, with its evidence by row.
 
-    Attributes
-    ----------
-    log_probabilities : float32 array of shape (n_rows, n_words)
-        -inf for words that took no part. Rows are divided by their mass, with that of all
-        words that took no part where they count as one.
-    dropped_mass : array of shape (n_rows,)
-        Share of its mass on words that took no part, of the model hit hardest.
-    n_sweeps : int array of shape (n_rows,)
-        Sweeps; 0 for a mean or a closed form.
-    converged : bool array of shape (n_rows,)
-    log_v : float32 array of shape (n_models, n_rows, n_words), optional
-        Scalings to start the next step from.
+    Rows are divided by their mass, with that of all words that took no part where they count as
+    one; the log probability of words that took no part is -inf.
     """
 
-    log_probabilities: np.ndarray
-    dropped_mass: np.ndarray
-    n_sweeps: np.ndarray
-    converged: np.ndarray
-    log_v: np.ndarray | None
+    log_probabilities: np.ndarray  # float32, (n_rows, n_words)
+    dropped_mass: (
+        np.ndarray
+    )  # (n_rows,): share on words that took no part, of the model hit hardest
+    n_sweeps: np.ndarray  # (n_rows,); 0 for a mean or a closed form
+    converged: np.ndarray  # bool, (n_rows,)
+    log_v: np.ndarray | None  # float32, (n_models, n_rows, n_words): where the next step may start
 
 
 @dataclass(frozen=True)
 class StepFusion:
-    """Fuses any number of steps.
-
-    Parameters
-    ----------
-    selector : Selector
-    rule : Rule
-    n_top : int, optional
-        How many words take part in a step; all that may be generated if not given.
-    """
+    """Fuses any number of steps."""
 
     selector: Selector
     rule: Rule
-    n_top: int | None = None
+    n_top: int | None = None  # words that take part in a step; all that may be generated if None
 
     def fuse(
         self,
@@ -74,16 +58,10 @@ class StepFusion:
         *,
         keep_scalings: bool = False,
     ) -> FusedStep:
-        """Consensus of one step.
+        """Consensus of one step, from an array of shape (n_rows, n_words) per model.
 
-        Parameters
-        ----------
-        log_probabilities : one array of shape (n_rows, n_words) per model
-        items : int array of shape (n_rows,)
-            The item of the context that each row belongs to.
-        log_v : array of shape (n_models, n_rows, n_words), optional
-            Scalings to start from.
-        keep_scalings : bool
+        Each row belongs to one of the ``items`` of the context. Sweeps start from ``log_v``,
+        ``(n_models, n_rows, n_words)``.
         """
         n_rows, n_words = len(items), len(self.selector.target)
         histograms = [np.exp(logs) for logs in log_probabilities]
@@ -130,12 +108,8 @@ class StepFusion:
     ) -> tuple[WordPart, list[np.ndarray]] | None:
         """What each model sends to one word of the consensus, from a row ``(1, n_words)`` each.
 
-        Returns
-        -------
-        part : WordPart
-            The words that the word has to do with.
-        sent : one array per model of the part, over its words there
-        None if the word takes no part.
+        Gives the words that it has to do with, and what each model of that part sent from its
+        words there; None if the word takes no part.
         """
         histograms = [np.exp(logs) for logs in log_probabilities]
         _, words = next(self._groups(histograms, np.zeros(1, dtype=np.int64)))

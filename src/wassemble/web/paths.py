@@ -1,7 +1,5 @@
 """Files inside the served folder, and none outside it."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from itertools import islice

@@ -1,7 +1,5 @@
 """What belongs to no part of the app: the front page, the operator's login, styles and scripts."""
 
-from __future__ import annotations
-
 import gzip
 from functools import cache
 from importlib.resources import files

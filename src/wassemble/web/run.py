@@ -1,7 +1,5 @@
 """A server from its settings: the socket first, so that a taken port is one clear error."""
 
-from __future__ import annotations
-
 import asyncio
 import errno
 import multiprocessing

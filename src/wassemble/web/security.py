@@ -4,8 +4,6 @@ Cross-site requests are kept out twice: a browser names the page's origin, which
 and a form must repeat the random value of a cookie that other sites cannot read.
 """
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import re

@@ -1,7 +1,5 @@
 """What every estimator does: fit members, learn from their answers, save and load."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self

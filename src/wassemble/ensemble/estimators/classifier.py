@@ -1,7 +1,5 @@
 """One label for each sample: over the members' own classes, or from labels of other kinds."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

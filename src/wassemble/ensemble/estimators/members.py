@@ -3,8 +3,6 @@
 A table of predictions can be a member too.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, Self
 

@@ -1,7 +1,5 @@
 """Any number of labels for each sample."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

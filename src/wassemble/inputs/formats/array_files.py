@@ -4,8 +4,6 @@ Never unpickles. Headers are read and compared with the size of the data before 
 allocated, so that a header that lies costs nothing.
 """
 
-from __future__ import annotations
-
 import math
 import warnings
 import zipfile

@@ -1,7 +1,5 @@
 """Parquet and Arrow files of predictions, read and written a few rows at a time."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial

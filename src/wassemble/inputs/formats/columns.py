@@ -3,8 +3,6 @@
 Leaves to `layout` which column is which.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import Any

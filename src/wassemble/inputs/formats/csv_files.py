@@ -4,8 +4,6 @@ pyarrow is fast and says little of what is wrong with a file. When it refuses on
 own reader goes through it again, to name the line.
 """
 
-from __future__ import annotations
-
 import csv
 import gzip
 import io
@@ -96,7 +94,7 @@ class _Scores:
             tables = _tables(self._file, self._names)
             self._begun = list(islice(tables, 1)), tables
         begin, _ = self._begun
-        return self._read(begin[0].slice(0, n_rows)) if begin else self._nothing()
+        return self._read(begin[0].slice(0, n_rows)) if begin else np.empty((0, len(self._names)))
 
     def blocks(self, n_rows: int) -> Iterator[np.ndarray]:
         begin, tables = self._begun or ([], _tables(self._file, self._names))
@@ -115,9 +113,6 @@ class _Scores:
     def _read(self, table: Any) -> np.ndarray:
         number = self._file.arrow.float64()
         return np.column_stack([column.cast(number).to_numpy() for column in table.columns])
-
-    def _nothing(self) -> np.ndarray:
-        return np.empty((0, len(self._names)))
 
 
 def open_csv(path: Path, reading: Reading, model: str, *, delimiter: str) -> Source:

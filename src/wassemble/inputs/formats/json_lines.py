@@ -1,7 +1,5 @@
 """JSON lines of predictions: one object per sample, or per sample and label."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Callable, Iterator

@@ -4,8 +4,6 @@ Knows names and types of columns only, not the library or file that they come fr
 cannot be told is an error; nothing is guessed beyond the rules of `find_layout`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Data frames that hold a number for each pair of names: kernels, costs, ratings, weights."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

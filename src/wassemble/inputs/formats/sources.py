@@ -3,8 +3,6 @@
 A format makes a `Source` of a file; a `PredictionFile` is what others see of it.
 """
 
-from __future__ import annotations
-
 import lzma
 import struct
 import sys
@@ -30,17 +28,8 @@ from wassemble.labels import LabelSpace, enumerate_names
 
 # What libraries raise on a file that is not what its name says.
 _FAULTS = (
-    OSError,
-    ValueError,
-    EOFError,
-    RuntimeError,
-    MemoryError,
-    ArithmeticError,
-    LookupError,
-    struct.error,
-    zlib.error,
-    lzma.LZMAError,
-    zipfile.BadZipFile,
+    *(OSError, ValueError, EOFError, RuntimeError, MemoryError, ArithmeticError, LookupError),
+    *(struct.error, zlib.error, lzma.LZMAError, zipfile.BadZipFile),
 )
 
 # Samples read at once, and their scores at most.

@@ -1,7 +1,5 @@
 """What is in predictions, or in a file of them, read once in flat memory."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

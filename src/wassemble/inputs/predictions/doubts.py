@@ -4,8 +4,6 @@ Looks at names of columns and at some rows. What cannot be meant is an error, wi
 out; what may be meant is a sentence for the account.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Data frames in, predictions out, and back: pandas, polars, pyarrow, what narwhals knows."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import replace

@@ -4,8 +4,6 @@ Nothing is matched here: ids match if they are equal. What would make them equal
 said, so that whoever made the files can put it right.
 """
 
-from __future__ import annotations
-
 import difflib
 import heapq
 import re

@@ -1,7 +1,5 @@
 """The best labels of each sample as a table: the id, a label, and its confidence."""
 
-from __future__ import annotations
-
 import csv
 import os
 import sys

@@ -1,7 +1,5 @@
 """What is known of samples, by their ids: true labels and weights, in whatever form they come."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any
 

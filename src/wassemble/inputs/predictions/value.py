@@ -26,27 +26,13 @@ _MOST_SLACK = 0.05
 
 @dataclass(frozen=True)
 class Origin:
-    """What an account says of how a table was read.
+    """What an account says of how a table was read."""
 
-    Attributes
-    ----------
-    file : str or None
-        Its name; None for what is no file.
-    id_column : str or None
-        Name of the column or index with the sample ids, if they have one.
-    ids : str or None
-        In words, where the ids were.
-    has_ids : bool
-        Whether the table has ids; if not, its rows were counted.
-    doubts : tuple of str
-        What makes one doubt that the table means what was read.
-    """
-
-    file: str | None = None
-    id_column: str | None = None
-    ids: str | None = None
-    has_ids: bool = True
-    doubts: tuple[str, ...] = ()
+    file: str | None = None  # its name; None for what is no file
+    id_column: str | None = None  # name of the column or index with the sample ids, if it has one
+    ids: str | None = None  # in words, where the ids were
+    has_ids: bool = True  # if not, its rows were counted
+    doubts: tuple[str, ...] = ()  # what makes one doubt that the table means what was read
 
     def of_normalized(self) -> Origin:
         """The same, of a table whose rows were divided by their sums."""

@@ -1,7 +1,5 @@
 """Edges between named nodes: word graphs, hierarchies, pairs of synonyms."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from os import PathLike

@@ -1,7 +1,5 @@
 """Lines and columns of text files about words; errors name the file and the line."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import zlib

@@ -5,8 +5,6 @@ its row of the kernel, divided by its sum: 1 for one target label, n for n equal
 grows with epsilon, so that bisection finds the epsilon of a given number.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -70,16 +68,10 @@ Epsilon = float | Literal["auto"] | AutoEpsilon
 def choose_epsilon(
     epsilon: Any, cost_of: Callable[[np.ndarray], np.ndarray], n_source: int
 ) -> tuple[float, str]:
-    """The epsilon and the words that tell of it.
+    """The epsilon and the words that tell of it; a number is taken as it is.
 
-    Parameters
-    ----------
-    epsilon : float, "auto" or AutoEpsilon
-        A number is taken as it is.
-    cost_of : callable
-        Costs of the source labels at the given places, ``(n_rows, n_target)``; infinite
-        where labels are never joined.
-    n_source : int
+    ``cost_of`` gives costs of the source labels at some places, ``(n_rows, n_target)``; infinite
+    where labels are never joined.
 
     Examples
     --------

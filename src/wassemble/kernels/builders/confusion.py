@@ -1,7 +1,5 @@
 """Kernels from a model's own mistakes on samples whose truth is known."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,8 +11,7 @@ from wassemble.inputs.predictions.truth import read_known
 from wassemble.inputs.predictions.value import Predictions
 from wassemble.kernels.builders.spaces import note_labels
 from wassemble.kernels.dense import DenseKernel
-from wassemble.kernels.named.labelled import LabelledKernel
-from wassemble.kernels.named.naming import Names, read_spaces
+from wassemble.kernels.named.labelled import LabelledKernel, Names, read_spaces
 from wassemble.labels import LabelSpace, Meanings, enumerate_names
 
 

@@ -1,7 +1,5 @@
 """Kernels from vectors of the labels' meaning: dense, nearest-neighbour or low rank."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from typing import Any, Literal
@@ -71,10 +69,6 @@ def from_embeddings(
         Not for "euclidean".
     seed : int
         Of the random features.
-
-    Returns
-    -------
-    kernel : DenseKernel, SparseKernel or LowRankKernel
 
     Examples
     --------

@@ -1,7 +1,5 @@
 """Weighted sums of kernels over the same labels."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from typing import Any

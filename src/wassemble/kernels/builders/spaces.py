@@ -1,7 +1,5 @@
 """What every builder does with names: notes, labels left out."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import numpy as np

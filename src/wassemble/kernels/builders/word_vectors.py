@@ -1,7 +1,5 @@
 """Kernels from the word vectors of label names."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import get_args
 
@@ -13,8 +11,7 @@ from wassemble.inputs.words.embeddings import Embeddings, split_words, word_form
 from wassemble.kernels.builders.auto_epsilon import Epsilon, choose_epsilon
 from wassemble.kernels.builders.embeddings import Metric, from_embeddings
 from wassemble.kernels.builders.spaces import count_names, expand_kernel
-from wassemble.kernels.named.labelled import LabelledKernel
-from wassemble.kernels.named.naming import Names, read_spaces
+from wassemble.kernels.named.labelled import LabelledKernel, Names, read_spaces
 from wassemble.kernels.places import named_labels
 from wassemble.labels import LabelSpace, enumerate_names
 
@@ -33,8 +30,8 @@ def from_word_vectors(
 
     A label is looked up as it is written, then with other separators between its words,
     then both without regard to case. A label that is no word itself is the mean of the
-    words in it that are found ("polar_bear": polar, bear). The notes say how many labels
-    were found how.
+    words in it that are found ("polar_bear": polar, bear). Labels without a vector are joined to
+    the target label of their own name alone. The notes say how many labels were found how.
 
     Parameters
     ----------
@@ -47,11 +44,6 @@ def from_word_vectors(
         Entropic regularisation. "auto" gives the median label 3 effective neighbours.
     metric, unit_norm, n_neighbors
         As in `kernels.from_embeddings`.
-
-    Returns
-    -------
-    kernel : LabelledKernel
-        Labels without a vector are joined to the target label of their own name alone.
 
     Examples
     --------

@@ -3,8 +3,6 @@
 Nothing is trusted: a file that was cut off or edited is refused, not repaired.
 """
 
-from __future__ import annotations
-
 import zipfile
 import zlib
 from os import PathLike
@@ -26,17 +24,8 @@ _FORMAT = "wassemble kernel 1"
 _NAMED = ("format", "source", "target", "origin", "notes")
 # What np.load raises on bytes that are not what they say they are.
 _BROKEN = (
-    OSError,
-    ValueError,
-    KeyError,
-    TypeError,
-    EOFError,
-    OverflowError,
-    MemoryError,
-    RuntimeError,
-    SyntaxError,
-    zipfile.BadZipFile,
-    zlib.error,
+    *(OSError, ValueError, KeyError, TypeError, EOFError, OverflowError, MemoryError),
+    *(RuntimeError, SyntaxError, zipfile.BadZipFile, zlib.error),
 )
 
 

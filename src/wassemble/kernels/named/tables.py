@@ -1,7 +1,5 @@
 """Kernels as tables of source, target and similarity: Parquet in and out, CSV in."""
 
-from __future__ import annotations
-
 import csv
 import json
 from collections.abc import Iterator

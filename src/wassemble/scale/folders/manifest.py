@@ -5,8 +5,6 @@ Each finished partition has a record, written when its file is in its place. Whe
 finished, the records move into the manifest.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import secrets
@@ -78,25 +76,15 @@ def refuse_foreign(out: Folder) -> None:
 
 
 class Manifest:
-    """The manifest of a folder, held against a request.
+    """The manifest of a folder, held against a request from `describe_request`.
 
-    Parameters
-    ----------
-    out : Folder
-    request : dict
-        From `describe_request`; if the folder has a part, it must be one of the same request.
-
-    Attributes
-    ----------
-    digest : str
-        Of the request; each record has it.
-    run : str
-        A name for this run, in the folder until it is over or another begins.
+    If the folder has a part, it must be one of the same request.
     """
 
     def __init__(self, out: Folder, request: dict[str, Any]) -> None:
         self._out = out
         self._request = json.loads(json.dumps(request))
+        # Each record has it.
         self.digest = hashlib.sha256(json.dumps(request).encode()).hexdigest()[:16]
         self._finished: dict[str, Any] = {}
         # A folder without parts is free, whatever was asked for before.
@@ -105,6 +93,7 @@ class Manifest:
             found = _parse(text, out)
             self._finished = found["partitions"]
             self._refuse_another(found["request"])
+        # A name for this run, in the folder until it is over or another begins.
         self.run = secrets.token_hex(8)
         self._store(RUN, self.run)  # from here on, tasks of earlier runs write nothing
         if text is None:

@@ -1,7 +1,5 @@
 """One partition: the part of every model in, a part of the consensus out."""
 
-from __future__ import annotations
-
 import os
 import platform
 import threading

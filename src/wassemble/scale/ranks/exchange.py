@@ -24,13 +24,7 @@ class RankError(WassembleError, RuntimeError):
 
 
 class Ranks:
-    """The `Exchange` of a process group: reductions by gloo, NCCL or what else it speaks.
-
-    Parameters
-    ----------
-    group : torch.distributed.ProcessGroup, optional
-        The default group if not given.
-    """
+    """The `Exchange` of a process group, or of the default one: by gloo, NCCL or what it speaks."""
 
     def __init__(self, group: Any = None) -> None:
         self._torch = load_extra("torch", "torch", purpose="solving on several ranks")
@@ -49,11 +43,9 @@ class Ranks:
         self._device = self._torch.device("cuda" if on_gpu else "cpu")
 
     def sum(self, values: Array) -> Array:
-        """Sum over the ranks."""
         return self._reduce(values, self._dist.ReduceOp.SUM)
 
     def largest(self, values: Array) -> Array:
-        """Largest over the ranks."""
         return self._reduce(values, self._dist.ReduceOp.MAX)
 
     def gather(self, values: np.ndarray) -> np.ndarray:

@@ -9,8 +9,6 @@ consensus a thousandfold, exchange the largest image too. Where the residual is 
 finished.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

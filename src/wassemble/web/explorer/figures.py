@@ -4,8 +4,6 @@ Pictures hold data and places only; the page adds the colours of text and grid, 
 reader's light or dark mode. Names are escaped: Plotly reads tags.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from copy import deepcopy
 from functools import lru_cache
@@ -36,11 +34,8 @@ _NOWHERE: Target = ("", "")
 def draw_answer(answer: Answer, label: str, model: str) -> dict[str, Any]:
     """The paper's figure: the consensus, both means and each model, with their largest scores.
 
-    Returns
-    -------
-    figure : dict
-        ``data``, and a layout for each width: ``wide`` and ``narrow``. The bars of the label
-        that is looked into stand out. ``customdata`` of a bar: its label, and whose it is.
+    It has ``data``, and a layout for each width: ``wide`` and ``narrow``. The bars of the label
+    that is looked into stand out. ``customdata`` of a bar: its label, and whose it is.
     """
     tops = [line.top(N_TOP) for line in answer.lines]
     data = []

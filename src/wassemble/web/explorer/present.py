@@ -1,7 +1,5 @@
 """An answer in words, tables and figures, for a page and for its script alike."""
 
-from __future__ import annotations
-
 import math
 import re
 from typing import Any

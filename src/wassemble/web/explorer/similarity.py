@@ -5,8 +5,6 @@ without a cost counts as made at epsilon 0.3, the paper's own: there it is as it
 elsewhere it is raised to a power.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -36,25 +34,14 @@ _N_ROWS = 64
 
 @dataclass(frozen=True, eq=False)
 class Similarity:
-    """Costs between any of the labels that one origin knows.
+    """Costs between any of the labels that one origin knows."""
 
-    Attributes
-    ----------
-    origin : str
-        What it is made from, in words.
-    at : callable
-        From an epsilon to what `Fusion` takes as a kernel: one with names, a dict with one
-        for each model, or a function of two label spaces.
-    has_cost : bool
-        Whether its epsilon counts in units of a cost.
-    n_bytes : int
-        Size in memory, as far as it comes from a file.
-    """
-
-    origin: str
+    origin: str  # what it is made from, in words
+    # From an epsilon to what `Fusion` takes as a kernel: one with names, a dict with one for each
+    # model, or a function of two label spaces.
     at: Callable[[Any], Any]
-    has_cost: bool = False
-    n_bytes: int = 0
+    has_cost: bool = False  # whether its epsilon counts in units of a cost
+    n_bytes: int = 0  # size in memory, as far as it comes from a file
 
     @cached_property
     def _base(self) -> Any:

@@ -1,7 +1,5 @@
 """Files that were sent here: few, small, in a folder of their own that goes with the server."""
 
-from __future__ import annotations
-
 import gzip
 import os
 import re

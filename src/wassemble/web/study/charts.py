@@ -4,28 +4,14 @@ Differs from the paper: shares stand beside each other instead of on top of each
 each can show its interval.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
-from wassemble.report.plots import (
-    BLUE,
-    CHOSEN,
-    GREEN,
-    GREY,
-    PURPLE,
-    RED,
-    TEAL,
-    Plot,
-    finish,
-    new_figure,
-    short,
-    shown,
-)
+from wassemble.report import plots
+from wassemble.report.plots import Plot, finish, new_figure, short, shown
 from wassemble.web.study.results import Estimate, Results
 
-_COLORS = (PURPLE, TEAL, BLUE, CHOSEN, GREEN, RED, GREY)
-_SCALE_COLORS = {"correctness": BLUE, "detail": CHOSEN}
+_COLORS = (plots.PURPLE, plots.TEAL, plots.BLUE, plots.CHOSEN, plots.GREEN, plots.RED, plots.GREY)
+_SCALE_COLORS = {"correctness": plots.BLUE, "detail": plots.CHOSEN}
 
 
 def draw_charts(results: Results) -> dict[str, Plot]:

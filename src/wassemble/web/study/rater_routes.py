@@ -4,8 +4,6 @@ A link shows its own items only, by their number in the rater's order. Nothing o
 address or its form says which system wrote a caption.
 """
 
-from __future__ import annotations
-
 import re
 from typing import Annotated, Any
 

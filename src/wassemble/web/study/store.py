@@ -3,8 +3,6 @@
 Every method is one short transaction; when it returns, what it wrote is on disk.
 """
 
-from __future__ import annotations
-
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The database of studies: its tables, and an engine that keeps what it has acknowledged."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any
