@@ -52,9 +52,9 @@ def find_torch(*values: Any) -> Array | None:
         if is_torch_array(value):
             return value
         if isinstance(value, list | tuple):
-            found = find_torch(*value)
-            if found is not None:
-                return found
+            inner = find_torch(*value)
+            if inner is not None:
+                return inner
     return None
 
 

@@ -31,13 +31,13 @@ def _import(module: str) -> Any:
     if module in sys.modules:
         return import_module(module)
     with _interrupts_wait():
-        found = import_module(module)
+        imported = import_module(module)
         if module.startswith("pyarrow"):
             # It imports pandas soon, and would drop an interrupt that comes meanwhile. Whether
             # pandas is there and sound is for pyarrow to judge.
             with suppress(Exception):
                 import_module("pandas")
-    return found
+    return imported
 
 
 @contextmanager

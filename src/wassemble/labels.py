@@ -135,15 +135,15 @@ class LabelSpace(tuple[str, ...]):
             elif name in target:
                 positions[place] = target._positions[name]
             elif fold and fold_name(name) in by_folded:
-                found = by_folded[fold_name(name)]
-                if len(found) > 1:
+                twins = by_folded[fold_name(name)]
+                if len(twins) > 1:
                     fail(
                         f"folded names must point to one target label; got {name!r} for"
-                        f" {enumerate_names(found)}.",
+                        f" {enumerate_names(twins)}.",
                         hint="an alias says which one is meant",
                     )
-                positions[place] = target._positions[found[0]]
-                folded.append((name, found[0]))
+                positions[place] = target._positions[twins[0]]
+                folded.append((name, twins[0]))
         return Matching(self, target, positions, tuple(aliased), tuple(folded), shared)
 
     def _folded(self) -> dict[str, list[str]]:
@@ -275,8 +275,8 @@ def fold_meanings(
 ) -> dict[str, dict[str, float]]:
     """What ``names`` stand for, also those that only fold to a name that has a meaning."""
     by_folded = {fold_name(name): goals for name, goals in meanings.items()}
-    found = {name: meanings.get(name) or by_folded.get(fold_name(name)) for name in names}
-    return {name: goals for name, goals in found.items() if goals}
+    own = {name: meanings.get(name) or by_folded.get(fold_name(name)) for name in names}
+    return {name: goals for name, goals in own.items() if goals}
 
 
 def check_readable(names: Sequence[str], what: str) -> None:

@@ -74,8 +74,9 @@ kernel_options = stack(
     click.option(
         "--prior",
         type=float,
-        help="With --confusion: how strongly a label is taken to mean what its name says, until"
-        " enough mistakes speak against it.  [default: 0.2]",
+        help="With --confusion: how many samples' worth of evidence there is beforehand that a"
+        " label means what its name says; the more, the less a few mistakes count."
+        "  [default: 0.2]",
     ),
     group="Kernel",
 )

@@ -218,11 +218,11 @@ def read_meanings(
     from wassemble.inputs import read_aliases
 
     names = [each.model for each in models]
-    found: dict[str, str] = {}
+    other: dict[str, str] = {}
     for value in others:
         model, sign, label = value.partition("=")
         if sign and model in names:
-            found[model] = label
+            other[model] = label
             continue
         having = [each.model for each in models if value in each.labels]
         if not having:
@@ -230,7 +230,7 @@ def read_meanings(
                 f"--other must be a label of some model; none has {value!r}.",
                 hint=f"--other MODEL=LABEL names one of {', '.join(names)}",
             )
-        found |= dict.fromkeys(having, value)
+        other |= dict.fromkeys(having, value)
     meanings = None if aliases is None else read_aliases(aliases)
     if meanings is not None:
         unused = meanings.unused([each.labels for each in models], fold=fold)
@@ -241,7 +241,7 @@ def read_meanings(
                 hint="the first line names the columns: source, target and, if need be, model and"
                 " weight; source is the label of a model",
             )
-    return {"aliases": meanings, "other": found or None, "fold": fold}
+    return {"aliases": meanings, "other": other or None, "fold": fold}
 
 
 def read_labels(path: Path) -> LabelSpace:

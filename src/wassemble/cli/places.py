@@ -51,12 +51,12 @@ class Output(click.Path):
     def places(self, value: Any) -> list[Any]:
         """Everything that is written."""
         path = Path(value)
-        found = [value]
+        written = [value]
         if self._beside is not None:
-            found += self._beside(path)
+            written += self._beside(path)
         if path.suffix.lower() == ".npy":
-            found += [path.with_suffix(".labels.txt"), path.with_suffix(".samples.txt")]
-        return found
+            written += [path.with_suffix(".labels.txt"), path.with_suffix(".samples.txt")]
+        return written
 
 
 class EnsembleFolder(click.Path):
@@ -191,9 +191,9 @@ def _list_files(prefix: str) -> Iterator[str]:
     folder, slash, start = prefix.rpartition("/")
     parent = Path(folder + slash) if slash else Path()
     try:
-        found = sorted(parent.iterdir())
+        paths = sorted(parent.iterdir())
     except OSError:
         return
-    for path in found:
+    for path in paths:
         if path.name.startswith(start) and (start or not path.name.startswith(".")):
             yield f"{folder}{slash}{path.name}" + ("/" if path.is_dir() else "")

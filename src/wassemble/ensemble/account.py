@@ -120,13 +120,13 @@ class FusionAccount:
     @property
     def kernels(self) -> list[dict[str, Any]]:
         """Kernels that were given or made: of which models, from what, and what was noted."""
-        found: dict[Any, list[str]] = {}
+        by_origin: dict[Any, list[str]] = {}
         for member in self.plan.members:
             if member.origin is not None:
-                found.setdefault((member.origin, member.notes), []).append(member.model)
+                by_origin.setdefault((member.origin, member.notes), []).append(member.model)
         return [
             {"models": models, "origin": origin, "notes": list(notes)}
-            for (origin, notes), models in found.items()
+            for (origin, notes), models in by_origin.items()
         ]
 
     def read_from(self, origins: Sequence[Origin]) -> None:
@@ -398,11 +398,11 @@ class FusionAccount:
         spaces = {member.model: member.labels for member in self.plan.members}
         if len({frozenset(labels) for labels in spaces.values()}) == 1:
             return []  # whatever it means, it means the same to all
-        found = find_others(spaces[model.model])
+        names = find_others(spaces[model.model])
         return [
             f"if {name!r} means that none of its other labels fits, say so:"
             f" {option('other', {model.model: name})}"
-            for name in found
+            for name in names
         ]
 
     def _n_missing(self, model: ModelAccount) -> int:

@@ -120,7 +120,7 @@ def back_off(
     confidence = Number(at_least=0, below=1)(confidence, "confidence")
     names, above, parents = _climb(space, as_edges(edges), nodes)
     shares = divide_rows(table)
-    found = BackOff(np.full(len(table), None), np.full(len(table), np.nan))
+    answers = BackOff(np.full(len(table), None), np.full(len(table), np.nan))
     n_rows = max(1, _N_ENTRIES // len(names))
     for start in range(0, len(table), n_rows):
         mass = shares[start : start + n_rows] @ above
@@ -129,9 +129,9 @@ def back_off(
         lowest = enough & ~((enough.astype(np.float64) @ parents) > 0)
         place = np.where(lowest, mass, -1).argmax(axis=1)
         answered = np.flatnonzero(lowest.any(axis=1))
-        found.names[start + answered] = names[place[answered]]
-        found.mass[start + answered] = np.minimum(mass[answered, place[answered]], 1)
-    return found
+        answers.names[start + answered] = names[place[answered]]
+        answers.mass[start + answered] = np.minimum(mass[answered, place[answered]], 1)
+    return answers
 
 
 def apply_thresholds(scores: Any, thresholds: Any) -> np.ndarray:

@@ -121,11 +121,11 @@ def find_contributions(
     sent = [np.asarray(mass) for mass in result.mass_sent(place)]
     within = [np.asarray(share) for share in result.contributions(place)]
     total = sum(float(w * s.sum()) for w, s in zip(own, sent, strict=True)) or 1.0
-    found = []
+    contributions = []
     for index, model in enumerate(solved.voting):
         member = plan.members[model]
         given = np.exp(result.problem.log_histogram(index, 0))
-        found += [
+        contributions += [
             Contribution(
                 member.model,
                 member.describe(i),
@@ -136,8 +136,8 @@ def find_contributions(
             for i in np.argsort(-sent[index], kind="stable")[:n_largest]
             if sent[index][i] > 0
         ]
-    found.sort(key=lambda c: -c.percent)
-    return tuple(found[:n_largest])
+    contributions.sort(key=lambda c: -c.percent)
+    return tuple(contributions[:n_largest])
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,8 +207,8 @@ def measure_disagreement(plan: FusionPlan, members: list[Predictions]) -> Disagr
             kernel = plan.members[model].kernel
             if id(kernel) not in costed:
                 costed[id(kernel)] = _times_cost(kernel)
-            found = _distances(solved, index, costed[id(kernel)])
-            transport[model, rows], apart[model, rows] = found
+            distances = _distances(solved, index, costed[id(kernel)])
+            transport[model, rows], apart[model, rows] = distances
     names = tuple(member.model for member in plan.members)
     return Disagreement(samples, names, transport, apart)
 

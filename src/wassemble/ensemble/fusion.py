@@ -340,9 +340,9 @@ class Fusion:
         >>> Fusion(target=["cat", "dog"]).to_dict()["target"]
         ['cat', 'dog']
         """
-        found = {field.name: getattr(self, field.name) for field in fields(self)}
-        del found["kernel"]
-        return found | {
+        entries = {field.name: getattr(self, field.name) for field in fields(self)}
+        del entries["kernel"]
+        return entries | {
             "rule": self.rule.to_dict(),
             "target": None if self.target is None else list(self.target),
             "weights": _weights_to_json(self.weights),
@@ -417,27 +417,13 @@ class Fusion:
 
 @dataclass(frozen=True, eq=False)
 class FusionResult:
-    """A consensus with names, and all that led to it.
+    """A consensus with names, and all that led to it."""
 
-    Attributes
-    ----------
-    consensus : Predictions
-        Over the target labels; a row of nan where no model answered.
-    statuses : array of shape (n_samples,)
-        How each sample ended, codes of `Status`; -1 where no model answered.
-    account : FusionAccount
-        What was matched, what was missing, which rules filled in.
-    plan : FusionPlan
-        How the models came together.
-    members : list of Predictions
-        The models on the samples of the consensus, in its order.
-    """
-
-    consensus: Predictions
-    statuses: np.ndarray
-    account: FusionAccount
-    plan: FusionPlan
-    members: list[Predictions]
+    consensus: Predictions  # over the target labels; a row of nan where no model answered
+    statuses: np.ndarray  # (n_samples,): codes of `Status`; -1 where no model answered
+    account: FusionAccount  # what was matched, what was missing, which rules filled in
+    plan: FusionPlan  # how the models came together
+    members: list[Predictions]  # the models on the samples of the consensus, in its order
     frame: Any = None  # the first data frame that was given
     frame_ids: str | None = None  # its column of ids, if that was named
 

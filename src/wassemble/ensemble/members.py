@@ -59,10 +59,10 @@ def read_other(
         return {}
     spaces = dict(models)
     if not isinstance(other, Mapping):
-        found = {model: str(other) for model, labels in models if str(other) in labels}
-        if not found:
+        by_model = {model: str(other) for model, labels in models if str(other) in labels}
+        if not by_model:
             fail(f"{option('other')} must be a label of some model; none has {other!r}.")
-        return found
+        return by_model
     for model, name in other.items():
         if model not in spaces:
             fail(
@@ -107,7 +107,7 @@ def merge_labels(
     return LabelSpace(first.values())
 
 
-def match_models(
+def make_members(
     fusion: Fusion, models: Sequence[tuple[str, LabelSpace]]
 ) -> tuple[LabelSpace, list[Member]]:
     """The target labels, and each model with its kernel; models that can share one do."""
@@ -332,14 +332,14 @@ def _add_shared_rows(given: Any, matching: Matching) -> tuple[Kernel, LabelledKe
     made = given if isinstance(given, LabelledKernel) else given(LabelSpace(rest), target)
     if not isinstance(made, LabelledKernel):
         made = LabelledKernel(made) if is_frame(made) else LabelledKernel(made, rest, target)
-    found = made.align(rest, target)
+    kernel = made.align(rest, target)
     if not shared:
-        return found, made
+        return kernel, made
     own = matching.to_sparse()[sorted(shared)]
     order = np.argsort([*(i for i in range(len(fused)) if i not in shared), *sorted(shared)])
-    if found.is_sparse:
-        return SparseKernel(sp.vstack([found.to_sparse(), own], format="csr")[order]), made
-    return DenseKernel(np.vstack([np.asarray(found.to_dense()), own.toarray()])[order]), made
+    if kernel.is_sparse:
+        return SparseKernel(sp.vstack([kernel.to_sparse(), own], format="csr")[order]), made
+    return DenseKernel(np.vstack([np.asarray(kernel.to_dense()), own.toarray()])[order]), made
 
 
 def _leads(kernel: Kernel) -> np.ndarray:

@@ -12,7 +12,7 @@ import numpy as np
 from wassemble._arrays import detached, is_series
 from wassemble._checks import as_float_array, fail, option, option_or
 from wassemble.ensemble.completion import complete_scores
-from wassemble.ensemble.members import Member, match_models
+from wassemble.ensemble.members import Member, make_members
 from wassemble.errors import tell_count
 from wassemble.inputs import Kind, Predictions
 from wassemble.inputs.formats.named_tables import NamedTable
@@ -62,7 +62,7 @@ class FusionPlan:
             )
         self.kind = kind
         self.aliases, self.fold = fusion.aliases, fusion.fold
-        self.target, self.members = match_models(fusion, models)
+        self.target, self.members = make_members(fusion, models)
         self._read(fusion)
 
     def _read(self, fusion: Fusion) -> None:
@@ -374,8 +374,8 @@ class TableFuser:
                     f"the scores of {member.model!r} must have shape (n_samples, n_labels) ="
                     f" {(len(rows[0]), len(member.labels))}; got {given.shape}."
                 )
-        found = self._fuse_rows(rows)
-        return found[0] if is_one else found
+        consensus = self._fuse_rows(rows)
+        return consensus[0] if is_one else consensus
 
     def _named(self, scores: Any) -> list[tuple[str, Any]]:
         if not isinstance(scores, Mapping):
@@ -405,8 +405,10 @@ class TableFuser:
                         for given, total in zip(rows, sums, strict=True)
                     ]
                 dtype = np.result_type(np.float32, *rows)
-                found: np.ndarray = np.asarray(self._fuser(dtype)(rows))
-                return np.asarray(plan.rule.to_histograms(found)) if is_multiclass else found
+                consensus: np.ndarray = np.asarray(self._fuser(dtype)(rows))
+                return (
+                    np.asarray(plan.rule.to_histograms(consensus)) if is_multiclass else consensus
+                )
         ids = np.arange(len(rows[0]))
         return plan.fuse(
             [

@@ -42,7 +42,7 @@ def shuffle_inside(
     models: Sequence[Predictions], groups: Sequence[Sequence[str]], rng: np.random.Generator
 ) -> list[Predictions]:
     """Models whose scores are shuffled inside groups of labels, anew for each sample."""
-    found = []
+    shuffled = []
     for model in models:
         scores = model.scores.copy()
         for group in groups:
@@ -50,5 +50,5 @@ def shuffle_inside(
             if len(places) > 1:
                 order = rng.random((len(scores), len(places))).argsort(axis=1)
                 scores[:, places] = np.take_along_axis(scores[:, places], order, axis=1)
-        found.append(model.replace(scores=scores))
-    return found
+        shuffled.append(model.replace(scores=scores))
+    return shuffled

@@ -76,7 +76,7 @@ class LocalFolder:
 
     def find(self, under: str = "") -> dict[str, Found]:
         """Every file below ``under`` by its name there, sorted; not those that . or _ hides."""
-        found = {}
+        by_name = {}
         root = self.path / under
         for folder, folders, files in os.walk(root, onerror=_refuse_unreadable, followlinks=True):
             folders[:] = [name for name in folders if not _is_hidden(name)]
@@ -87,8 +87,8 @@ class LocalFolder:
             for file in files:
                 if not _is_hidden(file):
                     path = Path(folder, file)
-                    found[path.relative_to(root).as_posix()] = _look_at(path)
-        return dict(sorted(found.items()))
+                    by_name[path.relative_to(root).as_posix()] = _look_at(path)
+        return dict(sorted(by_name.items()))
 
     def fetch(self, name: str) -> AbstractContextManager[Path]:
         """A path to read the file from."""
@@ -189,13 +189,13 @@ class RemoteFolder:
     def find(self, under: str = "") -> dict[str, Found]:
         root = self._path(under)
         self._files.invalidate_cache()
-        found = {}
+        by_name = {}
         for path, about in self._files.find(root, detail=True).items():
             name = path.removeprefix(root).lstrip("/")
             # A path that is itself a file is found under the empty name: no folder.
             if name and not any(map(_is_hidden, name.split("/"))):
-                found[name] = _found(about)
-        return dict(sorted(found.items()))
+                by_name[name] = _found(about)
+        return dict(sorted(by_name.items()))
 
     @contextmanager
     def fetch(self, name: str = "") -> Iterator[Path]:

@@ -95,8 +95,8 @@ class DataSet:
         for part in self.parts.values():
             try:
                 with self.reader.open(part.file) as opened:
-                    found = opened.labels, opened.kind, opened.kind_is_detected
-                    (filled if opened.n_samples else empty)[part] = found
+                    told = opened.labels, opened.kind, opened.kind_is_detected
+                    (filled if opened.n_samples else empty)[part] = told
                     origins[part] = replace(opened.origin, file=f"{self.reader.folder.name}/")
             except (InvalidInputError, OSError) as error:
                 first_error = first_error or error
@@ -109,7 +109,7 @@ class DataSet:
             raise first_error
         most, _ = Counter(seen.values()).most_common(1)[0]  # the first of them in a tie
         self.labels, self.kind, self.kind_is_detected = most
-        self.typical = next(part for part, found in seen.items() if found == most)
+        self.typical = next(part for part, told in seen.items() if told == most)
         self.origin = origins[self.typical]
 
     def chunks(self, n_rows: int) -> Iterator[Predictions]:
@@ -200,11 +200,11 @@ def open_parts(sets: Sequence[DataSet]) -> Iterator[list[PredictionFile]]:
 def _name_parts(folder: Folder) -> dict[str, PartFile]:
     """The files of a folder by the names of their parts."""
     parts: dict[str, PartFile] = {}
-    for file, found in folder.find().items():
+    for file, about in folder.find().items():
         part = _part_name(file)
         if part in parts:
             fail(f"{folder}: a part must be one file; got {parts[part].file} and {file}.")
-        parts[part] = PartFile(file, found.stamp, found.is_sure)
+        parts[part] = PartFile(file, about.stamp, about.is_sure)
     shorter = {_without_write_id(part): file for part, file in parts.items()}
     return shorter if len(shorter) == len(parts) else parts
 

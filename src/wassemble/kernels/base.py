@@ -25,6 +25,8 @@ Arrays: TypeAlias = dict[str, np.ndarray]
 
 # Entries of one block of rows: 16 MB of float64.
 _BLOCK = 2**21
+# Entries up to which a kernel has a copy of its own: 32 MB of float64.
+_COPIED = 2**22
 
 
 def connect(links: Sequence[sp.coo_array]) -> np.ndarray:
@@ -41,21 +43,11 @@ def connect(links: Sequence[sp.coo_array]) -> np.ndarray:
 
 @dataclass(frozen=True)
 class EntryRange:
-    """Bounds on the entries of a kernel; solvers choose their arithmetic by them.
+    """Bounds on the entries of a kernel; solvers choose their arithmetic by them."""
 
-    Attributes
-    ----------
-    smallest : float
-        At most the smallest entry above 0.
-    largest : float
-        At least the largest entry.
-    has_zeros : bool
-        False promises that every entry is above 0.
-    """
-
-    smallest: float
-    largest: float
-    has_zeros: bool
+    smallest: float  # at most the smallest entry above 0
+    largest: float  # at least the largest entry
+    has_zeros: bool  # False promises that every entry is above 0
 
     def fit(self, info: Any) -> bool:
         """Whether the floating type of ``info`` (a ``finfo``) holds every entry."""
@@ -442,6 +434,14 @@ class Kernel(ABC):
         n_source, n_target = self.shape
         kind = "" if self.dtype is None else f", {str(self.dtype).removeprefix('torch.')}"
         return f"{type(self).__name__}({n_source} source x {n_target} target labels{kind})"
+
+
+def keep_entries(array: Array) -> Array:
+    """``array`` as a kernel keeps it: a copy that nobody else can change, unless it is large.
+
+    Tensors are kept as they are: gradients must find them.
+    """
+    return array if is_torch_array(array) or array.size > _COPIED else array.copy(order="K")
 
 
 def as_kernel(value: Any) -> Kernel:

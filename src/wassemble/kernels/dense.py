@@ -23,7 +23,7 @@ from wassemble._arrays import (
     without_gradient,
 )
 from wassemble._checks import as_float_array, check_flag, check_nonnegative, fail
-from wassemble.kernels.base import Arrays, EntryRange, Kernel, Shape, are_all
+from wassemble.kernels.base import Arrays, EntryRange, Kernel, Shape, are_all, keep_entries
 from wassemble.kernels.places import entry_at
 
 # Elements of one block of the exact fallback; half a mebibyte of float64 stays in cache.
@@ -38,6 +38,8 @@ class DenseKernel(Kernel):
     ----------
     matrix : array of shape (n_source, n_target)
         Finite and non-negative. NumPy or torch; a tensor that requires a gradient gets one.
+        An array is copied if it has at most 4 million entries. A larger one, and a tensor, are
+        kept as they are: they must not be changed any more.
     symmetric : bool
         Declares that the matrix equals its transpose (checked); the debiased
         barycenter needs it.
@@ -56,7 +58,7 @@ class DenseKernel(Kernel):
 
     def __init__(self, matrix: Array, *, symmetric: bool = False) -> None:
         symmetric = check_flag(symmetric, "symmetric")
-        matrix = check_matrix(matrix, "kernel")
+        matrix = keep_entries(check_matrix(matrix, "kernel"))
         check_nonnegative(matrix, "kernel", entry_at)
         self._hold(matrix, symmetric=symmetric)
         if symmetric:
@@ -72,7 +74,7 @@ class DenseKernel(Kernel):
         array([-0.026])
         """
         symmetric = check_flag(symmetric, "symmetric")
-        log_matrix = check_matrix(log_matrix, "log kernel")
+        log_matrix = keep_entries(check_matrix(log_matrix, "log kernel"))
         logs = detached(log_matrix)
         ceiling = float(np.log(np.finfo(logs.dtype).max))
         wrong = np.isnan(logs) | (logs > ceiling)

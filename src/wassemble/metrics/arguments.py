@@ -68,9 +68,9 @@ def divide_rows(scores: np.ndarray) -> np.ndarray:
 
 def histograms_of(scores: np.ndarray) -> np.ndarray:
     """Rows divided by their sums; a row without an answer is uniform."""
-    found = divide_rows(np.nan_to_num(scores.astype(np.float64)))
-    found[~found.any(axis=1)] = 1 / found.shape[1]
-    return found
+    histograms = divide_rows(np.nan_to_num(scores.astype(np.float64)))
+    histograms[~histograms.any(axis=1)] = 1 / histograms.shape[1]
+    return histograms
 
 
 def best_labels(scores: np.ndarray) -> np.ndarray:

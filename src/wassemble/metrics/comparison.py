@@ -218,12 +218,10 @@ def compare(
     one, other = (bootstrap.estimate(scores) for scores in arrays[:2])
     if not np.isfinite(one.score - other.score):
         fail(f"`measure` must be finite on all samples; got {one.score} and {other.score}.")
-    found = one.minus(other, confidence=confidence)
-    if found.n_resamples < 2:
-        fail(
-            f"`measure` must be a number on some resamples; got nan on all but {found.n_resamples}."
-        )
-    return found
+    comparison = one.minus(other, confidence=confidence)
+    if (n_known := comparison.n_resamples) < 2:
+        fail(f"`measure` must be a number on some resamples; got nan on all but {n_known}.")
+    return comparison
 
 
 def _read_values(values: Any, name: str) -> np.ndarray:

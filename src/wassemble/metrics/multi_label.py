@@ -59,8 +59,8 @@ def mean_average_precision(
     >>> round(mean_average_precision(scores, truth), 4)
     0.9167
     """
-    found = average_precision(scores, truth, sample_weight, mask=mask)
-    return _mean_over(found, ~np.isnan(found))
+    precision = average_precision(scores, truth, sample_weight, mask=mask)
+    return _mean_over(precision, ~np.isnan(precision))
 
 
 def precisions(scores: np.ndarray, truth: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -90,7 +90,7 @@ def _precision(
     if not len(positive):
         return np.full(weights.shape[1], np.nan)
     weights = weights[rows]
-    found = np.cumsum(weights[positive], axis=0)
+    hits = np.cumsum(weights[positive], axis=0)
     # Scores that tie are one step: its precision is that at the last of them.
     last = np.flatnonzero(np.concatenate([scores[1:] != scores[:-1], [True]]))
     ends = last[np.searchsorted(last, positive)]
@@ -98,17 +98,17 @@ def _precision(
     steps, step_of = ends[is_new], np.cumsum(is_new) - 1
     starts = np.concatenate([[0], steps[:-1] + 1])
     total = np.cumsum(np.add.reduceat(weights[: steps[-1] + 1], starts), axis=0)
-    found_at = found[np.searchsorted(positive, steps, side="right") - 1]
+    found_at = hits[np.searchsorted(positive, steps, side="right") - 1]
     precision = np.divide(found_at, total, out=np.zeros_like(found_at), where=total > 0)
     sums = (precision[step_of] * weights[positive]).sum(axis=0)
     out = np.full(len(sums), np.nan, dtype=sums.dtype)
-    return np.divide(sums, found[-1], out=out, where=found[-1] > 0)
+    return np.divide(sums, hits[-1], out=out, where=hits[-1] > 0)
 
 
-def mean_precision(found: np.ndarray) -> np.ndarray:
+def mean_precision(values: np.ndarray) -> np.ndarray:
     """Mean of `precisions` over the labels with a positive, ``(n_weightings,)``; 0 without."""
-    seen = ~np.isnan(found)
-    return np.where(seen, found, 0).sum(axis=0) / np.maximum(seen.sum(axis=0), 1)
+    seen = ~np.isnan(values)
+    return np.where(seen, values, 0).sum(axis=0) / np.maximum(seen.sum(axis=0), 1)
 
 
 @dataclass(frozen=True)

@@ -20,19 +20,11 @@ MOST_DRAWS = 20_000_000
 
 @dataclass(frozen=True, eq=False)
 class Resamples:
-    """How often each sample is drawn in each resample.
-
-    Attributes
-    ----------
-    n_samples : int
-    counts : tuple of arrays of shape (n_resamples, n_groups)
-        How often each group is drawn; a sample counts as often as all its groups multiplied.
-    groups : tuple of arrays of int, shape (n_samples,), or None
-        The group of each sample, for each of ``counts``; None where each sample is its own.
-    """
+    """How often each sample is drawn in each resample: as often as all its groups multiplied."""
 
     n_samples: int
-    counts: tuple[np.ndarray, ...]
+    counts: tuple[np.ndarray, ...]  # (n_resamples, n_groups) each: how often each group is drawn
+    # (n_samples,) for each of the counts: the group of each sample; None where it is its own.
     groups: tuple[np.ndarray | None, ...]
 
     @classmethod
@@ -97,13 +89,13 @@ class Resamples:
 
         ``(n_samples,)`` to ``(n_resamples,)``, or ``(n_samples, n_columns)`` likewise.
         """
-        found = []
+        parts = []
         for counts in self.blocks():
             totals = counts.sum(axis=1)
             sums = counts @ values
             totals[totals == 0] = np.nan
-            found.append(sums / totals.reshape(-1, *(1,) * (sums.ndim - 1)))
-        return np.concatenate(found)
+            parts.append(sums / totals.reshape(-1, *(1,) * (sums.ndim - 1)))
+        return np.concatenate(parts)
 
 
 def percentile_interval(drawn: np.ndarray, confidence: float = 0.95) -> tuple[float, float]:

@@ -46,6 +46,6 @@ class _Answers(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict(self, X: np.ndarray) -> np.ndarray:
         """Best label, or 0 and 1 by the threshold of one half."""
-        found = self.predict_proba(X)
+        scores = self.predict_proba(X)
         is_multilabel = isinstance(self.classes_, list)
-        return (found >= 0.5).astype(int) if is_multilabel else found.argmax(axis=1)
+        return (scores >= 0.5).astype(int) if is_multilabel else scores.argmax(axis=1)

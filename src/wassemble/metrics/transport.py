@@ -77,16 +77,16 @@ def _exact(source: np.ndarray, target: np.ndarray, cost: np.ndarray, row: int) -
     row_sums = sp.kron(sp.eye_array(len(rows)), np.ones((1, len(columns))))
     column_sums = sp.kron(np.ones((1, len(rows))), sp.eye_array(len(columns)))
     # The last column sum follows from the others; left in, rounding could contradict them.
-    found = linprog(
+    solution = linprog(
         cost.ravel(),
         A_eq=sp.vstack([row_sums, column_sums], format="csr")[:-1],
         b_eq=np.append(source, target[:-1]),
         method="highs-ds",
         options={"primal_feasibility_tolerance": 1e-10},
     )
-    if found.status != 0:
-        fail(f"the exact distance must be found; histogram {row}: {found.message}")
-    return float(found.fun)
+    if solution.status != 0:
+        fail(f"the exact distance must be found; histogram {row}: {solution.message}")
+    return float(solution.fun)
 
 
 def _check_size(cost: np.ndarray, row: int, hint: str) -> None:

@@ -219,12 +219,12 @@ def _read_first(given: DataSet) -> Predictions:
 
 
 def _read_files(readers: Sequence[PartReader], files: Sequence[str]) -> list[Predictions]:
-    found = []
+    predictions = []
     with ExitStack() as stack:
         for reader, name in zip(readers, files, strict=True):
             file = stack.enter_context(reader.open(name))
-            found.append(next(file.chunks(max(1, file.n_samples))))
-    return found
+            predictions.append(next(file.chunks(max(1, file.n_samples))))
+    return predictions
 
 
 @dataclass(frozen=True)

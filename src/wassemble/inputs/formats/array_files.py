@@ -41,11 +41,11 @@ def open_npz(path: Path, reading: Reading, model: str) -> Source:
     """
     _refuse_columns(reading)
     with zipfile.ZipFile(path) as archive:
-        found = {name.removesuffix(".npy") for name in archive.namelist()}
+        names_there = {name.removesuffix(".npy") for name in archive.namelist()}
         wanted = ("scores", "labels", "samples", "kind", "model", "is_hard", "id_column")
-        arrays = {name: _read_member(archive, name) for name in wanted if name in found}
+        arrays = {name: _read_member(archive, name) for name in wanted if name in names_there}
     if "scores" not in arrays:
-        got = enumerate_names(sorted(found)) if found else "none"
+        got = enumerate_names(sorted(names_there)) if names_there else "none"
         fail(f"there must be an array 'scores'; got {got}.")
     scores = arrays["scores"]
     _check_shape(scores.shape)

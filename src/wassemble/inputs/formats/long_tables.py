@@ -87,15 +87,15 @@ class LongTable:
 
 def find_labels(names: Iterable[str], declared: LabelSpace | None) -> LabelSpace:
     """The labels that were declared, else those that are named, in the order of appearance."""
-    found = dict.fromkeys(names)
+    named = dict.fromkeys(names)
     if declared is None:
-        if not found:
+        if not named:
             fail(
                 "the table must name at least one label; got none.",
                 hint=f"{option('labels')} lists those that the model could have named",
             )
-        return LabelSpace(found)
-    unknown = [name for name in found if name not in declared]
+        return LabelSpace(named)
+    unknown = [name for name in named if name not in declared]
     if unknown:
         fail(
             f"every label of the table must be in {option('labels')}; got"

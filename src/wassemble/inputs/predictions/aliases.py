@@ -88,11 +88,11 @@ class Aliases:
         """Target labels and weights of each source label; a model's own rows come first."""
         own: dict[str, dict[str, float]] = {}
         for wanted in (None, model):
-            found: dict[str, dict[str, float]] = {}
+            meanings: dict[str, dict[str, float]] = {}
             for named, source, target, weight in self.rows:
                 if named == wanted:
-                    found.setdefault(source, {})[target] = weight
-            own |= found
+                    meanings.setdefault(source, {})[target] = weight
+            own |= meanings
         return own
 
     def with_folded(

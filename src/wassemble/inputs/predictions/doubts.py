@@ -98,7 +98,7 @@ def _refuse_stray(labels: LabelSpace, scores: np.ndarray) -> None:
 
 def _find_beside(labels: LabelSpace, scores: np.ndarray) -> list[int]:
     """Columns called like something else whose values are like something else, too."""
-    found = []
+    places = []
     for place, name in enumerate(labels):
         if fold_name(name) not in _BESIDE or len(labels) < 2:
             continue
@@ -106,5 +106,5 @@ def _find_beside(labels: LabelSpace, scores: np.ndarray) -> list[int]:
         counts = own.max() > 1 and (own == np.floor(own)).all()
         others = np.delete(scores, place, axis=1).max(axis=1)
         if counts or (own.any() and np.allclose(own, others)):
-            found.append(place)
-    return found
+            places.append(place)
+    return places

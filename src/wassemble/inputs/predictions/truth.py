@@ -86,8 +86,8 @@ def read_known_weight(weight: Any, samples: np.ndarray) -> Any:
     """Weights of samples as an array; those of a Series are put in order by its index."""
     if not is_series(weight):
         return weight
-    found = _by_index(weight, samples, "sample_weight")
-    known = {_id_text(sample): value for sample, value in found.items()}
+    by_id = _by_index(weight, samples, "sample_weight")
+    known = {_id_text(sample): value for sample, value in by_id.items()}
     ids = [str(sample) for sample in samples.tolist()]
     missing = [sample for sample in ids if sample not in known]
     if missing:

@@ -70,7 +70,7 @@ def load_animals(*, unseen: Sequence[str] = ()) -> AnimalsData:
     rows = rows[:, known]
     animal_of = np.full(1000, len(animals))  # the last row stands for any other class
     for index, animal in enumerate(animals):
-        animal_of[[found["cid"] for found in classes_of[animal]]] = index
+        animal_of[[each["cid"] for each in classes_of[animal]]] = index
     hidden = [index for index, animal in enumerate(animals) if animal in set(unseen)]
     predicted = animal_of[top5]
     is_struck = np.isin(predicted, hidden)

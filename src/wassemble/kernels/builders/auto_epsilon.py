@@ -91,9 +91,9 @@ def choose_epsilon(
     if not len(gaps):
         return 1.0, "epsilon 1 (auto: no label has a choice)"
     # Rounded, so that the number that is told makes the same kernel.
-    found = float(f"{_bisect(gaps, epsilon):.4g}")
-    reached = float(np.median(_count_neighbors(gaps, found)))
-    return found, f"epsilon {found:g} (auto: median of {reached:.3g} effective neighbours)"
+    chosen = float(f"{_bisect(gaps, epsilon):.4g}")
+    reached = float(np.median(_count_neighbors(gaps, chosen)))
+    return chosen, f"epsilon {chosen:g} (auto: median of {reached:.3g} effective neighbours)"
 
 
 def _bisect(gaps: np.ndarray, asked: AutoEpsilon) -> float:

@@ -45,13 +45,13 @@ def find_nodes(
             f"`nodes` must map labels to nodes of {what}; got {label!r} -> {node!r}, which is none."
         )
     named = [(place, nodes.get(label, label)) for place, label in enumerate(space)]
-    found = [(place, known.position(node)) for place, node in named if node in known]
-    if not found:
+    pairs = [(place, known.position(node)) for place, node in named if node in known]
+    if not pairs:
         fail(
             f"{what} must have some label as a node; it has none of {enumerate_names(space)}.",
             hint="`nodes` maps labels to nodes that have another name",
         )
-    places, ends = np.array(found, dtype=np.int64).T
+    places, ends = np.array(pairs, dtype=np.int64).T
     return places, ends
 
 

@@ -66,8 +66,8 @@ def from_word_vectors(
     source, target = read_spaces(source, target)
     x = _look_up(source, embeddings)
     y = x if target is source else _look_up(target, embeddings)
-    for side, found, space in (("source", x, source), ("target", y, target)):
-        if not len(found.places):
+    for side, looked_up, space in (("source", x, source), ("target", y, target)):
+        if not len(looked_up.places):
             fail(
                 f"{embeddings.origin} must know the words of some {side} label; it knows none of"
                 f" {enumerate_names(space)}."
@@ -78,7 +78,9 @@ def from_word_vectors(
         return _nearest_costs(x.vectors[rows], y.vectors, metric, n_neighbors, unit=unit_norm)
 
     value, words = choose_epsilon(epsilon, cost_of, len(x.places))
-    names = ([space[i] for i in found.places] for space, found in ((source, x), (target, y)))
+    names = (
+        [space[i] for i in looked_up.places] for space, looked_up in ((source, x), (target, y))
+    )
     with named_labels(*names):
         kernel = from_embeddings(
             x.vectors,

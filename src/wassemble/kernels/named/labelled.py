@@ -87,7 +87,6 @@ class LabelledKernel:
                 f"the kernel must have shape {expected}, one row for each source label and one"
                 f" column for each target label; got {self.kernel.shape}."
             )
-
         self.declared = None if declared is None else np.asarray(declared)
         if self.declared is not None and (
             self.declared.dtype != bool or self.declared.shape != (len(self.target),)
@@ -99,14 +98,8 @@ class LabelledKernel:
 
     def with_entries(self, kernel: Kernel, origin: str | None = None) -> LabelledKernel:
         """The same labels with another kernel between them."""
-        return LabelledKernel(
-            kernel,
-            self.source,
-            self.target,
-            self.origin if origin is None else origin,
-            self.notes,
-            declared=self.declared,
-        )
+        names = self.source, self.target, self.origin if origin is None else origin
+        return LabelledKernel(kernel, *names, self.notes, declared=self.declared)
 
     def align(self, source: Names, target: Names) -> Kernel:
         """The kernel of exactly these labels, in this order.
@@ -114,14 +107,11 @@ class LabelledKernel:
         Where nothing changes it is the very same object, so that models which share it
         share its products too. Sparse and low-rank kernels stay so.
         """
-        source = LabelSpace(source)
-        target = LabelSpace(target)
+        source, target = LabelSpace(source), LabelSpace(target)
         if source == self.source and target == self.target:
             return self.kernel
-        for side, wanted, known in (
-            ("source", source, self.source),
-            ("target", target, self.target),
-        ):
+        pairs = (("source", source, self.source), ("target", target, self.target))
+        for side, wanted, known in pairs:
             strange = [name for name in wanted if name not in known]
             if strange:
                 fail(

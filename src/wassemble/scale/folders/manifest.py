@@ -90,9 +90,9 @@ class Manifest:
         # A folder without parts is free, whatever was asked for before.
         text = _read(out) if out.find() else None
         if text is not None:
-            found = _parse(text, out)
-            self._finished = found["partitions"]
-            self._refuse_another(found["request"])
+            before = _parse(text, out)
+            self._finished = before["partitions"]
+            self._refuse_another(before["request"])
         # A name for this run, in the folder until it is over or another begins.
         self.run = secrets.token_hex(8)
         self._store(RUN, self.run)  # from here on, tasks of earlier runs write nothing
@@ -220,21 +220,21 @@ def _refuse_damaged(out: Folder, why: str) -> NoReturn:
 
 def _parse(text: str, out: Folder) -> dict[str, Any]:
     try:
-        found = json.loads(text)
+        manifest = json.loads(text)
     except (ValueError, RecursionError) as error:
         _refuse_damaged(out, str(error))
-    if not isinstance(found, dict) or found.get("format") != _FORMAT:
+    if not isinstance(manifest, dict) or manifest.get("format") != _FORMAT:
         fail(
             f"{out}: {MANIFEST} must be a manifest of this version; it is not.",
             hint="choose another folder, or remove this one",
         )
-    request, partitions = found.get("request"), found.get("partitions")
+    request, partitions = manifest.get("request"), manifest.get("partitions")
     if not (isinstance(request, dict) and isinstance(partitions, dict)):
         _refuse_damaged(out, "it does not say what was asked for, or which parts are finished")
     strange = [name for name, record in partitions.items() if not _is_whole(record)]
     if strange:
         _refuse_damaged(out, f"what it says of {enumerate_names(strange)} is not whole")
-    return found
+    return manifest
 
 
 def _reading(given: DataSet) -> dict[str, Any]:
@@ -252,12 +252,12 @@ def _digest_texts(texts: Sequence[str] | Any) -> str:
 
 
 def _digest_arrays(arrays: Mapping[str, Any]) -> str:
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for name, values in arrays.items():
         array = np.ascontiguousarray(values)
-        found.update(f"{name} {array.dtype.str} {array.shape}".encode())
-        found.update(array.tobytes())
-    return found.hexdigest()[:16]
+        digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
+        digest.update(array.tobytes())
+    return digest.hexdigest()[:16]
 
 
 def _short(value: Any) -> str:

@@ -51,9 +51,9 @@ class Ranks:
     def gather(self, values: np.ndarray) -> np.ndarray:
         """Every rank's values, ``(n_ranks, ...)``; of one shape everywhere."""
         mine = self._to_send(values)
-        found = [self._torch.empty_like(mine) for _ in range(self.n_ranks)]
-        self._talk(lambda: self._dist.all_gather(found, mine, group=self._group))
-        return np.stack([each.cpu().numpy() for each in found])
+        all_of_them = [self._torch.empty_like(mine) for _ in range(self.n_ranks)]
+        self._talk(lambda: self._dist.all_gather(all_of_them, mine, group=self._group))
+        return np.stack([each.cpu().numpy() for each in all_of_them])
 
     def broadcast(self, values: np.ndarray, source: int) -> np.ndarray:
         """The values of the rank ``source``; others give an array of the same shape."""
@@ -94,8 +94,8 @@ class Ranks:
     def timeout(self) -> timedelta:
         """How long an exchange waits for a silent rank."""
         # torch has no public way to ask.
-        found: timedelta = self._group._get_backend(self._device).options._timeout
-        return found
+        seconds: timedelta = self._group._get_backend(self._device).options._timeout
+        return seconds
 
     def to_tensor(self, values: np.ndarray) -> Array:
         """A tensor on the device of the group."""

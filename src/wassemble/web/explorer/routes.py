@@ -90,7 +90,7 @@ def make_router(settings: Settings) -> APIRouter:
 
     @router.get("/api/answer", dependencies=[_Turn])
     def answer(view: _View) -> Shown:
-        """One sample, fused as the sliders stand: words, tables, figures and flows."""
+        """One sample, fused as the sliders stand: words, tables, plots and flows."""
         case = library.case(view)
         return _show(case, *_settle(case, view))
 

@@ -15,7 +15,7 @@ _SCALE_COLORS = {"correctness": plots.BLUE, "detail": plots.CHOSEN}
 
 
 def draw_charts(results: Results) -> dict[str, Plot]:
-    """Plotly figures by name; none where there are too few answers to draw."""
+    """Plots by name, for Plotly; none where there are too few answers to draw."""
     if not results.has_intervals:
         return {}
     return {"best": _best(results), "opinion": _opinion(results)}
