@@ -16,11 +16,10 @@ from wassemble.errors import InvalidInputError
 from wassemble.kernels import Kernel, LabelledKernel, load as load_kernel
 
 T = TypeVar("T")
-# What entries of odd types, numbers too large and endless nesting raise when they are read.
-_DAMAGE = (
-    *(InvalidInputError, LookupError, TypeError, AttributeError, ValueError),
-    *(RecursionError, OverflowError),
-)
+# What entries of odd types and numbers too large raise when they are read.
+_DAMAGE = (InvalidInputError, LookupError, TypeError, AttributeError, ValueError, OverflowError)
+# Dicts and lists in one another: what is saved has far fewer, and later nobody counts them.
+_DEEPEST = 32
 
 
 @dataclass(frozen=True)
@@ -80,6 +79,14 @@ def load_folder(
         fail(f"{path}: must be JSON; it is damaged ({error}).", hint=kept.hint)
     if not isinstance(record, dict) or record.pop("format", None) != kept.format:
         fail(f"{path}: must be {kept.title} that {kept.writer} wrote, format {kept.format!r}.")
+    inside = [record]
+    for _ in range(_DEEPEST):
+        lists = [
+            v.values() if isinstance(v, dict) else v for v in inside if isinstance(v, dict | list)
+        ]
+        inside = [value for each in lists for value in each]
+    if inside:
+        fail(f"{path}: the {kept.word} is damaged: it is nested too deeply.", hint=kept.hint)
     loaded: dict[str, LabelledKernel] = {}
 
     def load(name: Any) -> LabelledKernel:
