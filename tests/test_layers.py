@@ -22,6 +22,12 @@ def test_each_layer_imports_only_from_those_below_it():
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def test_only_packages_list_their_public_names():
+    files = [path for path in (ROOT / "src").rglob("*.py") if path.name != "__init__.py"]
+    assert len(files) > 100
+    assert [path.name for path in files if "__all__" in path.read_text(encoding="utf-8")] == []
+
+
 def test_importing_wassemble_imports_nothing_optional():
     script = "import json, sys, wassemble; print(json.dumps(sorted(sys.modules)))"
     done = subprocess.run(

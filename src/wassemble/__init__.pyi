@@ -41,10 +41,7 @@ from .inputs import (
     read_truth as read_truth,
     write_predictions as write_predictions,
 )
-from .kernels import (
-    Kernel as Kernel,
-    LabelledKernel as LabelledKernel,
-)
+from .kernels import Kernel as Kernel, LabelledKernel as LabelledKernel
 from .labels import LabelSpace as LabelSpace
 from .report import write_report as write_report
 from .solvers import (

@@ -4,30 +4,11 @@ Everything else goes through the array API (`array_api_compat`), so that one tex
 serves both libraries. Nothing here knows about kernels or labels.
 """
 
-from __future__ import annotations
-
 import sys
 from typing import Any, TypeAlias
 
 import array_api_compat
 import numpy as np
-
-__all__ = [
-    "Array",
-    "convert_like",
-    "detached",
-    "find_torch",
-    "is_frame",
-    "is_series",
-    "is_torch_array",
-    "log_of",
-    "log_quotient",
-    "namespace",
-    "new_zeros",
-    "widen_half",
-    "widest_float",
-    "without_gradient",
-]
 
 Array: TypeAlias = Any
 """A NumPy array or a torch tensor."""
@@ -52,6 +33,11 @@ def is_frame(value: Any) -> bool:
     return not isinstance(value, np.ndarray) and hasattr(type(value), "columns")
 
 
+def has_names(value: Any) -> bool:
+    """Whether ``value`` brings names for its entries: a data frame, or a column with an index."""
+    return is_frame(value) or is_series(value)
+
+
 def is_series(value: Any) -> bool:
     """Whether ``value`` is a column with an index, as pandas has: its entries have names."""
     kind = type(value)
@@ -66,9 +52,9 @@ def find_torch(*values: Any) -> Array | None:
         if is_torch_array(value):
             return value
         if isinstance(value, list | tuple):
-            found = find_torch(*value)
-            if found is not None:
-                return found
+            inner = find_torch(*value)
+            if inner is not None:
+                return inner
     return None
 
 

@@ -6,8 +6,6 @@ values are constraints: called with a value and its name, declared as data for t
 dataclass (`check_fields`).
 """
 
-from __future__ import annotations
-
 import math
 import operator
 from collections.abc import Callable, Mapping
@@ -20,36 +18,13 @@ from wassemble._arrays import (
     Array,
     convert_like,
     detached,
+    has_names,
     is_frame,
     is_series,
     is_torch_array,
     widest_float,
 )
-from wassemble.errors import fail, option, option_or
-
-__all__ = [
-    "Constraint",
-    "Constraints",
-    "Count",
-    "Number",
-    "OneOf",
-    "Optional",
-    "as_float_array",
-    "check_count",
-    "check_fields",
-    "check_flag",
-    "check_index",
-    "check_nonnegative",
-    "check_nonnegative_number",
-    "check_positive_number",
-    "check_weights_sum",
-    "fail",
-    "near_one",
-    "option",
-    "option_or",
-    "refuse_names",
-    "shorten",
-]
+from wassemble.errors import fail as fail, option as option, option_or as option_or  # noqa: PLC0414
 
 
 def as_float_array(value: Any, name: str, *, like: Array | None = None) -> Array:
@@ -106,7 +81,7 @@ def refuse_names(value: Any, name: str) -> None:
     if isinstance(value, np.ndarray):
         return
     if isinstance(value, list | tuple):
-        if any(is_series(each) or is_frame(each) for each in {type(e): e for e in value}.values()):
+        if any(has_names(each) for each in {type(e): e for e in value}.values()):
             for each in value:
                 refuse_names(each, name)
         return

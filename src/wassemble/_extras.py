@@ -1,7 +1,5 @@
 """Optional dependencies: imported where they are needed, or one clear error."""
 
-from __future__ import annotations
-
 import signal
 import sys
 import threading
@@ -11,8 +9,6 @@ from importlib import import_module
 from typing import Any
 
 from wassemble.errors import MissingExtraError
-
-__all__ = ["load_extra"]
 
 
 def load_extra(module: str, extra: str, *, purpose: str) -> Any:
@@ -35,13 +31,13 @@ def _import(module: str) -> Any:
     if module in sys.modules:
         return import_module(module)
     with _interrupts_wait():
-        found = import_module(module)
+        imported = import_module(module)
         if module.startswith("pyarrow"):
             # It imports pandas soon, and would drop an interrupt that comes meanwhile. Whether
             # pandas is there and sound is for pyarrow to judge.
             with suppress(Exception):
                 import_module("pandas")
-    return found
+    return imported
 
 
 @contextmanager

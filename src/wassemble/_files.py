@@ -16,8 +16,6 @@ from wassemble.errors import fail
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["is_remote", "read_npz", "refuse_overwriting", "whole_file", "write_whole"]
-
 Place = str | os.PathLike[str]
 _HINT = "choose another name"
 # What np.load raises on bytes that are not what they say they are.
@@ -86,19 +84,13 @@ def refuse_overwriting(out: Place, inputs: Iterable[Place], *, name: str = "the 
     """Refuse an output that is an input, or a folder in which one lies.
 
     A file is the same under every name: other spellings of a path, symbolic links, hard
-    links. Nothing may be written into a folder that is read as a whole either.
-
-    Parameters
-    ----------
-    out : path or URL
-        A file or a folder; it need not exist.
-    inputs : iterable of path or URL
-    name : str
-        What the message calls the output.
+    links. Nothing may be written into a folder that is read as a whole either. ``out`` is a file
+    or a folder that need not exist; ``name`` is what the message calls it.
     """
     for each in inputs:
         if _is_same(out, each):
-            fail(f"{name} must not be an input as well; got {out}{_also(out, each)}.", hint=_HINT)
+            also = "" if _url(out) == _url(each) else f", which is {each}"
+            fail(f"{name} must not be an input as well; got {out}{also}.", hint=_HINT)
         if _is_inside(each, out):
             fail(f"{name} must be a folder of its own; got {out}, where {each} is.", hint=_HINT)
         if _is_inside(out, each):
@@ -133,7 +125,3 @@ def _local(place: Place) -> Path | None:
 
 def _url(place: Place) -> str:
     return os.fspath(place).rstrip("/")
-
-
-def _also(out: Place, found: Place) -> str:
-    return "" if _url(out) == _url(found) else f", which is {found}"

@@ -3,8 +3,6 @@
 A thread that already is one of several workers gets no helpers of its own.
 """
 
-from __future__ import annotations
-
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -16,16 +14,6 @@ from typing import Any
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
 from wassemble._checks import check_count, fail
-
-__all__ = [
-    "available_threads",
-    "count_threads",
-    "is_main_thread",
-    "limited_threads",
-    "share",
-    "single_threaded_blas",
-    "single_threaded_libraries",
-]
 
 _state = threading.local()
 

@@ -1,26 +1,10 @@
 """Exceptions and warnings that wassemble raises; every one names what to do about it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, NoReturn
-
-__all__ = [
-    "ConvergenceWarning",
-    "InputWarning",
-    "InvalidInputError",
-    "MissingExtraError",
-    "WassembleError",
-    "fail",
-    "option",
-    "option_or",
-    "speaking",
-    "spoken_flags",
-    "tell_count",
-]
 
 _UNSAID: Any = object()
 # Flags of the command that is running, by the name of the argument that each stands for: how it

@@ -19,18 +19,6 @@ import scipy.sparse as sp
 
 from wassemble._checks import fail
 
-__all__ = [
-    "LabelSpace",
-    "Matching",
-    "Meanings",
-    "check_readable",
-    "enumerate_names",
-    "fold_meanings",
-    "fold_name",
-    "name_of",
-    "read_name",
-]
-
 Meanings = Mapping[str, str | Mapping[str, float]]
 """What label names stand for: one target label, or several with the share of each."""
 
@@ -59,7 +47,9 @@ class LabelSpace(tuple[str, ...]):
     _positions: dict[str, int]
 
     def __new__(cls, names: Iterable[Any]) -> Self:
-        """Read and check the names."""
+        """Read and check the names; a label space is as it is."""
+        if type(names) is cls:
+            return names
         if isinstance(names, str) or not isinstance(names, Iterable):
             kind = "text" if isinstance(names, str) else type(names).__name__
             fail(f"label names must come as a list; got one {kind}, {names!r}.")
@@ -99,11 +89,7 @@ class LabelSpace(tuple[str, ...]):
         return np.array([self.position(name) for name in names], dtype=np.int64)
 
     def match(
-        self,
-        target: LabelSpace,
-        *,
-        aliases: Meanings | None = None,
-        fold: bool = False,
+        self, target: LabelSpace, *, aliases: Meanings | None = None, fold: bool = False
     ) -> Matching:
         """Where each label is found in ``target``.
 
@@ -149,15 +135,15 @@ class LabelSpace(tuple[str, ...]):
             elif name in target:
                 positions[place] = target._positions[name]
             elif fold and fold_name(name) in by_folded:
-                found = by_folded[fold_name(name)]
-                if len(found) > 1:
+                twins = by_folded[fold_name(name)]
+                if len(twins) > 1:
                     fail(
                         f"folded names must point to one target label; got {name!r} for"
-                        f" {enumerate_names(found)}.",
+                        f" {enumerate_names(twins)}.",
                         hint="an alias says which one is meant",
                     )
-                positions[place] = target._positions[found[0]]
-                folded.append((name, found[0]))
+                positions[place] = target._positions[twins[0]]
+                folded.append((name, twins[0]))
         return Matching(self, target, positions, tuple(aliased), tuple(folded), shared)
 
     def _folded(self) -> dict[str, list[str]]:
@@ -175,24 +161,14 @@ class LabelSpace(tuple[str, ...]):
 
 @dataclass(frozen=True, eq=False)
 class Matching:
-    """Which labels of one space are which labels of another.
-
-    Attributes
-    ----------
-    positions : array of shape (n_source,)
-        Place in ``target`` of each label of ``source`` that stands for one target label,
-        -1 elsewhere.
-    aliased, folded : tuples of (source name, target name)
-        What was not matched letter by letter.
-    shared : dict of place in ``source`` to {place in ``target``: share}
-        Labels that stand for several target labels; shares sum to 1.
-    """
+    """Which labels of one space are which labels of another."""
 
     source: LabelSpace
     target: LabelSpace
-    positions: np.ndarray
-    aliased: tuple[tuple[str, str], ...]
-    folded: tuple[tuple[str, str], ...]
+    positions: np.ndarray  # place in `target` of each label that stands for one of it, else -1
+    aliased: tuple[tuple[str, str], ...]  # source and target names that aliases matched
+    folded: tuple[tuple[str, str], ...]  # and those that match only when folded
+    # Labels that stand for several: place in `source` to {place in `target`: share}, summing to 1.
     shared: Mapping[int, Mapping[int, float]] = field(default_factory=dict)
 
     @cached_property
@@ -299,8 +275,8 @@ def fold_meanings(
 ) -> dict[str, dict[str, float]]:
     """What ``names`` stand for, also those that only fold to a name that has a meaning."""
     by_folded = {fold_name(name): goals for name, goals in meanings.items()}
-    found = {name: meanings.get(name) or by_folded.get(fold_name(name)) for name in names}
-    return {name: goals for name, goals in found.items() if goals}
+    own = {name: meanings.get(name) or by_folded.get(fold_name(name)) for name in names}
+    return {name: goals for name, goals in own.items() if goals}
 
 
 def check_readable(names: Sequence[str], what: str) -> None:

@@ -106,6 +106,11 @@ def test_kernels_without_names_are_not_saved(given, tmp_path):
     assert not (tmp_path / "saved").exists()
 
 
+def nested(depth):
+    """A list in a list in a list ..."""
+    return json.loads("[" * depth + "]" * depth)
+
+
 def broken(**changes):
     entries = {"format": "wassemble fusion 1", "kernel": None, **Fusion().to_dict(), **changes}
     return json.dumps(entries)
@@ -118,9 +123,13 @@ def broken(**changes):
         ("[]", "must be a fusion that `Fusion.save` wrote"),
         (broken(format="wassemble fusion 0"), "must be a fusion that `Fusion.save` wrote"),
         (broken(rule={"rule": "vote"}), "damaged: a rule must be one of"),
-        (broken(leftover=7), "damaged: `leftover` must be a number from 0 to 1"),
+        (broken(leftover=7), "damaged: `leftover` must be from 0 to 1; got 7"),
         (broken(colour="red"), "damaged: a fusion must have .*; got 'colour'"),
         (broken(target=3), "damaged"),
+        (broken(kernel=nested(800)), "damaged: it is nested too deeply"),
+        (broken(weights=nested(40)), "damaged: it is nested too deeply"),
+        (broken(leftover=10**400), "damaged"),
+        ("[" * 100_000, "must be JSON; it is damaged"),
         (broken(weights={"models": ["a"]}), "damaged"),
         (broken(kernel="../kernel-0.npz"), "a kernel must be a file of the folder"),
         (broken(kernel=7), "a kernel must be a file of the folder"),

@@ -319,7 +319,7 @@ def test_predictions_in_give_predictions_out():
         ({"unobserved": "guess"}, "one of spread, renormalize, drop; got 'guess'"),
         ({"leftover": 2}, "from 0 to 1; got 2"),
         ({"hard_confidence": 0}, "must be above 0"),
-        ({"samples": "some"}, '"all" or "common"'),
+        ({"samples": "some"}, "must be one of all, common"),
         ({"target": "cat"}, "must come as a list"),
         ({"max_sweeps": 0}, "at least 1"),
     ],

@@ -610,3 +610,38 @@ def test_diagonal_entries_too_small_for_float32_survive_the_conversion(in_torch)
     log_kv = kernel.log_apply(torch.tensor(log_v) if in_torch else log_v)
     assert str(log_kv.dtype).removeprefix("torch.") == "float32"
     assert_allclose(values_of(log_kv), [0.5, np.log(1e-60) + 1], rtol=1e-6)
+
+
+# -- what a kernel is made of ----------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        ws.kernels.DenseKernel,
+        ws.kernels.DenseKernel.from_log,
+        ws.kernels.DiagonalKernel,
+        ws.kernels.LowRankKernel,
+        lambda array: ws.kernels.SparseKernel(sp.csr_array(array)),
+        lambda array: ws.kernels.LabelledKernel(array, ["cat", "dog"]),
+        lambda array: ws.kernels.from_cost(array, epsilon=1.0),
+    ],
+)
+def test_a_kernel_does_not_change_with_the_array_that_it_was_made_of(make):
+    array = np.array([[1.0, 0.5], [0.5, 1.0]])
+    kernel = make(array)
+    before = np.array(kernel.to_dense())
+    array[:] = 7
+    assert_array_equal(kernel.to_dense(), before)
+
+
+def test_a_match_does_not_change_with_its_positions():
+    positions = np.array([1, 0])
+    kernel = ws.kernels.MatchKernel(positions, n_target=2)
+    positions[:] = -1
+    assert_array_equal(kernel.to_dense(), [[0, 1], [1, 0]])
+
+
+def test_a_kernel_with_very_many_entries_keeps_the_array_itself():
+    array = np.ones((2**11 + 1, 2**11))
+    assert np.shares_memory(ws.kernels.DenseKernel(array).to_dense(), array)

@@ -10,8 +10,8 @@ from numpy.testing import assert_allclose
 from scipy.special import logsumexp
 
 import wassemble as ws
-from wassemble.kernels import log_products
-from wassemble.kernels.log_products import log_product, log_sum_exp
+from wassemble.kernels import dense
+from wassemble.kernels.dense import log_product, log_sum_exp
 
 LOGS = st.floats(-2000, 2000, width=32) | st.just(-np.inf)
 
@@ -32,7 +32,7 @@ def test_mending_many_entries_in_blocks_equals_mending_them_at_once(make, rng, m
     logs = make(rng.uniform(-2000, 2000, (9, 7)))
     matrix = make(np.zeros((7, 20)))  # nothing is sure: every entry is mended
     at_once = log_product(logs, matrix, lambda index: log_columns[index])
-    monkeypatch.setattr(log_products, "_BLOCK", 40)
+    monkeypatch.setattr(dense, "_BLOCK", 40)
     in_blocks = log_product(logs, matrix, lambda index: log_columns[index])
     expected = logsumexp(np.asarray(logs)[:, None, :] + np.asarray(log_columns), axis=-1)
     assert_allclose(np.asarray(in_blocks), np.asarray(at_once), rtol=1e-14)

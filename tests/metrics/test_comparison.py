@@ -153,7 +153,7 @@ def test_bad_input_is_named():
         compare([1], [1, 0], measure=accuracy, truth=[1])
     with pytest.raises(InvalidInputError, match=r"each of the 2 samples; got shape \(1,\)"):
         compare([1, 2], [1, 2], groups=["a"])
-    with pytest.raises(InvalidInputError, match="`confidence` must be between 0 and 1; got 95"):
+    with pytest.raises(InvalidInputError, match="`confidence` must be above 0 and below 1; got 95"):
         compare([1, 2], [1, 2], confidence=95)
     with pytest.raises(InvalidInputError, match="`n_resamples` must be at least 2; got 1"):
         compare([1, 2], [1, 2], n_resamples=1)

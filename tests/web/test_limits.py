@@ -17,9 +17,9 @@ from hypothesis import (
 from web.asgi import call, call_async
 
 from wassemble.errors import InvalidInputError
-from wassemble.web import limits
+from wassemble.web import middleware
 from wassemble.web.app import create_app
-from wassemble.web.limits import Buckets, RateLimit, check_label_count, compute_slot
+from wassemble.web.middleware import Buckets, RateLimit, check_label_count, compute_slot
 from wassemble.web.settings import Settings
 
 LIMIT = 1000
@@ -196,7 +196,7 @@ def run(monkeypatch):
     """`run(main)` runs ``main(skip)``, where ``skip(seconds)`` lets them pass for the app."""
     with asyncio.Runner(loop_factory=SkippingLoop) as runner:
         loop = runner.get_loop()
-        monkeypatch.setattr(limits, "time", SimpleNamespace(monotonic=loop.time))
+        monkeypatch.setattr(middleware, "time", SimpleNamespace(monotonic=loop.time))
 
         async def skip(seconds):
             loop.skipped += seconds

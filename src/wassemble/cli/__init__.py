@@ -1,7 +1,5 @@
 """The command `wassemble`: thin, quick to start, stdout for data and stderr for talk."""
 
-from __future__ import annotations
-
 import sys
 
 from wassemble._extras import load_extra

@@ -1,7 +1,5 @@
 """The command line: its commands, and how errors leave it."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys
@@ -23,8 +21,6 @@ from wassemble.cli.ranks import ranks
 from wassemble.cli.score import score
 from wassemble.cli.serve import serve
 from wassemble.cli.study import study
-
-__all__ = ["run"]
 
 _EPILOG = """\b
 Exit codes: 0 success; 1 failure; 2 wrong options or input.
@@ -64,21 +60,8 @@ def completion(shell: str) -> None:
     click.echo(kind(command, {}, "wassemble", "_WASSEMBLE_COMPLETE").source())
 
 
-for _command in (
-    fuse,
-    explain,
-    kernel,
-    describe,
-    fit,
-    predict,
-    evaluate,
-    report,
-    score,
-    ranks,
-    serve,
-    study,
-    example,
-):
+_fusing, _learning = (fuse, explain, kernel, describe), (fit, predict, evaluate, report, score)
+for _command in (*_fusing, *_learning, ranks, serve, study, example):
     command.add_command(_command)
 
 

@@ -1,7 +1,5 @@
 """A TOML file that says what flags say."""
 
-from __future__ import annotations
-
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -10,8 +8,6 @@ import click
 
 from wassemble.cli.places import READ_CONFIG
 from wassemble.errors import fail
-
-__all__ = ["config_option"]
 
 
 def _read(context: click.Context, _: click.Parameter, path: Path | None) -> None:
@@ -30,15 +26,15 @@ def _read(context: click.Context, _: click.Parameter, path: Path | None) -> None
     params = [p for p in context.command.params if p.name and p.name != "config"]
     known = {_spelled(p): p for p in params}
     by_name = {p.name: p for p in params}
-    found: dict[str, Any] = {}
+    given: dict[str, Any] = {}
     for key, value in values.items():
         name = key.replace("-", "_")
         parameter = known.get(name) or by_name.get(name)
         if parameter is None or parameter.name is None:
             names = ", ".join(sorted(name.replace("_", "-") for name in known))
             fail(f"{path}: unknown key {key!r}.", hint=f"known keys: {names}")
-        found[parameter.name] = _as_flag(value, parameter, key, path)
-    context.default_map = {**(context.default_map or {}), **found}
+        given[parameter.name] = _as_flag(value, parameter, key, path)
+    context.default_map = {**(context.default_map or {}), **given}
 
 
 def _spelled(parameter: click.Parameter) -> str:

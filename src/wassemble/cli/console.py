@@ -16,8 +16,6 @@ import click
 if TYPE_CHECKING:
     from wassemble.inputs import Predictions
 
-__all__ = ["allow_any_text", "csv_printer", "print_json", "print_table", "progress_bar", "talk"]
-
 
 def allow_any_text() -> None:
     """Write characters that a terminal cannot show as escapes, instead of failing."""

@@ -1,7 +1,5 @@
 """`wassemble describe`: what is in a file."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import click
@@ -9,8 +7,6 @@ import click
 from wassemble.cli.console import print_json, print_table
 from wassemble.cli.options import ModelFiles, file_arguments, output_options
 from wassemble.cli.places import Command
-
-__all__ = ["describe"]
 
 
 @click.command(cls=Command, short_help="Show what is in prediction files.")

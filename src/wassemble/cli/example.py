@@ -1,15 +1,11 @@
 """`wassemble example`: files to try the other commands on."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click
 
 from wassemble.cli.console import talk
 from wassemble.cli.places import Command, Output
-
-__all__ = ["example"]
 
 
 @click.command(cls=Command, short_help="Write files to try the other commands on.")

@@ -1,7 +1,5 @@
 """`wassemble explain`: where the consensus comes from, and where models disagree."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import click
@@ -11,8 +9,6 @@ from wassemble.cli.fusion_options import fusion_options, read_fusion
 from wassemble.cli.options import ModelFiles, file_arguments, output_options, shown_option
 from wassemble.cli.places import Command
 from wassemble.errors import fail
-
-__all__ = ["explain"]
 
 
 @click.command(

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from wassemble.ensemble import Fusion, FusionAccount
     from wassemble.inputs import DataSet, PredictionFile
 
-__all__ = ["fuse"]
-
 
 @click.command(cls=Command, short_help="Fuse prediction files into one consensus.")
 @file_arguments
@@ -104,8 +102,7 @@ def fuse(
         else:
             account = _fuse_files(models, out, top, scheduler, fusion, how)
     account.warnings += doubts
-    for line in account.lines(judges="wassemble score, wassemble fit"):
-        talk(line, quiet=quiet)
+    talk("\n".join(account.lines(judges="wassemble score, wassemble fit")), quiet=quiet)
     if extra:
         told = "{n_partitions:,} partitions, {n_kept:,} of an earlier run"
         if extra["n_changed"]:

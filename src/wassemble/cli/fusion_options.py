@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from wassemble.ensemble import Fusion
     from wassemble.solvers import Rule
 
-__all__ = ["fusion_options", "read_fusion", "read_rule", "read_weights", "sweep_options"]
 
 sweep_options = stack(
     click.option(
@@ -79,9 +78,9 @@ fusion_options = stack(
             "--unobserved",
             type=click.Choice(["spread", "renormalize", "drop"]),
             default="spread",
-            help="Scores that a file does not report, as beyond a top 5. spread: share the missing"
-            " probability out among them. renormalize: divide what is there by its sum. drop: leave"
-            " them out.",
+            help="What to do about labels that a file gives no score, as beyond a top 5. spread:"
+            " share the probability that is missing among them. renormalize: divide the scores that"
+            " are there by their sum. drop: count them as 0.",
         ),
         shown_option(
             "--hard-confidence",
@@ -93,8 +92,8 @@ fusion_options = stack(
             "--leftover",
             type=float,
             default=0.05,
-            help="How much of its weight a model has on labels that it does not know but that its"
-            " kernel reaches, from 0 to 1.",
+            help="How much of its weight, from 0 to 1, a model keeps on labels that are not among"
+            " its own but similar to them by its kernel; on all others it has none.",
         ),
         group="Labels and samples",
     ),
@@ -148,7 +147,8 @@ def read_fusion(
     chosen = choose_kernel(values, models, fusion, inputs)
     if values["weights"] == "accuracy":
         weights = _by_accuracy(chosen.accuracy)
-    fusion = fusion.replace(kernel=chosen.kernel, target=chosen.target, weights=weights)
+    if chosen.kernel is not None:
+        fusion = fusion.replace(kernel=chosen.kernel, target=chosen.target, weights=weights)
     return fusion, chosen.doubts
 
 

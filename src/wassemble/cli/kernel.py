@@ -16,8 +16,6 @@ from wassemble.errors import fail
 if TYPE_CHECKING:
     from wassemble.kernels import LabelledKernel
 
-__all__ = ["kernel"]
-
 
 @click.command(
     cls=Command, short_help="Build a kernel from what is known about labels, or show one."

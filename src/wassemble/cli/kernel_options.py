@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from wassemble.inputs import PredictionFile, Predictions
     from wassemble.labels import LabelSpace
 
-__all__ = ["KernelChoice", "choose_kernel", "kernel_files", "kernel_options", "read_kernel"]
 
 _CHUNK_ROWS = 10_000
 # Options that name a file from which a kernel is made, and what is in it.
@@ -75,8 +74,9 @@ kernel_options = stack(
     click.option(
         "--prior",
         type=float,
-        help="With --confusion: how strongly a label is taken to mean what its name says, until"
-        " enough mistakes speak against it.  [default: 0.2]",
+        help="With --confusion: how many samples' worth of evidence there is beforehand that a"
+        " label means what its name says; the more, the less a few mistakes count."
+        "  [default: 0.2]",
     ),
     group="Kernel",
 )

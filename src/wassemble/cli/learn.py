@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from wassemble.ensemble.learning import LearnedEnsemble
     from wassemble.inputs import Predictions
 
-__all__ = ["evaluate", "fit", "predict", "report"]
 
 _ensemble = click.argument("ensemble", type=EnsembleFolder(path_type=Path))
 _aliases = click.option(

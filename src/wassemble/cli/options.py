@@ -20,28 +20,6 @@ if TYPE_CHECKING:
     from wassemble.inputs import DataSet, PredictionFile, Predictions, Reading
     from wassemble.labels import LabelSpace
 
-__all__ = [
-    "PATH",
-    "ModelFiles",
-    "NumberOr",
-    "aliases_option",
-    "allow_disjoint_option",
-    "check_as_json",
-    "file_arguments",
-    "fold_option",
-    "hide",
-    "other_option",
-    "output_options",
-    "read_labels",
-    "read_meanings",
-    "shown_option",
-    "split_names",
-    "stack",
-    "target_option",
-    "top_option",
-    "truth_column_option",
-    "truth_option",
-]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 PATH = click.Path(path_type=Path)
@@ -240,11 +218,11 @@ def read_meanings(
     from wassemble.inputs import read_aliases
 
     names = [each.model for each in models]
-    found: dict[str, str] = {}
+    other: dict[str, str] = {}
     for value in others:
         model, sign, label = value.partition("=")
         if sign and model in names:
-            found[model] = label
+            other[model] = label
             continue
         having = [each.model for each in models if value in each.labels]
         if not having:
@@ -252,7 +230,7 @@ def read_meanings(
                 f"--other must be a label of some model; none has {value!r}.",
                 hint=f"--other MODEL=LABEL names one of {', '.join(names)}",
             )
-        found |= dict.fromkeys(having, value)
+        other |= dict.fromkeys(having, value)
     meanings = None if aliases is None else read_aliases(aliases)
     if meanings is not None:
         unused = meanings.unused([each.labels for each in models], fold=fold)
@@ -263,7 +241,7 @@ def read_meanings(
                 hint="the first line names the columns: source, target and, if need be, model and"
                 " weight; source is the label of a model",
             )
-    return {"aliases": meanings, "other": found or None, "fold": fold}
+    return {"aliases": meanings, "other": other or None, "fold": fold}
 
 
 def read_labels(path: Path) -> LabelSpace:
@@ -401,11 +379,11 @@ class ModelFiles:
 
     def _open_data_sets(self) -> list[DataSet] | None:
         """The folders of part files, in the order given; None if none of them is a folder."""
-        from wassemble.inputs.folders import open_folder
-        from wassemble.inputs.part_files import is_data_set, open_data_set
+        from wassemble.inputs.folders import is_folder, open_folder
+        from wassemble.inputs.part_files import open_data_set
 
         places = [place for _, place, _ in self.named_arguments]
-        folders = [place for place in places if is_data_set(place)]
+        folders = [place for place in places if is_folder(place)]
         if not folders:
             return None
         if self.by_row:

@@ -4,8 +4,6 @@ A parameter of type `click.Path` is read unless it is an `Output`. `Command` com
 them before anything is done, so that a new option needs only its type.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,30 +14,14 @@ from click.shell_completion import CompletionItem
 from wassemble._files import is_remote, refuse_overwriting
 from wassemble.errors import fail, speaking
 
-__all__ = [
-    "FILE_TYPES",
-    "READ_CONFIG",
-    "Command",
-    "EnsembleFolder",
-    "NameOrFile",
-    "NamedFile",
-    "Output",
-    "flags_of",
-]
-
 # Where the path of --config is kept, which no command gets to see.
 READ_CONFIG = "wassemble.config"
 
 
 class Output(click.Path):
-    """What the command writes.
+    """What the command writes: a file, a folder, or (None) either, as the inputs are.
 
-    Parameters
-    ----------
-    is_folder : bool or None
-        None: a file or a folder, as the inputs are.
-    beside : callable, optional
-        From the path of the output to those of what is written next to it.
+    ``beside`` leads from its path to those of what is written next to it.
     """
 
     def __init__(
@@ -69,12 +51,12 @@ class Output(click.Path):
     def places(self, value: Any) -> list[Any]:
         """Everything that is written."""
         path = Path(value)
-        found = [value]
+        written = [value]
         if self._beside is not None:
-            found += self._beside(path)
+            written += self._beside(path)
         if path.suffix.lower() == ".npy":
-            found += [path.with_suffix(".labels.txt"), path.with_suffix(".samples.txt")]
-        return found
+            written += [path.with_suffix(".labels.txt"), path.with_suffix(".samples.txt")]
+        return written
 
 
 class EnsembleFolder(click.Path):
@@ -209,9 +191,9 @@ def _list_files(prefix: str) -> Iterator[str]:
     folder, slash, start = prefix.rpartition("/")
     parent = Path(folder + slash) if slash else Path()
     try:
-        found = sorted(parent.iterdir())
+        paths = sorted(parent.iterdir())
     except OSError:
         return
-    for path in found:
+    for path in paths:
         if path.name.startswith(start) and (start or not path.name.startswith(".")):
             yield f"{folder}{slash}{path.name}" + ("/" if path.is_dir() else "")

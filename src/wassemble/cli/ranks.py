@@ -1,7 +1,5 @@
 """`wassemble ranks`: models on several machines, under torchrun."""
 
-from __future__ import annotations
-
 import os
 import signal
 from functools import partial
@@ -16,8 +14,6 @@ from wassemble.cli.kernel_options import kernel_files
 from wassemble.cli.options import ModelFiles, file_arguments, shown_option
 from wassemble.cli.places import Command, NamedFile, Output
 from wassemble.errors import WassembleError, fail
-
-__all__ = ["ranks"]
 
 
 @click.command(cls=Command, short_help="Fuse models that are on several machines, by torchrun.")

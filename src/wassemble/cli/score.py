@@ -1,7 +1,5 @@
 """`wassemble score`: how right prediction files are."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click
@@ -17,8 +15,6 @@ from wassemble.cli.options import (
     truth_option,
 )
 from wassemble.cli.places import Command
-
-__all__ = ["score"]
 
 
 @click.command(cls=Command, short_help="Compare prediction files with the truth.")

@@ -1,7 +1,5 @@
 """`wassemble serve`: the web app."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +8,6 @@ import click
 from wassemble.cli.console import talk
 from wassemble.cli.options import shown_option
 from wassemble.cli.places import Command
-
-__all__ = ["serve", "start"]
 
 
 @click.command(cls=Command, short_help="Explore a consensus, or run a study, in the browser.")

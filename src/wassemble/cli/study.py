@@ -1,7 +1,5 @@
 """`wassemble study`: files for the human-evaluation study of `wassemble serve`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click
@@ -10,8 +8,6 @@ from wassemble.cli.console import talk
 from wassemble.cli.options import shown_option
 from wassemble.cli.places import Command, NamedFile, Output
 from wassemble.errors import fail
-
-__all__ = ["study"]
 
 
 @click.group(short_help="Prepare a study in which people judge captions.")
@@ -86,14 +82,14 @@ def items(
     known = None if references is None else read_references(references)
     if checks and known is None:
         fail("--checks are made of references; got no --references.")
-    found = join_captions(runs, references=known if image is None else None, image=image)
+    joined = join_captions(runs, references=known if image is None else None, image=image)
     if checks and known is not None:
-        rated = {item.id for item in found}  # their texts would be seen twice
-        found += make_checks({n: c for n, c in known.items() if n not in rated}, checks)
-    text = "".join(json.dumps(item.record(), ensure_ascii=False) + "\n" for item in found)
+        rated = {item.id for item in joined}  # their texts would be seen twice
+        joined += make_checks({n: c for n, c in known.items() if n not in rated}, checks)
+    text = "".join(json.dumps(item.record(), ensure_ascii=False) + "\n" for item in joined)
     read_items(text, name="the joined file")  # what is wrong is said now, not by the server
     if out is None:
         click.echo(text, nl=False)
     else:
         write_whole(out, text)
-    talk(f"{len(found) - checks} items of {len(runs)} systems, {checks} checks", quiet=quiet)
+    talk(f"{len(joined) - checks} items of {len(runs)} systems, {checks} checks", quiet=quiet)

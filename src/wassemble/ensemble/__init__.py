@@ -9,9 +9,8 @@ from wassemble.ensemble.explain import (
     find_disagreement,
 )
 from wassemble.ensemble.fuse import fuse
-from wassemble.ensemble.fuser import TableFuser
 from wassemble.ensemble.fusion import Fusion, FusionResult
-from wassemble.ensemble.plan import FusionPlan
+from wassemble.ensemble.plan import FusionPlan, TableFuser
 
 __all__ = [
     "Contribution",

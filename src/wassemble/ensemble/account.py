@@ -11,15 +11,14 @@ import numpy as np
 
 from wassemble.ensemble.completion import describe_rule
 from wassemble.ensemble.label_overlap import find_others
+from wassemble.ensemble.members import Member
 from wassemble.ensemble.plan import NO_ANSWER, Chunk, FusionPlan, Ready
 from wassemble.errors import option, option_or, tell_count
 from wassemble.inputs import Predictions
 from wassemble.inputs.predictions.value import SUM_SLACK, Origin
 from wassemble.kernels.builders.spaces import UNJOINED
 from wassemble.labels import enumerate_names
-from wassemble.solvers import USUAL_RULE, Barycenter, Rule, Status
-
-__all__ = ["JUDGES", "FusionAccount", "ModelAccount", "fine_ends", "no_mass_remedy", "tell_ends"]
+from wassemble.solvers import USUAL_RULE, Barycenter, Status
 
 # Labels of a model that are named.
 _N_FIRST = 5
@@ -100,7 +99,7 @@ class FusionAccount:
                 len(member.labels) - len(member.matching.unmatched),
                 list(member.matching.aliased),
                 list(member.matching.folded),
-                member.merged,
+                _merged(member),
                 list(member.matching.unmatched),
                 [member.describe(i) for i in np.flatnonzero(member.lost).tolist()],
                 member.other,
@@ -121,13 +120,13 @@ class FusionAccount:
     @property
     def kernels(self) -> list[dict[str, Any]]:
         """Kernels that were given or made: of which models, from what, and what was noted."""
-        found: dict[Any, list[str]] = {}
+        by_origin: dict[Any, list[str]] = {}
         for member in self.plan.members:
             if member.origin is not None:
-                found.setdefault((member.origin, member.notes), []).append(member.model)
+                by_origin.setdefault((member.origin, member.notes), []).append(member.model)
         return [
             {"models": models, "origin": origin, "notes": list(notes)}
-            for (origin, notes), models in found.items()
+            for (origin, notes), models in by_origin.items()
         ]
 
     def read_from(self, origins: Sequence[Origin]) -> None:
@@ -160,8 +159,8 @@ class FusionAccount:
     @property
     def _has_rival(self) -> bool:
         """Whether a mean of several models would give one best label as well."""
-        is_barycenter = isinstance(self.plan.rule, Barycenter)
-        return is_barycenter and self.plan.kind == "multiclass" and len(self.models) > 1
+        is_of_classes = self.plan.kind == "multiclass"
+        return self.plan.rule.transports and is_of_classes and len(self.models) > 1
 
     @property
     def _is_vast(self) -> bool:
@@ -249,9 +248,10 @@ class FusionAccount:
         if plan.weights.ndim == 2:
             said.append("weights per model and label, as given")
         elif plan.is_label_aware:
+            has_leftover = any((m.reached & ~m.declared).any() for m in plan.members)
             said.append(
                 "models declare different labels: one that does not declare a label has no say"
-                " on it" + (f", or {plan.leftover:.0%} where its kernel reaches it" * _partly(plan))
+                " on it" + f", or {plan.leftover:.0%} where its kernel reaches it" * has_leftover
             )
         said += self._tell_models()
         if any(m.n_partial for m in self.models):
@@ -263,7 +263,7 @@ class FusionAccount:
                 f"{enumerate_names(lacking)} lack many samples: are they cut into the same parts?"
                 " Samples are matched within parts of the same name"
             )
-        said += tell_ends(self.ends, fine_ends(plan.rule))
+        said += tell_ends(self.ends, plan.rule.fine_ends)
         if self.n_tied:
             said.append(
                 f"{self.n_tied:,} of {self.n_samples:,} samples have several labels in first place:"
@@ -398,15 +398,25 @@ class FusionAccount:
         spaces = {member.model: member.labels for member in self.plan.members}
         if len({frozenset(labels) for labels in spaces.values()}) == 1:
             return []  # whatever it means, it means the same to all
-        found = find_others(spaces[model.model])
+        names = find_others(spaces[model.model])
         return [
             f"if {name!r} means that none of its other labels fits, say so:"
             f" {option('other', {model.model: name})}"
-            for name in found
+            for name in names
         ]
 
     def _n_missing(self, model: ModelAccount) -> int:
         return self.n_samples - model.n_answered
+
+
+def _merged(member: Member) -> list[tuple[list[str], str]]:
+    """Labels that are fused as one, with the name they have then."""
+    if member.groups is None:
+        return []
+    own: list[list[str]] = [[] for _ in member.fused]
+    for name, group in zip(member.labels, member.groups.tolist(), strict=True):
+        own[group].append(name)
+    return [(names, member.fused[g]) for g, names in enumerate(own) if len(names) > 1]
 
 
 def _reading(model: ModelAccount) -> str:
@@ -437,11 +447,6 @@ def _best_labels(scores: np.ndarray) -> np.ndarray:
     return scores >= scores.max(axis=1, keepdims=True) * (1 - _TIE)
 
 
-def _partly(plan: FusionPlan) -> bool:
-    """Whether some model keeps a leftover of its weight somewhere."""
-    return any((member.reached & ~member.declared).any() for member in plan.members)
-
-
 def tell_ends(ends: Counter[int], fine: Container[int], what: str = "samples") -> list[str]:
     """How many samples ended otherwise than ``fine``, codes of `Status`; a sentence for each."""
     told = []
@@ -451,10 +456,3 @@ def tell_ends(ends: Counter[int], fine: Container[int], what: str = "samples") -
             remedy = f"; {no_mass_remedy()}" if code == Status.NO_MASS else ""
             told.append(f"{count:,} of {ends.total():,} {what}: {message}{remedy}")
     return told
-
-
-def fine_ends(rule: Rule) -> set[int]:
-    """Statuses that need no word: a fixed number of sweeps is meant to end there."""
-    if isinstance(rule, Barycenter) and rule.tolerance is None:
-        return {Status.CONVERGED, Status.MAX_SWEEPS}
-    return {Status.CONVERGED}

@@ -4,8 +4,6 @@ A top-5 list, a hard label and a model that keeps silent say less than a whole h
 What they leave out is unobserved, not zero; the rules here say what is made of it.
 """
 
-from __future__ import annotations
-
 from typing import Literal, get_args
 
 import numpy as np
@@ -14,24 +12,27 @@ from wassemble._checks import fail, option
 from wassemble.inputs import Predictions
 from wassemble.inputs.predictions.value import is_near_one
 
-__all__ = ["RULES", "Unobserved", "complete_scores", "describe_rule"]
-
 Unobserved = Literal["spread", "renormalize", "drop"]
 RULES: tuple[str, ...] = get_args(Unobserved)
 
 
 def complete_scores(
-    predictions: Predictions, unobserved: Unobserved, *, hard_confidence: float
+    predictions: Predictions,
+    unobserved: Unobserved,
+    *,
+    hard_confidence: float,
+    answered: np.ndarray | None = None,
 ) -> np.ndarray:
     """Scores without nan, ``(n_samples, n_labels)``; rows without an answer are all 0.
 
     Histograms come back with mass 1, unless ``unobserved`` is "drop": mass that is left where
     every label was reported is on labels that nobody named, and goes to the reported ones.
+    ``answered`` is that of the predictions, if it is known already.
     """
     scores, missing = predictions.scores, np.isnan(predictions.scores)
     if missing.any():
         scores = np.where(missing, 0, scores)
-    answered = predictions.answered
+    answered = predictions.answered if answered is None else answered
     if predictions.kind == "multilabel":
         return _complete_multilabel(scores, missing, answered, unobserved, predictions)
     sums = scores.sum(axis=1, dtype=np.float64)

@@ -3,20 +3,18 @@
 A row that is 0 or nan everywhere has no answer: place -1, no name, no label of a set.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.csgraph import connected_components
 
-from wassemble._checks import check_count, fail
+from wassemble._checks import Number, OneOf, check_count, fail
 from wassemble.inputs.words.graphs import Edges, as_edges
 from wassemble.kernels.builders.spaces import find_nodes
-from wassemble.labels import LabelSpace, enumerate_names
+from wassemble.kernels.builders.tree import check_tree
+from wassemble.labels import LabelSpace
 from wassemble.metrics.arguments import (
     best_labels,
     divide_rows,
@@ -26,15 +24,6 @@ from wassemble.metrics.arguments import (
     read_scores,
 )
 from wassemble.metrics.multi_label import decide_labels
-
-__all__ = [
-    "BackOff",
-    "apply_thresholds",
-    "back_off",
-    "choose_best",
-    "choose_least_cost",
-    "fit_thresholds",
-]
 
 ThresholdMetric = Literal["f1", "accuracy"]
 
@@ -46,26 +35,14 @@ _ROUNDING = 1e-7
 
 @dataclass(frozen=True, eq=False)
 class BackOff:
-    """The node that answers for each sample.
+    """The node that answers for each sample."""
 
-    Attributes
-    ----------
-    names : array of object, shape (n_samples,)
-        A label's node or one above it; None for no answer.
-    mass : array of shape (n_samples,)
-        Share of the sample's mass at and below the node; nan for no answer.
-    """
-
-    names: np.ndarray
-    mass: np.ndarray
+    names: np.ndarray  # (n_samples,), objects: a label's node or one above it; None for no answer
+    mass: np.ndarray  # (n_samples,): share at and below the node; nan for no answer
 
 
 def choose_best(scores: Any) -> np.ndarray:
     """Place of the largest score of each sample, the first of equal ones; -1 for no answer.
-
-    Parameters
-    ----------
-    scores : array of shape (n_samples, n_labels)
 
     Examples
     --------
@@ -137,15 +114,13 @@ def back_off(
     (['dog', 'cat'], [0.9, 0.7])
     """
     table = read_scores(histograms, "histograms")
-    space = labels if isinstance(labels, LabelSpace) else LabelSpace(labels)
+    space = LabelSpace(labels)
     if len(space) != table.shape[1]:
         fail(f"`labels` must name all {table.shape[1]} columns; got {len(space)} names.")
-    is_number = isinstance(confidence, float | int | np.number) and not isinstance(confidence, bool)
-    if not is_number or not 0 <= confidence < 1:
-        fail(f"`confidence` must be at least 0 and below 1; got {confidence!r}.")
+    confidence = Number(at_least=0, below=1)(confidence, "confidence")
     names, above, parents = _climb(space, as_edges(edges), nodes)
     shares = divide_rows(table)
-    found = BackOff(np.full(len(table), None), np.full(len(table), np.nan))
+    answers = BackOff(np.full(len(table), None), np.full(len(table), np.nan))
     n_rows = max(1, _N_ENTRIES // len(names))
     for start in range(0, len(table), n_rows):
         mass = shares[start : start + n_rows] @ above
@@ -154,9 +129,9 @@ def back_off(
         lowest = enough & ~((enough.astype(np.float64) @ parents) > 0)
         place = np.where(lowest, mass, -1).argmax(axis=1)
         answered = np.flatnonzero(lowest.any(axis=1))
-        found.names[start + answered] = names[place[answered]]
-        found.mass[start + answered] = np.minimum(mass[answered, place[answered]], 1)
-    return found
+        answers.names[start + answered] = names[place[answered]]
+        answers.mass[start + answered] = np.minimum(mass[answered, place[answered]], 1)
+    return answers
 
 
 def apply_thresholds(scores: Any, thresholds: Any) -> np.ndarray:
@@ -217,8 +192,7 @@ def fit_thresholds(
     >>> fit_thresholds(scores, [[0, 1], [1, 0], [1, 0]], min_positives=1)
     array([0.3 , 0.85])
     """
-    if metric not in get_args(ThresholdMetric):
-        fail(f"`metric` must be one of {', '.join(get_args(ThresholdMetric))}; got {metric!r}.")
+    OneOf(get_args(ThresholdMetric))(metric, "metric")
     check_count(min_positives, "min_positives")
     table = read_scores(scores)
     positive, known = read_label_truth(truth, mask, table.shape)
@@ -271,8 +245,7 @@ def _climb(
     Both matrices have a column per name: ``above`` a row per label, 1 for itself and each
     ancestor; ``parents`` a row per name.
     """
-    if tree.weights is not None:
-        fail(f"the edges of a tree must have no weights; those of {tree.origin} have.")
+    check_tree(tree)
     own = list(space)
     for label, node in zip(*find_nodes(space, tree.nodes, nodes, what=tree.origin), strict=True):
         own[label] = tree.nodes[node]
@@ -280,7 +253,6 @@ def _climb(
     places = names.positions(tree.nodes)
     ends = places[tree.ends], places[tree.starts]
     parents = sp.csr_array((np.ones(len(tree)), ends), shape=(len(names), len(names)))
-    _check_acyclic(parents, names, tree.origin)
     step = sp.csr_array(
         (np.ones(len(own)), (np.arange(len(own)), names.positions(own))),
         shape=(len(own), len(names)),
@@ -291,15 +263,3 @@ def _climb(
         above = (above + step).sign()
     kept = np.flatnonzero(above.sum(axis=0))
     return np.array(names.names, dtype=object)[kept], above[:, kept], parents[kept][:, kept]
-
-
-def _check_acyclic(parents: sp.csr_array, names: LabelSpace, origin: str) -> None:
-    _, groups = connected_components(parents, connection="strong")
-    looped = (np.bincount(groups)[groups] > 1) | (parents.diagonal() > 0)
-    if looped.any():
-        ring = np.flatnonzero(groups == groups[int(looped.argmax())]).tolist()
-        fail(
-            f"no node of {origin} may be its own ancestor; got a ring of"
-            f" {enumerate_names(names[i] for i in ring)}.",
-            hint="edges go from parent to child",
-        )

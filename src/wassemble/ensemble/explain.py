@@ -1,7 +1,5 @@
 """Why the consensus says what it says: where mass came from, and who disagrees."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,16 +13,6 @@ from wassemble.ensemble.plan import FusionPlan, Solved
 from wassemble.inputs import Predictions
 from wassemble.kernels import DenseKernel, Kernel, SparseKernel
 from wassemble.solvers import Status
-
-__all__ = [
-    "Contribution",
-    "Disagreement",
-    "Explanation",
-    "explain",
-    "find_contributions",
-    "find_disagreement",
-    "measure_disagreement",
-]
 
 
 @dataclass(frozen=True)
@@ -133,11 +121,11 @@ def find_contributions(
     sent = [np.asarray(mass) for mass in result.mass_sent(place)]
     within = [np.asarray(share) for share in result.contributions(place)]
     total = sum(float(w * s.sum()) for w, s in zip(own, sent, strict=True)) or 1.0
-    found = []
+    contributions = []
     for index, model in enumerate(solved.voting):
         member = plan.members[model]
         given = np.exp(result.problem.log_histogram(index, 0))
-        found += [
+        contributions += [
             Contribution(
                 member.model,
                 member.describe(i),
@@ -148,30 +136,24 @@ def find_contributions(
             for i in np.argsort(-sent[index], kind="stable")[:n_largest]
             if sent[index][i] > 0
         ]
-    found.sort(key=lambda c: -c.percent)
-    return tuple(found[:n_largest])
+    contributions.sort(key=lambda c: -c.percent)
+    return tuple(contributions[:n_largest])
 
 
 @dataclass(frozen=True, eq=False)
 class Disagreement:
-    """How far each model is from the consensus, sample by sample.
+    """How far each model is from the consensus, sample by sample; nan where it gave no answer.
 
-    Attributes
-    ----------
-    transport : array of shape (n_models, n_samples)
-        Mean cost of moving a unit of the model's mass onto the consensus. The cost of a
-        pair of labels is minus the log of its similarity, relative to the most similar
-        target label: in units of epsilon, and 0 for staying. nan where the model gave no
-        answer.
-    apart : array of shape (n_models, n_samples)
-        Share of mass that transport could not bring to the consensus, because the kernel
-        joins too few labels (total variation).
+    ``transport`` is the mean cost of moving a unit of the model's mass onto the consensus. The
+    cost of a pair of labels is minus the log of its similarity, relative to the most similar
+    target label: in units of epsilon, and 0 for staying. ``apart`` is the share of mass that
+    could not be brought there, because the kernel joins too few labels (total variation).
     """
 
     samples: np.ndarray
     models: tuple[str, ...]
-    transport: np.ndarray
-    apart: np.ndarray
+    transport: np.ndarray  # (n_models, n_samples)
+    apart: np.ndarray  # (n_models, n_samples)
 
     @property
     def score(self) -> np.ndarray:
@@ -225,8 +207,8 @@ def measure_disagreement(plan: FusionPlan, members: list[Predictions]) -> Disagr
             kernel = plan.members[model].kernel
             if id(kernel) not in costed:
                 costed[id(kernel)] = _times_cost(kernel)
-            found = _distances(solved, index, costed[id(kernel)])
-            transport[model, rows], apart[model, rows] = found
+            distances = _distances(solved, index, costed[id(kernel)])
+            transport[model, rows], apart[model, rows] = distances
     names = tuple(member.model for member in plan.members)
     return Disagreement(samples, names, transport, apart)
 

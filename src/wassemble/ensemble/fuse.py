@@ -1,7 +1,5 @@
 """`fuse`: predictions in, consensus out."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, Protocol, TypedDict, TypeVar, Unpack, overload
 
@@ -13,8 +11,6 @@ from wassemble.ensemble.fusion import Fusion
 from wassemble.inputs import Kind, Predictions
 from wassemble.labels import LabelSpace
 from wassemble.solvers import USUAL_RULE, Rule
-
-__all__ = ["FuseOptions", "fuse"]
 
 
 class Frame(Protocol):

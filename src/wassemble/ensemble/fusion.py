@@ -8,15 +8,22 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, fields, replace
 from os import PathLike
-from typing import Any, Literal, cast
+from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
 
 from wassemble._arrays import Array, detached, is_frame, is_series
-from wassemble._checks import check_nonnegative_number, fail, option, refuse_names
-from wassemble.ensemble.account import FusionAccount, fine_ends
+from wassemble._checks import (
+    Constraints,
+    Number,
+    OneOf,
+    check_fields,
+    check_nonnegative_number,
+    fail,
+    refuse_names,
+)
+from wassemble.ensemble.account import FusionAccount
 from wassemble.ensemble.completion import RULES, Unobserved
-from wassemble.ensemble.fuser import TableFuser
 from wassemble.ensemble.fusion_files import (
     load_folder,
     load_rule,
@@ -24,12 +31,11 @@ from wassemble.ensemble.fusion_files import (
     save_folder,
     save_rule,
 )
-from wassemble.ensemble.plan import FusionPlan
+from wassemble.ensemble.plan import FusionPlan, TableFuser
 from wassemble.ensemble.tables import (
     align_samples,
     are_named,
     check_inputs,
-    common_kind,
     name_models,
     read_id_columns,
     read_models,
@@ -44,9 +50,7 @@ from wassemble.inputs.formats.named_tables import NamedTable, read_named_table
 from wassemble.inputs.predictions.overlap import common_row_ids
 from wassemble.inputs.predictions.value import Origin, check_kind
 from wassemble.labels import LabelSpace, enumerate_names
-from wassemble.solvers import USUAL_RULE, Balanced, Rule, Single, Unbalanced
-
-__all__ = ["Fusion", "FusionResult"]
+from wassemble.solvers import USUAL_RULE, Balanced, Rule, Unbalanced
 
 # Plans that a fusion keeps: one for each set of models that it has met.
 _N_PLANS = 8
@@ -135,6 +139,13 @@ class Fusion:
     array([[0.52, 0.38, 0.1 ]])
     """
 
+    constraints: ClassVar[Constraints] = {
+        "samples": OneOf(("all", "common")),
+        "leftover": Number(at_least=0, at_most=1),
+        "unobserved": OneOf(RULES),
+        "hard_confidence": Number(above=0, at_most=1),
+    }
+
     rule: Rule = USUAL_RULE
     kernel: Any = None
     _: KW_ONLY
@@ -155,29 +166,14 @@ class Fusion:
 
     def __post_init__(self) -> None:
         if not isinstance(self.rule, Rule):
-            fail(
-                f"`rule` must be a rule; got {self.rule!r}.",
-                hint=_hint_rule(self.rule),
-            )
+            fail(f"`rule` must be a rule; got {self.rule!r}.", hint=_hint_rule(self.rule))
         check_kind(self.kind)
-        if self.samples not in ("all", "common"):
-            fail(f'`samples` must be "all" or "common"; got {self.samples!r}.')
-        for name in ("leftover", "hard_confidence"):
-            value = getattr(self, name)
-            if not (isinstance(value, int | float | np.number) and 0 <= value <= 1):
-                fail(f"{option(name)} must be a number from 0 to 1; got {value!r}.")
-            self._set(name, float(value))
-        if self.hard_confidence == 0:
-            fail(
-                f"{option('hard_confidence')} must be above 0: a hard label says something; got 0."
-            )
-        if self.unobserved not in RULES:
-            fail(f"`unobserved` must be one of {', '.join(RULES)}; got {self.unobserved!r}.")
+        check_fields(self)
         if self.target is not None and not isinstance(self.target, LabelSpace):
             self._set("target", LabelSpace(self.target))
         self._set("aliases", Aliases.of(self.aliases))
         self._set("weights", _read_weights(self.weights))
-        if isinstance(self.rule, Single) and self.weights is not None:
+        if not self.rule.takes_weights and self.weights is not None:
             fail("`weights` must be left out for a single model; got some.")
         if isinstance(self.other, Mapping):
             self._set("other", {str(model): str(name) for model, name in self.other.items()})
@@ -210,10 +206,6 @@ class Fusion:
             Threads for large batches; $WASSEMBLE_NUM_THREADS or all cores if not given.
         progress, out
             For arrays, as in `fuse`.
-
-        Returns
-        -------
-        consensus : data frame of the library that came in, Predictions, or array
         """
         models = refuse_larger(models)
         if not are_named(models):
@@ -236,11 +228,7 @@ class Fusion:
         """
         given = refuse_larger(models)
         predictions, frame = read_models(
-            given,
-            self.kind,
-            by_row=self.by_row,
-            normalize=self.normalize,
-            id_column=self.id_column,
+            given, self.kind, by_row=self.by_row, normalize=self.normalize, id_column=self.id_column
         )
         named = name_models(given)
         columns = read_id_columns(self.id_column, [name for name, _ in named])
@@ -261,7 +249,7 @@ class Fusion:
         )
         consensus.origin = Origin(id_column=account.id_column)
         warn_of_inputs(account.warnings)
-        warn_of_ends(account.ends, fine_ends(self.rule))
+        warn_of_ends(account.ends, self.rule.fine_ends)
         return FusionResult(consensus, chunk.statuses, account, plan, members, frame, frame_ids)
 
     def plan(self, models: Any) -> FusionPlan:
@@ -285,7 +273,7 @@ class Fusion:
 
     def open_account(self, models: Sequence[Any]) -> FusionAccount:
         """An account of these models, predictions or open files, with nothing counted yet."""
-        _, is_detected = common_kind(models, self.kind)
+        is_detected = self.kind is None and all(model.kind_is_detected for model in models)
         return FusionAccount.of(self.plan(models), kind_is_detected=is_detected)
 
     def prepare(self, models: Any) -> TableFuser:
@@ -340,7 +328,7 @@ class Fusion:
         if dropped is not None and (worst := dropped.max(initial=0)) > _MUCH_DROPPED:
             told = f"`n_top` dropped up to {worst:.0%} of a model's mass in a row."
             warnings.warn(told, ConvergenceWarning, stacklevel=3)
-        warn_of_ends(Counter(np.asarray(fused.statuses).tolist()), fine_ends(self.rule), "rows")
+        warn_of_ends(Counter(np.asarray(fused.statuses).tolist()), self.rule.fine_ends, "rows")
         scores = fused.consensus
         return self.rule.to_histograms(scores, how["out"]) if fused.are_histograms else scores
 
@@ -358,9 +346,9 @@ class Fusion:
         >>> Fusion(target=["cat", "dog"]).to_dict()["target"]
         ['cat', 'dog']
         """
-        found = {field.name: getattr(self, field.name) for field in fields(self)}
-        del found["kernel"]
-        return found | {
+        entries = {field.name: getattr(self, field.name) for field in fields(self)}
+        del entries["kernel"]
+        return entries | {
             "rule": self.rule.to_dict(),
             "target": None if self.target is None else list(self.target),
             "weights": _weights_to_json(self.weights),
@@ -440,27 +428,13 @@ class Fusion:
 
 @dataclass(frozen=True, eq=False)
 class FusionResult:
-    """A consensus with names, and all that led to it.
+    """A consensus with names, and all that led to it."""
 
-    Attributes
-    ----------
-    consensus : Predictions
-        Over the target labels; a row of nan where no model answered.
-    statuses : array of shape (n_samples,)
-        How each sample ended, codes of `Status`; -1 where no model answered.
-    account : FusionAccount
-        What was matched, what was missing, which rules filled in.
-    plan : FusionPlan
-        How the models came together.
-    members : list of Predictions
-        The models on the samples of the consensus, in its order.
-    """
-
-    consensus: Predictions
-    statuses: np.ndarray
-    account: FusionAccount
-    plan: FusionPlan
-    members: list[Predictions]
+    consensus: Predictions  # over the target labels; a row of nan where no model answered
+    statuses: np.ndarray  # (n_samples,): codes of `Status`; -1 where no model answered
+    account: FusionAccount  # what was matched, what was missing, which rules filled in
+    plan: FusionPlan  # how the models came together
+    members: list[Predictions]  # the models on the samples of the consensus, in its order
     frame: Any = None  # the first data frame that was given
     frame_ids: str | None = None  # its column of ids, if that was named
 

@@ -1,7 +1,5 @@
 """Fusions, and what is made of several, as a folder: JSON and kernels as npz; no pickle."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -18,9 +16,11 @@ from wassemble.errors import InvalidInputError
 from wassemble.kernels import Kernel, LabelledKernel, load as load_kernel
 from wassemble.solvers import Rule
 
-__all__ = ["FUSION", "Kept", "load_folder", "load_rule", "same_kernels", "save_folder", "save_rule"]
-
 T = TypeVar("T")
+# What entries of odd types and numbers too large raise when they are read.
+_DAMAGE = (InvalidInputError, LookupError, TypeError, AttributeError, ValueError, OverflowError)
+# Dicts and lists in one another: what is saved has far fewer, and later nobody counts them.
+_DEEPEST = 32
 
 
 @dataclass(frozen=True)
@@ -80,6 +80,14 @@ def load_folder(
         fail(f"{path}: must be JSON; it is damaged ({error}).", hint=kept.hint)
     if not isinstance(record, dict) or record.pop("format", None) != kept.format:
         fail(f"{path}: must be {kept.title} that {kept.writer} wrote, format {kept.format!r}.")
+    inside = [record]
+    for _ in range(_DEEPEST):
+        lists = [
+            v.values() if isinstance(v, dict) else v for v in inside if isinstance(v, dict | list)
+        ]
+        inside = [value for each in lists for value in each]
+    if inside:
+        fail(f"{path}: the {kept.word} is damaged: it is nested too deeply.", hint=kept.hint)
     loaded: dict[str, LabelledKernel] = {}
 
     def load(name: Any) -> LabelledKernel:
@@ -91,7 +99,7 @@ def load_folder(
 
     try:
         return make(record, _each(record.pop("kernel", None), load))
-    except (InvalidInputError, LookupError, TypeError, AttributeError, ValueError) as error:
+    except _DAMAGE as error:
         reason = f"something is not of its type ({error})."
         if isinstance(error, InvalidInputError):
             reason, _, _ = str(error).partition("\nhint: ")
@@ -136,14 +144,10 @@ def same_kernels(one: Any, other: Any) -> bool:
 
 
 def _same_arrays(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    pairs = [(np.asarray(one[k]), np.asarray(other.get(k))) for k in one]
     return set(one) == set(other) and all(
-        np.array_equal(np.asarray(one[k]), np.asarray(other[k]), equal_nan=_is_float(one[k]))
-        for k in one
+        np.array_equal(a, b, equal_nan=a.dtype.kind == "f") for a, b in pairs
     )
-
-
-def _is_float(values: Any) -> bool:
-    return np.asarray(values).dtype.kind == "f"
 
 
 def _each(kernel: Any, change: Callable[[Any], Any]) -> Any:

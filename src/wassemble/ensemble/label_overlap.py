@@ -3,8 +3,6 @@
 For plans without a kernel: one that was given may join labels of any names.
 """
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Container, Iterable, Sequence
 
@@ -15,31 +13,10 @@ from wassemble._checks import fail, option
 from wassemble.ensemble.plan import FusionPlan
 from wassemble.labels import LabelSpace, enumerate_names, fold_name
 
-__all__ = [
-    "check_labels",
-    "find_others",
-    "find_truth_twins",
-    "find_twins",
-    "tell_strangers",
-    "tell_twins",
-]
-
 # Labels by which models usually say that none of the others fits.
 _OTHER_NAMES = {
-    "background",
-    "else",
-    "misc",
-    "miscellaneous",
-    "n/a",
-    "na",
-    "none",
-    "none of the above",
-    "none of these",
-    "other",
-    "others",
-    "rest",
-    "unk",
-    "unknown",
+    *("background", "else", "misc", "miscellaneous", "n/a", "na", "none", "none of the above"),
+    *("none of these", "other", "others", "rest", "unk", "unknown"),
 }
 # Larger label sets are vocabularies, in which such a name is a word like any other.
 _N_OTHERS = 200
@@ -59,30 +36,30 @@ def check_labels(plan: FusionPlan, told: Container[str] = ()) -> list[str]:
     twins = [t for t in _twins_of(plan, declared) if t[0] not in told and t[1] not in told]
     if not declared.any():
         _refuse_target(plan, twins)
-    found = [tell_twins(twins)] if twins else []
+    sentences = [tell_twins(twins)] if twins else []
     silent = [name for name, mask in zip(names, declared, strict=True) if not mask.any()]
     if silent:
-        found.append(
+        sentences.append(
             f"no label of {enumerate_names(silent)} is a target label, so it has no say;"
             f" {_remedy()}"
         )
-    found += _tell_others(plan)
+    sentences += _tell_others(plan)
     groups = _groups(declared)
     if len(groups) > 1:
         one, other = (names[group[0]] for group in groups[:2])
         labels = [enumerate_names(plan.members[g[0]].labels, at_most=_N_SHOWN) for g in groups[:2]]
-        found.append(
+        sentences.append(
             f"{one!r} and {other!r} have no label in common: {labels[0]}, and {labels[1]}. By"
             f" name, nothing joins them; {_remedy()}"
         )
-    return found
+    return sentences
 
 
 def _tell_others(plan: FusionPlan) -> list[str]:
     """Labels for "none of my labels" that are one target label, though they differ in meaning."""
     if len({member.labels.names for member in plan.members}) == 1:
         return []
-    found = []
+    sentences = []
     for name in dict.fromkeys(
         name for member in plan.members for name in find_others(member.labels)
     ):
@@ -91,12 +68,12 @@ def _tell_others(plan: FusionPlan) -> list[str]:
         having = [m for m in plan.members if name in m.labels and m.other != name]
         if plan.kind == "multiclass" and len({frozenset(m.labels) for m in having}) > 1:
             models = enumerate_names(member.model for member in having)
-            found.append(
+            sentences.append(
                 f"{name!r} of {models} became one label, though these models declare different"
                 f" labels; {option('other', name)} makes it stand for what each of them does not"
                 " declare"
             )
-    return found
+    return sentences
 
 
 def find_others(labels: LabelSpace) -> list[str]:
@@ -134,16 +111,16 @@ def find_twins(ones: Iterable[str], others: Iterable[str]) -> list[tuple[str, st
 
 def _twins_of(plan: FusionPlan, declared: np.ndarray) -> list[tuple[str, str]]:
     """Names that a plan keeps apart and that differ only in how they are written."""
-    found: dict[tuple[str, str], None] = {}
+    twins: dict[tuple[str, str], None] = {}
     spaces: list[Sequence[str]] = []
     for member, mask in zip(plan.members, declared, strict=True):
-        found |= dict.fromkeys(find_twins(member.matching.unmatched, plan.target))
+        twins |= dict.fromkeys(find_twins(member.matching.unmatched, plan.target))
         spaces.append([plan.target.names[i] for i in np.flatnonzero(mask).tolist()])
     for place, ones in enumerate(spaces):
         for others in spaces[:place]:
             if ones != others:
-                found |= dict.fromkeys(find_twins(others, ones))
-    return list(found)
+                twins |= dict.fromkeys(find_twins(others, ones))
+    return list(twins)
 
 
 def find_truth_twins(
@@ -191,12 +168,12 @@ def _refuse_target(plan: FusionPlan, twins: Sequence[tuple[str, str]]) -> None:
 
 def _nearest(target: Sequence[str], own: Sequence[str]) -> list[tuple[str, str]]:
     by_folded = {fold_name(name): name for name in own[:_N_COMPARED]}
-    found = []
+    pairs = []
     for name in target[:100]:
         near = difflib.get_close_matches(fold_name(name), by_folded, n=1)
         if near:
-            found.append((by_folded[near[0]], name))
-    return found
+            pairs.append((by_folded[near[0]], name))
+    return pairs
 
 
 def _groups(declared: np.ndarray) -> list[list[int]]:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
@@ -23,8 +22,6 @@ from wassemble.labels import LabelSpace, Matching, enumerate_names, fold_meaning
 if TYPE_CHECKING:
     from wassemble.ensemble.fusion import Fusion
 
-__all__ = ["Member", "match_models", "merge_labels", "read_other"]
-
 
 @dataclass(frozen=True)
 class Member:
@@ -38,17 +35,13 @@ class Member:
     matching: Matching  # its labels in the target's, by name
     fused: LabelSpace  # its labels as they are fused
     groups: np.ndarray | None  # place in `fused` of each label; None where nothing changes
+    other: str | None  # its label that stands for what it does not declare
     kernel: Kernel  # from `fused` to the target
+    lost: np.ndarray  # labels as they are fused whose mass can go nowhere, as a mask
     declared: np.ndarray  # target labels that it can speak of, as a mask
     reached: np.ndarray  # target labels that the kernel can reach, as a mask
-    other: str | None  # its label that stands for what it does not declare
     origin: str | None = None  # of the kernel, in words; None where labels go by name alone
     notes: tuple[str, ...] = ()  # of the kernel
-
-    @cached_property
-    def lost(self) -> np.ndarray:
-        """Labels as they are fused whose mass can go nowhere, as a mask."""
-        return np.asarray(~np.atleast_2d(self.kernel.leads_somewhere).any(axis=0))
 
     def describe(self, place: int) -> str:
         """A label as it is fused, by the model's own names for it."""
@@ -56,16 +49,6 @@ class Member:
             return self.labels[place]
         own = [self.labels[i] for i in np.flatnonzero(self.groups == place).tolist()]
         return own[0] if len(own) == 1 else f"{self.fused[place]} ({' + '.join(own)})"
-
-    @property
-    def merged(self) -> list[tuple[list[str], str]]:
-        """Labels that are fused as one, with the name they have then."""
-        if self.groups is None:
-            return []
-        own: list[list[str]] = [[] for _ in self.fused]
-        for name, group in zip(self.labels, self.groups.tolist(), strict=True):
-            own[group].append(name)
-        return [(names, self.fused[g]) for g, names in enumerate(own) if len(names) > 1]
 
 
 def read_other(
@@ -76,10 +59,10 @@ def read_other(
         return {}
     spaces = dict(models)
     if not isinstance(other, Mapping):
-        found = {model: str(other) for model, labels in models if str(other) in labels}
-        if not found:
+        by_model = {model: str(other) for model, labels in models if str(other) in labels}
+        if not by_model:
             fail(f"{option('other')} must be a label of some model; none has {other!r}.")
-        return found
+        return by_model
     for model, name in other.items():
         if model not in spaces:
             fail(
@@ -124,7 +107,7 @@ def merge_labels(
     return LabelSpace(first.values())
 
 
-def match_models(
+def make_members(
     fusion: Fusion, models: Sequence[tuple[str, LabelSpace]]
 ) -> tuple[LabelSpace, list[Member]]:
     """The target labels, and each model with its kernel; models that can share one do."""
@@ -163,21 +146,7 @@ def match_models(
         read = shared[key]
         if read.keeps_labels:
             fused, groups = labels, None
-        members.append(
-            Member(
-                model,
-                labels,
-                matching,
-                fused,
-                groups,
-                read.kernel,
-                read.declared,
-                read.reached,
-                other,
-                read.origin,
-                read.notes,
-            )
-        )
+        members.append(Member(model, labels, matching, fused, groups, other, *read[1:]))
     return target, members
 
 
@@ -273,14 +242,15 @@ def _one_of_each(kernel: Any, models: Sequence[tuple[str, LabelSpace]]) -> Seque
 
 
 class _Read(NamedTuple):
-    """A model's kernel, and the target labels that it declares and reaches, as masks."""
+    """What a `Member` has of its kernel, from `kernel` on."""
 
+    keeps_labels: bool  # it is from the model's own labels, not from those fused
     kernel: Kernel
+    lost: np.ndarray
     declared: np.ndarray
     reached: np.ndarray
-    keeps_labels: bool = False  # it is from the model's own labels, not from those fused
-    origin: str | None = None
-    notes: tuple[str, ...] = ()
+    origin: str | None
+    notes: tuple[str, ...]
 
 
 def _read_kernel(
@@ -298,11 +268,11 @@ def _read_kernel(
     if isinstance(given, LabelledKernel):
         if all(name in given.source for name in labels):
             # A kernel that knows the model's own labels speaks of them.
-            kernel = given.align(labels, target)
-            declared = reached = _reached(kernel)
-            if given.declared is not None:
-                declared = given.declared[given.target.positions(target)]
-            return _Read(kernel, declared, reached, True, given.origin, given.notes)
+            declared = given.declared
+            if declared is not None:
+                declared = declared[given.target.positions(target)]
+            kernel, about = given.align(labels, target), (given.origin, given.notes)
+            return _look_into(kernel, declared, None, *about, keeps_labels=True)
         strange = [name for name in fused if name not in given.source]
         # Target labels already, of a kernel that was made for others.
         by_name = bool(strange) and is_of_others and bool((by_fused.positions >= 0).all())
@@ -316,13 +286,10 @@ def _read_kernel(
                 f" model its own kernel, {option_or('{model: kernel}', kernel='MODEL=FILE')}",
             )
     if by_name:
-        return _Read(kernel_of_matching(by_fused), matching.declared, matching.declared)
+        return _look_into(kernel_of_matching(by_fused), matching.declared, matching.declared)
     if isinstance(given, LabelledKernel) or _builds(given):
         kernel, made = _add_shared_rows(given, by_fused)
-        reached = _reached(kernel)
-        if made is None:
-            return _Read(kernel, reached, reached)
-        return _Read(kernel, reached, reached, False, made.origin, made.notes)
+        return _look_into(kernel, None, None, *(() if made is None else (made.origin, made.notes)))
     kernel = as_kernel(given)
     if kernel.shape != (len(labels), len(target)):
         fail(
@@ -330,8 +297,22 @@ def _read_kernel(
             f" {len(target)} target labels; got shape {kernel.shape}.",
             hint="a LabelledKernel brings its names and is put in order by them",
         )
-    reached = _reached(kernel)
-    return _Read(kernel, reached, reached, True, f"a {type(kernel).__name__}")
+    return _look_into(kernel, None, None, f"a {type(kernel).__name__}", keeps_labels=True)
+
+
+def _look_into(
+    kernel: Kernel,
+    declared: np.ndarray | None,
+    reached: np.ndarray | None,
+    origin: str | None = None,
+    notes: tuple[str, ...] = (),
+    *,
+    keeps_labels: bool = False,
+) -> _Read:
+    """A kernel, and what it reaches: where a model can speak, unless it is ``declared``."""
+    reached = _leads(kernel.T) if reached is None else reached
+    declared = reached if declared is None else declared
+    return _Read(keeps_labels, kernel, ~_leads(kernel), declared, reached, origin, notes)
 
 
 def _match_fused(matching: Matching, fused: LabelSpace, groups: np.ndarray) -> Matching:
@@ -351,16 +332,16 @@ def _add_shared_rows(given: Any, matching: Matching) -> tuple[Kernel, LabelledKe
     made = given if isinstance(given, LabelledKernel) else given(LabelSpace(rest), target)
     if not isinstance(made, LabelledKernel):
         made = LabelledKernel(made) if is_frame(made) else LabelledKernel(made, rest, target)
-    found = made.align(rest, target)
+    kernel = made.align(rest, target)
     if not shared:
-        return found, made
+        return kernel, made
     own = matching.to_sparse()[sorted(shared)]
     order = np.argsort([*(i for i in range(len(fused)) if i not in shared), *sorted(shared)])
-    if found.is_sparse:
-        return SparseKernel(sp.vstack([found.to_sparse(), own], format="csr")[order]), made
-    return DenseKernel(np.vstack([np.asarray(found.to_dense()), own.toarray()])[order]), made
+    if kernel.is_sparse:
+        return SparseKernel(sp.vstack([kernel.to_sparse(), own], format="csr")[order]), made
+    return DenseKernel(np.vstack([np.asarray(kernel.to_dense()), own.toarray()])[order]), made
 
 
-def _reached(kernel: Kernel) -> np.ndarray:
-    """Target labels that some source label leads to, as a mask."""
-    return np.asarray(np.atleast_2d(kernel.T.leads_somewhere).any(axis=0))
+def _leads(kernel: Kernel) -> np.ndarray:
+    """Source labels that lead to some target label, in some sample, as a mask."""
+    return np.asarray(np.atleast_2d(kernel.leads_somewhere).any(axis=0))

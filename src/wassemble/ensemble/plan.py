@@ -10,23 +10,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wassemble._arrays import detached, is_series
-from wassemble._checks import fail, option, option_or
+from wassemble._checks import as_float_array, fail, option, option_or
 from wassemble.ensemble.completion import complete_scores
-from wassemble.ensemble.members import Member, match_models
+from wassemble.ensemble.members import Member, make_members
 from wassemble.errors import tell_count
 from wassemble.inputs import Kind, Predictions
 from wassemble.inputs.formats.named_tables import NamedTable
 from wassemble.inputs.predictions.aliases import merge_scores
+from wassemble.inputs.predictions.value import SUM_SLACK
 from wassemble.labels import LabelSpace, enumerate_names
-from wassemble.solvers import (
-    ARITHMETIC,
-    Barycenter,
-    BarycenterProblem,
-    BarycenterResult,
-    Holds,
-    Rule,
-    Single,
-)
+from wassemble.solvers import ARITHMETIC, BarycenterProblem, BarycenterResult, Fuser, Holds, Single
 from wassemble.solvers.barycenter import solve
 from wassemble.solvers.mass import say_unbalanced
 from wassemble.solvers.weights import check_weights
@@ -34,7 +27,6 @@ from wassemble.solvers.weights import check_weights
 if TYPE_CHECKING:
     from wassemble.ensemble.fusion import Fusion
 
-__all__ = ["NO_ANSWER", "Chunk", "FusionPlan", "Ready", "Solved", "group_by_voters"]
 
 # Status of a sample about which no model said anything.
 NO_ANSWER = -1
@@ -70,17 +62,17 @@ class FusionPlan:
             )
         self.kind = kind
         self.aliases, self.fold = fusion.aliases, fusion.fold
-        self.target, self.members = match_models(fusion, models)
+        self.target, self.members = make_members(fusion, models)
         self._read(fusion)
 
     def _read(self, fusion: Fusion) -> None:
         """What the fusion says, but for its kernel: those of the members are all that is used."""
         self.rule = fusion.rule
+        self.placed_rule = fusion.rule.among_voters()
         self.leftover = fusion.leftover
         self.unobserved = fusion.unobserved
         self.hard_confidence = fusion.hard_confidence
-        self.weights = self._read_weights(fusion.weights)
-        self.label_weights = self._label_weights()
+        self._weigh(fusion.weights)
         self._check_rule()
 
     def adapt(self, fusion: Fusion) -> FusionPlan:
@@ -89,10 +81,17 @@ class FusionPlan:
         other._read(fusion)
         return other
 
+    def _weigh(self, weights: Any) -> None:
+        self.weights = self._read_weights(weights)
+        self.label_weights = self._label_weights()
+        # Whether weights differ by label, because models do not declare the same labels.
+        self.is_label_aware = self.label_weights.ndim == 2
+
     def _read_weights(self, weights: Any) -> np.ndarray:
         names = [member.model for member in self.members]
-        if isinstance(self.rule, Single):
-            return self._alone(self.rule, names)
+        only = self.rule.find_model(names)
+        if only is not None:
+            return np.eye(len(names))[only]
         if isinstance(weights, NamedTable):
             weights = weights.ordered(names, self.target, titles=("model", "target label"))
         if weights is not None and (is_series(weights) or isinstance(weights, Mapping)):
@@ -105,28 +104,13 @@ class FusionPlan:
                     f" {enumerate_names(strange or weights)}."
                 )
             weights = [weights[name] for name in names]
-        found = check_weights(weights, len(names), len(self.target), like=np.empty(0))
-        return np.asarray(detached(found))
-
-    @staticmethod
-    def _alone(rule: Single, names: list[str]) -> np.ndarray:
-        """All of the weight on one model."""
-        place = names.index(rule.model) if rule.model in names else rule.model
-        if not isinstance(place, int) or place >= len(names):
-            fail(f"a single model must be one of {enumerate_names(names)}; got {rule.model!r}.")
-        return np.eye(len(names))[place]
+        return np.asarray(detached(check_weights(weights, len(names), len(self.target))))
 
     def with_weights(self, weights: Any) -> FusionPlan:
         """The same plan with other weights; labels are not matched again."""
         other = copy(self)
-        other.weights = other._read_weights(weights)
-        other.label_weights = other._label_weights()
+        other._weigh(weights)
         return other
-
-    @property
-    def is_label_aware(self) -> bool:
-        """Whether weights differ by label, because models do not declare the same labels."""
-        return self.label_weights.ndim == 2
 
     def _label_weights(self) -> np.ndarray:
         """Weights with each model's share where it declares a label, less where it does not."""
@@ -167,19 +151,24 @@ class FusionPlan:
 
     def fuse_ready(self, ready: Ready, *, n_threads: int | None = None) -> Chunk:
         """Fuse what `prepare` made."""
+        fused, statuses = self._fuse_groups(ready, n_threads)
+        mass = fused.sum(axis=1, dtype=np.float64)
+        if self.kind == "multiclass":
+            self.rule.to_histograms(fused, out=fused)
+        return Chunk(fused, statuses, mass, ready)
+
+    def _fuse_groups(self, ready: Ready, n_threads: int | None) -> tuple[np.ndarray, np.ndarray]:
+        """Scores as the rule gives them, and how samples ended."""
         n_samples = ready.answered.shape[1]
         dtype = np.result_type(np.float32, *(scores.dtype for scores in ready.scores))
-        found = np.full((n_samples, len(self.target)), np.nan, dtype=dtype)
+        fused = np.full((n_samples, len(self.target)), np.nan, dtype=dtype)
         statuses = np.full(n_samples, NO_ANSWER, dtype=np.int8)
         for voting, rows in self._groups(ready.votes):
             scores, statuses[rows] = self._fuse_rows(ready, voting, rows, n_threads)
             if self.weights.ndim == 2:  # labels on which nobody who answered has a say
                 scores = np.where((self.weights[voting] > 0).any(axis=0), scores, 0)
-            found[rows] = scores
-        mass = found.sum(axis=1, dtype=np.float64)
-        if self.kind == "multiclass":
-            self.rule.to_histograms(found, out=found)
-        return Chunk(found, statuses, mass, ready)
+            fused[rows] = scores
+        return fused, statuses
 
     def _groups(self, votes: np.ndarray) -> list[tuple[np.ndarray, Any]]:
         """Samples with the models that fuse them: all, for a rule that is told who is absent."""
@@ -214,7 +203,7 @@ class FusionPlan:
 
     def silence(self, ready: Ready) -> Ready:
         """The same without any say of models of weight 0."""
-        without = ~self.weights.reshape(len(self.members), -1).any(axis=1)
+        without: np.ndarray = self.weights.reshape(len(self.members), -1).sum(axis=1) == 0
         if not without.any():
             return ready
         return replace(ready, say=np.where(without[:, None], 0, ready.say))
@@ -230,7 +219,9 @@ class FusionPlan:
                 )
             told = given if given.kind == self.kind else given.replace(kind=self.kind)
             said = told.answered
-            rows = complete_scores(told, self.unobserved, hard_confidence=self.hard_confidence)
+            rows = complete_scores(
+                told, self.unobserved, hard_confidence=self.hard_confidence, answered=said
+            )
             if member.groups is not None:
                 rows = merge_scores(rows, member.groups, self.kind)
             share = np.ones(len(rows))
@@ -254,46 +245,42 @@ class FusionPlan:
         self, ready: Ready, voting: np.ndarray, rows: Any, n_threads: int | None
     ) -> tuple[np.ndarray, np.ndarray]:
         """Consensus of the samples ``rows``, which the models ``voting`` answered."""
-        fused = self.placed_rule.fuse(
-            [ready.scores[model][rows] for model in voting],
-            [self.members[model].kernel.take(rows) for model in voting],
-            weights=self.weights_of(voting, np.where(ready.votes, ready.say, 0)[:, rows]),
-            holds=self.holds,
-            normalize=self.rule.is_balanced,  # float32 sums are off by rounding
-            n_threads=n_threads,
-        )
+        given, how = self._pick(ready, voting, rows)
+        fused = self.placed_rule.fuse(*given, **how, holds=self.holds, n_threads=n_threads)
         return fused.scores, fused.statuses
+
+    def _pick(self, ready: Ready, voting: np.ndarray, rows: Any) -> tuple[Any, dict[str, Any]]:
+        """Predictions and kernels of some models on some samples, and how the rule takes them."""
+        kernels = [self.members[model].kernel for model in voting]
+        if not isinstance(rows, slice):  # or they are all there are
+            kernels = [kernel.take(rows) for kernel in kernels]
+        how = {
+            "weights": self.weights_of(voting, np.where(ready.votes, ready.say, 0)[:, rows]),
+            "normalize": self.rule.is_balanced,  # float32 sums are off by rounding
+        }
+        return ([ready.scores[model][rows] for model in voting], kernels), how
 
     @property
     def holds(self) -> Holds:
         """What rows are: histograms, of which some mass may be missing, or scores."""
         return "partial" if self.kind == "multiclass" else "scores"
 
-    @property
-    def placed_rule(self) -> Rule:
-        """The rule for the models that vote, by place: a single one is the only one that does."""
-        return Single(0) if isinstance(self.rule, Single) else self.rule
-
     def carry(self, member: Member, scores: np.ndarray) -> np.ndarray:
         """A model's scores carried to the target labels by its kernel alone."""
         return np.asarray(Single(0).fuse([scores], [member.kernel], holds=self.holds).scores)
 
     def take_mean(self, ready: Ready) -> np.ndarray:
-        """Scores by the arithmetic mean, weights as they are; nan where no model answered."""
+        """Scores by the arithmetic mean, whatever their mass; nan where no model answered."""
         mean = copy(self)
-        mean.rule = ARITHMETIC
-        return mean.fuse_ready(ready).scores
+        mean.rule = mean.placed_rule = ARITHMETIC
+        return mean._fuse_groups(ready, None)[0]
 
     def _problem(self, ready: Ready, voting: np.ndarray, rows: Any) -> BarycenterProblem:
-        if not isinstance(self.rule, Barycenter):
+        if not self.rule.transports:
             fail(f"couplings explain a barycenter; got a fusion by {self.rule}, which has none.")
-        return BarycenterProblem(
-            [ready.scores[model][rows] for model in voting],
-            [self.members[model].kernel.take(rows) for model in voting],
-            self.rule,
-            weights=self.weights_of(voting, ready.say[:, rows]),
-            normalize=self.rule.is_balanced,
-        )
+        given, how = self._pick(ready, voting, rows)
+        problem: BarycenterProblem = self.rule.pose(*given, **how)
+        return problem
 
     def weights_of(self, voting: np.ndarray, say: np.ndarray | None = None) -> np.ndarray:
         """Weights of the models ``voting``, on the simplex.
@@ -361,3 +348,95 @@ def group_by_voters(answered: np.ndarray) -> list[tuple[np.ndarray, Any]]:
         for k, sample in enumerate(first)
         if answered[:, sample].any()
     ]
+
+
+class TableFuser:
+    """Fuses rows of the models of a plan, without matching or checking names again.
+
+    `Fusion.prepare` makes it.
+    """
+
+    def __init__(self, plan: FusionPlan) -> None:
+        self.plan = plan
+        self._models = [member.model for member in plan.members]
+        # Rows of models whose labels all lead somewhere, each by itself, go straight to the rule.
+        self._is_straight = bool((plan.weights > 0).all()) and all(
+            member.groups is None and member.kernel.n_samples is None and not member.lost.any()
+            for member in plan.members
+        )
+        self._fusers: dict[np.dtype, Fuser] = {}
+
+    def __repr__(self) -> str:
+        return f"TableFuser({self.plan!r})"
+
+    def _fuser(self, dtype: np.dtype) -> Fuser:
+        if dtype not in self._fusers:
+            plan = self.plan
+            self._fusers[dtype] = plan.placed_rule.prepare(
+                [member.kernel for member in plan.members],
+                plan.weights_of(np.arange(len(plan.members))),
+                dtype=dtype,
+                holds=plan.holds,
+            )
+        return self._fusers[dtype]
+
+    def __call__(self, scores: Any) -> np.ndarray:
+        """The consensus of some rows, ``(n_samples, n_target)`` or ``(n_target,)``.
+
+        Parameters
+        ----------
+        scores : dict of model name to array, or one array per model
+            Of shape (n_samples, n_labels), or (n_labels,) for one sample; in the order of the
+            labels that the models had when this was made. nan where nothing was reported.
+        """
+        each = [as_float_array(given, f"scores of {model}") for model, given in self._named(scores)]
+        is_one = all(given.ndim == 1 for given in each)
+        rows = [np.atleast_2d(given) for given in each]
+        for member, given in zip(self.plan.members, rows, strict=True):
+            if given.shape != (len(rows[0]), len(member.labels)):
+                fail(
+                    f"the scores of {member.model!r} must have shape (n_samples, n_labels) ="
+                    f" {(len(rows[0]), len(member.labels))}; got {given.shape}."
+                )
+        consensus = self._fuse_rows(rows)
+        return consensus[0] if is_one else consensus
+
+    def _named(self, scores: Any) -> list[tuple[str, Any]]:
+        if not isinstance(scores, Mapping):
+            if len(scores) != len(self._models):
+                fail(
+                    f"there must be scores of each of {enumerate_names(self._models)}; got"
+                    f" {len(scores)} arrays."
+                )
+            return list(zip(self._models, scores, strict=True))
+        if set(scores) != set(self._models):
+            fail(
+                f"there must be scores of each of {enumerate_names(self._models)}; got those of"
+                f" {enumerate_names(scores)}."
+            )
+        return [(model, scores[model]) for model in self._models]
+
+    def _fuse_rows(self, rows: list[np.ndarray]) -> np.ndarray:
+        plan = self.plan
+        is_multiclass = plan.kind == "multiclass"
+        if self._is_straight:
+            sums = np.array([given.sum(axis=1, dtype=np.float64) for given in rows])
+            # A nan, or a row that is no histogram, needs the longer way.
+            if (np.abs(sums - 1) <= SUM_SLACK).all() if is_multiclass else np.isfinite(sums).all():
+                if is_multiclass:
+                    rows = [
+                        (given / total[:, None]).astype(given.dtype, copy=False)
+                        for given, total in zip(rows, sums, strict=True)
+                    ]
+                dtype = np.result_type(np.float32, *rows)
+                consensus: np.ndarray = np.asarray(self._fuser(dtype)(rows))
+                return (
+                    np.asarray(plan.rule.to_histograms(consensus)) if is_multiclass else consensus
+                )
+        ids = np.arange(len(rows[0]))
+        return plan.fuse(
+            [
+                Predictions(member.model, ids, member.labels, given, kind=plan.kind)
+                for member, given in zip(plan.members, rows, strict=True)
+            ]
+        ).scores

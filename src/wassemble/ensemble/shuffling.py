@@ -1,7 +1,5 @@
 """Shuffles among labels of like meaning: groups of neighbours, and scores shuffled inside."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
@@ -9,8 +7,6 @@ import numpy as np
 from wassemble.inputs import Predictions
 from wassemble.kernels import LabelledKernel
 from wassemble.labels import LabelSpace
-
-__all__ = ["group_labels", "label_similarity", "shuffle_inside"]
 
 
 def label_similarity(kernel: LabelledKernel) -> np.ndarray:
@@ -46,7 +42,7 @@ def shuffle_inside(
     models: Sequence[Predictions], groups: Sequence[Sequence[str]], rng: np.random.Generator
 ) -> list[Predictions]:
     """Models whose scores are shuffled inside groups of labels, anew for each sample."""
-    found = []
+    shuffled = []
     for model in models:
         scores = model.scores.copy()
         for group in groups:
@@ -54,5 +50,5 @@ def shuffle_inside(
             if len(places) > 1:
                 order = rng.random((len(scores), len(places))).argsort(axis=1)
                 scores[:, places] = np.take_along_axis(scores[:, places], order, axis=1)
-        found.append(model.replace(scores=scores))
-    return found
+        shuffled.append(model.replace(scores=scores))
+    return shuffled

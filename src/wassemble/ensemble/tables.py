@@ -1,7 +1,5 @@
 """Models with names: read, put on the same samples, and doubted where they look odd."""
 
-from __future__ import annotations
-
 import os
 import warnings
 from collections import Counter
@@ -20,20 +18,6 @@ from wassemble.inputs.predictions.overlap import check_samples, count_shared, re
 from wassemble.inputs.predictions.value import have_numbers
 from wassemble.inputs.reading import Reading
 from wassemble.labels import LabelSpace, enumerate_names
-
-__all__ = [
-    "align_samples",
-    "are_named",
-    "check_inputs",
-    "common_kind",
-    "name_models",
-    "read_id_columns",
-    "read_models",
-    "read_spaces",
-    "refuse_larger",
-    "warn_of_ends",
-    "warn_of_inputs",
-]
 
 
 def read_models(
@@ -54,18 +38,20 @@ def read_models(
     if not named:
         fail("there must be at least one model; got none.")
     frame = None
-    found = []
+    predictions = []
     columns = read_id_columns(id_column, [name for name, _ in named])
     for name, given in named:
         if isinstance(given, Predictions):
             if name in columns:
                 fail(f"`id_column` must go with data frames; {name!r} is Predictions, with ids.")
             told = given if given.model == name else given.replace(model=name)
-            found.append(told.normalized() if normalize else told)
+            predictions.append(told.normalized() if normalize else told)
         else:
-            found.append(predictions_from_frame(given, name, reading, id_column=columns.get(name)))
+            predictions.append(
+                predictions_from_frame(given, name, reading, id_column=columns.get(name))
+            )
             frame = given if frame is None else frame
-    return found, frame
+    return predictions, frame
 
 
 def read_id_columns(
@@ -128,10 +114,10 @@ def read_spaces(
     Of tables and predictions, of open files, or of a dict of label spaces.
     """
     if isinstance(models, Mapping) and all(isinstance(g, LabelSpace) for g in models.values()):
-        found = tuple((str(name), labels) for name, labels in models.items())
+        spaces = tuple((str(name), labels) for name, labels in models.items())
         if kind is None and not normalize:
             fail("`kind` must be given where models are known by their labels alone; got none.")
-        return found, kind or "multiclass"
+        return spaces, kind or "multiclass"
     is_open = isinstance(models, list | tuple) and all(
         hasattr(given, "labels") and hasattr(given, "model") for given in models
     )
@@ -185,8 +171,6 @@ def align_samples(
     predictions: Sequence[Predictions], samples: Literal["all", "common"] = "all"
 ) -> list[Predictions]:
     """The same samples in the same order for every model; a row of nan where one has none."""
-    if samples not in ("all", "common"):
-        fail(f'`samples` must be "all" or "common"; got {samples!r}.')
     first = predictions[0].samples
     if all(np.array_equal(p.samples, first) for p in predictions):
         return list(predictions)

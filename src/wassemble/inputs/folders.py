@@ -20,17 +20,6 @@ from wassemble._checks import fail
 from wassemble._extras import load_extra
 from wassemble._files import is_remote
 
-__all__ = [
-    "Folder",
-    "Found",
-    "LocalFolder",
-    "RemoteFolder",
-    "fetch_file",
-    "is_remote",
-    "open_folder",
-    "store_file",
-]
-
 # What stores call the version of a file.
 _TAGS = ("ETag", "etag")  # made from the content, or anew for each write
 _VERSIONS = (*_TAGS, "mtime", "LastModified", "last_modified", "updated", "created")
@@ -50,6 +39,12 @@ class Found(NamedTuple):
 def open_folder(place: str | os.PathLike[str]) -> Folder:
     """The folder at a path or at a URL that fsspec knows (s3://, gs://, memory:// ...)."""
     return RemoteFolder(os.fspath(place)) if is_remote(place) else LocalFolder(_path(place))
+
+
+def is_folder(place: str | os.PathLike[str]) -> bool:
+    """Whether there is a folder at a place: one on this machine, or a URL with files below."""
+    folder = open_folder(place)
+    return folder.path.is_dir() if isinstance(folder, LocalFolder) else bool(folder.find())
 
 
 def fetch_file(place: str | os.PathLike[str]) -> AbstractContextManager[Path]:
@@ -81,17 +76,19 @@ class LocalFolder:
 
     def find(self, under: str = "") -> dict[str, Found]:
         """Every file below ``under`` by its name there, sorted; not those that . or _ hides."""
-        found = {}
+        by_name = {}
         root = self.path / under
         for folder, folders, files in os.walk(root, onerror=_refuse_unreadable, followlinks=True):
             folders[:] = [name for name in folders if not _is_hidden(name)]
             for name in folders:
-                _refuse_circle(Path(folder, name))
+                link = Path(folder, name)
+                if link.is_symlink() and link.parent.resolve().is_relative_to(link.resolve()):
+                    fail(f"{link}: a link must not lead to a folder that it is in.")
             for file in files:
                 if not _is_hidden(file):
                     path = Path(folder, file)
-                    found[path.relative_to(root).as_posix()] = _look_at(path)
-        return dict(sorted(found.items()))
+                    by_name[path.relative_to(root).as_posix()] = _look_at(path)
+        return dict(sorted(by_name.items()))
 
     def fetch(self, name: str) -> AbstractContextManager[Path]:
         """A path to read the file from."""
@@ -190,16 +187,15 @@ class RemoteFolder:
         return PurePosixPath(self._root).name
 
     def find(self, under: str = "") -> dict[str, Found]:
-        """Every file below ``under`` by its name there, sorted; not those that . or _ hides."""
         root = self._path(under)
         self._files.invalidate_cache()
-        found = {}
+        by_name = {}
         for path, about in self._files.find(root, detail=True).items():
             name = path.removeprefix(root).lstrip("/")
             # A path that is itself a file is found under the empty name: no folder.
             if name and not any(map(_is_hidden, name.split("/"))):
-                found[name] = _found(about)
-        return dict(sorted(found.items()))
+                by_name[name] = _found(about)
+        return dict(sorted(by_name.items()))
 
     @contextmanager
     def fetch(self, name: str = "") -> Iterator[Path]:
@@ -226,14 +222,12 @@ class RemoteFolder:
             self._files.put_file(str(path), final)
 
     def read(self, name: str) -> str | None:
-        """The text of a file; None if there is none."""
         try:
             return str(self._files.cat_file(self._path(name)).decode("utf-8"))
         except FileNotFoundError:
             return None
 
     def look(self, name: str) -> Found | None:
-        """A file as `find` has it; None if there is none."""
         self._files.invalidate_cache()
         try:
             return _found(self._files.info(self._path(name)))
@@ -241,7 +235,6 @@ class RemoteFolder:
             return None
 
     def remove(self, name: str) -> None:
-        """Remove a file, or a folder with all that is in it."""
         if self._files.exists(self._path(name)):
             self._files.rm(self._path(name), recursive=True)
 
@@ -302,11 +295,6 @@ def _refuse_unreadable(error: OSError) -> None:
     """What is not there has no files; a folder that cannot be read may have some."""
     if not isinstance(error, FileNotFoundError):
         fail(f"{error.filename}: must be a folder that can be read; {error.strerror}.")
-
-
-def _refuse_circle(folder: Path) -> None:
-    if folder.is_symlink() and folder.parent.resolve().is_relative_to(folder.resolve()):
-        fail(f"{folder}: a link must not lead to a folder that it is in.")
 
 
 def _is_hidden(name: str) -> bool:

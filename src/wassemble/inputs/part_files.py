@@ -1,7 +1,5 @@
 """`DataSet`: the predictions of one model in a folder of part files."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections import Counter
@@ -13,22 +11,13 @@ from typing import Unpack
 
 from wassemble._checks import fail
 from wassemble.errors import InvalidInputError
-from wassemble.inputs.files import PredictionFile, open_predictions
-from wassemble.inputs.folders import Folder, LocalFolder, open_folder
+from wassemble.inputs.files import open_predictions
+from wassemble.inputs.folders import Folder, open_folder
 from wassemble.inputs.formats import recognise
+from wassemble.inputs.formats.sources import PredictionFile
 from wassemble.inputs.predictions.value import Kind, Origin, Predictions
 from wassemble.inputs.reading import Reading, ReadingFields
 from wassemble.labels import LabelSpace, enumerate_names
-
-__all__ = [
-    "DataSet",
-    "PartFile",
-    "PartReader",
-    "common_parts",
-    "is_data_set",
-    "open_data_set",
-    "open_parts",
-]
 
 # Parts whose labels and kind are compared, so that no single strange one decides for all.
 _N_COMPARED = 5
@@ -106,8 +95,8 @@ class DataSet:
         for part in self.parts.values():
             try:
                 with self.reader.open(part.file) as opened:
-                    found = opened.labels, opened.kind, opened.kind_is_detected
-                    (filled if opened.n_samples else empty)[part] = found
+                    told = opened.labels, opened.kind, opened.kind_is_detected
+                    (filled if opened.n_samples else empty)[part] = told
                     origins[part] = replace(opened.origin, file=f"{self.reader.folder.name}/")
             except (InvalidInputError, OSError) as error:
                 first_error = first_error or error
@@ -120,7 +109,7 @@ class DataSet:
             raise first_error
         most, _ = Counter(seen.values()).most_common(1)[0]  # the first of them in a tie
         self.labels, self.kind, self.kind_is_detected = most
-        self.typical = next(part for part, found in seen.items() if found == most)
+        self.typical = next(part for part, told in seen.items() if told == most)
         self.origin = origins[self.typical]
 
     def chunks(self, n_rows: int) -> Iterator[Predictions]:
@@ -181,12 +170,6 @@ def open_data_set(
     )
 
 
-def is_data_set(place: str | os.PathLike[str]) -> bool:
-    """Whether there is a folder at a place: one on this machine, or a URL with files below."""
-    folder = open_folder(place)
-    return folder.path.is_dir() if isinstance(folder, LocalFolder) else bool(folder.find())
-
-
 def common_parts(sets: Iterable[DataSet]) -> list[str]:
     """The names of the parts, which every data set must have."""
     first, *others = sets
@@ -217,11 +200,11 @@ def open_parts(sets: Sequence[DataSet]) -> Iterator[list[PredictionFile]]:
 def _name_parts(folder: Folder) -> dict[str, PartFile]:
     """The files of a folder by the names of their parts."""
     parts: dict[str, PartFile] = {}
-    for file, found in folder.find().items():
+    for file, about in folder.find().items():
         part = _part_name(file)
         if part in parts:
             fail(f"{folder}: a part must be one file; got {parts[part].file} and {file}.")
-        parts[part] = PartFile(file, found.stamp, found.is_sure)
+        parts[part] = PartFile(file, about.stamp, about.is_sure)
     shorter = {_without_write_id(part): file for part, file in parts.items()}
     return shorter if len(shorter) == len(parts) else parts
 

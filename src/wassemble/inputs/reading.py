@@ -1,8 +1,5 @@
 """`Reading`: how a table of predictions is read, as one value."""
 
-from __future__ import annotations
-
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, TypedDict
 
@@ -10,8 +7,6 @@ from wassemble._checks import fail
 from wassemble.errors import option
 from wassemble.inputs.predictions.value import Kind, check_kind
 from wassemble.labels import LabelSpace
-
-__all__ = ["Reading", "ReadingFields"]
 
 
 class ReadingFields(TypedDict, total=False):
@@ -76,11 +71,8 @@ class Reading:
                 both = f"{option(taken[name])} and {option(argument)}"
                 fail(f"{both} must name two columns; got {name!r} for both.")
             taken[name] = argument
-        labels: Any = self.labels
-        if labels is not None and not isinstance(labels, LabelSpace):
-            if not isinstance(labels, Iterable):
-                fail(f"`labels` must be a list of names; got {labels!r}.")
-            object.__setattr__(self, "labels", LabelSpace(labels))
+        if self.labels is not None:
+            object.__setattr__(self, "labels", LabelSpace(self.labels))
         check_kind(self.kind)
         if self.normalize and self.kind == "multilabel":
             fail(f"{option('normalize')} makes histograms; got {option('kind', 'multilabel')}.")

@@ -27,10 +27,7 @@ from wassemble.kernels.builders.word_vectors import from_word_vectors as from_wo
 from wassemble.kernels.dense import DenseKernel as DenseKernel
 from wassemble.kernels.diagonal import DiagonalKernel as DiagonalKernel
 from wassemble.kernels.low_rank import LowRankKernel as LowRankKernel
-from wassemble.kernels.match import (
-    IdentityKernel as IdentityKernel,
-    MatchKernel as MatchKernel,
-)
+from wassemble.kernels.match import IdentityKernel as IdentityKernel, MatchKernel as MatchKernel
 from wassemble.kernels.named.account import KernelAccount as KernelAccount
 from wassemble.kernels.named.files import load as load
 from wassemble.kernels.named.labelled import LabelledKernel as LabelledKernel

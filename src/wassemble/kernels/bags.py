@@ -1,7 +1,5 @@
 """Sparse kernels whose products torch makes."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from functools import cached_property, partial
@@ -11,8 +9,6 @@ import numpy as np
 from wassemble._arrays import Array
 from wassemble.kernels.base import Kernel
 from wassemble.kernels.sparse import SparseKernel
-
-__all__ = ["BagKernel", "with_bags"]
 
 # Vectors multiplied at a time: two lines of the cache at every entry.
 _N_VECTORS = 32

@@ -20,22 +20,13 @@ from scipy.sparse.csgraph import connected_components
 from wassemble._arrays import Array, detached, is_torch_array, log_of, new_zeros
 from wassemble._checks import as_float_array, check_positive_number, fail
 
-__all__ = [
-    "Arrays",
-    "EntryRange",
-    "Kernel",
-    "Shape",
-    "are_all",
-    "as_kernel",
-    "connect",
-    "distance_to_identity",
-]
-
 Shape: TypeAlias = tuple[int, int]
 Arrays: TypeAlias = dict[str, np.ndarray]
 
 # Entries of one block of rows: 16 MB of float64.
 _BLOCK = 2**21
+# Entries up to which a kernel has a copy of its own: 32 MB of float64.
+_COPIED = 2**22
 
 
 def connect(links: Sequence[sp.coo_array]) -> np.ndarray:
@@ -52,21 +43,11 @@ def connect(links: Sequence[sp.coo_array]) -> np.ndarray:
 
 @dataclass(frozen=True)
 class EntryRange:
-    """Bounds on the entries of a kernel; solvers choose their arithmetic by them.
+    """Bounds on the entries of a kernel; solvers choose their arithmetic by them."""
 
-    Attributes
-    ----------
-    smallest : float
-        At most the smallest entry above 0.
-    largest : float
-        At least the largest entry.
-    has_zeros : bool
-        False promises that every entry is above 0.
-    """
-
-    smallest: float
-    largest: float
-    has_zeros: bool
+    smallest: float  # at most the smallest entry above 0
+    largest: float  # at least the largest entry
+    has_zeros: bool  # False promises that every entry is above 0
 
     def fit(self, info: Any) -> bool:
         """Whether the floating type of ``info`` (a ``finfo``) holds every entry."""
@@ -93,6 +74,8 @@ class Kernel(ABC):
     tensor: Array | None = None
     #: True only if the kernel was declared symmetric when it was built.
     is_symmetric: bool = False
+    #: True if each label is similar to itself alone, and that by 1.
+    is_identity: bool = False
     #: True if source label i is similar to target label i alone.
     is_diagonal: bool = False
     #: Of a diagonal kernel, the similarity of each label to itself; None where that is 1.
@@ -418,6 +401,14 @@ class Kernel(ABC):
         self._check_last_axis(array)
         return array
 
+    def _check_last_axis(self, array: Array) -> None:
+        if array.ndim == 0 or array.shape[-1] != self.shape[1]:
+            fail(
+                f"a kernel with {self.shape[1]} target labels applies to arrays whose last axis"
+                f" has length {self.shape[1]}; got shape {tuple(array.shape)}.",
+                hint="`apply_transpose` goes from source labels to target labels",
+            )
+
     def _read_scalings(self, log_u: Any, log_v: Any) -> tuple[Array, Array]:
         log_u, log_v = self._read(log_u, "log_u"), self._read(log_v, "log_v")
         for array, name, n_labels in zip(
@@ -439,18 +430,18 @@ class Kernel(ABC):
             )
         return cost
 
-    def _check_last_axis(self, array: Array) -> None:
-        if array.ndim == 0 or array.shape[-1] != self.shape[1]:
-            fail(
-                f"a kernel with {self.shape[1]} target labels applies to arrays whose last axis"
-                f" has length {self.shape[1]}; got shape {tuple(array.shape)}.",
-                hint="`apply_transpose` goes from source labels to target labels",
-            )
-
     def __repr__(self) -> str:
         n_source, n_target = self.shape
         kind = "" if self.dtype is None else f", {str(self.dtype).removeprefix('torch.')}"
         return f"{type(self).__name__}({n_source} source x {n_target} target labels{kind})"
+
+
+def keep_entries(array: Array) -> Array:
+    """``array`` as a kernel keeps it: a copy that nobody else can change, unless it is large.
+
+    Tensors are kept as they are: gradients must find them.
+    """
+    return array if is_torch_array(array) or array.size > _COPIED else array.copy(order="K")
 
 
 def as_kernel(value: Any) -> Kernel:

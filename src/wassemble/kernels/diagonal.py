@@ -20,10 +20,8 @@ from wassemble._arrays import (
     widest_float,
 )
 from wassemble._checks import as_float_array, check_nonnegative, fail
-from wassemble.kernels.base import Arrays, EntryRange, Kernel, Shape
+from wassemble.kernels.base import Arrays, EntryRange, Kernel, Shape, keep_entries
 from wassemble.kernels.sparse import SparseKernel
-
-__all__ = ["DiagonalKernel"]
 
 
 class DiagonalKernel(Kernel):
@@ -33,7 +31,7 @@ class DiagonalKernel(Kernel):
     ----------
     diagonal : array of shape (n_labels,) or (n_samples, n_labels)
         Finite and non-negative. With a sample axis, each sample has its own kernel
-        (the paper's best multi-label kernel, section 6.2).
+        (the paper's best multi-label kernel, section 6.2). Copied as by `DenseKernel`.
 
     Examples
     --------
@@ -54,7 +52,7 @@ class DiagonalKernel(Kernel):
                 "`diagonal` must have shape (n_labels,) or (n_samples, n_labels), none of them 0;"
                 f" got shape {tuple(diagonal.shape)}."
             )
-        diagonal = widen_half(diagonal)
+        diagonal = keep_entries(widen_half(diagonal))
         place = "label {}" if diagonal.ndim == 1 else "sample {}, label {}"
         check_nonnegative(diagonal, "diagonal", place.format)
         self._hold(diagonal)

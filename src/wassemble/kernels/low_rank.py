@@ -11,10 +11,8 @@ import scipy.sparse as sp
 
 from wassemble._arrays import Array, detached, log_of, namespace, without_gradient
 from wassemble._checks import check_nonnegative, check_nonnegative_number, fail
-from wassemble.kernels.base import Arrays, EntryRange, Kernel, Shape
+from wassemble.kernels.base import Arrays, EntryRange, Kernel, Shape, keep_entries
 from wassemble.kernels.dense import DenseKernel, check_matrix
-
-__all__ = ["LowRankKernel"]
 
 
 class LowRankKernel(Kernel):
@@ -23,6 +21,7 @@ class LowRankKernel(Kernel):
     Parameters
     ----------
     left : array of shape (n_source, rank)
+        Both factors are copied as by `DenseKernel`.
     right : array of shape (n_target, rank), optional
         ``left`` if not given: the kernel is then symmetric.
     measured_error : float, optional
@@ -185,7 +184,7 @@ class LowRankKernel(Kernel):
 
 
 def _read_factor(value: Any, name: str) -> DenseKernel:
-    matrix = check_matrix(value, name, ("row", "column"))
+    matrix = keep_entries(check_matrix(value, name, ("row", "column")))
     check_nonnegative(matrix, name, "row {}, column {}".format)
     return DenseKernel._trusted(matrix)
 

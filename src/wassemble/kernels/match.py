@@ -15,8 +15,6 @@ from wassemble.kernels.base import Arrays, EntryRange, Kernel, Shape
 from wassemble.kernels.diagonal import DiagonalKernel
 from wassemble.kernels.sparse import SparseKernel
 
-__all__ = ["IdentityKernel", "MatchKernel"]
-
 
 class IdentityKernel(Kernel):
     """Each label is similar to itself alone.
@@ -29,6 +27,7 @@ class IdentityKernel(Kernel):
 
     storages: ClassVar = {"identity": frozenset()}
     is_symmetric = True
+    is_identity = True
     is_diagonal = True
     is_sparse = True
     dtype = None
@@ -42,6 +41,10 @@ class IdentityKernel(Kernel):
     @property
     def T(self) -> IdentityKernel:
         return self
+
+    @cached_property
+    def leads_somewhere(self) -> np.ndarray:
+        return np.ones(self._n_labels, dtype=bool)
 
     def apply(self, v: Array) -> Array:
         v = self._read_vectors(v, "v")
@@ -162,6 +165,10 @@ class MatchKernel(Kernel):
         transpose = MatchKernel._trusted(sources, len(self.positions))
         transpose.__dict__["T"] = self
         return transpose
+
+    @property
+    def leads_somewhere(self) -> np.ndarray:
+        return self.positions >= 0
 
     def matched_sources(self) -> tuple[np.ndarray, None]:
         return self.T.positions, None

@@ -1,12 +1,8 @@
 """How errors speak of labels: by their places, or by their names where these are known."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-
-__all__ = ["entry_at", "named_labels", "source_label"]
 
 _names: ContextVar[tuple[Sequence[str], Sequence[str]]] = ContextVar("names", default=((), ()))
 

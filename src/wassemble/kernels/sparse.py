@@ -17,8 +17,6 @@ from wassemble.kernels.base import Arrays, EntryRange, Kernel, Shape, are_all
 from wassemble.kernels.dense import check_axes, refuse_asymmetry
 from wassemble.kernels.places import entry_at
 
-__all__ = ["SparseKernel"]
-
 # Vectors multiplied at a time: 16 float32 fill a cache line. The more, the less often the
 # entries are read; twice as many where they still fit the cache.
 _N_VECTORS = 16

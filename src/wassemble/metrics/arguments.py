@@ -3,30 +3,12 @@
 A row without an answer, 0 or nan everywhere, is a row of zeros from here on.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
 
 from wassemble._arrays import detached
 from wassemble._checks import as_float_array, check_nonnegative, fail, refuse_names
-
-__all__ = [
-    "best_labels",
-    "divide_rows",
-    "histograms_of",
-    "read_answers",
-    "read_cost",
-    "read_label_truth",
-    "read_masses",
-    "read_rows",
-    "read_sample_weight",
-    "read_scores",
-    "read_table_and_truth",
-    "read_truth",
-    "weighted_mean",
-]
 
 
 def read_scores(scores: Any, name: str = "scores") -> np.ndarray:
@@ -86,9 +68,9 @@ def divide_rows(scores: np.ndarray) -> np.ndarray:
 
 def histograms_of(scores: np.ndarray) -> np.ndarray:
     """Rows divided by their sums; a row without an answer is uniform."""
-    found = divide_rows(np.nan_to_num(scores.astype(np.float64)))
-    found[~found.any(axis=1)] = 1 / found.shape[1]
-    return found
+    histograms = divide_rows(np.nan_to_num(scores.astype(np.float64)))
+    histograms[~histograms.any(axis=1)] = 1 / histograms.shape[1]
+    return histograms
 
 
 def best_labels(scores: np.ndarray) -> np.ndarray:

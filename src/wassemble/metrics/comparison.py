@@ -9,39 +9,23 @@ from typing import Any
 import numpy as np
 
 from wassemble._arrays import detached
-from wassemble._checks import as_float_array, fail, refuse_names
+from wassemble._checks import Number, as_float_array, fail, refuse_names
 from wassemble.metrics.measures import MEAN, Measure, measure as read_measure
 from wassemble.metrics.resamples import MOST_DRAWS, Resamples, percentile_interval
-
-__all__ = ["Comparison", "Estimate", "PairedBootstrap", "compare"]
 
 _FEWEST_RESAMPLES = 100
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """How much better one rule is than another on the same samples.
+    """How much better one rule is than another on the same samples."""
 
-    Attributes
-    ----------
-    difference : float
-        On the samples themselves; above 0 where the first is better.
-    standard_error : float
-        Standard deviation of the difference over the resamples.
-    low, high : float
-        Percentile interval over the resamples.
-    sure : float
-        Share of the resamples in which the first is better, equal ones counted half.
-    n_resamples : int
-        Resamples on which both have a score.
-    """
-
-    difference: float
-    standard_error: float
-    low: float
-    high: float
-    sure: float
-    n_resamples: int = 0
+    difference: float  # on the samples themselves; above 0 where the first is better
+    standard_error: float  # standard deviation of the difference over the resamples
+    low: float  # percentile interval over the resamples, from here
+    high: float  # to here
+    sure: float  # share of the resamples in which the first is better, equal ones counted half
+    n_resamples: int = 0  # on which both have a score
 
     @property
     def is_better(self) -> bool:
@@ -209,8 +193,7 @@ def compare(
     >>> found.difference, found.low, found.high
     (0.375, 0.0, 0.75)
     """
-    if not isinstance(confidence, float | int | np.number) or not 0 < confidence < 1:
-        fail(f"`confidence` must be between 0 and 1; got {confidence!r}.")
+    confidence = Number(above=0, below=1)(confidence, "confidence")
     if measure is None:
         if truth is not None:
             fail("`truth` must come with a `measure` that takes it; got it alone.")
@@ -235,12 +218,10 @@ def compare(
     one, other = (bootstrap.estimate(scores) for scores in arrays[:2])
     if not np.isfinite(one.score - other.score):
         fail(f"`measure` must be finite on all samples; got {one.score} and {other.score}.")
-    found = one.minus(other, confidence=confidence)
-    if found.n_resamples < 2:
-        fail(
-            f"`measure` must be a number on some resamples; got nan on all but {found.n_resamples}."
-        )
-    return found
+    comparison = one.minus(other, confidence=confidence)
+    if (n_known := comparison.n_resamples) < 2:
+        fail(f"`measure` must be a number on some resamples; got nan on all but {n_known}.")
+    return comparison
 
 
 def _read_values(values: Any, name: str) -> np.ndarray:

@@ -4,8 +4,6 @@ One table has those that are known by name: to learn an ensemble by, to score fi
 compare rules.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -26,23 +24,6 @@ from wassemble.metrics.multi_class import (
 )
 from wassemble.metrics.multi_label import mean_precision, precisions
 from wassemble.metrics.resamples import Resamples
-
-__all__ = [
-    "ACCURACY",
-    "BRIER_SCORE",
-    "CALIBRATION_ERROR",
-    "LOG_LOSS",
-    "MEAN",
-    "MEAN_AVERAGE_PRECISION",
-    "MEAN_LOSS",
-    "MULTICLASS",
-    "TOP_5_ACCURACY",
-    "USUAL",
-    "Measure",
-    "Task",
-    "cost_measure",
-    "measure",
-]
 
 Task = Literal["multiclass", "multilabel"]
 """One true label per sample, or any number of them."""
@@ -107,8 +88,8 @@ class Measure:
         if self.each is not None:
             return self._upwards(resamples.means(self.each(scores, truth)))
         if self.many is not None:
-            found = [self.many(scores, truth, counts) for counts in resamples.blocks()]
-            return self._upwards(np.concatenate(found))
+            values = [self.many(scores, truth, counts) for counts in resamples.blocks()]
+            return self._upwards(np.concatenate(values))
         drawn = (
             np.repeat(np.arange(len(truth)), times)
             for counts in resamples.blocks()
@@ -191,17 +172,17 @@ def measure(metric: Any, task: Task | None = None) -> Measure:
     >>> measure("log_loss").is_loss, measure("map").name
     (True, 'mAP')
     """
-    found = _BY_NAME.get(metric.casefold()) if isinstance(metric, str) else None
+    known = _BY_NAME.get(metric.casefold()) if isinstance(metric, str) else None
     if isinstance(metric, Measure):
-        found = metric
-    if found is None:
+        known = metric
+    if known is None:
         return _made_of(metric, task)
-    if task is not None and found.task not in (None, task):
+    if task is not None and known.task not in (None, task):
         fail(
-            f"metric {found.name!r} is not for {task} tasks.",
+            f"metric {known.name!r} is not for {task} tasks.",
             hint=f"these are: {', '.join(_names(task))}",
         )
-    return found
+    return known
 
 
 def cost_measure(cost: Any) -> Measure:

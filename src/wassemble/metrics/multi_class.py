@@ -1,7 +1,5 @@
 """Metrics of predictions with one true label per sample: right, sure of it, and at what cost."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,23 +17,6 @@ from wassemble.metrics.arguments import (
     read_truth,
     weighted_mean,
 )
-
-__all__ = [
-    "CalibrationBins",
-    "accuracy",
-    "are_right",
-    "are_right_of_top",
-    "brier_score",
-    "calibration_bins",
-    "costs_of_answers",
-    "expected_calibration_error",
-    "log_loss",
-    "log_losses",
-    "mean_cost",
-    "mean_cost_of_mistakes",
-    "squared_gaps",
-    "top_k_accuracy",
-]
 
 _FLOOR = float(np.finfo(np.float64).eps)
 """Shares of a true label below it count as it, as in scikit-learn."""
@@ -154,22 +135,12 @@ def squared_gaps(scores: np.ndarray, truth: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class CalibrationBins:
-    """Samples in bins of equal width by their confidence: a reliability diagram.
+    """Samples in bins of equal width by their confidence: a reliability diagram."""
 
-    Attributes
-    ----------
-    edges : array of shape (n_bins + 1,)
-        From 0 to 1; a bin holds its upper edge.
-    confidence, accuracy : arrays of shape (n_bins,)
-        Means over the samples of each bin; nan for an empty one.
-    count : array of shape (n_bins,)
-        Number of samples, or sum of their weights.
-    """
-
-    edges: np.ndarray
-    confidence: np.ndarray
-    accuracy: np.ndarray
-    count: np.ndarray
+    edges: np.ndarray  # (n_bins + 1,), from 0 to 1; a bin holds its upper edge
+    confidence: np.ndarray  # (n_bins,): mean over the samples of each bin; nan for an empty one
+    accuracy: np.ndarray  # the same
+    count: np.ndarray  # (n_bins,): number of samples, or sum of their weights
 
 
 def calibration_bins(

@@ -4,8 +4,6 @@ The paper's table of single models has its own figures beside published ones: mA
 precision, recall and F1 per class ("-C", macro) and overall ("-O", micro).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,16 +13,6 @@ from wassemble._arrays import detached
 from wassemble._checks import as_float_array, check_count, fail
 from wassemble.metrics.arguments import read_label_truth, read_sample_weight, read_scores
 
-__all__ = [
-    "PrecisionRecallF1",
-    "average_precision",
-    "decide_labels",
-    "mean_average_precision",
-    "mean_precision",
-    "precision_recall_f1",
-    "precisions",
-]
-
 
 def average_precision(
     scores: Any, truth: Any, sample_weight: Any = None, *, mask: Any = None
@@ -32,7 +20,8 @@ def average_precision(
     """Average precision of each label: the area under its precision over recall.
 
     The sum over thresholds of precision times the recall that is gained there, without
-    interpolation, as scikit-learn's ``average_precision_score`` has it.
+    interpolation, as scikit-learn's ``average_precision_score`` has it; nan for a label without
+    a positive.
 
     Parameters
     ----------
@@ -43,11 +32,6 @@ def average_precision(
     sample_weight : array of shape (n_samples,), optional
     mask : array of bool, shape (n_samples, n_labels), optional
         True for what is known.
-
-    Returns
-    -------
-    average_precision : array of shape (n_labels,)
-        nan for a label without a positive.
 
     Examples
     --------
@@ -75,8 +59,8 @@ def mean_average_precision(
     >>> round(mean_average_precision(scores, truth), 4)
     0.9167
     """
-    found = average_precision(scores, truth, sample_weight, mask=mask)
-    return _mean_over(found, ~np.isnan(found))
+    precision = average_precision(scores, truth, sample_weight, mask=mask)
+    return _mean_over(precision, ~np.isnan(precision))
 
 
 def precisions(scores: np.ndarray, truth: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -106,7 +90,7 @@ def _precision(
     if not len(positive):
         return np.full(weights.shape[1], np.nan)
     weights = weights[rows]
-    found = np.cumsum(weights[positive], axis=0)
+    hits = np.cumsum(weights[positive], axis=0)
     # Scores that tie are one step: its precision is that at the last of them.
     last = np.flatnonzero(np.concatenate([scores[1:] != scores[:-1], [True]]))
     ends = last[np.searchsorted(last, positive)]
@@ -114,17 +98,17 @@ def _precision(
     steps, step_of = ends[is_new], np.cumsum(is_new) - 1
     starts = np.concatenate([[0], steps[:-1] + 1])
     total = np.cumsum(np.add.reduceat(weights[: steps[-1] + 1], starts), axis=0)
-    found_at = found[np.searchsorted(positive, steps, side="right") - 1]
+    found_at = hits[np.searchsorted(positive, steps, side="right") - 1]
     precision = np.divide(found_at, total, out=np.zeros_like(found_at), where=total > 0)
     sums = (precision[step_of] * weights[positive]).sum(axis=0)
     out = np.full(len(sums), np.nan, dtype=sums.dtype)
-    return np.divide(sums, found[-1], out=out, where=found[-1] > 0)
+    return np.divide(sums, hits[-1], out=out, where=hits[-1] > 0)
 
 
-def mean_precision(found: np.ndarray) -> np.ndarray:
+def mean_precision(values: np.ndarray) -> np.ndarray:
     """Mean of `precisions` over the labels with a positive, ``(n_weightings,)``; 0 without."""
-    seen = ~np.isnan(found)
-    return np.where(seen, found, 0).sum(axis=0) / np.maximum(seen.sum(axis=0), 1)
+    seen = ~np.isnan(values)
+    return np.where(seen, values, 0).sum(axis=0) / np.maximum(seen.sum(axis=0), 1)
 
 
 @dataclass(frozen=True)
@@ -161,7 +145,8 @@ def precision_recall_f1(
     """Precision, recall and F1 of multi-label decisions (the paper, appendix on metrics).
 
     A label that is never decided has precision 0. A label without a positive has no recall
-    and is left out of the figures per class; overall, its false positives count.
+    and is left out of the figures per class; overall, its false positives count. All are nan
+    where there is no positive at all.
 
     Parameters
     ----------
@@ -173,11 +158,6 @@ def precision_recall_f1(
     top_k : int, optional
         Labels are decided that are among the so many largest scores of a sample, above 0;
         of equal scores the first. With ``threshold``, both must hold.
-
-    Returns
-    -------
-    figures : PrecisionRecallF1
-        nan where there is no positive at all.
 
     Examples
     --------

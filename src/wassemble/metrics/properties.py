@@ -1,7 +1,5 @@
 """What histograms are like: how spread out, how smooth, how far apart (the paper, section 4)."""
 
-from __future__ import annotations
-
 from itertools import combinations
 from typing import Any
 
@@ -12,8 +10,6 @@ from wassemble._checks import fail
 from wassemble.metrics.arguments import read_cost, read_rows
 from wassemble.metrics.transport import wasserstein_distance
 
-__all__ = ["coupling_entropy", "entropy", "pairwise_diversity", "smoothness_energy"]
-
 _N_ROWS = 1024
 """Rows per product: bounds the memory next to the histograms themselves."""
 
@@ -21,15 +17,8 @@ _N_ROWS = 1024
 def entropy(histograms: Any) -> np.ndarray:
     """Entropy of each histogram in nats (the paper, proposition 1.4).
 
-    Parameters
-    ----------
-    histograms : array of shape (..., n_labels)
-        Rows are divided by their sums.
-
-    Returns
-    -------
-    entropy : array of shape (...)
-        nan for a row without an answer.
+    Histograms have the shape (..., n_labels); rows are divided by their sums. A row without an
+    answer has none: nan.
 
     Examples
     --------
@@ -58,7 +47,7 @@ def smoothness_energy(histograms: Any, squared_distances: Any) -> np.ndarray:
     """Sum over pairs of labels of |x_i - x_j|^2 h_i h_j (the paper, proposition 1.3).
 
     Twice the variance of a label's place in the embedding space: the smaller, the closer
-    together the labels that share the mass.
+    together the labels that share the mass; nan for a row without an answer.
 
     Parameters
     ----------
@@ -66,11 +55,6 @@ def smoothness_energy(histograms: Any, squared_distances: Any) -> np.ndarray:
         Rows are divided by their sums.
     squared_distances : array of shape (n_labels, n_labels)
         |x_i - x_j|^2 between the labels' embeddings.
-
-    Returns
-    -------
-    energy : array of shape (...)
-        nan for a row without an answer.
 
     Examples
     --------
@@ -89,6 +73,8 @@ def smoothness_energy(histograms: Any, squared_distances: Any) -> np.ndarray:
 def pairwise_diversity(histograms: Any, cost: Any, *, epsilon: float | None = None) -> np.ndarray:
     """Mean Wasserstein distance between two models, per sample (the paper, proposition 1.2).
 
+    Over the pairs of models that both have an answer; nan if there is none.
+
     Parameters
     ----------
     histograms : array of shape (n_models, n_samples, n_labels), or one array per model
@@ -97,11 +83,6 @@ def pairwise_diversity(histograms: Any, cost: Any, *, epsilon: float | None = No
         Symmetric; squared distances give the paper's squared W_2.
     epsilon : float, optional
         Entropic distances, as in `wasserstein_distance`; exact ones if not given.
-
-    Returns
-    -------
-    diversity : array of shape (n_samples,)
-        Mean over the pairs of models that both have an answer; nan if there is none.
 
     Examples
     --------

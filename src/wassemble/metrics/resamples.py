@@ -14,27 +14,17 @@ from scipy.special import stdtrit
 from wassemble._checks import check_count, fail, refuse_names
 from wassemble.metrics.arguments import read_sample_weight
 
-__all__ = ["Resamples", "percentile_interval", "student_interval"]
-
 MOST_DRAWS = 20_000_000
 """Counts of samples at a time: bounds memory."""
 
 
 @dataclass(frozen=True, eq=False)
 class Resamples:
-    """How often each sample is drawn in each resample.
-
-    Attributes
-    ----------
-    n_samples : int
-    counts : tuple of arrays of shape (n_resamples, n_groups)
-        How often each group is drawn; a sample counts as often as all its groups multiplied.
-    groups : tuple of arrays of int, shape (n_samples,), or None
-        The group of each sample, for each of ``counts``; None where each sample is its own.
-    """
+    """How often each sample is drawn in each resample: as often as all its groups multiplied."""
 
     n_samples: int
-    counts: tuple[np.ndarray, ...]
+    counts: tuple[np.ndarray, ...]  # (n_resamples, n_groups) each: how often each group is drawn
+    # (n_samples,) for each of the counts: the group of each sample; None where it is its own.
     groups: tuple[np.ndarray | None, ...]
 
     @classmethod
@@ -97,21 +87,15 @@ class Resamples:
     def means(self, values: np.ndarray) -> np.ndarray:
         """Mean of each column on each resample; nan where no sample is drawn.
 
-        Parameters
-        ----------
-        values : array of shape (n_samples,) or (n_samples, n_columns)
-
-        Returns
-        -------
-        means : array of shape (n_resamples,) or (n_resamples, n_columns)
+        ``(n_samples,)`` to ``(n_resamples,)``, or ``(n_samples, n_columns)`` likewise.
         """
-        found = []
+        parts = []
         for counts in self.blocks():
             totals = counts.sum(axis=1)
             sums = counts @ values
             totals[totals == 0] = np.nan
-            found.append(sums / totals.reshape(-1, *(1,) * (sums.ndim - 1)))
-        return np.concatenate(found)
+            parts.append(sums / totals.reshape(-1, *(1,) * (sums.ndim - 1)))
+        return np.concatenate(parts)
 
 
 def percentile_interval(drawn: np.ndarray, confidence: float = 0.95) -> tuple[float, float]:

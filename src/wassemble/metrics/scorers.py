@@ -10,8 +10,6 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from wassemble._checks import fail
 from wassemble.metrics.arguments import histograms_of
 
-__all__ = ["ask_scorer"]
-
 
 def ask_scorer(
     scorer: Any, scores: np.ndarray, truth: np.ndarray, sample_weight: np.ndarray | None
@@ -38,19 +36,16 @@ class _Answers(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.scores = scores
 
     def fit(self, X: np.ndarray, y: np.ndarray) -> _Answers:
-        """Nothing to learn."""
         return self
 
     def predict_proba(self, X: np.ndarray) -> np.ndarray:
-        """Scores of the rows ``X``."""
         return self.scores[np.asarray(X).ravel()]
 
     def decision_function(self, X: np.ndarray) -> np.ndarray:
-        """The same."""
         return self.predict_proba(X)
 
     def predict(self, X: np.ndarray) -> np.ndarray:
         """Best label, or 0 and 1 by the threshold of one half."""
-        found = self.predict_proba(X)
+        scores = self.predict_proba(X)
         is_multilabel = isinstance(self.classes_, list)
-        return (found >= 0.5).astype(int) if is_multilabel else found.argmax(axis=1)
+        return (scores >= 0.5).astype(int) if is_multilabel else scores.argmax(axis=1)

@@ -1,7 +1,5 @@
 """Transport costs: exact for few labels, entropic for many, of any mass; and divergences."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -17,14 +15,6 @@ from wassemble._threads import single_threaded_blas
 from wassemble.errors import ConvergenceWarning
 from wassemble.kernels import DenseKernel, Kernel, from_cost
 from wassemble.metrics.arguments import read_cost, read_masses, read_rows
-
-__all__ = [
-    "entropic_distance",
-    "extended_kl",
-    "sinkhorn_divergence",
-    "unbalanced_distance",
-    "wasserstein_distance",
-]
 
 Reader = Callable[[Any, str], tuple[np.ndarray, tuple[int, ...]]]
 
@@ -44,7 +34,8 @@ def wasserstein_distance(
 ) -> np.ndarray:
     """Least cost of moving one histogram onto the other (the paper, equation Wdistance).
 
-    No root is taken: with squared distances as cost this is the paper's squared W_2.
+    No root is taken: with squared distances as cost this is the paper's squared W_2. It is nan
+    where either has no answer.
 
     Parameters
     ----------
@@ -59,11 +50,6 @@ def wasserstein_distance(
         entropic coupling (Cuturi 2013), without the entropy itself, after the coupling was
         given the exact marginals (Altschuler, Weed and Rigollet 2017, algorithm 2): at
         least the exact distance, and close to it for a small epsilon.
-
-    Returns
-    -------
-    distance : array of shape (...)
-        nan where either has no answer.
 
     Examples
     --------
@@ -91,16 +77,16 @@ def _exact(source: np.ndarray, target: np.ndarray, cost: np.ndarray, row: int) -
     row_sums = sp.kron(sp.eye_array(len(rows)), np.ones((1, len(columns))))
     column_sums = sp.kron(np.ones((1, len(rows))), sp.eye_array(len(columns)))
     # The last column sum follows from the others; left in, rounding could contradict them.
-    found = linprog(
+    solution = linprog(
         cost.ravel(),
         A_eq=sp.vstack([row_sums, column_sums], format="csr")[:-1],
         b_eq=np.append(source, target[:-1]),
         method="highs-ds",
         options={"primal_feasibility_tolerance": 1e-10},
     )
-    if found.status != 0:
-        fail(f"the exact distance must be found; histogram {row}: {found.message}")
-    return float(found.fun)
+    if solution.status != 0:
+        fail(f"the exact distance must be found; histogram {row}: {solution.message}")
+    return float(solution.fun)
 
 
 def _check_size(cost: np.ndarray, row: int, hint: str) -> None:
@@ -146,7 +132,7 @@ def entropic_distance(
     """Least of <C, coupling> - epsilon H(coupling) (the paper, section 3.3), H included.
 
     With the paper's H (see `coupling_entropy`) it may be negative, and it is not 0 from a
-    histogram to itself: `sinkhorn_divergence` is.
+    histogram to itself: `sinkhorn_divergence` is. It is nan where either has no answer.
 
     Parameters
     ----------
@@ -156,11 +142,6 @@ def entropic_distance(
         Above 0; towards 0 the cost without regularisation is approached.
     mass_penalty : float, optional
         Price of creating and destroying mass: the unbalanced cost, of scores of any mass.
-
-    Returns
-    -------
-    distance : array of shape (...)
-        nan where either has no answer.
 
     Examples
     --------
@@ -294,16 +275,8 @@ def _warn_unsettled(residual: float, consequence: str) -> None:
 def extended_kl(first: Any, second: Any) -> np.ndarray:
     """Sum of p log(p / q) - p + q: the KL divergence of scores of any mass (section 2).
 
-    Parameters
-    ----------
-    first, second : arrays of shape (..., n_labels)
-        Non-negative.
-
-    Returns
-    -------
-    divergence : array of shape (...)
-        At least 0, and 0 for equal scores; infinite where the second lacks a label that
-        the first has.
+    Of arrays of shape (..., n_labels). At least 0, and 0 for equal scores; infinite where the
+    second lacks a label that the first has.
 
     Examples
     --------
@@ -323,7 +296,8 @@ def extended_kl(first: Any, second: Any) -> np.ndarray:
 def unbalanced_distance(first: Any, second: Any, cost: Any, mass_penalty: float) -> np.ndarray:
     """Least of <C, g> + mass_penalty (KL(g 1, p) + KL(g^T 1, q)) over couplings g (equation 2).
 
-    KL is the extended one: mass may be created and destroyed at its price.
+    KL is the extended one: mass may be created and destroyed at its price. It costs at most
+    ``mass_penalty`` times both masses, which is the price of moving nothing.
 
     Parameters
     ----------
@@ -331,11 +305,6 @@ def unbalanced_distance(first: Any, second: Any, cost: Any, mass_penalty: float)
         As in `wasserstein_distance`, of any mass.
     mass_penalty : float
         Above 0. Towards infinity, equal masses give the balanced distance.
-
-    Returns
-    -------
-    distance : array of shape (...)
-        At most ``mass_penalty`` times both masses, which is the price of moving nothing.
 
     Examples
     --------

@@ -9,8 +9,6 @@ from wassemble.ensemble.learning import Recipe, Standing
 from wassemble.report.evidence import Evidence
 from wassemble.solvers import Barycenter, PowerMean
 
-__all__ = ["judge_members", "make_board"]
-
 # What is told of a rule on test samples.
 _TEST = ("score", "standard_error", "low", "high", "against_chosen")
 # Other metrics of the table: key, and title with an arrow where lower is better.

@@ -16,8 +16,6 @@ from wassemble.metrics.arguments import divide_rows
 from wassemble.report.evidence import Evidence
 from wassemble.solvers import Barycenter
 
-__all__ = ["find_disputes"]
-
 _N_SHOWN = 20
 _N_CONTRIBUTIONS = 6
 _N_LETTERS = 400

@@ -16,8 +16,6 @@ from wassemble.inputs import Predictions
 from wassemble.metrics import Measure
 from wassemble.solvers import PowerMean
 
-__all__ = ["Evidence", "gather_evidence"]
-
 # Samples that sections which fuse again and again look at.
 _N_FEW = 2000
 

@@ -26,8 +26,6 @@ from wassemble.report.plots import (
     wrap,
 )
 
-__all__ = ["draw_all"]
-
 # Samples that a bin must hold to be a point.
 _LEAST = 5
 

@@ -10,8 +10,6 @@ from wassemble.ensemble.learning.recipes import NAMES
 from wassemble.metrics import Comparison
 from wassemble.report.evidence import Evidence
 
-__all__ = ["make_headline", "make_reasons"]
-
 
 def make_headline(evidence: Evidence, members: dict[str, Any]) -> dict[str, Any]:
     """What was chosen, its figure, the best simple rule beside it, and what that means.

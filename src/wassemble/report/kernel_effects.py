@@ -16,8 +16,6 @@ from wassemble.kernels import LabelledKernel, distance_to_identity
 from wassemble.metrics import entropy
 from wassemble.report.evidence import Evidence
 
-__all__ = ["shuffle_neighbours", "sweep_epsilon"]
-
 _POWERS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 _SIZES = (1, 2, 3, 5, 10)
 _N_SHUFFLES = 3

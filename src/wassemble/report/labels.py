@@ -11,8 +11,6 @@ from wassemble.metrics import average_precision, calibration_bins, expected_cali
 from wassemble.metrics.multi_class import are_right
 from wassemble.report.evidence import Evidence
 
-__all__ = ["compare_calibration", "compare_precision", "find_gains", "show_weights"]
-
 _N_BINS = 10
 # Labels whose curve can be looked at, and points of each.
 _N_LABELS = 30

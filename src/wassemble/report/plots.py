@@ -12,25 +12,6 @@ from typing import Any
 
 from wassemble._extras import load_extra
 
-__all__ = [
-    "BLUE",
-    "CHOSEN",
-    "GREEN",
-    "GREY",
-    "PURPLE",
-    "RED",
-    "ROLES",
-    "SORTS",
-    "TEAL",
-    "Plot",
-    "finish",
-    "new_figure",
-    "new_panels",
-    "short",
-    "shown",
-    "wrap",
-]
-
 Plot = dict[str, Any]
 """Data and layout of a plot, as JSON has them.
 

@@ -32,8 +32,6 @@ from wassemble.report.labels import (
     show_weights,
 )
 
-__all__ = ["write_report"]
-
 _FORMAT = "wassemble report 1"
 _PURPOSE = "the evidence report"
 

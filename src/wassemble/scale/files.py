@@ -1,7 +1,5 @@
 """`fuse_files`: prediction files in, one file out, in flat memory where formats allow it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -17,8 +15,6 @@ from wassemble.inputs import PredictionFile, Predictions, PredictionWriter
 from wassemble.inputs.formats.sources import blame, check_memory
 from wassemble.inputs.predictions.overlap import common_row_ids
 from wassemble.inputs.predictions.value import Origin, have_numbers
-
-__all__ = ["fuse_by_plan", "fuse_files"]
 
 # Scores of all models that are in memory at a time.
 _CHUNK_SCORES = 2**23
@@ -127,28 +123,25 @@ def _chunks(
 ) -> tuple[int, Iterator[list[Predictions]]]:
     """Number of samples, and the models' predictions on some of them at a time."""
     first = files[0].samples
-    if all(_are_same(file.samples, first) for file in files):
+    ids = [file.samples for file in files]
+    if all(each.dtype == first.dtype and np.array_equal(each, first) for each in ids):
         step = _rows_per_chunk(sum(len(file.labels) for file in files))
         together = zip(*(file.chunks(step) for file in files), strict=True)
         return len(first), map(list, together)
     by_text = not have_numbers(files)
-    ids = [[str(s) for s in f.samples] if by_text else f.samples.tolist() for f in files]
-    order = {s: i for i, s in enumerate(dict.fromkeys(s for each in ids for s in each))}
-    places = [np.array([order[s] for s in each], dtype=np.int64) for each in ids]
+    names = [list(map(str, each)) if by_text else each.tolist() for each in ids]
+    order = {s: i for i, s in enumerate(dict.fromkeys(s for each in names for s in each))}
+    places = [np.array([order[s] for s in each], dtype=np.int64) for each in names]
     in_order = all((np.diff(p) > 0).all() for p in places)
     if in_order and samples == "all":
-        names = np.empty(len(order), dtype=object if by_text else np.int64)
-        names[:] = list(order)
-        return len(order), _streamed(files, places, names)
+        ordered = np.empty(len(order), dtype=object if by_text else np.int64)
+        ordered[:] = list(order)
+        return len(order), _streamed(files, places, ordered)
     for file in files:
         with blame(file.name, "a file that can be read"):
             check_memory(len(order), len(file.labels))
     whole = align_samples([file.read() for file in files], samples)
     return whole[0].n_samples, _sliced(whole)
-
-
-def _are_same(ids: np.ndarray, others: np.ndarray) -> bool:
-    return ids.dtype == others.dtype and np.array_equal(ids, others)
 
 
 def _rows_per_chunk(n_labels: int) -> int:

@@ -14,7 +14,6 @@ import numpy as np
 from wassemble._checks import fail
 from wassemble._extras import load_extra
 from wassemble.ensemble import Fusion, FusionAccount, FusionPlan
-from wassemble.ensemble.account import fine_ends
 from wassemble.ensemble.label_overlap import check_labels
 from wassemble.ensemble.tables import (
     align_samples,
@@ -37,8 +36,6 @@ from wassemble.inputs.predictions.overlap import check_part_samples, count_share
 from wassemble.inputs.predictions.value import have_numbers
 from wassemble.inputs.reading import Reading
 from wassemble.solvers import Barycenter
-
-__all__ = ["fuse_lazily"]
 
 # Rows of a folder that say which types its scores and ids have.
 _N_FIRST = 1024
@@ -222,12 +219,12 @@ def _read_first(given: DataSet) -> Predictions:
 
 
 def _read_files(readers: Sequence[PartReader], files: Sequence[str]) -> list[Predictions]:
-    found = []
+    predictions = []
     with ExitStack() as stack:
         for reader, name in zip(readers, files, strict=True):
             file = stack.enter_context(reader.open(name))
-            found.append(next(file.chunks(max(1, file.n_samples))))
-    return found
+            predictions.append(next(file.chunks(max(1, file.n_samples))))
+    return predictions
 
 
 @dataclass(frozen=True)
@@ -256,7 +253,7 @@ class _FusePart:
             account.warnings += count_shared(predictions).warnings()
         account.add(members, chunk)
         warn_of_inputs(account.warnings)
-        warn_of_ends(account.ends, fine_ends(account.plan.rule))
+        warn_of_ends(account.ends, account.plan.rule.fine_ends)
         consensus = Predictions(
             "consensus", members[0].samples, self.plan.target, chunk.scores, kind=self.plan.kind
         )

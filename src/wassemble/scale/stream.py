@@ -1,15 +1,11 @@
 """`fuse_stream`: predictions that come in pieces."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 from wassemble._checks import fail
 from wassemble.ensemble import Fusion
 from wassemble.ensemble.tables import are_named
-
-__all__ = ["fuse_stream"]
 
 
 def fuse_stream(

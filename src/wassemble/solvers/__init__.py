@@ -1,9 +1,6 @@
 """Solvers: predictions and kernels in, a consensus and its evidence out. No labels, no files."""
 
-from wassemble.solvers.arithmetics import (
-    Solver as Solver,
-    select_solver as select_solver,
-)
+from wassemble.solvers.arithmetics import Solver as Solver, select_solver as select_solver
 from wassemble.solvers.barycenter import solve_barycenter as solve_barycenter
 from wassemble.solvers.fuser import Fuser as Fuser
 from wassemble.solvers.loop import Status as Status

@@ -25,17 +25,6 @@ from wassemble.solvers.problem import BarycenterProblem
 from wassemble.solvers.sweeps import Sweep
 from wassemble.solvers.tiles import Tile
 
-__all__ = [
-    "ClosedFormSolver",
-    "DebiasedSolver",
-    "Finish",
-    "LogSolver",
-    "MixedSolver",
-    "PlainSolver",
-    "Solver",
-    "select_solver",
-]
-
 Finish: TypeAlias = Callable[[Ending, Tile], None]
 """Receives rows of a tile as they finish."""
 

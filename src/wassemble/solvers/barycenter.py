@@ -1,7 +1,5 @@
 """`solve_barycenter`: from a problem to its result."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -17,8 +15,6 @@ from wassemble.solvers.problem import BarycenterProblem
 from wassemble.solvers.result import BarycenterResult
 from wassemble.solvers.rules import Barycenter
 from wassemble.solvers.tiles import Tile, run_tiles
-
-__all__ = ["solve", "solve_barycenter"]
 
 
 def solve_barycenter(
@@ -87,26 +83,21 @@ def solve(
     """
     if n_threads is not None:
         check_count(n_threads, "n_threads")
-    if out is not None and problem.may_share_memory(out):
-        apart = solve(
-            problem,
-            n_threads=n_threads,
-            progress=progress,
-            keep_scalings=keep_scalings,
-            out=np.empty_like(out),
-            solver=solver,
-        )
-        out[...] = apart.barycenters
-        return replace(apart, barycenters=out)
+    room = np.empty_like(out) if out is not None and problem.may_share_memory(out) else out
     solver = select_solver(problem) if solver is None else solver
-    run_of = _Run(problem, solver, keep_scalings=keep_scalings, out=out)
+    run_of = _Run(problem, solver, keep_scalings=keep_scalings, out=room)
     exchange = problem.exchange
     n_rows = problem.rows_per_tile(one_pass=solver.one_pass)
-    n_rows = -int(exchange.largest(np.array([-n_rows]))[0])
     # Exchanges of tiles on threads would get mixed up.
     in_turn = not exchange.is_alone
+    if in_turn:  # tiles of the same samples
+        n_rows = -int(exchange.largest(np.array([-n_rows]))[0])
     run_tiles(run_of.solve_tile, problem.n_samples, n_rows, n_threads, progress, in_turn=in_turn)
-    return run_of.result()
+    result = run_of.result()
+    if out is None or room is out:
+        return result
+    out[...] = result.barycenters
+    return replace(result, barycenters=out)
 
 
 class _Run:
@@ -173,8 +164,7 @@ class _Run:
         """Status of rows of zeros: no mass came in, none of it met, or too little to be seen."""
         given = [group.histograms[:, ending.index] for group in tile.groups]
         has_mass = agree_on_any(
-            tile.exchange,
-            np.logical_or.reduce([detached(h > 0).any(axis=(0, 2)) for h in given]),
+            tile.exchange, np.logical_or.reduce([detached(h > 0).any(axis=(0, 2)) for h in given])
         )
         hidden = ending.rows.hidden
         lost = (

@@ -1,7 +1,5 @@
 """Rules that transport nothing: each model is carried through its kernel, then labels are mixed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np
@@ -17,13 +15,10 @@ from wassemble._arrays import (
     widest_float,
 )
 from wassemble._checks import check_count
-from wassemble.kernels import IdentityKernel
 from wassemble.solvers.loop import Status
 from wassemble.solvers.problem import FusionProblem
 from wassemble.solvers.rules import Fused
 from wassemble.solvers.tiles import Group, run_tiles
-
-__all__ = ["fuse_carried"]
 
 # Rows that are looked at together.
 _N_CHECKED = 4096
@@ -51,7 +46,7 @@ def fuse_carried(
     if out is not None and not problem.may_share_memory(out):
         scores = out
     statuses = np.full(problem.n_samples, Status.CONVERGED, dtype=np.int8)
-    if not all(isinstance(kernel, IdentityKernel) for kernel in problem.voting_kernels):
+    if not all(kernel.is_identity for kernel in problem.voting_kernels):
         problem.find_out_whether_histograms(_N_CHECKED)
 
     def fuse(start: int, stop: int) -> None:
@@ -73,17 +68,14 @@ def fuse_carried(
         out[...] = scores
         scores = out
     return Fused(
-        scores,
-        statuses,
-        problem.are_histograms,
-        drops_sample_axis=problem.drops_sample_axis,
+        scores, statuses, problem.are_histograms, drops_sample_axis=problem.drops_sample_axis
     )
 
 
 def _carry(group: Group, *, keeps_mass: bool) -> Array:
     """Images of a group's models, (n_models, n_rows, n_target)."""
     kernel, histograms = group.kernel, group.histograms
-    if isinstance(kernel, IdentityKernel):
+    if kernel.is_identity:
         return histograms
     if not keeps_mass:
         return kernel.apply_transpose(histograms)

@@ -1,7 +1,5 @@
 """Fixed points that need no sweeps: every kernel one-to-one."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -13,8 +11,6 @@ from wassemble.solvers.mass import Balanced, MassRule
 from wassemble.solvers.power_means import log_power_mean, weighted_sum
 from wassemble.solvers.sweeps import Rows
 from wassemble.solvers.tiles import Group, Tile
-
-__all__ = ["solve_one_to_one"]
 
 
 def solve_one_to_one(tile: Tile, mass: MassRule, *, keep_scalings: bool) -> Rows:
@@ -62,9 +58,9 @@ def _solve_diagonal(tile: Tile, mass: MassRule, *, keep_scalings: bool) -> Rows:
     unreachable = _gated(tile) | _vetoed(tile, p, mass)
     hidden = None
     if not (some := p.any(axis=-1)).all():  # only logs tell what is 0 from what is too small
-        found = _solve_in_logs(tile.take(np.flatnonzero(~some)), mass, keep_scalings=False)
+        exact = _solve_in_logs(tile.take(np.flatnonzero(~some)), mass, keep_scalings=False)
         hidden = np.zeros(tile.n_rows, dtype=bool)
-        hidden[~some] = found.hidden
+        hidden[~some] = exact.hidden
     return Rows(p, None, unreachable, hidden)
 
 
@@ -136,13 +132,13 @@ def _vetoed(tile: Tile, p: Array, mass: MassRule) -> np.ndarray | bool:
 
 def _gated(tile: Tile) -> np.ndarray:
     """Rows with mass under a zero of their diagonal."""
-    found = np.zeros(tile.n_rows, dtype=bool)
+    gated = np.zeros(tile.n_rows, dtype=bool)
     for group in tile.groups:
         diagonal = group.kernel.diagonal
         if diagonal is not None and not (diagonal > 0).all():
             stuck = (group.histograms > 0) & ~(diagonal > 0)
-            found |= detached(stuck).any(axis=(0, 2))
-    return found
+            gated |= detached(stuck).any(axis=(0, 2))
+    return gated
 
 
 def _log_scalings(log_p: Array, log_sources: Array, mass: MassRule) -> Array:

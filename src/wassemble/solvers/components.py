@@ -1,7 +1,5 @@
 """Which target labels the kernels join: mass never crosses from one component to another."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
@@ -11,8 +9,6 @@ from wassemble._arrays import Array, convert_like, is_torch_array
 from wassemble.kernels import Kernel
 from wassemble.kernels.base import connect
 from wassemble.solvers.exchange import ALONE, Exchange, agree_on_any
-
-__all__ = ["Components"]
 
 
 class Components:

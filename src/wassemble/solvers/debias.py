@@ -10,9 +10,6 @@ import numpy as np
 from wassemble._arrays import Array, detached, log_quotient, namespace
 from wassemble.kernels import Kernel
 
-__all__ = ["Correction", "Debiasing", "NoCorrection"]
-
-
 # Rates of convergence nearer to 1 than this cannot be told from 1.
 _SLOWEST = 1e-8
 
@@ -31,11 +28,9 @@ class NoCorrection:
     """Algorithms 1 and 2 as they stand."""
 
     def correct(self, log_p: Array) -> tuple[Array, float]:
-        """``log_p`` itself."""
         return log_p, 0.0
 
     def take(self, rows: np.ndarray) -> NoCorrection:
-        """Itself."""
         return self
 
 
@@ -73,7 +68,6 @@ class Debiasing:
         )
 
     def take(self, rows: np.ndarray) -> Debiasing:
-        """The correction for ``rows`` alone."""
         last_p = None if self.last_p is None else self.last_p[rows]
         last_step = None if self.last_step is None else self.last_step[rows]
         return Debiasing(self.kernel.take(rows), self.log_d[rows], last_p, last_step)

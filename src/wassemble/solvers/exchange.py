@@ -5,15 +5,11 @@ all there are; what must be the same everywhere goes through an `Exchange`. Solv
 this much of other machines and no more: `wassemble.scale` has the one that talks.
 """
 
-from __future__ import annotations
-
 from typing import Protocol
 
 import numpy as np
 
 from wassemble._arrays import Array
-
-__all__ = ["ALONE", "Exchange", "agree_on_any", "agree_on_rows"]
 
 
 class Exchange(Protocol):

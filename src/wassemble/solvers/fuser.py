@@ -1,7 +1,5 @@
 """A rule made ready: every check and choice once, then sweeps alone."""
 
-from __future__ import annotations
-
 import math
 from threading import Lock
 from typing import Any, final
@@ -21,8 +19,6 @@ from wassemble.solvers.problem import (
     is_list_of_kernels,
 )
 from wassemble.solvers.rules import Fused, Rule
-
-__all__ = ["Fuser", "draft_histograms"]
 
 
 @final
@@ -55,10 +51,6 @@ class Fuser:
         histograms : array of shape (n_models, n_samples, n_labels), or one array per model
             Non-negative; histograms for a balanced barycenter. A single sample may drop the
             sample axis, and so does the consensus.
-
-        Returns
-        -------
-        consensus : array of shape (n_samples, n_target)
         """
         if self._one is not None:
             consensus = self._one.fuse(histograms)

@@ -29,8 +29,6 @@ from wassemble.solvers.sweeps import Rows, residual
 from wassemble.solvers.tiles import Tile
 from wassemble.solvers.weights import take_rows
 
-__all__ = ["LogSweep"]
-
 
 class LogSweep:
     """Sweeps on logarithms, which are float64 whatever the type of the histograms.

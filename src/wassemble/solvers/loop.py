@@ -12,8 +12,6 @@ from wassemble.solvers.exchange import ALONE, Exchange, agree_on_any, agree_on_r
 from wassemble.solvers.relaxation import Relaxation
 from wassemble.solvers.sweeps import Rows, Sweep
 
-__all__ = ["Ending", "Status", "Stopping", "run"]
-
 # Sweeps that are all watched; later ones are watched in steps, so that watching stays cheap.
 _N_WATCHED = 16
 _WATCH_STEP = 8

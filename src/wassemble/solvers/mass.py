@@ -1,21 +1,10 @@
 """What may happen to mass on its way: kept (Algorithm 1) or created and destroyed (Algorithm 2)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias
 
 from wassemble._checks import Constraints, Number, check_fields, fail, option_or
-
-__all__ = [
-    "Balanced",
-    "MassRule",
-    "Unbalanced",
-    "check_mass",
-    "mass_from_dict",
-    "say_unbalanced",
-]
 
 
 @dataclass(frozen=True)
@@ -28,15 +17,9 @@ class Balanced:
     0.0
     """
 
-    @property
-    def order(self) -> float:
-        """Order of the power mean of line p: 0, the geometric mean."""
-        return 0.0
-
-    @property
-    def exponent(self) -> float:
-        """Exponent of lines u and v."""
-        return 1.0
+    #: Order of the power mean of line p (the geometric mean), and exponent of lines u and v.
+    order: ClassVar[float] = 0.0
+    exponent: ClassVar[float] = 1.0
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON."""

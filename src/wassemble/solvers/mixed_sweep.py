@@ -21,8 +21,6 @@ from wassemble.solvers.mass import MassRule
 from wassemble.solvers.sweeps import Rows
 from wassemble.solvers.tiles import Tile
 
-__all__ = ["MixedSweep"]
-
 # What bfloat16 resolves, relative to 1: a residual below it says nothing.
 _RESOLVED = 2.0**-7
 # A row that gets no nearer, by a tenth, in this many sweeps has settled.

@@ -16,8 +16,6 @@ from wassemble.solvers.sweeps import Rows, residual
 from wassemble.solvers.tiles import Tile
 from wassemble.solvers.weights import take_rows
 
-__all__ = ["PlainLimits", "PlainSweep", "unsafe_rows"]
-
 
 @dataclass(frozen=True)
 class PlainLimits:

@@ -1,7 +1,5 @@
 """The weighted power mean of line p, on logarithms and on the numbers themselves."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 
@@ -9,8 +7,6 @@ import numpy as np
 
 from wassemble._arrays import Array, is_torch_array, log_of, namespace
 from wassemble.solvers.exchange import ALONE, Exchange
-
-__all__ = ["bind_weighted_sum", "log_power_mean", "power_mean_of", "weighted_sum"]
 
 # Below this order sum(w * x^order) is too close to 1 for its logarithm to be exact.
 _SMALL_ORDER = 1e-3

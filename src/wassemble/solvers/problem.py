@@ -16,14 +16,20 @@ from wassemble._arrays import (
     find_torch,
     log_of,
     namespace,
-    new_zeros,
     widest_float,
 )
-from wassemble._checks import OneOf, fail, near_one, option
+from wassemble._checks import (
+    OneOf,
+    as_float_array,
+    check_nonnegative,
+    fail,
+    near_one,
+    option,
+    refuse_names,
+)
 from wassemble.kernels import IdentityKernel, Kernel, as_kernel
 from wassemble.solvers.components import Components
 from wassemble.solvers.exchange import ALONE, Exchange
-from wassemble.solvers.histograms import Histograms, keep_top, listed
 from wassemble.solvers.mass import say_unbalanced
 from wassemble.solvers.rules import Barycenter, Holds
 from wassemble.solvers.tiles import Group, Tile, rows_per_tile
@@ -32,12 +38,85 @@ from wassemble.solvers.weights import check_weights, take_rows, with_three_axes
 if TYPE_CHECKING:
     from wassemble.solvers.result import BarycenterResult
 
-__all__ = [
-    "BarycenterProblem",
-    "FusionProblem",
-    "convert_each",
-    "is_list_of_kernels",
-]
+
+class _Histograms:
+    """The predictions of several models on the same samples, each over its own labels.
+
+    Everything goes to the library and device of ``like``, a torch tensor; None for NumPy.
+    """
+
+    def __init__(self, histograms: Sequence[Any] | Array, like: Array | None) -> None:
+        if isinstance(histograms, dict):
+            fail(
+                "`histograms` must be one array per model; got a dict.",
+                hint="list(predictions.values()) drops the names",
+            )
+        # Models that already lie in one array need no copy to share a product.
+        self._stacked: np.ndarray | None = None
+        array = histograms if like is None and isinstance(histograms, np.ndarray) else None
+        if array is not None and array.ndim in (2, 3) and len(array):
+            self._read_stacked(as_float_array(array, "histograms"))
+        else:
+            self._read_each(histograms, like)
+
+    def _read_stacked(self, histograms: np.ndarray) -> None:
+        self.drops_sample_axis = histograms.ndim == 2
+        self._stacked = histograms[:, None, :] if self.drops_sample_axis else histograms
+        self.n_models, self.n_samples, n_labels = self._stacked.shape
+        self.n_labels = [n_labels] * self.n_models
+        self.eps = [_eps(histograms.dtype, None)] * self.n_models
+        self.dtype = np.result_type(np.float32, histograms.dtype)
+        self.arrays: Any = self._stacked
+
+    def _read_each(self, histograms: Sequence[Any] | Array, like: Array | None) -> None:
+        refuse_names(histograms, "histograms")
+        try:
+            arrays = [as_float_array(h, "histograms", like=like) for h in histograms]
+        except TypeError:
+            fail(f"`histograms` must be one array per model; got {type(histograms).__name__}.")
+        if not arrays:
+            fail("`histograms` must hold at least one model; got none.")
+        axes = {array.ndim for array in arrays}
+        if axes not in ({1}, {2}):
+            fail(
+                "`histograms` must hold one array of shape (n_samples, n_source), or (n_source,)"
+                " for one sample, per model; got shapes"
+                f" {_listed(tuple(array.shape) for array in arrays)}."
+            )
+        self.drops_sample_axis = axes == {1}
+        if self.drops_sample_axis:
+            arrays = [array[None, :] for array in arrays]
+        sizes = [int(array.shape[0]) for array in arrays]
+        if len(set(sizes)) > 1:
+            fail(
+                "`histograms` must hold the same samples for every model;"
+                f" got {_listed(sizes)} samples."
+            )
+        self.n_models, self.n_samples = len(arrays), sizes[0]
+        self.n_labels = [int(array.shape[1]) for array in arrays]
+        eps = {dtype: _eps(dtype, like) for dtype in {array.dtype for array in arrays}}
+        self.eps = [eps[array.dtype] for array in arrays]
+        if like is None:
+            self.dtype = np.result_type(np.float32, *{array.dtype for array in arrays})
+        else:
+            xp = namespace(like)
+            self.dtype = xp.result_type(xp.float32, *arrays)
+            arrays = [xp.astype(array, self.dtype, copy=False) for array in arrays]
+        self.arrays = arrays
+
+    def read(self, models: Sequence[int], start: int, stop: int) -> Array:
+        """Checked entries of some models with the same labels, ``(n_models, n_rows, n_labels)``."""
+        xp = namespace(self.arrays[0])
+        if self._stacked is not None and len(models) == self.n_models:
+            stack = self._stacked[:, start:stop]
+        else:
+            stack = xp.stack([self.arrays[model][start:stop] for model in models])
+
+        def place(model: int, sample: int, label: int) -> str:
+            return f"model {models[model]}, sample {start + sample}, source label {label}"
+
+        check_nonnegative(stack, "histograms", place)
+        return xp.astype(stack, self.dtype, copy=False)
 
 
 class FusionProblem:
@@ -75,26 +154,27 @@ class FusionProblem:
         each = kernels if isinstance(kernels, list | tuple) else [kernels]
         tensors = [kernel.tensor for kernel in each if isinstance(kernel, Kernel)]
         self.like = find_torch(histograms, weights, kernels, tensors)
-        self._hold(Histograms(histograms, self.like))
+        self._hold(_Histograms(histograms, self.like))
         self.kernels = self._read_kernels(kernels)
         self.n_target = self.kernels[0].shape[1]
-        reference = new_zeros((0,), self.like)
         self.weights = check_weights(
             weights,
             self.n_models,
             self.n_target,
-            like=reference,
+            like=self.like,
             whole=exchange.is_alone,
             # Ranks tell each other one sum of weights for all samples.
             n_samples=self.n_samples if exchange.is_alone else None,
         )
+        broadcast = with_three_axes(self.weights)
         # Whether a model has a say on a sample, (n_models, 1 or n_samples).
         self._votes: np.ndarray = np.ones((self.n_models, 1), dtype=bool)
         if weights is not None and self.n_samples:
-            self._votes = np.any(detached(with_three_axes(self.weights)) > 0, axis=2)
+            self._votes = np.any(detached(broadcast) > 0, axis=2)
         self._group_models()
+        self._tile_weights = broadcast[self.model_order]
 
-    def _hold(self, histograms: Histograms) -> None:
+    def _hold(self, histograms: _Histograms) -> None:
         self._histograms = histograms
         self.n_models, self.n_samples = histograms.n_models, histograms.n_samples
         self.drops_sample_axis, self.dtype = histograms.drops_sample_axis, histograms.dtype
@@ -102,13 +182,13 @@ class FusionProblem:
     def with_histograms(self, histograms: Any) -> Self:
         """The same kernels and weights with other samples, of the same type."""
         other = copy(self)
-        given = Histograms(histograms, self.like)
+        given = _Histograms(histograms, self.like)
         sizes = [kernel.shape[0] for kernel in self.kernels]
         if given.n_labels != sizes:
             fail(
-                f"there must be {len(sizes)} models of {listed(dict.fromkeys(sizes))} labels, as"
+                f"there must be {len(sizes)} models of {_listed(dict.fromkeys(sizes))} labels, as"
                 f" was prepared; got {len(given.n_labels)} of"
-                f" {listed(dict.fromkeys(given.n_labels))}."
+                f" {_listed(dict.fromkeys(given.n_labels))}."
             )
         given.dtype = self.dtype
         other._hold(given)
@@ -139,7 +219,7 @@ class FusionProblem:
         if len(set(targets)) > 1:
             fail(
                 "every kernel must have the same target labels (columns);"
-                f" got {listed(targets)} of them."
+                f" got {_listed(targets)} of them."
             )
         return each
 
@@ -148,7 +228,7 @@ class FusionProblem:
         if len(set(n_labels)) > 1 or n_labels[0] == 0:
             fail(
                 "models without kernels must have the same label set, not empty;"
-                f" got {listed(n_labels)} labels.",
+                f" got {_listed(n_labels)} labels.",
                 hint="label sets that differ need a kernel each, in a list: [first, second, ...]",
             )
         return IdentityKernel(n_labels[0])
@@ -285,10 +365,6 @@ class FusionProblem:
             for start in range(0, self.n_samples, n_rows):
                 read([model], start, min(start + n_rows, self.n_samples))
 
-    @cached_property
-    def _tile_weights(self) -> Array:
-        return with_three_axes(self.weights[self.model_order])
-
     def _read_entries(
         self, members: list[int], start: int, stop: int
     ) -> tuple[Array, np.ndarray | None]:
@@ -312,7 +388,7 @@ class FusionProblem:
                 self._check_sums(detached(sums), members, start)
         if self.n_top is None:
             return stack, None
-        kept, dropped = keep_top(stack, self.n_top, rescale=self._is_balanced)
+        kept, dropped = _keep_top(stack, self.n_top, rescale=self._is_balanced)
         return kept, dropped * take_rows(self._votes[members], slice(start, stop))
 
     def _check_some_mass(self, sums: np.ndarray, members: list[int], start: int) -> None:
@@ -379,7 +455,7 @@ class BarycenterProblem(FusionProblem):
             kernels,
             weights=weights,
             normalize=normalize,
-            holds="histograms" if rule.is_balanced else holds,
+            holds="histograms" if self._is_balanced else holds,
             exchange=exchange,
         )
         #: The tolerance in force.
@@ -409,7 +485,7 @@ class BarycenterProblem(FusionProblem):
         if len(self._members) > 1 or not self.kernels[self.model_order[0]].is_symmetric:
             fail(
                 "`debias=True` must go with one kernel, declared symmetric, for all models;"
-                f" got {listed(str(k) for k in dict.fromkeys(self.kernels))}.",
+                f" got {_listed(str(k) for k in dict.fromkeys(self.kernels))}.",
                 hint="DenseKernel(matrix, symmetric=True) and kernels.from_cost(...,"
                 " symmetric=True) declare it",
             )
@@ -429,7 +505,7 @@ class BarycenterProblem(FusionProblem):
         if all(kernel.tensor is None or kernel.is_diagonal for kernel in self.voting_kernels):
             fail(
                 "`mixed_precision=True` must go with a dense or low-rank kernel; got"
-                f" {listed(str(kernel) for kernel in dict.fromkeys(self.kernels))}."
+                f" {_listed(str(kernel) for kernel in dict.fromkeys(self.kernels))}."
             )
 
     def _read_initial(self, initial: BarycenterResult | None) -> None:
@@ -525,3 +601,31 @@ def _sum_tolerance(eps: float, n_source: int) -> float:
         return 1e-4
     # Entries in half precision are each off by less than that, and so is their sum.
     return min(10 * eps * n_source**0.5, 0.01)
+
+
+def _keep_top(stack: np.ndarray, n_top: int, *, rescale: bool) -> tuple[np.ndarray, np.ndarray]:
+    """``stack`` with all but the ``n_top`` largest entries of each row set to 0.
+
+    Also returns the share of each row's mass that was dropped, ``(n_models, n_rows)``;
+    ``rescale`` gives what is left the mass of the whole.
+    """
+    n_labels = stack.shape[-1]
+    if n_top >= n_labels:
+        return stack, np.zeros(stack.shape[:-1])
+    top = np.argpartition(stack, n_labels - n_top, axis=-1)[..., n_labels - n_top :]
+    kept = np.zeros_like(stack)
+    np.put_along_axis(kept, top, np.take_along_axis(stack, top, axis=-1), axis=-1)
+    before, after = stack.sum(axis=-1), kept.sum(axis=-1)
+    share = np.divide(after, before, out=np.ones_like(before), where=before > 0)
+    if rescale:
+        kept /= share[..., None]
+    return kept, np.maximum(1 - share, 0)
+
+
+def _eps(dtype: Any, like: Array | None) -> float:
+    return float((np if like is None else namespace(like)).finfo(dtype).eps)
+
+
+def _listed(values: Any) -> str:
+    """Values in a row, for a message."""
+    return ", ".join(str(value) for value in values)

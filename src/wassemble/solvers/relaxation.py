@@ -13,8 +13,6 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["Relaxation"]
-
 # Sweeps over which a rate is measured, and windows without a change after each change: a
 # new omega first stirs up errors that the old one had put to rest.
 _WINDOW = 8

@@ -1,7 +1,5 @@
 """What a solve found, and how far it can be trusted."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,8 +10,6 @@ from wassemble._checks import as_float_array, check_index, check_nonnegative, fa
 from wassemble.solvers.arithmetics import Solver
 from wassemble.solvers.loop import Status
 from wassemble.solvers.problem import BarycenterProblem
-
-__all__ = ["BarycenterResult"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -137,7 +133,8 @@ class BarycenterResult:
                 continue
             log_u, log_v = self._log_scalings_of(model, sample)
             xp = namespace(log_u)
-            only = xp.where(_arange_like(log_v) == label, log_v, -xp.inf)
+            places = convert_like(np.arange(log_v.shape[0]), log_v)
+            only = xp.where(places == label, log_v, -xp.inf)
             kernel = self.problem.kernels[model].take(slice(sample, sample + 1))
             sent.append(xp.exp(log_u + xp.reshape(kernel.log_apply(only), log_u.shape)))
         return sent
@@ -236,7 +233,3 @@ class BarycenterResult:
             f" labels: {', '.join(ends) or 'none'}; residual at most {worst:.2g};"
             f" {self.solver.name}{half})"
         )
-
-
-def _arange_like(vector: Array) -> Array:
-    return convert_like(np.arange(vector.shape[0]), vector)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, final
 
 import numpy as np
@@ -24,6 +25,7 @@ from wassemble._checks import (
     check_index,
     fail,
 )
+from wassemble.solvers.loop import Status
 from wassemble.solvers.mass import Balanced, MassRule, Unbalanced, check_mass, mass_from_dict
 from wassemble.solvers.power_means import power_mean_of
 
@@ -32,21 +34,6 @@ if TYPE_CHECKING:
     from wassemble.solvers.problem import BarycenterProblem, FusionProblem
     from wassemble.solvers.result import BarycenterResult
 
-__all__ = [
-    "ARITHMETIC",
-    "GEOMETRIC",
-    "HELLINGER",
-    "USUAL_RULE",
-    "Barycenter",
-    "CarriedRule",
-    "Fused",
-    "GatedBarycenter",
-    "GatedMean",
-    "Holds",
-    "PowerMean",
-    "Rule",
-    "Single",
-]
 
 Holds: TypeAlias = Literal["histograms", "partial", "scores", "either"]
 """What rows are: histograms, which must sum to 1, or some of whose mass may be missing; scores of
@@ -55,28 +42,14 @@ any mass; or whichever they prove."""
 
 @dataclass(frozen=True, eq=False)
 class Fused:
-    """What a rule found.
+    """What a rule found."""
 
-    Attributes
-    ----------
-    scores : array of shape (n_samples, n_target)
-        The consensus as the rule gives it; `Rule.to_histograms` makes histograms of that of
-        histograms.
-    statuses : array of shape (n_samples,)
-        Codes to compare with `Status`.
-    are_histograms : bool
-        Whether every row that was fused is a histogram.
-    result : BarycenterResult or None
-        The evidence, of a barycenter; without scalings, so without couplings.
-    drops_sample_axis : bool
-        Whether the predictions were one sample without a sample axis.
-    """
-
+    # (n_samples, n_target), as the rule gives it; `Rule.to_histograms` makes histograms of it.
     scores: Array
-    statuses: np.ndarray
-    are_histograms: bool
-    result: BarycenterResult | None = None
-    drops_sample_axis: bool = False
+    statuses: np.ndarray  # (n_samples,): codes to compare with `Status`
+    are_histograms: bool  # whether every row that was fused is one
+    result: BarycenterResult | None = None  # the evidence, of a barycenter; without couplings
+    drops_sample_axis: bool = False  # the predictions were one sample without a sample axis
 
     @property
     def consensus(self) -> Array:
@@ -94,6 +67,12 @@ class Rule(ABC):
     #: Whether it is told of models that did not answer, by weight 0, in place of being asked to
     #: fuse the others.
     keeps_absent: ClassVar[bool] = False
+    #: Whether mass moves between labels, so that couplings say where it came from.
+    transports: ClassVar[bool] = False
+    #: Whether some of the labels can be fused apart from the others, and some of the models.
+    fuses_parts: ClassVar[bool] = False
+    #: Whether models have weights.
+    takes_weights: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -140,16 +119,12 @@ class Rule(ABC):
         out : array of shape (n_samples, n_target), optional
             Where to write the consensus, such as a memory-mapped file.
 
-        Returns
-        -------
-        fused : Fused
-
         Examples
         --------
         >>> ARITHMETIC.fuse([[0.9, 0.1], [0.5, 0.5]]).scores
         array([[0.7, 0.3]])
         """
-        problem = self._pose(histograms, kernels, weights=weights, normalize=normalize, holds=holds)
+        problem = self.pose(histograms, kernels, weights=weights, normalize=normalize, holds=holds)
         if out is not None:
             problem.check_out(out)
         return self._solve(problem, n_threads=n_threads, progress=progress, out=out)
@@ -189,16 +164,16 @@ class Rule(ABC):
         from wassemble.solvers.fuser import Fuser, draft_histograms
 
         draft, each = draft_histograms(kernels, weights, n_models=n_models, dtype=dtype)
-        problem = self._pose(draft, each, weights=weights, normalize=normalize, holds=holds)
+        problem = self.pose(draft, each, weights=weights, normalize=normalize, holds=holds)
         return Fuser(self, problem)
 
     @abstractmethod
-    def _pose(self, histograms: Any, kernels: Any, **options: Any) -> Any:
+    def pose(self, histograms: Any, kernels: Any, **options: Any) -> Any:
         """The problem that is solved, its shapes checked."""
 
     @abstractmethod
     def _solve(self, problem: Any, **options: Any) -> Fused:
-        """Solve what `_pose` posed."""
+        """Solve what `pose` posed."""
 
     @property
     def is_balanced(self) -> bool:
@@ -206,9 +181,32 @@ class Rule(ABC):
         return False
 
     @property
+    def is_debiased(self) -> bool:
+        """Whether the kernel's blur is taken out, which needs a symmetric kernel."""
+        return False
+
+    @property
+    def stops_at_tolerance(self) -> bool:
+        """Whether there are sweeps, which go on until a residual is small enough."""
+        return False
+
+    @property
     def flattening(self) -> float:
         """The power to which the rule raises what all models agree on; 1 leaves it as it is."""
         return 1.0
+
+    @property
+    def fine_ends(self) -> set[Status]:
+        """Statuses of rows that ended as they were meant to."""
+        return {Status.CONVERGED}
+
+    def find_model(self, names: Sequence[str]) -> int | None:
+        """Place of the only model that counts, among those of these names; None: all do."""
+        return None
+
+    def among_voters(self) -> Rule:
+        """The rule of the models that vote, by their places among them."""
+        return self
 
     def to_histograms(self, scores: Array, out: np.ndarray | None = None) -> Array:
         """The consensus of histograms, each row with mass 1; rows without mass stay without.
@@ -294,7 +292,7 @@ class CarriedRule(Rule):
     def _combine(self, images: Array, weights: Array) -> Array:
         """Mix the models label by label, (n_models, n_rows, n_target) to (n_rows, n_target)."""
 
-    def _pose(self, histograms: Any, kernels: Any, **options: Any) -> FusionProblem:
+    def pose(self, histograms: Any, kernels: Any, **options: Any) -> FusionProblem:
         from wassemble.solvers.problem import FusionProblem
 
         return FusionProblem(histograms, kernels, **options)
@@ -337,6 +335,8 @@ class Barycenter(Rule):
     """
 
     key: ClassVar[str] = "barycenter"
+    transports: ClassVar[bool] = True
+    fuses_parts: ClassVar[bool] = True
     constraints: ClassVar[Constraints] = {
         "mass": check_mass,
         "max_sweeps": Count(),
@@ -355,7 +355,7 @@ class Barycenter(Rule):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.debias and not isinstance(self.mass, Balanced):
+        if self.debias and not self.is_balanced:
             fail(
                 f"`debias=True` must go with mass=Balanced(); got {self.mass}.",
                 hint="the debiased barycenter is defined for histograms",
@@ -367,17 +367,29 @@ class Barycenter(Rule):
                 f" no longer serves, and without debias; got {got}."
             )
 
-    @property
+    @cached_property
     def is_balanced(self) -> bool:
-        """Whether mass is kept, so that only histograms can be fused."""
         return isinstance(self.mass, Balanced)
 
     @property
+    def is_debiased(self) -> bool:
+        return self.debias
+
+    @property
+    def stops_at_tolerance(self) -> bool:
+        return self.tolerance is not None
+
+    @cached_property
     def flattening(self) -> float:
         """The exponent of Algorithm 2; 1 for Algorithm 1."""
         return self.mass.exponent
 
-    def _pose(self, histograms: Any, kernels: Any, **options: Any) -> BarycenterProblem:
+    @property
+    def fine_ends(self) -> set[Status]:
+        # A fixed number of sweeps is meant to be used up.
+        return {Status.CONVERGED, *([] if self.stops_at_tolerance else [Status.MAX_SWEEPS])}
+
+    def pose(self, histograms: Any, kernels: Any, **options: Any) -> BarycenterProblem:
         from wassemble.solvers.problem import BarycenterProblem
 
         return BarycenterProblem(histograms, kernels, self, **options)
@@ -437,6 +449,7 @@ class PowerMean(CarriedRule):
     """
 
     key: ClassVar[str] = "power mean"
+    fuses_parts: ClassVar[bool] = True
     constraints: ClassVar[Constraints] = {"order": Number(at_least=0)}
 
     order: float
@@ -537,6 +550,7 @@ class Single(CarriedRule):
     """
 
     key: ClassVar[str] = "single"
+    takes_weights: ClassVar[bool] = False
 
     model: str | int
 
@@ -544,7 +558,17 @@ class Single(CarriedRule):
         if not isinstance(self.model, str):
             object.__setattr__(self, "model", Count(at_least=0)(self.model, "model"))
 
-    def _pose(self, histograms: Any, kernels: Any, **options: Any) -> FusionProblem:
+    def find_model(self, names: Sequence[str]) -> int:
+        place = names.index(self.model) if self.model in names else self.model
+        if not isinstance(place, int) or place >= len(names):
+            known = ", ".join(map(repr, names))
+            fail(f"a single model must be one of {known}; got {self.model!r}.")
+        return place
+
+    def among_voters(self) -> Single:
+        return Single(0)
+
+    def pose(self, histograms: Any, kernels: Any, **options: Any) -> FusionProblem:
         if isinstance(self.model, str):
             fail(
                 f"a model among arrays must be told by its place; got {self!r}.",
@@ -552,7 +576,7 @@ class Single(CarriedRule):
             )
         alone = np.zeros(len(histograms))
         alone[check_index(self.model, "model", len(histograms))] = 1
-        return super()._pose(histograms, kernels, **options | {"weights": alone})
+        return super().pose(histograms, kernels, **options | {"weights": alone})
 
     def _combine(self, images: Array, weights: Array) -> Array:
         return images[0]
@@ -588,7 +612,8 @@ def _list_rules() -> tuple[type[Rule], ...]:
     """Every rule there is; those that are fitted import this file."""
     from wassemble.solvers.stacked import LogisticStacking, StackedConsensus
 
-    return (*_RULES, LogisticStacking, StackedConsensus)
+    fitted: tuple[type[Rule], ...] = (LogisticStacking, StackedConsensus)
+    return (*_RULES, *fitted)
 
 
 ARITHMETIC = PowerMean(1.0)

@@ -19,7 +19,6 @@ from scipy.special import expit, log_softmax, softmax
 
 from wassemble._checks import Constraints, Number, OneOf, fail
 from wassemble.kernels import DenseKernel
-from wassemble.solvers.histograms import listed
 from wassemble.solvers.loop import Status
 from wassemble.solvers.mass import Unbalanced
 from wassemble.solvers.rules import Barycenter, Fused, Rule
@@ -104,7 +103,7 @@ class StackedRule(Rule):
 
     def with_parameters(self, arrays: Mapping[str, np.ndarray]) -> Self:
         """The rule, fitted."""
-        return replace(self, parameters=Parameters(arrays))  # type: ignore[type-var]
+        return replace(self, parameters=Parameters(arrays))  # type: ignore[type-var, call-arg]
 
     def to_dict(self) -> dict[str, Any]:
         digest = None if self.parameters is None else self.parameters.digest
@@ -122,7 +121,7 @@ class StackedRule(Rule):
     def margins(self, sight: Sight) -> np.ndarray:
         """Evidence for each target label, ``(n_rows, n_target)``."""
 
-    def _pose(self, histograms: Any, kernels: Any, **options: Any) -> FusionProblem:
+    def pose(self, histograms: Any, kernels: Any, **options: Any) -> FusionProblem:
         from wassemble.solvers.problem import FusionProblem
 
         self._check_fitted()
@@ -144,12 +143,7 @@ class StackedRule(Rule):
         """Refuse models that the rule was not fitted on."""
 
     def _solve(
-        self,
-        problem: FusionProblem,
-        *,
-        n_threads: int | None = None,
-        progress: Any = None,
-        out: np.ndarray | None = None,
+        self, problem: FusionProblem, *, out: np.ndarray | None = None, **options: Any
     ) -> Fused:
         scores = np.zeros((problem.n_samples, problem.n_target), dtype=problem.dtype)
 
@@ -157,7 +151,8 @@ class StackedRule(Rule):
             scores[start:stop] = self.to_scores(self.margins(Sight.of(problem, start, stop)))
 
         n_rows = max(1, _TILE // (problem.n_target * problem.n_models))
-        run_tiles(fuse, problem.n_samples, n_rows, n_threads, progress)
+        threads, progress = options.get("n_threads"), options.get("progress")
+        run_tiles(fuse, problem.n_samples, n_rows, threads, progress)
         if out is not None:
             out[...] = scores
             scores = out
@@ -608,7 +603,7 @@ class StackedConsensus(StackedRule):
         if shapes != given:
             fail(
                 "a stacked consensus must fuse the models that it was fitted on, with kernels of"
-                f" shapes {listed(shapes)}; got {listed(given)}."
+                f" shapes {', '.join(map(str, shapes))}; got {', '.join(map(str, given))}."
             )
 
     def __str__(self) -> str:

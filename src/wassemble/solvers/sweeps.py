@@ -11,8 +11,6 @@ stay where floating point is exact; `LogSweep` works on logarithms, in any array
 library, and is exact everywhere. When to stop is the loop's business.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -20,8 +18,6 @@ import numpy as np
 
 from wassemble._arrays import Array, namespace
 from wassemble.solvers.components import Components
-
-__all__ = ["Rows", "Sweep", "residual"]
 
 
 @dataclass
@@ -55,12 +51,7 @@ class Sweep(Protocol):
         """Go on with ``rows`` alone, by mask."""
 
 
-def residual(
-    before: Array,
-    after: Array,
-    p: Array,
-    components: Components | None,
-) -> Array:
+def residual(before: Array, after: Array, p: Array, components: Components | None) -> Array:
     """How far each row is from the fixed point, relative to its mass.
 
     ``before`` and ``after`` are the couplings' target marginals, ``(n_models, n_rows,

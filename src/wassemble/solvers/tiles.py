@@ -15,8 +15,6 @@ from wassemble.kernels import Kernel
 from wassemble.solvers.exchange import ALONE, Exchange
 from wassemble.solvers.weights import take_rows
 
-__all__ = ["Group", "Tile", "rows_per_tile", "run_tiles"]
-
 # Numbers in one array of a tile: small enough for the caches, large enough that threads
 # spend their time inside NumPy and not waiting for the interpreter. What passes over its
 # numbers only once has less to gain from the caches.

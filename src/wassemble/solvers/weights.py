@@ -1,7 +1,5 @@
 """Weights of models: on the simplex, per model, label and sample."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -9,26 +7,24 @@ import numpy as np
 from wassemble._arrays import Array, convert_like, detached
 from wassemble._checks import as_float_array, check_nonnegative, check_weights_sum, fail, option
 
-__all__ = ["check_weights", "take_rows", "with_three_axes"]
-
 
 def check_weights(
     weights: Any,
     n_models: int,
     n_target: int,
     *,
-    like: Array,
+    like: Array | None = None,
     whole: bool = True,
     n_samples: int | None = None,
 ) -> Array:
-    """Weights on the simplex over models, in ``like``'s library.
+    """Weights on the simplex over models, in the library of ``like`` (None: NumPy).
 
     One per model, per model and target label or, with ``n_samples``, per model and sample
     or per model, sample and target label. Only a ``whole`` set of models has weights that
     sum to 1.
     """
     if weights is None:
-        return convert_like(np.full(n_models, 1 / n_models), like, like.dtype)
+        return convert_like(np.full(n_models, 1 / n_models), like)
     weights = as_float_array(weights, "weights", like=like)
     shape = tuple(weights.shape)
     shapes = [(n_models,), (n_models, n_target)]

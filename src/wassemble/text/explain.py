@@ -1,7 +1,5 @@
 """Why a fused model says a word: which words of which models it came from."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,10 +7,7 @@ import numpy as np
 
 from wassemble._checks import check_count, fail
 from wassemble.ensemble import Contribution, Explanation
-from wassemble.solvers import Barycenter
 from wassemble.text.fused import FusedNextWord
-
-__all__ = ["explain_sentence"]
 
 
 def explain_sentence(
@@ -56,7 +51,7 @@ def explain_sentence(
     : a 0.551
        50.0 %  model 1: a (scored 0.613)
     """
-    if not isinstance(model.fusion.rule, Barycenter):
+    if not model.fusion.rule.transports:
         fail("couplings explain a barycenter; got models fused by a mean, which has none.")
     if len(context) != 1:
         fail(f"`context` must hold the one item that the sentence is about; got {len(context)}.")

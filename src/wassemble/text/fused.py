@@ -1,7 +1,5 @@
 """Several next-word models that look like one."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,14 +8,12 @@ import numpy as np
 
 from wassemble._checks import check_count, fail
 from wassemble.labels import LabelSpace
-from wassemble.solvers import Barycenter, GatedBarycenter, GatedMean, Rule, Single
+from wassemble.solvers import Barycenter, Rule
 from wassemble.text.kernels import words_to_read
 from wassemble.text.models import NextWordModel
 from wassemble.text.selection import Selector
 from wassemble.text.steps import FusedStep, StepFusion
 from wassemble.text.vocabulary import Vocabulary
-
-__all__ = ["FusedNextWord", "FusedState", "StepAccount"]
 
 
 @dataclass(frozen=True)
@@ -31,33 +27,18 @@ class FusedState:
 
 @dataclass
 class StepAccount:
-    """What fusing cost and left out, over all rows of all steps so far.
-
-    Attributes
-    ----------
-    n_rows, n_converged : int
-        Rows fused, and those that converged.
-    n_sweeps : int
-        Sweeps of all rows.
-    most_dropped : float
-        Largest share of a model's mass on words that ``n_top`` left out of a row.
-    """
+    """What fusing cost and left out, over all rows of all steps so far."""
 
     n_rows: int = 0
-    n_converged: int = 0
-    n_sweeps: int = 0
-    most_dropped: float = 0.0
+    n_converged: int = 0  # rows
+    n_sweeps: int = 0  # of all rows
+    most_dropped: float = 0.0  # largest share of a model's mass on words left out of a row
     _dropped: float = field(default=0.0, repr=False)
 
     @property
     def mean_dropped(self) -> float:
         """Mean over rows of the share that the model hit hardest lost."""
         return self._dropped / max(self.n_rows, 1)
-
-    @property
-    def mean_sweeps(self) -> float:
-        """Sweeps of a row, on average."""
-        return self.n_sweeps / max(self.n_rows, 1)
 
     def add(self, step: FusedStep) -> None:
         """Count a step."""
@@ -133,7 +114,7 @@ class FusedNextWord:
         vocabularies = [model.vocabulary for model in self.models]
         self.vocabulary = _union(vocabularies) if target is None else target
         _check_rule(rule)
-        if warm_start and not (isinstance(rule, Barycenter) and rule.tolerance is not None):
+        if warm_start and not rule.stops_at_tolerance:
             fail(
                 "`warm_start` must go with a barycenter and a tolerance: after a fixed number of"
                 " sweeps it would change the answer."
@@ -172,7 +153,6 @@ class FusedNextWord:
         return [logs for logs, _ in steps], [state for _, state in steps]
 
     def reorder(self, state: FusedState, rows: np.ndarray) -> FusedState:
-        """State with the rows ``rows``."""
         states = [m.reorder(s, rows) for m, s in zip(self.models, state.states, strict=True)]
         log_v = None if state.log_v is None else state.log_v[:, rows]
         return FusedState(states, state.items[rows], log_v)
@@ -180,9 +160,9 @@ class FusedNextWord:
 
 def _check_rule(rule: Rule) -> None:
     """Refuse rules that look at all words at once, of which a step takes some at a time."""
-    if not isinstance(rule, Rule) or isinstance(rule, GatedMean | GatedBarycenter | Single):
+    if not isinstance(rule, Rule) or not rule.fuses_parts:
         fail(f"`rule` must be a Barycenter or a PowerMean; got {rule!r}.")
-    if isinstance(rule, Barycenter) and rule.n_top is not None:
+    if getattr(rule, "n_top", None) is not None:
         fail(
             "`n_top` must be said beside the rule: it chooses words for all models; got it in the"
             " rule.",

@@ -1,7 +1,5 @@
 """Kernels between vocabularies: which words may stand for each other, and which never may."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from contextlib import suppress
@@ -14,17 +12,6 @@ from wassemble._checks import fail
 from wassemble.kernels import Kernel, LabelledKernel, SparseKernel, as_kernel, from_names
 from wassemble.labels import LabelSpace, enumerate_names
 from wassemble.text.vocabulary import Vocabulary
-
-__all__ = [
-    "has_letters",
-    "keep_apart",
-    "lone_words",
-    "matched_words",
-    "nearest_words",
-    "word_kernel",
-    "words_to_read",
-]
-
 
 # Byte-level BPE writes bytes that cannot be printed as letters: a space is "Ġ".
 _BYTES = {256 + n: byte for n, byte in enumerate([*range(33), *range(127, 161), 173])}
@@ -122,11 +109,8 @@ def keep_apart(
 def word_kernel(kernel: Any, source: Vocabulary, target: Vocabulary) -> Kernel:
     """``kernel`` between two vocabularies, with words that must not move kept apart.
 
-    Parameters
-    ----------
-    kernel : LabelledKernel, Kernel, array, sparse matrix or None
-        With names, it is matched by them; without, it has a row for each word of
-        ``source`` and a column for each word of ``target``. None joins equal words alone.
+    With names, it is matched by them; without, it has a row for each word of ``source`` and a
+    column for each word of ``target``. None joins equal words alone.
     """
     if kernel is None:
         kernel = from_names(source.words, target.words)
@@ -166,17 +150,10 @@ def _entries(rows: Any, columns: np.ndarray) -> np.ndarray:
 
 
 def lone_words(kernel: Kernel) -> tuple[np.ndarray, np.ndarray]:
-    """Which target labels keep to themselves, and the only target of each source label.
-
-    Returns
-    -------
-    is_alone : bool array of shape (n_target,)
-        Every source label that reaches this target label reaches no other.
-    only : int array of shape (n_source,)
-        -1 for a source label that reaches several target labels, or none.
-    """
+    """Which target labels keep to themselves, and the only target of each source label."""
+    # Every source label that reaches this target label reaches no other.
     is_alone = np.ones(kernel.shape[1], dtype=bool)
-    only = np.full(kernel.shape[0], -1)
+    only = np.full(kernel.shape[0], -1)  # where several are reached, or none
     for start, rows in kernel.blocks():
         n_reached = np.asarray((rows > 0).sum(axis=1)).ravel()
         is_alone &= np.asarray((rows[n_reached > 1] > 0).sum(axis=0)).ravel() == 0

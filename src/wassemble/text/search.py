@@ -17,29 +17,15 @@ from wassemble.labels import enumerate_names
 from wassemble.text.models import NextWordModel
 from wassemble.text.vocabulary import Vocabulary
 
-__all__ = ["Sentence", "beam_search"]
-
 
 @dataclass(frozen=True)
 class Sentence:
-    """Words that a search found.
+    """Words that a search found."""
 
-    Attributes
-    ----------
-    words : tuple of str
-        Without the word that ends the sentence.
-    log_probability : float
-        Sum over the words, the end included.
-    score : float
-        What sentences are ranked by: ``log_probability / n_words ** length_power``.
-    is_finished : bool
-        Whether the model ended the sentence; if not, ``max_words`` did.
-    """
-
-    words: tuple[str, ...]
-    log_probability: float
-    score: float
-    is_finished: bool
+    words: tuple[str, ...]  # without the one that ends the sentence
+    log_probability: float  # sum over the words, the end included
+    score: float  # what sentences are ranked by: log_probability / n_words ** length_power
+    is_finished: bool  # whether the model ended the sentence; if not, max_words did
 
     @property
     def text(self) -> str:
@@ -142,10 +128,6 @@ def beam_search(
         ``[seed, image_id]``.
     allow_unknown : bool
         Whether the unknown word may be generated.
-
-    Returns
-    -------
-    sentences : one list of Sentence per item
 
     Examples
     --------

@@ -22,8 +22,6 @@ from wassemble.solvers.weights import check_weights
 from wassemble.text.kernels import lone_words, matched_words, nearest_words, word_kernel
 from wassemble.text.vocabulary import Vocabulary
 
-__all__ = ["Selection", "Selector", "WordPart"]
-
 # Differences of sums below this share of them are rounding.
 _ROUNDING = 1e-5
 
@@ -81,14 +79,8 @@ class WordPart:
 
         What a word is similar to among the others in all, it is similar to in the one, so that
         no mass stays in the words that take part because the way out was cut. Among themselves
-        the others are taken to be alike.
-
-        Parameters
-        ----------
-        sources : one int array per model of the part
-            Places of its words that take part, by number in ``self.sources``.
-        target : int array
-            The same in ``self.target``.
+        the others are taken to be alike. ``sources`` and ``target`` are the places of words that
+        take part in those of the part.
         """
         by_kernel = dict(zip(self.kernels, sources, strict=True))
         cut = {kernel: _gather(kernel, own, target) for kernel, own in by_kernel.items()}
@@ -116,23 +108,7 @@ class Selection:
 
 
 class Selector:
-    """Vocabularies matched and kernels in place, to select words from.
-
-    Parameters
-    ----------
-    vocabularies : sequence of Vocabulary
-        One per model.
-    target : Vocabulary
-        Of the consensus.
-    kernel, weights : see `FusedNextWord`
-
-    Attributes
-    ----------
-    kernels : list of Kernel
-        One per model, from its words to those of the consensus.
-    whole : Selection
-        All words that may be generated.
-    """
+    """Vocabularies matched and kernels in place, to select words from; see `FusedNextWord`."""
 
     def __init__(
         self, vocabularies: Sequence[Vocabulary], target: Vocabulary, kernel: Any, weights: Any

@@ -15,11 +15,9 @@ import numpy as np
 from wassemble._arrays import log_of
 from wassemble._checks import fail
 from wassemble.kernels import Kernel
-from wassemble.solvers import GEOMETRIC, Barycenter, BarycenterProblem, BarycenterResult, Rule
+from wassemble.solvers import GEOMETRIC, BarycenterResult, Rule
 from wassemble.solvers.barycenter import solve
 from wassemble.text.selection import Selection, Selector, WordPart
-
-__all__ = ["FusedStep", "StepFusion"]
 
 # Mass of gathered words where there is nearly none: less could be rounding.
 _LEAST_GATHERED = 1e-7
@@ -31,42 +29,26 @@ _LEAST_REST = 1e-6
 class FusedStep:
     """A step's consensus, with its evidence by row.
 
-    Attributes
-    ----------
-    log_probabilities : float32 array of shape (n_rows, n_words)
-        -inf for words that took no part. Rows are divided by their mass, with that of all
-        words that took no part where they count as one.
-    dropped_mass : array of shape (n_rows,)
-        Share of its mass on words that took no part, of the model hit hardest.
-    n_sweeps : int array of shape (n_rows,)
-        Sweeps; 0 for a mean or a closed form.
-    converged : bool array of shape (n_rows,)
-    log_v : float32 array of shape (n_models, n_rows, n_words), optional
-        Scalings to start the next step from.
+    Rows are divided by their mass, with that of all words that took no part where they count as
+    one; the log probability of words that took no part is -inf.
     """
 
-    log_probabilities: np.ndarray
-    dropped_mass: np.ndarray
-    n_sweeps: np.ndarray
-    converged: np.ndarray
-    log_v: np.ndarray | None
+    log_probabilities: np.ndarray  # float32, (n_rows, n_words)
+    dropped_mass: (
+        np.ndarray
+    )  # (n_rows,): share on words that took no part, of the model hit hardest
+    n_sweeps: np.ndarray  # (n_rows,); 0 for a mean or a closed form
+    converged: np.ndarray  # bool, (n_rows,)
+    log_v: np.ndarray | None  # float32, (n_models, n_rows, n_words): where the next step may start
 
 
 @dataclass(frozen=True)
 class StepFusion:
-    """Fuses any number of steps.
-
-    Parameters
-    ----------
-    selector : Selector
-    rule : Rule
-    n_top : int, optional
-        How many words take part in a step; all that may be generated if not given.
-    """
+    """Fuses any number of steps."""
 
     selector: Selector
     rule: Rule
-    n_top: int | None = None
+    n_top: int | None = None  # words that take part in a step; all that may be generated if None
 
     def fuse(
         self,
@@ -76,16 +58,10 @@ class StepFusion:
         *,
         keep_scalings: bool = False,
     ) -> FusedStep:
-        """Consensus of one step.
+        """Consensus of one step, from an array of shape (n_rows, n_words) per model.
 
-        Parameters
-        ----------
-        log_probabilities : one array of shape (n_rows, n_words) per model
-        items : int array of shape (n_rows,)
-            The item of the context that each row belongs to.
-        log_v : array of shape (n_models, n_rows, n_words), optional
-            Scalings to start from.
-        keep_scalings : bool
+        Each row belongs to one of the ``items`` of the context. Sweeps start from ``log_v``,
+        ``(n_models, n_rows, n_words)``.
         """
         n_rows, n_words = len(items), len(self.selector.target)
         histograms = [np.exp(logs) for logs in log_probabilities]
@@ -132,12 +108,8 @@ class StepFusion:
     ) -> tuple[WordPart, list[np.ndarray]] | None:
         """What each model sends to one word of the consensus, from a row ``(1, n_words)`` each.
 
-        Returns
-        -------
-        part : WordPart
-            The words that the word has to do with.
-        sent : one array per model of the part, over its words there
-        None if the word takes no part.
+        Gives the words that it has to do with, and what each model of that part sent from its
+        words there; None if the word takes no part.
         """
         histograms = [np.exp(logs) for logs in log_probabilities]
         _, words = next(self._groups(histograms, np.zeros(1, dtype=np.int64)))
@@ -158,7 +130,7 @@ class StepFusion:
                 yield np.arange(len(items)), self.selector.whole
             return
         # Debiasing needs a symmetric kernel: one word for all others would not leave it so.
-        gather = not (isinstance(self.rule, Barycenter) and self.rule.debias)
+        gather = not self.rule.is_debiased
         for item in np.unique(items):
             rows = np.flatnonzero(items == item)
             some = [histogram[rows] for histogram in histograms]
@@ -173,7 +145,7 @@ class StepFusion:
             for part in words.parts
         ]
         # Words that take no part leave the others with all of the mass.
-        if self.rule.is_balanced or not isinstance(self.rule, Barycenter):
+        if self.rule.is_balanced or not self.rule.transports:
             pieces: list[list[np.ndarray]] = [[] for _ in histograms]
             for part, some in zip(words.parts, own, strict=True):
                 for model, piece in zip(part.models, some, strict=True):
@@ -197,17 +169,15 @@ class StepFusion:
         keep_scalings: bool,
     ) -> _Answer:
         """The consensus of a part, before it is divided by the mass of all parts."""
-        if not isinstance(self.rule, Barycenter) or (self.rule.is_balanced and part.is_alone):
+        if not self.rule.transports or (self.rule.is_balanced and part.is_alone):
             # Where mass cannot go anywhere else Algorithm 1 gives the geometric mean at once.
-            mean = GEOMETRIC if isinstance(self.rule, Barycenter) else self.rule
+            mean = GEOMETRIC if self.rule.transports else self.rule
             fused = mean.fuse(own, part.kernels, weights=part.weights, holds="partial")
             return _Answer(part, own, np.asarray(fused.scores))
         posed = _Posed(own, part.kernels, part.weights)
         if self.rule.is_balanced:
             posed = _with_rest(own, part) if part.weights.ndim == 2 else _level(own, part)
-        problem = BarycenterProblem(
-            posed.histograms, posed.kernels, self.rule, weights=posed.weights
-        )
+        problem = self.rule.pose(posed.histograms, posed.kernels, weights=posed.weights)
         if log_v is not None:  # without those of what is no word of its own
             n_more = problem.n_target - log_v.shape[2]
             problem.initial = np.pad(log_v, ((0, 0), (0, 0), (0, n_more)))

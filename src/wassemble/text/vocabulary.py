@@ -1,7 +1,5 @@
 """The words that a model can say, in the order of its scores."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,8 +9,6 @@ import numpy as np
 
 from wassemble._checks import fail
 from wassemble.labels import LabelSpace
-
-__all__ = ["Vocabulary"]
 
 
 @dataclass(frozen=True)
@@ -46,9 +42,7 @@ class Vocabulary:
     unknown: str | None = "<unk>"
 
     def __post_init__(self) -> None:
-        words: Iterable[str] = self.words
-        if not isinstance(words, LabelSpace):
-            object.__setattr__(self, "words", LabelSpace(words))
+        object.__setattr__(self, "words", LabelSpace(self.words))
         if self.end not in self.words:
             fail(
                 f"`end` must be one of the vocabulary's words; got {self.end!r}.",

@@ -1,7 +1,5 @@
 """The app: its state, what every request passes, and its pages."""
 
-from __future__ import annotations
-
 import asyncio
 
 from fastapi import Depends, FastAPI
@@ -10,14 +8,19 @@ from starlette.middleware import Middleware
 from wassemble import __version__
 from wassemble.web import routes as site
 from wassemble.web.explorer import routes as explorer
-from wassemble.web.limits import RateLimit, TimeLimit, UploadLimit
-from wassemble.web.middleware import HEADERS, HostCheck, OperatorOnly, SecurityHeaders
+from wassemble.web.middleware import (
+    HEADERS,
+    HostCheck,
+    OperatorOnly,
+    RateLimit,
+    SecurityHeaders,
+    TimeLimit,
+    UploadLimit,
+)
 from wassemble.web.pages import ANSWERS, install_handlers
 from wassemble.web.security import check_csrf
 from wassemble.web.settings import Settings
 from wassemble.web.study import routes as study
-
-__all__ = ["create_app"]
 
 _DESCRIPTION = """Look into a consensus of several models, and let people judge captions.
 

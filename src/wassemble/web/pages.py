@@ -3,8 +3,6 @@
 Errors are a page for people and JSON for programs, by what the client accepts.
 """
 
-from __future__ import annotations
-
 import csv
 import hashlib
 import io
@@ -25,8 +23,6 @@ from starlette.exceptions import HTTPException
 
 from wassemble.errors import InvalidInputError
 from wassemble.web.security import csrf_token, is_operator, keep_csrf_token
-
-__all__ = ["ANSWERS", "answer_problem", "attach", "install_handlers", "render", "write_csv"]
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _STATIC = Path(__file__).parent / "static"
@@ -106,15 +102,10 @@ def _environment() -> jinja2.Environment:
     )
     environment.filters["json_script"] = _json_script
     # Addresses of scripts and styles say what is in them: browsers may keep them for long.
-    environment.globals.update(version=_digest(_STATIC), plotly_version=version("plotly"))
+    content = b"".join(path.read_bytes() for path in sorted(_STATIC.iterdir()))
+    digest = hashlib.sha256(content).hexdigest()[:12]
+    environment.globals.update(version=digest, plotly_version=version("plotly"))
     return environment
-
-
-def _digest(folder: Path) -> str:
-    digest = hashlib.sha256()
-    for path in sorted(folder.iterdir()):
-        digest.update(path.read_bytes())
-    return digest.hexdigest()[:12]
 
 
 def _json_script(value: Any) -> Markup:

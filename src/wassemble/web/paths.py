@@ -1,7 +1,5 @@
 """Files inside the served folder, and none outside it."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from itertools import islice
@@ -9,8 +7,6 @@ from pathlib import Path, PurePath
 
 from wassemble._checks import fail
 from wassemble.errors import InvalidInputError
-
-__all__ = ["inside", "list_files"]
 
 _MAX_LOOKED_AT = 20_000
 

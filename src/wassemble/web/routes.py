@@ -1,7 +1,5 @@
 """What belongs to no part of the app: the front page, the operator's login, styles and scripts."""
 
-from __future__ import annotations
-
 import gzip
 from functools import cache
 from importlib.resources import files
@@ -24,8 +22,6 @@ from wassemble.web.security import (
     revoke_operator,
 )
 from wassemble.web.settings import Settings
-
-__all__ = ["make_router", "serve_static"]
 
 _FOLDER = Path(__file__).parent / "static"
 _FOR_LONG = "public, max-age=31536000, immutable"  # addresses carry the version

@@ -1,7 +1,5 @@
 """A server from its settings: the socket first, so that a taken port is one clear error."""
 
-from __future__ import annotations
-
 import asyncio
 import errno
 import multiprocessing
@@ -25,8 +23,6 @@ from wassemble._checks import fail
 from wassemble.web.app import create_app
 from wassemble.web.explorer.uploads import remove_uploads
 from wassemble.web.settings import Settings
-
-__all__ = ["run"]
 
 
 def run(settings: Settings, talk: Callable[[str], None], *, open_browser: bool = False) -> None:

@@ -4,8 +4,6 @@ Cross-site requests are kept out twice: a browser names the page's origin, which
 and a form must repeat the random value of a cookie that other sites cannot read.
 """
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import re
@@ -17,17 +15,6 @@ from starlette.requests import HTTPConnection
 from starlette.responses import Response
 
 from wassemble.web.settings import Settings
-
-__all__ = [
-    "check_csrf",
-    "csrf_token",
-    "grant_operator",
-    "is_operator",
-    "keep_csrf_token",
-    "knows_token",
-    "local_path",
-    "revoke_operator",
-]
 
 _CSRF_COOKIE = "wassemble_csrf"
 _OPERATOR_COOKIE = "wassemble_operator"

@@ -1,7 +1,5 @@
 """What a server is told when it starts."""
 
-from __future__ import annotations
-
 import ipaddress
 import os
 import secrets
@@ -11,54 +9,29 @@ from pathlib import Path
 from wassemble._checks import check_count, check_positive_number, fail, option
 from wassemble.web.explorer.examples import SHIPPED, Example
 
-__all__ = ["LOOPBACK_NAMES", "Settings"]
-
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
 _MIN_TOKEN = 16
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """Where files lie, who may come in, and how much each may ask for.
+    """Where files lie, who may come in, and how much each may ask for."""
 
-    Parameters
-    ----------
-    folder : Path
-        Files are opened only inside it.
-    database : str
-        SQLAlchemy URL; empty: the SQLite file ``wassemble.db`` in ``folder``.
-    host, port
-        Address to listen on.
-    token : str, optional
-        What an operator must know. Needed wherever others than this machine can reach the server.
-    allowed_hosts : tuple of str
-        Names under which the server may be called besides its own; a reverse proxy's, say.
-    max_upload_bytes, max_labels, max_requests_per_second, max_seconds
-        Limits of a request body, of a label set, of the requests of one client, and of the time
-        that one answer takes.
-    max_computing : int
-        How many requests compute at once; others wait, while pages are still served.
-    n_processes : int
-        How many processes answer, each with limits of its own.
-    examples : tuple of Example
-        What the explorer offers besides files; those of the package, unless others are given.
-    run_id : str
-        Secret of this run of the server, common to its processes.
-    """
-
-    folder: Path
-    database: str = ""
+    folder: Path  # files are opened only inside it
+    database: str = ""  # SQLAlchemy URL; empty: the SQLite file wassemble.db in the folder
     host: str = "127.0.0.1"
     port: int = 8000
+    # What an operator must know. Needed wherever others than this machine can reach the server.
     token: str | None = None
-    allowed_hosts: tuple[str, ...] = ()
-    max_upload_bytes: int = 50_000_000
-    max_labels: int = 20_000
-    max_requests_per_second: float = 50
-    max_seconds: float = 10
-    max_computing: int = 2
-    n_processes: int = 1
-    examples: tuple[Example, ...] = SHIPPED
+    allowed_hosts: tuple[str, ...] = ()  # names besides its own; a reverse proxy's, say
+    max_upload_bytes: int = 50_000_000  # of a request body
+    max_labels: int = 20_000  # of a label set
+    max_requests_per_second: float = 50  # of one client
+    max_seconds: float = 10  # that one answer takes
+    max_computing: int = 2  # requests that compute at once; others wait, while pages are served
+    n_processes: int = 1  # that answer, each with limits of its own
+    examples: tuple[Example, ...] = SHIPPED  # what the explorer offers besides files
+    # Secret of this run of the server, common to its processes.
     run_id: str = field(default_factory=lambda: f"{os.getpid()}-{secrets.token_hex(16)}")
 
     def __post_init__(self) -> None:

@@ -414,7 +414,7 @@ def test_scores_that_are_none_are_refused(make):
     refused("must not be negative.*label 'cat'", make({"sample": ["a"], "cat": [-0.5]}))
     refused("must be finite", make({"sample": ["a"], "cat": [float("inf")]}))
     refused("column of scores for each label; got none", make({"sample": ["a"]}))
-    refused("`labels` must be a list of names", make({"sample": ["a"], "cat": [1]}), labels=3)
+    refused("must come as a list; got one int, 3", make({"sample": ["a"], "cat": [1]}), labels=3)
 
 
 # Frames out.

@@ -238,7 +238,7 @@ def test_random_bytes_are_a_clear_error(name, tmp_path, rng):
 
 
 def test_many_words_are_gathered_in_chunks(tmp_path, monkeypatch):
-    monkeypatch.setattr("wassemble.inputs.words.embedding_formats._CHUNK", 2)
+    monkeypatch.setattr("wassemble.inputs.words.embeddings._CHUNK", 2)
     (tmp_path / "w.txt").write_text(as_text())
     check(tmp_path / "w.txt")
 

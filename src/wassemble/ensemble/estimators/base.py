@@ -1,7 +1,5 @@
 """What every estimator does: fit members, learn from their answers, save and load."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
@@ -20,8 +18,6 @@ from wassemble.ensemble.estimators.members import NamedMembers, TableMember
 from wassemble.ensemble.learning import LearnedEnsemble, learn_ensemble
 from wassemble.inputs import Kind, Predictions
 from wassemble.labels import LabelSpace, name_of
-
-__all__ = ["MemberEnsemble", "names_of"]
 
 
 class MemberEnsemble(TransformerMixin, NamedMembers):  # type: ignore[misc]

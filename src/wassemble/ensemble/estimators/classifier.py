@@ -1,7 +1,5 @@
 """One label for each sample: over the members' own classes, or from labels of other kinds."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -19,8 +17,6 @@ from wassemble.inputs import Kind
 from wassemble.inputs.formats.named_tables import read_named_table
 from wassemble.kernels import LabelledKernel
 from wassemble.labels import LabelSpace
-
-__all__ = ["CrossSpaceClassifier", "WassersteinClassifier"]
 
 
 class WassersteinClassifier(ClassifierMixin, MemberEnsemble):  # type: ignore[misc]

@@ -3,8 +3,6 @@
 A table of predictions can be a member too.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, Self
 
@@ -14,8 +12,6 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from wassemble._checks import fail
 from wassemble.inputs import Predictions
 from wassemble.labels import enumerate_names, name_of
-
-__all__ = ["DROP", "NamedMembers", "TableMember"]
 
 # Stands in the place of a member that is left out.
 DROP = "drop"

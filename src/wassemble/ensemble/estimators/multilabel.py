@@ -1,7 +1,5 @@
 """Any number of labels for each sample."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -16,8 +14,6 @@ from wassemble.ensemble.estimators.base import MemberEnsemble, names_of
 from wassemble.ensemble.estimators.members import TableMember
 from wassemble.inputs import Kind
 from wassemble.labels import LabelSpace
-
-__all__ = ["WassersteinMultilabel"]
 
 
 class WassersteinMultilabel(ClassifierMixin, MemberEnsemble):  # type: ignore[misc]

@@ -12,8 +12,6 @@ from wassemble.ensemble.learning.recipes import TIERS, Recipe
 from wassemble.ensemble.learning.search import Search, Tried
 from wassemble.metrics import Comparison, Estimate
 
-__all__ = ["Choice", "Control", "Standing", "choose"]
-
 _N_CONTROLS = 3
 
 

@@ -28,16 +28,6 @@ from wassemble.metrics import (
     precision_recall_f1,
 )
 
-__all__ = [
-    "Evaluation",
-    "Score",
-    "evaluate_ensemble",
-    "evaluate_on",
-    "measure_of",
-    "read_held_out",
-    "score_predictions",
-]
-
 # A rule that is fast is timed again, up to so many times or seconds.
 _N_TIMINGS = 3
 _SECONDS = 0.2

@@ -21,8 +21,6 @@ from wassemble.metrics import Measure
 from wassemble.solvers import ARITHMETIC, PowerMean, Rule, Single
 from wassemble.solvers.stacked import StackedRule
 
-__all__ = ["FittedRecipe", "Fitter", "change_each", "sharpen", "shuffle_labels"]
-
 
 @dataclass(frozen=True, eq=False)
 class FittedRecipe:

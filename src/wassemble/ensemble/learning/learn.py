@@ -43,8 +43,6 @@ from wassemble.labels import LabelSpace
 from wassemble.metrics import USUAL, measure as read_measure
 from wassemble.solvers import Status
 
-__all__ = ["LearnedEnsemble", "learn_ensemble"]
-
 # Lines of the leaderboard: the best of all, and of each kind.
 _N_BEST = 8
 _N_OF_A_KIND = 2
@@ -435,7 +433,8 @@ def _rank(
     """
     by_recipe = {each.recipe: each for each in tried}
     chosen = search.bootstrap.estimate(search.predict(choice.recipe))
-    standings, rivals = [], []
+    standings: list[Standing] = []
+    rivals: list[FittedRecipe] = []
     for recipe in _shown(tried, choice.recipe):
         is_chosen = recipe == choice.recipe
         if not (is_chosen or search.clock.has(share=_FOR_ALL) or len(standings) < _FEWEST_SHOWN):

@@ -14,8 +14,6 @@ from wassemble.inputs import Aliases, Predictions
 from wassemble.inputs.predictions.aliases import merge_scores
 from wassemble.labels import LabelSpace, enumerate_names
 
-__all__ = ["Matched", "Remedy", "match_models"]
-
 Names = dict[str, str]
 # From each learned name with the given one, None where it is not told, and the given names that
 # are left, to what a caller would write.

@@ -30,8 +30,6 @@ from wassemble.solvers import (
 )
 from wassemble.solvers.stacked import GROUPS, StackedRule
 
-__all__ = ["CONFUSION", "NAMES", "Kernels", "Recipe", "list_recipes", "read_kernels"]
-
 Kernels = Mapping[str, Mapping[str, LabelledKernel]]
 """Kernels on offer by name, each with one per model; models may share it."""
 

@@ -21,6 +21,7 @@ from wassemble.ensemble.learning.stacks import Stacker
 from wassemble.ensemble.learning.trial import Trial
 from wassemble.ensemble.plan import Ready
 from wassemble.metrics import Measure, PairedBootstrap
+from wassemble.solvers.stacked import StackedRule
 
 # Share of the time that is for trying; the rest is for judging, and for fitting what was chosen.
 _FOR_TRYING = 0.6
@@ -214,7 +215,7 @@ class Search:
 
     def _predict(self, recipe: Recipe, rows: np.ndarray) -> np.ndarray:
         """The same of some samples."""
-        if recipe.is_stacked:
+        if isinstance(recipe.rule, StackedRule):
             return self.stacker.predict(recipe.rule)[rows]
         if not recipe.needs_fit:
             return self._fuse(self.fitter.fit(recipe), rows)

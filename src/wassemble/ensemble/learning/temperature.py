@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-__all__ = ["fit_temperature", "temper"]
-
 # Before any sample, the logarithm of a temperature is normal around 0 with this precision: 19
 # of 20 rules then lie within a factor of 2.4 of being as sure as they should be.
 _PRIOR_PRECISION = 5.0

@@ -27,8 +27,6 @@ from wassemble.labels import LabelSpace, enumerate_names, name_of
 from wassemble.metrics import Measure, PairedBootstrap
 from wassemble.metrics.arguments import read_sample_weight
 
-__all__ = ["Trial", "read_trial"]
-
 
 @dataclass(frozen=True, eq=False)
 class Trial:
@@ -260,10 +258,10 @@ def read_trial(
             hint=f"sample ids are such as {show_ids(aligned[0].samples.tolist())}",
         )
     weight = _read_weight(sample_weight, aligned[0].samples, rows, first, along)
-    named = _read_groups(groups, samples, rows, first, along)
+    grouped = _read_groups(groups, samples, rows, first, along)
     kept = np.array(rows, dtype=np.int64)
     models = [model.take(kept) for model in aligned]
-    return Trial(models, target, own_kind, values, weight, named, meanings, others)
+    return Trial(models, target, own_kind, values, weight, grouped, meanings, others)
 
 
 def _read_weight(

@@ -12,8 +12,6 @@ from wassemble.ensemble.learning.trial import Trial
 from wassemble.ensemble.plan import FusionPlan
 from wassemble.metrics import USUAL, Measure
 
-__all__ = ["WeightRule", "learn_weights"]
-
 WeightRule = Literal["uniform", "metric", "greedy", "gradient"]
 
 _N_GREEDY = 20

@@ -1,7 +1,5 @@
 """Formats of prediction files by the ends of their names."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from contextlib import AbstractContextManager

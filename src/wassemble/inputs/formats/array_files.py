@@ -4,8 +4,6 @@ Never unpickles. Headers are read and compared with the size of the data before 
 allocated, so that a header that lies costs nothing.
 """
 
-from __future__ import annotations
-
 import math
 import warnings
 import zipfile
@@ -19,17 +17,10 @@ from numpy.lib import format as npy
 
 from wassemble._checks import fail, option
 from wassemble._files import whole_file
-from wassemble.inputs.formats.sources import (
-    Source,
-    as_scores,
-    ids_from_text,
-    pick_labels,
-)
+from wassemble.inputs.formats.sources import Source, as_scores, ids_from_text, pick_labels
 from wassemble.inputs.predictions.value import Kind, Predictions, check_kind, read_samples
 from wassemble.inputs.reading import Reading
 from wassemble.labels import LabelSpace, check_readable, enumerate_names
-
-__all__ = ["append_npy", "append_npz", "open_npy", "open_npz"]
 
 _PIECE = 1 << 24  # bytes unpacked at a time
 
@@ -50,11 +41,11 @@ def open_npz(path: Path, reading: Reading, model: str) -> Source:
     """
     _refuse_columns(reading)
     with zipfile.ZipFile(path) as archive:
-        found = {name.removesuffix(".npy") for name in archive.namelist()}
+        names_there = {name.removesuffix(".npy") for name in archive.namelist()}
         wanted = ("scores", "labels", "samples", "kind", "model", "is_hard", "id_column")
-        arrays = {name: _read_member(archive, name) for name in wanted if name in found}
+        arrays = {name: _read_member(archive, name) for name in wanted if name in names_there}
     if "scores" not in arrays:
-        got = enumerate_names(sorted(found)) if found else "none"
+        got = enumerate_names(sorted(names_there)) if names_there else "none"
         fail(f"there must be an array 'scores'; got {got}.")
     scores = arrays["scores"]
     _check_shape(scores.shape)

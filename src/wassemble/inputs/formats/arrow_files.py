@@ -1,7 +1,5 @@
 """Parquet and Arrow files of predictions, read and written a few rows at a time."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
@@ -26,8 +24,6 @@ from wassemble.inputs.formats.sources import Source
 from wassemble.inputs.predictions.value import Predictions, read_samples
 from wassemble.inputs.reading import Reading
 from wassemble.labels import LabelSpace
-
-__all__ = ["append_arrow", "append_parquet", "open_arrow", "open_parquet"]
 
 # A row group, the piece that a reader takes at once: about 8 MB.
 _GROUP_CELLS = 1 << 20
@@ -99,10 +95,7 @@ def _open_table(schema: Any, batches: Batches, reading: Reading, model: str) -> 
         for field in schema
     }
     layout = find_layout(
-        schema.names,
-        lambda name: types[name](),
-        reading,
-        stored_index=read_stored_index(schema),
+        schema.names, lambda name: types[name](), reading, stored_index=read_stored_index(schema)
     )
 
     def read(wanted: Sequence[str]) -> Any:

@@ -3,8 +3,6 @@
 Leaves to `layout` which column is which.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -18,21 +16,6 @@ from wassemble.inputs.formats.long_tables import LongTable
 from wassemble.inputs.formats.sources import Source
 from wassemble.inputs.predictions.value import read_samples
 from wassemble.labels import LabelSpace, name_of, read_name
-
-__all__ = [
-    "as_narwhals",
-    "column_type",
-    "counts_rows",
-    "load_narwhals",
-    "long_source",
-    "read_ids",
-    "read_label_names",
-    "read_long_table",
-    "read_numbers",
-    "read_scores",
-    "read_stored_index",
-    "without_point",
-]
 
 _WHOLE = re.compile(r"-?\d+\.0+")
 

@@ -4,8 +4,6 @@ pyarrow is fast and says little of what is wrong with a file. When it refuses on
 own reader goes through it again, to name the line.
 """
 
-from __future__ import annotations
-
 import csv
 import gzip
 import io
@@ -22,11 +20,7 @@ import numpy as np
 
 from wassemble._checks import fail, option, shorten
 from wassemble._extras import load_extra
-from wassemble.inputs.formats.columns import (
-    load_narwhals,
-    long_source,
-    read_long_table,
-)
+from wassemble.inputs.formats.columns import load_narwhals, long_source, read_long_table
 from wassemble.inputs.formats.layout import (
     ColumnType,
     LongLayout,
@@ -38,8 +32,6 @@ from wassemble.inputs.formats.sources import Source, ids_from_text
 from wassemble.inputs.predictions.value import Predictions, read_samples
 from wassemble.inputs.reading import Reading
 from wassemble.labels import LabelSpace
-
-__all__ = ["append_csv", "open_csv"]
 
 _MISSING = ("", "NA", "N/A", "NaN", "nan", "NULL", "null", "None")
 _FLAGS = ("True", "true", "TRUE", "False", "false", "FALSE")
@@ -102,7 +94,7 @@ class _Scores:
             tables = _tables(self._file, self._names)
             self._begun = list(islice(tables, 1)), tables
         begin, _ = self._begun
-        return self._read(begin[0].slice(0, n_rows)) if begin else self._nothing()
+        return self._read(begin[0].slice(0, n_rows)) if begin else np.empty((0, len(self._names)))
 
     def blocks(self, n_rows: int) -> Iterator[np.ndarray]:
         begin, tables = self._begun or ([], _tables(self._file, self._names))
@@ -121,9 +113,6 @@ class _Scores:
     def _read(self, table: Any) -> np.ndarray:
         number = self._file.arrow.float64()
         return np.column_stack([column.cast(number).to_numpy() for column in table.columns])
-
-    def _nothing(self) -> np.ndarray:
-        return np.empty((0, len(self._names)))
 
 
 def open_csv(path: Path, reading: Reading, model: str, *, delimiter: str) -> Source:
@@ -176,16 +165,12 @@ def _open_long(
 
 @contextmanager
 def append_csv(
-    path: Path,
-    labels: LabelSpace,
-    *,
-    final: Path,
-    delimiter: str,
-    id_column: str | None = None,
+    path: Path, labels: LabelSpace, *, final: Path, delimiter: str, id_column: str | None = None
 ) -> Iterator[Callable[[Predictions], None]]:
     """A function that appends predictions to a new CSV file, gzipped if ``final`` says so."""
-    pa = load_extra("pyarrow", "tables", purpose="writing CSV files")
     pa_csv = load_extra("pyarrow.csv", "tables", purpose="writing CSV files")
+    import pyarrow as pa
+
     header = [free_id_name(labels, id_column), *labels]
     quoted = re.compile(f'[{delimiter}"\r\n]')
     fields = ['"' + n.replace('"', '""') + '"' if quoted.search(n) else n for n in header]
@@ -219,7 +204,8 @@ def append_csv(
 def _look_at(path: Path, raw: BinaryIO, delimiter: str) -> _CsvFile:
     """What the first lines say; ``raw`` is then at its start."""
     load_extra("pyarrow.csv", "tables", purpose="reading CSV files")
-    pa = load_extra("pyarrow", "tables", purpose="reading CSV files")
+    import pyarrow as pa
+
     start = raw.read(2)
     raw.seek(0)
     if start in (b"\xff\xfe", b"\xfe\xff"):
@@ -243,11 +229,7 @@ def _look_at(path: Path, raw: BinaryIO, delimiter: str) -> _CsvFile:
 
 
 def _tables(
-    file: _CsvFile,
-    names: Sequence[str],
-    *,
-    text: Sequence[str] = (),
-    raw: BinaryIO | None = None,
+    file: _CsvFile, names: Sequence[str], *, text: Sequence[str] = (), raw: BinaryIO | None = None
 ) -> Generator[Any]:
     """Some columns, as one pyarrow table after the other; ``text`` are those without numbers.
 

@@ -1,7 +1,5 @@
 """JSON lines of predictions: one object per sample, or per sample and label."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Callable, Iterator
@@ -19,8 +17,6 @@ from wassemble.inputs.formats.sources import Source
 from wassemble.inputs.predictions.value import Predictions, read_samples
 from wassemble.inputs.reading import Reading
 from wassemble.labels import LabelSpace, enumerate_names
-
-__all__ = ["append_json_lines", "open_json_lines"]
 
 
 class _Line(NamedTuple):
@@ -42,7 +38,7 @@ def open_json_lines(path: Path, reading: Reading, model: str) -> Source:
     other key, the labels are hard.
     """
     ids: list[Any] = []
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
     listed: list[_Line] = []
     id_key = None
     for line in _read(path, reading):
@@ -51,14 +47,14 @@ def open_json_lines(path: Path, reading: Reading, model: str) -> Source:
         if isinstance(line.scores, dict):
             _check_form(line, not listed)
             ids.append(line.sample)
-            if not found.keys() >= line.scores.keys():
-                found |= dict.fromkeys(line.scores)
+            if not names.keys() >= line.scores.keys():
+                names |= dict.fromkeys(line.scores)
         else:
             _check_form(line, not ids)
             listed.append(line)
     if listed:
         return _open_long(listed, reading, model, id_key)
-    labels = find_labels(found, reading.labels)
+    labels = find_labels(names, reading.labels)
     samples = read_samples(ids, model)
 
     def blocks(n_rows: int) -> Iterator[np.ndarray]:
@@ -193,17 +189,17 @@ def _label_name(number: int, label: Any) -> str | None:
 
 def _id_key(number: int, record: dict[str, Any], reading: Reading) -> str | None:
     names = ID_NAMES if reading.id_column is None else (reading.id_column,)
-    found = [name for name in names if name in record]
-    if not found and reading.by_row:
+    keys = [name for name in names if name in record]
+    if not keys and reading.by_row:
         return None
-    if len(found) != 1:
+    if len(keys) != 1:
         one_of = " or ".join(json.dumps(name) for name in names)
         fail(
             f"line {number} must have one sample id, under {one_of}; got"
-            f" {enumerate_names(found or record) or 'an empty object'}.",
+            f" {enumerate_names(keys or record) or 'an empty object'}.",
             hint=f"{option('id_column')} names it",
         )
-    return found[0]
+    return keys[0]
 
 
 def _number(number: int, label: Any, value: Any) -> float:

@@ -4,8 +4,6 @@ Knows names and types of columns only, not the library or file that they come fr
 cannot be told is an error; nothing is guessed beyond the rules of `find_layout`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -15,18 +13,6 @@ from wassemble._checks import fail, option, option_or
 from wassemble.inputs.predictions.value import Origin
 from wassemble.inputs.reading import Reading
 from wassemble.labels import LabelSpace, enumerate_names
-
-__all__ = [
-    "ID_NAMES",
-    "ColumnType",
-    "Index",
-    "LongLayout",
-    "WideLayout",
-    "describe_ids",
-    "find_layout",
-    "free_id_name",
-    "is_nameless",
-]
 
 # Names by which a column of sample ids is recognised; the first one is written.
 ID_NAMES = ("sample", "sample_id", "id")
@@ -111,8 +97,8 @@ def find_layout(
     chosen = {reading.label_column, reading.score_column, *(reading.labels or ())}
     ignored = {id_column, *({*stored_index, *nameless} - chosen)}
     rest = [name for name in names if name not in ignored]
-    if reading.is_truth and (found := _truth_column(rest, type_of, reading)) is not None:
-        return LongLayout(id_column, found, None, has_ids)
+    if reading.is_truth and (truth_column := _truth_column(rest, type_of, reading)) is not None:
+        return LongLayout(id_column, truth_column, None, has_ids)
     if reading.label_column is not None or reading.score_column is not None:
         return _chosen_long(id_column, rest, reading, has_ids)
     may_be_label = reading.labels is None or "label" not in reading.labels
@@ -202,16 +188,16 @@ def _find_id_column(
             return None, True
         fail(f"the table must have a column {reading.id_column!r}; got {enumerate_names(names)}.")
     taken = {reading.label_column, reading.score_column, *(reading.labels or ())}
-    found = [name for name in ID_NAMES if name in names and name not in taken]
+    known = [name for name in ID_NAMES if name in names and name not in taken]
     in_index = index is not None and index.name in ID_NAMES
-    if len(found) + in_index > 1:
-        both = found + ["the index"] * in_index
+    if len(known) + in_index > 1:
+        both = known + ["the index"] * in_index
         fail(
             f"one column must hold the sample ids; got {' and '.join(map(repr, both))}.",
             hint=f"{option('id_column')} says which one it is",
         )
-    if found:
-        return found[0], True
+    if known:
+        return known[0], True
     if index is not None:
         return None, True
     if len(stored_index) == 1 and stored_index[0] not in taken:

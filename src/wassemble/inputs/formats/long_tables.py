@@ -1,7 +1,5 @@
 """Long tables: one row per sample and label, made dense a few samples at a time."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -11,24 +9,15 @@ from wassemble._checks import fail, option
 from wassemble.inputs.predictions.value import are_rounded
 from wassemble.labels import LabelSpace, enumerate_names
 
-__all__ = ["LongTable", "find_labels"]
-
 
 class LongTable:
     """Scores listed by sample and label; what is not listed was not observed.
 
-    Parameters
-    ----------
-    ids, names : sequences of n_rows entries
-        Sample and label of each row; a label is None or empty where the model abstained.
-    scores : array of shape (n_rows,), optional
-        Without, the labels are hard: 1 where they are named.
-    declared : LabelSpace, optional
-        Every label that the model could have named; else those that it did are the labels.
-    place : callable
-        Words a row for a message.
+    ``ids`` and ``names`` are sample and label of each row; a label is None or empty where the
+    model abstained. Without ``scores`` the labels are hard: 1 where they are named. Those
+    ``declared`` are the labels, else those that are named. ``place`` words a row for a message.
 
-    ``ids`` are then the samples, each once, in the order of first appearance.
+    The attribute ``ids`` has the samples, each once, in the order of first appearance.
     """
 
     def __init__(
@@ -51,7 +40,9 @@ class LongTable:
             values = np.ones(n_rows)
         else:
             values = scores
-            _check_abstentions(ids, np.flatnonzero((columns < 0) & ~np.isnan(values)), place)
+            for row in np.flatnonzero((columns < 0) & ~np.isnan(values)).tolist():
+                where = f"{place(row)}, sample {ids[row]!r}"
+                fail(f"a row with a score must have a label; got none at {where}.")
         order = _unique_order(ids, names, rows, columns, len(self.labels), place)
         kept = order[columns[order] >= 0]
         self._rows, self._columns, self._values = rows[kept], columns[kept], values[kept]
@@ -96,31 +87,21 @@ class LongTable:
 
 def find_labels(names: Iterable[str], declared: LabelSpace | None) -> LabelSpace:
     """The labels that were declared, else those that are named, in the order of appearance."""
-    found = dict.fromkeys(names)
+    named = dict.fromkeys(names)
     if declared is None:
-        if not found:
+        if not named:
             fail(
                 "the table must name at least one label; got none.",
                 hint=f"{option('labels')} lists those that the model could have named",
             )
-        return LabelSpace(found)
-    unknown = [name for name in found if name not in declared]
+        return LabelSpace(named)
+    unknown = [name for name in named if name not in declared]
     if unknown:
         fail(
             f"every label of the table must be in {option('labels')}; got"
             f" {enumerate_names(unknown)}."
         )
     return declared
-
-
-def _check_abstentions(
-    ids: Sequence[Any] | np.ndarray, wrong: np.ndarray, place: Callable[[int], str]
-) -> None:
-    if wrong.size:
-        row = int(wrong[0])
-        fail(
-            f"a row with a score must have a label; got none at {place(row)}, sample {ids[row]!r}."
-        )
 
 
 def _unique_order(

@@ -1,7 +1,5 @@
 """Data frames that hold a number for each pair of names: kernels, costs, ratings, weights."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,8 +18,6 @@ from wassemble.inputs.formats.columns import (
 from wassemble.inputs.formats.layout import ID_NAMES
 from wassemble.inputs.formats.sources import blame
 from wassemble.labels import LabelSpace, enumerate_names, read_name
-
-__all__ = ["NamedTable", "read_named_table"]
 
 # Names by which a column of row names is recognised if it does not hold text.
 _ROW_NAMES = ("source", "label", "model", *ID_NAMES)
@@ -103,14 +99,14 @@ def _find_row_names(table: Any) -> str | None:
         return None
     texts = [each for each in table.columns if column_type(table.get_column(each)) == "text"]
     known = [each for each in _ROW_NAMES if each in table.columns]
-    found = texts or known
-    if not found and has_index:
+    holders = texts or known
+    if not holders and has_index:
         return None
-    if len(found) != 1:
+    if len(holders) != 1:
         fail(
             "one column must name the rows, as text; got"
-            f" {enumerate_names(found) if found else 'none'}.",
+            f" {enumerate_names(holders) if holders else 'none'}.",
             hint="a pandas frame may have the names in its index; pairs of names in two columns"
             " go into a dict, {(row, column): number}",
         )
-    return str(found[0])
+    return str(holders[0])

@@ -3,8 +3,6 @@
 A format makes a `Source` of a file; a `PredictionFile` is what others see of it.
 """
 
-from __future__ import annotations
-
 import lzma
 import struct
 import sys
@@ -24,40 +22,14 @@ from wassemble._checks import check_count, fail
 from wassemble.errors import InvalidInputError, MissingExtraError, option
 from wassemble.inputs.formats.layout import describe_ids
 from wassemble.inputs.predictions.doubts import doubt_rest, doubt_scores
-from wassemble.inputs.predictions.value import (
-    Kind,
-    Origin,
-    Predictions,
-    detect_kind,
-    is_near_one,
-)
+from wassemble.inputs.predictions.value import Kind, Origin, Predictions, detect_kind, is_near_one
 from wassemble.inputs.reading import Reading
 from wassemble.labels import LabelSpace, enumerate_names
 
-__all__ = [
-    "PredictionFile",
-    "Source",
-    "as_scores",
-    "blame",
-    "check_memory",
-    "check_unchanged",
-    "ids_from_text",
-    "pick_labels",
-]
-
 # What libraries raise on a file that is not what its name says.
 _FAULTS = (
-    OSError,
-    ValueError,
-    EOFError,
-    RuntimeError,
-    MemoryError,
-    ArithmeticError,
-    LookupError,
-    struct.error,
-    zlib.error,
-    lzma.LZMAError,
-    zipfile.BadZipFile,
+    *(OSError, ValueError, EOFError, RuntimeError, MemoryError, ArithmeticError, LookupError),
+    *(struct.error, zlib.error, lzma.LZMAError, zipfile.BadZipFile),
 )
 
 # Samples read at once, and their scores at most.

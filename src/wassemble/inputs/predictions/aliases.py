@@ -17,8 +17,6 @@ from wassemble.inputs.predictions.value import Kind
 from wassemble.inputs.words.text_files import read_fields
 from wassemble.labels import LabelSpace, enumerate_names, fold_name, read_name
 
-__all__ = ["Aliases", "merge_scores", "read_aliases"]
-
 _COLUMNS = ("model", "source", "target", "weight")
 
 
@@ -90,11 +88,11 @@ class Aliases:
         """Target labels and weights of each source label; a model's own rows come first."""
         own: dict[str, dict[str, float]] = {}
         for wanted in (None, model):
-            found: dict[str, dict[str, float]] = {}
+            meanings: dict[str, dict[str, float]] = {}
             for named, source, target, weight in self.rows:
                 if named == wanted:
-                    found.setdefault(source, {})[target] = weight
-            own |= found
+                    meanings.setdefault(source, {})[target] = weight
+            own |= meanings
         return own
 
     def with_folded(
@@ -207,8 +205,7 @@ def merge_scores(scores: np.ndarray, groups: np.ndarray, kind: Kind) -> np.ndarr
     missing = np.isnan(scores)
     merge = np.add if kind == "multiclass" else np.maximum
     merged = np.asarray(
-        merge.reduceat(np.where(missing, 0, scores)[:, order], starts, axis=1),
-        dtype=scores.dtype,
+        merge.reduceat(np.where(missing, 0, scores)[:, order], starts, axis=1), dtype=scores.dtype
     )
     if missing.any():
         merged[np.logical_and.reduceat(missing[:, order], starts, axis=1)] = np.nan

@@ -1,16 +1,12 @@
 """What is in predictions, or in a file of them, read once in flat memory."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
-from wassemble.inputs.files import PredictionFile
+from wassemble.inputs.formats.sources import PredictionFile
 from wassemble.inputs.predictions.value import Predictions
-
-__all__ = ["describe_predictions"]
 
 _CHUNK_SCORES = 2**22
 

@@ -4,8 +4,6 @@ Looks at names of columns and at some rows. What cannot be meant is an error, wi
 out; what may be meant is a sentence for the account.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
@@ -13,8 +11,6 @@ import numpy as np
 from wassemble._checks import fail, option
 from wassemble.inputs.predictions.value import SUM_SLACK, Kind
 from wassemble.labels import LabelSpace, enumerate_names, fold_name
-
-__all__ = ["doubt_rest", "doubt_scores"]
 
 # Columns that stand beside scores in many tables, by their folded names.
 _BESIDE = frozenset(
@@ -102,7 +98,7 @@ def _refuse_stray(labels: LabelSpace, scores: np.ndarray) -> None:
 
 def _find_beside(labels: LabelSpace, scores: np.ndarray) -> list[int]:
     """Columns called like something else whose values are like something else, too."""
-    found = []
+    places = []
     for place, name in enumerate(labels):
         if fold_name(name) not in _BESIDE or len(labels) < 2:
             continue
@@ -110,5 +106,5 @@ def _find_beside(labels: LabelSpace, scores: np.ndarray) -> list[int]:
         counts = own.max() > 1 and (own == np.floor(own)).all()
         others = np.delete(scores, place, axis=1).max(axis=1)
         if counts or (own.any() and np.allclose(own, others)):
-            found.append(place)
-    return found
+            places.append(place)
+    return places

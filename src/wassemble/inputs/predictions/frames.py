@@ -1,7 +1,5 @@
 """Data frames in, predictions out, and back: pandas, polars, pyarrow, what narwhals knows."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -33,11 +31,6 @@ from wassemble.inputs.formats.sources import blame, check_memory
 from wassemble.inputs.predictions.doubts import doubt_rest, doubt_scores
 from wassemble.inputs.predictions.value import Origin, Predictions
 from wassemble.inputs.reading import Reading, ReadingFields
-
-__all__ = [
-    "frame_from_predictions",
-    "predictions_from_frame",
-]
 
 
 def predictions_from_frame(
@@ -87,16 +80,16 @@ def predictions_from_frame(
             ids = read_ids(_id_series(table, layout.id_column))
         is_hard = False
         if isinstance(layout, WideLayout):
-            found, scores = layout.labels, read_scores(table, layout.labels.names)
+            labels, scores = layout.labels, read_scores(table, layout.labels.names)
         else:
             listed = read_long_table(ids, table, layout, reading.labels)
-            ids, found, is_hard = listed.ids, listed.labels, listed.is_hard
-            check_memory(len(ids), len(found))
-            scores = next(listed.blocks(max(1, len(ids))), np.empty((0, len(found))))
-        made = Predictions(model, ids, found, scores, kind=kind, is_hard=is_hard)
+            ids, labels, is_hard = listed.ids, listed.labels, listed.is_hard
+            check_memory(len(ids), len(labels))
+            scores = next(listed.blocks(max(1, len(ids))), np.empty((0, len(labels))))
+        made = Predictions(model, ids, labels, scores, kind=kind, is_hard=is_hard)
         doubts: list[str] = []
         if kind is None and reading.labels is None and isinstance(layout, WideLayout):
-            doubts = doubt_scores(found, scores, made.kind)
+            doubts = doubt_scores(labels, scores, made.kind)
         elif kind is None and isinstance(layout, WideLayout):
             doubts = doubt_rest(layout.left_out, made.kind)
         made.origin = _origin(table, layout, doubts)
@@ -171,8 +164,8 @@ def frame_from_predictions(
     if np.isnan(scores).any() and not made.implementation.is_pandas_like():
         dtype = made.get_column(predictions.labels[0]).dtype
         null = nw.new_series("null", [None] * len(ids), dtype, backend=library)
-        found = [made.get_column(label) for label in predictions.labels]
-        made = made.with_columns(*[series.zip_with(~series.is_nan(), null) for series in found])
+        each = map(made.get_column, predictions.labels)
+        made = made.with_columns(*[series.zip_with(~series.is_nan(), null) for series in each])
     native = made.to_native()
     if id_column is None:
         native.index = library.Index(ids, name=nw.maybe_get_index(table).name)

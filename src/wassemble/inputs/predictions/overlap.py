@@ -4,8 +4,6 @@ Nothing is matched here: ids match if they are equal. What would make them equal
 said, so that whoever made the files can put it right.
 """
 
-from __future__ import annotations
-
 import difflib
 import heapq
 import re
@@ -21,18 +19,6 @@ import numpy as np
 from wassemble._checks import fail, option
 from wassemble.inputs.predictions.value import have_numbers
 from wassemble.labels import enumerate_names
-
-__all__ = [
-    "SharedSamples",
-    "check_part_samples",
-    "check_samples",
-    "check_truth_samples",
-    "common_row_ids",
-    "count_shared",
-    "pick_ids",
-    "refuse_transposed",
-    "tell_repeated",
-]
 
 # Share of the smaller side below which an overlap is more likely a mistake than meant.
 _SMALL = 0.5
@@ -107,19 +93,19 @@ class SharedSamples:
 
     def warnings(self, look_at: Callable[[int], str | None] = lambda model: None) -> list[str]:
         """A sentence for each model that shares few of its samples; ``look_at`` says why."""
-        found = []
+        sentences = []
         for model, name in enumerate(self.models):
             shared, possible = self.share(model)
             if shared >= _SMALL * possible:
                 continue
             why = look_at(model)
-            found.append(
+            sentences.append(
                 f"{name!r} shares {shared:,} of {possible:,} samples with the other models; the"
                 f" rest was fused without them{'' if why is None else '. ' + why}"
             )
             if len(self.models) == 2:  # the other one would say the same
                 break
-        return found
+        return sentences
 
 
 def count_shared(models: Sequence[Any]) -> SharedSamples:
@@ -155,7 +141,7 @@ def check_samples(models: Sequence[Any], *, allow_disjoint: bool | None = False)
 
 def _tell_twins(models: Sequence[Any], shared: SharedSamples) -> list[str]:
     """A sentence for each model whose unmatched ids are others' unmatched ids but for a detail."""
-    found: list[str] = []
+    sentences: list[str] = []
     for place, each in enumerate(models):
         bit = 1 << place
         if not shared.counts[bit] or all(mask & bit for mask in shared.counts):
@@ -167,15 +153,15 @@ def _tell_twins(models: Sequence[Any], shared: SharedSamples) -> list[str]:
             if n_twins < max(1, _MANY_TWINS * possible):
                 continue
             shown = "; ".join(f"{a!r} and {b!r}" for a, b in _pairs(mine.ids, others.ids, without))
-            found.append(
+            sentences.append(
                 f"{n_twins:,} samples of {each.model!r} look like samples of the other models, and"
                 f" were fused without them. Their ids differ {words}: {shown}. Write them the same"
                 f" way in all files; {_allow()}"
             )
             break
-        if found and len(models) == 2:  # the other one would say the same
+        if sentences and len(models) == 2:  # the other one would say the same
             break
-    return found
+    return sentences
 
 
 def _count_twins(ones: Sequence[str], others: Sequence[str], without: Callable[[str], str]) -> int:

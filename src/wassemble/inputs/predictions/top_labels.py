@@ -1,7 +1,5 @@
 """The best labels of each sample as a table: the id, a label, and its confidence."""
 
-from __future__ import annotations
-
 import csv
 import os
 import sys
@@ -14,8 +12,6 @@ from wassemble._checks import fail
 from wassemble._extras import load_extra
 from wassemble._files import whole_file
 from wassemble.inputs.predictions.value import Predictions
-
-__all__ = ["check_top_file", "print_top", "write_top"]
 
 Row = tuple[Any, str | None, float | None]
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}

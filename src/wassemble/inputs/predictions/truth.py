@@ -1,7 +1,5 @@
 """What is known of samples, by their ids: true labels and weights, in whatever form they come."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -14,16 +12,6 @@ from wassemble.inputs.predictions.frames import predictions_from_frame
 from wassemble.inputs.predictions.value import Predictions
 from wassemble.inputs.reading import Reading
 from wassemble.labels import name_of, read_name
-
-__all__ = [
-    "check_truth",
-    "list_names",
-    "read_known",
-    "read_known_weight",
-    "read_labels",
-    "say_column",
-    "show_ids",
-]
 
 _HINT = (
     "a list or an array, such as `{name}.to_numpy()`, goes along with the samples of the first"
@@ -98,8 +86,8 @@ def read_known_weight(weight: Any, samples: np.ndarray) -> Any:
     """Weights of samples as an array; those of a Series are put in order by its index."""
     if not is_series(weight):
         return weight
-    found = _by_index(weight, samples, "sample_weight")
-    known = {_id_text(sample): value for sample, value in found.items()}
+    by_id = _by_index(weight, samples, "sample_weight")
+    known = {_id_text(sample): value for sample, value in by_id.items()}
     ids = [str(sample) for sample in samples.tolist()]
     missing = [sample for sample in ids if sample not in known]
     if missing:

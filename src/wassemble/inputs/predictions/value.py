@@ -14,20 +14,6 @@ from wassemble._checks import as_float_array, check_count, fail, option
 from wassemble._extras import load_extra
 from wassemble.labels import LabelSpace, check_readable, enumerate_names
 
-__all__ = [
-    "SUM_SLACK",
-    "Kind",
-    "Origin",
-    "Predictions",
-    "TopLabel",
-    "are_rounded",
-    "check_kind",
-    "detect_kind",
-    "have_numbers",
-    "is_near_one",
-    "read_samples",
-]
-
 Kind = Literal["multiclass", "multilabel"]
 
 # Files round: a histogram written with few decimals still is one.
@@ -40,27 +26,13 @@ _MOST_SLACK = 0.05
 
 @dataclass(frozen=True)
 class Origin:
-    """What an account says of how a table was read.
+    """What an account says of how a table was read."""
 
-    Attributes
-    ----------
-    file : str or None
-        Its name; None for what is no file.
-    id_column : str or None
-        Name of the column or index with the sample ids, if they have one.
-    ids : str or None
-        In words, where the ids were.
-    has_ids : bool
-        Whether the table has ids; if not, its rows were counted.
-    doubts : tuple of str
-        What makes one doubt that the table means what was read.
-    """
-
-    file: str | None = None
-    id_column: str | None = None
-    ids: str | None = None
-    has_ids: bool = True
-    doubts: tuple[str, ...] = ()
+    file: str | None = None  # its name; None for what is no file
+    id_column: str | None = None  # name of the column or index with the sample ids, if it has one
+    ids: str | None = None  # in words, where the ids were
+    has_ids: bool = True  # if not, its rows were counted
+    doubts: tuple[str, ...] = ()  # what makes one doubt that the table means what was read
 
     def of_normalized(self) -> Origin:
         """The same, of a table whose rows were divided by their sums."""
@@ -90,7 +62,8 @@ class Predictions:
         The labels that the model declares: those that it could have answered.
     scores : array of shape (n_samples, n_labels)
         Non-negative; nan where the model reported nothing (the rest of a top-5 list).
-        A row of nan is an abstention.
+        A row of nan is an abstention. A floating array is kept, not copied: for as long as the
+        predictions are used it must not be changed.
     kind : {"multiclass", "multilabel"}, optional
         Histograms over labels that exclude each other, or scores of labels that do not;
         detected if not given.
@@ -353,20 +326,20 @@ def read_samples(samples: Iterable[Any], model: str) -> np.ndarray:
         if samples.size == 0 and samples.dtype.kind in "iu":
             return np.empty(0, dtype=np.int64)
         samples = samples.tolist()
-    found = list(samples)
-    if found and all(isinstance(s, int | np.integer) and not isinstance(s, bool) for s in found):
-        ids = np.array(found)
+    given = list(samples)
+    if given and all(isinstance(s, int | np.integer) and not isinstance(s, bool) for s in given):
+        ids = np.array(given)
         if ids.dtype.kind != "i":  # beyond int64: as text
-            ids = np.array([str(s) for s in found], dtype=object)
+            ids = np.array([str(s) for s in given], dtype=object)
     else:
-        for place, sample in enumerate(found):
+        for place, sample in enumerate(given):
             if not isinstance(sample, str | int | np.integer) or sample == "":
                 fail(
                     f"a sample id must be a text or a whole number; got {sample!r} at row"
                     f" {place} of {model!r}."
                 )
-        ids = np.empty(len(found), dtype=object)
-        ids[:] = [str(sample) for sample in found]
+        ids = np.empty(len(given), dtype=object)
+        ids[:] = [str(sample) for sample in given]
         check_readable(ids.tolist(), "a sample id")
     # Numbers are compared as an array: as objects, millions of them would fill the memory.
     n_different = len(np.unique(ids) if ids.dtype.kind == "i" else set(ids.tolist()))

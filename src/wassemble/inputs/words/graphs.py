@@ -1,7 +1,5 @@
 """Edges between named nodes: word graphs, hierarchies, pairs of synonyms."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from os import PathLike
@@ -13,8 +11,6 @@ import numpy as np
 from wassemble._checks import fail
 from wassemble.inputs.words.text_files import read_columns
 from wassemble.labels import LabelSpace
-
-__all__ = ["Edges", "as_edges", "read_edges", "read_synonyms"]
 
 
 @final
@@ -51,10 +47,10 @@ class Edges:
         for pair in pairs:
             if not isinstance(pair, tuple | list) or len(pair) not in (2, 3):
                 fail(f"an edge must be two names, or two names and a weight; got {pair!r}.")
-            for name, found in zip(pair[:2], (starts, ends), strict=True):
+            for name, side in zip(pair[:2], (starts, ends), strict=True):
                 if not isinstance(name, str) or not name:
                     fail(f"the ends of an edge must be names; got {pair!r}.")
-                found.append(places.setdefault(name, len(places)))
+                side.append(places.setdefault(name, len(places)))
             weights += pair[2:]
         if not starts:
             fail(f"{origin} must hold at least one pair of nodes; got none.")

@@ -1,7 +1,5 @@
 """Lines and columns of text files about words; errors name the file and the line."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import zlib
@@ -11,8 +9,6 @@ from pathlib import Path
 from typing import IO, Any
 
 from wassemble._checks import fail, shorten
-
-__all__ = ["open_bytes", "plain_suffix", "read_columns", "read_fields"]
 
 # First lines that are titles, not data.
 _TITLES = (

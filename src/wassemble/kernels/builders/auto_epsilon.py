@@ -5,8 +5,6 @@ its row of the kernel, divided by its sum: 1 for one target label, n for n equal
 grows with epsilon, so that bisection finds the epsilon of a given number.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,17 +12,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from wassemble._checks import (
-    Constraints,
-    Number,
-    Optional,
-    check_fields,
-    fail,
-    option,
-    option_or,
-)
-
-__all__ = ["AutoEpsilon", "Epsilon", "choose_epsilon"]
+from wassemble._checks import Constraints, Number, Optional, check_fields, fail, option, option_or
 
 # What a label set of any size gets, itself included: most of the mass stays close by.
 _N_EFFECTIVE = 3.0
@@ -80,16 +68,10 @@ Epsilon = float | Literal["auto"] | AutoEpsilon
 def choose_epsilon(
     epsilon: Any, cost_of: Callable[[np.ndarray], np.ndarray], n_source: int
 ) -> tuple[float, str]:
-    """The epsilon and the words that tell of it.
+    """The epsilon and the words that tell of it; a number is taken as it is.
 
-    Parameters
-    ----------
-    epsilon : float, "auto" or AutoEpsilon
-        A number is taken as it is.
-    cost_of : callable
-        Costs of the source labels at the given places, ``(n_rows, n_target)``; infinite
-        where labels are never joined.
-    n_source : int
+    ``cost_of`` gives costs of the source labels at some places, ``(n_rows, n_target)``; infinite
+    where labels are never joined.
 
     Examples
     --------
@@ -109,9 +91,9 @@ def choose_epsilon(
     if not len(gaps):
         return 1.0, "epsilon 1 (auto: no label has a choice)"
     # Rounded, so that the number that is told makes the same kernel.
-    found = float(f"{_bisect(gaps, epsilon):.4g}")
-    reached = float(np.median(_count_neighbors(gaps, found)))
-    return found, f"epsilon {found:g} (auto: median of {reached:.3g} effective neighbours)"
+    chosen = float(f"{_bisect(gaps, epsilon):.4g}")
+    reached = float(np.median(_count_neighbors(gaps, chosen)))
+    return chosen, f"epsilon {chosen:g} (auto: median of {reached:.3g} effective neighbours)"
 
 
 def _bisect(gaps: np.ndarray, asked: AutoEpsilon) -> float:
@@ -122,10 +104,7 @@ def _bisect(gaps: np.ndarray, asked: AutoEpsilon) -> float:
         fail(
             f"the median label must be able to have {wanted:.4g} effective neighbours; it can"
             f" have more than {least:.4g} and fewer than {most:.4g}.",
-            hint=option_or(
-                "give `epsilon` as a number, or another `AutoEpsilon`",
-                epsilon=...,
-            ),
+            hint=option_or("give `epsilon` as a number, or another `AutoEpsilon`", epsilon=...),
         )
     inside = gaps[(gaps > 0) & np.isfinite(gaps)]
     low, high = math.log(float(inside.min()) / 100), math.log(float(inside.max()) * 1e6)

@@ -1,7 +1,5 @@
 """Kernels from a model's own mistakes on samples whose truth is known."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,12 +9,10 @@ from wassemble._arrays import is_frame
 from wassemble._checks import check_flag, check_nonnegative_number, fail
 from wassemble.inputs.predictions.truth import read_known
 from wassemble.inputs.predictions.value import Predictions
-from wassemble.kernels.builders.spaces import Names, note_labels, read_spaces
+from wassemble.kernels.builders.spaces import note_labels
 from wassemble.kernels.dense import DenseKernel
-from wassemble.kernels.named.labelled import LabelledKernel
+from wassemble.kernels.named.labelled import LabelledKernel, Names, read_spaces
 from wassemble.labels import LabelSpace, Meanings, enumerate_names
-
-__all__ = ["from_confusion"]
 
 
 def from_confusion(
@@ -111,25 +107,25 @@ def _read_truth(predictions: Predictions, truth: Any) -> tuple[list[str | None],
     known = read_known(truth, predictions.samples)
     if isinstance(known, Mapping):
         samples = [str(sample) for sample in predictions.samples.tolist()]
-        found = [known.get(sample) for sample in samples]
+        names = [known.get(sample) for sample in samples]
         n_unused = len(known.keys() - set(samples))
     else:
-        found, n_unused = known, 0
-        if len(found) != predictions.n_samples:
+        names, n_unused = known, 0
+        if len(names) != predictions.n_samples:
             fail(
                 f"`truth` must have one name for each of the {predictions.n_samples:,} samples of"
-                f" {predictions.model!r}; got {len(found):,}.",
+                f" {predictions.model!r}; got {len(names):,}.",
                 hint="a mapping from sample ids may know fewer, or more",
             )
-    several = next((name for name in found if isinstance(name, list)), None)
+    several = next((name for name in names if isinstance(name, list)), None)
     if several is not None:
         fail(f"`truth` must have one name for each sample; got {enumerate_names(several)} for one.")
-    if all(name is None for name in found):
+    if all(name is None for name in names):
         fail(
             f"`truth` must have the label of some sample of {predictions.model!r}; got none.",
             hint=f"sample ids are such as {enumerate_names(map(str, predictions.samples[:3]))}",
         )
-    return found, n_unused
+    return names, n_unused
 
 
 def _positions(names: list[str | None], target: LabelSpace) -> np.ndarray:

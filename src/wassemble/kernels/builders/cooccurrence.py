@@ -1,7 +1,5 @@
 """Kernels from labels that occur together."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -11,13 +9,11 @@ from wassemble._arrays import detached, is_frame
 from wassemble._checks import as_float_array, check_nonnegative, check_nonnegative_number, fail
 from wassemble.inputs.formats.named_tables import read_named_table
 from wassemble.kernels.base import Kernel
-from wassemble.kernels.builders.spaces import Names, note_labels, read_spaces
+from wassemble.kernels.builders.spaces import note_labels
 from wassemble.kernels.dense import DenseKernel
-from wassemble.kernels.named.labelled import LabelledKernel
+from wassemble.kernels.named.labelled import LabelledKernel, Names, read_spaces
 from wassemble.kernels.sparse import SparseKernel
 from wassemble.labels import LabelSpace
-
-__all__ = ["from_cooccurrence"]
 
 
 def from_cooccurrence(

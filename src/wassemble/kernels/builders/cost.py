@@ -18,8 +18,6 @@ from wassemble.kernels.places import entry_at
 from wassemble.kernels.sparse import SparseKernel
 from wassemble.labels import LabelSpace
 
-__all__ = ["PairCosts", "from_cost"]
-
 
 def from_cost(cost: Array, epsilon: float, *, symmetric: bool = False) -> DenseKernel:
     """K = exp(-cost / epsilon), kept in logarithms where it would underflow.

@@ -1,7 +1,5 @@
 """Kernels from vectors of the labels' meaning: dense, nearest-neighbour or low rank."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from typing import Any, Literal
@@ -25,8 +23,6 @@ from wassemble.kernels.builders.cost import from_cost
 from wassemble.kernels.low_rank import LowRankKernel
 from wassemble.kernels.places import source_label
 from wassemble.kernels.sparse import SparseKernel
-
-__all__ = ["from_embeddings"]
 
 Metric = Literal["sqeuclidean", "euclidean", "cosine"]
 _METRICS = ("sqeuclidean", "euclidean", "cosine")
@@ -73,10 +69,6 @@ def from_embeddings(
         Not for "euclidean".
     seed : int
         Of the random features.
-
-    Returns
-    -------
-    kernel : DenseKernel, SparseKernel or LowRankKernel
 
     Examples
     --------

@@ -1,7 +1,5 @@
 """Kernels from files that say how similar labels are: each kind of file read in one place."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -22,37 +20,23 @@ from wassemble.kernels.builders.word_vectors import from_word_vectors
 from wassemble.kernels.named.labelled import LabelledKernel
 from wassemble.labels import LabelSpace, enumerate_names
 
-__all__ = ["FILE_ORIGINS", "KernelOrigin", "read_kernel_origin"]
-
 Path = str | PathLike[str]
 
 
 @dataclass(frozen=True)
 class KernelOrigin:
-    """What a file knows of labels; a kernel once an epsilon is chosen.
+    """What a file knows of labels; a kernel once an epsilon is chosen."""
 
-    Attributes
-    ----------
-    has_cost : bool
-        Whether K = exp(-cost / epsilon); else ``epsilon`` has no say.
-    at : callable
-        From an epsilon to a `LabelledKernel`, where the file brings its own labels, else to a
-        function of ``(source, target)`` label spaces. As `Fusion` takes it.
-    """
-
-    has_cost: bool
+    has_cost: bool  # whether K = exp(-cost / epsilon); else epsilon has no say
+    # From an epsilon to a `LabelledKernel`, where the file brings its own labels, else to a
+    # function of (source, target) label spaces: as `Fusion` takes it.
     at: Callable[[Epsilon], Any]
 
 
 def read_kernel_origin(name: str, path: Path, *, n_neighbors: int | None = None) -> KernelOrigin:
-    """The knowledge in the file ``path``, which is of the kind ``name``.
+    """The knowledge in the file ``path``, of the kind ``name``, one of `FILE_ORIGINS`.
 
-    Parameters
-    ----------
-    name : one of `FILE_ORIGINS`
-    path : str or path
-    n_neighbors : int, optional
-        Word vectors: keep so many target labels of each source label.
+    Of word vectors, ``n_neighbors`` target labels of each source label are kept.
     """
     if name not in _READERS:
         fail(f"what a kernel is made from must be one of {', '.join(_READERS)}; got {name!r}.")

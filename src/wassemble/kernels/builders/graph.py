@@ -1,7 +1,5 @@
 """Kernels from a graph of words or labels: the cost of the cheapest way between two of them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal, get_args
 
@@ -15,17 +13,13 @@ from wassemble.kernels.base import Kernel
 from wassemble.kernels.builders.auto_epsilon import Epsilon, choose_epsilon
 from wassemble.kernels.builders.cost import PairCosts, from_cost
 from wassemble.kernels.builders.spaces import (
-    Names,
     expand_kernel,
     find_nodes,
     note_left_out,
     note_unjoined,
-    read_spaces,
 )
-from wassemble.kernels.named.labelled import LabelledKernel
+from wassemble.kernels.named.labelled import LabelledKernel, Names, read_spaces
 from wassemble.labels import LabelSpace
-
-__all__ = ["from_graph"]
 
 WeightMeaning = Literal["cost", "similarity"]
 
@@ -46,6 +40,9 @@ def from_graph(
 ) -> LabelledKernel:
     """K = exp(-cost of the cheapest path / epsilon) between the nodes of a graph.
 
+    Labels that are no node are joined to the target label of their own name alone, labels
+    without a path between them not at all.
+
     Parameters
     ----------
     source, target, epsilon, nodes
@@ -61,12 +58,6 @@ def from_graph(
         False, if not given.
     cutoff : float, optional
         Never join labels that are further apart than this: a `SparseKernel`, found faster.
-
-    Returns
-    -------
-    kernel : LabelledKernel
-        Labels that are no node are joined to the target label of their own name alone,
-        labels without a path between them not at all.
 
     Examples
     --------

@@ -1,7 +1,5 @@
 """Weighted sums of kernels over the same labels."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from typing import Any
@@ -17,8 +15,6 @@ from wassemble.kernels.diagonal import DiagonalKernel
 from wassemble.kernels.named.labelled import LabelledKernel
 from wassemble.kernels.sparse import SparseKernel
 from wassemble.labels import enumerate_names
-
-__all__ = ["mix"]
 
 
 def mix(parts: Iterable[tuple[Any, float]]) -> LabelledKernel:
@@ -63,9 +59,7 @@ def mix(parts: Iterable[tuple[Any, float]]) -> LabelledKernel:
     )
 
 
-def _read_parts(
-    parts: Iterable[tuple[Any, float]],
-) -> list[tuple[LabelledKernel, float]]:
+def _read_parts(parts: Iterable[tuple[Any, float]]) -> list[tuple[LabelledKernel, float]]:
     chosen = list(parts)
     for part in chosen:
         if not isinstance(part, tuple | list) or len(part) != 2:

@@ -1,30 +1,24 @@
 """Kernels that join labels of the same name."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from wassemble._checks import check_flag
 from wassemble.kernels.base import Kernel
-from wassemble.kernels.builders.spaces import Names, count_names, read_spaces
+from wassemble.kernels.builders.spaces import count_names
 from wassemble.kernels.match import IdentityKernel, MatchKernel
-from wassemble.kernels.named.labelled import LabelledKernel
+from wassemble.kernels.named.labelled import LabelledKernel, Names, read_spaces
 from wassemble.kernels.sparse import SparseKernel
 from wassemble.labels import Matching, Meanings
 
-__all__ = ["from_names", "kernel_of_matching"]
-
 
 def from_names(
-    source: Names,
-    target: Names,
-    *,
-    aliases: Meanings | None = None,
-    fold: bool = False,
+    source: Names, target: Names, *, aliases: Meanings | None = None, fold: bool = False
 ) -> LabelledKernel:
     """K = 1 where a source label is a target label by name, else 0.
 
-    A label that stands for several target labels has its shares there.
+    A label that stands for several target labels has its shares there. The kernel is an
+    `IdentityKernel` if both spaces are the same, a `MatchKernel` if labels match one to one, else
+    a `SparseKernel`.
 
     Parameters
     ----------
@@ -34,12 +28,6 @@ def from_names(
     fold : bool
         Match what is left by names without regard to case, underscores, hyphens and
         repeated spaces.
-
-    Returns
-    -------
-    kernel : LabelledKernel
-        An `IdentityKernel` if both spaces are the same, a `MatchKernel` if labels match one to
-        one, else a `SparseKernel`.
 
     Examples
     --------

@@ -1,27 +1,12 @@
 """What every builder does with names: notes, labels left out."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from wassemble._checks import fail
 from wassemble.kernels.base import Kernel
-from wassemble.kernels.named.naming import Names, read_spaces
 from wassemble.labels import LabelSpace, enumerate_names
-
-__all__ = [
-    "UNJOINED",
-    "Names",
-    "count_names",
-    "expand_kernel",
-    "find_nodes",
-    "note_labels",
-    "note_left_out",
-    "note_unjoined",
-    "read_spaces",
-]
 
 # The note of a kernel that does no more than names do.
 UNJOINED = "it joins no two labels of different names"
@@ -60,13 +45,13 @@ def find_nodes(
             f"`nodes` must map labels to nodes of {what}; got {label!r} -> {node!r}, which is none."
         )
     named = [(place, nodes.get(label, label)) for place, label in enumerate(space)]
-    found = [(place, known.position(node)) for place, node in named if node in known]
-    if not found:
+    pairs = [(place, known.position(node)) for place, node in named if node in known]
+    if not pairs:
         fail(
             f"{what} must have some label as a node; it has none of {enumerate_names(space)}.",
             hint="`nodes` maps labels to nodes that have another name",
         )
-    places, ends = np.array(found, dtype=np.int64).T
+    places, ends = np.array(pairs, dtype=np.int64).T
     return places, ends
 
 
@@ -93,11 +78,7 @@ def note_unjoined(kernel: Kernel, source: LabelSpace, target: LabelSpace) -> lis
 
 
 def expand_kernel(
-    kernel: Kernel,
-    source: LabelSpace,
-    target: LabelSpace,
-    rows: np.ndarray,
-    columns: np.ndarray,
+    kernel: Kernel, source: LabelSpace, target: LabelSpace, rows: np.ndarray, columns: np.ndarray
 ) -> Kernel:
     """The kernel of all labels from that of the source ``rows`` and target ``columns``.
 

@@ -1,7 +1,5 @@
 """Kernels that join names which are spelt nearly alike."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from typing import Literal
@@ -12,11 +10,9 @@ from wassemble._checks import Number, fail, option
 from wassemble._extras import load_extra
 from wassemble._threads import available_threads
 from wassemble.kernels.builders.cost import PairCosts
-from wassemble.kernels.builders.spaces import Names, note_labels, note_unjoined, read_spaces
-from wassemble.kernels.named.labelled import LabelledKernel
+from wassemble.kernels.builders.spaces import note_labels, note_unjoined
+from wassemble.kernels.named.labelled import LabelledKernel, Names, read_spaces
 from wassemble.labels import fold_name
-
-__all__ = ["from_spelling"]
 
 # Similarities computed together.
 _BLOCK = 2**22
@@ -46,11 +42,6 @@ def from_spelling(
     cutoff : float
         Above 0 and below 1. Names less similar than this are not joined. The similarity of
         two folded names is 1 - (letters to put in or take out) / (letters of both).
-
-    Returns
-    -------
-    kernel : LabelledKernel
-        A `SparseKernel`.
 
     Examples
     --------

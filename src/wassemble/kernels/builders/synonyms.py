@@ -1,7 +1,5 @@
 """Kernels from synonyms and the votes for them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 
@@ -10,12 +8,10 @@ import scipy.sparse as sp
 
 from wassemble._checks import Number, check_flag, fail, option
 from wassemble.inputs.words.graphs import Edges, as_edges
-from wassemble.kernels.builders.spaces import Names, note_labels, note_unjoined, read_spaces
-from wassemble.kernels.named.labelled import LabelledKernel
+from wassemble.kernels.builders.spaces import note_labels, note_unjoined
+from wassemble.kernels.named.labelled import LabelledKernel, Names, read_spaces
 from wassemble.kernels.sparse import SparseKernel
 from wassemble.labels import LabelSpace, fold_name
-
-__all__ = ["from_synonyms"]
 
 
 def from_synonyms(
@@ -54,11 +50,6 @@ def from_synonyms(
         labels must be the same.
     fold : bool
         Find labels among the words without regard to case, underscores and hyphens.
-
-    Returns
-    -------
-    kernel : LabelledKernel
-        A `SparseKernel`.
 
     Examples
     --------

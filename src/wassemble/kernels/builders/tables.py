@@ -1,7 +1,5 @@
 """Kernels from tables: of similarities or costs, such as people rate them, or of attributes."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -16,13 +14,10 @@ from wassemble.kernels.builders.auto_epsilon import Epsilon, choose_epsilon
 from wassemble.kernels.builders.cost import PairCosts, from_cost
 from wassemble.kernels.builders.spaces import note_labels
 from wassemble.kernels.dense import DenseKernel
-from wassemble.kernels.named.labelled import LabelledKernel
-from wassemble.kernels.named.naming import Names, read_names
+from wassemble.kernels.named.labelled import LabelledKernel, Names, read_names
 from wassemble.kernels.places import entry_at, named_labels
 from wassemble.kernels.sparse import SparseKernel
 from wassemble.labels import LabelSpace, enumerate_names
-
-__all__ = ["from_attributes", "from_cost_table", "from_ratings"]
 
 
 def from_ratings(
@@ -32,7 +27,7 @@ def from_ratings(
     *,
     symmetric: bool = False,
 ) -> LabelledKernel:
-    """K = the ratings divided by the largest of them.
+    """K = the ratings divided by the largest of them; sparse from a mapping, else dense.
 
     Parameters
     ----------
@@ -46,11 +41,6 @@ def from_ratings(
         ``source`` if not given; the columns of a data frame.
     symmetric : bool
         Declares that the ratings are the same both ways (checked).
-
-    Returns
-    -------
-    kernel : LabelledKernel
-        Sparse from a mapping, else dense.
 
     Examples
     --------

@@ -1,7 +1,5 @@
 """The paper's best multi-label kernel: a diagonal per sample that favours top labels."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,8 +15,6 @@ from wassemble._checks import (
     fail,
 )
 from wassemble.kernels.diagonal import DiagonalKernel
-
-__all__ = ["top_labels"]
 
 
 def top_labels(

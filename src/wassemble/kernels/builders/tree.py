@@ -1,7 +1,5 @@
 """Kernels from a hierarchy of labels: how far apart two labels are, up and down the tree."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal, get_args
@@ -15,17 +13,13 @@ from wassemble.inputs.words.graphs import Edges, as_edges
 from wassemble.kernels.builders.auto_epsilon import Epsilon, choose_epsilon
 from wassemble.kernels.builders.cost import from_cost
 from wassemble.kernels.builders.spaces import (
-    Names,
     expand_kernel,
     find_nodes,
     note_left_out,
     note_unjoined,
-    read_spaces,
 )
-from wassemble.kernels.named.labelled import LabelledKernel
+from wassemble.kernels.named.labelled import LabelledKernel, Names, read_spaces
 from wassemble.labels import LabelSpace, enumerate_names
-
-__all__ = ["from_tree"]
 
 TreeCost = Literal["path", "lin"]
 
@@ -41,6 +35,8 @@ def from_tree(
     leaves: Iterable[str] | None = None,
 ) -> LabelledKernel:
     """K = exp(-cost / epsilon) with a cost between the nodes of a hierarchy.
+
+    Labels that are no node are joined to the target label of their own name alone.
 
     Parameters
     ----------
@@ -60,11 +56,6 @@ def from_tree(
         For "lin": count the information content among these nodes, the labels' and those
         above them only; among all nodes if not given.
 
-    Returns
-    -------
-    kernel : LabelledKernel
-        Labels that are no node are joined to the target label of their own name alone.
-
     Examples
     --------
     >>> tree = [("animal", "dog"), ("animal", "cat"), ("dog", "husky"), ("dog", "beagle")]
@@ -78,12 +69,7 @@ def from_tree(
     if leaves is not None and cost != "lin":
         fail(f'`leaves` are counted for the cost "lin" only; got them with {cost!r}.')
     tree = as_edges(edges)
-    if tree.weights is not None:
-        fail(
-            f"the edges of a tree must have no weights; those of {tree.origin} have.",
-            hint=f"{_say_graph()} uses them",
-        )
-    _check_acyclic(tree)
+    check_tree(tree)
     source, target = read_spaces(source, target)
     rows, row_nodes = find_nodes(source, tree.nodes, nodes, what=tree.origin)
     columns, column_nodes = find_nodes(target, tree.nodes, nodes, what=tree.origin)
@@ -161,11 +147,7 @@ def _path_costs(up: _Climb, down: _Climb) -> np.ndarray:
 
 
 def _lin_costs(
-    up: _Climb,
-    down: _Climb,
-    content: np.ndarray,
-    row_nodes: np.ndarray,
-    column_nodes: np.ndarray,
+    up: _Climb, down: _Climb, content: np.ndarray, row_nodes: np.ndarray, column_nodes: np.ndarray
 ) -> np.ndarray:
     shared = np.full((up.n_labels, down.n_labels), -np.inf)
     for node in np.intersect1d(up.ancestors, down.ancestors).tolist():
@@ -197,7 +179,13 @@ def _information_content(tree: Edges, kept: np.ndarray) -> np.ndarray:
     return 1 - np.log(np.maximum(n_below, 1)) / np.log(len(kept))
 
 
-def _check_acyclic(tree: Edges) -> None:
+def check_tree(tree: Edges) -> None:
+    """Refuse edges that have weights, or that lead in a ring."""
+    if tree.weights is not None:
+        fail(
+            f"the edges of a tree must have no weights; those of {tree.origin} have.",
+            hint=f"{_say_graph()} uses them",
+        )
     n_nodes = len(tree.nodes)
     graph = sp.csr_array((np.ones(len(tree)), (tree.starts, tree.ends)), shape=(n_nodes, n_nodes))
     _, groups = connected_components(graph, connection="strong")

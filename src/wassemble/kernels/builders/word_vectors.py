@@ -1,7 +1,5 @@
 """Kernels from the word vectors of label names."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import get_args
 
@@ -12,12 +10,10 @@ from wassemble._checks import Count, OneOf, Optional, check_flag, fail
 from wassemble.inputs.words.embeddings import Embeddings, split_words, word_forms
 from wassemble.kernels.builders.auto_epsilon import Epsilon, choose_epsilon
 from wassemble.kernels.builders.embeddings import Metric, from_embeddings
-from wassemble.kernels.builders.spaces import Names, count_names, expand_kernel, read_spaces
-from wassemble.kernels.named.labelled import LabelledKernel
+from wassemble.kernels.builders.spaces import count_names, expand_kernel
+from wassemble.kernels.named.labelled import LabelledKernel, Names, read_spaces
 from wassemble.kernels.places import named_labels
 from wassemble.labels import LabelSpace, enumerate_names
-
-__all__ = ["from_word_vectors"]
 
 
 def from_word_vectors(
@@ -34,8 +30,8 @@ def from_word_vectors(
 
     A label is looked up as it is written, then with other separators between its words,
     then both without regard to case. A label that is no word itself is the mean of the
-    words in it that are found ("polar_bear": polar, bear). The notes say how many labels
-    were found how.
+    words in it that are found ("polar_bear": polar, bear). Labels without a vector are joined to
+    the target label of their own name alone. The notes say how many labels were found how.
 
     Parameters
     ----------
@@ -48,11 +44,6 @@ def from_word_vectors(
         Entropic regularisation. "auto" gives the median label 3 effective neighbours.
     metric, unit_norm, n_neighbors
         As in `kernels.from_embeddings`.
-
-    Returns
-    -------
-    kernel : LabelledKernel
-        Labels without a vector are joined to the target label of their own name alone.
 
     Examples
     --------
@@ -75,8 +66,8 @@ def from_word_vectors(
     source, target = read_spaces(source, target)
     x = _look_up(source, embeddings)
     y = x if target is source else _look_up(target, embeddings)
-    for side, found, space in (("source", x, source), ("target", y, target)):
-        if not len(found.places):
+    for side, looked_up, space in (("source", x, source), ("target", y, target)):
+        if not len(looked_up.places):
             fail(
                 f"{embeddings.origin} must know the words of some {side} label; it knows none of"
                 f" {enumerate_names(space)}."
@@ -87,7 +78,9 @@ def from_word_vectors(
         return _nearest_costs(x.vectors[rows], y.vectors, metric, n_neighbors, unit=unit_norm)
 
     value, words = choose_epsilon(epsilon, cost_of, len(x.places))
-    names = ([space[i] for i in found.places] for space, found in ((source, x), (target, y)))
+    names = (
+        [space[i] for i in looked_up.places] for space, looked_up in ((source, x), (target, y))
+    )
     with named_labels(*names):
         kernel = from_embeddings(
             x.vectors,

@@ -1,7 +1,5 @@
 """What a kernel joins and what looks wrong about it, in figures and names."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Iterator
@@ -13,8 +11,6 @@ import scipy.sparse as sp
 
 from wassemble.kernels.base import Kernel, distance_to_identity
 from wassemble.labels import LabelSpace, enumerate_names
-
-__all__ = ["KernelAccount", "make_account"]
 
 # Pairs of different names that are shown.
 _N_PAIRS = 10
@@ -30,47 +26,27 @@ _BLOCK = 2**21
 class KernelAccount:
     """What a kernel joins, made by `LabelledKernel.account`.
 
-    Attributes
-    ----------
-    kind : str
-        Class of the kernel.
-    n_source, n_target, n_entries : int
-        Labels on either side, and pairs of labels with a similarity above 0.
-    source_coverage, target_coverage : float
-        Share of source labels that go somewhere, and of target labels that are reached.
-    n_effective : tuple of three floats
-        Least, median and largest effective number of target labels of a source label that
-        goes somewhere: the exponential of the entropy of its row divided by its sum. 1 is
-        one neighbour, n are n equal ones. Zeros if no label goes anywhere.
-    distance_to_identity : float or None
-        The paper's ``||K - I||_F``; None unless both spaces have the same labels.
-    lost_source : tuple of str
-        Source labels that go nowhere.
-    unreached_target : tuple of str
-        Target labels that no source label reaches.
-    strongest_pairs : tuple of (source name, target name, similarity)
-        The ten strongest pairs between different names, each pair once; similarity relative
-        to the largest of the source label's row.
-    hubs : tuple of (target name, source labels)
-        Target labels that receive suspiciously much, largest first. Let each source label
-        hand out 1 in the proportions of its row: a hub receives more than 5 times what the
-        median reached label receives, and the whole of 3 source labels or more.
-    origin : str
-    notes : tuple of str
+    The effective number of target labels of a source label that goes somewhere is the
+    exponential of the entropy of its row divided by its sum: 1 is one neighbour, n are n equal
+    ones. Hubs are target labels that receive suspiciously much. Let each source label hand out 1
+    in the proportions of its row: a hub receives more than 5 times what the median reached label
+    receives, and the whole of 3 source labels or more.
     """
 
-    kind: str
+    kind: str  # class of the kernel
     n_source: int
     n_target: int
-    n_entries: int
-    source_coverage: float
-    target_coverage: float
-    n_effective: tuple[float, float, float]
-    distance_to_identity: float | None
-    lost_source: tuple[str, ...]
-    unreached_target: tuple[str, ...]
+    n_entries: int  # pairs of labels with a similarity above 0
+    source_coverage: float  # share of source labels that go somewhere
+    target_coverage: float  # share of target labels that are reached
+    n_effective: tuple[float, float, float]  # least, median, largest; 0 if none goes anywhere
+    distance_to_identity: float | None  # the paper's ||K - I||_F; None unless labels are the same
+    lost_source: tuple[str, ...]  # source labels that go nowhere
+    unreached_target: tuple[str, ...]  # target labels that no source label reaches
+    # The ten strongest between different names, each once: source, target, and the similarity
+    # relative to the largest of the source label's row.
     strongest_pairs: tuple[tuple[str, str, float], ...]
-    hubs: tuple[tuple[str, float], ...]
+    hubs: tuple[tuple[str, float], ...]  # target label and what it receives, largest first
     origin: str
     notes: tuple[str, ...]
 
@@ -142,9 +118,7 @@ def make_account(
     )
 
 
-def _relative_rows(
-    kernel: Kernel,
-) -> Iterator[tuple[int, np.ndarray | sp.csr_array, np.ndarray]]:
+def _relative_rows(kernel: Kernel) -> Iterator[tuple[int, np.ndarray | sp.csr_array, np.ndarray]]:
     """First place, entries over the largest of their row, and which dense ones are above 0."""
     if kernel.keeps_logs:  # entries that underflow still are neighbours of one another
         logs, step = kernel.to_log_dense(), max(1, _BLOCK // kernel.shape[1])

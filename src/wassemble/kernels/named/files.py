@@ -3,8 +3,6 @@
 Nothing is trusted: a file that was cut off or edited is refused, not repaired.
 """
 
-from __future__ import annotations
-
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -19,8 +17,6 @@ from wassemble.kernels.named.labelled import LabelledKernel
 from wassemble.kernels.named.tables import read_csv, read_parquet, write_parquet
 from wassemble.kernels.places import named_labels
 from wassemble.labels import LabelSpace
-
-__all__ = ["load", "save_kernel"]
 
 _FORMAT = "wassemble kernel 1"
 _NAMED = ("format", "source", "target", "origin", "notes")

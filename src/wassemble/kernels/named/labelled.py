@@ -11,14 +11,15 @@ from typing import Any, final
 
 import numpy as np
 
+from wassemble._arrays import is_frame
 from wassemble._checks import fail
+from wassemble.inputs.formats.named_tables import read_named_table
 from wassemble.kernels.base import Kernel, as_kernel
 from wassemble.kernels.named.account import KernelAccount, make_account
-from wassemble.kernels.named.naming import Names, read_names
 from wassemble.kernels.places import named_labels
 from wassemble.labels import LabelSpace, enumerate_names
 
-__all__ = ["LabelledKernel"]
+Names = LabelSpace | Iterable[str | int]
 
 
 @final
@@ -86,7 +87,6 @@ class LabelledKernel:
                 f"the kernel must have shape {expected}, one row for each source label and one"
                 f" column for each target label; got {self.kernel.shape}."
             )
-
         self.declared = None if declared is None else np.asarray(declared)
         if self.declared is not None and (
             self.declared.dtype != bool or self.declared.shape != (len(self.target),)
@@ -98,14 +98,8 @@ class LabelledKernel:
 
     def with_entries(self, kernel: Kernel, origin: str | None = None) -> LabelledKernel:
         """The same labels with another kernel between them."""
-        return LabelledKernel(
-            kernel,
-            self.source,
-            self.target,
-            self.origin if origin is None else origin,
-            self.notes,
-            declared=self.declared,
-        )
+        names = self.source, self.target, self.origin if origin is None else origin
+        return LabelledKernel(kernel, *names, self.notes, declared=self.declared)
 
     def align(self, source: Names, target: Names) -> Kernel:
         """The kernel of exactly these labels, in this order.
@@ -113,14 +107,11 @@ class LabelledKernel:
         Where nothing changes it is the very same object, so that models which share it
         share its products too. Sparse and low-rank kernels stay so.
         """
-        source = source if isinstance(source, LabelSpace) else LabelSpace(source)
-        target = target if isinstance(target, LabelSpace) else LabelSpace(target)
+        source, target = LabelSpace(source), LabelSpace(target)
         if source == self.source and target == self.target:
             return self.kernel
-        for side, wanted, known in (
-            ("source", source, self.source),
-            ("target", target, self.target),
-        ):
+        pairs = (("source", source, self.source), ("target", target, self.target))
+        for side, wanted, known in pairs:
             strange = [name for name in wanted if name not in known]
             if strange:
                 fail(
@@ -177,3 +168,45 @@ def _check_whole(kernel: Kernel) -> None:
             "a kernel with label names must hold NumPy entries; got a torch tensor.",
             hint="`kernel.convert(None, numpy_dtype)`; solvers bring it to torch themselves",
         )
+
+
+def read_names(
+    matrix: Any, name: str, source: Names | None, target: Names | None
+) -> tuple[Any, LabelSpace, LabelSpace]:
+    """The matrix in the order of its names, and these: of its rows and of its columns.
+
+    A data frame has names; those that are given beside it say the order, and must be the
+    same. Anything else is as it is, and its names must be given; without ``target``, those of
+    the rows are those of the columns too.
+    """
+    if not is_frame(matrix):
+        if source is None:
+            fail(
+                f"`{name}` must come with the names of its labels; got a {type(matrix).__name__}"
+                " and no names.",
+                hint="`source` and `target` name rows and columns; a data frame has names",
+            )
+        return matrix, *read_spaces(source, target)
+    table = read_named_table(matrix, name)
+    rows = table.rows if source is None else read_spaces(source, None)[0]
+    columns = table.columns if target is None else read_spaces(target, None)[0]
+    if target is None and set(rows) == set(columns):
+        columns = rows
+    rows, columns = read_spaces(rows, columns)
+    return table.ordered(rows, columns), rows, columns
+
+
+def read_spaces(source: Names, target: Names | None) -> tuple[LabelSpace, LabelSpace]:
+    """Both as label spaces; the same object twice if their names are the same.
+
+    Examples
+    --------
+    >>> source, target = read_spaces(["cat", "dog"], None)
+    >>> source is target
+    True
+    """
+    first = LabelSpace(source)
+    if target is None:
+        return first, first
+    second = LabelSpace(target)
+    return first, first if second == first else second

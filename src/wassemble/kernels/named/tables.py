@@ -1,7 +1,5 @@
 """Kernels as tables of source, target and similarity: Parquet in and out, CSV in."""
 
-from __future__ import annotations
-
 import csv
 import json
 from collections.abc import Iterator
@@ -18,8 +16,6 @@ from wassemble.kernels.named.labelled import LabelledKernel
 from wassemble.kernels.places import named_labels
 from wassemble.kernels.sparse import SparseKernel
 from wassemble.labels import LabelSpace, enumerate_names
-
-__all__ = ["read_csv", "read_parquet", "write_parquet"]
 
 _COLUMNS = ("source", "target", "similarity")
 
@@ -81,8 +77,8 @@ def read_parquet(path: Path) -> LabelledKernel:
     about = _read_about(path, (schema.metadata or {}).get(b"wassemble kernel"))
     places, spaces = [], []
     for side in ("source", "target"):
-        found, names = _decode_names(path, pa, table.column(side), side)
-        used, first = np.unique(found, return_index=True)
+        of_rows, names = _decode_names(path, pa, table.column(side), side)
+        used, first = np.unique(of_rows, return_index=True)
         appearing = [names[place] for place in used[np.argsort(first)].tolist()]
         space = LabelSpace(about[side]) if about else LabelSpace(appearing)
         strange = [name for name in appearing if name not in space]
@@ -93,7 +89,7 @@ def read_parquet(path: Path) -> LabelledKernel:
             )
         # A dictionary may hold names that no row uses.
         numbers = np.array([space.position(name) if name in space else -1 for name in names])
-        places.append(numbers[found])
+        places.append(numbers[of_rows])
         spaces.append(space)
     similarity = table.column("similarity")
     if not pa.types.is_floating(similarity.type) and not pa.types.is_integer(similarity.type):
@@ -148,8 +144,8 @@ def _decode_names(path: Path, pa: Any, column: Any, side: str) -> tuple[np.ndarr
     column = column.unify_dictionaries()
     if not column.num_chunks:
         return np.zeros(0, dtype=np.int64), []
-    found = np.concatenate([chunk.indices.to_numpy() for chunk in column.chunks]).astype(np.int64)
-    return found, column.chunk(0).dictionary.to_pylist()
+    numbers = np.concatenate([chunk.indices.to_numpy() for chunk in column.chunks]).astype(np.int64)
+    return numbers, column.chunk(0).dictionary.to_pylist()
 
 
 def read_csv(path: Path) -> LabelledKernel:
@@ -159,11 +155,11 @@ def read_csv(path: Path) -> LabelledKernel:
     columns: list[int] = []
     values: list[float] = []
     for line, record in _read_records(path):
-        for side, found in (("source", rows), ("target", columns)):
+        for side, listed in (("source", rows), ("target", columns)):
             name = record[side]
             if not name:
                 fail(f"{path}, line {line}: `{side}` must be a label name; got nothing.")
-            found.append(places[side].setdefault(name, len(places[side])))
+            listed.append(places[side].setdefault(name, len(places[side])))
         try:
             values.append(float(record["similarity"]))
         except ValueError:

@@ -15,8 +15,6 @@ from wassemble._extras import load_extra
 from wassemble.errors import WassembleError
 from wassemble.scale.folders.worker import Job, Outcome, Partition, fuse_partition, in_words
 
-__all__ = ["ClusterError", "run_on_cluster"]
-
 # Partitions under way per thread: one at work, one next.
 _PER_THREAD = 2
 # Seconds.

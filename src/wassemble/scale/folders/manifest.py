@@ -5,8 +5,6 @@ Each finished partition has a record, written when its file is in its place. Whe
 finished, the records move into the manifest.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import secrets
@@ -24,24 +22,6 @@ from wassemble.errors import WassembleError
 from wassemble.inputs.folders import Folder, Found
 from wassemble.inputs.part_files import DataSet, PartFile
 from wassemble.labels import enumerate_names
-
-__all__ = [
-    "LOCK",
-    "MANIFEST",
-    "RUN",
-    "Manifest",
-    "add_counts",
-    "counts_of",
-    "describe_input",
-    "describe_request",
-    "digest_file",
-    "find_record",
-    "is_as_recorded",
-    "is_same_input",
-    "read_record",
-    "refuse_foreign",
-    "write_record",
-]
 
 _FORMAT = "wassemble partitions 3"
 _FOLDER = "_wassemble"
@@ -96,33 +76,24 @@ def refuse_foreign(out: Folder) -> None:
 
 
 class Manifest:
-    """The manifest of a folder, held against a request.
+    """The manifest of a folder, held against a request from `describe_request`.
 
-    Parameters
-    ----------
-    out : Folder
-    request : dict
-        From `describe_request`; if the folder has a part, it must be one of the same request.
-
-    Attributes
-    ----------
-    digest : str
-        Of the request; each record has it.
-    run : str
-        A name for this run, in the folder until it is over or another begins.
+    If the folder has a part, it must be one of the same request.
     """
 
     def __init__(self, out: Folder, request: dict[str, Any]) -> None:
         self._out = out
         self._request = json.loads(json.dumps(request))
+        # Each record has it.
         self.digest = hashlib.sha256(json.dumps(request).encode()).hexdigest()[:16]
         self._finished: dict[str, Any] = {}
         # A folder without parts is free, whatever was asked for before.
         text = _read(out) if out.find() else None
         if text is not None:
-            found = _parse(text, out)
-            self._finished = found["partitions"]
-            self._refuse_another(found["request"])
+            before = _parse(text, out)
+            self._finished = before["partitions"]
+            self._refuse_another(before["request"])
+        # A name for this run, in the folder until it is over or another begins.
         self.run = secrets.token_hex(8)
         self._store(RUN, self.run)  # from here on, tasks of earlier runs write nothing
         if text is None:
@@ -249,21 +220,21 @@ def _refuse_damaged(out: Folder, why: str) -> NoReturn:
 
 def _parse(text: str, out: Folder) -> dict[str, Any]:
     try:
-        found = json.loads(text)
+        manifest = json.loads(text)
     except (ValueError, RecursionError) as error:
         _refuse_damaged(out, str(error))
-    if not isinstance(found, dict) or found.get("format") != _FORMAT:
+    if not isinstance(manifest, dict) or manifest.get("format") != _FORMAT:
         fail(
             f"{out}: {MANIFEST} must be a manifest of this version; it is not.",
             hint="choose another folder, or remove this one",
         )
-    request, partitions = found.get("request"), found.get("partitions")
+    request, partitions = manifest.get("request"), manifest.get("partitions")
     if not (isinstance(request, dict) and isinstance(partitions, dict)):
         _refuse_damaged(out, "it does not say what was asked for, or which parts are finished")
     strange = [name for name, record in partitions.items() if not _is_whole(record)]
     if strange:
         _refuse_damaged(out, f"what it says of {enumerate_names(strange)} is not whole")
-    return found
+    return manifest
 
 
 def _reading(given: DataSet) -> dict[str, Any]:
@@ -281,12 +252,12 @@ def _digest_texts(texts: Sequence[str] | Any) -> str:
 
 
 def _digest_arrays(arrays: Mapping[str, Any]) -> str:
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for name, values in arrays.items():
         array = np.ascontiguousarray(values)
-        found.update(f"{name} {array.dtype.str} {array.shape}".encode())
-        found.update(array.tobytes())
-    return found.hexdigest()[:16]
+        digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
+        digest.update(array.tobytes())
+    return digest.hexdigest()[:16]
 
 
 def _short(value: Any) -> str:

@@ -1,7 +1,5 @@
 """`fuse_partitions`: folders of part files in, a folder out, in runs that may be cut off."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
@@ -28,8 +26,6 @@ from wassemble.scale.folders.manifest import (
 )
 from wassemble.scale.folders.worker import Job, Partition, fuse_partition
 
-__all__ = ["PartitionError", "PartitionedFusion", "fuse_partitions"]
-
 # Errors that are told one by one.
 _N_TOLD = 10
 
@@ -40,25 +36,12 @@ class PartitionError(WassembleError):
 
 @dataclass(frozen=True)
 class PartitionedFusion:
-    """What a run did.
+    """What a run did."""
 
-    Attributes
-    ----------
-    account : FusionAccount
-        Of all partitions, those of earlier runs included.
-    n_partitions : int
-        How many there are.
-    n_kept : int
-        How many of them an earlier run had finished.
-    n_changed : int
-        How many of them it had finished from files that have changed since; they were made
-        again.
-    """
-
-    account: FusionAccount
+    account: FusionAccount  # of all partitions, those of earlier runs included
     n_partitions: int
-    n_kept: int
-    n_changed: int
+    n_kept: int  # of them, those that an earlier run had finished
+    n_changed: int  # finished from files that have changed since, and made again
 
 
 def fuse_partitions(
@@ -97,10 +80,6 @@ def fuse_partitions(
         it, one part after the other.
     progress : callable, optional
         Called as ``progress(n_done, n_partitions)``.
-
-    Returns
-    -------
-    PartitionedFusion
 
     Raises
     ------

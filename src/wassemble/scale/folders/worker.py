@@ -1,7 +1,5 @@
 """One partition: the part of every model in, a part of the consensus out."""
 
-from __future__ import annotations
-
 import os
 import platform
 import threading
@@ -33,8 +31,6 @@ from wassemble.scale.folders.manifest import (
     read_record,
     write_record,
 )
-
-__all__ = ["Job", "Outcome", "Partition", "fuse_partition"]
 
 
 @dataclass(frozen=True)
@@ -127,7 +123,7 @@ def _fuse(job: Job, partition: Partition) -> dict[str, Any]:
     ):
         return before
     account = FusionAccount.of(job.plan, kind_is_detected=job.kind_is_detected)
-    found_before = _look(job, partition)
+    versions = _look(job, partition)
     with ExitStack() as stack:
         files = [
             stack.enter_context(reader.open(part.file))
@@ -141,11 +137,11 @@ def _fuse(job: Job, partition: Partition) -> dict[str, Any]:
         out = stack.enter_context(job.out.store(partition.out_file, durable=True))
         fuse_by_plan(account, files, out, samples=job.samples, n_threads=job.n_threads)
         inputs = [
-            describe_input(found, file.path)
-            for found, file in zip(found_before, files, strict=True)
-            if found is not None
+            describe_input(version, file.path)
+            for version, file in zip(versions, files, strict=True)
+            if version is not None
         ]
-        _refuse_changed(job, partition, found_before)
+        _refuse_changed(job, partition, versions)
         n_bytes, digest = out.stat().st_size, digest_file(out)
         # A task that outlives its run must not write into what has replaced it.
         _refuse_replaced(job)
@@ -156,13 +152,13 @@ def _fuse(job: Job, partition: Partition) -> dict[str, Any]:
         if record is None or record["sha256"] != digest:
             job.out.remove(partition.out_file)
         raise
-    found = job.out.look(partition.out_file)
-    if found is None:
+    written = job.out.look(partition.out_file)
+    if written is None:
         fail(f"{partition.out_file}: was removed as soon as it was written.")
     record = asked | {
         "inputs": inputs,
         "n_bytes": n_bytes,
-        "stamp": found.stamp,
+        "stamp": written.stamp,
         "sha256": digest,
         "counts": counts_of(account),
         "shared": {str(bits): n for bits, n in sorted(shared.items())},
@@ -181,8 +177,8 @@ def _look(job: Job, partition: Partition) -> list[Found | None]:
 def _refuse_changed(job: Job, partition: Partition, before: list[Found | None]) -> None:
     """Refuse files that were written while they were read: what was fused may be of both."""
     after = _look(job, partition)
-    for reader, part, was, found in zip(job.readers, partition.files, before, after, strict=True):
-        if was is None or found is None or was.stamp != found.stamp:
+    for reader, part, was, now in zip(job.readers, partition.files, before, after, strict=True):
+        if was is None or now is None or was.stamp != now.stamp:
             fail(
                 f"model {reader.model}: {part.file}: the file must not change while it is read; it"
                 " did."

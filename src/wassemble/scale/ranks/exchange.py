@@ -15,9 +15,6 @@ from wassemble._checks import fail
 from wassemble._extras import load_extra
 from wassemble.errors import WassembleError
 
-__all__ = ["RankError", "Ranks"]
-
-
 # Groups made of the default group, by their members, for as long as it lives.
 _subsets: WeakKeyDictionary[Any, dict[tuple[int, ...], Any]] = WeakKeyDictionary()
 
@@ -27,13 +24,7 @@ class RankError(WassembleError, RuntimeError):
 
 
 class Ranks:
-    """The `Exchange` of a process group: reductions by gloo, NCCL or what else it speaks.
-
-    Parameters
-    ----------
-    group : torch.distributed.ProcessGroup, optional
-        The default group if not given.
-    """
+    """The `Exchange` of a process group, or of the default one: by gloo, NCCL or what it speaks."""
 
     def __init__(self, group: Any = None) -> None:
         self._torch = load_extra("torch", "torch", purpose="solving on several ranks")
@@ -52,19 +43,17 @@ class Ranks:
         self._device = self._torch.device("cuda" if on_gpu else "cpu")
 
     def sum(self, values: Array) -> Array:
-        """Sum over the ranks."""
         return self._reduce(values, self._dist.ReduceOp.SUM)
 
     def largest(self, values: Array) -> Array:
-        """Largest over the ranks."""
         return self._reduce(values, self._dist.ReduceOp.MAX)
 
     def gather(self, values: np.ndarray) -> np.ndarray:
         """Every rank's values, ``(n_ranks, ...)``; of one shape everywhere."""
         mine = self._to_send(values)
-        found = [self._torch.empty_like(mine) for _ in range(self.n_ranks)]
-        self._talk(lambda: self._dist.all_gather(found, mine, group=self._group))
-        return np.stack([each.cpu().numpy() for each in found])
+        all_of_them = [self._torch.empty_like(mine) for _ in range(self.n_ranks)]
+        self._talk(lambda: self._dist.all_gather(all_of_them, mine, group=self._group))
+        return np.stack([each.cpu().numpy() for each in all_of_them])
 
     def broadcast(self, values: np.ndarray, source: int) -> np.ndarray:
         """The values of the rank ``source``; others give an array of the same shape."""
@@ -105,8 +94,8 @@ class Ranks:
     def timeout(self) -> timedelta:
         """How long an exchange waits for a silent rank."""
         # torch has no public way to ask.
-        found: timedelta = self._group._get_backend(self._device).options._timeout
-        return found
+        seconds: timedelta = self._group._get_backend(self._device).options._timeout
+        return seconds
 
     def to_tensor(self, values: np.ndarray) -> Array:
         """A tensor on the device of the group."""

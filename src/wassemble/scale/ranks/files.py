@@ -1,7 +1,5 @@
 """`fuse_on_ranks`: files of models, each read by the rank that sweeps it; one file out."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping
@@ -24,8 +22,6 @@ from wassemble.scale.ranks.solve import SharedBarycenter, solve_barycenter_distr
 from wassemble.solvers import Barycenter, Status
 from wassemble.solvers.weights import check_weights
 
-__all__ = ["fuse_on_ranks"]
-
 Device = Literal["cpu", "cuda"]
 
 
@@ -41,28 +37,13 @@ def fuse_on_ranks(
     """Fuse files on the ranks that torchrun started, each with its share of the models.
 
     Models of weight above 0 are dealt out in turn. A rank opens its own files and kernels, and
-    the first model's, which has the sample ids.
+    the first model's, which has the sample ids. Files, which ``models`` open, have the same
+    samples and no missing score; ``kernels`` were saved, and have the same target labels. Of the
+    ``fusion`` counts its rule, a barycenter, and its weights, by name or of shape (n_models,
+    n_target); rows of a balanced one are divided by their sums. With "cuda", tensors are on the
+    GPU of each rank and exchanged by NCCL; ``timeout`` is in seconds, for a silent rank.
 
-    Parameters
-    ----------
-    models : dict of name to function
-        Opens the model's file; all have the same samples and no missing score.
-    kernels : dict of name to path
-        Kernels that were saved, with the same target labels.
-    out : path
-        Where rank 0 writes the consensus, whole or not at all.
-    fusion : Fusion
-        Its rule, a barycenter, and its weights, by name or of shape (n_models, n_target). Rows of
-        a balanced one are divided by their sums.
-    device : {"cpu", "cuda"}
-        "cuda": tensors on the GPU of each rank, exchanged by NCCL.
-    timeout : float
-        Seconds to wait for a silent rank.
-
-    Returns
-    -------
-    ends : str or None
-        How the samples ended, on rank 0.
+    Rank 0 writes the consensus, whole or not at all, and says how the samples ended.
     """
     with _group(device, timeout):
         ranks = Ranks()
@@ -228,5 +209,5 @@ def _weights(fusion: Fusion, names: list[str]) -> np.ndarray:
         must = f"{option('weights')} must be one per model, {len(names)}"
         fail(f"{must}; got shape {weights.shape}.")
     n_target = weights.shape[-1]  # kernels are compared with it later
-    checked: np.ndarray = check_weights(weights, len(names), n_target, like=np.empty(0))
+    checked: np.ndarray = check_weights(weights, len(names), n_target)
     return checked

@@ -22,8 +22,6 @@ from wassemble._checks import fail
 from wassemble.kernels import EntryRange, Kernel, as_kernel
 from wassemble.scale.ranks.exchange import Ranks
 
-__all__ = ["RowBlockKernel"]
-
 _numbers = count()
 
 

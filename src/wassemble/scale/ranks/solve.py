@@ -9,8 +9,6 @@ consensus a thousandfold, exchange the largest image too. Where the residual is 
 finished.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -26,33 +24,23 @@ from wassemble.solvers import Barycenter, BarycenterProblem, BarycenterResult, S
 from wassemble.solvers.barycenter import solve
 from wassemble.solvers.weights import check_weights
 
-__all__ = ["SharedBarycenter", "solve_barycenter_distributed"]
-
 # Samples checked at a time.
 _N_CHECKED = 4096
 
 
 @dataclass(frozen=True)
 class SharedBarycenter:
-    """A consensus that several ranks found together; the same on each of them.
+    """A consensus that several ranks found together; the same on each of them but for `local`.
 
-    Attributes
-    ----------
-    barycenter : array of shape (n_samples, n_target) or (n_target,)
-    status : array of shape (n_samples,), or Status
-        How each row ended: codes to compare with `Status`.
-    residual, n_sweeps : arrays of shape (n_samples,), or numbers
-        Of the model that moved most, whichever rank holds it; sweeps until the row stopped.
-    local : BarycenterResult or None
-        What this rank knows: couplings and contributions of its own models. None if none
-        of them votes. A coupling of a model whose kernel is split has the rows of this
-        rank, and all ranks that share it must ask for it together.
+    That is what this rank knows: couplings and contributions of its own models; None if none of
+    them votes. A coupling of a model whose kernel is split has the rows of this rank, and all
+    ranks that share it must ask for it together.
     """
 
-    barycenter: Array
-    status: np.ndarray | Status
-    residual: np.ndarray | float
-    n_sweeps: np.ndarray | int
+    barycenter: Array  # (n_samples, n_target) or (n_target,)
+    status: np.ndarray | Status  # how each row ended: codes to compare with `Status`
+    residual: np.ndarray | float  # of the model that moved most, whichever rank holds it
+    n_sweeps: np.ndarray | int  # until the row stopped
     local: BarycenterResult | None
 
 
@@ -144,11 +132,9 @@ class _Share:
         self.has_rounded_weights = False  # to a type of fewer digits than float64
         if weights is not None:
             n_target = self.kernels[0].shape[1] if self.kernels else 0
-            found = check_weights(
-                detached(weights), self.n_models, n_target, like=np.empty(0), whole=False
-            )
-            self.weights = found.astype(np.float64)
-            self.has_rounded_weights = found.dtype != np.float64
+            given = check_weights(detached(weights), self.n_models, n_target, whole=False)
+            self.weights = given.astype(np.float64)
+            self.has_rounded_weights = given.dtype != np.float64
         numbers = [k.number for k in self.kernels if isinstance(k, RowBlockKernel)]
         if sorted(numbers) != numbers:  # other ranks would add up other kernels' products
             fail("split kernels must stand in the order in which they were made; they do not.")
@@ -242,10 +228,10 @@ def _spread(result: BarycenterResult | None, ranks: Ranks, source: int) -> Share
     status, residual, n_sweeps = ranks.broadcast(rows, source)
     if result is not None:
         return _shared(result)
-    found: Array = ranks.to_tensor(barycenter) if is_torch else barycenter
+    whole: Array = ranks.to_tensor(barycenter) if is_torch else barycenter
     if drops_sample_axis:
         last = Status(int(status[0])), float(residual[0]), int(n_sweeps[0])
-        return SharedBarycenter(found[0], *last, None)
+        return SharedBarycenter(whole[0], *last, None)
     return SharedBarycenter(
-        found, status.astype(np.int8), residual, n_sweeps.astype(np.int64), None
+        whole, status.astype(np.int8), residual, n_sweeps.astype(np.int64), None
     )

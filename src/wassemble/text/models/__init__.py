@@ -4,8 +4,6 @@ A search knows this protocol alone; captioners, language models and several of t
 into one all look the same to it. Arrays at the seam are NumPy's.
 """
 
-from __future__ import annotations
-
 from typing import Any, Protocol
 
 import numpy as np

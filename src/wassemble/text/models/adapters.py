@@ -4,8 +4,6 @@ Transformers come from a local folder: nothing is ever downloaded, and weights a
 safetensors files alone.
 """
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass, replace
@@ -18,8 +16,6 @@ import numpy as np
 from wassemble._checks import fail
 from wassemble._extras import load_extra
 from wassemble.text.vocabulary import Vocabulary
-
-__all__ = ["CausalNextWord", "EncoderDecoderNextWord", "TorchNextWord"]
 
 _PURPOSE = "A model of Hugging Face transformers"
 _RELATIVE = ("bloom", "mpt", "roformer")  # take no positions, and see distances alone
@@ -44,12 +40,7 @@ class TorchNextWord:
     """
 
     def __init__(
-        self,
-        module: Any,
-        vocabulary: Vocabulary,
-        start: Callable[[Any], Any],
-        *,
-        row_axis: int = 0,
+        self, module: Any, vocabulary: Vocabulary, start: Callable[[Any], Any], *, row_axis: int = 0
     ) -> None:
         self.vocabulary = vocabulary
         self._torch = load_extra("torch", "torch", purpose="A torch model")
@@ -58,12 +49,10 @@ class TorchNextWord:
         self._row_axis = row_axis
 
     def start(self, context: Any) -> Any:
-        """The module's first state."""
         with self._torch.inference_mode():
             return self._start(context)
 
     def step(self, state: Any, words: np.ndarray) -> tuple[np.ndarray, Any]:
-        """Log probabilities of the next word, and the module's next state."""
         first = next(self._module.parameters(), None)
         device = None if first is None else first.device
         with self._torch.inference_mode():
@@ -71,7 +60,6 @@ class TorchNextWord:
             return _log_softmax(logits), state
 
     def reorder(self, state: Any, rows: np.ndarray) -> Any:
-        """The state's tensors with ``rows``."""
         with self._torch.inference_mode():
             return _select_rows(state, self._torch.as_tensor(rows), self._row_axis)
 
@@ -124,7 +112,6 @@ class _Transformer:
         return cls(model, vocabulary)
 
     def reorder(self, state: _State, rows: np.ndarray) -> _State:
-        """State with the rows ``rows``."""
         return _select_rows(state, self._torch.as_tensor(rows), 0)
 
     def _tensor(self, numbers: np.ndarray) -> Any:
@@ -172,7 +159,6 @@ class CausalNextWord(_Transformer):
         self._takes_positions = "position_ids" in inspect.signature(model.forward).parameters
 
     def start(self, context: Any) -> _State:
-        """State before the first word of each item."""
         prompts, mask = self._encode(context, pad_left=True)  # the next word comes last
         kind = self._model.config.model_type
         if not (self._takes_positions or kind in _RELATIVE or mask.all()):
@@ -185,7 +171,6 @@ class CausalNextWord(_Transformer):
         return _State((), mask, prompts=prompts)
 
     def step(self, state: _State, words: np.ndarray) -> tuple[np.ndarray, _State]:
-        """Log probabilities of the next word, and the state after ``words``."""
         torch = self._torch
         with torch.inference_mode():
             column = self._tensor(words)[:, None]
@@ -236,7 +221,6 @@ class EncoderDecoderNextWord(_Transformer):
         return _State((), mask, encoded.last_hidden_state)
 
     def step(self, state: _State, words: np.ndarray) -> tuple[np.ndarray, _State]:
-        """Log probabilities of the next word, and the state after ``words``."""
         library = self._library
         outputs = library.modeling_outputs.BaseModelOutput(last_hidden_state=state.encoded)
         cache = library.EncoderDecoderCache(state.cache) if state.cache else None

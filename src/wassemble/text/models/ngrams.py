@@ -17,8 +17,6 @@ from wassemble._checks import check_count, fail
 from wassemble._files import whole_file
 from wassemble.text.vocabulary import Vocabulary
 
-__all__ = ["NGramModel"]
-
 # Version of the files that `NGramModel.save` writes.
 _FORMAT = 1
 # Where the text is too small to tell.
@@ -119,13 +117,11 @@ class NGramModel:
         return len(self._levels)
 
     def start(self, context: Any) -> list[tuple[int, ...]]:
-        """The beginning of a sentence for each item of the context."""
         return [(self.vocabulary.start_index,) * (self.order - 1)] * len(context)
 
     def step(
         self, state: list[tuple[int, ...]], words: np.ndarray
     ) -> tuple[np.ndarray, list[tuple[int, ...]]]:
-        """Log probabilities of the next word, and the last words of each row."""
         n_back = self.order - 1
         histories = [
             (*last, int(word))[-n_back:] if n_back else ()
@@ -136,7 +132,6 @@ class NGramModel:
         return logs.astype(np.float32).reshape(len(histories), len(self.vocabulary)), histories
 
     def reorder(self, state: list[tuple[int, ...]], rows: np.ndarray) -> list[tuple[int, ...]]:
-        """The last words of ``rows``."""
         return [state[row] for row in rows]
 
     def _probabilities(self, history: tuple[int, ...]) -> np.ndarray:

@@ -3,8 +3,6 @@
 Also which samples the models disagree about most.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
@@ -23,20 +21,6 @@ from wassemble.web.explorer.cases import MASS_PENALTY, Case, Cut
 from wassemble.web.explorer.similarity import NAMES
 from wassemble.web.explorer.view import View
 
-__all__ = [
-    "Answer",
-    "Flow",
-    "Flows",
-    "Line",
-    "Neighbor",
-    "Ranking",
-    "find_flows",
-    "find_neighbors",
-    "fuse_sample",
-    "get_ranking",
-    "rank_samples",
-]
-
 # Sweeps until a slider has its answer: enough for most samples, and never a long wait.
 _TOLERANCE = 1e-5
 _N_SWEEPS = 300
@@ -53,24 +37,14 @@ _MEANS: dict[Role, Rule] = {"arithmetic mean": ARITHMETIC, "geometric mean": GEO
 
 @dataclass(frozen=True, eq=False)
 class Line:
-    """One histogram, or scores: a model's, a mean or the consensus.
-
-    Attributes
-    ----------
-    scores : array of shape (n_labels,)
-        The consensus and the means of histograms are divided by their mass.
-    mass : float
-        Before that.
-    weight : float, optional
-        Of a model.
-    """
+    """One histogram, or scores: a model's, a mean or the consensus."""
 
     name: str
     role: Role
     labels: LabelSpace
-    scores: np.ndarray
-    mass: float
-    weight: float | None = None
+    scores: np.ndarray  # (n_labels,); the consensus and means of histograms divided by their mass
+    mass: float  # before that
+    weight: float | None = None  # of a model
 
     @property
     def has_answer(self) -> bool:
@@ -188,19 +162,11 @@ class Flow:
 
 @dataclass(frozen=True)
 class Flows:
-    """Everything that came to a consensus label, or that went from a model's label.
+    """Everything that came to a consensus label, or that went from a model's label."""
 
-    Attributes
-    ----------
-    model : str
-        Whose label it is; empty for the consensus.
-    mass : float
-        Of the label in the consensus; of a model's label, what of it went into the consensus.
-    """
-
-    model: str
+    model: str  # whose label it is; empty for the consensus
     label: str
-    mass: float
+    mass: float  # in the consensus; of a model's label, what of it went there
     flows: tuple[Flow, ...]
 
 
@@ -285,21 +251,12 @@ def find_neighbors(case: Case, answer: Answer, label: str, model: str = "") -> l
 
 @dataclass(frozen=True, eq=False)
 class Ranking:
-    """Every sample, the most disputed first.
-
-    Attributes
-    ----------
-    order : array of shape (n_samples,)
-    disagreement : array of shape (n_samples,)
-        nan for samples that were not compared.
-    measure : str
-        What it is, in words.
-    """
+    """Every sample, the most disputed first."""
 
     samples: list[str]
-    order: np.ndarray
-    disagreement: np.ndarray
-    measure: str
+    order: np.ndarray  # (n_samples,)
+    disagreement: np.ndarray  # (n_samples,); nan for samples that were not compared
+    measure: str  # what it is, in words
 
     @property
     def n_compared(self) -> int:

@@ -4,8 +4,6 @@ A label set too large to be swept while a slider moves is cut, sample by sample,
 some model finds likely; what that leaves out is said.
 """
 
-from __future__ import annotations
-
 import heapq
 import math
 from collections import OrderedDict
@@ -25,8 +23,6 @@ from wassemble.labels import LabelSpace
 from wassemble.solvers import Rule
 from wassemble.web.explorer.similarity import NAMES, Similarity, kernel_at
 
-__all__ = ["MASS_PENALTY", "Case", "Cut", "Kept", "Table"]
-
 # The paper's own.
 MASS_PENALTY = 2.0
 # Labels above which a label set is cut, and labels that are kept.
@@ -43,15 +39,9 @@ Thing = TypeVar("Thing")
 
 
 class Kept(Generic[Thing]):
-    """At most ``n_items`` things, of a total size of at most ``n_bytes``, by key.
+    """At most ``n_items`` things, of a total ``size`` of at most ``n_bytes``, by key.
 
     Threads that ask for the same thing wait for the one that makes it.
-
-    Parameters
-    ----------
-    n_items, n_bytes : int
-    size : callable
-        How large a thing is; its ``n_bytes`` unless told, or 0 if it has none.
 
     Examples
     --------
@@ -107,24 +97,14 @@ class Kept(Generic[Thing]):
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Models on the same samples, in the same order.
+    """Models on the same samples, in the same order."""
 
-    Attributes
-    ----------
-    key : str
-        Different for different contents.
-    target : LabelSpace, optional
-        Wanted labels; those of the kernel or of all models if not given.
-    texts : dict of str to str
-        What samples are, by id, where it is known.
-    """
-
-    key: str
+    key: str  # different for different contents
     title: str
     models: list[Predictions]
     kind: Kind
-    target: LabelSpace | None = None
-    texts: dict[str, str] = field(default_factory=dict)
+    target: LabelSpace | None = None  # wanted labels; those of the kernel or of all models if None
+    texts: dict[str, str] = field(default_factory=dict)  # what samples are, by id, where known
     note: str = ""
 
     @property
@@ -148,25 +128,14 @@ class Table:
 
 @dataclass(frozen=True, eq=False)
 class Cut:
-    """One sample over the labels that take part.
+    """One sample over the labels that take part."""
 
-    Attributes
-    ----------
-    key : str or int
-        The same for cuts of a case to the same labels.
-    members : list of Predictions
-        Of this sample alone.
-    costs : list of arrays of shape (n_source, n_target)
-        One per model; the same object for models that share it. Empty for equal names.
-    dropped : float
-        Share of its mass that the model hit hardest has on labels left out.
-    """
-
-    key: str | int
-    members: list[Predictions]
+    key: str | int  # the same for cuts of a case to the same labels
+    members: list[Predictions]  # of this sample alone
     target: LabelSpace
+    # (n_source, n_target), one per model; one object for models that share it. Empty: equal names.
     costs: list[np.ndarray]
-    dropped: float
+    dropped: float  # share of its mass that the model hit hardest has on labels left out
 
     @property
     def n_bytes(self) -> int:

@@ -1,7 +1,5 @@
 """The examples of the explorer that come with the package."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -11,26 +9,16 @@ from wassemble.labels import LabelSpace
 from wassemble.web.explorer.cases import Table
 from wassemble.web.explorer.similarity import NAMES, Similarity, given_kernel
 
-__all__ = ["SHIPPED", "Example"]
-
 
 @dataclass(frozen=True)
 class Example:
-    """One example.
-
-    Attributes
-    ----------
-    kernels : tuple of str
-        Names of its kernels; the first is used unless another is chosen.
-    load : callable
-        The table, and a kernel for each name. A function of a module: processes send it to
-        each other.
-    """
+    """One example."""
 
     name: str
     title: str
     about: str
-    kernels: tuple[str, ...]
+    kernels: tuple[str, ...]  # by name; the first is used unless another is chosen
+    # The table, and a kernel for each name. A function of a module: processes send it on.
     load: Callable[[], tuple[Table, dict[str, Similarity]]]
 
 

@@ -3,8 +3,6 @@
 Everything opened is kept in memory while there is room; a file that changes is read anew.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -20,11 +18,9 @@ from wassemble.web.explorer.examples import Example
 from wassemble.web.explorer.similarity import KERNEL_FILES, Similarity, read_similarity
 from wassemble.web.explorer.uploads import PREFIX, Uploads, check_unpacked
 from wassemble.web.explorer.view import View
-from wassemble.web.limits import check_label_count
+from wassemble.web.middleware import check_label_count
 from wassemble.web.paths import inside
 from wassemble.web.settings import Settings
-
-__all__ = ["Library"]
 
 # Scores in memory: of one table, and of all that are kept.
 _MAX_SCORES = 50_000_000

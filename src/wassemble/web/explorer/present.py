@@ -1,6 +1,4 @@
-"""An answer in words, tables and figures, for a page and for its script alike."""
-
-from __future__ import annotations
+"""An answer in words, tables and plots, for a page and for its script alike."""
 
 import math
 import re
@@ -10,31 +8,12 @@ from pydantic import BaseModel
 
 from wassemble.labels import enumerate_names
 from wassemble.solvers import Status
-from wassemble.web.explorer.answers import (
-    Answer,
-    Flows,
-    Line,
-    Neighbor,
-    find_flows,
-    find_neighbors,
-)
+from wassemble.web.explorer.answers import Answer, Flows, Line, Neighbor, find_flows, find_neighbors
 from wassemble.web.explorer.cases import MASS_PENALTY, Case
-from wassemble.web.explorer.figures import draw_answer, draw_flows, draw_neighbors
+from wassemble.web.explorer.plots import draw_answer, draw_flows, draw_neighbors
 from wassemble.web.explorer.similarity import NAMES, OWN_EPSILON
 from wassemble.web.explorer.view import View
 from wassemble.web.pages import write_csv
-
-__all__ = [
-    "Cell",
-    "Controls",
-    "Shown",
-    "Slider",
-    "TableBody",
-    "as_csv",
-    "as_json",
-    "file_name",
-    "present",
-]
 
 # A slider goes this many times below and above where it starts.
 _REACH = 30.0
@@ -92,7 +71,7 @@ class Shown(BaseModel):
     flows: TableBody
     neighbors_text: str
     neighbors: TableBody
-    figures: dict[str, Any]
+    plots: dict[str, Any]
 
 
 def present(case: Case, answer: Answer, view: View) -> Shown:
@@ -116,7 +95,7 @@ def present(case: Case, answer: Answer, view: View) -> Shown:
         flows=_flows_table(flows, view),
         neighbors_text=_neighbors_text(case, answer, neighbors),
         neighbors=_neighbors_table(case, neighbors, view),
-        figures={
+        plots={
             "answer": draw_answer(answer, label, view.model),
             "flows": draw_flows(flows, models),
             "neighbors": draw_neighbors(neighbors),

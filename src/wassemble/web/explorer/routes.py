@@ -1,22 +1,10 @@
 """Pages and answers of the explorer."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Annotated, Any
 
-from fastapi import (
-    APIRouter,
-    Depends,
-    FastAPI,
-    File,
-    Form,
-    HTTPException,
-    Query,
-    Request,
-    UploadFile,
-)
+from fastapi import APIRouter, Depends, File, Form, HTTPException, Query, Request, UploadFile
 from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 
 from wassemble.errors import InvalidInputError
@@ -28,12 +16,10 @@ from wassemble.web.explorer.library import Library
 from wassemble.web.explorer.present import Shown, as_csv, as_json, file_name, present
 from wassemble.web.explorer.uploads import KERNEL_ENDS
 from wassemble.web.explorer.view import LARGEST, MAX_FILES, SMALLEST, View
-from wassemble.web.limits import compute_slot
+from wassemble.web.middleware import compute_slot
 from wassemble.web.pages import attach, render
 from wassemble.web.paths import list_files
 from wassemble.web.settings import Settings
-
-__all__ = ["make_router"]
 
 _N_PER_PAGE = 20
 
@@ -60,7 +46,7 @@ def make_router(settings: Settings) -> APIRouter:
     library = Library(settings)
 
     @asynccontextmanager
-    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+    async def lifespan(app: Any) -> AsyncIterator[None]:
         yield
         library.uploads.close()  # a server that is told to end may not get to its last lines
 
@@ -104,7 +90,7 @@ def make_router(settings: Settings) -> APIRouter:
 
     @router.get("/api/answer", dependencies=[_Turn])
     def answer(view: _View) -> Shown:
-        """One sample, fused as the sliders stand: words, tables, figures and flows."""
+        """One sample, fused as the sliders stand: words, tables, plots and flows."""
         case = library.case(view)
         return _show(case, *_settle(case, view))
 

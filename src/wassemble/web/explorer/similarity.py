@@ -5,8 +5,6 @@ without a cost counts as made at epsilon 0.3, the paper's own: there it is as it
 elsewhere it is raised to a power.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -27,17 +25,6 @@ from wassemble.kernels import (
 from wassemble.kernels.builders.files import FILE_ORIGINS, read_kernel_origin
 from wassemble.labels import LabelSpace
 
-__all__ = [
-    "KERNEL_FILES",
-    "NAMES",
-    "OWN_EPSILON",
-    "Similarity",
-    "from_cost",
-    "given_kernel",
-    "kernel_at",
-    "read_similarity",
-]
-
 OWN_EPSILON = 0.3
 # Kernels that come from a file, in the words of the command line.
 KERNEL_FILES = (*FILE_ORIGINS, "kernel")
@@ -47,25 +34,14 @@ _N_ROWS = 64
 
 @dataclass(frozen=True, eq=False)
 class Similarity:
-    """Costs between any of the labels that one origin knows.
+    """Costs between any of the labels that one origin knows."""
 
-    Attributes
-    ----------
-    origin : str
-        What it is made from, in words.
-    at : callable
-        From an epsilon to what `Fusion` takes as a kernel: one with names, a dict with one
-        for each model, or a function of two label spaces.
-    has_cost : bool
-        Whether its epsilon counts in units of a cost.
-    n_bytes : int
-        Size in memory, as far as it comes from a file.
-    """
-
-    origin: str
+    origin: str  # what it is made from, in words
+    # From an epsilon to what `Fusion` takes as a kernel: one with names, a dict with one for each
+    # model, or a function of two label spaces.
     at: Callable[[Any], Any]
-    has_cost: bool = False
-    n_bytes: int = 0
+    has_cost: bool = False  # whether its epsilon counts in units of a cost
+    n_bytes: int = 0  # size in memory, as far as it comes from a file
 
     @cached_property
     def _base(self) -> Any:

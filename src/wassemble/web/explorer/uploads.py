@@ -1,7 +1,5 @@
 """Files that were sent here: few, small, in a folder of their own that goes with the server."""
 
-from __future__ import annotations
-
 import gzip
 import os
 import re
@@ -22,8 +20,6 @@ from wassemble._checks import fail
 from wassemble._extras import load_extra
 from wassemble.inputs.formats import ENDS
 from wassemble.inputs.formats.sources import blame
-
-__all__ = ["KERNEL_ENDS", "PREFIX", "Upload", "Uploads", "check_unpacked", "remove_uploads"]
 
 PREFIX = "upload:"
 _FOLDER = "wassemble-uploads-"

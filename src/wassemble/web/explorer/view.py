@@ -7,8 +7,6 @@ from urllib.parse import urlencode
 
 from pydantic import BaseModel, Field, StringConstraints
 
-__all__ = ["LARGEST", "MAX_FILES", "SMALLEST", "View"]
-
 # Beyond them nothing moves, or everything does.
 SMALLEST, LARGEST = 1e-6, 1e6
 MAX_FILES = 20

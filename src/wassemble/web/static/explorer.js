@@ -1,4 +1,4 @@
-// The explorer's page: sliders ask for an answer, figures and tables follow it.
+// The explorer's page: sliders ask for an answer, plots and tables follow it.
 // Everything that is shown comes from the server; names go into the page as text alone.
 "use strict";
 (() => {
@@ -12,7 +12,7 @@
   const WIDE = 680; // pixels from which panels stand side by side
   const DELAY = 60; // milliseconds that a slider must rest
 
-  // -- figures -----------------------------------------------------------------------------
+  // -- plots -------------------------------------------------------------------------------
 
   const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
@@ -29,7 +29,7 @@
   }
 
   function figure(name) {
-    const {data, layout, layouts} = shown.figures[name];
+    const {data, layout, layouts} = shown.plots[name];
     const wide = byId("plot-answer").clientWidth >= WIDE;
     const own = layouts ? layouts[wide ? "wide" : "narrow"] : layout;
     // Plotly writes into what it is given.

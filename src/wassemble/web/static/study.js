@@ -3,13 +3,13 @@
 
 (() => {
   const charts = document.getElementById("charts");
-  const figures = JSON.parse(document.getElementById("figures").textContent);
+  const plots = JSON.parse(document.getElementById("plots").textContent);
 
   const draw = () => {
     const style = getComputedStyle(document.documentElement);
     const color = (name) => style.getPropertyValue(name).trim();
     for (const place of charts.querySelectorAll("[data-chart]")) {
-      const {data, layout} = figures[place.dataset.chart];
+      const {data, layout} = plots[place.dataset.chart];
       const axis = {gridcolor: color("--grid"), linecolor: color("--edge")};
       const whiskers = (each) => ({...each, error_y: {...each.error_y, color: color("--text")}});
       Plotly.react(place, data.map(whiskers), {

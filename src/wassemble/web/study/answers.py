@@ -12,17 +12,6 @@ from wassemble.errors import fail
 from wassemble.web.study.design import Design, Shown
 from wassemble.web.study.items import SCORES, Item, read_item
 
-__all__ = [
-    "Answer",
-    "Given",
-    "Participant",
-    "Snapshot",
-    "fails_check",
-    "field_name",
-    "letter",
-    "read_answer",
-]
-
 _FORMAT = "wassemble study 1"
 _SCORES = {str(score): score for score in SCORES}
 

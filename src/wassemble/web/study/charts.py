@@ -4,34 +4,18 @@ Differs from the paper: shares stand beside each other instead of on top of each
 each can show its interval.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
-from wassemble.report.plots import (
-    BLUE,
-    CHOSEN,
-    GREEN,
-    GREY,
-    PURPLE,
-    RED,
-    TEAL,
-    Plot,
-    finish,
-    new_figure,
-    short,
-    shown,
-)
+from wassemble.report import plots
+from wassemble.report.plots import Plot, finish, new_figure, short, shown
 from wassemble.web.study.results import Estimate, Results
 
-__all__ = ["draw_charts"]
-
-_COLORS = (PURPLE, TEAL, BLUE, CHOSEN, GREEN, RED, GREY)
-_SCALE_COLORS = {"correctness": BLUE, "detail": CHOSEN}
+_COLORS = (plots.PURPLE, plots.TEAL, plots.BLUE, plots.CHOSEN, plots.GREEN, plots.RED, plots.GREY)
+_SCALE_COLORS = {"correctness": plots.BLUE, "detail": plots.CHOSEN}
 
 
 def draw_charts(results: Results) -> dict[str, Plot]:
-    """Plotly figures by name; none where there are too few answers to draw."""
+    """Plots by name, for Plotly; none where there are too few answers to draw."""
     if not results.has_intervals:
         return {}
     return {"best": _best(results), "opinion": _opinion(results)}

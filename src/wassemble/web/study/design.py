@@ -14,8 +14,6 @@ from wassemble._checks import check_count
 from wassemble.errors import fail
 from wassemble.web.study.items import SCALES, Item, is_readable
 
-__all__ = ["CONSENT", "Design", "Shown", "assign", "check_raters"]
-
 CONSENT = "\n\n".join(
     (
         "You will be shown pictures or texts, each with several captions that computer programs"
@@ -28,30 +26,15 @@ CONSENT = "\n\n".join(
 
 @dataclass(frozen=True)
 class Design:
-    """The options of a study.
+    """The options of a study."""
 
-    Attributes
-    ----------
-    title : str
-        Raters see it.
-    consent : str
-        What raters agree to before they begin.
-    scales : tuple of str
-        Of "correctness" and "detail": each caption is scored on each, and the best is chosen.
-    items_per_rater : int or None
-        Attention checks not counted; None for all items.
-    is_repeated : bool
-        Whether several raters may see the same item. Without, there is no agreement to measure.
-    seed : int
-        Of who sees what, in which order.
-    """
-
-    title: str
-    consent: str = CONSENT
-    scales: tuple[str, ...] = SCALES
-    items_per_rater: int | None = None
+    title: str  # raters see it
+    consent: str = CONSENT  # what raters agree to before they begin
+    scales: tuple[str, ...] = SCALES  # on which captions are scored, and the best is chosen
+    items_per_rater: int | None = None  # attention checks not counted; None for all items
+    # Whether several raters may see the same item. Without, there is no agreement to measure.
     is_repeated: bool = True
-    seed: int = 0
+    seed: int = 0  # of who sees what, in which order
 
     def __post_init__(self) -> None:
         for name, text, longest in (("title", self.title, 200), ("consent", self.consent, 20_000)):
@@ -97,18 +80,10 @@ _MAX_SHOWN = 500_000
 
 @dataclass(frozen=True)
 class Shown:
-    """An item as one rater sees it.
+    """An item as one rater sees it."""
 
-    Attributes
-    ----------
-    item : int
-        Its place in the study's file.
-    order : tuple of int
-        The choice under each letter: the first is A.
-    """
-
-    item: int
-    order: tuple[int, ...]
+    item: int  # its place in the study's file
+    order: tuple[int, ...]  # the choice under each letter: the first is A
 
 
 def check_raters(items: list[Item], design: Design, n_before: int, n_raters: int) -> None:

@@ -10,8 +10,6 @@ One item on each line of a JSON-lines file:
 may name systems of their own; all other items must have the same ones.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -21,20 +19,6 @@ from typing import Any
 
 from wassemble.errors import fail
 from wassemble.web.paths import inside
-
-__all__ = [
-    "SCALES",
-    "Check",
-    "Item",
-    "check_pictures",
-    "find_picture",
-    "is_readable",
-    "picture_type",
-    "read_item",
-    "read_items",
-    "read_lines",
-    "system_names",
-]
 
 SCALES = ("correctness", "detail")
 SCORES = (1, 2, 3, 4, 5)
@@ -46,17 +30,10 @@ _MAX_LETTERS = 5_000
 
 @dataclass(frozen=True)
 class Check:
-    """What an attentive rater answers.
+    """What an attentive rater answers."""
 
-    Attributes
-    ----------
-    best : str or None
-        System whose caption must be chosen on every scale that is asked for.
-    scores : dict
-        By scale and system, the scores that may be given.
-    """
-
-    best: str | None = None
+    best: str | None = None  # the system whose caption must be chosen on every scale asked for
+    # By scale and system, the scores that may be given.
     scores: dict[str, dict[str, tuple[int, ...]]] = field(default_factory=dict)
 
 

@@ -1,15 +1,11 @@
 """A study file from captions, one file of JSON lines for each system."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from wassemble.errors import fail
 from wassemble.web.study.items import Check, Item, read_lines
-
-__all__ = ["join_captions", "make_checks", "read_captions", "read_references"]
 
 _MIN_LETTERS = 4  # of words that say what a caption is about
 
@@ -34,14 +30,8 @@ def join_captions(
 ) -> list[Item]:
     """One item for each image that the first system captioned; all must have captioned it.
 
-    Parameters
-    ----------
-    runs : mapping
-        Captions by image id, by system.
-    references : mapping, optional
-        Captions by image id, shown as text in place of a picture.
-    image : str, optional
-        Where the picture is in the served folder; ``{image_id}`` stands for its number.
+    ``runs`` are captions by image id, by system. Shown are the ``references``, as text, or the
+    picture ``image`` of the served folder, where ``{image_id}`` stands for its number.
     """
     if (references is None) == (image is None):
         fail("either references or pictures must be shown; got both or neither.")

@@ -4,8 +4,6 @@ A link shows its own items only, by their number in the rater's order. Nothing o
 address or its form says which system wrote a caption.
 """
 
-from __future__ import annotations
-
 import re
 from typing import Annotated, Any
 
@@ -19,8 +17,6 @@ from wassemble.web.study.answers import Answer, field_name, letter, read_answer
 from wassemble.web.study.design import Shown
 from wassemble.web.study.items import SCORES, Item, find_picture
 from wassemble.web.study.store import OpenStore, Rater
-
-__all__ = ["router"]
 
 _FIELDS: Any = {
     "csrf": {"type": "string"},

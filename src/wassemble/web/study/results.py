@@ -9,8 +9,6 @@ other raters and other items would have given. Agreement is Krippendorff's alpha
 2011). No file holds the secrets of raters' links.
 """
 
-from __future__ import annotations
-
 import json
 from collections import Counter, defaultdict
 from collections.abc import Sequence
@@ -25,20 +23,6 @@ from wassemble.metrics import Resamples, student_interval
 from wassemble.web.pages import write_csv
 from wassemble.web.study.answers import Answer, Participant, Snapshot, fails_check, letter
 from wassemble.web.study.items import SCORES, Item, system_names
-
-__all__ = [
-    "Agreement",
-    "Difference",
-    "Estimate",
-    "Results",
-    "alpha",
-    "best_shares",
-    "compute_results",
-    "failed_checks",
-    "measure_agreement",
-    "to_csv",
-    "to_json",
-]
 
 MIN_RATERS, MIN_ITEMS = 3, 5
 _FEW_RATERS = 10
@@ -79,60 +63,28 @@ class Agreement:
 
 @dataclass(frozen=True)
 class Results:
-    """Figures of a study.
-
-    Attributes
-    ----------
-    systems, scales : tuple of str
-        What was compared, on what.
-    n_raters, n_items, n_answers : int
-        Raters with an answer, items with one, and answers: attention checks not counted.
-    opinion, best : dict
-        Mean opinion scores, and shares of best choices, by scale and system; empty without
-        answers.
-    differences : tuple of Difference
-        For each scale and pair of systems, on the same resamples.
-    agreement : dict
-        By scale.
-    n_failed : dict
-        How many raters failed how many attention checks, of those who answered one.
-    note : str
-        What must be known before the figures are believed; may be empty.
-    has_intervals : bool
-        Whether there are answers enough to draw conclusions from.
-    """
+    """Figures of a study; attention checks are not counted."""
 
     systems: tuple[str, ...]
     scales: tuple[str, ...]
-    n_raters: int
-    n_items: int
+    n_raters: int  # with an answer
+    n_items: int  # with an answer
     n_answers: int
-    opinion: dict[str, dict[str, Estimate]]
-    best: dict[str, dict[str, Estimate]]
-    differences: tuple[Difference, ...]
-    agreement: dict[str, Agreement]
-    n_failed: dict[int, int]
-    note: str
-    has_intervals: bool
+    opinion: dict[str, dict[str, Estimate]]  # mean scores by scale and system; empty: no answers
+    best: dict[str, dict[str, Estimate]]  # shares of best choices, likewise
+    differences: tuple[Difference, ...]  # by scale and pair of systems, on the same resamples
+    agreement: dict[str, Agreement]  # by scale
+    n_failed: dict[int, int]  # how many raters failed how many checks, of those who answered one
+    note: str  # what must be known before the figures are believed; may be empty
+    has_intervals: bool  # whether there are answers enough to draw conclusions from
 
 
 def compute_results(
-    snapshot: Snapshot,
-    *,
-    only_attentive: bool = False,
-    n_resamples: int = 1000,
-    seed: int = 0,
+    snapshot: Snapshot, *, only_attentive: bool = False, n_resamples: int = 1000, seed: int = 0
 ) -> Results:
     """Figures of all complete answers, those of raters with closed links included.
 
-    Parameters
-    ----------
-    snapshot : Snapshot
-        The study.
-    only_attentive : bool
-        Whether raters who failed an attention check are left out.
-    n_resamples, seed : int
-        Of the bootstrap.
+    With ``only_attentive``, raters who failed an attention check are left out.
     """
     systems, scales = system_names(snapshot.items), snapshot.design.scales
     failed = failed_checks(snapshot)

@@ -1,7 +1,5 @@
 """The study's pages: the operator's under ``/studies``, each rater's under a secret link."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -15,7 +13,7 @@ from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Resp
 from pydantic import BaseModel
 
 from wassemble.errors import InvalidInputError, fail
-from wassemble.web.limits import compute_slot
+from wassemble.web.middleware import compute_slot
 from wassemble.web.pages import attach, render
 from wassemble.web.settings import Settings
 from wassemble.web.study import rater_routes
@@ -24,9 +22,6 @@ from wassemble.web.study.design import CONSENT, Design
 from wassemble.web.study.items import SCALES, check_pictures, read_items
 from wassemble.web.study.results import compute_results, to_csv, to_json
 from wassemble.web.study.store import OpenStore, Store, Study, close_store
-
-__all__ = ["make_router"]
-
 
 _EXAMPLE = files("wassemble.web.study") / "example.jsonl"
 _PAPER = json.loads((files("wassemble.web.study") / "human_study.json").read_text(encoding="utf-8"))

@@ -3,8 +3,6 @@
 Every method is one short transaction; when it returns, what it wrote is on disk.
 """
 
-from __future__ import annotations
-
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,8 +19,6 @@ from wassemble.web.study import tables
 from wassemble.web.study.answers import Answer, Given, Participant, Snapshot
 from wassemble.web.study.design import Design, Shown, assign, check_raters
 from wassemble.web.study.items import Item, read_item
-
-__all__ = ["Link", "OpenStore", "Rater", "Store", "Study", "close_store"]
 
 _opening = Lock()
 

@@ -1,7 +1,5 @@
 """The database of studies: its tables, and an engine that keeps what it has acknowledged."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any
@@ -9,8 +7,6 @@ from typing import Any
 import sqlalchemy as sa
 
 from wassemble.errors import fail
-
-__all__ = ["SCHEMA_VERSION", "answers", "items", "open_engine", "raters", "studies"]
 
 SCHEMA_VERSION = 1
 _LOCK = 0x7761737365  # any number that PostgreSQL's other users will not take

@@ -14,8 +14,6 @@ from wassemble.ensemble.learning.recipes import NAMES, read_kernels
 from wassemble.kernels import LabelledKernel
 from wassemble.labels import LabelSpace, enumerate_names
 
-__all__ = ["Candidates", "read_candidates"]
-
 # The block of entries that are in no other.
 _OTHERS = "other labels"
 

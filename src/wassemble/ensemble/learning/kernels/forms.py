@@ -18,16 +18,6 @@ from wassemble.ensemble.learning.kernels.candidates import Candidates
 from wassemble.ensemble.learning.recipes import NAMES
 from wassemble.labels import enumerate_names
 
-__all__ = [
-    "Form",
-    "KernelForm",
-    "LowRankForm",
-    "MixtureForm",
-    "mix_candidates",
-    "mix_tables",
-    "mixture_starts",
-]
-
 KernelForm = Literal["mixture", "low rank"]
 
 # Numbers that a mixture may have: more would need more samples than people label.

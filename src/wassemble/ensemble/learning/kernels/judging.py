@@ -23,8 +23,6 @@ from wassemble.inputs import Kind
 from wassemble.kernels import LabelledKernel
 from wassemble.metrics import MEAN_LOSS, USUAL, Estimate, PairedBootstrap
 
-__all__ = ["Calibration", "Judge", "Judged", "Kernels", "each_loss", "fit_calibration"]
-
 _N_CONTROLS = 3
 # Share of the uniform answer: a true label without any mass must not decide alone.
 _UNIFORM = 1e-3

@@ -45,8 +45,6 @@ from wassemble.labels import LabelSpace
 from wassemble.metrics import Comparison
 from wassemble.solvers import USUAL_RULE, Barycenter
 
-__all__ = ["LearnedKernel", "learn_kernel"]
-
 # Candidates that a mixture may start from, and how much more than theirs the share of equal
 # names may be where thin factors start.
 _N_STARTS = 2

@@ -17,8 +17,6 @@ from wassemble.kernels import DenseKernel
 from wassemble.solvers import Barycenter, BarycenterProblem
 from wassemble.solvers.barycenter import solve
 
-__all__ = ["Epoch", "Schedule", "TorchFusion", "train"]
-
 
 @dataclass(frozen=True)
 class Epoch:

@@ -1,17 +1,21 @@
-"""The shipped example: animals recognised by the attributes that two networks see."""
-
-from __future__ import annotations
+"""The shipped examples: animals by attributes that networks see, and nine language detectors."""
 
 import json
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.resources import files
+from importlib.resources import as_file, files
 
 import numpy as np
 
-__all__ = ["AnimalsData", "load_animals"]
+from wassemble.inputs.files import read_predictions
+from wassemble.inputs.predictions.value import Predictions
 
+# Most labels first.
+_DETECTORS = (
+    *("heliport", "lid176", "cld2", "py3langid", "cld3"),
+    *("langid", "lingua", "eld", "langdetect"),
+)
 # Score of each rank of a network's five best classes.
 _RANK_SCORES = (0.7, 0.15, 0.07, 0.05, 0.03)
 
@@ -66,7 +70,7 @@ def load_animals(*, unseen: Sequence[str] = ()) -> AnimalsData:
     rows = rows[:, known]
     animal_of = np.full(1000, len(animals))  # the last row stands for any other class
     for index, animal in enumerate(animals):
-        animal_of[[found["cid"] for found in classes_of[animal]]] = index
+        animal_of[[each["cid"] for each in classes_of[animal]]] = index
     hidden = [index for index, animal in enumerate(animals) if animal in set(unseen)]
     predicted = animal_of[top5]
     is_struck = np.isin(predicted, hidden)
@@ -91,3 +95,37 @@ def load_animals(*, unseen: Sequence[str] = ()) -> AnimalsData:
 def _names(text: str) -> list[str]:
     """Names of a numbered list, with spaces for the file's plus signs kept as they are."""
     return [line.split()[1] for line in text.splitlines() if line.strip()]
+
+
+@dataclass(frozen=True)
+class LanguagesData:
+    """What nine detectors answered, and the languages the texts are in."""
+
+    models: list[Predictions]  # on the same texts, in the same order
+    texts: tuple[str, ...]
+    truth: tuple[str, ...]  # ISO 639-3
+    is_test: np.ndarray  # (n_samples,), False for validation
+
+
+def load_languages() -> LanguagesData:
+    """Answers of nine language detectors to 1,477 short texts in 211 languages.
+
+    Examples
+    --------
+    >>> [len(model.labels) for model in load_languages().models]
+    [222, 176, 163, 140, 103, 96, 75, 60, 54]
+    """
+    folder = files("wassemble.inputs") / "shipped/data/languages"
+    models = []
+    for name in _DETECTORS:
+        with as_file(folder / f"{name}.npz") as path:
+            models.append(read_predictions(path))
+    lines = (folder / "texts.tsv").read_text(encoding="utf-8").splitlines()[1:]
+    rows = [line.split("\t") for line in lines]
+    assert [row[0] for row in rows] == models[0].samples.tolist(), "texts and scores differ"
+    return LanguagesData(
+        models=models,
+        texts=tuple(row[3] for row in rows),
+        truth=tuple(row[1] for row in rows),
+        is_test=np.array([row[2] == "test" for row in rows]),
+    )

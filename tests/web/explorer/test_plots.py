@@ -7,7 +7,7 @@ import pytest
 from web.explorer.small import TAG, ask, from_vectors, histograms, make_case
 
 from wassemble.web.explorer.answers import Flows, find_flows, find_neighbors
-from wassemble.web.explorer.figures import N_TOP, draw_answer, draw_flows, draw_neighbors
+from wassemble.web.explorer.plots import N_TOP, draw_answer, draw_flows, draw_neighbors
 from wassemble.web.explorer.present import present
 from wassemble.web.explorer.view import View
 
@@ -97,14 +97,12 @@ def test_what_plotly_shows_has_no_tags(case, answer):
         elif isinstance(value, str) and key != "customdata":  # read by the script alone
             texts.append(value)
 
-    walk(shown["figures"])
+    walk(shown["plots"])
     assert not [text for text in texts if "<s" in text]
     assert any("&lt;script&gt;" in text for text in texts)
     # Of customdata, Plotly shows the third entry of flows.
     for part in ("node", "link"):
-        assert all(
-            "<" not in c[2] for c in shown["figures"]["flows"]["data"][0][part]["customdata"]
-        )
+        assert all("<" not in c[2] for c in shown["plots"]["flows"]["data"][0][part]["customdata"])
 
 
 def test_what_is_shown_is_json(case, answer):

@@ -1,10 +1,8 @@
-"""Plotly figures of an answer: bars side by side, flows of mass, neighbours of a label.
+"""Plots of an answer, for Plotly: bars side by side, flows of mass, neighbours of a label.
 
 Pictures hold data and places only; the page adds the colours of text and grid, which follow the
 reader's light or dark mode. Names are escaped: Plotly reads tags.
 """
-
-from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import deepcopy
@@ -15,17 +13,10 @@ from wassemble._extras import load_extra
 from wassemble.report.plots import BLUE, CHOSEN, GREEN, GREY, PURPLE, RED, TEAL, short, shown
 from wassemble.web.explorer.answers import Answer, Flow, Flows, Line, Neighbor
 
-__all__ = ["N_TOP", "draw_answer", "draw_flows", "draw_neighbors"]
-
-Figure = dict[str, Any]
+Plot = dict[str, Any]
 
 N_TOP = 8
-_COLOURS = {
-    "consensus": PURPLE,
-    "arithmetic mean": BLUE,
-    "geometric mean": TEAL,
-    "model": GREY,
-}
+_COLOURS = {"consensus": PURPLE, "arithmetic mean": BLUE, "geometric mean": TEAL, "model": GREY}
 _PALETTE = (BLUE, GREEN, TEAL, RED, PURPLE, GREY)
 _N_LETTERS = 16
 _BAR, _TITLE = 20, 52  # pixels
@@ -43,11 +34,8 @@ _NOWHERE: Target = ("", "")
 def draw_answer(answer: Answer, label: str, model: str) -> dict[str, Any]:
     """The paper's figure: the consensus, both means and each model, with their largest scores.
 
-    Returns
-    -------
-    figure : dict
-        ``data``, and a layout for each width: ``wide`` and ``narrow``. The bars of the label
-        that is looked into stand out. ``customdata`` of a bar: its label, and whose it is.
+    It has ``data``, and a layout for each width: ``wide`` and ``narrow``. The bars of the label
+    that is looked into stand out. ``customdata`` of a bar: its label, and whose it is.
     """
     tops = [line.top(N_TOP) for line in answer.lines]
     data = []
@@ -68,7 +56,7 @@ def draw_answer(answer: Answer, label: str, model: str) -> dict[str, Any]:
     return {"data": data, "layouts": layouts}
 
 
-def _bars(values: Sequence[tuple[str, float]], colours: str | list[str]) -> Figure:
+def _bars(values: Sequence[tuple[str, float]], colours: str | list[str]) -> Plot:
     """Bars that lie one below the other; whole names appear beside the pointer."""
     # Plotly's own classes check each value, which takes longer than the answer itself; the
     # tests let them check what is made here.
@@ -83,7 +71,7 @@ def _bars(values: Sequence[tuple[str, float]], colours: str | list[str]) -> Figu
     }
 
 
-def _layout(answer: Answer, tops: list[list[tuple[str, float]]], *, n_columns: int) -> Figure:
+def _layout(answer: Answer, tops: list[list[tuple[str, float]]], *, n_columns: int) -> Plot:
     layout = deepcopy(_grid(len(tops), n_columns))
     is_histogram = answer.plan.kind == "multiclass"
     # Histograms have one scale in common; scores and what is made of them have not.
@@ -98,7 +86,7 @@ def _layout(answer: Answer, tops: list[list[tuple[str, float]]], *, n_columns: i
     return layout
 
 
-def _named_axis(names: list[str], n_places: int) -> Figure:
+def _named_axis(names: list[str], n_places: int) -> Plot:
     """An axis of bars that lie one below the other."""
     places = list(range(len(names)))
     ticks = {"tickmode": "array", "tickvals": places, "ticktext": names}
@@ -113,12 +101,12 @@ def _title(line: Line) -> str:
 
 
 @lru_cache(maxsize=64)
-def _grid(n_panels: int, n_columns: int) -> Figure:
+def _grid(n_panels: int, n_columns: int) -> Plot:
     """Places of panels; made once, since Plotly takes its time."""
     subplots = load_extra("plotly.subplots", "report", purpose=_PURPOSE)
     n_rows = -(-n_panels // n_columns)
     height = n_rows * (_TITLE + N_TOP * _BAR) + 30
-    figure = subplots.make_subplots(
+    drawn = subplots.make_subplots(
         rows=n_rows,
         cols=n_columns,
         subplot_titles=["-"] * n_panels,
@@ -126,10 +114,10 @@ def _grid(n_panels: int, n_columns: int) -> Figure:
         horizontal_spacing=0.16 if n_columns > 1 else 0,
     )
     margin = {"l": 8, "r": 12, "t": 30, "b": 24}
-    figure.update_layout(height=height, margin=margin, template="none", **_BARS)
-    figure.update_yaxes(automargin=True)
-    figure.update_xaxes(nticks=4)
-    layout: Figure = figure.to_plotly_json()["layout"]
+    drawn.update_layout(height=height, margin=margin, template="none", **_BARS)
+    drawn.update_yaxes(automargin=True)
+    drawn.update_xaxes(nticks=4)
+    layout: Plot = drawn.to_plotly_json()["layout"]
     layout.pop("template", None)
     return layout
 
@@ -138,7 +126,7 @@ def _axis(letter: str, number: int) -> str:
     return letter if number == 1 else f"{letter}{number}"
 
 
-def draw_flows(flows: Flows, models: Sequence[str]) -> Figure:
+def draw_flows(flows: Flows, models: Sequence[str]) -> Plot:
     """A Sankey diagram of where a consensus label's mass came from, or a model's label's went.
 
     ``customdata`` of a node or link: the label to follow, and whose it is; empty where none is.
@@ -159,7 +147,7 @@ def draw_flows(flows: Flows, models: Sequence[str]) -> Figure:
             drawing.link(start, end, rest.mass, GREY, _NOWHERE)
         for model in dict.fromkeys(flow.model for flow in sources):
             drawing.add_model(model, [f for f in sources if f.model == model], end, models)
-    return drawing.figure()
+    return drawing.plot()
 
 
 def _colour(model: str, models: Sequence[str]) -> str:
@@ -197,13 +185,13 @@ class _Sankey:
             start = self.node(flow.label, model, colour=colour, target=(flow.label, model))
             self.link(start, middle, flow.mass, colour, (flow.label, model))
 
-    def figure(self) -> Figure:
+    def plot(self) -> Plot:
         n_ends = max(len(self._nodes) - self.n_models - 1, 1)
-        nodes: Figure = {"pad": 16, "thickness": 16, "line": {"width": 0}}
+        nodes: Plot = {"pad": 16, "thickness": 16, "line": {"width": 0}}
         nodes["hovertemplate"] = "%{customdata[2]}: %{value:.4g}<extra></extra>"
         for key in ("label", "color", "customdata"):
             nodes[key] = [node[key] for node in self._nodes]
-        links: Figure = {"hovertemplate": "%{customdata[2]}<extra></extra>"}
+        links: Plot = {"hovertemplate": "%{customdata[2]}<extra></extra>"}
         for key in ("source", "target", "value", "color", "customdata"):
             links[key] = [link[key] for link in self._links]
         sankey = {"type": "sankey", "node": nodes, "link": links, "arrangement": "fixed"}
@@ -217,7 +205,7 @@ def _faint(colour: str) -> str:
     return f"rgba({red},{green},{blue},0.4)"
 
 
-def draw_neighbors(neighbors: Sequence[Neighbor]) -> Figure:
+def draw_neighbors(neighbors: Sequence[Neighbor]) -> Plot:
     """Bars of the labels that a kernel makes most similar."""
     names = [f"{each.label} ({each.model})" if each.model else each.label for each in neighbors]
     values = [(name, each.similarity) for name, each in zip(names, neighbors, strict=True)]
