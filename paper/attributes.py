@@ -27,8 +27,6 @@ from wassemble.solvers import (
     solve_barycenter,
 )
 
-__all__ = ["Config", "run"]
-
 _TEXT = """\
 ResNet-18 and ResNet-34 score 83 attributes on {n_samples:,} images of {n_animals} animals;
 a hash of the image number puts half of them aside for test. K is the 0/1 attribute table,

@@ -12,8 +12,6 @@ from paper.explorer.command import serve
 from paper.record.command import reproduce
 from wassemble.cli.command import run
 
-__all__ = ["main", "paper"]
-
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 def paper() -> None:

@@ -26,8 +26,6 @@ from wassemble.labels import LabelSpace
 from wassemble.metrics import ACCURACY
 from wassemble.solvers import ARITHMETIC, GEOMETRIC, Barycenter, PowerMean, Rule, Unbalanced
 
-__all__ = ["Config", "run"]
-
 _TEXT = """\
 {n_test} texts in {n_languages} languages. Detectors and the number of languages they declare:
 {n_labels}. A detector gives a language that it does not declare no score, so none of them can

@@ -19,8 +19,6 @@ from wassemble.ensemble import fuse
 from wassemble.kernels import DenseKernel, top_labels
 from wassemble.solvers import ARITHMETIC, GEOMETRIC, Barycenter, Unbalanced
 
-__all__ = ["Config", "repeat_rows", "run"]
-
 _TEXT = """\
 The paper's workload: {n_samples:,} samples of 8 models and 80 labels, Algorithm 2, a dense
 kernel (GloVe). Our scores are the {n_real:,} real COCO rows over and over; no data are read

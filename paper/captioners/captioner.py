@@ -23,8 +23,6 @@ from wassemble.text.vocabulary import Vocabulary
 if TYPE_CHECKING:
     from paper.captioners.network import CaptionerNetwork, NetworkState
 
-__all__ = ["Captioner", "read_captioner", "write_captioner"]
-
 _WEIGHTS = "weights/"
 
 

@@ -15,8 +15,6 @@ from wassemble.cli.places import Command, Output
 if TYPE_CHECKING:
     from paper.captioners.training import Epoch
 
-__all__ = ["train_captioners"]
-
 
 @click.command(
     cls=Command, name="train-captioners", short_help="Train captioners on the shipped pictures."

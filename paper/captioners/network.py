@@ -11,8 +11,6 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-__all__ = ["CaptionerNetwork", "NetworkState"]
-
 
 class NetworkState(NamedTuple):
     """What a network remembers: one row for each unfinished sentence."""

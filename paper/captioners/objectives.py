@@ -14,8 +14,6 @@ from torch import Tensor
 from paper.captioners.network import CaptionerNetwork
 from wassemble.text.vocabulary import Vocabulary
 
-__all__ = ["MAX_LENGTH", "N_SAMPLES", "generate", "imitation_loss", "self_critical_loss"]
-
 MAX_LENGTH = 16  # words of a caption; 97 % of the references have no more
 N_SAMPLES = 5  # captions drawn of an image, as many as it has references
 

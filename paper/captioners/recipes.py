@@ -9,8 +9,6 @@ import numpy as np
 from wassemble.labels import LabelSpace
 from wassemble.text.vocabulary import Vocabulary
 
-__all__ = ["RECIPES", "Recipe"]
-
 _N_ALWAYS = 100
 """The most frequent words are in every vocabulary: without "a" and "of" nothing is said."""
 

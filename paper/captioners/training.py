@@ -28,8 +28,6 @@ from wassemble._files import whole_file
 from wassemble.inputs.words.embeddings import Embeddings
 from wassemble.text.vocabulary import Vocabulary
 
-__all__ = ["Epoch", "TrainingData", "load_training_data", "train_captioner"]
-
 _N_IMAGES = 20  # in a batch
 _MAX_GRADIENT = 5.0
 

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from wassemble.kernels import LabelledKernel
     from wassemble.labels import LabelSpace
 
-__all__ = ["generate", "references"]
-
 _SHIPPED = (*FIVE, "frequent-words", "missing-words", "tiny")
 _SPLITS = ("test", "val", "train")
 _MEANS = ("arithmetic", "geometric")

@@ -11,8 +11,6 @@ from paper.words.kernels import glove_kernels, synonym_kernels
 from wassemble.solvers import ARITHMETIC, GEOMETRIC
 from wassemble.text import FusedNextWord, NextWordModel
 
-__all__ = ["Config", "run"]
-
 _TEXT = """\
 The first {n_images} test images by number, not chosen by what was said of them: captions of
 five captioners, of their means and of barycenters through GloVe (epsilon {glove:g}) and synonyms

@@ -37,18 +37,6 @@ from wassemble.metrics import MEAN, entropy
 from wassemble.solvers import Barycenter
 from wassemble.text import FusedNextWord, NextWordModel, beam_search
 
-__all__ = [
-    "FIVE",
-    "Captioned",
-    "Counted",
-    "Gallery",
-    "Rules",
-    "SearchConfig",
-    "java_scores",
-    "judged_table",
-    "read_captioners",
-]
-
 _TEST_NOTE = """\
 Gains in CIDEr are over the simple rule that is best on validation images ({over}), paired, with
 95 % bootstrap intervals over images. WMD is exp(-Word Mover's Distance) to the nearest

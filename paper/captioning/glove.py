@@ -10,8 +10,6 @@ from paper.record.findings import Claim, Findings, Progress
 from paper.record.paper_figures import paper_figures
 from paper.words.kernels import glove_kernels
 
-__all__ = ["Config", "run"]
-
 _TEXT = """\
 K = exp(-C / epsilon), C the distance of unit GloVe vectors, dense, between all words; the end of
 the sentence, digits and words without a vector keep to themselves. The far barycenter is at

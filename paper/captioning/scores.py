@@ -23,19 +23,6 @@ from wassemble._extras import load_extra
 from wassemble.errors import MissingExtraError
 from wassemble.inputs.words.embeddings import Embeddings
 
-__all__ = [
-    "CaptionScore",
-    "CiderD",
-    "bleu",
-    "cider",
-    "distinct_n",
-    "meteor",
-    "self_bleu",
-    "spice",
-    "vocabulary_size",
-    "word_movers_distance",
-]
-
 _PARSER = "stanford-corenlp-3.6.0.jar"
 _N = 4  # n-grams of one to four words
 _SIGMA = 6.0  # how much a difference in length may be, in words

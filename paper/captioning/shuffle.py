@@ -30,8 +30,6 @@ from wassemble.solvers import PowerMean
 from wassemble.text import FusedNextWord, NextWordModel, Vocabulary
 from wassemble.text.kernels import has_letters
 
-__all__ = ["Config", "ShuffledNextWord", "run", "word_groups"]
-
 _TEXT = """\
 Words are put into neighbourhoods of equal size by their GloVe vectors; function words have
 neighbours too, the end of the sentence, digits and words without a vector have none. At every

@@ -30,19 +30,6 @@ from wassemble.labels import LabelSpace
 from wassemble.solvers import PowerMean
 from wassemble.text import FusedNextWord, NextWordModel
 
-__all__ = [
-    "SEARCHES",
-    "Found",
-    "Step",
-    "Study",
-    "StudyConfig",
-    "ends_sooner",
-    "entropy_grows",
-    "meaning_stays",
-    "ngrams_suffer",
-    "reach",
-]
-
 SEARCHES = ("top-k", "randomised")
 
 _SOURCE = "section 6.3"

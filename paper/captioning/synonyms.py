@@ -11,8 +11,6 @@ from paper.record.findings import Claim, Findings, Progress
 from paper.words.kernels import glove_kernels, synonym_kernels
 from wassemble.kernels import distance_to_identity
 
-__all__ = ["Config", "run"]
-
 _TEXT = """\
 K is 1 for a word itself and (share of votes / 2) ** (1 / epsilon) for a synonym; votes are
 WordNet synsets that two words share, and 1 for a PPDB pair. {n_alone:,} of the words have no

@@ -30,8 +30,6 @@ from wassemble.solvers.power_means import weighted_sum
 from wassemble.solvers.rules import CarriedRule
 from wassemble.text import FusedNextWord, NextWordModel
 
-__all__ = ["Config", "run"]
-
 _TEXT = """\
 {names} are fused at every step into the {n_union:,} words of both ({n_words} words). Means are
 over the captioners that know a word; "silence is a no" counts what a captioner does not know as

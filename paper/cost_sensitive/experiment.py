@@ -30,8 +30,6 @@ from wassemble.ensemble.learning.fitting import shuffle_labels
 from wassemble.kernels import LabelledKernel
 from wassemble.metrics import Measure, mean_cost_of_mistakes
 
-__all__ = ["Config", "run"]
-
 _TEXT = """\
 Two tasks, three costs. CIFAR-100: the twenty best softmax scores of three networks on 5,000
 images, with the steps between two classes in a tree as cost, and with the costs that a user

@@ -19,21 +19,6 @@ from wassemble.labels import LabelSpace
 from wassemble.metrics import Measure
 from wassemble.solvers import Barycenter
 
-__all__ = [
-    "Answer",
-    "CostTask",
-    "answers",
-    "cifar100_by_tree",
-    "cifar100_by_user",
-    "histograms_of",
-    "imagenet",
-    "minus_cost",
-    "share_right",
-    "sharpened_barycenter",
-    "tree_steps",
-    "user_costs",
-]
-
 Answer = Callable[[np.ndarray], np.ndarray]
 """From histograms to the places of the answers, ``(n_samples,)``."""
 

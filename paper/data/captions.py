@@ -15,8 +15,6 @@ from paper.data.files import find_data
 from wassemble._checks import fail
 from wassemble.inputs.words.embeddings import Embeddings
 
-__all__ = ["CaptionsData", "load_caption_words", "load_captions"]
-
 _SPLITS = ("train", "val", "test")
 
 

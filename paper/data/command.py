@@ -8,8 +8,6 @@ from wassemble.cli.console import print_json, print_table, talk
 from wassemble.cli.options import output_options
 from wassemble.cli.places import Command
 
-__all__ = ["data"]
-
 
 @click.group(short_help="List the data sets of the repository.")
 def data() -> None:

@@ -10,8 +10,6 @@ import numpy as np
 
 from wassemble._checks import fail
 
-__all__ = ["read_grid_features"]
-
 _HINT = (
     "numpy.savez(path, image_ids=..., features=...) writes one; features have shape"
     " (n_images, n_cells, n_features)"

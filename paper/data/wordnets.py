@@ -16,8 +16,6 @@ import scipy.sparse as sp
 from paper.data.files import find_data
 from wassemble.labels import LabelSpace
 
-__all__ = ["Wordnet", "load_wordnets"]
-
 _FILES = {"French": "omw_fra", "Italian": "omw_ita", "Portuguese": "omw_por"}
 # MultiWordNet marks senses that Italian has no word for.
 _NO_WORD = ("GAP!", "PSEUDOGAP!")

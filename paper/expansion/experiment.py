@@ -19,8 +19,6 @@ from paper.record.findings import Cell, Claim, Findings, Plot, Progress, Table, 
 from paper.record.judging import Judge
 from wassemble.metrics import MEAN
 
-__all__ = ["Config", "run"]
-
 _TEXT = """\
 Eight ImageNet networks give their five best classes of 1,000; four next-word models count pairs
 of words in a quarter of the COCO training captions each, over 10,000 words. Then {share:.0%} of

@@ -17,8 +17,6 @@ from wassemble.ensemble import Fusion
 from wassemble.kernels import LabelledKernel, SparseKernel
 from wassemble.solvers import ARITHMETIC, GEOMETRIC, Barycenter, PowerMean, Rule, Unbalanced
 
-__all__ = ["FLOOR", "Grid", "Rules", "kernel_to_hidden", "nearest_known"]
-
 FLOOR = 1e-6
 """What a log-likelihood takes at least: some rules give a hidden label nothing."""
 

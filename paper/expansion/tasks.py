@@ -18,8 +18,6 @@ from wassemble.inputs import Embeddings, Predictions, read_edges
 from wassemble.kernels import from_tree, from_word_vectors
 from wassemble.labels import LabelSpace
 
-__all__ = ["Expansion", "hide_labels", "load_images", "load_words", "strike_classes"]
-
 
 @dataclass(frozen=True, eq=False)
 class Expansion:

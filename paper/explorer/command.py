@@ -9,8 +9,6 @@ import click
 from wassemble.cli.places import Command
 from wassemble.cli.serve import serve as library_serve, start
 
-__all__ = ["serve"]
-
 
 @click.command(
     cls=Command, params=library_serve.params, short_help="Explore more examples in the browser."

@@ -18,8 +18,6 @@ from wassemble.web.explorer.cases import Table
 from wassemble.web.explorer.examples import Example
 from wassemble.web.explorer.similarity import NAMES, Similarity, from_cost, given_kernel
 
-__all__ = ["EXAMPLES"]
-
 
 def _load_task(name: str) -> tuple[Table, dict[str, Similarity]]:
     task: Task = TASKS[name]()

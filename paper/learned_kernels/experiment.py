@@ -33,8 +33,6 @@ from wassemble.kernels import LabelledKernel
 from wassemble.metrics import ACCURACY, MEAN
 from wassemble.solvers import ARITHMETIC, Barycenter, Unbalanced
 
-__all__ = ["Config", "run", "say_effect"]
-
 _TEXT = """\
 Accuracy and log-loss on test samples that nothing here was fitted on, with bootstrap
 intervals (over languages for the detectors, else over samples). The best candidate is that

@@ -12,8 +12,6 @@ from paper.evidence.tasks import TASKS, Task
 from wassemble.ensemble.completion import Unobserved
 from wassemble.kernels import DenseKernel, LabelledKernel, from_attributes
 
-__all__ = ["KERNEL_TASKS", "KernelTask"]
-
 
 @dataclass(frozen=True, eq=False)
 class KernelTask:

@@ -16,8 +16,6 @@ from wassemble.inputs import Predictions
 from wassemble.kernels import from_cooccurrence
 from wassemble.metrics import MEAN_AVERAGE_PRECISION
 
-__all__ = ["COOCCURRENCE", "GLOVE", "VISUAL", "LabelTask", "load_task"]
-
 GLOVE, VISUAL, COOCCURRENCE = "GloVe", "visual embeddings", "co-occurrence"
 
 

@@ -10,8 +10,6 @@ from paper.record.findings import Cell, Table
 from paper.record.paper_figures import PaperFigures
 from wassemble.metrics import precision_recall_f1
 
-__all__ = ["decisions_table", "models_table"]
-
 _MODELS_NOTE = """\
 Decisions at 0.5. F1-C is the harmonic mean of P-C and R-C, which is what the paper's own rows
 have. The paper's models are not ours; their rows show the level of its table."""

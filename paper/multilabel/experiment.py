@@ -33,8 +33,6 @@ from paper.record.findings import Cell, Claim, Figure, Findings, Progress, Table
 from paper.record.paper_figures import PaperFigures, paper_figures
 from wassemble.solvers import GEOMETRIC as GEOMETRIC_RULE
 
-__all__ = ["Config", "run"]
-
 _TEXT = """\
 Two tasks. COCO: eight linear heads on frozen CNN features score 80 categories in {n_coco:,}
 val2017 images ({n_coco_test:,} for test). VOC: eight published detectors score 20 classes in

@@ -11,8 +11,6 @@ from paper.record.findings import Cell, Plot, Table
 from wassemble.kernels import Kernel, distance_to_identity
 from wassemble.solvers import Barycenter, Unbalanced
 
-__all__ = ["kernels_plot", "kernels_table", "share_kept"]
-
 _NOTE = """\
 Tuned: the best pair of epsilon and mass_penalty on validation images. Distance is the Frobenius
 norm of K - I; 0 moves nothing. Widest: the same kernel at the largest epsilon tried, with its

@@ -22,23 +22,6 @@ from wassemble.solvers import (
     Unbalanced,
 )
 
-__all__ = [
-    "ARITHMETIC",
-    "BEST",
-    "GATE",
-    "GATED_MEAN",
-    "GEOMETRIC",
-    "IDENTITY",
-    "PAPERS",
-    "Candidate",
-    "Grid",
-    "Study",
-    "generics",
-    "rank",
-    "study",
-    "without_transport",
-]
-
 BEST, ARITHMETIC, GEOMETRIC = "best single model", "arithmetic mean", "geometric mean"
 GATED_MEAN = "gated arithmetic mean"
 IDENTITY, GATE, PAPERS = "K = I", "diagonal K, pure gate", "diagonal K, the paper's"

@@ -26,8 +26,6 @@ from wassemble.ensemble.learning.recipes import Recipe
 from wassemble.ensemble.learning.weights import WeightRule
 from wassemble.solvers import PowerMean
 
-__all__ = ["Config", "run"]
-
 _TEXT = """\
 The tasks and rules of `multilabel`, with three kinds of weights: equal, in proportion to each
 model's mAP on validation images (the paper's), and greedy (models added one by one, with

@@ -20,8 +20,6 @@ from paper.record.judging import Judge, tune
 from wassemble.metrics import MEAN
 from wassemble.solvers import ARITHMETIC, GEOMETRIC, Barycenter, PowerMean, Rule, Unbalanced
 
-__all__ = ["Config", "run"]
-
 _TEXT = """\
 {n_samples:,} senses that French, Italian and Portuguese each have an ambiguous word for (two
 senses or more), drawn from the open multilingual wordnets; a hash of the sense's number in the

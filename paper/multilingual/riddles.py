@@ -16,8 +16,6 @@ import scipy.sparse as sp
 from paper.data.wordnets import Wordnet
 from wassemble.kernels import SparseKernel, from_spelling
 
-__all__ = ["Puzzle", "Riddles", "choose_riddles", "lay_out", "strike"]
-
 
 @dataclass(frozen=True, eq=False)
 class Riddles:

@@ -8,8 +8,6 @@ from types import ModuleType
 
 from wassemble.errors import fail
 
-__all__ = ["EXPERIMENTS", "Experiment", "find_experiment"]
-
 
 @dataclass(frozen=True)
 class Experiment:

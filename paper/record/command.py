@@ -12,9 +12,6 @@ from wassemble.cli.options import output_options
 from wassemble.cli.places import Command, Output
 from wassemble.errors import WassembleError
 
-__all__ = ["out_option", "reproduce"]
-
-
 out_option = click.option(
     "--out",
     type=Output(is_folder=True, path_type=Path),

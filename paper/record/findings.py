@@ -6,21 +6,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, TypeVar
 
-__all__ = [
-    "Cell",
-    "Claim",
-    "Figure",
-    "Findings",
-    "Plot",
-    "Progress",
-    "Table",
-    "follow",
-    "markdown_table",
-    "plot_file",
-    "table_of",
-    "to_markdown",
-]
-
 Progress = Callable[[int, int], None] | None
 """What an experiment tells while it runs: called as ``progress(n_done, n_all)``."""
 

@@ -11,8 +11,6 @@ from paper.record.findings import Cell, Figure, Progress, follow
 from wassemble.metrics import Estimate, Measure, PairedBootstrap
 from wassemble.solvers import ARITHMETIC, GEOMETRIC, PowerMean
 
-__all__ = ["Judge", "simple_rules", "tune"]
-
 # Of a power mean, beside the arithmetic (1) and the geometric (0) one.
 _ORDERS = (0.25, 0.5, 0.75, 1.5, 2.0, 4.0)
 _N_RESAMPLES = 1000

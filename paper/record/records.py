@@ -18,8 +18,6 @@ from paper.record.fingerprint import fingerprint
 from wassemble._files import write_whole
 from wassemble.errors import fail
 
-__all__ = ["configure", "read_record", "reproduce"]
-
 
 def reproduce(
     experiment: Experiment,

@@ -16,8 +16,6 @@ from wassemble.inputs import Predictions, load_animals, read_edges
 from wassemble.kernels import DenseKernel, Kernel, LabelledKernel
 from wassemble.solvers import ARITHMETIC, Barycenter, Unbalanced
 
-__all__ = ["SHUFFLED", "Case", "Shuffled", "animals", "cifar100"]
-
 SHUFFLED = "barycenter, labels shuffled"
 
 Knob = float

@@ -18,8 +18,6 @@ from paper.shuffle.cases import SHUFFLED, Case, Shuffled, animals, cifar100
 from wassemble.ensemble.decisions import choose_best, choose_least_cost
 from wassemble.metrics import Measure
 
-__all__ = ["Config", "run"]
-
 _TEXT = """\
 Labels are put into neighbourhoods of equal size: by K for the 100 classes of CIFAR-100
 (three networks; K from GloVe vectors, and from a tree of the classes), by the animals that

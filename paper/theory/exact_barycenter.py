@@ -8,8 +8,6 @@ from scipy.optimize import linprog
 
 from wassemble.errors import fail
 
-__all__ = ["exact_barycenter"]
-
 
 def exact_barycenter(histograms: np.ndarray, cost: np.ndarray) -> np.ndarray:
     """A histogram of least mean transport cost to ``histograms``; not always the only one.

@@ -33,8 +33,6 @@ from wassemble.solvers import (
     solve_barycenter,
 )
 
-__all__ = ["Config", "run"]
-
 _TEXT = """\
 Three networks on CIFAR-100, their 20 best scores divided by their sum; cost is the squared
 distance of the class names' GloVe unit vectors, so distances are the paper's squared W_2, exact

@@ -17,8 +17,6 @@ from wassemble.metrics import (
     wasserstein_distance,
 )
 
-__all__ = ["compare_costs_of_scores", "follow_divergence", "maximum_mean_discrepancy"]
-
 _DIVERGENCE_NOTE = """\
 Means over images of two networks' histograms. The entropic distance has its entropy inside (the
 paper's W_epsilon), so it falls without end as epsilon grows; the Sinkhorn divergence takes the

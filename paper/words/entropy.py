@@ -21,8 +21,6 @@ from wassemble.labels import LabelSpace
 from wassemble.metrics import entropy
 from wassemble.solvers import ARITHMETIC, GEOMETRIC, Barycenter, solve_barycenter
 
-__all__ = ["Config", "run"]
-
 _TEXT = """\
 Four 4-gram models, each of a quarter of the training images' captions, give the next word
 after "{context} ..." over {n_words:,} words; mean entropies are over that and {n_contexts}

@@ -13,8 +13,6 @@ from wassemble.inputs.words.graphs import Edges, as_edges
 from wassemble.kernels import LabelledKernel, from_synonyms, from_word_vectors
 from wassemble.labels import LabelSpace
 
-__all__ = ["KernelAt", "count_votes", "glove_kernels", "synonym_kernels"]
-
 KernelAt = Callable[[float], LabelledKernel]
 """From epsilon to a kernel between words."""
 

@@ -14,8 +14,6 @@ from wassemble.kernels import distance_to_identity
 from wassemble.labels import LabelSpace
 from wassemble.solvers import Barycenter, BarycenterResult, solve_barycenter
 
-__all__ = ["Config", "choose_words", "run"]
-
 _TEXT = """\
 The four next-word models and the synonym kernel of the experiment "entropy", after
 "{context} ..."; epsilon {epsilon:g}, ||K - I||_F {distance:.1f}, {n_sweeps} sweeps of

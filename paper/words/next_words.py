@@ -11,8 +11,6 @@ from paper.data.files import find_data
 from wassemble.labels import LabelSpace
 from wassemble.text import NGramModel, Vocabulary
 
-__all__ = ["draw_contexts", "load_glove", "next_words", "train_models"]
-
 _N_MODELS = 4
 _ORDER = 4
 _SPECIAL = ("<end>", "<unk>")
