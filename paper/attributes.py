@@ -12,9 +12,8 @@ from itertools import product
 
 import numpy as np
 
-from paper.record.findings import Cell, Claim, Figure, Findings, Progress, Table
+from paper.record.findings import Cell, Claim, Figure, Findings, Progress, Table, paper_figures
 from paper.record.judging import Judge, simple_rules, tune
-from paper.record.paper_figures import paper_figures
 from wassemble.inputs import AnimalsData, load_animals
 from wassemble.kernels import DenseKernel
 from wassemble.metrics import ACCURACY

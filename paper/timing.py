@@ -10,8 +10,7 @@ from statistics import median
 import numpy as np
 
 from paper.evidence.tasks import TASKS
-from paper.record.findings import Cell, Claim, Findings, Progress, Table, follow
-from paper.record.paper_figures import paper_figures
+from paper.record.findings import Cell, Claim, Findings, Progress, Table, follow, paper_figures
 from paper.words.kernels import synonym_kernels
 from paper.words.next_words import draw_contexts, load_glove, next_words, train_models
 from wassemble._threads import count_threads

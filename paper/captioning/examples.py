@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from paper.captioning.gallery import Counted, Gallery, Rules, SearchConfig, read_captioners
-from paper.record.findings import Cell, Findings, Progress, Table
-from paper.record.paper_figures import paper_figures
+from paper.captioning.gallery import Gallery, Rules, SearchConfig
+from paper.record.findings import Cell, Findings, Progress, Table, fill, paper_figures, ticker
 from paper.words.kernels import glove_kernels, synonym_kernels
 from wassemble.solvers import ARITHMETIC, GEOMETRIC
 from wassemble.text import FusedNextWord, NextWordModel
@@ -39,9 +38,8 @@ class Config(SearchConfig):
 
 def run(config: Config, progress: Progress = None) -> Findings:
     """Captions of each rule for each image."""
-    captioners = read_captioners(config.captioners)
+    captioners = config.read_captioners()
     models: list[NextWordModel] = list(captioners.values())
-    gallery = config.gallery("test", config.n_images)
     arithmetic = FusedNextWord(models, rule=ARITHMETIC)
     words = arithmetic.vocabulary.words
     glove = config.barycenter(models, glove_kernels(words)(config.glove_epsilon))
@@ -57,17 +55,18 @@ def run(config: Config, progress: Progress = None) -> Findings:
         "arithmetic mean, randomised": arithmetic,
         "barycenter, GloVe, randomised": glove,
     }
-    counted = Counted(progress, len(rules) + len(sampled))
-    found: Rules = {name: counted(gallery.caption(model)) for name, model in rules.items()}
+    tick = ticker(progress, len(rules) + len(sampled))
+    gallery = config.gallery("test", config.n_images, tick)
+    found: Rules = {name: gallery.caption(model) for name, model in rules.items()}
     for name, model in sampled.items():
-        options = {"n_samples": config.n_samples, "seed": config.seed}
-        found[name] = counted(gallery.caption(model, **options))
+        found[name] = gallery.caption(model, n_samples=config.n_samples, seed=config.seed)
     return Findings(
-        text=_TEXT.format(
+        text=fill(
+            _TEXT,
+            config,
             n_images=len(gallery.references),
             glove=config.glove_epsilon,
             synonyms=config.synonym_epsilon,
-            width=config.width,
         ),
         tables=[
             _summary(found, tuple(captioners)),

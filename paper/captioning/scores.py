@@ -30,16 +30,9 @@ _SIGMA = 6.0  # how much a difference in length may be, in words
 
 @dataclass(frozen=True, eq=False)
 class CaptionScore:
-    """A score of all captions, and of each.
+    """A score of all captions, and of each."""
 
-    Attributes
-    ----------
-    value : float
-        Of all captions together. For BLEU and METEOR it is not the mean of the single ones.
-    per_image : ndarray of shape (n_images,)
-    """
-
-    value: float
+    value: float  # of all together: for BLEU and METEOR not the mean of the single ones
     per_image: np.ndarray
 
 

@@ -14,15 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from paper.captioning.gallery import (
-    Captioned,
-    Counted,
-    Rules,
-    SearchConfig,
-    judged_table,
-    read_captioners,
-)
-from paper.record.findings import Cell, Claim, Figure, Findings, Plot, Progress, Table
+from paper.captioning.gallery import Captioned, Rules, SearchConfig, judged_table
+from paper.record.findings import Cell, Claim, Figure, Findings, Plot, Progress, Table, fill, ticker
 from paper.words.kernels import KernelAt, glove_kernels
 from wassemble.ensemble.shuffling import group_labels, label_similarity
 from wassemble.kernels import LabelledKernel
@@ -70,15 +63,15 @@ Way = Callable[[dict[str, NextWordModel]], NextWordModel]
 
 def run(config: Config, progress: Progress = None) -> Findings:
     """CIDEr and meaning of each rule as neighbourhoods grow."""
-    captioners = read_captioners(config.captioners)
-    validation = config.gallery("val", config.n_validation)
-    test = config.gallery("test", config.n_test)
+    captioners = config.read_captioners()
     vocabulary = FusedNextWord(list(captioners.values())).vocabulary
     kernels = glove_kernels(vocabulary.words)
     rules = _rules(config, kernels)
     by_size: dict[int, Rules] = {}
     n_all = len(config.sizes) * sum(len(ways) + 1 for ways in rules.values())
-    counted = Counted(progress, n_all)
+    tick = ticker(progress, n_all)
+    validation = config.gallery("val", config.n_validation, tick)
+    test = config.gallery("test", config.n_test, tick)
     for size in config.sizes:
         groups = word_groups(kernels(config.epsilons[0]), vocabulary, size)
         # Validation and test images have shuffles of their own.
@@ -88,18 +81,19 @@ def run(config: Config, progress: Progress = None) -> Findings:
         scores: dict[str, float] = {}
         by_size[size] = {}
         for rule, ways in rules.items():
-            tried = [counted(validation.caption(way(seen))).mean_cider for way in ways]
+            tried = [validation.caption(way(seen)).mean_cider for way in ways]
             scores[rule] = max(tried)
             best = ways[int(np.argmax(tried))]
-            by_size[size][rule] = counted(test.caption(best(held_out)))
-        over = max(_SIMPLE, key=lambda rule: scores[rule])
+            by_size[size][rule] = test.caption(best(held_out))
+        over = max(_SIMPLE, key=scores.__getitem__)
     last = by_size[size]
     judge = test.judge(config.seed)
     own, other = last[_BARYCENTER], last[over]
     return Findings(
-        text=_TEXT.format(
+        text=fill(
+            _TEXT,
+            config,
             names=", ".join(captioners),
-            width=config.width,
             sweeps=config.max_sweeps,
             epsilons=", ".join(f"{epsilon:g}" for epsilon in config.epsilons),
             n_validation=len(validation.references),
@@ -181,8 +175,7 @@ def _recovers(metric: str, gain: Figure, over: str, size: int) -> Claim:
         f"the barycenter is better than the best simple rule when shuffled ({metric})",
         "section 6.3, figure 2",
         gain.low > 0,
-        f"{gain.value:+.3f} [{gain.low:+.3f}, {gain.high:+.3f}] over the {over}, neighbourhoods"
-        f" of {size}",
+        f"{gain.words()} over the {over}, neighbourhoods of {size}",
     )
 
 

@@ -15,14 +15,13 @@ import numpy as np
 
 from paper.captioning.gallery import (
     Captioned,
-    Counted,
     Gallery,
     Rules,
     SearchConfig,
     judged_table,
     read_captioners,
 )
-from paper.record.findings import Claim, Findings, Plot, Progress
+from paper.record.findings import Claim, Findings, Plot, Progress, fill, ticker
 from paper.words.kernels import glove_kernels
 from wassemble._arrays import Array
 from wassemble.solvers import ARITHMETIC, GEOMETRIC, PowerMean
@@ -34,7 +33,7 @@ _TEXT = """\
 {names} are fused at every step into the {n_union:,} words of both ({n_words} words). Means are
 over the captioners that know a word; "silence is a no" counts what a captioner does not know as
 0. The barycenter is Algorithm 1 with a GloVe kernel for each captioner, from its own words to
-those of both, at most {sweeps} sweeps. A captioner reads the nearest word that it knows.
+those of both, at most {max_sweeps} sweeps. A captioner reads the nearest word that it knows.
 Epsilon and the order of the power mean are those of best CIDEr on {n_validation} validation
 images; top-k search, beam {width}, sentences ranked by their mean log probability per word.
 {other}, which knows every word, is for comparison and is not fused."""
@@ -63,39 +62,36 @@ class Config(SearchConfig):
 
 def run(config: Config, progress: Progress = None) -> Findings:
     """CIDEr and meaning of each rule."""
-    captioners = read_captioners(config.captioners)
+    captioners = config.read_captioners()
     models = list(captioners.values())
-    validation = config.gallery("val", config.n_validation)
-    test = config.gallery("test", config.n_test)
     [other] = read_captioners([config.other]).values()
     simple, tuned = _simple_rules(captioners, config), _tuned_rules(models, config)
     rules: dict[str, NextWordModel] = {**simple, f"{config.other} (all words)": other}
     n_all = len(simple) + len(rules) + sum(len(each) + 1 for each in tuned.values())
-    counted = Counted(progress, n_all)
-    scores = {name: counted(validation.caption(model)).mean_cider for name, model in simple.items()}
+    tick = ticker(progress, n_all)
+    validation = config.gallery("val", config.n_validation, tick)
+    test = config.gallery("test", config.n_test, tick)
+    scores = {name: validation.caption(model).mean_cider for name, model in simple.items()}
     tried: dict[str, dict[float, Captioned]] = {}
     for name, ways in tuned.items():
-        each = tried[name] = {
-            knob: counted(validation.caption(make())) for knob, make in ways.items()
-        }
+        each = tried[name] = {knob: validation.caption(make()) for knob, make in ways.items()}
         best = max(each, key=lambda knob: each[knob].mean_cider)
         title = f"{name} ({best:g})"
         rules[title] = ways[best]()
         if name == _POWER:
             scores[title] = each[best].mean_cider
-    said = {name: counted(test.caption(model)) for name, model in rules.items()}
-    over = max(scores, key=lambda name: scores[name])
+    said = {name: test.caption(model) for name, model in rules.items()}
+    over = max(scores, key=scores.__getitem__)
     counts = Counter(word for model in models for word in model.vocabulary.words)
     rare = {word for word, n_models in counts.items() if n_models < len(models)}
     return Findings(
-        text=_TEXT.format(
+        text=fill(
+            _TEXT,
+            config,
             names=" and ".join(captioners),
             n_union=len(FusedNextWord(models).vocabulary),
             n_words=" and ".join(f"{len(model.vocabulary):,}" for model in models),
-            sweeps=config.max_sweeps,
             n_validation=len(validation.references),
-            width=config.width,
-            other=config.other,
         ),
         tables=[
             judged_table(
@@ -190,7 +186,7 @@ def _claims(
                 f"the barycenter over all words {statement}",
                 "section 2 (different label sets)",
                 gain.low > 0,
-                f"CIDEr {gain.value:+.3f} [{gain.low:+.3f}, {gain.high:+.3f}] over {other}",
+                f"CIDEr {gain.words()} over {other}",
             )
         )
     return claims

@@ -25,25 +25,14 @@ Answer = Callable[[np.ndarray], np.ndarray]
 
 @dataclass(frozen=True, eq=False)
 class CostTask:
-    """Histograms of several models over one label set, and what mistakes cost.
-
-    Attributes
-    ----------
-    models : dict of name to array of shape (n_samples, n_labels)
-    truth : array of int, shape (n_samples,)
-    is_test : array of bool, shape (n_samples,)
-    cost : array of shape (n_labels, n_labels)
-        Of each answer (column) for each true label (row).
-    kernels : dict of name to LabelledKernel
-        At the epsilon that gives the median label 3 effective neighbours.
-    """
+    """Histograms of several models over one label set, and what mistakes cost."""
 
     title: str
-    models: dict[str, np.ndarray]
+    models: dict[str, np.ndarray]  # (n_samples, n_labels) each
     truth: np.ndarray
     is_test: np.ndarray
-    cost: np.ndarray
-    kernels: dict[str, LabelledKernel]
+    cost: np.ndarray  # (n_labels, n_labels), of each answer (column) for each true label (row)
+    kernels: dict[str, LabelledKernel]  # at the epsilon of 3 effective neighbours
 
     def stack(self, is_test: bool) -> np.ndarray:
         """Histograms of one side of the split, ``(n_models, n_samples, n_labels)``."""

@@ -20,21 +20,11 @@ _SPLITS = ("train", "val", "test")
 
 @dataclass(frozen=True, eq=False)
 class CaptionsData:
-    """Features and reference captions of pictures.
+    """Features and reference captions of pictures."""
 
-    Attributes
-    ----------
-    image_ids : ndarray of shape (n_images,)
-        COCO's numbers.
-    features : ndarray of shape (n_images, 16, 128)
-        Float32; a 4 x 4 grid of cells in rows, top left first.
-    captions : list of lists of str
-        Five for each image; words parted by blanks.
-    """
-
-    image_ids: np.ndarray
-    features: np.ndarray
-    captions: list[list[str]]
+    image_ids: np.ndarray  # COCO's numbers
+    features: np.ndarray  # (n_images, 16, 128), float32: a 4 x 4 grid in rows, top left first
+    captions: list[list[str]]  # five for each image; words parted by blanks
 
     def __len__(self) -> int:
         return len(self.captions)

@@ -23,21 +23,11 @@ _NO_WORD = ("GAP!", "PSEUDOGAP!")
 
 @dataclass(frozen=True, eq=False)
 class Wordnet:
-    """The words of a language and their senses.
+    """The words of a language and their senses."""
 
-    Attributes
-    ----------
-    words : LabelSpace
-        In the order of the alphabet.
-    senses : sparse array of shape (n_words, n_senses)
-        1 where a word has a sense, else 0.
-    sense_ids : tuple of str
-        Numbers of the interlingual index, the same columns for every language.
-    """
-
-    words: LabelSpace
-    senses: sp.csr_array
-    sense_ids: tuple[str, ...]
+    words: LabelSpace  # in the order of the alphabet
+    senses: sp.csr_array  # (n_words, n_senses): 1 where a word has a sense, else 0
+    sense_ids: tuple[str, ...]  # of the interlingual index: the same columns for every language
 
 
 def load_wordnets() -> dict[str, Wordnet]:

@@ -23,25 +23,16 @@ FLOOR = 1e-6
 
 @dataclass(frozen=True)
 class Grid:
-    """What is tried.
-
-    Attributes
-    ----------
-    given, kernel_given : tuple of float
-        What a label passes on to hidden ones for 1 that it keeps: all of it evenly or to each
-        that it is nearest to; and times similarity, in kernels.
-    leftover : float
-        Share of its weight that a model keeps on labels that it does not know.
-    exponents : tuple of float
-        mass_penalty / (mass_penalty + epsilon).
-    """
+    """What is tried."""
 
     orders: tuple[float, ...] = (0.25, 0.5, 2.0)
+    # What a label passes on to hidden ones for 1 that it keeps: all of it evenly or to each
+    # that it is nearest to; and times similarity, in kernels.
     given: tuple[float, ...] = (0.03, 0.1, 0.3, 1.0, 3.0)
     kernel_given: tuple[float, ...] = (0.03, 0.1, 1.0, 5.0, 20.0)
     epsilons: tuple[float, ...] = (0.1, 0.2)
-    leftover: float = 0.05
-    exponents: tuple[float, ...] = (0.9, 0.97)
+    leftover: float = 0.05  # share of its weight that a model keeps on labels it does not know
+    exponents: tuple[float, ...] = (0.9, 0.97)  # mass_penalty / (mass_penalty + epsilon)
     n_sweeps: int = 3
 
 

@@ -21,31 +21,15 @@ from wassemble.labels import LabelSpace
 
 @dataclass(frozen=True, eq=False)
 class Expansion:
-    """Models over parts of the target labels.
+    """Models over parts of the target labels."""
 
-    Attributes
-    ----------
-    models : list of Predictions
-        Each over the labels that it knows, in the target's order.
-    whole : list of Predictions
-        The same models with nothing hidden.
-    is_known : ndarray of shape (n_models, n_target)
-    similarity : sparse array of shape (n_target, n_target)
-        exp(-cost) of near labels, symmetric.
-    truth : ndarray of shape (n_samples,)
-        Places among the target labels.
-    row : ndarray of shape (n_samples,)
-        Row of the predictions that a sample belongs to.
-    is_test : ndarray of shape (n_samples,)
-    groups : ndarray of shape (n_samples,)
-        Samples that a bootstrap draws together.
-    """
-
-    models: list[Predictions]
-    whole: list[Predictions]
+    models: list[Predictions]  # each over the labels that it knows, in the target's order
+    whole: list[Predictions]  # the same models with nothing hidden
     target: LabelSpace
-    is_known: np.ndarray
-    similarity: sp.csr_array
+    is_known: np.ndarray  # (n_models, n_target)
+    similarity: sp.csr_array  # (n_target, n_target): exp(-cost) of near labels, symmetric
+    # Of each sample: its place among the target labels, its row of the predictions, its side
+    # of the split, and what it is drawn together with in a bootstrap.
     truth: np.ndarray
     row: np.ndarray
     is_test: np.ndarray

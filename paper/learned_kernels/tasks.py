@@ -15,27 +15,14 @@ from wassemble.kernels import DenseKernel, LabelledKernel, from_attributes
 
 @dataclass(frozen=True, eq=False)
 class KernelTask:
-    """A task and what a kernel is learned from.
-
-    Attributes
-    ----------
-    learns : bool array of shape (n_samples,)
-        Samples to learn on; what is neither theirs nor for test makes candidates.
-    make_candidates : callable
-        Candidates made from the samples of a mask.
-    carrier : str or None
-        The candidate that a mean goes through; None where names will do.
-    weights : array of shape (n_models,)
-    unit : sequence of str
-        Samples of the same unit stand and fall together.
-    """
+    """A task and what a kernel is learned from."""
 
     task: Task
-    learns: np.ndarray
-    make_candidates: Callable[[np.ndarray], dict[str, Any]]
-    weights: np.ndarray
-    unit: Sequence[str]
-    carrier: str | None = None
+    learns: np.ndarray  # samples to learn on; those that are neither this nor test make candidates
+    make_candidates: Callable[[np.ndarray], dict[str, Any]]  # from the samples of a mask
+    weights: np.ndarray  # (n_models,)
+    unit: Sequence[str]  # samples of the same unit stand and fall together
+    carrier: str | None = None  # the candidate that a mean goes through; None: names will do
     unobserved: Unobserved = "spread"
 
     @property

@@ -19,25 +19,12 @@ from wassemble.kernels import SparseKernel, from_spelling
 
 @dataclass(frozen=True, eq=False)
 class Riddles:
-    """Hidden senses, and the words of each language that may mean them.
+    """Hidden senses, and the words of each language that may mean them."""
 
-    Attributes
-    ----------
-    senses : ndarray of shape (n_samples,)
-        Columns of the wordnets.
-    words : dict of language to ndarray of shape (n_samples,)
-        The word that was named: a place among the language's words.
-    n_senses : ndarray of shape (n_languages, n_samples)
-        How many senses that word has.
-    histograms : dict of language to sparse array of shape (n_samples, n_words)
-        What the language's model says.
-    is_test : ndarray of shape (n_samples,)
-    """
-
-    senses: np.ndarray
-    words: dict[str, np.ndarray]
-    n_senses: np.ndarray
-    histograms: dict[str, sp.csr_array]
+    senses: np.ndarray  # (n_samples,), columns of the wordnets
+    words: dict[str, np.ndarray]  # by language: the word that was named, by its place
+    n_senses: np.ndarray  # (n_languages, n_samples), of that word
+    histograms: dict[str, sp.csr_array]  # (n_samples, n_words): what the language's model says
     is_test: np.ndarray
 
 
@@ -47,25 +34,13 @@ class Puzzle:
 
     Labels are pairs of a riddle and a word: no mass can move from one riddle to another, and
     a fixed number of sweeps does to all of them what it would do to each alone.
-
-    Attributes
-    ----------
-    histograms : list of ndarray of shape (n_source,)
-        One per language, of mass 1 for each riddle.
-    kernels : list of SparseKernel of shape (n_source, n_target)
-        One per language, into pairs of a riddle and an English word.
-    riddle, english : ndarray of shape (n_target,)
-        What each target label is a pair of; places among riddles and among English words.
-    is_right : ndarray of shape (n_target,)
-        Whether the English word has the hidden sense.
-    n_riddles : int
     """
 
-    histograms: list[np.ndarray]
-    kernels: list[SparseKernel]
-    riddle: np.ndarray
-    english: np.ndarray
-    is_right: np.ndarray
+    histograms: list[np.ndarray]  # one per language, of mass 1 for each riddle
+    kernels: list[SparseKernel]  # one per language, into pairs of a riddle and an English word
+    riddle: np.ndarray  # of each target label
+    english: np.ndarray  # its place among English words
+    is_right: np.ndarray  # whether that word has the hidden sense
     n_riddles: int
 
     def hits(self, scores: np.ndarray, n_answers: int) -> np.ndarray:

@@ -11,21 +11,12 @@ from wassemble.errors import fail
 
 @dataclass(frozen=True)
 class Experiment:
-    """One experiment.
-
-    Attributes
-    ----------
-    module : str
-        Its module inside this package: a frozen dataclass ``Config``, and
-        ``run(config, progress)``.
-    paper : str
-        The table, figure or statement of the paper that it is about.
-    """
+    """One experiment."""
 
     name: str
-    module: str
+    module: str  # inside this package, with a frozen dataclass `Config` and `run(config, progress)`
     title: str
-    paper: str
+    paper: str  # the table, figure or statement of the paper that it is about
 
     @property
     def is_captioning(self) -> bool:

@@ -16,6 +16,7 @@ _ORDERS = (0.25, 0.5, 0.75, 1.5, 2.0, 4.0)
 _N_RESAMPLES = 1000
 
 _Setting = TypeVar("_Setting")
+_Consensus = TypeVar("_Consensus")
 
 
 class Judge:
@@ -62,10 +63,7 @@ class Judge:
     def compare(self, rules: Mapping[str, np.ndarray], over: str) -> dict[str, list[Cell]]:
         """By the name of the rule, its figure and its gain; ``over`` has none over itself."""
         return {
-            name: [
-                self.figure(scores),
-                None if name == over else self.gain(scores, rules[over]),
-            ]
+            name: [self.figure(scores), None if name == over else self.gain(scores, rules[over])]
             for name, scores in rules.items()
         }
 
@@ -79,19 +77,13 @@ class Judge:
 
 def tune(
     settings: Sequence[_Setting],
-    fuse: Callable[[_Setting], np.ndarray],
-    score: Callable[[np.ndarray], float],
+    fuse: Callable[[_Setting], _Consensus],
+    score: Callable[[_Consensus], float],
     progress: Progress = None,
-) -> tuple[_Setting, np.ndarray]:
+) -> tuple[_Setting, _Consensus]:
     """The setting whose consensus scores best, the first of equal ones, and that consensus."""
-    best = None
-    for setting in follow(settings, progress):
-        consensus = fuse(setting)
-        mine = score(consensus)
-        if best is None or mine > best[0]:
-            best = mine, setting, consensus
-    assert best is not None, "there is something to choose from"
-    return best[1:]
+    tried = ((setting, fuse(setting)) for setting in follow(settings, progress))
+    return max(tried, key=lambda each: score(each[1]))
 
 
 def simple_rules(

@@ -25,18 +25,12 @@ Fuse = Callable[[np.ndarray, Knob], np.ndarray]
 
 @dataclass(frozen=True, eq=False)
 class Shuffled:
-    """Scores of all models after shuffles, validation samples first, and their truth.
-
-    Attributes
-    ----------
-    samples : array of shape (n_rows,)
-        Of each row: a sample is there as often as it was shuffled.
-    """
+    """Scores of all models after shuffles, validation samples first, and their truth."""
 
     models: dict[str, np.ndarray]
     truth: np.ndarray
     is_test: np.ndarray
-    samples: np.ndarray
+    samples: np.ndarray  # of each row: a sample is there as often as it was shuffled
 
     def stack(self, is_test: bool) -> np.ndarray:
         """Scores of one side of the split."""
@@ -45,35 +39,22 @@ class Shuffled:
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """Models on samples whose truth is known, and what is known about their labels.
-
-    Attributes
-    ----------
-    similar : array of shape (n_source, n_source)
-        Of the models' labels: who is whose neighbour.
-    cost : array of shape (n_target, n_target)
-        Of each answer (column) for each true label (row).
-    untuned : float
-        The knob of a barycenter that nothing is known about.
-    controls : dict of name to callable
-        Other ways through the kernel, with the same knob.
-    carry : callable
-        From the models' labels to those of the truth, after a mean.
-    """
+    """Models on samples whose truth is known, and what is known about their labels."""
 
     name: str
     title: str
     models: list[Predictions]
     truth: np.ndarray
     is_test: np.ndarray
-    similar: np.ndarray
-    cost: np.ndarray
+    similar: np.ndarray  # (n_source, n_source): who is whose neighbour
+    cost: np.ndarray  # (n_target, n_target), of each answer (column) for each true label (row)
     cost_title: str
-    untuned: Knob
+    untuned: Knob  # of a barycenter that nothing is known about
     knobs: tuple[Knob, ...]
     barycenter: Fuse
-    controls: dict[str, Fuse]
+    controls: dict[str, Fuse]  # other ways through the kernel, with the same knob
     complete: Callable[[list[Predictions]], dict[str, np.ndarray]]
+    # From the models' labels to those of the truth, after a mean.
     carry: Callable[[np.ndarray], np.ndarray] = lambda scores: scores
 
     def shuffle(self, size: int, n_shuffles: int, seed: int) -> Shuffled:

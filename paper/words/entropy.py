@@ -12,8 +12,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from paper.record.findings import Cell, Claim, Findings, Plot, Progress, Table
-from paper.record.paper_figures import paper_figures
+from paper.record.findings import Cell, Claim, Findings, Plot, Progress, Table, paper_figures
 from paper.words.kernels import synonym_kernels
 from paper.words.next_words import draw_contexts, load_glove, next_words, train_models
 from wassemble.kernels import DenseKernel, IdentityKernel, Kernel, distance_to_identity

@@ -24,9 +24,14 @@ def load_glove(n_words: int = 10_000) -> tuple[LabelSpace, np.ndarray]:
     return words, vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
 
+def vocabulary_of(words: LabelSpace) -> Vocabulary:
+    """The words, after the end of a sentence and the unknown word."""
+    return Vocabulary(LabelSpace([*_SPECIAL, *words]))
+
+
 def train_models(words: LabelSpace) -> list[NGramModel]:
     """Smoothed 4-gram models, each of a quarter of the images with training captions."""
-    vocabulary = Vocabulary(LabelSpace([*_SPECIAL, *words]))
+    vocabulary = vocabulary_of(words)
     captions = load_captions("train").captions
     return [
         NGramModel.fit(
