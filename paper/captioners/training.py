@@ -6,7 +6,6 @@ weights as one that was not: each epoch draws its random numbers from its own se
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
@@ -54,8 +53,7 @@ class TrainingData:
 
 def load_training_data() -> TrainingData:
     """The shipped COCO pictures and captions."""
-    words, embeddings = load_caption_words()
-    return TrainingData(load_captions("train"), load_captions("val"), words, embeddings)
+    return TrainingData(load_captions("train"), load_captions("val"), *load_caption_words())
 
 
 def train_captioner(
@@ -68,21 +66,9 @@ def train_captioner(
 ) -> Captioner:
     """Train a captioner, or go on where a killed training was; or read it if it is done.
 
-    Parameters
-    ----------
-    recipe : Recipe
-    data : TrainingData
-    folder : path
-        ``NAME.npz`` is the captioner of the best epoch; ``NAME.checkpoint.npz`` is there
-        while it is being trained.
-    progress : callable, optional
-        Given the number of batches done and the number of all.
-    tell : callable, optional
-        Given each epoch that has ended.
-
-    Returns
-    -------
-    captioner : Captioner
+    In ``folder``, ``NAME.npz`` is the captioner of the best epoch; ``NAME.checkpoint.pt`` is
+    there while it is being trained. ``progress`` is given the number of batches done and of
+    all, ``tell`` each epoch that has ended.
     """
     path = folder / f"{recipe.name}.npz"
     if path.exists():
@@ -100,14 +86,13 @@ def train_captioner(
 
 
 def _check_recipe(found: dict[str, Any], recipe: Recipe, path: Path) -> None:
-    wrong = [name for name, value in asdict(recipe).items() if found.get(name) != value]
-    if wrong:
-        name = wrong[0]
-        fail(
-            f"{path}: must come from the recipe {recipe.name!r} as it is now; got"
-            f" {name} {found.get(name)!r} in place of {getattr(recipe, name)!r}.",
-            hint="move the file away to train anew",
-        )
+    for name, value in asdict(recipe).items():
+        if found.get(name) != value:
+            fail(
+                f"{path}: must come from the recipe {recipe.name!r} as it is now; got"
+                f" {name} {found.get(name)!r} in place of {value!r}.",
+                hint="move the file away to train anew",
+            )
 
 
 class _Training:
@@ -116,7 +101,7 @@ class _Training:
     def __init__(self, recipe: Recipe, data: TrainingData, folder: Path) -> None:
         self.recipe = recipe
         self.data = data
-        self.checkpoint = folder / f"{recipe.name}.checkpoint.npz"
+        self.checkpoint = folder / f"{recipe.name}.checkpoint.pt"
         self.vocabulary = recipe.choose_words(data.words)
         self.network = _first_network(recipe, self.vocabulary, data, folder)
         self.optimizer = torch.optim.Adam(self.network.parameters(), lr=recipe.learning_rate)
@@ -153,11 +138,7 @@ class _Training:
 
     def best_captioner(self) -> Captioner:
         self.network.load_state_dict(self.best)
-        return Captioner(
-            self.network,
-            self.vocabulary,
-            {"recipe": asdict(self.recipe), "epochs": [asdict(epoch) for epoch in self.epochs]},
-        )
+        return Captioner(self.network, self.vocabulary, self._account())
 
     def _best_place(self) -> int:
         return int(np.argmax([epoch.validation_cider for epoch in self.epochs] or [0]))
@@ -206,32 +187,26 @@ class _Training:
         return float(np.mean([cider.score(i, words) for i, words in enumerate(captions)]))
 
     def _save(self) -> None:
-        arrays = {f"now/{name}": tensor for name, tensor in self.network.state_dict().items()}
-        arrays |= {f"best/{name}": tensor for name, tensor in self.best.items()}
-        for place, state in self.optimizer.state_dict()["state"].items():
-            arrays |= {f"optimizer/{place}/{name}": tensor for name, tensor in state.items()}
-        account = {"recipe": asdict(self.recipe), "epochs": [asdict(e) for e in self.epochs]}
+        state = {
+            "account": self._account(),
+            "network": self.network.state_dict(),
+            "best": self.best,
+            "optimizer": self.optimizer.state_dict(),
+        }
         with whole_file(self.checkpoint) as temporary:
-            np.savez(
-                temporary,
-                account=json.dumps(account),
-                **{name: tensor.numpy() for name, tensor in arrays.items()},
-            )
+            torch.save(state, temporary)
 
     def _go_on(self) -> None:
         """Load the checkpoint."""
-        with np.load(self.checkpoint, allow_pickle=False) as arrays:
-            account = json.loads(str(arrays["account"]))
-            _check_recipe(account["recipe"], self.recipe, self.checkpoint)
-            tensors = {name: torch.from_numpy(arrays[name]) for name in arrays if "/" in name}
-        self.network.load_state_dict(_under("now/", tensors))
-        self.best = _under("best/", tensors)
-        states: dict[int, dict[str, Tensor]] = {}
-        for name, tensor in _under("optimizer/", tensors).items():
-            place, _, part = name.partition("/")
-            states.setdefault(int(place), {})[part] = tensor
-        self.optimizer.load_state_dict(self.optimizer.state_dict() | {"state": states})
-        self.epochs = [Epoch(**epoch) for epoch in account["epochs"]]
+        state = torch.load(self.checkpoint, weights_only=True)
+        _check_recipe(state["account"]["recipe"], self.recipe, self.checkpoint)
+        self.network.load_state_dict(state["network"])
+        self.best = state["best"]
+        self.optimizer.load_state_dict(state["optimizer"])
+        self.epochs = [Epoch(**epoch) for epoch in state["account"]["epochs"]]
+
+    def _account(self) -> dict[str, Any]:
+        return {"recipe": asdict(self.recipe), "epochs": [asdict(each) for each in self.epochs]}
 
 
 def _first_network(
@@ -268,11 +243,3 @@ def _first_network(
 
 def _copy(network: CaptionerNetwork) -> dict[str, Tensor]:
     return {name: tensor.clone() for name, tensor in network.state_dict().items()}
-
-
-def _under(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    return {
-        name.removeprefix(prefix): tensor
-        for name, tensor in tensors.items()
-        if name.startswith(prefix)
-    }

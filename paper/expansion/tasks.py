@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -12,9 +11,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from paper.data.captions import load_captions
-from paper.data.files import find_data
+from paper.data.imagenet import load_imagenet, score_ranks
 from paper.words.next_words import load_glove
-from wassemble.inputs import Embeddings, Predictions, read_edges
+from wassemble.inputs import Embeddings, Predictions
 from wassemble.kernels import from_tree, from_word_vectors
 from wassemble.labels import LabelSpace
 
@@ -57,42 +56,26 @@ def load_images(
     Classes that a network does not know are struck from its five best, and the next move up.
     Rank r scores what share of other images has the truth there; the rest is unobserved.
     """
-    index = json.loads(find_data("imagenet/imagenet_class_index.json").read_text())
-    classes = LabelSpace(index[str(number)][0] for number in range(len(index)))
-    with np.load(find_data("imagenet/top5_8models.npz")) as arrays:
-        names = [str(name) for name in arrays["models"]]
-        top5, truth = arrays["top5"].astype(np.int64), arrays["truth"].astype(np.int64)
+    classes, tree, networks, truth = load_imagenet()
     rng = np.random.default_rng(seed)
     n_fitting = len(truth) // 2
     images = rng.permutation(len(truth))
     fitting, kept = images[:n_fitting], images[n_fitting:][: sum(n_samples)]
-    is_known = hide_labels(len(names), len(classes), share, alike=alike, rng=rng)
+    is_known = hide_labels(len(networks), len(classes), share, alike=alike, rng=rng)
     models: list[Predictions] = []
     whole: list[Predictions] = []
-    for name, best, known in zip(names, top5, is_known, strict=True):
+    for (name, best), known in zip(networks.items(), is_known, strict=True):
         for found, mask in ((models, known), (whole, np.ones_like(known))):
             left = strike_classes(best, mask)
-            at_rank = (left[fitting] == truth[fitting, None]).mean(axis=0)
-            scores = np.full((len(kept), len(classes) + 1), np.nan, dtype=np.float32)
-            np.put_along_axis(scores, left[kept], np.tile(at_rank, (len(kept), 1)), axis=1)
+            told = score_ranks(left, truth, fitting, kept, len(classes))[:, mask]
+            told[np.isnan(told).all(axis=1)] = 1 / mask.sum()  # all five struck: no idea
             labels = list(compress(classes, mask))
-            told = scores[:, :-1][:, mask]
-            told[np.isnan(told).all(axis=1)] = 1 / len(labels)  # all five struck: no idea
             found.append(Predictions(name, kept, labels, told, kind="multiclass"))
-    tree = read_edges(find_data("imagenet/wordnet.parent-child.mintree.txt"))
     costs = from_tree(classes, edges=tree, cost="lin", epsilon=1.0)
+    similarity = _nearest(np.asarray(costs.kernel.to_dense()), n_neighbors)
     rows = np.arange(len(kept))
-    return Expansion(
-        models,
-        whole,
-        classes,
-        is_known,
-        _nearest(np.asarray(costs.kernel.to_dense()), n_neighbors),
-        truth[kept],
-        rows,
-        rows >= n_samples[0],
-        rows,
-    )
+    is_test = rows >= n_samples[0]
+    return Expansion(models, whole, classes, is_known, similarity, truth[kept], rows, is_test, rows)
 
 
 def strike_classes(best: np.ndarray, is_known: np.ndarray) -> np.ndarray:
@@ -152,15 +135,7 @@ def load_words(
     row_of[contexts] = np.arange(len(contexts))
     is_test = np.arange(len(truth)) >= len(drawn[0])
     return Expansion(
-        models,
-        whole,
-        words,
-        is_known,
-        similarity,
-        truth,
-        row_of[before],
-        is_test,
-        image,
+        models, whole, words, is_known, similarity, truth, row_of[before], is_test, image
     )
 
 

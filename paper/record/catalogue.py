@@ -36,7 +36,7 @@ multilabel multilabel.experiment
     Objects in images | Section 6.2, tables 5, 6 and 10
 weighted multilabel.weighted
     Weights by performance | Appendix B.2, table 11
-cost-sensitive cost_sensitive.experiment
+cost-sensitive cost_sensitive
     When mistakes cost differently | Table 1, row 3
 expansion expansion.experiment
     Larger vocabularies | Table 12, row 2
@@ -46,7 +46,7 @@ entropy words.entropy
     Controllable entropy | Section 4, tables 2, 3 and 8, figures 4 and 5
 mapping words.mapping
     Where consensus words come from | Table 9
-shuffle shuffle.experiment
+shuffle shuffle
     Robustness to semantic shuffling | Section 6.3, figure 2, right panel
 properties theory.properties
     Bounds on real predictions | Proposition 1, lemma 2, remarks
@@ -54,7 +54,7 @@ timing timing
     Time | Appendix E, table 13
 languages languages
     Nine language detectors | Beyond the paper: different label sets
-learned-kernels learned_kernels.experiment
+learned-kernels learned_kernels
     Learned kernels | Beyond the paper: K from validation data
 captioning-glove captioning.glove
     Captions through GloVe | Section 6.3, figure 1 and table 7

@@ -2,9 +2,8 @@
 
 import pytest
 
-from paper.learned_kernels import experiment as learned_kernels
-from paper.learned_kernels.experiment import Config, say_effect
-from paper.learned_kernels.tasks import KERNEL_TASKS
+from paper import learned_kernels
+from paper.learned_kernels import KERNEL_TASKS, Config, say_effect
 from paper.record.findings import Figure
 
 

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from paper.shuffle import experiment as shuffle
-from paper.shuffle.cases import animals, cifar100
-from paper.shuffle.experiment import Config
+from paper import shuffle
+from paper.shuffle import Config, animals, cifar100
 from wassemble.ensemble.shuffling import group_labels
 
 

@@ -8,16 +8,17 @@ stacking.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from paper.learned_kernels.tasks import KERNEL_TASKS, KernelTask
+from paper.evidence.tasks import TASKS, Task
 from paper.record.findings import Figure, Findings, Progress, Table, follow
 from paper.record.judging import Judge
 from wassemble.ensemble import Fusion
+from wassemble.ensemble.completion import Unobserved
 from wassemble.ensemble.learning import read_trial, shuffle_labels
 from wassemble.ensemble.learning.kernels import LearnedKernel, learn_kernel
 from wassemble.ensemble.learning.kernels.judging import (
@@ -29,7 +30,7 @@ from wassemble.ensemble.learning.kernels.judging import (
 from wassemble.ensemble.learning.recipes import NAMES
 from wassemble.ensemble.learning.stacking import fit_stacking
 from wassemble.errors import InvalidInputError
-from wassemble.kernels import LabelledKernel
+from wassemble.kernels import DenseKernel, LabelledKernel, from_attributes
 from wassemble.metrics import ACCURACY, MEAN
 from wassemble.solvers import ARITHMETIC, Barycenter, Unbalanced
 
@@ -52,7 +53,7 @@ _LOW_RANK = "low-rank kernel"
 class Config:
     """How kernels are learned."""
 
-    tasks: tuple[str, ...] = tuple(KERNEL_TASKS)
+    tasks: tuple[str, ...] = ("animals", "languages", "cifar100")
     exponents: tuple[float, ...] = (0.5, 0.7, 0.9)  # mass_penalty / (mass_penalty + epsilon)
     sweeps: int = 5
     rank: int = 8
@@ -272,3 +273,81 @@ def say_effect(title: str, gain: Figure, loss: Figure, other: str) -> str:
     if gain.low > 0 or gain.high < 0:
         effect = "helped" if gain.low > 0 else "hurt"
     return f"{title} {effect}: accuracy {gain.words(4)}, log-loss {loss.words()} against {other}."
+
+
+@dataclass(frozen=True, eq=False)
+class KernelTask:
+    """A task and what a kernel is learned from."""
+
+    task: Task
+    learns: np.ndarray  # samples to learn on; those that are neither this nor test make candidates
+    make_candidates: Callable[[np.ndarray], dict[str, Any]]  # from the samples of a mask
+    weights: np.ndarray  # (n_models,)
+    unit: Sequence[str]  # samples of the same unit stand and fall together
+    carrier: str | None = None  # the candidate that a mean goes through; None: names will do
+    unobserved: Unobserved = "spread"
+
+    @property
+    def is_test(self) -> np.ndarray:
+        """Samples for test."""
+        return self.task.is_test
+
+
+def animals() -> KernelTask:
+    """Attributes to animals: no label of the models is a target label."""
+    task = TASKS["animals"]()
+    table = task.kernels["attributes"].to_dense() > 0
+    source, target = task.models[0].labels, task.target
+    columns = table / table.sum(axis=0)
+    # Animals with the same attributes are close: the cosine between columns.
+    unit = table / np.sqrt(table.sum(axis=0))
+    close = (unit.T @ unit) ** 8
+    tables = {
+        "rows": (table / table.sum(axis=1, keepdims=True), "attributes, rows divided by sums"),
+        "similar animals": (columns @ (close / close.sum(axis=0)), "attributes of similar animals"),
+        "every animal": (np.ones(table.shape), "every attribute to every animal"),
+    }
+    candidates: dict[str, Any] = {
+        name: LabelledKernel(DenseKernel(entries), source, target, origin)
+        for name, (entries, origin) in tables.items()
+    }
+    candidates["columns"] = from_attributes(table, source, target)
+    even = np.full(len(task.models), 1 / len(task.models))
+    return KernelTask(task, ~task.is_test, lambda _: candidates, even, _ids(task), "columns")
+
+
+def languages() -> KernelTask:
+    """Nine label sets: candidates are each detector's mistakes, with several priors."""
+    task = TASKS["languages"]()
+    weights = task.weights_by_accuracy()
+
+    def candidates(rows: np.ndarray) -> dict[str, Any]:
+        return {
+            f"mistakes, prior {prior:g}": task.kernels_of_mistakes(rows, prior=prior)
+            for prior in (0.03, 0.2, 1.0)
+        }
+
+    return KernelTask(task, task.last_of_each(), candidates, weights, task.truth, unobserved="drop")
+
+
+def cifar100() -> KernelTask:
+    """Three networks over the same hundred classes: word vectors, a tree, and mistakes."""
+    task = TASKS["cifar100"]()
+    # Every third sample that is not for test makes candidates.
+    learns = ~task.is_test & (np.cumsum(~task.is_test) % 3 != 0)
+
+    def candidates(rows: np.ndarray) -> dict[str, Any]:
+        return {**task.kernels, "mistakes": task.kernels_of_mistakes(rows, prior=0.2)}
+
+    return KernelTask(task, learns, candidates, task.weights_by_accuracy(), _ids(task))
+
+
+def _ids(task: Task) -> list[str]:
+    return [str(sample) for sample in task.models[0].samples.tolist()]
+
+
+KERNEL_TASKS: dict[str, Callable[[], KernelTask]] = {
+    "animals": animals,
+    "languages": languages,
+    "cifar100": cifar100,
+}
