@@ -21,7 +21,7 @@ from paper.cost_sensitive import (
 )
 from paper.data.files import find_data
 from paper.evidence.tasks import TASKS
-from paper.record.findings import Cell, Claim, Findings, Plot, Progress, Table, follow
+from paper.record.findings import Cell, Claim, Findings, Plot, Progress, Table, fill, ticker
 from paper.record.judging import Judge, simple_rules
 from wassemble.ensemble.decisions import choose_best, choose_least_cost
 from wassemble.ensemble.learning.fitting import shuffle_labels
@@ -98,27 +98,24 @@ def run(config: Config, progress: Progress = None) -> Findings:
     tables: list[Table] = []
     plots: list[Plot] = []
     claims: list[Claim] = []
-    n_sizes, n_all = len(config.sizes), len(config.cases) * len(config.sizes)
-    for place, name in enumerate(config.cases):
+    tick = ticker(progress, len(config.cases) * len(config.sizes))
+    for name in config.cases:
         case = _case(name, config)
         curves: dict[str, _Curves] = {"accuracy": {}, "cost": {}}
-        for size in follow(config.sizes, progress, n_before=place * n_sizes, n_all=n_all):
+        for size in config.sizes:
             shuffled = case.shuffle(size, config.n_shuffles, config.seed)
             judged = _Judged(case, shuffled, _fuse(case, shuffled), config.seed)
             for title, judge in judged.judges.items():
                 for rule, mine in judged.test.items():
                     value = judge.measure.value(mine, judge.truth)
                     curves[title].setdefault(rule, []).append((size, value))
+            tick()
         tables += [_by_size(case, curves["accuracy"], config), judged.table(config.sizes[-1])]
         for title, each in curves.items():
             claims.append(judged.claim(title, each))
             plots.append(_plot(case, title, each))
-    text = _TEXT.format(
-        n_shuffles={1: "once", 2: "twice"}.get(config.n_shuffles, f"{config.n_shuffles} times"),
-        sweeps=config.sweeps,
-        mass_penalty=config.mass_penalty,
-        epsilon=config.epsilon,
-    )
+    n_shuffles = {1: "once", 2: "twice"}.get(config.n_shuffles, f"{config.n_shuffles} times")
+    text = fill(_TEXT, config, n_shuffles=n_shuffles)
     return Findings(text, tables, plots, claims, _DIFFERENCE)
 
 

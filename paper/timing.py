@@ -5,12 +5,22 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import starmap
 from statistics import median
 
 import numpy as np
 
 from paper.evidence.tasks import TASKS
-from paper.record.findings import Cell, Claim, Findings, Progress, Table, follow, paper_figures
+from paper.record.findings import (
+    Cell,
+    Claim,
+    Findings,
+    Progress,
+    Table,
+    fill,
+    paper_figures,
+    ticker,
+)
 from paper.words.kernels import synonym_kernels
 from paper.words.next_words import draw_contexts, load_glove, next_words, train_models
 from wassemble._threads import count_threads
@@ -91,22 +101,18 @@ def run(config: Config, progress: Progress = None) -> Findings:
             normalize=True,
         ),
     }
-    n_all = len(calls) + len(steps)
+    tick = ticker(progress, len(calls) + len(steps))
     seconds, captions = (
-        {
-            name: _time(each[name], config.n_rounds)
-            for name in follow(list(each), progress, n_before=n_before, n_all=n_all)
-        }
-        for each, n_before in ((calls, 0), (steps, len(calls)))
+        {name: _time(call, config.n_rounds, tick) for name, call in each.items()}
+        for each in (calls, steps)
     )
     return Findings(
-        text=_TEXT.format(
-            n_samples=config.n_samples,
+        text=fill(
+            _TEXT,
+            config,
             n_real=real.shape[1],
             n_threads=count_threads(None),
-            n_rounds=config.n_rounds,
             n_models=len(models),
-            n_beams=config.n_beams,
             n_words=len(words),
         ),
         tables=[
@@ -129,7 +135,7 @@ def repeat_rows(scores: np.ndarray, n_samples: int) -> np.ndarray:
     return np.ascontiguousarray(scores[:, np.arange(n_samples) % scores.shape[1]])
 
 
-def _time(call: Callable[[], object], n_rounds: int) -> float:
+def _time(call: Callable[[], object], n_rounds: int, tick: Callable[[], None]) -> float:
     """Median seconds of a call, after one that warms up."""
     call()
     taken = []
@@ -137,20 +143,28 @@ def _time(call: Callable[[], object], n_rounds: int) -> float:
         started = time.perf_counter()
         call()
         taken.append(time.perf_counter() - started)
+    tick()
     return median(taken)
 
 
 def _table(seconds: dict[str, float], sweeps: dict[int, str], n_samples: int) -> Table:
     paper = paper_figures("timing")
     n_sweeps = {name: str(n) for n, name in sweeps.items()}
-    rows: list[list[Cell]] = []
-    for name, each in seconds.items():
-        fastest = paper.get(n_sweeps.get(name, "5"), "V100" if name in n_sweeps else name)
-        slowest = paper.get(n_sweeps.get(name, ""), "K80")
-        times = None if fastest is None else fastest / each
-        rows.append([name, each, 1000 * each / n_samples, fastest, slowest, times])
-    columns = ["rule", "seconds", "ms per sample", "paper, V100", "paper, K80", "times faster"]
-    return Table("Seconds for COCO's test set", columns, rows, (0, 3, 4, 3, 3, 1), _NOTE)
+
+    def row(name: str, each: float) -> dict[str, Cell]:
+        is_swept = name in n_sweeps
+        fastest = paper.get(n_sweeps.get(name, "5"), "V100" if is_swept else name)
+        return {
+            "rule": name,
+            "seconds": each,
+            "ms per sample": 1000 * each / n_samples,
+            "paper, V100": fastest,
+            "paper, K80": paper.get(n_sweeps[name], "K80") if is_swept else None,
+            "times faster": None if fastest is None else fastest / each,
+        }
+
+    digits = {"rule": 0, "ms per sample": 4, "times faster": 1}
+    return Table.of("Seconds for COCO's test set", starmap(row, seconds.items()), digits, _NOTE)
 
 
 def _claims(seconds: dict[int, float], config: Config) -> list[Claim]:

@@ -15,7 +15,7 @@ import numpy as np
 
 from paper.expansion.rules import FLOOR, Grid, Rules
 from paper.expansion.tasks import Expansion, load_images, load_words
-from paper.record.findings import Cell, Claim, Findings, Plot, Progress, Table, follow
+from paper.record.findings import Cell, Claim, Findings, Plot, Progress, Table, fill, follow
 from paper.record.judging import Judge
 from wassemble.metrics import MEAN
 
@@ -91,9 +91,7 @@ def run(config: Config, progress: Progress = None) -> Findings:
         )
         studies[title] = _Study(task, config)
     return Findings(
-        text=_TEXT.format(
-            share=config.share, n_frequent=config.n_frequent, n_neighbors=config.n_neighbors
-        ),
+        text=fill(_TEXT, config),
         tables=[study.table(title) for title, study in studies.items()],
         plots=[_plot(studies)],
         claims=[claim for title, study in studies.items() for claim in study.claims(title)],

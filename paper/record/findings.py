@@ -18,14 +18,12 @@ Progress = Callable[[int, int], None] | None
 _T = TypeVar("_T")
 
 
-def follow(
-    items: Sequence[_T], progress: Progress, *, n_before: int = 0, n_all: int | None = None
-) -> Iterator[_T]:
+def follow(items: Sequence[_T], progress: Progress) -> Iterator[_T]:
     """Each item; when the next is asked for, ``progress`` is told that it is done."""
-    for number, item in enumerate(items, start=n_before + 1):
+    tick = ticker(progress, len(items))
+    for item in items:
         yield item
-        if progress is not None:
-            progress(number, n_all or len(items))
+        tick()
 
 
 def ticker(progress: Progress, n_all: int) -> Callable[[], None]:

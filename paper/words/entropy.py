@@ -12,7 +12,17 @@ from itertools import pairwise
 
 import numpy as np
 
-from paper.record.findings import Cell, Claim, Findings, Plot, Progress, Table, paper_figures
+from paper.record.findings import (
+    Cell,
+    Claim,
+    Findings,
+    Plot,
+    Progress,
+    Table,
+    fill,
+    paper_figures,
+    ticker,
+)
 from paper.words.kernels import synonym_kernels
 from paper.words.next_words import draw_contexts, load_glove, next_words, train_models
 from wassemble.kernels import DenseKernel, IdentityKernel, Kernel, distance_to_identity
@@ -83,27 +93,20 @@ def run(config: Config, progress: Progress = None) -> Findings:
     words, vectors = load_glove(config.n_words)
     contexts = [config.context, *draw_contexts(config.n_contexts, config.seed)]
     histograms = next_words(train_models(words), contexts)
-    n_all = len(config.synonym_epsilons) + len(config.glove_epsilons)
-    sweeps: dict[str, list[Step]] = {}
+    tick = ticker(progress, len(config.synonym_epsilons) + len(config.glove_epsilons))
     synonyms = synonym_kernels(words, config.strength)
     kernels: dict[str, Iterator[tuple[float, Kernel]]] = {
         "synonyms": ((epsilon, synonyms(epsilon).kernel) for epsilon in config.synonym_epsilons),
         "GloVe": _glove_kernels(vectors, config),
     }
+    sweeps: dict[str, list[Step]] = {name: [] for name in kernels}
     for name, each in kernels.items():
-        sweeps[name] = []
         for epsilon, kernel in each:
             sweeps[name].append(_solve(histograms, epsilon, kernel, config))
-            if progress is not None:
-                progress(sum(map(len, sweeps.values())), n_all)
+            tick()
     means = {str(rule): rule.fuse(histograms).scores for rule in (ARITHMETIC, GEOMETRIC)}
     return Findings(
-        text=_TEXT.format(
-            context=config.context,
-            n_words=len(words),
-            n_contexts=config.n_contexts,
-            n_sweeps=config.n_sweeps,
-        ),
+        text=fill(_TEXT, config, n_words=len(words)),
         tables=[
             _entropy_table(sweeps, means, histograms, config.n_debiased_sweeps),
             _sample_table(words, sweeps["synonyms"][0], means, histograms, config.n_top),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from paper.record.findings import Cell, Claim, Findings, Progress, Table
+from paper.record.findings import Cell, Claim, Findings, Progress, Table, fill
 from paper.words.kernels import synonym_kernels
 from paper.words.next_words import load_glove, next_words, train_models
 from wassemble.kernels import distance_to_identity
@@ -60,25 +60,14 @@ def run(config: Config, progress: Progress = None) -> Findings:
     places = choose_words(result.barycenter, histograms, links, n_known=config.n_known)
     rows, moved, joined = _rows(words, result, longer, links, places, config.n_shown)
     return Findings(
-        text=_TEXT.format(
-            context=config.context,
-            epsilon=config.epsilon,
-            distance=float(distance_to_identity(kernel)),
-            n_sweeps=config.n_sweeps,
-            n_known=config.n_known,
-        ),
+        text=fill(_TEXT, config, distance=float(distance_to_identity(kernel))),
         tables=[
             Table(
                 "Words that made three words of the consensus, in percent",
                 ["consensus", *(f"model {n}" for n in range(1, len(histograms) + 1))],
                 rows,
-                note=_NOTE.format(
-                    n_shown=config.n_shown,
-                    n_sweeps=config.n_sweeps,
-                    n_longer=config.n_longer,
-                    moved=moved,
-                    residual=result.residual,
-                    later=longer.residual,
+                note=fill(
+                    _NOTE, config, moved=moved, residual=result.residual, later=longer.residual
                 ),
             )
         ],

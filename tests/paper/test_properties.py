@@ -5,7 +5,7 @@ import pytest
 
 import wassemble as ws
 from paper.theory import properties
-from paper.theory.exact_barycenter import exact_barycenter
+from paper.theory.properties import exact_barycenter
 from paper.theory.transport_costs import maximum_mean_discrepancy
 from wassemble.metrics import wasserstein_distance
 
