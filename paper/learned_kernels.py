@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import compress
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,7 +24,6 @@ from wassemble.ensemble.learning import read_trial, shuffle_labels
 from wassemble.ensemble.learning.kernels import LearnedKernel, learn_kernel
 from wassemble.ensemble.learning.kernels.judging import (
     Calibration,
-    Judged,
     each_loss,
     fit_calibration,
 )
@@ -64,14 +64,11 @@ class Config:
 
 def run(config: Config, progress: Progress = None) -> Findings:
     """Test figures of each rule on each task."""
-    tables = [
-        _Runner(KERNEL_TASKS[name](), config).run() for name in follow(config.tasks, progress)
-    ]
-    return Findings(text=_TEXT, tables=tables)
+    names = follow(config.tasks, progress)
+    return Findings(_TEXT, [_Runner(KERNEL_TASKS[name](), config).run() for name in names])
 
 
-@dataclass(frozen=True, eq=False)
-class Row:
+class Row(NamedTuple):
     """What one rule makes of the test samples: whether each is right, and its loss."""
 
     right: np.ndarray
@@ -93,7 +90,7 @@ class _Runner:
             "weights": task.weights,
             "unobserved": task.unobserved,
         }
-        kept = ~task.is_test
+        kept = ~task.task.is_test
         self.early = task.make_candidates(kept & ~task.learns)
         self.final = task.make_candidates(kept)
         self.exponent = min(config.exponents, key=self._least_loss)
@@ -103,22 +100,22 @@ class _Runner:
         config = self.config
         learned = self._learn(self.early)
         kernels = learned.remix(self.final)
-        best = self._choose(learned)
+        candidates = [judged for judged in learned.judged if judged.is_candidate]
+        # Of least loss on all samples to learn on: what one would do without learning.
+        best = min(
+            candidates, key=lambda j: learned.n_train * j.train_loss + learned.n_held_out * j.loss
+        )
         rows = {"arithmetic mean": self._mean()}
-        for judged in learned.judged:
-            if judged.is_candidate:
-                kernel = None if judged.name == NAMES else self.final[judged.name]
-                title = f"{'best ' if judged is best else ''}candidate ({judged.name})"
-                rows[title] = self._through(kernel, judged.calibration)
+        for judged in candidates:
+            kernel = None if judged.name == NAMES else self.final[judged.name]
+            title = f"{'best ' if judged is best else ''}candidate ({judged.name})"
+            rows[title] = self._through(kernel, judged.calibration)
         rows[LEARNED] = self._through(kernels, learned.calibration)
         shuffles = [
             self._through(_shuffled(kernels, seed), judged.calibration)
             for seed, judged in enumerate(learned.shuffled)
         ]
-        rows["learned kernel, labels shuffled"] = Row(
-            np.mean([row.right for row in shuffles], axis=0),
-            np.mean([row.losses for row in shuffles], axis=0),
-        )
+        rows["learned kernel, labels shuffled"] = Row(*np.mean(shuffles, axis=0))
         early, final = (
             {name: _shuffled(given, config.seed) for name, given in candidates.items()}
             for candidates in (self.early, self.final)
@@ -140,7 +137,7 @@ class _Runner:
         self, rows: Mapping[str, Row], best: str, learned: LearnedKernel, refusal: str | None
     ) -> Table:
         task = self.task
-        unit = [task.unit[i] for i in np.flatnonzero(task.is_test).tolist()]
+        unit = list(compress(task.unit, task.task.is_test))
         judge = Judge(MEAN, self.truth, groups=unit, seed=self.config.seed)
         right = {name: row.right for name, row in rows.items()}
         against = [
@@ -148,15 +145,10 @@ class _Runner:
             ("The labels' meaning", _ANEW, "a mixture learned from shuffled candidates"),
         ]
         lines = [self._setting(learned)]
-        lines += [
-            say_effect(
-                title,
-                judge.gain(right[LEARNED], right[name]),
-                judge.gain(rows[LEARNED].losses, rows[name].losses),
-                words,
-            )
-            for title, name, words in against
-        ]
+        for title, name, words in against:
+            gain = judge.gain(right[LEARNED], right[name])
+            loss = judge.gain(rows[LEARNED].losses, rows[name].losses)
+            lines.append(say_effect(title, gain, loss, words))
         lines += [
             f"The {name} alone, which was not chosen, is as good: {judge.score(mine):.4f}."
             for name, mine in right.items()
@@ -177,7 +169,7 @@ class _Runner:
 
     def _setting(self, learned: LearnedKernel) -> str:
         task = self.task
-        apart = int((~task.is_test & ~task.learns).sum())
+        apart = int((~task.task.is_test & ~task.learns).sum())
         numbers = ", ".join(f"{name} {value:.2g}" for name, value in learned.parameters.items())
         return (
             f"Learned on {int(task.learns.sum()):,} samples"
@@ -187,27 +179,15 @@ class _Runner:
             f" {len(learned.history) - 1} (0 is the start): {numbers}."
         )
 
-    @staticmethod
-    def _choose(learned: LearnedKernel) -> Judged:
-        """The candidate of least loss on all samples to learn on: what one would do without."""
-
-        def loss(judged: Judged) -> float:
-            return learned.n_train * judged.train_loss + learned.n_held_out * judged.loss
-
-        return min((j for j in learned.judged if j.is_candidate), key=loss)
-
-    # -- rules -----------------------------------------------------------------------
-
     def _learn(self, candidates: Mapping[str, Any], **form: Any) -> LearnedKernel:
-        config = self.config
         return learn_kernel(
             self.seen,
             self.seen_names,
             candidates=candidates,
             rule=self._rule(self.exponent),
-            max_epochs=config.max_epochs,
-            patience=config.patience,
-            seed=config.seed,
+            max_epochs=self.config.max_epochs,
+            patience=self.config.patience,
+            seed=self.config.seed,
             **self.options,
             **form,
         )
@@ -286,11 +266,6 @@ class KernelTask:
     unit: Sequence[str]  # samples of the same unit stand and fall together
     carrier: str | None = None  # the candidate that a mean goes through; None: names will do
     unobserved: Unobserved = "spread"
-
-    @property
-    def is_test(self) -> np.ndarray:
-        """Samples for test."""
-        return self.task.is_test
 
 
 def animals() -> KernelTask:

@@ -40,7 +40,7 @@ cost-sensitive cost_sensitive
     When mistakes cost differently | Table 1, row 3
 expansion expansion.experiment
     Larger vocabularies | Table 12, row 2
-multilingual multilingual.experiment
+multilingual multilingual
     Several languages | Table 12, row 3
 entropy words.entropy
     Controllable entropy | Section 4, tables 2, 3 and 8, figures 4 and 5

@@ -25,7 +25,7 @@ def test_words_say_whether_learning_helped(gain, words):
 @pytest.mark.parametrize("name", sorted(KERNEL_TASKS))
 def test_samples_to_learn_on_are_not_for_test(name):
     task = KERNEL_TASKS[name]()
-    assert not (task.learns & task.is_test).any()
+    assert not (task.learns & task.task.is_test).any()
     assert task.weights.sum() == pytest.approx(1)
     models, truth = task.task.take(task.learns)
     assert len(models[0].samples) == len(truth) == task.learns.sum() > 200
