@@ -38,7 +38,7 @@ weighted multilabel.weighted
     Weights by performance | Appendix B.2, table 11
 cost-sensitive cost_sensitive
     When mistakes cost differently | Table 1, row 3
-expansion expansion.experiment
+expansion expansion
     Larger vocabularies | Table 12, row 2
 multilingual multilingual
     Several languages | Table 12, row 3
