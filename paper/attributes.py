@@ -12,7 +12,7 @@ from itertools import product
 
 import numpy as np
 
-from paper.record.findings import Cell, Claim, Findings, Progress, Table, fill, paper_figures
+from paper.record.findings import Claim, Findings, Progress, Table, fill, paper_figures
 from paper.record.judging import Judge, simple_rules, tune
 from wassemble.inputs import AnimalsData, load_animals
 from wassemble.kernels import DenseKernel
@@ -96,7 +96,7 @@ def run(config: Config, progress: Progress = None) -> Findings:
     over = max(simple, key=lambda name: test.score(simple[name][is_test]))
     gains = {name: test.gain(each[is_test], simple[over][is_test]) for name, each in rules.items()}
     expected = paper_figures("attributes")
-    rows: list[dict[str, Cell]] = [
+    rows = [
         {
             "rule": name,
             "validation": validation.score(scores[~is_test]),

@@ -18,7 +18,7 @@ import numpy as np
 from paper.data.files import find_data
 from paper.data.imagenet import load_imagenet, score_ranks
 from paper.evidence.tasks import TASKS, Task
-from paper.record.findings import Cell, Claim, Figure, Findings, Progress, Table, follow
+from paper.record.findings import Claim, Figure, Findings, Progress, Table, follow
 from paper.record.judging import Judge, simple_rules
 from wassemble.ensemble.completion import complete_scores
 from wassemble.ensemble.decisions import choose_best, choose_least_cost
@@ -123,7 +123,7 @@ def _compare(task: CostTask, settings: Sequence[Setting], config: Config) -> tup
     right = Judge(share_right(lambda places: places), truth, seed=config.seed)
     cheap = Judge(minus_cost(lambda places: places, task.cost), truth, seed=config.seed)
     over = next(r for r in rules if r.name == "arithmetic mean" and r.answer == _LEAST)
-    rows: list[dict[str, Cell]] = [
+    rows = [
         {
             "rule": rule.name,
             "answer": rule.answer,

@@ -17,7 +17,7 @@ import scipy.sparse as sp
 
 from paper.data.captions import load_captions
 from paper.data.imagenet import load_imagenet, score_ranks
-from paper.record.findings import Cell, Claim, Findings, Plot, Progress, Table, fill, follow
+from paper.record.findings import Claim, Findings, Plot, Progress, Table, fill, follow
 from paper.record.judging import Judge, tune
 from paper.words.next_words import load_glove
 from wassemble.ensemble import Fusion
@@ -139,7 +139,7 @@ class _Study:
     def table(self, title: str) -> Table:
         ceiling = self.mass(self.whole, self.hidden).mean()
         seen = np.unique(self.task.row[self.test])
-        rows: list[dict[str, Cell]] = []
+        rows: list[dict[str, Any]] = []
         for name, scores in {"nothing hidden": self.whole, **self.found}.items():
             mine = self.mass(scores, self.hidden)
             rank = ranks(scores[self.task.row[self.hidden]], self.task.truth[self.hidden])

@@ -22,11 +22,7 @@ from wassemble.ensemble import Fusion
 from wassemble.ensemble.completion import Unobserved
 from wassemble.ensemble.learning import read_trial, shuffle_labels
 from wassemble.ensemble.learning.kernels import LearnedKernel, learn_kernel
-from wassemble.ensemble.learning.kernels.judging import (
-    Calibration,
-    each_loss,
-    fit_calibration,
-)
+from wassemble.ensemble.learning.kernels.judging import Calibration, each_loss, fit_calibration
 from wassemble.ensemble.learning.recipes import NAMES
 from wassemble.ensemble.learning.stacking import fit_stacking
 from wassemble.errors import InvalidInputError

@@ -11,12 +11,13 @@ import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise, product
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from paper.data.wordnets import Wordnet, load_wordnets
-from paper.record.findings import Cell, Claim, Findings, Plot, Progress, Table, fill, follow
+from paper.record.findings import Claim, Findings, Plot, Progress, Table, fill, follow
 from paper.record.judging import Judge, tune
 from wassemble.kernels import SparseKernel, from_spelling
 from wassemble.metrics import MEAN
@@ -147,7 +148,7 @@ class _Contest:
 
     def table(self, title: str) -> Table:
         hits = {name: self.test(scores) for name, scores in self.rules.items()}
-        rows: list[dict[str, Cell]] = [
+        rows = [
             {
                 "rule": name,
                 "validation at 1": self.validation(self.rules[name]),
@@ -163,7 +164,7 @@ class _Contest:
         n_senses = self.riddles.n_senses.mean(axis=0)[self.riddles.is_test]
         shown = (self.best_alone, *self.means, "barycenter")
         hits = {name: self.test(self.rules[name]) for name in shown}
-        rows: list[list[Cell]] = []
+        rows: list[list[Any]] = []
         for low, high in pairwise(_EDGES):
             inside = (n_senses >= low) & (n_senses < high)
             if inside.any():

@@ -21,7 +21,7 @@ from paper.cost_sensitive import (
 )
 from paper.data.files import find_data
 from paper.evidence.tasks import TASKS
-from paper.record.findings import Cell, Claim, Findings, Plot, Progress, Table, fill, ticker
+from paper.record.findings import Claim, Findings, Plot, Progress, Table, fill, ticker
 from paper.record.judging import Judge, simple_rules
 from wassemble.ensemble.decisions import choose_best, choose_least_cost
 from wassemble.ensemble.learning.fitting import shuffle_labels
@@ -226,7 +226,7 @@ class _Judged:
 
 def _by_size(case: Case, scores: _Curves, config: Config) -> Table:
     columns = ["accuracy with neighbourhoods of", *(str(size) for size in config.sizes)]
-    rows: list[list[Cell]] = [
+    rows = [
         [rule, *(value for _, value in points)]
         for rule, points in scores.items()
         if not rule.endswith(_LEAST)

@@ -5,27 +5,20 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from itertools import starmap
 from statistics import median
+from typing import Any
 
 import numpy as np
 
 from paper.evidence.tasks import TASKS
-from paper.record.findings import (
-    Cell,
-    Claim,
-    Findings,
-    Progress,
-    Table,
-    fill,
-    paper_figures,
-    ticker,
-)
+from paper.record.findings import Claim, Findings, Progress, Table, fill, paper_figures, ticker
 from paper.words.kernels import synonym_kernels
 from paper.words.next_words import draw_contexts, load_glove, next_words, train_models
 from wassemble._threads import count_threads
 from wassemble.ensemble import fuse
-from wassemble.kernels import DenseKernel, top_labels
+from wassemble.kernels import DenseKernel, Kernel, top_labels
 from wassemble.solvers import ARITHMETIC, GEOMETRIC, Barycenter, Unbalanced
 
 _TEXT = """\
@@ -70,35 +63,28 @@ def run(config: Config, progress: Progress = None) -> Findings:
     diagonal = top_labels(scores, n_top=2, floor=0.7)
     mass = Unbalanced(config.mass_penalty, epsilon=config.epsilon)
 
-    def sweep(n_sweeps: int) -> Callable[[], object]:
-        return lambda: fuse(
-            scores,
-            kernel=dense,
-            kind="multilabel",
-            rule=Barycenter(mass, max_sweeps=n_sweeps, tolerance=None),
+    def barycenter(kernel: Kernel, **knobs: Any) -> Callable[[], object]:
+        return partial(
+            fuse, scores, kernel=kernel, kind="multilabel", rule=Barycenter(mass, **knobs)
         )
 
-    calls: dict[str, Callable[[], object]] = {
-        "arithmetic mean": lambda: ARITHMETIC.fuse(scores),
-        "geometric mean": lambda: GEOMETRIC.fuse(scores),
-        "Wasserstein, diagonal kernel, closed form": lambda: fuse(
-            scores, kernel=diagonal, kind="multilabel", rule=Barycenter(mass)
-        ),
-    }
     sweeps = {n: f"Wasserstein, dense kernel, sweeps: {n}" for n in config.n_sweeps}
-    calls |= {name: sweep(n) for n, name in sweeps.items()}
+    calls: dict[str, Callable[[], object]] = {
+        "arithmetic mean": partial(ARITHMETIC.fuse, scores),
+        "geometric mean": partial(GEOMETRIC.fuse, scores),
+        "Wasserstein, diagonal kernel, closed form": barycenter(diagonal),
+        **{name: barycenter(dense, max_sweeps=n, tolerance=None) for n, name in sweeps.items()},
+    }
     words, _ = load_glove()
     models = train_models(words)
     histograms = next_words(models, draw_contexts(config.n_beams, config.seed)).astype(np.float32)
     synonyms = synonym_kernels(words)(1.0).kernel
+    rule = Barycenter(max_sweeps=5, tolerance=None)
     steps: dict[str, Callable[[], object]] = {
-        "arithmetic mean": lambda: ARITHMETIC.fuse(histograms),
-        "geometric mean": lambda: GEOMETRIC.fuse(histograms),
-        "Wasserstein, sparse kernel": lambda: fuse(
-            histograms,
-            kernel=synonyms,
-            rule=Barycenter(max_sweeps=5, tolerance=None),
-            normalize=True,
+        "arithmetic mean": partial(ARITHMETIC.fuse, histograms),
+        "geometric mean": partial(GEOMETRIC.fuse, histograms),
+        "Wasserstein, sparse kernel": partial(
+            fuse, histograms, kernel=synonyms, rule=rule, normalize=True
         ),
     }
     tick = ticker(progress, len(calls) + len(steps))
@@ -124,7 +110,7 @@ def run(config: Config, progress: Progress = None) -> Findings:
                 digits=1,
             ),
         ],
-        claims=_claims({n: seconds[name] for n, name in sweeps.items()}, config),
+        claims=_claims({n: seconds[name] for n, name in sweeps.items()}, config.n_samples),
         difference=_DIFFERENCE,
         extra={"varies": True},
     )
@@ -151,7 +137,7 @@ def _table(seconds: dict[str, float], sweeps: dict[int, str], n_samples: int) ->
     paper = paper_figures("timing")
     n_sweeps = {name: str(n) for n, name in sweeps.items()}
 
-    def row(name: str, each: float) -> dict[str, Cell]:
+    def row(name: str, each: float) -> dict[str, Any]:
         is_swept = name in n_sweeps
         fastest = paper.get(n_sweeps.get(name, "5"), "V100" if is_swept else name)
         return {
@@ -167,9 +153,9 @@ def _table(seconds: dict[str, float], sweeps: dict[int, str], n_samples: int) ->
     return Table.of("Seconds for COCO's test set", starmap(row, seconds.items()), digits, _NOTE)
 
 
-def _claims(seconds: dict[int, float], config: Config) -> list[Claim]:
+def _claims(seconds: dict[int, float], n_samples: int) -> list[Claim]:
     few, many = min(seconds), max(seconds)
-    ms = 1000 * seconds[many] / config.n_samples
+    ms = 1000 * seconds[many] / n_samples
     return [
         Claim(
             "an ensemble takes below 4 ms per image",

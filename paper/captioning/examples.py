@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from paper.captioning.gallery import Gallery, Rules, SearchConfig
-from paper.record.findings import Cell, Findings, Progress, Table, fill, paper_figures, ticker
+from paper.record.findings import Findings, Progress, Table, fill, paper_figures, ticker
 from paper.words.kernels import glove_kernels, synonym_kernels
 from wassemble.solvers import ARITHMETIC, GEOMETRIC
 from wassemble.text import FusedNextWord, NextWordModel
@@ -83,7 +84,7 @@ def _summary(found: Rules, singles: tuple[str, ...]) -> Table:
         {word for name in singles for word in found[name].texts[place].split()}
         for place in range(len(plain))
     ]
-    rows: list[list[Cell]] = []
+    rows: list[list[Any]] = []
     for name, each in found.items():
         if name in singles:
             continue
@@ -97,9 +98,7 @@ def _summary(found: Rules, singles: tuple[str, ...]) -> Table:
 
 
 def _image(gallery: Gallery, found: Rules, place: int) -> Table:
-    rows: list[list[Cell]] = [
-        [name, each.texts[place], float(each.cider[place])] for name, each in found.items()
-    ]
+    rows = [[name, each.texts[place], float(each.cider[place])] for name, each in found.items()]
     rows += [["reference", text, None] for text in gallery.references[place]]
     title = f"Image {gallery.image_ids[place]}"
     return Table(title, ["who", "caption", "CIDEr"], rows, digits=2)

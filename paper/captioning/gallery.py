@@ -28,7 +28,7 @@ from paper.captioning.scores import (
 )
 from paper.data.captions import CaptionsData, load_caption_words, load_captions
 from paper.data.files import find_data
-from paper.record.findings import Cell, Table, paper_figures
+from paper.record.findings import Table, paper_figures
 from paper.record.judging import Judge
 from wassemble._threads import count_threads
 from wassemble.errors import MissingExtraError
@@ -93,9 +93,9 @@ class SearchConfig:
     tolerance: float = 1e-3
     seed: int = 0
 
-    def read_captioners(self) -> dict[str, Captioner]:
-        """The captioners to fuse, by name."""
-        return read_captioners(self.captioners)
+    def read_captioners(self, *names: str) -> dict[str, Captioner]:
+        """The captioners of these names, else those to fuse."""
+        return read_captioners(names or self.captioners)
 
     def gallery(self, split: str, n_images: int, tick: Callable[[], None] | None = None) -> Gallery:
         """The first images of a split, and this search."""
@@ -232,7 +232,7 @@ def judged_table(
     over: str,
     seed: int,
     paper: str | None = None,
-    extra: Mapping[str, Mapping[str, Cell]] | None = None,
+    extra: Mapping[str, Mapping[str, Any]] | None = None,
     note: str = "",
 ) -> Table:
     """Every rule on test images, with more columns where there are.
@@ -243,8 +243,8 @@ def judged_table(
     by_java, missing = java_scores(rules, gallery.references)
     expected = None if paper is None else paper_figures(paper)
 
-    def row(name: str, said: Captioned) -> dict[str, Cell]:
-        cells: dict[str, Cell] = {
+    def row(name: str, said: Captioned) -> dict[str, Any]:
+        cells = {
             "rule": name,
             "CIDEr": judge.figure(said.cider),
             "gain in CIDEr": judge.gain(said.cider, rules[over].cider) if name != over else None,

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from paper.captioning.gallery import Captioned, Rules, SearchConfig, judged_table
-from paper.record.findings import Cell, Claim, Figure, Findings, Plot, Progress, Table, fill, ticker
+from paper.record.findings import Claim, Figure, Findings, Plot, Progress, Table, fill, ticker
 from paper.words.kernels import KernelAt, glove_kernels
 from wassemble.ensemble.shuffling import group_labels, label_similarity
 from wassemble.kernels import LabelledKernel
@@ -152,7 +152,7 @@ def _rules(config: Config, kernels: KernelAt) -> dict[str, list[Way]]:
 
 
 def _table(by_size: dict[int, Rules]) -> Table:
-    rows: list[list[Cell]] = [
+    rows = [
         [rule, *(rules[rule].mean_cider for rules in by_size.values())]
         for rule in next(iter(by_size.values()))
     ]

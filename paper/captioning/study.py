@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from paper.captioning.gallery import Captioned, Gallery, Rules, SearchConfig, judged_table
-from paper.record.findings import Cell, Claim, Findings, Plot, Progress, Table, fill, ticker
+from paper.record.findings import Claim, Findings, Plot, Progress, Table, fill, ticker
 from paper.record.judging import tune
 from paper.words.kernels import KernelAt
 from wassemble.kernels import distance_to_identity
@@ -264,7 +264,7 @@ def ends_sooner(steps: Sequence[Step], simple: Mapping[str, Rules]) -> Claim:
 def _sweep_table(steps: Sequence[Step], simple: Mapping[str, Rules], *, n_words: int) -> Table:
     """Every step of the sweep below the simple rules, for both searches."""
 
-    def row(name: str, distance: float | None, by_search: Mapping[str, Captioned]) -> list[Cell]:
+    def row(name: str, distance: float | None, by_search: Mapping[str, Captioned]) -> list[Any]:
         each = [by_search[search] for search in SEARCHES]
         cells = [(e.mean_cider, e.mean_similarity, e.entropy, e.n_words) for e in each]
         return [name, distance, *chain.from_iterable(cells)]

@@ -13,14 +13,7 @@ from functools import partial
 
 import numpy as np
 
-from paper.captioning.gallery import (
-    Captioned,
-    Gallery,
-    Rules,
-    SearchConfig,
-    judged_table,
-    read_captioners,
-)
+from paper.captioning.gallery import Captioned, Gallery, Rules, SearchConfig, judged_table
 from paper.record.findings import Claim, Findings, Plot, Progress, fill, ticker
 from paper.words.kernels import glove_kernels
 from wassemble._arrays import Array
@@ -64,7 +57,7 @@ def run(config: Config, progress: Progress = None) -> Findings:
     """CIDEr and meaning of each rule."""
     captioners = config.read_captioners()
     models = list(captioners.values())
-    [other] = read_captioners([config.other]).values()
+    [other] = config.read_captioners(config.other).values()
     simple, tuned = _simple_rules(captioners, config), _tuned_rules(models, config)
     rules: dict[str, NextWordModel] = {**simple, f"{config.other} (all words)": other}
     n_all = len(simple) + len(rules) + sum(len(each) + 1 for each in tuned.values())

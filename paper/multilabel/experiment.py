@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -31,11 +32,9 @@ from paper.multilabel.study import (
     without_transport,
 )
 from paper.record.findings import (
-    Cell,
     Claim,
     Figure,
     Findings,
-    PaperFigures,
     Plot,
     Progress,
     Table,
@@ -135,7 +134,7 @@ def run(config: Config, progress: Progress = None) -> Findings:
             kept=100 * max(map(_share_kept, studies.values())),
         ),
         tables=[
-            _rules_table("COCO", studies["COCO"], config, paper_figures("multilabel")),
+            _rules_table("COCO", studies["COCO"], config, paper="multilabel"),
             _rules_table("VOC", studies["VOC"], config),
             gate,
             _kernels_table(studies, config.sweeps),
@@ -161,14 +160,12 @@ def _candidates(task: LabelTask, config: Config) -> dict[str, list[Candidate]]:
     }
 
 
-def _rules_table(
-    title: str, study: Study, config: Config, expected: PaperFigures | None = None
-) -> Table:
-    task = study.task
+def _rules_table(title: str, study: Study, config: Config, paper: str | None = None) -> Table:
+    task, expected = study.task, paper_figures(paper) if paper else None
 
-    def row(name: str, settings: str, seen: float, scores: np.ndarray) -> dict[str, Cell]:
+    def row(name: str, settings: str, seen: float, scores: np.ndarray) -> dict[str, Any]:
         over = study.scores[ARITHMETIC]
-        cells: dict[str, Cell] = {
+        cells = {
             "rule": name,
             "chosen on validation": settings,
             "validation": seen,
@@ -190,7 +187,7 @@ def _rules_table(
 
 def _gate_table(studies: Mapping[str, Study]) -> Table:
     pairs = ((GATE, IDENTITY), (PAPERS, IDENTITY), (GATE, GATED_MEAN), (PAPERS, GATED_MEAN))
-    rows: list[list[Cell]] = [
+    rows = [
         [name, over, *(each.gain(name, over) for each in studies.values())] for name, over in pairs
     ]
     return Table("Gate and barycenter apart", ["rule", "over", *studies], rows, 4, _GATE_NOTE)
@@ -215,7 +212,7 @@ def _verdict(gate: Table) -> str:
 
 def _kernels_table(studies: Mapping[str, Study], sweeps: int) -> Table:
     """Each generic kernel as it was tuned, and as wide as was tried."""
-    rows: list[dict[str, Cell]] = []
+    rows: list[dict[str, Any]] = []
     n_left = 0
     for title, study in studies.items():
         held_out, test = study.task.part(True), study.task.test
@@ -293,7 +290,7 @@ def _models_table(task: LabelTask) -> Table:
     """Ours and the paper's (its tables 5 and 10)."""
     expected = paper_figures("multilabel")
     models = zip(task.described.items(), task.part(True), strict=True)
-    rows: list[list[Cell]] = [
+    rows = [
         [name, described, task.test.figure(scores), *_decisions(scores, task)]
         for (name, described), scores in models
     ]
@@ -306,7 +303,7 @@ def _models_table(task: LabelTask) -> Table:
     return Table("COCO: the models, and the paper's", columns, rows, note=_MODELS_NOTE)
 
 
-def _decisions(scores: np.ndarray, task: LabelTask) -> list[Cell]:
+def _decisions(scores: np.ndarray, task: LabelTask) -> list[Any]:
     measured = precision_recall_f1(scores, task.test.truth, threshold=0.5)
     return [getattr(measured, name) for name in _MEASURES.values()]
 
@@ -318,7 +315,7 @@ def _f1_overall(scores: np.ndarray, judge: Judge, threshold: float) -> float:
 def _decisions_table(study: Study, step: float) -> Table:
     """Each rule at 0.5 and at a threshold of validation images."""
     task, thresholds = study.task, np.arange(step, 1, step)
-    rows: list[list[Cell]] = []
+    rows: list[list[Any]] = []
     for name, candidate in study.best.items():
         seen, scores = candidate.fuse(task.part(False)), study.scores[name]
         f1 = [_f1_overall(seen, task.validation, each) for each in thresholds]

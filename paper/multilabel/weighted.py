@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -19,16 +20,7 @@ from paper.multilabel.study import (
     study_tasks,
     without_transport,
 )
-from paper.record.findings import (
-    Cell,
-    Claim,
-    Figure,
-    Findings,
-    PaperFigures,
-    Progress,
-    Table,
-    paper_figures,
-)
+from paper.record.findings import Claim, Figure, Findings, Progress, Table, paper_figures
 from wassemble.ensemble.learning.fitting import Fitter
 from wassemble.ensemble.learning.recipes import Recipe
 from wassemble.ensemble.learning.trial import Trial
@@ -85,8 +77,8 @@ def run(config: Config, progress: Progress = None) -> Findings:
             f" {advantage[GATED_MEAN].words(4)} over it.",
         ),
         tables=[
-            _table("COCO", coco, paper_figures("weighted")),
-            _table("VOC", voc, None),
+            _table("COCO", coco, paper="weighted"),
+            _table("VOC", voc),
             *(_weights_table(name, each) for name, each in weighted.items()),
         ],
         claims=_claims(coco, voc, advantage),
@@ -121,11 +113,11 @@ def _weigh(study: Study) -> _Weighted:
     return _Weighted(study, weights, scores, gains)
 
 
-def _table(title: str, each: _Weighted, expected: PaperFigures | None) -> Table:
-    test = each.study.task.test
-    rows: list[list[Cell]] = []
+def _table(title: str, each: _Weighted, paper: str | None = None) -> Table:
+    test, expected = each.study.task.test, paper_figures(paper) if paper else None
+    rows: list[list[Any]] = []
     for name, best in each.study.best.items():
-        row: list[Cell] = [name, best.settings, test.score(each.study.scores[name])]
+        row: list[Any] = [name, best.settings, test.score(each.study.scores[name])]
         for kind, scores in each.scores.items():
             has = name in scores  # a single model has no weights
             row += [test.score(scores[name]), each.gains[kind][name]] if has else [None, None]
@@ -140,7 +132,7 @@ def _table(title: str, each: _Weighted, expected: PaperFigures | None) -> Table:
 
 def _weights_table(title: str, each: _Weighted) -> Table:
     task = each.study.task
-    rows: list[list[Cell]] = [
+    rows = [
         [name, task.validation.score(scores), *map(float, weights)]
         for name, scores, *weights in zip(
             task.described, task.part(False), *each.weights.values(), strict=True

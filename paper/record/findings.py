@@ -63,8 +63,8 @@ class Figure:
         return f"{self.value:{style}} [{self.low:{style}}, {self.high:{style}}]"
 
 
-Cell = str | float | int | Figure | None
-"""What stands in a table; None is nothing to say."""
+Cell = Any
+"""What stands in a table: a text, a number, a `Figure`, or None for nothing to say."""
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,7 +16,7 @@ from scipy.optimize import linprog
 from scipy.stats import spearmanr
 
 from paper.data.files import find_data
-from paper.record.findings import Cell, Claim, Figure, Findings, Progress, Table, fill, ticker
+from paper.record.findings import Claim, Figure, Findings, Progress, Table, fill, ticker
 from paper.theory.transport_costs import compare_costs_of_scores, follow_divergence
 from wassemble.errors import fail
 from wassemble.kernels import from_cost
@@ -180,7 +181,7 @@ def _check(rule: _Values, models: list[_Values]) -> dict[str, np.ndarray]:
 
 
 def _bounds_table(holds: Mapping[str, Mapping[str, np.ndarray]]) -> Table:
-    rows: list[dict[str, Cell]] = [
+    rows = [
         {"rule": name, **{bound: float(held.mean()) for bound, held in each.items()}}
         for name, each in holds.items()
     ]
@@ -190,7 +191,7 @@ def _bounds_table(holds: Mapping[str, Mapping[str, np.ndarray]]) -> Table:
 def _values_table(rules: Mapping[str, _Values], models: list[_Values]) -> Table:
     of_models = {name: np.stack([each[name] for each in models]) for name in models[0]}
     of_models[_TO_MODELS] = of_models[_TO_MODELS][~np.eye(len(models), dtype=bool)]
-    rows: list[list[Cell]] = [
+    rows = [
         [name, *(float(np.mean(each)) for each in values.values())]
         for name, values in {"models": of_models, **rules}.items()
     ]
@@ -201,7 +202,7 @@ def _remark_table(rules: Mapping[str, _Values], models: list[_Values], seed: int
     """Remark 3: whether the entropy gained grows with the models' distances."""
     rng = np.random.default_rng(seed)
     diversity = np.mean([each[_TO_MODELS] for each in models], axis=(0, 1))
-    rows: list[list[Cell]] = []
+    rows: list[list[Any]] = []
     for name, rule in rules.items():
         gained = rule[_ENTROPY] - np.mean([each[_ENTROPY] for each in models], axis=0)
         drawn = [

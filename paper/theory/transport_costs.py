@@ -9,7 +9,7 @@ import numpy as np
 
 from paper.data.files import find_data
 from paper.evidence.tasks import TASKS
-from paper.record.findings import Cell, Claim, Findings, Plot, Table
+from paper.record.findings import Claim, Findings, Plot, Table
 from wassemble.metrics import (
     entropic_distance,
     sinkhorn_divergence,
@@ -44,7 +44,7 @@ def follow_divergence(
     exact = float(wasserstein_distance(first, second, cost).mean())
     end = float(maximum_mean_discrepancy(first, second, cost).mean())
     divergence = [float(sinkhorn_divergence(first, second, cost, e).mean()) for e in epsilons]
-    rows: list[list[Cell]] = [["exact (epsilon 0)", exact, exact]]
+    rows = [["exact (epsilon 0)", exact, exact]]
     for epsilon, each in zip(epsilons, divergence, strict=True):
         distance = float(entropic_distance(first, second, cost, epsilon).mean())
         rows.append([f"epsilon {epsilon:g}", each, distance])
@@ -98,7 +98,7 @@ def compare_costs_of_scores(
 
     exact = [shares(cost, penalty) for penalty in mass_penalties]
     apart = [shares(penalty * walls, penalty) for penalty in mass_penalties]
-    table: list[list[Cell]] = [["equation 2", *exact]]
+    table = [["equation 2", *exact]]
     for epsilon in epsilons:
         found = (
             float(entropic_distance(first, second, cost, epsilon, mass_penalty=penalty).mean())

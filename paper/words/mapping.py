@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from paper.record.findings import Cell, Claim, Findings, Progress, Table, fill
+from paper.record.findings import Claim, Findings, Progress, Table, fill
 from paper.words.kernels import synonym_kernels
 from paper.words.next_words import load_glove, next_words, train_models
 from wassemble.kernels import distance_to_identity
@@ -107,9 +107,9 @@ def _rows(
     links: sp.csr_array,
     places: list[int],
     n_shown: int,
-) -> tuple[list[list[Cell]], float, float]:
+) -> tuple[list[list[str]], float, float]:
     """Cells; by how much more sweeps move a share shown; least share of words joined by K."""
-    rows: list[list[Cell]] = []
+    rows: list[list[str]] = []
     moved, joined = 0.0, 100.0
     for place in places:
         near = links[[place]].indices  # the kernel is symmetric
