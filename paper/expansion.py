@@ -19,7 +19,7 @@ from paper.data.captions import load_captions
 from paper.data.imagenet import load_imagenet, score_ranks
 from paper.record.findings import Claim, Findings, Plot, Progress, Table, fill, follow
 from paper.record.judging import Judge, tune
-from paper.words.next_words import load_glove
+from paper.words.models import load_glove
 from wassemble.ensemble import Fusion
 from wassemble.inputs import Embeddings, Predictions
 from wassemble.kernels import LabelledKernel, SparseKernel, from_tree, from_word_vectors

@@ -8,7 +8,7 @@ import numpy as np
 
 from paper.data.captions import load_captions
 from paper.evidence.tasks import TASKS, Task
-from paper.words.next_words import load_glove, next_words, vocabulary_of
+from paper.words.models import load_glove, next_words, vocabulary_of
 from wassemble.inputs import Embeddings, Predictions
 from wassemble.kernels import from_word_vectors
 from wassemble.text import NGramModel

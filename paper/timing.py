@@ -14,8 +14,7 @@ import numpy as np
 
 from paper.evidence.tasks import TASKS
 from paper.record.findings import Claim, Findings, Progress, Table, fill, paper_figures, ticker
-from paper.words.kernels import synonym_kernels
-from paper.words.next_words import draw_contexts, load_glove, next_words, train_models
+from paper.words.models import draw_contexts, load_glove, next_words, synonym_kernels, train_models
 from wassemble._threads import count_threads
 from wassemble.ensemble import fuse
 from wassemble.kernels import DenseKernel, Kernel, top_labels

@@ -314,7 +314,7 @@ def _options(values: dict[str, Any], models: dict[str, Captioner]) -> dict[str, 
 
 def _kernel(name: str, words: LabelSpace, epsilon: Any, rule: str) -> LabelledKernel:
     import wassemble as ws
-    from paper.words.kernels import glove_kernels, synonym_kernels
+    from paper.words.models import glove_kernels, synonym_kernels
 
     if name in _EPSILON:
         return (glove_kernels if name == "glove" else synonym_kernels)(words)(epsilon)

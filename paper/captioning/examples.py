@@ -7,7 +7,7 @@ from typing import Any
 
 from paper.captioning.gallery import Gallery, Rules, SearchConfig
 from paper.record.findings import Findings, Progress, Table, fill, paper_figures, ticker
-from paper.words.kernels import glove_kernels, synonym_kernels
+from paper.words.models import glove_kernels, synonym_kernels
 from wassemble.solvers import ARITHMETIC, GEOMETRIC
 from wassemble.text import FusedNextWord, NextWordModel
 

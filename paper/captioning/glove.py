@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from paper.captioning.gallery import Rules
 from paper.captioning.study import Step, Study, StudyConfig
 from paper.record.findings import Claim, Findings, Progress, fill
-from paper.words.kernels import glove_kernels
+from paper.words.models import glove_kernels
 
 _TEXT = """\
 K = exp(-C / epsilon), C the distance of unit GloVe vectors, dense, between all words; the end of

@@ -16,7 +16,7 @@ import numpy as np
 
 from paper.captioning.gallery import Captioned, Rules, SearchConfig, judged_table
 from paper.record.findings import Claim, Figure, Findings, Plot, Progress, Table, fill, ticker
-from paper.words.kernels import KernelAt, glove_kernels
+from paper.words.models import KernelAt, glove_kernels
 from wassemble.ensemble.shuffling import group_labels, label_similarity
 from wassemble.kernels import LabelledKernel
 from wassemble.solvers import PowerMean

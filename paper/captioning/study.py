@@ -16,7 +16,7 @@ import numpy as np
 from paper.captioning.gallery import Captioned, Gallery, Rules, SearchConfig, judged_table
 from paper.record.findings import Claim, Findings, Plot, Progress, Table, fill, ticker
 from paper.record.judging import tune
-from paper.words.kernels import KernelAt
+from paper.words.models import KernelAt
 from wassemble.kernels import distance_to_identity
 from wassemble.labels import LabelSpace
 from wassemble.solvers import PowerMean

@@ -8,7 +8,7 @@ import numpy as np
 
 from paper.captioning.study import Found, Study, StudyConfig
 from paper.record.findings import Claim, Findings, Progress, fill
-from paper.words.kernels import glove_kernels, synonym_kernels
+from paper.words.models import glove_kernels, synonym_kernels
 from wassemble.kernels import distance_to_identity
 
 _TEXT = """\

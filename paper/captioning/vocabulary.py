@@ -15,7 +15,7 @@ import numpy as np
 
 from paper.captioning.gallery import Captioned, Gallery, Rules, SearchConfig, judged_table
 from paper.record.findings import Claim, Findings, Plot, Progress, fill, ticker
-from paper.words.kernels import glove_kernels
+from paper.words.models import glove_kernels
 from wassemble._arrays import Array
 from wassemble.solvers import ARITHMETIC, GEOMETRIC, PowerMean
 from wassemble.solvers.power_means import weighted_sum

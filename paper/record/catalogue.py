@@ -48,7 +48,7 @@ mapping words.mapping
     Where consensus words come from | Table 9
 shuffle shuffle
     Robustness to semantic shuffling | Section 6.3, figure 2, right panel
-properties theory.properties
+properties theory
     Bounds on real predictions | Proposition 1, lemma 2, remarks
 timing timing
     Time | Appendix E, table 13

@@ -23,8 +23,7 @@ from paper.record.findings import (
     paper_figures,
     ticker,
 )
-from paper.words.kernels import synonym_kernels
-from paper.words.next_words import draw_contexts, load_glove, next_words, train_models
+from paper.words.models import draw_contexts, load_glove, next_words, synonym_kernels, train_models
 from wassemble.kernels import DenseKernel, IdentityKernel, Kernel, distance_to_identity
 from wassemble.labels import LabelSpace
 from wassemble.metrics import entropy

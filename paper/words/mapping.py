@@ -8,8 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from paper.record.findings import Claim, Findings, Progress, Table, fill
-from paper.words.kernels import synonym_kernels
-from paper.words.next_words import load_glove, next_words, train_models
+from paper.words.models import load_glove, next_words, synonym_kernels, train_models
 from wassemble.kernels import distance_to_identity
 from wassemble.labels import LabelSpace
 from wassemble.solvers import Barycenter, BarycenterResult, solve_barycenter

@@ -21,7 +21,7 @@ from paper.captioning.study import (
 )
 from paper.record.catalogue import find_experiment
 from paper.record.findings import Figure
-from paper.words.kernels import glove_kernels, synonym_kernels
+from paper.words.models import glove_kernels, synonym_kernels
 from wassemble.errors import MissingExtraError
 from wassemble.labels import LabelSpace
 from wassemble.text import Vocabulary, beam_search
