@@ -12,7 +12,7 @@ from wassemble import InvalidInputError
 torch = pytest.importorskip("torch")
 
 from paper.captioners.network import CaptionerNetwork  # noqa: E402
-from paper.captioners.training import (  # noqa: E402  # noqa: E402
+from paper.captioners.training import (  # noqa: E402
     MAX_LENGTH,
     TrainingData,
     generate,
