@@ -28,16 +28,9 @@ _WEIGHTS = "weights/"
 
 @final
 class Captioner:
-    """A network that captions pictures; a `NextWordModel`.
+    """A trained network that captions pictures, and how it was trained; a `NextWordModel`.
 
-    Parameters
-    ----------
-    network : CaptionerNetwork
-        Trained.
-    vocabulary : Vocabulary
-        One word for each of the network's; the unknown word is never said.
-    account : dict
-        How it was trained.
+    The vocabulary has one word for each of the network's; the unknown word is never said.
     """
 
     def __init__(

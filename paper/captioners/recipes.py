@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -45,21 +46,14 @@ class Recipe:
         return Vocabulary(LabelSpace(["<end>", "<unk>", *kept]))
 
 
-def _continue(name: str, begin_from: str, *, seed: int, n_units: int, n_embedding: int) -> Recipe:
-    return Recipe(
-        name,
-        seed,
-        n_units,
-        n_embedding,
-        begin_from,
-        dropout=0.0,  # captions are drawn from, and scored for, the same network
-        learning_rate=3e-4,
-        max_epochs=5,
-        # The likeliest words get worse before they get better, while drawn captions, whose
-        # score is the objective, get better all the time: stopping early would undo it.
-        patience=5,
-    )
-
+_SELF_CRITICAL: dict[str, Any] = {
+    "dropout": 0.0,  # captions are drawn from, and scored for, the same network
+    "learning_rate": 3e-4,
+    "max_epochs": 5,
+    # The likeliest words get worse before they get better, while drawn captions, whose
+    # score is the objective, get better all the time: stopping early would undo it.
+    "patience": 5,
+}
 
 RECIPES = {
     recipe.name: recipe
@@ -68,9 +62,9 @@ RECIPES = {
         Recipe("cross-entropy", seed=1, n_units=192, n_embedding=128),
         Recipe("cross-entropy-small", seed=2, n_units=128, n_embedding=100),
         Recipe("smoothed", seed=3, n_units=256, n_embedding=200, label_smoothing=0.1),
-        _continue("self-critical", "cross-entropy", seed=4, n_units=192, n_embedding=128),
-        _continue(
-            "self-critical-small", "cross-entropy-small", seed=5, n_units=128, n_embedding=100
+        Recipe("self-critical", 4, 192, 128, begin_from="cross-entropy", **_SELF_CRITICAL),
+        Recipe(
+            "self-critical-small", 5, 128, 100, begin_from="cross-entropy-small", **_SELF_CRITICAL
         ),
         # Two with other words.
         Recipe("frequent-words", seed=6, n_units=192, n_embedding=128, n_frequent=1200),

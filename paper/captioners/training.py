@@ -279,13 +279,8 @@ def self_critical_loss(
 
     Good is what scores higher than the other captions drawn of the same image. Differs
     from Rennie et al. 2017, who compare with the caption of the likeliest words: the mean
-    of the others varies less (Luo 2020).
-
-    Parameters
-    ----------
-    score : callable
-        Given the row of the features and a caption that ends in the vocabulary's end: a
-        caption without an end would stop in the middle of a phrase.
+    of the others varies less (Luo 2020). ``score`` is given the row of the features and a
+    caption with the vocabulary's end: without one it would stop in the middle of a phrase.
     """
     rows = torch.arange(len(features)).repeat_interleave(N_SAMPLES)
     captions = generate(network, vocabulary, features[rows], is_random=True)

@@ -113,16 +113,9 @@ class SearchConfig:
 
 
 class Gallery:
-    """The first images of a split, by their numbers, and a search.
+    """The first images of a split, by their numbers, and a search with options of `beam_search`.
 
-    Parameters
-    ----------
-    split : {"train", "val", "test"}
-    n_images : int
-        At most.
-    tick : callable, optional
-        Called whenever a model has captioned them all.
-    search : options of `beam_search`
+    ``tick`` is called whenever a model has captioned them all.
     """
 
     def __init__(
@@ -228,9 +221,9 @@ def judged_table(
     title: str,
     rules: Rules,
     gallery: Gallery,
+    judge: Judge,
     *,
     over: str,
-    seed: int,
     paper: str | None = None,
     extra: Mapping[str, Mapping[str, Any]] | None = None,
     note: str = "",
@@ -239,7 +232,6 @@ def judged_table(
 
     Figures of the experiment ``paper`` are found by a rule's name without what is in brackets.
     """
-    judge = gallery.judge(seed)
     by_java, missing = java_scores(rules, gallery.references)
     expected = None if paper is None else paper_figures(paper)
 

@@ -57,7 +57,8 @@ class Config(SearchConfig):
     n_test: int = 120
 
 
-Way = Callable[[dict[str, NextWordModel]], NextWordModel]
+Models = Mapping[str, NextWordModel]
+Way = Callable[[Models], NextWordModel]
 """From captioners to what is searched."""
 
 
@@ -68,15 +69,18 @@ def run(config: Config, progress: Progress = None) -> Findings:
     kernels = glove_kernels(vocabulary.words)
     rules = _rules(config, kernels)
     by_size: dict[int, Rules] = {}
-    n_all = len(config.sizes) * sum(len(ways) + 1 for ways in rules.values())
-    tick = ticker(progress, n_all)
+    tick = ticker(progress, len(config.sizes) * sum(len(ways) + 1 for ways in rules.values()))
     validation = config.gallery("val", config.n_validation, tick)
     test = config.gallery("test", config.n_test, tick)
     for size in config.sizes:
         groups = word_groups(kernels(config.epsilons[0]), vocabulary, size)
         # Validation and test images have shuffles of their own.
         seen, held_out = (
-            _shuffled(captioners, groups, [config.seed, size, side]) for side in (0, 1)
+            {
+                name: ShuffledNextWord(model, groups, [config.seed, size, side, place])
+                for place, (name, model) in enumerate(captioners.items())
+            }
+            for side in (0, 1)
         )
         scores: dict[str, float] = {}
         by_size[size] = {}
@@ -86,8 +90,7 @@ def run(config: Config, progress: Progress = None) -> Findings:
             best = ways[int(np.argmax(tried))]
             by_size[size][rule] = test.caption(best(held_out))
         over = max(_SIMPLE, key=scores.__getitem__)
-    last = by_size[size]
-    judge = test.judge(config.seed)
+    last, judge = by_size[size], test.judge(config.seed)
     own, other = last[_BARYCENTER], last[over]
     return Findings(
         text=fill(
@@ -101,9 +104,7 @@ def run(config: Config, progress: Progress = None) -> Findings:
         ),
         tables=[
             _table(by_size),
-            judged_table(
-                f"Test images, neighbourhoods of {size}", last, test, over=over, seed=config.seed
-            ),
+            judged_table(f"Test images, neighbourhoods of {size}", last, test, judge, over=over),
         ],
         plots=[
             _plot("cider", "CIDEr", by_size, lambda each: each.mean_cider),
@@ -118,25 +119,14 @@ def run(config: Config, progress: Progress = None) -> Findings:
     )
 
 
-def _shuffled(
-    captioners: Mapping[str, NextWordModel], groups: Sequence[Sequence[int]], seed: list[int]
-) -> dict[str, NextWordModel]:
-    return {
-        name: ShuffledNextWord(model, groups, [*seed, place])
-        for place, (name, model) in enumerate(captioners.items())
-    }
-
-
 def _rules(config: Config, kernels: KernelAt) -> dict[str, list[Way]]:
     """Every rule, with what is tried for it."""
 
-    def mean(
-        models: dict[str, NextWordModel], order: float, epsilon: float | None = None
-    ) -> NextWordModel:
+    def mean(models: Models, order: float, epsilon: float | None = None) -> NextWordModel:
         kernel = None if epsilon is None else kernels(epsilon)
         return FusedNextWord(list(models.values()), kernel=kernel, rule=PowerMean(order))
 
-    def barycenter(models: dict[str, NextWordModel], epsilon: float) -> NextWordModel:
+    def barycenter(models: Models, epsilon: float) -> NextWordModel:
         return config.barycenter(models.values(), kernels(epsilon))
 
     return {
@@ -195,14 +185,9 @@ def _drops_less(by_size: dict[int, Rules]) -> Claim:
 
 
 def word_groups(kernel: LabelledKernel, vocabulary: Vocabulary, size: int) -> list[list[int]]:
-    """Groups of two to ``size`` words of a vocabulary that are neighbours, as numbers.
+    """Groups of two to ``size`` words that are neighbours by a kernel between all, as numbers.
 
     Special words, digits and words without a neighbour are in none.
-
-    Parameters
-    ----------
-    kernel : LabelledKernel
-        Between the words of the vocabulary.
     """
     similar = label_similarity(kernel)
     stays = [
@@ -218,18 +203,13 @@ def word_groups(kernel: LabelledKernel, vocabulary: Vocabulary, size: int) -> li
 class ShuffledNextWord:
     """A next-word model whose words change places inside groups, anew for each row of a step.
 
-    Parameters
-    ----------
-    model : NextWordModel
-    groups : sequence of lists of int
-        Words by number, each in one group at most.
-    seed : int or sequence of int
+    ``groups`` are of words by number, each in one group at most.
     """
 
-    def __init__(self, model: NextWordModel, groups: Sequence[Sequence[int]], seed: Any) -> None:
-        self.vocabulary = model.vocabulary
-        self._model = model
-        self._seed = seed
+    def __init__(
+        self, model: NextWordModel, groups: Sequence[Sequence[int]], seed: Sequence[int]
+    ) -> None:
+        self.vocabulary, self._model, self._seed = model.vocabulary, model, seed
         self._words = np.array([word for group in groups for word in group], dtype=np.int64)
         self._groups = np.repeat(np.arange(len(groups)), [len(group) for group in groups])
 
@@ -242,7 +222,7 @@ class ShuffledNextWord:
         inner, number = state
         logs, inner = self._model.step(inner, words)
         # Drawn from the step's number alone: threads and earlier searches change nothing.
-        rng = np.random.default_rng([*np.atleast_1d(self._seed).tolist(), number])
+        rng = np.random.default_rng([*self._seed, number])
         order = (self._groups + rng.random((len(logs), len(self._words)))).argsort(axis=1)
         shuffled = logs.copy()
         shuffled[:, self._words] = np.take_along_axis(logs[:, self._words], order, axis=1)

@@ -144,8 +144,8 @@ class Study:
                         f"Test images, {search} search",
                         found.tests[search],
                         self.test,
+                        self.test.judge(self.config.seed),
                         over=found.best_simple(search),
-                        seed=self.config.seed,
                         paper=paper if search == "top-k" else None,
                     )
                     for search in SEARCHES

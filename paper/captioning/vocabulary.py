@@ -13,8 +13,9 @@ from functools import partial
 
 import numpy as np
 
-from paper.captioning.gallery import Captioned, Gallery, Rules, SearchConfig, judged_table
+from paper.captioning.gallery import Captioned, Rules, SearchConfig, judged_table
 from paper.record.findings import Claim, Findings, Plot, Progress, fill, ticker
+from paper.record.judging import Judge
 from paper.words.models import glove_kernels
 from wassemble._arrays import Array
 from wassemble.solvers import ARITHMETIC, GEOMETRIC, PowerMean
@@ -74,7 +75,7 @@ def run(config: Config, progress: Progress = None) -> Findings:
         if name == _POWER:
             scores[title] = each[best].mean_cider
     said = {name: test.caption(model) for name, model in rules.items()}
-    over = max(scores, key=scores.__getitem__)
+    over, judge = max(scores, key=scores.__getitem__), test.judge(config.seed)
     counts = Counter(word for model in models for word in model.vocabulary.words)
     rare = {word for word, n_models in counts.items() if n_models < len(models)}
     return Findings(
@@ -91,14 +92,14 @@ def run(config: Config, progress: Progress = None) -> Findings:
                 "Test images",
                 said,
                 test,
+                judge,
                 over=over,
-                seed=config.seed,
                 extra={"rare words": {n: _count(each.texts, rare) for n, each in said.items()}},
                 note=_NOTE,
             )
         ],
         plots=[_plot(tried)],
-        claims=_claims(said, test, list(captioners), over, config.seed),
+        claims=_claims(said, judge, list(captioners), over),
     )
 
 
@@ -162,24 +163,18 @@ def _plot(tried: Mapping[str, Mapping[float, Captioned]]) -> Plot:
     return Plot("epsilon", "CIDEr on validation images", "epsilon", "CIDEr", series)
 
 
-def _claims(
-    said: Rules, test: Gallery, singles: Sequence[str], over: str, seed: int
-) -> list[Claim]:
+def _claims(said: Rules, judge: Judge, singles: Sequence[str], over: str) -> list[Claim]:
     """What different label sets should bring; the paper promises it without figures."""
-    judge = test.judge(seed)
     [best] = [each for name, each in said.items() if name.startswith(_BARYCENTER)]
-    claims = []
-    for statement, other in (
-        ("is better than each captioner alone", max(singles, key=lambda n: said[n].mean_cider)),
-        ("is better than the best simple rule", over),
-    ):
+
+    def better(than: str, other: str) -> Claim:
         gain = judge.gain(best.cider, said[other].cider)
-        claims.append(
-            Claim(
-                f"the barycenter over all words {statement}",
-                "section 2 (different label sets)",
-                gain.low > 0,
-                f"CIDEr {gain.words()} over {other}",
-            )
-        )
-    return claims
+        statement = f"the barycenter over all words is better than {than}"
+        found = f"CIDEr {gain.words()} over {other}"
+        return Claim(statement, "section 2 (different label sets)", gain.low > 0, found)
+
+    single = max(singles, key=lambda name: said[name].mean_cider)
+    return [
+        better("each captioner alone", single),
+        better("the best simple rule", over),
+    ]

@@ -36,10 +36,7 @@ class CaptionsData:
 def load_captions(split: str) -> CaptionsData:
     """The images of a split, in the order of their numbers.
 
-    Parameters
-    ----------
-    split : {"train", "val", "test"}
-        3,000, 700 and 1,300 images of COCO val2017.
+    "train", "val" and "test" are 3,000, 700 and 1,300 images of COCO val2017.
 
     Examples
     --------
@@ -63,12 +60,7 @@ def load_captions(split: str) -> CaptionsData:
 def load_caption_words() -> tuple[tuple[str, ...], Embeddings]:
     """Words that come three times or more in the training captions, and their GloVe vectors.
 
-    Returns
-    -------
-    words : tuple of str
-        2,504, the most frequent first.
-    embeddings : Embeddings
-        Unit vectors of the 2,480 of them that have one; "a" and a few others have none.
+    The most frequent words are first. Vectors have length 1; "a" and a few others have none.
 
     Examples
     --------

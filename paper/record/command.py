@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 
 from wassemble.cli.console import print_json, print_table, progress_bar, talk
-from wassemble.cli.options import output_options
+from wassemble.cli.options import output_options, shown_option
 from wassemble.cli.places import Command, Output
 from wassemble.errors import WassembleError
 
-out_option = click.option(
+out_folder = partial(
+    shown_option,
     "--out",
     type=Output(is_folder=True, path_type=Path),
-    default="reports",
-    show_default=True,
     help="Folder to write to.",
 )
+out_option = out_folder(default="reports")
 
 
 @click.command(cls=Command, short_help="Run the paper's experiments on real data.")

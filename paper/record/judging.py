@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -20,24 +20,10 @@ _Consensus = TypeVar("_Consensus")
 
 
 class Judge:
-    """A metric on fixed samples.
-
-    Parameters
-    ----------
-    measure : Measure
-    truth : array
-        What ``measure`` compares scores with.
-    groups : sequence, optional
-        Samples of one group are drawn together.
-    """
+    """A metric on fixed samples; those of one of ``groups`` are drawn together."""
 
     def __init__(
-        self,
-        measure: Measure,
-        truth: np.ndarray,
-        *,
-        groups: Sequence[Any] | None = None,
-        seed: int = 0,
+        self, measure: Measure, truth: np.ndarray, *, groups: Sequence | None = None, seed: int = 0
     ) -> None:
         self.measure, self.truth = measure, truth
         n_resamples = min(_N_RESAMPLES, measure.n_resamples)
@@ -96,13 +82,9 @@ def simple_rules(
 ) -> dict[str, np.ndarray]:
     """Scores of the best single model and of the simple means, for every sample.
 
-    Parameters
-    ----------
-    models : dict of name to array of shape (n_samples, n_labels)
-    is_test : array of shape (n_samples,)
-        What is chosen (the best model, the order of the power mean) is chosen on the others.
-    carry : callable, optional
-        From the models' labels to those of the truth, after the mean.
+    What is chosen (the best model, the order of the power mean) is chosen on the samples that
+    are not for test. ``carry`` goes from the models' labels to those of the truth, after the
+    mean.
     """
 
     def score(scores: np.ndarray) -> float:

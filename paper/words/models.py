@@ -51,9 +51,7 @@ def train_models(words: LabelSpace) -> list[NGramModel]:
 def next_words(models: Sequence[NGramModel], contexts: Sequence[str]) -> np.ndarray:
     """What each model expects after each context, given that it is one of the words.
 
-    Returns
-    -------
-    histograms : float64 array of shape (n_models, n_contexts, n_words)
+    In float64, of shape (n_models, n_contexts, n_words).
     """
     histograms: np.ndarray = np.array(
         [[_next_word(model, context.split()) for context in contexts] for model in models]
