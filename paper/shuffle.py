@@ -74,7 +74,7 @@ _DRAWN = {
     "cost": (*_MEANS, f"arithmetic mean{_LEAST}", _FIXED, _TUNED, f"{_TUNED}{_LEAST}"),
 }
 
-_Curves = dict[str, list[tuple[float | str, float]]]
+_Curves = dict[str, list[tuple[int, float]]]
 """By rule: size of the neighbourhoods, and the figure."""
 
 
@@ -180,21 +180,17 @@ class _Judged:
         """Accuracy, gain and cost of each rule."""
         right, cheap = self.judges["accuracy"], self.judges["cost"]
         over = self.best(_MEANS, right.measure)
+        rows = [
+            [name, *cells, -cheap.score(self.test[name])]
+            for name, cells in right.compare(self.test, over).items()
+        ]
         is_square = self.case.similar.shape == self.case.cost.shape
-        return Table(
-            f"{self.case.title}, in neighbourhoods of {size}",
-            ["rule", "accuracy", "gain", f"cost ({self.case.cost_title})"],
-            [
-                [name, *cells, -cheap.score(self.test[name])]
-                for name, cells in right.compare(self.test, over).items()
-            ],
-            note=_NOTE.format(
-                size=size,
-                over=over,
-                control=_CONTROL if SHUFFLED in self.test else "",
-                ceiling=_CEILING.format(size=size) if is_square else _NO_HISTOGRAM,
-            ),
-        )
+        ceiling = _CEILING.format(size=size) if is_square else _NO_HISTOGRAM
+        control = _CONTROL if SHUFFLED in self.test else ""
+        note = _NOTE.format(size=size, over=over, control=control, ceiling=ceiling)
+        columns = ["rule", "accuracy", "gain", f"cost ({self.case.cost_title})"]
+        title = f"{self.case.title}, in neighbourhoods of {size}"
+        return Table(title, columns, rows, note=note)
 
     def claim(self, title: str, curves: _Curves) -> Claim:
         """Whether the barycenter beats the best mean, both chosen on validation rows."""
@@ -236,13 +232,8 @@ def _by_size(case: Case, scores: _Curves, config: Config) -> Table:
 
 def _plot(case: Case, title: str, curves: _Curves) -> Plot:
     label = "accuracy" if title == "accuracy" else f"cost ({case.cost_title})"
-    return Plot(
-        f"{case.name}-{title}",
-        case.title,
-        "labels in a neighbourhood",
-        label,
-        {name: curves[name] for name in _DRAWN[title] if name in curves},
-    )
+    shown = {name: curves[name] for name in _DRAWN[title] if name in curves}
+    return Plot(f"{case.name}-{title}", case.title, "labels in a neighbourhood", label, shown)
 
 
 Knob = float

@@ -361,23 +361,16 @@ def follow_divergence(
     rows.append(["MMD (epsilon to infinity)", end, None])
     close = [abs(divergence[0] - exact) / exact, abs(divergence[-1] - end) / end]
     columns = ["", "Sinkhorn divergence", "entropic distance"]
+    lines = {
+        "Sinkhorn divergence": list(zip(epsilons, divergence, strict=True)),
+        "Wasserstein": [(epsilons[0], exact), (epsilons[-1], exact)],
+        "MMD": [(epsilons[0], end), (epsilons[-1], end)],
+    }
+    title = "Sinkhorn divergence between two networks"
     return Findings(
         "",
         [Table("From Wasserstein to MMD", columns, rows, note=_DIVERGENCE_NOTE)],
-        [
-            Plot(
-                "divergence",
-                "Sinkhorn divergence between two networks",
-                "epsilon",
-                "mean over images",
-                {
-                    "Sinkhorn divergence": list(zip(epsilons, divergence, strict=True)),
-                    "Wasserstein": [(epsilons[0], exact), (epsilons[-1], exact)],
-                    "MMD": [(epsilons[0], end), (epsilons[-1], end)],
-                },
-                log_x=True,
-            )
-        ],
+        [Plot("divergence", title, "epsilon", "mean over images", lines, log_x=True)],
         [
             Claim(
                 "the Sinkhorn divergence goes from Wasserstein to MMD",

@@ -299,11 +299,7 @@ def self_critical_loss(
 
 @torch.no_grad()
 def generate(
-    network: CaptionerNetwork,
-    vocabulary: Vocabulary,
-    features: Tensor,
-    *,
-    is_random: bool = False,
+    network: CaptionerNetwork, vocabulary: Vocabulary, features: Tensor, *, is_random: bool = False
 ) -> list[list[str]]:
     """A caption for each row of features: the likeliest word at each step, or one drawn."""
     state = network.start(features)

@@ -24,6 +24,8 @@ from wassemble.errors import MissingExtraError
 from wassemble.inputs.words.embeddings import Embeddings
 
 _PARSER = "stanford-corenlp-3.6.0.jar"
+Ngrams = Counter[tuple[str, ...]]
+
 _N = 4  # n-grams of one to four words
 _SIGMA = 6.0  # how much a difference in length may be, in words
 
@@ -215,7 +217,7 @@ class CiderD:
     def __init__(self, references: Sequence[Sequence[Sequence[str]]]) -> None:
         self._log_n_images = math.log(len(references))
         counts = [[_count_ngrams(caption) for caption in each] for each in references]
-        n_images_with: Counter[tuple[str, ...]] = Counter()
+        n_images_with: Ngrams = Counter()
         for each in counts:
             n_images_with.update(set().union(*each))
         self._log_frequency = {ngram: math.log(n) for ngram, n in n_images_with.items()}
@@ -252,9 +254,7 @@ class CiderD:
                     total += near * both / (mine * theirs)
         return 10 * total / (_N * len(lengths))
 
-    def _weigh(
-        self, counts: Counter[tuple[str, ...]]
-    ) -> tuple[dict[tuple[str, ...], float], list[float]]:
+    def _weigh(self, counts: Ngrams) -> tuple[dict[tuple[str, ...], float], list[float]]:
         """Weight of each n-gram: its count by its rarity; and the norm for each n."""
         squares = [0.0] * _N
         weights = {}
@@ -265,7 +265,7 @@ class CiderD:
         return weights, [math.sqrt(square) for square in squares]
 
 
-def _count_ngrams(caption: Sequence[str]) -> Counter[tuple[str, ...]]:
+def _count_ngrams(caption: Sequence[str]) -> Ngrams:
     return Counter(ngram for n in range(1, _N + 1) for ngram in _ngrams(caption, n))
 
 
@@ -321,7 +321,7 @@ def self_bleu(texts: Sequence[str], n: int = 4) -> float:
 def _bleu(
     length: int,
     reference_length: int,
-    ngrams: list[Counter[tuple[str, ...]]],
+    ngrams: list[Ngrams],
     largest: list[dict[tuple[str, ...], tuple[int, int]]],
 ) -> float:
     log_precision = 0.0
@@ -336,9 +336,7 @@ def _bleu(
     return math.exp(log_precision + min(0.0, 1 - reference_length / length))
 
 
-def _two_largest(
-    counts: list[Counter[tuple[str, ...]]],
-) -> dict[tuple[str, ...], tuple[int, int]]:
+def _two_largest(counts: list[Ngrams]) -> dict[tuple[str, ...], tuple[int, int]]:
     """The two largest counts of each n-gram, equal ones twice."""
     found: dict[tuple[str, ...], tuple[int, int]] = {}
     for counted in counts:

@@ -174,7 +174,4 @@ def _claims(said: Rules, judge: Judge, singles: Sequence[str], over: str) -> lis
         return Claim(statement, "section 2 (different label sets)", gain.low > 0, found)
 
     single = max(singles, key=lambda name: said[name].mean_cider)
-    return [
-        better("each captioner alone", single),
-        better("the best simple rule", over),
-    ]
+    return [better("each captioner alone", single), better("the best simple rule", over)]

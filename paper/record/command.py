@@ -14,10 +14,7 @@ from wassemble.cli.places import Command, Output
 from wassemble.errors import WassembleError
 
 out_folder = partial(
-    shown_option,
-    "--out",
-    type=Output(is_folder=True, path_type=Path),
-    help="Folder to write to.",
+    shown_option, "--out", type=Output(is_folder=True, path_type=Path), help="Folder to write to."
 )
 out_option = out_folder(default="reports")
 

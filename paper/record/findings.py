@@ -92,10 +92,10 @@ class Table:
         >>> Table.of("Accuracy", [{"rule": "mean", "test": 0.8}], {"test": 1}).columns
         ['rule', 'test']
         """
-        first, *others = rows
-        each = digits if isinstance(digits, int) else [digits.get(name, 3) for name in first]
-        cells = [list(row.values()) for row in (first, *others)]
-        return cls(title, list(first), cells, each, note)
+        named = list(rows)
+        columns = list(named[0])
+        each = digits if isinstance(digits, int) else [digits.get(name, 3) for name in columns]
+        return cls(title, columns, [[row[name] for name in columns] for row in named], each, note)
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ class Plot:
     title: str
     x_label: str
     y_label: str
-    series: Mapping[str, Sequence[tuple[float | str, float]]]  # bars where x is a word
+    series: Mapping[str, Sequence[tuple[Any, float]]]  # bars where x is a word
     log_x: bool = False
 
 
