@@ -14,6 +14,7 @@ import click
 from click.core import ParameterSource
 
 from paper.captioners import FIVE
+from paper.record.findings import ticker
 from wassemble.cli.config import config_option
 from wassemble.cli.console import progress_bar, talk
 from wassemble.cli.options import shown_option
@@ -149,15 +150,13 @@ def generate(captioners: tuple[str, ...], out: Path | None, quiet: bool, **value
     # Captions on a terminal show how far it is; a bar would be in their way.
     no_bar = quiet or (out is None and sys.stdout.isatty())
     with _printer(out) as show, progress_bar("pictures", quiet=no_bar) as progress:
-        found = _caption(fused, list(models), image_ids, features, values)
-        for n_done, record in enumerate(found, start=1):
+        tick = ticker(progress, len(image_ids))
+        for record in _caption(fused, list(models), image_ids, features, values):
             show(json.dumps(record, ensure_ascii=False))
-            if progress is not None:
-                progress(n_done, len(image_ids))
+            tick()
     account = fused.account
-    told = (
-        f"{len(image_ids)} pictures captioned by {', '.join(models)}; {account.n_rows} words fused"
-    )
+    told = f"{len(image_ids)} pictures captioned by {', '.join(models)}"
+    told += f"; {account.n_rows} words fused"
     if values["n_top"]:
         told += f"; on average {account.mean_dropped:z.1%} of the mass of the model hit hardest"
         told += f" was on words beyond the top {values['n_top']}"

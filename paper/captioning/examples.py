@@ -61,6 +61,8 @@ def run(config: Config, progress: Progress = None) -> Findings:
     found: Rules = {name: gallery.caption(model) for name, model in rules.items()}
     for name, model in sampled.items():
         found[name] = gallery.caption(model, n_samples=config.n_samples, seed=config.seed)
+    asked = paper_figures("captioning-examples").figures
+    shares = ", ".join(f"{rule} {each['best, percent']} %" for rule, each in asked.items())
     return Findings(
         text=fill(
             _TEXT,
@@ -73,7 +75,7 @@ def run(config: Config, progress: Progress = None) -> Findings:
             _summary(found, tuple(captioners)),
             *(_image(gallery, found, place) for place in range(len(gallery.references))),
         ],
-        difference=_DIFFERENCE.format(shares=_asked()),
+        difference=_DIFFERENCE.format(shares=shares),
     )
 
 
@@ -102,12 +104,3 @@ def _image(gallery: Gallery, found: Rules, place: int) -> Table:
     rows += [["reference", text, None] for text in gallery.references[place]]
     title = f"Image {gallery.image_ids[place]}"
     return Table(title, ["who", "caption", "CIDEr"], rows, digits=2)
-
-
-def _asked() -> str:
-    """What people said, in the paper."""
-    shares = {
-        rule: each["best, percent"]
-        for rule, each in paper_figures("captioning-examples").figures.items()
-    }
-    return ", ".join(f"{rule} {share} %" for rule, share in shares.items())

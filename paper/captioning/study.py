@@ -97,7 +97,7 @@ class Study:
 
     def run(self) -> Found:
         """The sweep, then everything that is judged on test images."""
-        steps = self._sweep()
+        steps = [self._step(epsilon) for epsilon in sorted(self.config.epsilons)]
         simple: dict[str, Rules] = {}
         tests: dict[str, Rules] = {}
         far = f"barycenter, far (epsilon {self.config.far:g})"
@@ -182,14 +182,11 @@ class Study:
     def _judge(self, gallery: Gallery, rules: dict[str, NextWordModel], search: str) -> Rules:
         return {name: self.caption(gallery, model, search) for name, model in rules.items()}
 
-    def _sweep(self) -> list[Step]:
-        steps = []
-        for epsilon in sorted(self.config.epsilons):
-            fused = self.barycenter(epsilon)
-            distance = float(distance_to_identity(fused.kernels[0]))
-            by_search = {each: self.caption(self.validation, fused, each) for each in SEARCHES}
-            steps.append(Step(epsilon, distance, by_search))
-        return steps
+    def _step(self, epsilon: float) -> Step:
+        fused = self.barycenter(epsilon)
+        distance = float(distance_to_identity(fused.kernels[0]))
+        by_search = {each: self.caption(self.validation, fused, each) for each in SEARCHES}
+        return Step(epsilon, distance, by_search)
 
     def _simple_rules(self, search: str) -> dict[str, NextWordModel]:
         """Single captioners and means; the order of the power mean is that of best CIDEr."""
@@ -297,11 +294,10 @@ def _sweep_plots(steps: Sequence[Step], simple: Mapping[str, Rules]) -> list[Plo
     ends = steps[0].distance, steps[-1].distance
     plots = []
     for name, (title, value) in shown.items():
-        series: dict[str, list[tuple[float | str, float]]] = {}
+        series = {}
         for search in SEARCHES:
-            series[f"barycenter, {search}"] = [
-                (step.distance, value(step.found[search])) for step in steps
-            ]
+            points = [(step.distance, value(step.found[search])) for step in steps]
+            series[f"barycenter, {search}"] = points
             for mean in ("arithmetic mean", "geometric mean"):
                 level = value(simple[search][mean])
                 series[f"{mean}, {search}"] = [(x, level) for x in ends]

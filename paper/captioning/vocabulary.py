@@ -78,6 +78,10 @@ def run(config: Config, progress: Progress = None) -> Findings:
     over, judge = max(scores, key=scores.__getitem__), test.judge(config.seed)
     counts = Counter(word for model in models for word in model.vocabulary.words)
     rare = {word for word, n_models in counts.items() if n_models < len(models)}
+    n_rare = {
+        name: sum(word in rare for text in each.texts for word in text.split())
+        for name, each in said.items()
+    }
     return Findings(
         text=fill(
             _TEXT,
@@ -94,7 +98,7 @@ def run(config: Config, progress: Progress = None) -> Findings:
                 test,
                 judge,
                 over=over,
-                extra={"rare words": {n: _count(each.texts, rare) for n, each in said.items()}},
+                extra={"rare words": n_rare},
                 note=_NOTE,
             )
         ],
@@ -148,10 +152,6 @@ def _tuned_rules(
         _THROUGH: {epsilon: partial(through, epsilon) for epsilon in config.epsilons},
         _BARYCENTER: {epsilon: partial(barycenter, epsilon) for epsilon in config.epsilons},
     }
-
-
-def _count(texts: Sequence[str], words: set[str]) -> int:
-    return sum(word in words for text in texts for word in text.split())
 
 
 def _plot(tried: Mapping[str, Mapping[float, Captioned]]) -> Plot:

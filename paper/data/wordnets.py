@@ -7,7 +7,7 @@ numbers senses alike for all. What is made of shared senses is left to others.
 from __future__ import annotations
 
 import gzip
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -41,32 +41,23 @@ def load_wordnets() -> dict[str, Wordnet]:
     >>> [wordnets["English"].words[i] for i in shared.nonzero()[0]][:3]
     ['Persea Americana', 'advocate', 'advocator']
     """
-    english = dict(_english())
+    english = {
+        sense: members.split("|")
+        for _, sense, members, *_ in _rows("words/oewn_synsets.tsv.gz")
+        if sense  # newer senses are not in the index
+    }
     columns = {sense: column for column, sense in enumerate(english)}
     found = {"English": _wordnet(((w, columns[s]) for s in english for w in english[s]), columns)}
     index = {offset: sense for sense, offset in _rows("multilingual/cili_ili-map-pwn30.tab.gz")}
     for language, file in _FILES.items():
-        senses = ((word, _sense(offset, index)) for offset, word in _lemmas(file))
-        pairs = ((word, columns[sense]) for word, sense in senses if sense in columns)
+        pairs = []
+        for offset, kind, word, *_ in _rows(f"multilingual/{file}.tab.gz"):
+            # The index tells satellite adjectives (s) from others (a); these wordnets do not.
+            sense = index.get(offset) or index.get(offset.replace("-a", "-s"))
+            if kind.endswith("lemma") and word not in _NO_WORD and sense in columns:
+                pairs.append((word, columns[sense]))
         found[language] = _wordnet(pairs, columns)
     return found
-
-
-def _english() -> Iterator[tuple[str, list[str]]]:
-    for _, sense, members, *_ in _rows("words/oewn_synsets.tsv.gz"):
-        if sense:  # newer senses are not in the index
-            yield sense, members.split("|")
-
-
-def _lemmas(file: str) -> Iterator[tuple[str, str]]:
-    for offset, kind, word, *_ in _rows(f"multilingual/{file}.tab.gz"):
-        if kind.endswith("lemma") and word not in _NO_WORD:
-            yield offset, word
-
-
-def _sense(offset: str, index: dict[str, str]) -> str | None:
-    # The index tells satellite adjectives (s) from others (a); these wordnets do not.
-    return index.get(offset) or index.get(offset.replace("-a", "-s"))
 
 
 def _rows(name: str) -> Iterator[list[str]]:
@@ -76,7 +67,7 @@ def _rows(name: str) -> Iterator[list[str]]:
                 yield line.rstrip("\n").split("\t")
 
 
-def _wordnet(pairs: Iterator[tuple[str, int]], columns: dict[str, int]) -> Wordnet:
+def _wordnet(pairs: Iterable[tuple[str, int]], columns: dict[str, int]) -> Wordnet:
     known = sorted(set(pairs))
     words = LabelSpace(dict.fromkeys(word for word, _ in known))
     rows = words.positions(word for word, _ in known)

@@ -115,8 +115,16 @@ class Config(Grid):
 
 def run(config: Config, progress: Progress = None) -> Findings:
     """Figures of each model, mean and barycenter, with the paper's beside them."""
-    studies = study_tasks(config, partial(_candidates, config=config), progress)
+
+    def candidates(task: LabelTask) -> dict[str, list[Candidate]]:
+        return without_transport(task.described, config) | {
+            name: generics(cost, config.epsilons, config.mass_penalties, config.sweeps)
+            for name, cost in task.costs.items()
+        }
+
+    studies = study_tasks(config, candidates, progress)
     coco, voc = studies["COCO"].task, studies["VOC"].task
+    silent = load_task("voc", least_score=0.0)  # where silence is a zero, and a veto
     gate = _gate_table(studies)
     alone = [voc.test.score(scores) for scores in voc.part(True)]
     return Findings(
@@ -127,7 +135,7 @@ def run(config: Config, progress: Progress = None) -> Findings:
             n_coco_test=len(coco.test.truth),
             n_voc=len(voc.task.is_test),
             n_voc_test=len(voc.test.truth),
-            with_veto=_geometric_with_veto(),
+            with_veto=silent.test.score(GEOMETRIC_RULE.fuse(silent.part(True)).scores),
             voc_least=min(alone),
             voc_most=max(alone),
             verdict=_verdict(gate),
@@ -145,19 +153,6 @@ def run(config: Config, progress: Progress = None) -> Findings:
         claims=_claims(*studies.values()),
         difference=_DIFFERENCE,
     )
-
-
-def _geometric_with_veto() -> float:
-    """Test mAP on VOC where silence is a zero."""
-    task = load_task("voc", least_score=0.0)
-    return task.test.score(GEOMETRIC_RULE.fuse(task.part(True)).scores)
-
-
-def _candidates(task: LabelTask, config: Config) -> dict[str, list[Candidate]]:
-    return without_transport(task.described, config) | {
-        name: generics(cost, config.epsilons, config.mass_penalties, config.sweeps)
-        for name, cost in task.costs.items()
-    }
 
 
 def _rules_table(title: str, study: Study, config: Config, paper: str | None = None) -> Table:
