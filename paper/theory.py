@@ -6,7 +6,7 @@ statements to check, so each is reported as the share of images for which it hol
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -110,14 +110,10 @@ def run(config: Config, progress: Progress = None) -> Findings:
     models = [_measure(each, histograms, truth, cost) for each in histograms]
     tick()
     holds = {name: _check(each, models) for name, each in rules.items()}
-    divergences = follow_divergence(
-        histograms[:2, : config.n_divergences], cost, config.divergence_epsilons
-    )
+    divergences = _follow_divergence(histograms[:2, : config.n_divergences], cost, config)
     tick()
     remark = _remark_table(rules, models, config.seed)
-    costs = compare_costs_of_scores(
-        config.mass_penalties, config.score_epsilons, config.n_scores, config.seed
-    )
+    costs = _compare_costs_of_scores(config)
     tick()
     return Findings(
         text=fill(_TEXT, config, n_converged=int(np.sum(result.converged))),
@@ -143,17 +139,21 @@ def run(config: Config, progress: Progress = None) -> Findings:
 
 def _cifar100(config: Config) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Histograms of the models, true classes, and squared distances of the classes."""
-    with np.load(find_data("cifar100/softmax_top20.npz")) as arrays:
-        truth, places = arrays["truth"], arrays["classes"].astype(int)
-        best = arrays["scores"].astype(np.float64)
-    vectors = np.load(find_data("cifar100/class_glove_100d.npy")).astype(np.float64)
-    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    histograms = np.zeros((*best.shape[:2], len(vectors)))
-    np.put_along_axis(histograms, places, best, axis=2)
+    task = TASKS["cifar100"]()
+    truth = task.target.positions(task.truth)
+    histograms = np.nan_to_num([model.scores.astype(np.float64) for model in task.models])
+    cost = _squared_distances(np.load(find_data("cifar100/class_glove_100d.npy")))
     has_mean = np.flatnonzero(np.any(np.all(histograms > 0, axis=0), axis=1))
     rows = np.random.default_rng(config.seed).permutation(has_mean)[: config.n_samples]
     histograms = histograms[:, rows] / histograms[:, rows].sum(axis=2, keepdims=True)
-    return histograms, truth[rows], np.square(vectors[:, None] - vectors).sum(axis=2)
+    return histograms, truth[rows], cost
+
+
+def _squared_distances(vectors: np.ndarray) -> np.ndarray:
+    """Between vectors of length 1."""
+    unit = vectors.astype(np.float64)
+    unit /= np.linalg.norm(unit, axis=1, keepdims=True)
+    return np.asarray(np.square(unit[:, None] - unit).sum(axis=2))
 
 
 def _measure(
@@ -346,11 +346,9 @@ def maximum_mean_discrepancy(first: np.ndarray, second: np.ndarray, cost: np.nda
     return -np.einsum("si,ij,sj->s", apart, cost, apart) / 2
 
 
-def follow_divergence(
-    histograms: np.ndarray, cost: np.ndarray, epsilons: Sequence[float]
-) -> Findings:
+def _follow_divergence(histograms: np.ndarray, cost: np.ndarray, config: Config) -> Findings:
     """The way of the Sinkhorn divergence from Wasserstein to MMD (appendix D.1)."""
-    first, second = histograms
+    (first, second), epsilons = histograms, config.divergence_epsilons
     exact = float(wasserstein_distance(first, second, cost).mean())
     end = float(maximum_mean_discrepancy(first, second, cost).mean())
     divergence = [float(sinkhorn_divergence(first, second, cost, e).mean()) for e in epsilons]
@@ -383,17 +381,14 @@ def follow_divergence(
     )
 
 
-def compare_costs_of_scores(
-    mass_penalties: Sequence[float], epsilons: Sequence[float], n_samples: int, seed: int
-) -> Findings:
+def _compare_costs_of_scores(config: Config) -> Findings:
     """Equation 2, its entropic form, and the limit of a large mass_penalty (appendix D.2)."""
-    task = TASKS["coco"]()
-    rows = np.random.default_rng(seed).permutation(len(task.models[0].samples))[:n_samples]
+    task, mass_penalties = TASKS["coco"](), config.mass_penalties
+    rng = np.random.default_rng(config.seed)
+    rows = rng.permutation(len(task.models[0].samples))[: config.n_scores]
     first, second = (np.asarray(model.scores, dtype=np.float64)[rows] for model in task.models[:2])
     with np.load(find_data("coco_multilabel/category_glove100.npz")) as arrays:
-        vectors = arrays["vectors"].astype(np.float64)
-    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    cost = np.square(vectors[:, None] - vectors).sum(axis=2)
+        cost = _squared_distances(arrays["vectors"])
     walls = 1000 * (1 - np.eye(len(cost)))
 
     def shares(price: np.ndarray, penalty: float) -> float:
@@ -402,13 +397,12 @@ def compare_costs_of_scores(
     exact = [shares(cost, penalty) for penalty in mass_penalties]
     apart = [shares(penalty * walls, penalty) for penalty in mass_penalties]
     table = [["equation 2", *exact]]
-    for epsilon in epsilons:
-        found = (
-            float(entropic_distance(first, second, cost, epsilon, mass_penalty=penalty).mean())
-            for penalty in mass_penalties
-        )
-        values = [each / p for each, p in zip(found, mass_penalties, strict=True)]
-        table.append([f"entropic, epsilon {epsilon:g}", *values])
+    for epsilon in config.score_epsilons:
+        found = [
+            float(entropic_distance(first, second, cost, epsilon, mass_penalty=p).mean()) / p
+            for p in mass_penalties
+        ]
+        table.append([f"entropic, epsilon {epsilon:g}", *found])
     table.append(["equation 2, K = I", *apart])
     hellinger = float(np.square(np.sqrt(first) - np.sqrt(second)).sum(axis=1).mean())
     masses = (np.sqrt(each.sum(axis=1)) for each in (first, second))

@@ -5,8 +5,16 @@ import pytest
 import scipy.sparse as sp
 from problems import solve_with
 
-from paper.data.wordnets import Wordnet, load_wordnets
-from paper.multilingual import Config, Riddles, choose_riddles, lay_out, run, strike
+from paper.multilingual import (
+    Config,
+    Riddles,
+    Wordnet,
+    choose_riddles,
+    lay_out,
+    load_wordnets,
+    run,
+    strike,
+)
 from wassemble.labels import LabelSpace
 from wassemble.solvers import Barycenter, Unbalanced, solve_barycenter
 
