@@ -398,8 +398,4 @@ def user_costs(classes: LabelSpace) -> np.ndarray:
     return cost
 
 
-_TASKS: dict[str, Callable[[], CostTask]] = {
-    "tree": cifar100_by_tree,
-    "user": cifar100_by_user,
-    "imagenet": imagenet,
-}
+_TASKS = {"tree": cifar100_by_tree, "user": cifar100_by_user, "imagenet": imagenet}

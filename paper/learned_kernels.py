@@ -317,8 +317,4 @@ def _ids(task: Task) -> list[str]:
     return [str(sample) for sample in task.models[0].samples.tolist()]
 
 
-KERNEL_TASKS: dict[str, Callable[[], KernelTask]] = {
-    "animals": animals,
-    "languages": languages,
-    "cifar100": cifar100,
-}
+KERNEL_TASKS = {make.__name__: make for make in (animals, languages, cifar100)}

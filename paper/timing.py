@@ -91,15 +91,9 @@ def run(config: Config, progress: Progress = None) -> Findings:
         {name: _time(call, config.n_rounds, tick) for name, call in each.items()}
         for each in (calls, steps)
     )
+    sizes = {"n_real": real.shape[1], "n_models": len(models), "n_words": len(words)}
     return Findings(
-        text=fill(
-            _TEXT,
-            config,
-            n_real=real.shape[1],
-            n_threads=count_threads(None),
-            n_models=len(models),
-            n_words=len(words),
-        ),
+        text=fill(_TEXT, config, n_threads=count_threads(None), **sizes),
         tables=[
             _table(seconds, sweeps, config.n_samples),
             Table(

@@ -36,9 +36,7 @@ class Captioner:
     def __init__(
         self, network: CaptionerNetwork, vocabulary: Vocabulary, account: dict[str, Any]
     ) -> None:
-        self.network = network.eval()
-        self.vocabulary = vocabulary
-        self.account = account
+        self.network, self.vocabulary, self.account = network.eval(), vocabulary, account
 
     def start(self, context: Any) -> NetworkState:
         """State for features of shape (n_images, n_cells, n_features), one row for each image."""

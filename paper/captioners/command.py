@@ -68,10 +68,8 @@ def train_captioners(names: tuple[str, ...], out: Path, as_json: bool, quiet: bo
     if as_json:
         print_json(records)
         return
-    print_table(
-        ["captioner", "words", "best epoch", "validation CIDEr", "file"],
-        [
-            [name, r["words"], r["epoch"], f"{r['validation_cider']:.3f}", r["file"]]
-            for name, r in records.items()
-        ],
-    )
+    rows = [
+        [name, r["words"], r["epoch"], f"{r['validation_cider']:.3f}", r["file"]]
+        for name, r in records.items()
+    ]
+    print_table(["captioner", "words", "best epoch", "validation CIDEr", "file"], rows)

@@ -61,16 +61,11 @@ def run(config: Config, progress: Progress = None) -> Findings:
     found: Rules = {name: gallery.caption(model) for name, model in rules.items()}
     for name, model in sampled.items():
         found[name] = gallery.caption(model, n_samples=config.n_samples, seed=config.seed)
+    epsilons = {"glove": config.glove_epsilon, "synonyms": config.synonym_epsilon}
     asked = paper_figures("captioning-examples").figures
     shares = ", ".join(f"{rule} {each['best, percent']} %" for rule, each in asked.items())
     return Findings(
-        text=fill(
-            _TEXT,
-            config,
-            n_images=len(gallery.references),
-            glove=config.glove_epsilon,
-            synonyms=config.synonym_epsilon,
-        ),
+        text=fill(_TEXT, config, n_images=len(gallery.references), **epsilons),
         tables=[
             _summary(found, tuple(captioners)),
             *(_image(gallery, found, place) for place in range(len(gallery.references))),

@@ -142,10 +142,8 @@ def _rules(config: Config, kernels: KernelAt) -> dict[str, list[Way]]:
 
 
 def _table(by_size: dict[int, Rules]) -> Table:
-    rows = [
-        [rule, *(rules[rule].mean_cider for rules in by_size.values())]
-        for rule in next(iter(by_size.values()))
-    ]
+    first, *_ = by_size.values()
+    rows = [[rule, *(rules[rule].mean_cider for rules in by_size.values())] for rule in first]
     columns = ["rule", *(f"neighbourhoods of {size}" for size in by_size)]
     return Table("CIDEr as neighbourhoods grow", columns, rows, note=_NOTE)
 
@@ -153,9 +151,9 @@ def _table(by_size: dict[int, Rules]) -> Table:
 def _plot(
     name: str, title: str, by_size: dict[int, Rules], value: Callable[[Captioned], float]
 ) -> Plot:
+    first, *_ = by_size.values()
     series = {
-        rule: [(size, value(rules[rule])) for size, rules in by_size.items()]
-        for rule in next(iter(by_size.values()))
+        rule: [(size, value(rules[rule])) for size, rules in by_size.items()] for rule in first
     }
     return Plot(name, f"{title} of shuffled captioners", "words of a neighbourhood", title, series)
 

@@ -82,6 +82,8 @@ def run(config: Config, progress: Progress = None) -> Findings:
         name: sum(word in rare for text in each.texts for word in text.split())
         for name, each in said.items()
     }
+    extra = {"rare words": n_rare}
+    table = judged_table("Test images", said, test, judge, over=over, extra=extra, note=_NOTE)
     return Findings(
         text=fill(
             _TEXT,
@@ -91,17 +93,7 @@ def run(config: Config, progress: Progress = None) -> Findings:
             n_words=" and ".join(f"{len(model.vocabulary):,}" for model in models),
             n_validation=len(validation.references),
         ),
-        tables=[
-            judged_table(
-                "Test images",
-                said,
-                test,
-                judge,
-                over=over,
-                extra={"rare words": n_rare},
-                note=_NOTE,
-            )
-        ],
+        tables=[table],
         plots=[_plot(tried)],
         claims=_claims(said, judge, list(captioners), over),
     )

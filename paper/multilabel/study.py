@@ -146,7 +146,7 @@ class Candidate:
         return replace(self, rule=_barycenter(self.rule.mass, sweeps))
 
 
-def _barycenter(mass: Unbalanced, sweeps: int | None) -> Barycenter:
+def _barycenter(mass: Unbalanced, sweeps: int | None = None) -> Barycenter:
     if sweeps is None:
         return Barycenter(mass, tolerance=1e-4)
     return Barycenter(mass, max_sweeps=sweeps, tolerance=None)
@@ -161,7 +161,7 @@ def _diagonals(grid: Grid, *, mean_scores: bool) -> list[Candidate]:
     return [
         Candidate(
             f"top {n_top}, zeta {zeta:g}, mass_penalty {mass_penalty:g} epsilon",
-            _barycenter(Unbalanced(mass_penalty, epsilon=1.0), None),
+            _barycenter(Unbalanced(mass_penalty, epsilon=1.0)),
             partial(top_labels, n_top=n_top, floor=zeta, mean_scores=mean_scores),
         )
         for n_top, zeta, mass_penalty in product(grid.n_tops, grid.zetas, grid.mass_penalties)
@@ -203,11 +203,8 @@ def without_transport(models: Iterable[str], grid: Grid) -> dict[str, list[Candi
             for n_top, floor in product(grid.n_tops, grid.floors)
         ],
         IDENTITY: [
-            Candidate(
-                f"mass_penalty {mass_penalty:g} epsilon",
-                _barycenter(Unbalanced(mass_penalty, epsilon=1.0), None),
-            )
-            for mass_penalty in grid.mass_penalties
+            Candidate(f"mass_penalty {each:g} epsilon", _barycenter(Unbalanced(each, epsilon=1.0)))
+            for each in grid.mass_penalties
         ],
         GATE: _diagonals(grid, mean_scores=False),
         PAPERS: _diagonals(grid, mean_scores=True),
@@ -251,10 +248,9 @@ def study_tasks(
     progress: Progress = None,
 ) -> dict[str, Study]:
     """COCO and VOC, with the best of each name's candidates on validation images."""
-    least = {"COCO": 0.0, "VOC": grid.least_score}
     tasks = {
-        title: load_task(title.lower(), least_score=score, seed=grid.seed)
-        for title, score in least.items()
+        "COCO": load_task("coco", least_score=0.0, seed=grid.seed),
+        "VOC": load_task("voc", least_score=grid.least_score, seed=grid.seed),
     }
     studies = {title: Study(task, {}) for title, task in tasks.items()}
     every = [(title, *each) for title in tasks for each in candidates_of(tasks[title]).items()]
