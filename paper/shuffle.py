@@ -100,7 +100,7 @@ def run(config: Config, progress: Progress = None) -> Findings:
     claims: list[Claim] = []
     tick = ticker(progress, len(config.cases) * len(config.sizes))
     for name in config.cases:
-        case = _case(name, config)
+        case = animals(config) if name == "animals" else cifar100(name, config)
         curves: dict[str, _Curves] = {"accuracy": {}, "cost": {}}
         for size in config.sizes:
             shuffled = case.shuffle(size, config.n_shuffles, config.seed)
@@ -117,12 +117,6 @@ def run(config: Config, progress: Progress = None) -> Findings:
     n_shuffles = {1: "once", 2: "twice"}.get(config.n_shuffles, f"{config.n_shuffles} times")
     text = fill(_TEXT, config, n_shuffles=n_shuffles)
     return Findings(text, tables, plots, claims, _DIFFERENCE)
-
-
-def _case(name: str, config: Config) -> Case:
-    if name == "animals":
-        return animals(config.epsilons, mass_penalty=config.mass_penalty, epsilon=config.epsilon)
-    return cifar100(name, config.sharpness, sweeps=config.sweeps, seed=config.seed)
 
 
 def _fuse(case: Case, shuffled: Shuffled) -> dict[str, np.ndarray]:
@@ -236,8 +230,7 @@ def _plot(case: Case, title: str, curves: _Curves) -> Plot:
     return Plot(f"{case.name}-{title}", case.title, "labels in a neighbourhood", label, shown)
 
 
-Knob = float
-Fuse = Callable[[np.ndarray, Knob], np.ndarray]
+Fuse = Callable[[np.ndarray, float], np.ndarray]
 """From a stack of models, (n_models, n_samples, n_source), and a knob to a consensus."""
 
 
@@ -267,8 +260,8 @@ class Case:
     similar: np.ndarray  # (n_source, n_source): who is whose neighbour
     cost: np.ndarray  # (n_target, n_target), of each answer (column) for each true label (row)
     cost_title: str
-    untuned: Knob  # of a barycenter that nothing is known about
-    knobs: tuple[Knob, ...]
+    untuned: float  # knob of a barycenter that nothing is known about
+    knobs: tuple[float, ...]
     barycenter: Fuse
     controls: dict[str, Fuse]  # other ways through the kernel, with the same knob
     complete: Callable[[list[Predictions]], dict[str, np.ndarray]]
@@ -295,13 +288,13 @@ class Case:
         return Shuffled(models, self.truth[places], self.is_test[places], places)
 
 
-def cifar100(kernel_name: str, knobs: tuple[float, ...], *, sweeps: int, seed: int) -> Case:
+def cifar100(kernel_name: str, config: Config) -> Case:
     """CIFAR-100 by three networks; the knob is the power that K is raised to."""
     task = TASKS["cifar100"]()
     kernel = task.kernels[kernel_name]
 
     def through(kernel: LabelledKernel) -> Fuse:
-        return lambda stack, sharpness: sharpened_barycenter(stack, kernel, sharpness, sweeps)
+        return lambda stack, knob: sharpened_barycenter(stack, kernel, knob, config.sweeps)
 
     real = through(kernel)
     return Case(
@@ -314,17 +307,17 @@ def cifar100(kernel_name: str, knobs: tuple[float, ...], *, sweeps: int, seed: i
         cost=tree_steps(task.target, read_edges(find_data("cifar100/tree.txt"))),
         cost_title="steps in the tree",
         untuned=1.0,
-        knobs=knobs,
+        knobs=config.sharpness,
         barycenter=real,
         controls={
             "arithmetic mean through K": lambda stack, s: real(_mean(stack), s),
-            SHUFFLED: through(shuffle_labels(kernel, seed)),
+            SHUFFLED: through(shuffle_labels(kernel, config.seed)),
         },
         complete=histograms_of,
     )
 
 
-def animals(knobs: tuple[float, ...], *, mass_penalty: float, epsilon: float) -> Case:
+def animals(config: Config) -> Case:
     """Animals from attributes; attributes of the same animals are neighbours.
 
     The knob is epsilon. Means are mapped to animals by the same table.
@@ -335,7 +328,7 @@ def animals(knobs: tuple[float, ...], *, mass_penalty: float, epsilon: float) ->
     kernel: Kernel = DenseKernel(has / has.sum(axis=0))
 
     def fuse(stack: np.ndarray, epsilon: float) -> np.ndarray:
-        rule = Barycenter(Unbalanced(mass_penalty, epsilon=epsilon))
+        rule = Barycenter(Unbalanced(config.mass_penalty, epsilon=epsilon))
         return np.asarray(rule.fuse(stack, kernel, holds="scores").scores)
 
     lengths = np.linalg.norm(has, axis=1)
@@ -350,8 +343,8 @@ def animals(knobs: tuple[float, ...], *, mass_penalty: float, epsilon: float) ->
         similar=similar,
         cost=(has[:, :, None] != has[:, None, :]).sum(axis=0).astype(float),
         cost_title="attributes that differ",
-        untuned=epsilon,
-        knobs=knobs,
+        untuned=config.epsilon,
+        knobs=config.epsilons,
         barycenter=fuse,
         controls={"arithmetic mean through K": lambda stack, e: fuse(_mean(stack), e)},
         complete=lambda models: {each.model: each.scores for each in models},

@@ -220,8 +220,7 @@ def _remark_table(rules: Mapping[str, _Values], models: list[_Values], seed: int
 
 
 def _remark_claim(table: Table) -> Claim:
-    correlation = table.rows[0][1]
-    assert isinstance(correlation, Figure)
+    correlation: Figure = table.rows[0][1]
     return Claim(
         "entropy of the exact barycenter grows with the models' distances (conjectured)",
         "remark 3",

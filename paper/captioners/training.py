@@ -21,6 +21,7 @@ from paper.captioners.network import CaptionerNetwork
 from paper.captioners.recipes import Recipe
 from paper.captioning.scores import CiderD
 from paper.data.captions import CaptionsData, load_caption_words, load_captions
+from paper.record.findings import Progress
 from wassemble._checks import fail
 from wassemble._files import whole_file
 from wassemble.inputs.words.embeddings import Embeddings
@@ -60,7 +61,7 @@ def train_captioner(
     data: TrainingData,
     folder: Path,
     *,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress = None,
     tell: Callable[[Epoch], None] | None = None,
 ) -> Captioner:
     """Train a captioner, or go on where a killed training was; or read it if it is done.
@@ -119,7 +120,7 @@ class _Training:
         since_best = len(self.epochs) - 1 - self._best_place()
         return len(self.epochs) >= self.recipe.max_epochs or since_best >= self.recipe.patience
 
-    def run_epoch(self, progress: Callable[[int, int], None] | None) -> Epoch:
+    def run_epoch(self, progress: Progress) -> Epoch:
         started = time.perf_counter()
         number = len(self.epochs) + 1
         for group in self.optimizer.param_groups:
@@ -142,9 +143,7 @@ class _Training:
     def _best_place(self) -> int:
         return int(np.argmax([epoch.validation_cider for epoch in self.epochs] or [0]))
 
-    def _run_batches(
-        self, number: int, progress: Callable[[int, int], None] | None
-    ) -> Iterator[float]:
+    def _run_batches(self, number: int, progress: Progress) -> Iterator[float]:
         self.network.train()
         order = torch.split(torch.randperm(len(self.data.train)), _N_IMAGES)
         for place, images in enumerate(order):

@@ -47,11 +47,6 @@ _N_TOGETHER = 25
 """Images that are searched in one batch, by one thread."""
 
 
-def read_captioners(names: Sequence[str]) -> dict[str, Captioner]:
-    """Trained captioners of the repository, by name."""
-    return {name: read_captioner(find_data(f"captioners/{name}.npz")) for name in names}
-
-
 @dataclass(frozen=True, eq=False)
 class Captioned:
     """What a model said of each picture."""
@@ -95,7 +90,8 @@ class SearchConfig:
 
     def read_captioners(self, *names: str) -> dict[str, Captioner]:
         """The captioners of these names, else those to fuse."""
-        return read_captioners(names or self.captioners)
+        files = {name: find_data(f"captioners/{name}.npz") for name in names or self.captioners}
+        return {name: read_captioner(path) for name, path in files.items()}
 
     def gallery(self, split: str, n_images: int, tick: Callable[[], None] | None = None) -> Gallery:
         """The first images of a split, and this search."""
@@ -224,7 +220,7 @@ def judged_table(
     judge: Judge,
     *,
     over: str,
-    paper: str | None = None,
+    paper: str = "",
     extra: Mapping[str, Mapping[str, Any]] | None = None,
     note: str = "",
 ) -> Table:
@@ -233,7 +229,7 @@ def judged_table(
     Figures of the experiment ``paper`` are found by a rule's name without what is in brackets.
     """
     by_java, missing = java_scores(rules, gallery.references)
-    expected = None if paper is None else paper_figures(paper)
+    expected = paper_figures(paper) if paper else None
 
     def row(name: str, said: Captioned) -> dict[str, Any]:
         cells = {

@@ -18,7 +18,6 @@ from paper.record.findings import Claim, Findings, Plot, Progress, Table, fill, 
 from paper.record.judging import tune
 from paper.words.models import KernelAt
 from wassemble.kernels import distance_to_identity
-from wassemble.labels import LabelSpace
 from wassemble.solvers import PowerMean
 from wassemble.text import FusedNextWord, NextWordModel
 
@@ -80,10 +79,7 @@ class Study:
     """Runs rules on validation and on test images; ``kernels`` makes kernels of the words."""
 
     def __init__(
-        self,
-        config: StudyConfig,
-        kernels: Callable[[LabelSpace], KernelAt],
-        progress: Progress = None,
+        self, config: StudyConfig, kernels: Callable[..., KernelAt], progress: Progress = None
     ) -> None:
         self.config = config
         self.models = config.read_captioners()
@@ -117,13 +113,7 @@ class Study:
         return Found(steps, simple, tests, far)
 
     def report(
-        self,
-        found: Found,
-        text: str,
-        claims: Sequence[Claim],
-        difference: str,
-        *,
-        paper: str | None = None,
+        self, found: Found, text: str, claims: Sequence[Claim], difference: str, paper: str = ""
     ) -> Findings:
         """Tables, plots and the claims that every kernel is held against, and its own."""
         steps, simple = found.steps, found.simple
@@ -146,7 +136,7 @@ class Study:
                         self.test,
                         self.test.judge(self.config.seed),
                         over=found.best_simple(search),
-                        paper=paper if search == "top-k" else None,
+                        paper=paper if search == "top-k" else "",
                     )
                     for search in SEARCHES
                 ),

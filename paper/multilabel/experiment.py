@@ -195,7 +195,7 @@ def _verdict(gate: Table) -> str:
         for row in gate.rows
         if row[1] == GATED_MEAN
         for task, gain in zip(gate.columns[2:], row[2:], strict=True)
-        if isinstance(gain, Figure) and gain.low > 0
+        if gain.low > 0
     ]
     if better:
         return f"Better than the gated mean beyond the interval: {', '.join(better)}."

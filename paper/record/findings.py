@@ -63,17 +63,16 @@ class Figure:
         return f"{self.value:{style}} [{self.low:{style}}, {self.high:{style}}]"
 
 
-Cell = Any
-"""What stands in a table: a text, a number, a `Figure`, or None for nothing to say."""
-
-
 @dataclass(frozen=True)
 class Table:
-    """Rows of cells, the first column a name."""
+    """Rows of cells, the first column a name.
+
+    A cell is a text, a number, a `Figure`, or None for nothing to say.
+    """
 
     title: str
     columns: Sequence[str]
-    rows: Sequence[Sequence[Cell]]
+    rows: Sequence[Sequence[Any]]
     digits: int | Sequence[int] = 3  # behind the point, for all columns or for each
     note: str = ""  # below the table: how to read it, and where a gain comes from
 
@@ -81,7 +80,7 @@ class Table:
     def of(
         cls,
         title: str,
-        rows: Iterable[Mapping[str, Cell]],
+        rows: Iterable[Mapping[str, Any]],
         digits: int | Mapping[str, int] = 3,
         note: str = "",
     ) -> Table:

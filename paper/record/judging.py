@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from paper.record.findings import Cell, Figure, Progress, follow
+from paper.record.findings import Figure, Progress, follow
 from wassemble.metrics import Estimate, Measure, PairedBootstrap
 from wassemble.solvers import ARITHMETIC, GEOMETRIC, PowerMean
 
@@ -46,7 +46,7 @@ class Judge:
         gain = self._estimate(scores).minus(self._estimate(over))
         return Figure(gain.difference, gain.low, gain.high, is_gain=True)
 
-    def compare(self, rules: Mapping[str, np.ndarray], over: str) -> dict[str, list[Cell]]:
+    def compare(self, rules: Mapping[str, np.ndarray], over: str) -> dict[str, list[Figure | None]]:
         """By the name of the rule, its figure and its gain; ``over`` has none over itself."""
         return {
             name: [self.figure(scores), None if name == over else self.gain(scores, rules[over])]

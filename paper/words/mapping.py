@@ -58,18 +58,12 @@ def run(config: Config, progress: Progress = None) -> Findings:
     links = sp.csr_array(kernel.links())
     places = choose_words(result.barycenter, histograms, links, n_known=config.n_known)
     rows, moved, joined = _rows(words, result, longer, links, places, config.n_shown)
+    title = "Words that made three words of the consensus, in percent"
+    columns = ["consensus", *(f"model {n}" for n in range(1, len(histograms) + 1))]
+    note = fill(_NOTE, config, moved=moved, residual=result.residual, later=longer.residual)
     return Findings(
         text=fill(_TEXT, config, distance=float(distance_to_identity(kernel))),
-        tables=[
-            Table(
-                "Words that made three words of the consensus, in percent",
-                ["consensus", *(f"model {n}" for n in range(1, len(histograms) + 1))],
-                rows,
-                note=fill(
-                    _NOTE, config, moved=moved, residual=result.residual, later=longer.residual
-                ),
-            )
-        ],
+        tables=[Table(title, columns, rows, note=note)],
         claims=[
             Claim(
                 "couplings map words of the consensus back to words of like meaning",

@@ -7,7 +7,7 @@ import pytest
 from text.tables import TableModel
 
 from paper.captioning import gallery as captioning_gallery
-from paper.captioning.gallery import Captioned, Gallery, java_scores
+from paper.captioning.gallery import Captioned, Gallery, SearchConfig, java_scores
 from paper.captioning.scores import CaptionScore
 from paper.captioning.shuffle import ShuffledNextWord, word_groups
 from paper.captioning.study import (
@@ -242,7 +242,7 @@ def test_the_paper_stands_beside_the_rules_of_its_table(runs):
 
 def test_neighbourhoods_of_one_are_not_shuffled(runs):
     by_size, at_largest = runs["captioning-shuffle"][0].tables
-    [captioner] = captioning_gallery.read_captioners(["tiny"]).values()
+    [captioner] = SearchConfig().read_captioners("tiny").values()
     test = Gallery("test", 3, width=2, max_words=8, length_power=1.0)
     clean = {row[0]: row[1] for row in by_size.rows}
     assert clean["best single captioner"] == pytest.approx(test.caption(captioner).cider.mean())
