@@ -74,8 +74,12 @@ class Config:
 
 def run(config: Config, progress: Progress = None) -> Findings:
     """Accuracy and cost of each rule and answer, on each task."""
-    names = follow(config.tasks, progress)
-    compared = [_compare(_TASKS[name](), _settings(config, name), config) for name in names]
+    grids = {"imagenet": (config.imagenet_sharpness, config.imagenet_sweeps)}
+    compared = []
+    for name in follow(config.tasks, progress):
+        grid = grids.get(name, (config.sharpness, config.sweeps))
+        settings = [Setting(*each) for each in product(*grid)]
+        compared.append(_compare(_TASKS[name](), settings, config))
     tables, claims = zip(*compared, strict=True)
     return Findings(text=_TEXT, tables=tables, claims=claims, difference=_DIFFERENCE)
 
@@ -108,13 +112,6 @@ class Rule:
     def transports(self) -> bool:
         """Whether it is a barycenter."""
         return self.name.startswith("barycenter")
-
-
-def _settings(config: Config, name: str) -> list[Setting]:
-    sharpness, sweeps = config.sharpness, config.sweeps
-    if name == "imagenet":
-        sharpness, sweeps = config.imagenet_sharpness, config.imagenet_sweeps
-    return [Setting(*each) for each in product(sharpness, sweeps)]
 
 
 def _compare(task: CostTask, settings: Sequence[Setting], config: Config) -> tuple[Table, Claim]:

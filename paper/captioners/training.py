@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from copy import deepcopy
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -99,13 +100,12 @@ class _Training:
     """A network, its optimiser, and what they came to so far."""
 
     def __init__(self, recipe: Recipe, data: TrainingData, folder: Path) -> None:
-        self.recipe = recipe
-        self.data = data
+        self.recipe, self.data = recipe, data
         self.checkpoint = folder / f"{recipe.name}.checkpoint.pt"
         self.vocabulary = recipe.choose_words(data.words)
         self.network = _first_network(recipe, self.vocabulary, data, folder)
         self.optimizer = torch.optim.Adam(self.network.parameters(), lr=recipe.learning_rate)
-        self.best = _copy(self.network)
+        self.best = deepcopy(self.network.state_dict())
         self.epochs: list[Epoch] = []
         if self.checkpoint.exists():
             self._go_on()
@@ -132,7 +132,7 @@ class _Training:
         epoch = Epoch(number, loss, cider, time.perf_counter() - started)
         self.epochs.append(epoch)
         if self._best_place() == len(self.epochs) - 1:
-            self.best = _copy(self.network)
+            self.best = deepcopy(self.network.state_dict())
         self._save()
         return epoch
 
@@ -158,23 +158,15 @@ class _Training:
             yield loss.item()
 
     def _loss(self, images: Tensor) -> Tensor:
-        features, captions = self._features[images], self.data.train.captions
+        model, features, numbers = (self.network, self.vocabulary), self._features, images.tolist()
         if self.recipe.begin_from:
-            numbers = images.tolist()
             return self_critical_loss(
-                self.network,
-                self.vocabulary,
-                features,
-                lambda row, caption: self._cider.score(numbers[row], caption),
+                *model, features[images], lambda row, said: self._cider.score(numbers[row], said)
             )
-        each = [(row, text) for row, i in enumerate(images.tolist()) for text in captions[i]]
-        return imitation_loss(
-            self.network,
-            self.vocabulary,
-            features[[row for row, _ in each]],
-            [text.split() for _, text in each],
-            label_smoothing=self.recipe.label_smoothing,
-        )
+        each = [(i, text.split()) for i in numbers for text in self.data.train.captions[i]]
+        places, captions = zip(*each, strict=True)
+        smoothing = self.recipe.label_smoothing
+        return imitation_loss(*model, features[list(places)], captions, label_smoothing=smoothing)
 
     def _validate(self) -> float:
         """CIDEr of the likeliest words, one after the other, on the validation images."""
@@ -223,13 +215,8 @@ def _first_network(
         return network
     with torch.random.fork_rng(devices=()):
         torch.manual_seed(1000 * recipe.seed)
-        network = CaptionerNetwork(
-            len(vocabulary),
-            data.train.features.shape[2],
-            recipe.n_units,
-            recipe.n_embedding,
-            recipe.dropout,
-        )
+        sizes = len(vocabulary), data.train.features.shape[2], recipe.n_units, recipe.n_embedding
+        network = CaptionerNetwork(*sizes, recipe.dropout)
     n_copied = min(recipe.n_embedding, data.embeddings.n_dimensions)
     vectors = network.words.weight.detach()
     for number, word in enumerate(vocabulary.words):
@@ -237,10 +224,6 @@ def _first_network(
         if place is not None:
             vectors[number, :n_copied] = torch.from_numpy(data.embeddings.vectors[place, :n_copied])
     return network
-
-
-def _copy(network: CaptionerNetwork) -> dict[str, Tensor]:
-    return {name: tensor.clone() for name, tensor in network.state_dict().items()}
 
 
 # What a captioner is trained for: to say what the references say, or to be scored well.

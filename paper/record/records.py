@@ -48,7 +48,11 @@ def reproduce(
         "command": f"python -m paper reproduce {experiment.name}{''.join(flags)}",
         "config": asdict(config),
         "made_by": made_by,
-        "versions": _describe_machine(),
+        "versions": {
+            "python": platform.python_version(),
+            "machine": platform.machine(),
+            **{package: version(package) for package in ("wassemble", "numpy", "scipy")},
+        },
         "seconds": round(time.perf_counter() - started, 1),
         "findings": findings.to_dict(),
     }
@@ -98,9 +102,3 @@ def _like(default: Any, value: Any, where: str) -> Any:
     if type(value) is not type(default):
         fail(f"{where} must be like {default!r}; got {value!r}.")
     return value
-
-
-def _describe_machine() -> dict[str, str]:
-    """Versions that a figure may depend on."""
-    packages = {name: version(name) for name in ("wassemble", "numpy", "scipy")}
-    return {"python": platform.python_version(), "machine": platform.machine(), **packages}
