@@ -107,17 +107,12 @@ def run(config: Config, progress: Progress = None) -> Findings:
         for name, scores in rules.items()
     ]
     unfinished = {name: int(np.sum(~np.asarray(r.converged))) for name, r in solved.items()}
+    ended = "Every barycenter converged."
+    if any(unfinished.values()):
+        ended = f"Rows that did not converge: {unfinished}."
+    sizes = {"n_samples": len(data.truth), "n_animals": len(data.animals), "n_tried": len(pairs)}
     return Findings(
-        text=fill(
-            _TEXT,
-            tuned,
-            n_samples=len(data.truth),
-            n_animals=len(data.animals),
-            n_tried=len(pairs),
-            ended="Every barycenter converged."
-            if not any(unfinished.values())
-            else f"Rows that did not converge: {unfinished}.",
-        ),
+        text=fill(_TEXT, tuned, ended=ended, **sizes),
         tables=[Table.of("Accuracy", rows, note=_NOTE), _zero_shot(config)],
         claims=[
             Claim(

@@ -18,14 +18,7 @@ from threadpoolctl import threadpool_limits
 
 from paper.captioners import FIVE
 from paper.captioners.captioner import Captioner, read_captioner
-from paper.captioning.scores import (
-    CaptionScore,
-    CiderD,
-    meteor,
-    spice,
-    vocabulary_size,
-    word_movers_distance,
-)
+from paper.captioning import scores
 from paper.data.captions import CaptionsData, load_caption_words, load_captions
 from paper.data.files import find_data
 from paper.record.findings import Table, paper_figures
@@ -151,7 +144,7 @@ class Gallery:
     def score(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
         """CIDEr and similarity of each caption."""
         rare = np.array([self._cider.score(i, text.split()) for i, text in enumerate(texts)])
-        distance = word_movers_distance(texts, self.references, self._vectors).per_image
+        distance = scores.word_movers_distance(texts, self.references, self._vectors).per_image
         return rare, np.nan_to_num(np.exp(-distance), nan=0.0)
 
     def judge(self, seed: int) -> Judge:
@@ -160,10 +153,10 @@ class Gallery:
 
 
 @cache
-def _read_split(split: str) -> tuple[CaptionsData, CiderD]:
+def _read_split(split: str) -> tuple[CaptionsData, scores.CiderD]:
     """A split's images, and how rare the n-grams of their captions are."""
     data = load_captions(split)
-    return data, CiderD([[text.split() for text in texts] for texts in data.captions])
+    return data, scores.CiderD([[text.split() for text in texts] for texts in data.captions])
 
 
 class _Watched:
@@ -200,17 +193,16 @@ def java_scores(
     """
     texts = [text for said in rules.values() for text in said.texts]
     each = list(references) * len(rules)
-    scores: dict[str, dict[str, float]] = {}
+    by_metric: dict[str, dict[str, float]] = {}
     notes = []
-    metrics: dict[str, Callable[..., CaptionScore]] = {"METEOR": meteor, "SPICE": spice}
-    for name, metric in metrics.items():
+    for name, metric in (("METEOR", scores.meteor), ("SPICE", scores.spice)):
         try:
             per_image = metric(texts, each).per_image.reshape(len(rules), -1)
         except MissingExtraError as error:
             notes.append(str(error).splitlines()[0])
         else:
-            scores[name] = dict(zip(rules, per_image.mean(axis=1).tolist(), strict=True))
-    return scores, notes
+            by_metric[name] = dict(zip(rules, per_image.mean(axis=1).tolist(), strict=True))
+    return by_metric, notes
 
 
 def judged_table(
@@ -236,11 +228,11 @@ def judged_table(
             "rule": name,
             "CIDEr": judge.figure(said.cider),
             "gain in CIDEr": judge.gain(said.cider, rules[over].cider) if name != over else None,
-            **{metric: scores[name] for metric, scores in by_java.items()},
+            **{metric: each[name] for metric, each in by_java.items()},
             "WMD": judge.figure(said.similarity),
             "entropy": said.entropy,
             "words": said.n_words,
-            "different words": vocabulary_size(said.texts),
+            "different words": scores.vocabulary_size(said.texts),
             **{column: each[name] for column, each in (extra or {}).items()},
         }
         if expected is not None:

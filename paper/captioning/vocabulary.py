@@ -36,7 +36,6 @@ _NOTE = """\
 Rare words are those that only one of the two captioners knows: how many the captions have, all
 together."""
 
-_ARITHMETIC, _GEOMETRIC = "arithmetic mean", "geometric mean"
 _POWER = "power mean, order tuned"
 _BARYCENTER = "barycenter, epsilon tuned"
 _THROUGH = "arithmetic mean through the kernels, epsilon tuned"
@@ -118,8 +117,8 @@ def _simple_rules(
     return {
         **captioners,
         "arithmetic mean, silence is a no": FusedNextWord(models, rule=_CountingSilence()),
-        _ARITHMETIC: FusedNextWord(models, rule=ARITHMETIC),
-        _GEOMETRIC: FusedNextWord(models, rule=GEOMETRIC),
+        "arithmetic mean": FusedNextWord(models, rule=ARITHMETIC),
+        "geometric mean": FusedNextWord(models, rule=GEOMETRIC),
         "barycenter, by name alone": config.barycenter(models, None),
     }
 

@@ -132,11 +132,10 @@ def _table(title: str, each: _Weighted, paper: str | None = None) -> Table:
 
 def _weights_table(title: str, each: _Weighted) -> Table:
     task = each.study.task
+    models = zip(task.described, task.part(False), *each.weights.values(), strict=True)
     rows = [
         [name, task.validation.score(scores), *map(float, weights)]
-        for name, scores, *weights in zip(
-            task.described, task.part(False), *each.weights.values(), strict=True
-        )
+        for name, scores, *weights in models
     ]
     columns = ["model", "validation mAP", "weight by mAP", "greedy weight"]
     return Table(f"{title}: weights", columns, rows, note=_WEIGHTS_NOTE)
@@ -149,14 +148,11 @@ def _claims(coco: _Weighted, voc: _Weighted, advantage: Mapping[str, Figure]) ->
     def say(name: str) -> str:
         return f"COCO {own[name].words(4)}, VOC {other[name].words(4)}"
 
-    helped = {
-        ARITHMETIC: "weights by mAP help the arithmetic mean",
-        PAPERS: "weights by mAP help the barycenter",
-    }
+    helped = {ARITHMETIC: "arithmetic mean", PAPERS: "barycenter"}
     return [
         *(
-            Claim(statement, "table 11", own[name].low > 0, say(name))
-            for name, statement in helped.items()
+            Claim(f"weights by mAP help the {rule}", "table 11", own[name].low > 0, say(name))
+            for name, rule in helped.items()
         ),
         Claim(
             "the geometric mean is not significantly changed",

@@ -106,12 +106,10 @@ def _rows(
     moved, joined = 0.0, 100.0
     for place in places:
         near = links[[place]].indices  # the kernel is symmetric
-        shares = np.array(result.contributions(place))
-        later = np.array(longer.contributions(place))
+        shares, later = (np.array(each.contributions(place)) for each in (result, longer))
         joined = min(joined, float(shares[:, near].sum(axis=1).min()))
         best = np.argsort(-shares, axis=1, kind="stable")[:, :n_shown]
-        shown = np.take_along_axis(shares, best, axis=1)
-        after = np.take_along_axis(later, best, axis=1)
+        shown, after = (np.take_along_axis(each, best, axis=1) for each in (shares, later))
         moved = max(moved, float(np.abs(shown - after).max()))
         for rank in range(n_shown):
             cells = [

@@ -97,8 +97,8 @@ def test_a_missing_program_is_told_and_the_other_scores_every_rule(monkeypatch):
         )
         return CaptionScore(0.0, each)
 
-    monkeypatch.setattr(captioning_gallery, "meteor", missing)
-    monkeypatch.setattr(captioning_gallery, "spice", lengths)
+    monkeypatch.setattr("paper.captioning.scores.meteor", missing)
+    monkeypatch.setattr("paper.captioning.scores.spice", lengths)
     rules = {"one": Captioned(["a", "ab"], 0, *np.zeros((2, 2)))}
     rules["two"] = Captioned(["abc", "abcd"], 0, *np.zeros((2, 2)))
     found, notes = java_scores(rules, [["x"], ["x", "y", "z"]])
