@@ -12,9 +12,8 @@ from itertools import product
 
 import numpy as np
 
-from paper.record.findings import Cell, Claim, Figure, Findings, Progress, Table
+from paper.record.findings import Claim, Findings, Progress, Table, fill, paper_figures
 from paper.record.judging import Judge, simple_rules, tune
-from paper.record.paper_figures import paper_figures
 from wassemble.inputs import AnimalsData, load_animals
 from wassemble.kernels import DenseKernel
 from wassemble.metrics import ACCURACY
@@ -26,8 +25,6 @@ from wassemble.solvers import (
     Unbalanced,
     solve_barycenter,
 )
-
-__all__ = ["Config", "run"]
 
 _TEXT = """\
 ResNet-18 and ResNet-34 score 83 attributes on {n_samples:,} images of {n_animals} animals;
@@ -74,20 +71,16 @@ def run(config: Config, progress: Progress = None) -> Findings:
     """Accuracy of each rule, with the paper's beside it."""
     data = load_animals()
     kernel = _kernel(data)
+    carry, is_test = kernel.apply_transpose, data.is_test
     validation, test = (
-        Judge(ACCURACY, data.truth[data.is_test == side], seed=config.seed)
-        for side in (False, True)
+        Judge(ACCURACY, data.truth[is_test == side], seed=config.seed) for side in (False, True)
     )
     models = dict(zip(data.models, data.scores, strict=True))
-    carry = kernel.apply_transpose
-    simple = simple_rules(models, data.truth, data.is_test, ACCURACY, carry=carry)
-    seen = data.scores[:, ~data.is_test]
+    simple = simple_rules(models, data.truth, is_test, ACCURACY, carry=carry)
+    pairs = list(product(config.epsilons, config.mass_penalties))
     tuned, _ = tune(
-        [
-            replace(config, epsilon=epsilon, mass_penalty=mass_penalty)
-            for epsilon, mass_penalty in product(config.epsilons, config.mass_penalties)
-        ],
-        lambda tried: _barycenter(seen, kernel, tried).barycenter,
+        [replace(config, epsilon=epsilon, mass_penalty=penalty) for epsilon, penalty in pairs],
+        lambda tried: _barycenter(data.scores[:, ~is_test], kernel, tried).barycenter,
         validation.score,
         progress,
     )
@@ -100,44 +93,35 @@ def run(config: Config, progress: Progress = None) -> Findings:
     rules = {f"{name} alone": carry(scores) for name, scores in models.items()}
     rules |= {name: scores for name, scores in simple.items() if "single" not in name}
     rules |= {name: result.barycenter for name, result in solved.items()}
-    over = max(simple, key=lambda name: test.score(simple[name][data.is_test]))
+    over = max(simple, key=lambda name: test.score(simple[name][is_test]))
+    gains = {name: test.gain(each[is_test], simple[over][is_test]) for name, each in rules.items()}
     expected = paper_figures("attributes")
-    rows: list[list[Cell]] = []
-    for name, scores in rules.items():
-        mine = scores[data.is_test]
-        gain = test.gain(mine, simple[over][data.is_test])
-        rows.append(
-            [
-                name,
-                validation.score(scores[~data.is_test]),
-                test.figure(mine),
-                gain if name != over else None,
-                expected.get(name, "test"),
-            ]
-        )
+    rows = [
+        {
+            "rule": name,
+            "validation": validation.score(scores[~is_test]),
+            "test": test.figure(scores[is_test]),
+            "gain over the best simple rule": gains[name] if name != over else None,
+            "paper, test": expected.get(name, "test"),
+        }
+        for name, scores in rules.items()
+    ]
     unfinished = {name: int(np.sum(~np.asarray(r.converged))) for name, r in solved.items()}
-    gains = {row[0]: row[3] for row in rows}
+    ended = "Every barycenter converged."
+    if any(unfinished.values()):
+        ended = f"Rows that did not converge: {unfinished}."
+    sizes = {"n_samples": len(data.truth), "n_animals": len(data.animals), "n_tried": len(pairs)}
     return Findings(
-        text=_TEXT.format(
-            n_samples=len(data.truth),
-            n_animals=len(data.animals),
-            n_tried=len(config.epsilons) * len(config.mass_penalties),
-            epsilon=tuned.epsilon,
-            mass_penalty=tuned.mass_penalty,
-            ended="Every barycenter converged."
-            if not any(unfinished.values())
-            else f"Rows that did not converge: {unfinished}.",
-        ),
-        tables=[
-            Table(
-                "Accuracy",
-                ["rule", "validation", "test", "gain over the best simple rule", "paper, test"],
-                rows,
-                note=_NOTE,
-            ),
-            _zero_shot(config),
+        text=fill(_TEXT, tuned, ended=ended, **sizes),
+        tables=[Table.of("Accuracy", rows, note=_NOTE), _zero_shot(config)],
+        claims=[
+            Claim(
+                "the barycenter beats both means and each network",
+                "section 6.1",
+                gains["Wasserstein"].low > 0,
+                f"{gains['Wasserstein'].words()} over the best of them ({over})",
+            )
         ],
-        claims=[_claim(gains["Wasserstein"], over)],
         difference=_DIFFERENCE,
     )
 
@@ -147,25 +131,9 @@ def _kernel(data: AnimalsData) -> DenseKernel:
 
 
 def _barycenter(scores: np.ndarray, kernel: DenseKernel, config: Config) -> BarycenterResult:
-    return solve_barycenter(
-        scores,
-        kernel,
-        Barycenter(
-            Unbalanced(config.mass_penalty, epsilon=config.epsilon),
-            max_sweeps=config.max_sweeps,
-            tolerance=config.tolerance,
-        ),
-    )
-
-
-def _claim(gain: Cell, over: str) -> Claim:
-    assert isinstance(gain, Figure)
-    return Claim(
-        "the barycenter beats both means and each network",
-        "section 6.1",
-        gain.low > 0,
-        f"{gain.words()} over the best of them ({over})",
-    )
+    mass = Unbalanced(config.mass_penalty, epsilon=config.epsilon)
+    rule = Barycenter(mass, max_sweeps=config.max_sweeps, tolerance=config.tolerance)
+    return solve_barycenter(scores, kernel, rule)
 
 
 def _zero_shot(config: Config) -> Table:
@@ -180,19 +148,20 @@ def _zero_shot(config: Config) -> Table:
         rows = np.isin(data.truth, unseen)
         scores = data.scores[:, rows]
         on_attributes = {
-            f"{name} alone": each for name, each in zip(data.models, scores, strict=True)
+            **{f"{name} alone": each for name, each in zip(data.models, scores, strict=True)},
+            "arithmetic mean": ARITHMETIC.fuse(scores).scores,
+            "geometric mean": GEOMETRIC.fuse(scores).scores,
         }
-        on_attributes["arithmetic mean"] = ARITHMETIC.fuse(scores).scores
-        on_attributes["geometric mean"] = GEOMETRIC.fuse(scores).scores
         rules = {name: kernel.apply_transpose(each) for name, each in on_attributes.items()}
         rules["Wasserstein"] = _barycenter(scores, kernel, config).barycenter
         folds.append((unseen, data.truth[rows], rules))
-    zero_shot = Judge(
-        ACCURACY,
-        np.concatenate([np.searchsorted(unseen, truth) for unseen, truth, _ in folds]),
-        seed=config.seed,
+    zero_shot, generalised = (
+        Judge(ACCURACY, np.concatenate(truth), seed=config.seed)
+        for truth in (
+            [np.searchsorted(unseen, truth) for unseen, truth, _ in folds],
+            [truth for _, truth, _ in folds],
+        )
     )
-    generalised = Judge(ACCURACY, np.concatenate([fold[1] for fold in folds]), seed=config.seed)
     of_unseen, of_all = (
         {
             name: np.concatenate([rules[name][:, columns(unseen)] for unseen, _, rules in folds])

@@ -26,8 +26,6 @@ from wassemble.labels import LabelSpace
 from wassemble.metrics import ACCURACY
 from wassemble.solvers import ARITHMETIC, GEOMETRIC, Barycenter, PowerMean, Rule, Unbalanced
 
-__all__ = ["Config", "run"]
-
 _TEXT = """\
 {n_test} texts in {n_languages} languages. Detectors and the number of languages they declare:
 {n_labels}. A detector gives a language that it does not declare no score, so none of them can
@@ -94,6 +92,7 @@ def run(config: Config, progress: Progress = None) -> Findings:
         progress,
     )
     kernels = task.kernels_of_mistakes(validation, prior=prior, floor=config.floor)
+    tuned = _rule(exponent, max_sweeps)
     order, _ = tune(
         config.orders,
         lambda order: fuse(validation, PowerMean(order), **by_name),
@@ -110,9 +109,7 @@ def run(config: Config, progress: Progress = None) -> Findings:
         "label-aware geometric mean": fuse(test, GEOMETRIC, **by_name),
         f"label-aware power mean (order {order:g}, tuned)": fuse(test, PowerMean(order), **by_name),
         "label-aware mean through kernels": fuse(test, ARITHMETIC, kernel=kernels, **through),
-        "barycenter through kernels": fuse(
-            test, _rule(exponent, max_sweeps), kernel=kernels, **through
-        ),
+        "barycenter through kernels": fuse(test, tuned, kernel=kernels, **through),
         "any detector right": np.any(right, axis=0)[:, None] * np.eye(len(target))[truth[test]],
     }
     judge = Judge(ACCURACY, truth[test], groups=truth[test].tolist(), seed=config.seed)

@@ -5,21 +5,20 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from itertools import starmap
 from statistics import median
+from typing import Any
 
 import numpy as np
 
 from paper.evidence.tasks import TASKS
-from paper.record.findings import Cell, Claim, Findings, Progress, Table, follow
-from paper.record.paper_figures import paper_figures
-from paper.words.kernels import synonym_kernels
-from paper.words.next_words import draw_contexts, load_glove, next_words, train_models
+from paper.record.findings import Claim, Findings, Progress, Table, fill, paper_figures, ticker
+from paper.words.models import draw_contexts, load_glove, next_words, synonym_kernels, train_models
 from wassemble._threads import count_threads
 from wassemble.ensemble import fuse
-from wassemble.kernels import DenseKernel, top_labels
+from wassemble.kernels import DenseKernel, Kernel, top_labels
 from wassemble.solvers import ARITHMETIC, GEOMETRIC, Barycenter, Unbalanced
-
-__all__ = ["Config", "repeat_rows", "run"]
 
 _TEXT = """\
 The paper's workload: {n_samples:,} samples of 8 models and 80 labels, Algorithm 2, a dense
@@ -63,55 +62,38 @@ def run(config: Config, progress: Progress = None) -> Findings:
     diagonal = top_labels(scores, n_top=2, floor=0.7)
     mass = Unbalanced(config.mass_penalty, epsilon=config.epsilon)
 
-    def sweep(n_sweeps: int) -> Callable[[], object]:
-        return lambda: fuse(
-            scores,
-            kernel=dense,
-            kind="multilabel",
-            rule=Barycenter(mass, max_sweeps=n_sweeps, tolerance=None),
+    def barycenter(kernel: Kernel, **knobs: Any) -> Callable[[], object]:
+        return partial(
+            fuse, scores, kernel=kernel, kind="multilabel", rule=Barycenter(mass, **knobs)
         )
 
-    calls: dict[str, Callable[[], object]] = {
-        "arithmetic mean": lambda: ARITHMETIC.fuse(scores),
-        "geometric mean": lambda: GEOMETRIC.fuse(scores),
-        "Wasserstein, diagonal kernel, closed form": lambda: fuse(
-            scores, kernel=diagonal, kind="multilabel", rule=Barycenter(mass)
-        ),
-    }
     sweeps = {n: f"Wasserstein, dense kernel, sweeps: {n}" for n in config.n_sweeps}
-    calls |= {name: sweep(n) for n, name in sweeps.items()}
+    calls: dict[str, Callable[[], object]] = {
+        "arithmetic mean": partial(ARITHMETIC.fuse, scores),
+        "geometric mean": partial(GEOMETRIC.fuse, scores),
+        "Wasserstein, diagonal kernel, closed form": barycenter(diagonal),
+        **{name: barycenter(dense, max_sweeps=n, tolerance=None) for n, name in sweeps.items()},
+    }
     words, _ = load_glove()
     models = train_models(words)
     histograms = next_words(models, draw_contexts(config.n_beams, config.seed)).astype(np.float32)
     synonyms = synonym_kernels(words)(1.0).kernel
+    rule = Barycenter(max_sweeps=5, tolerance=None)
     steps: dict[str, Callable[[], object]] = {
-        "arithmetic mean": lambda: ARITHMETIC.fuse(histograms),
-        "geometric mean": lambda: GEOMETRIC.fuse(histograms),
-        "Wasserstein, sparse kernel": lambda: fuse(
-            histograms,
-            kernel=synonyms,
-            rule=Barycenter(max_sweeps=5, tolerance=None),
-            normalize=True,
+        "arithmetic mean": partial(ARITHMETIC.fuse, histograms),
+        "geometric mean": partial(GEOMETRIC.fuse, histograms),
+        "Wasserstein, sparse kernel": partial(
+            fuse, histograms, kernel=synonyms, rule=rule, normalize=True
         ),
     }
-    n_all = len(calls) + len(steps)
+    tick = ticker(progress, len(calls) + len(steps))
     seconds, captions = (
-        {
-            name: _time(each[name], config.n_rounds)
-            for name in follow(list(each), progress, n_before=n_before, n_all=n_all)
-        }
-        for each, n_before in ((calls, 0), (steps, len(calls)))
+        {name: _time(call, config.n_rounds, tick) for name, call in each.items()}
+        for each in (calls, steps)
     )
+    sizes = {"n_real": real.shape[1], "n_models": len(models), "n_words": len(words)}
     return Findings(
-        text=_TEXT.format(
-            n_samples=config.n_samples,
-            n_real=real.shape[1],
-            n_threads=count_threads(None),
-            n_rounds=config.n_rounds,
-            n_models=len(models),
-            n_beams=config.n_beams,
-            n_words=len(words),
-        ),
+        text=fill(_TEXT, config, n_threads=count_threads(None), **sizes),
         tables=[
             _table(seconds, sweeps, config.n_samples),
             Table(
@@ -121,7 +103,7 @@ def run(config: Config, progress: Progress = None) -> Findings:
                 digits=1,
             ),
         ],
-        claims=_claims({n: seconds[name] for n, name in sweeps.items()}, config),
+        claims=_claims({n: seconds[name] for n, name in sweeps.items()}, config.n_samples),
         difference=_DIFFERENCE,
         extra={"varies": True},
     )
@@ -132,7 +114,7 @@ def repeat_rows(scores: np.ndarray, n_samples: int) -> np.ndarray:
     return np.ascontiguousarray(scores[:, np.arange(n_samples) % scores.shape[1]])
 
 
-def _time(call: Callable[[], object], n_rounds: int) -> float:
+def _time(call: Callable[[], object], n_rounds: int, tick: Callable[[], None]) -> float:
     """Median seconds of a call, after one that warms up."""
     call()
     taken = []
@@ -140,25 +122,33 @@ def _time(call: Callable[[], object], n_rounds: int) -> float:
         started = time.perf_counter()
         call()
         taken.append(time.perf_counter() - started)
+    tick()
     return median(taken)
 
 
 def _table(seconds: dict[str, float], sweeps: dict[int, str], n_samples: int) -> Table:
     paper = paper_figures("timing")
     n_sweeps = {name: str(n) for n, name in sweeps.items()}
-    rows: list[list[Cell]] = []
-    for name, each in seconds.items():
-        fastest = paper.get(n_sweeps.get(name, "5"), "V100" if name in n_sweeps else name)
-        slowest = paper.get(n_sweeps.get(name, ""), "K80")
-        times = None if fastest is None else fastest / each
-        rows.append([name, each, 1000 * each / n_samples, fastest, slowest, times])
-    columns = ["rule", "seconds", "ms per sample", "paper, V100", "paper, K80", "times faster"]
-    return Table("Seconds for COCO's test set", columns, rows, (0, 3, 4, 3, 3, 1), _NOTE)
+
+    def row(name: str, each: float) -> dict[str, Any]:
+        is_swept = name in n_sweeps
+        fastest = paper.get(n_sweeps.get(name, "5"), "V100" if is_swept else name)
+        return {
+            "rule": name,
+            "seconds": each,
+            "ms per sample": 1000 * each / n_samples,
+            "paper, V100": fastest,
+            "paper, K80": paper.get(n_sweeps[name], "K80") if is_swept else None,
+            "times faster": None if fastest is None else fastest / each,
+        }
+
+    digits = {"rule": 0, "ms per sample": 4, "times faster": 1}
+    return Table.of("Seconds for COCO's test set", starmap(row, seconds.items()), digits, _NOTE)
 
 
-def _claims(seconds: dict[int, float], config: Config) -> list[Claim]:
+def _claims(seconds: dict[int, float], n_samples: int) -> list[Claim]:
     few, many = min(seconds), max(seconds)
-    ms = 1000 * seconds[many] / config.n_samples
+    ms = 1000 * seconds[many] / n_samples
     return [
         Claim(
             "an ensemble takes below 4 ms per image",

@@ -23,31 +23,20 @@ from wassemble.text.vocabulary import Vocabulary
 if TYPE_CHECKING:
     from paper.captioners.network import CaptionerNetwork, NetworkState
 
-__all__ = ["Captioner", "read_captioner", "write_captioner"]
-
 _WEIGHTS = "weights/"
 
 
 @final
 class Captioner:
-    """A network that captions pictures; a `NextWordModel`.
+    """A trained network that captions pictures, and how it was trained; a `NextWordModel`.
 
-    Parameters
-    ----------
-    network : CaptionerNetwork
-        Trained.
-    vocabulary : Vocabulary
-        One word for each of the network's; the unknown word is never said.
-    account : dict
-        How it was trained.
+    The vocabulary has one word for each of the network's; the unknown word is never said.
     """
 
     def __init__(
         self, network: CaptionerNetwork, vocabulary: Vocabulary, account: dict[str, Any]
     ) -> None:
-        self.network = network.eval()
-        self.vocabulary = vocabulary
-        self.account = account
+        self.network, self.vocabulary, self.account = network.eval(), vocabulary, account
 
     def start(self, context: Any) -> NetworkState:
         """State for features of shape (n_images, n_cells, n_features), one row for each image."""

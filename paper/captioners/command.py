@@ -7,28 +7,21 @@ from typing import TYPE_CHECKING
 
 import click
 
+from paper.record.command import out_folder
 from wassemble._extras import load_extra
 from wassemble.cli.console import print_json, print_table, progress_bar, talk
 from wassemble.cli.options import output_options
-from wassemble.cli.places import Command, Output
+from wassemble.cli.places import Command
 
 if TYPE_CHECKING:
     from paper.captioners.training import Epoch
-
-__all__ = ["train_captioners"]
 
 
 @click.command(
     cls=Command, name="train-captioners", short_help="Train captioners on the shipped pictures."
 )
 @click.argument("names", nargs=-1, metavar="[NAME]...")
-@click.option(
-    "--out",
-    type=Output(is_folder=True, path_type=Path),
-    default="captioners",
-    show_default=True,
-    help="Folder to write to.",
-)
+@out_folder(default="captioners")
 @output_options
 def train_captioners(names: tuple[str, ...], out: Path, as_json: bool, quiet: bool) -> None:
     """Train captioners by NAME, all if none is given, and write a file for each into --out.
@@ -75,10 +68,8 @@ def train_captioners(names: tuple[str, ...], out: Path, as_json: bool, quiet: bo
     if as_json:
         print_json(records)
         return
-    print_table(
-        ["captioner", "words", "best epoch", "validation CIDEr", "file"],
-        [
-            [name, r["words"], r["epoch"], f"{r['validation_cider']:.3f}", r["file"]]
-            for name, r in records.items()
-        ],
-    )
+    rows = [
+        [name, r["words"], r["epoch"], f"{r['validation_cider']:.3f}", r["file"]]
+        for name, r in records.items()
+    ]
+    print_table(["captioner", "words", "best epoch", "validation CIDEr", "file"], rows)

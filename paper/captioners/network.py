@@ -11,8 +11,6 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-__all__ = ["CaptionerNetwork", "NetworkState"]
-
 
 class NetworkState(NamedTuple):
     """What a network remembers: one row for each unfinished sentence."""
@@ -30,14 +28,8 @@ class NetworkState(NamedTuple):
 class CaptionerNetwork(nn.Module):
     """Logits of the next word from a picture's cells and the words so far.
 
-    Parameters
-    ----------
-    n_words, n_features : int
-        Size of the vocabulary and of a cell's features.
-    n_units, n_embedding : int
-        Size of the LSTM's state and of a word's vector.
-    dropout : float
-        Share of the inputs and outputs of the LSTM that a training step leaves out.
+    ``n_units`` is the size of the LSTM's state, ``n_embedding`` that of a word's vector, and
+    ``dropout`` the share of the LSTM's inputs and outputs that a training step leaves out.
     """
 
     def __init__(
@@ -77,22 +69,10 @@ class CaptionerNetwork(nn.Module):
         return nn.functional.linear(self.dropout(meaning), self.words.weight, self.word_bias)
 
     def forward(self, state: NetworkState, words: Tensor, lengths: Tensor) -> Tensor:
-        """Logits after each word of given sentences.
+        """Logits after each word of given sentences, (lengths.sum(), n_words), by step.
 
-        Parameters
-        ----------
-        state : NetworkState
-            One row per sentence.
-        words : Tensor of shape (n_steps, n_rows)
-            What is read at each step.
-        lengths : Tensor of shape (n_rows,)
-            Number of steps of each sentence, in falling order, so that sentences that have
-            ended are the last rows and are left out.
-
-        Returns
-        -------
-        logits : Tensor of shape (lengths.sum(), n_words)
-            The rows of the first step, then those of the second, and so on.
+        ``words``, (n_steps, n_rows), are read; ``lengths`` are the sentences' numbers of steps,
+        in falling order, so that those that have ended are the last rows and are left out.
         """
         summaries = []
         for at in range(int(lengths[0])):

@@ -3,54 +3,37 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from wassemble.labels import LabelSpace
 from wassemble.text.vocabulary import Vocabulary
 
-__all__ = ["RECIPES", "Recipe"]
-
+# The most frequent words are in every vocabulary: without "a" and "of" nothing is said.
 _N_ALWAYS = 100
-"""The most frequent words are in every vocabulary: without "a" and "of" nothing is said."""
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """Everything that a trained captioner depends on, besides the data.
-
-    Attributes
-    ----------
-    n_units, n_embedding : int
-        Size of the LSTM's state and of a word's vector.
-    begin_from : str
-        Name of the captioner whose weights are the first ones. Given, the objective is
-        self-critical: the CIDEr of sampled captions (Rennie et al. 2017). Else it is the
-        cross-entropy of the references.
-    label_smoothing : float
-        Share of each target's mass that goes to all words alike.
-    n_frequent : int
-        Only this many of the most frequent words; 0 for all.
-    share_missing : float
-        Share of the words beyond the 100 most frequent that is left out, at random.
-    max_epochs, patience : int
-        Passes over the training images; passes without a better validation CIDEr at which
-        training stops.
-    """
+    """Everything that a trained captioner depends on, besides the data."""
 
     name: str
     seed: int
-    n_units: int
-    n_embedding: int
+    n_units: int  # of the LSTM's state
+    n_embedding: int  # of a word's vector
+    # Name of the captioner whose weights are the first ones. Given, the objective is
+    # self-critical: the CIDEr of sampled captions (Rennie et al. 2017). Else it is the
+    # cross-entropy of the references.
     begin_from: str = ""
-    label_smoothing: float = 0.0
-    n_frequent: int = 0
-    share_missing: float = 0.0
+    label_smoothing: float = 0.0  # share of each target's mass that goes to all words alike
+    n_frequent: int = 0  # only this many of the most frequent words; 0 for all
+    share_missing: float = 0.0  # of words beyond the most frequent, left out at random
     dropout: float = 0.4
     learning_rate: float = 2e-3
     decay: float = 0.85
-    max_epochs: int = 8
-    patience: int = 2
+    max_epochs: int = 8  # passes over the training images
+    patience: int = 2  # passes without a better validation CIDEr at which training stops
 
     def choose_words(self, words: tuple[str, ...]) -> Vocabulary:
         """The vocabulary, from words in the order of their frequency."""
@@ -63,21 +46,14 @@ class Recipe:
         return Vocabulary(LabelSpace(["<end>", "<unk>", *kept]))
 
 
-def _continue(name: str, begin_from: str, *, seed: int, n_units: int, n_embedding: int) -> Recipe:
-    return Recipe(
-        name,
-        seed,
-        n_units,
-        n_embedding,
-        begin_from,
-        dropout=0.0,  # captions are drawn from, and scored for, the same network
-        learning_rate=3e-4,
-        max_epochs=5,
-        # The likeliest words get worse before they get better, while drawn captions, whose
-        # score is the objective, get better all the time: stopping early would undo it.
-        patience=5,
-    )
-
+_SELF_CRITICAL: dict[str, Any] = {
+    "dropout": 0.0,  # captions are drawn from, and scored for, the same network
+    "learning_rate": 3e-4,
+    "max_epochs": 5,
+    # The likeliest words get worse before they get better, while drawn captions, whose
+    # score is the objective, get better all the time: stopping early would undo it.
+    "patience": 5,
+}
 
 RECIPES = {
     recipe.name: recipe
@@ -86,9 +62,9 @@ RECIPES = {
         Recipe("cross-entropy", seed=1, n_units=192, n_embedding=128),
         Recipe("cross-entropy-small", seed=2, n_units=128, n_embedding=100),
         Recipe("smoothed", seed=3, n_units=256, n_embedding=200, label_smoothing=0.1),
-        _continue("self-critical", "cross-entropy", seed=4, n_units=192, n_embedding=128),
-        _continue(
-            "self-critical-small", "cross-entropy-small", seed=5, n_units=128, n_embedding=100
+        Recipe("self-critical", 4, 192, 128, begin_from="cross-entropy", **_SELF_CRITICAL),
+        Recipe(
+            "self-critical-small", 5, 128, 100, begin_from="cross-entropy-small", **_SELF_CRITICAL
         ),
         # Two with other words.
         Recipe("frequent-words", seed=6, n_units=192, n_embedding=128, n_frequent=1200),

@@ -14,8 +14,10 @@ import click
 from click.core import ParameterSource
 
 from paper.captioners import FIVE
+from paper.record.findings import ticker
 from wassemble.cli.config import config_option
 from wassemble.cli.console import progress_bar, talk
+from wassemble.cli.options import shown_option
 from wassemble.cli.places import Command, NameOrFile, Output
 from wassemble.errors import fail
 
@@ -27,8 +29,6 @@ if TYPE_CHECKING:
     from wassemble.kernels import LabelledKernel
     from wassemble.labels import LabelSpace
 
-__all__ = ["generate", "references"]
-
 _SHIPPED = (*FIVE, "frequent-words", "missing-words", "tiny")
 _SPLITS = ("test", "val", "train")
 _MEANS = ("arithmetic", "geometric")
@@ -36,30 +36,32 @@ _EPSILON = {"glove": 0.15, "synonyms": 1.0}
 _N_TOGETHER = 16  # images that are captioned in one batch
 _ABOVE_ZERO = click.FloatRange(min=0, min_open=True)
 _AT_LEAST_ONE = click.IntRange(min=1)
-_SHOWN: Any = {"show_default": True}
+_out_option = click.option(
+    "--out",
+    type=Output(path_type=Path),
+    help="File to write the JSON lines to.  [default: standard output]",
+)
 
 
 @click.command(cls=Command, short_help="Caption pictures with several captioners fused into one.")
 @click.argument("captioners", nargs=-1, type=NameOrFile(_SHIPPED), metavar="[CAPTIONER]...")
-@click.option(
+@shown_option(
     "--images",
     type=NameOrFile(_SPLITS),
     default="test",
     metavar="test|val|train|FILE",
     help="Pictures to caption: a split of the shipped ones, or an .npz file with the arrays"
     " image_ids and features.",
-    **_SHOWN,
 )
 @click.option(
     "--first", type=_AT_LEAST_ONE, help="Caption only the first so many pictures.  [default: all]"
 )
-@click.option(
+@shown_option(
     "--rule",
     type=click.Choice(["barycenter", "unbalanced", "debiased", *_MEANS]),
     default="barycenter",
     help="How the captioners' next words are combined: by the Wasserstein barycenter, its"
     " unbalanced or debiased form, or a mean.",
-    **_SHOWN,
 )
 @click.option(
     "--kernel",
@@ -75,48 +77,38 @@ _SHOWN: Any = {"show_default": True}
     " file, only for --rule unbalanced: the epsilon that the file was made with.  [default: 0.15"
     " for glove, 1 for synonyms]",
 )
-@click.option(
+@shown_option(
     "--mass-penalty",
     type=_ABOVE_ZERO,
     default=1.0,
     help="With --rule unbalanced: the larger, the less the models' sums may differ from that of"
     " the consensus.",
-    **_SHOWN,
 )
-@click.option(
-    "--max-sweeps",
-    type=_AT_LEAST_ONE,
-    default=5,
-    help="Number of sweeps for each word.",
-    **_SHOWN,
-)
+@shown_option("--max-sweeps", type=_AT_LEAST_ONE, default=5, help="Number of sweeps for each word.")
 @click.option(
     "--tolerance",
     type=_ABOVE_ZERO,
     help="Stop sweeping when a sweep changes less than this.  [default: always do --max-sweeps"
     " sweeps]",
 )
-@click.option(
+@shown_option(
     "--n-top",
     type=click.IntRange(min=0),
     default=500,
     help="Fuse only so many of the likeliest words and treat all others as one; 0: fuse all.",
-    **_SHOWN,
 )
-@click.option(
+@shown_option(
     "--beam",
     type=_AT_LEAST_ONE,
     default=5,
     help="Number of unfinished captions that the search keeps.",
-    **_SHOWN,
 )
-@click.option(
+@shown_option(
     "--length-power",
     type=click.FloatRange(min=0),
     default=1.0,
     help="Captions are ranked by log probability over the number of words to this power. 1: by"
     " the mean over words; 0: by probability alone, which favours short captions.",
-    **_SHOWN,
 )
 @click.option(
     "--randomised",
@@ -124,22 +116,15 @@ _SHOWN: Any = {"show_default": True}
     metavar="N",
     help="Sample N next words for each unfinished caption, instead of taking the likeliest.",
 )
-@click.option(
-    "--seed", type=click.IntRange(min=0), default=0, help="Seed of --randomised.", **_SHOWN
-)
-@click.option(
+@shown_option("--seed", type=click.IntRange(min=0), default=0, help="Seed of --randomised.")
+@shown_option(
     "--max-words",
     type=_AT_LEAST_ONE,
     default=20,
     help="Number of words after which a caption is cut off, counting its end.",
-    **_SHOWN,
 )
 @click.option("--explain", is_flag=True, help="Also say from which model's words each word came.")
-@click.option(
-    "--out",
-    type=Output(path_type=Path),
-    help="File to write the JSON lines to.  [default: standard output]",
-)
+@_out_option
 @click.option("--quiet", is_flag=True, help="Print no messages, only errors.")
 @config_option
 def generate(captioners: tuple[str, ...], out: Path | None, quiet: bool, **values: Any) -> None:
@@ -165,11 +150,10 @@ def generate(captioners: tuple[str, ...], out: Path | None, quiet: bool, **value
     # Captions on a terminal show how far it is; a bar would be in their way.
     no_bar = quiet or (out is None and sys.stdout.isatty())
     with _printer(out) as show, progress_bar("pictures", quiet=no_bar) as progress:
-        found = _caption(fused, list(models), image_ids, features, values)
-        for n_done, record in enumerate(found, start=1):
+        tick = ticker(progress, len(image_ids))
+        for record in _caption(fused, list(models), image_ids, features, values):
             show(json.dumps(record, ensure_ascii=False))
-            if progress is not None:
-                progress(n_done, len(image_ids))
+            tick()
     account = fused.account
     told = f"{len(image_ids)} pictures captioned by {', '.join(models)}"
     told += f"; {account.n_rows} words fused"
@@ -248,22 +232,20 @@ def _caption(
 
 def _explanation(told: Explanation) -> dict[str, Any]:
     """A word, and the models' words that it came from."""
+
+    def named(each: Any) -> dict[str, Any]:
+        return {"word": each.label, "probability": float(f"{each.score:.4g}")}
+
     sent = [
-        {
-            "model": part.model,
-            "word": part.label,
-            "probability": float(f"{part.score:.4g}"),
-            "percent": round(part.percent, 2),
-        }
+        {"model": part.model, **named(part), "percent": round(part.percent, 2)}
         for part in told.contributions
     ]
-    return {"word": told.label, "probability": float(f"{told.score:.4g}"), "from": sent}
+    return {**named(told), "from": sent}
 
 
 def _read_images(images: str, first: int | None) -> tuple[list[str], np.ndarray]:
     """Ids and features of what --images names."""
-    from paper.data.captions import load_captions
-    from paper.data.grid_features import read_grid_features
+    from paper.data.captions import load_captions, read_grid_features
 
     if images in _SPLITS:
         data = load_captions(images)
@@ -310,34 +292,31 @@ def _options(values: dict[str, Any], models: dict[str, Captioner]) -> dict[str, 
     """How the captioners are fused, as `FusedNextWord` takes it."""
     import wassemble as ws
 
-    rule, n_top, epsilon = values["rule"], values["n_top"] or None, values["epsilon"]
-    words = ws.LabelSpace.union(*(model.vocabulary.words for model in models.values()))
+    rule, epsilon = values["rule"], values["epsilon"]
     name = values["kernel"] or (None if rule in _MEANS else "glove")
-    if name is not None and epsilon is None:
+    if epsilon is None and name is not None:
         epsilon = _EPSILON.get(name)
+    words = ws.LabelSpace.union(*(model.vocabulary.words for model in models.values()))
     kernel = None if name is None else _kernel(name, words, epsilon, rule)
     if rule in _MEANS:
-        mean = ws.ARITHMETIC if rule == "arithmetic" else ws.GEOMETRIC
-        return {"kernel": kernel, "rule": mean, "n_top": n_top}
-    mass: Any = ws.Balanced()
-    if rule == "unbalanced":
-        mass = ws.Unbalanced(values["mass_penalty"], epsilon=epsilon)
-    barycenter = ws.Barycenter(
-        mass,
-        max_sweeps=values["max_sweeps"],
-        tolerance=values["tolerance"],
-        debias=rule == "debiased",
-    )
-    return {"kernel": kernel, "n_top": n_top, "rule": barycenter}
+        chosen: Any = ws.ARITHMETIC if rule == "arithmetic" else ws.GEOMETRIC
+    else:
+        is_free = rule == "unbalanced"
+        chosen = ws.Barycenter(
+            ws.Unbalanced(values["mass_penalty"], epsilon=epsilon) if is_free else ws.Balanced(),
+            max_sweeps=values["max_sweeps"],
+            tolerance=values["tolerance"],
+            debias=rule == "debiased",
+        )
+    return {"kernel": kernel, "rule": chosen, "n_top": values["n_top"] or None}
 
 
 def _kernel(name: str, words: LabelSpace, epsilon: Any, rule: str) -> LabelledKernel:
     import wassemble as ws
-    from paper.words.kernels import glove_kernels, synonym_kernels
+    from paper.words.models import glove_kernels, synonym_kernels
 
-    if name in ("glove", "synonyms"):
-        made = glove_kernels(words) if name == "glove" else synonym_kernels(words)
-        return made(epsilon)
+    if name in _EPSILON:
+        return (glove_kernels if name == "glove" else synonym_kernels)(words)(epsilon)
     if not _is_file(name, "--kernel"):
         fail(f"--kernel must be glove, synonyms or a kernel file; got {name!r}.")
     if rule == "unbalanced" and epsilon is None:
@@ -352,11 +331,7 @@ def _kernel(name: str, words: LabelSpace, epsilon: Any, rule: str) -> LabelledKe
 
 @click.command(cls=Command, short_help="Write the reference captions of the shipped pictures.")
 @click.argument("split", type=click.Choice(_SPLITS))
-@click.option(
-    "--out",
-    type=Output(path_type=Path),
-    help="File to write the JSON lines to.  [default: standard output]",
-)
+@_out_option
 def references(split: str, out: Path | None) -> None:
     """Write what people said of each picture of a split, a JSON line each.
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
-from paper.captioning.gallery import Counted, Gallery, Rules, SearchConfig, read_captioners
-from paper.record.findings import Cell, Findings, Progress, Table
-from paper.record.paper_figures import paper_figures
-from paper.words.kernels import glove_kernels, synonym_kernels
+from paper.captioning.gallery import Gallery, Rules, SearchConfig
+from paper.record.findings import Findings, Progress, Table, fill, paper_figures, ticker
+from paper.words.models import glove_kernels, synonym_kernels
 from wassemble.solvers import ARITHMETIC, GEOMETRIC
 from wassemble.text import FusedNextWord, NextWordModel
-
-__all__ = ["Config", "run"]
 
 _TEXT = """\
 The first {n_images} test images by number, not chosen by what was said of them: captions of
@@ -41,9 +39,8 @@ class Config(SearchConfig):
 
 def run(config: Config, progress: Progress = None) -> Findings:
     """Captions of each rule for each image."""
-    captioners = read_captioners(config.captioners)
+    captioners = config.read_captioners()
     models: list[NextWordModel] = list(captioners.values())
-    gallery = config.gallery("test", config.n_images)
     arithmetic = FusedNextWord(models, rule=ARITHMETIC)
     words = arithmetic.vocabulary.words
     glove = config.barycenter(models, glove_kernels(words)(config.glove_epsilon))
@@ -59,23 +56,21 @@ def run(config: Config, progress: Progress = None) -> Findings:
         "arithmetic mean, randomised": arithmetic,
         "barycenter, GloVe, randomised": glove,
     }
-    counted = Counted(progress, len(rules) + len(sampled))
-    found: Rules = {name: counted(gallery.caption(model)) for name, model in rules.items()}
+    tick = ticker(progress, len(rules) + len(sampled))
+    gallery = config.gallery("test", config.n_images, tick)
+    found: Rules = {name: gallery.caption(model) for name, model in rules.items()}
     for name, model in sampled.items():
-        options = {"n_samples": config.n_samples, "seed": config.seed}
-        found[name] = counted(gallery.caption(model, **options))
+        found[name] = gallery.caption(model, n_samples=config.n_samples, seed=config.seed)
+    epsilons = {"glove": config.glove_epsilon, "synonyms": config.synonym_epsilon}
+    asked = paper_figures("captioning-examples").figures
+    shares = ", ".join(f"{rule} {each['best, percent']} %" for rule, each in asked.items())
     return Findings(
-        text=_TEXT.format(
-            n_images=len(gallery.references),
-            glove=config.glove_epsilon,
-            synonyms=config.synonym_epsilon,
-            width=config.width,
-        ),
+        text=fill(_TEXT, config, n_images=len(gallery.references), **epsilons),
         tables=[
             _summary(found, tuple(captioners)),
             *(_image(gallery, found, place) for place in range(len(gallery.references))),
         ],
-        difference=_DIFFERENCE.format(shares=_asked()),
+        difference=_DIFFERENCE.format(shares=shares),
     )
 
 
@@ -86,7 +81,7 @@ def _summary(found: Rules, singles: tuple[str, ...]) -> Table:
         {word for name in singles for word in found[name].texts[place].split()}
         for place in range(len(plain))
     ]
-    rows: list[list[Cell]] = []
+    rows: list[list[Any]] = []
     for name, each in found.items():
         if name in singles:
             continue
@@ -100,18 +95,7 @@ def _summary(found: Rules, singles: tuple[str, ...]) -> Table:
 
 
 def _image(gallery: Gallery, found: Rules, place: int) -> Table:
-    rows: list[list[Cell]] = [
-        [name, each.texts[place], float(each.cider[place])] for name, each in found.items()
-    ]
+    rows = [[name, each.texts[place], float(each.cider[place])] for name, each in found.items()]
     rows += [["reference", text, None] for text in gallery.references[place]]
     title = f"Image {gallery.image_ids[place]}"
     return Table(title, ["who", "caption", "CIDEr"], rows, digits=2)
-
-
-def _asked() -> str:
-    """What people said, in the paper."""
-    shares = {
-        rule: each["best, percent"]
-        for rule, each in paper_figures("captioning-examples").figures.items()
-    }
-    return ", ".join(f"{rule} {share} %" for rule, share in shares.items())

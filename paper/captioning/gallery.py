@@ -5,6 +5,7 @@ What all experiments on captions share.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -17,37 +18,17 @@ from threadpoolctl import threadpool_limits
 
 from paper.captioners import FIVE
 from paper.captioners.captioner import Captioner, read_captioner
-from paper.captioning.scores import (
-    CaptionScore,
-    CiderD,
-    meteor,
-    spice,
-    vocabulary_size,
-    word_movers_distance,
-)
+from paper.captioning import scores
 from paper.data.captions import CaptionsData, load_caption_words, load_captions
 from paper.data.files import find_data
-from paper.record.findings import Cell, Progress, Table
+from paper.record.findings import Table, paper_figures
 from paper.record.judging import Judge
-from paper.record.paper_figures import PaperFigures
 from wassemble._threads import count_threads
 from wassemble.errors import MissingExtraError
 from wassemble.kernels import LabelledKernel
 from wassemble.metrics import MEAN, entropy
 from wassemble.solvers import Barycenter
 from wassemble.text import FusedNextWord, NextWordModel, beam_search
-
-__all__ = [
-    "FIVE",
-    "Captioned",
-    "Counted",
-    "Gallery",
-    "Rules",
-    "SearchConfig",
-    "java_scores",
-    "judged_table",
-    "read_captioners",
-]
 
 _TEST_NOTE = """\
 Gains in CIDEr are over the simple rule that is best on validation images ({over}), paired, with
@@ -59,30 +40,14 @@ _N_TOGETHER = 25
 """Images that are searched in one batch, by one thread."""
 
 
-def read_captioners(names: Sequence[str]) -> dict[str, Captioner]:
-    """Trained captioners of the repository, by name."""
-    return {name: read_captioner(find_data(f"captioners/{name}.npz")) for name in names}
-
-
 @dataclass(frozen=True, eq=False)
 class Captioned:
-    """What a model said of each picture.
-
-    Attributes
-    ----------
-    texts : list of str
-    entropy : float
-        Mean over all steps of the histograms that the search saw, in nats.
-    cider : array of shape (n_images,)
-        CIDEr-D; how rare an n-gram is, is counted on every image of the split.
-    similarity : array of shape (n_images,)
-        exp(-Word Mover's Distance) to the nearest reference; 0 without a word that has a vector.
-    """
+    """What a model said of each picture."""
 
     texts: list[str]
-    entropy: float
-    cider: np.ndarray
-    similarity: np.ndarray
+    entropy: float  # mean over all steps of the histograms that the search saw, in nats
+    cider: np.ndarray  # CIDEr-D; how rare an n-gram is, is counted on every image of the split
+    similarity: np.ndarray  # exp(-Word Mover's Distance) to the nearest reference, or 0
 
     @property
     def n_words(self) -> float:
@@ -106,26 +71,25 @@ Rules = dict[str, Captioned]
 
 @dataclass(frozen=True, kw_only=True)
 class SearchConfig:
-    """Knobs of every search, and of every barycenter that it goes through.
-
-    Attributes
-    ----------
-    max_sweeps : int
-        The paper's sweeps; fewer where a row has reached ``tolerance``.
-    """
+    """Knobs of every search, and of every barycenter that it goes through."""
 
     captioners: tuple[str, ...] = FIVE
     width: int = 5
     length_power: float = 1.0
     max_words: int = 14
-    max_sweeps: int = 5
+    max_sweeps: int = 5  # the paper's; fewer where a row has reached `tolerance`
     tolerance: float = 1e-3
     seed: int = 0
 
-    def gallery(self, split: str, n_images: int) -> Gallery:
+    def read_captioners(self, *names: str) -> dict[str, Captioner]:
+        """The captioners of these names, else those to fuse."""
+        files = {name: find_data(f"captioners/{name}.npz") for name in names or self.captioners}
+        return {name: read_captioner(path) for name, path in files.items()}
+
+    def gallery(self, split: str, n_images: int, tick: Callable[[], None] | None = None) -> Gallery:
         """The first images of a split, and this search."""
-        names = ("width", "length_power", "max_words")
-        return Gallery(split, n_images, **{name: getattr(self, name) for name in names})
+        search = {"length_power": self.length_power, "max_words": self.max_words}
+        return Gallery(split, n_images, tick=tick, width=self.width, **search)
 
     def barycenter(
         self,
@@ -137,38 +101,17 @@ class SearchConfig:
         return FusedNextWord(list(models), kernel=kernel, rule=rule)
 
 
-class Counted:
-    """Passes on what is done, and tells how much that is.
-
-    Parameters
-    ----------
-    progress : callable, optional
-        Called as ``progress(n_done, n_all)``.
-    """
-
-    def __init__(self, progress: Progress, n_all: int) -> None:
-        self._progress, self._n_all, self._n_done = progress, n_all, 0
-
-    def __call__(self, captioned: Captioned) -> Captioned:
-        self._n_done += 1
-        if self._progress is not None:
-            self._progress(self._n_done, self._n_all)
-        return captioned
-
-
 class Gallery:
-    """The first images of a split, by their numbers, and a search.
+    """The first images of a split, by their numbers, and a search with options of `beam_search`.
 
-    Parameters
-    ----------
-    split : {"train", "val", "test"}
-    n_images : int
-        At most.
-    search : options of `beam_search`
+    ``tick`` is called whenever a model has captioned them all.
     """
 
-    def __init__(self, split: str, n_images: int, **search: Any) -> None:
+    def __init__(
+        self, split: str, n_images: int, *, tick: Callable[[], None] | None = None, **search: Any
+    ) -> None:
         data, self._cider = _read_split(split)
+        self._tick = tick
         self.image_ids = data.image_ids[:n_images]
         self.features = data.features[:n_images]
         self.references = data.captions[:n_images]
@@ -194,12 +137,14 @@ class Gallery:
         with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(count_threads(None)) as pool:
             parts = list(pool.map(caption_some, range(0, len(self.features), _N_TOGETHER)))
         texts = [text for part in parts for text in part]
+        if self._tick is not None:
+            self._tick()
         return Captioned(texts, watched.mean_entropy, *self.score(texts))
 
     def score(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
         """CIDEr and similarity of each caption."""
         rare = np.array([self._cider.score(i, text.split()) for i, text in enumerate(texts)])
-        distance = word_movers_distance(texts, self.references, self._vectors).per_image
+        distance = scores.word_movers_distance(texts, self.references, self._vectors).per_image
         return rare, np.nan_to_num(np.exp(-distance), nan=0.0)
 
     def judge(self, seed: int) -> Judge:
@@ -208,10 +153,10 @@ class Gallery:
 
 
 @cache
-def _read_split(split: str) -> tuple[CaptionsData, CiderD]:
+def _read_split(split: str) -> tuple[CaptionsData, scores.CiderD]:
     """A split's images, and how rare the n-grams of their captions are."""
     data = load_captions(split)
-    return data, CiderD([[text.split() for text in texts] for texts in data.captions])
+    return data, scores.CiderD([[text.split() for text in texts] for texts in data.captions])
 
 
 class _Watched:
@@ -248,53 +193,54 @@ def java_scores(
     """
     texts = [text for said in rules.values() for text in said.texts]
     each = list(references) * len(rules)
-    scores: dict[str, dict[str, float]] = {}
+    by_metric: dict[str, dict[str, float]] = {}
     notes = []
-    metrics: dict[str, Callable[..., CaptionScore]] = {"METEOR": meteor, "SPICE": spice}
-    for name, metric in metrics.items():
+    for name, metric in (("METEOR", scores.meteor), ("SPICE", scores.spice)):
         try:
             per_image = metric(texts, each).per_image.reshape(len(rules), -1)
         except MissingExtraError as error:
             notes.append(str(error).splitlines()[0])
         else:
-            scores[name] = dict(zip(rules, per_image.mean(axis=1).tolist(), strict=True))
-    return scores, notes
+            by_metric[name] = dict(zip(rules, per_image.mean(axis=1).tolist(), strict=True))
+    return by_metric, notes
 
 
 def judged_table(
     title: str,
     rules: Rules,
     gallery: Gallery,
+    judge: Judge,
     *,
     over: str,
-    seed: int,
-    paper: PaperFigures | None = None,
-    extra: Mapping[str, Mapping[str, Cell]] | None = None,
+    paper: str = "",
+    extra: Mapping[str, Mapping[str, Any]] | None = None,
     note: str = "",
 ) -> Table:
     """Every rule on test images, with more columns where there are.
 
-    The paper's figures are found by a rule's name without what is in brackets.
+    Figures of the experiment ``paper`` are found by a rule's name without what is in brackets.
     """
-    judge, more = gallery.judge(seed), extra or {}
     by_java, missing = java_scores(rules, gallery.references)
-    rows: list[list[Cell]] = []
-    for name, said in rules.items():
-        gain = judge.gain(said.cider, rules[over].cider) if name != over else None
-        cells: list[Cell] = [name, judge.figure(said.cider), gain]
-        cells += [scores[name] for scores in by_java.values()]
-        cells += [judge.figure(said.similarity), said.entropy, said.n_words]
-        cells.append(vocabulary_size(said.texts))
-        cells += [column[name] for column in more.values()]
-        if paper is not None:
+    expected = paper_figures(paper) if paper else None
+
+    def row(name: str, said: Captioned) -> dict[str, Any]:
+        cells = {
+            "rule": name,
+            "CIDEr": judge.figure(said.cider),
+            "gain in CIDEr": judge.gain(said.cider, rules[over].cider) if name != over else None,
+            **{metric: each[name] for metric, each in by_java.items()},
+            "WMD": judge.figure(said.similarity),
+            "entropy": said.entropy,
+            "words": said.n_words,
+            "different words": scores.vocabulary_size(said.texts),
+            **{column: each[name] for column, each in (extra or {}).items()},
+        }
+        if expected is not None:
             key = re.sub(r" \(.*?\)", "", name)
-            cells += [paper.get(key, column) for column in ("CIDEr", "entropy", "WMD")]
-        rows.append(cells)
-    columns = ["rule", "CIDEr", "gain in CIDEr", *by_java, "WMD", "entropy"]
-    columns += ["words", "different words", *more]
-    digits = [0, 3, 3, *(3 for _ in by_java), 3, 2, 1, 0, *(3 for _ in more)]
-    if paper is not None:
-        columns += ["paper: CIDEr", "paper: entropy", "paper: WMD"]
-        digits += [3, 2, 3]
-    notes = [_TEST_NOTE.format(over=over), note, *missing]
-    return Table(title, columns, rows, digits=digits, note=" ".join(filter(None, notes)))
+            metrics = ("CIDEr", "entropy", "WMD")
+            cells |= {f"paper: {metric}": expected.get(key, metric) for metric in metrics}
+        return cells
+
+    note = " ".join(filter(None, [_TEST_NOTE.format(over=over), note, *missing]))
+    digits = {"rule": 0, "entropy": 2, "words": 1, "different words": 0, "paper: entropy": 2}
+    return Table.of(title, itertools.starmap(row, rules.items()), digits, note)

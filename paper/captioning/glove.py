@@ -6,11 +6,8 @@ from dataclasses import dataclass
 
 from paper.captioning.gallery import Rules
 from paper.captioning.study import Step, Study, StudyConfig
-from paper.record.findings import Claim, Findings, Progress
-from paper.record.paper_figures import paper_figures
-from paper.words.kernels import glove_kernels
-
-__all__ = ["Config", "run"]
+from paper.record.findings import Claim, Findings, Progress, fill
+from paper.words.models import glove_kernels
 
 _TEXT = """\
 K = exp(-C / epsilon), C the distance of unit GloVe vectors, dense, between all words; the end of
@@ -42,9 +39,8 @@ def run(config: Config, progress: Progress = None) -> Findings:
         *_table_claims(found.tests["top-k"], found.far),
         _near_identity(found.steps, found.simple),
     ]
-    text = _TEXT.format(far=config.far)
-    paper = paper_figures("captioning-glove")
-    return study.report(found, text, claims, _DIFFERENCE, paper=paper)
+    text = fill(_TEXT, config)
+    return study.report(found, text, claims, _DIFFERENCE, paper="captioning-glove")
 
 
 def _falls_apart(steps: list[Step], simple: dict[str, Rules]) -> Claim:

@@ -23,48 +23,25 @@ from wassemble._extras import load_extra
 from wassemble.errors import MissingExtraError
 from wassemble.inputs.words.embeddings import Embeddings
 
-__all__ = [
-    "CaptionScore",
-    "CiderD",
-    "bleu",
-    "cider",
-    "distinct_n",
-    "meteor",
-    "self_bleu",
-    "spice",
-    "vocabulary_size",
-    "word_movers_distance",
-]
-
 _PARSER = "stanford-corenlp-3.6.0.jar"
+Ngrams = Counter[tuple[str, ...]]
+
 _N = 4  # n-grams of one to four words
 _SIGMA = 6.0  # how much a difference in length may be, in words
 
 
 @dataclass(frozen=True, eq=False)
 class CaptionScore:
-    """A score of all captions, and of each.
+    """A score of all captions, and of each."""
 
-    Attributes
-    ----------
-    value : float
-        Of all captions together. For BLEU and METEOR it is not the mean of the single ones.
-    per_image : ndarray of shape (n_images,)
-    """
-
-    value: float
+    value: float  # of all together: for BLEU and METEOR not the mean of the single ones
     per_image: np.ndarray
 
 
 def cider(captions: Sequence[str], references: Sequence[Sequence[str]]) -> CaptionScore:
     """CIDEr-D (Vedantam et al. 2015): rare n-grams shared with the references; from 0 to 10.
 
-    Parameters
-    ----------
-    captions : sequence of str
-        One for each image.
-    references : sequence of sequences of str
-        Some for each image. How rare an n-gram is, is counted on them.
+    One caption and some references for each image, on which n-grams' rarity is counted.
 
     Examples
     --------
@@ -144,22 +121,9 @@ def word_movers_distance(
     """Exact cost of moving a caption's words onto those of its nearest reference.
 
     Kusner et al. 2015: each word has the same mass, moving it costs the Euclidean distance
-    of the words' vectors. The smaller, the closer in meaning.
-
-    Parameters
-    ----------
-    captions, references
-        As for `cider`.
-    embeddings : Embeddings
-        Words without a vector are left out.
-    leave_out : collection of str
-        Other words to leave out, such as stop words.
-
-    Returns
-    -------
-    score : CaptionScore
-        nan for a caption without a word that has a vector; the value is the mean over the
-        others.
+    of the words' vectors. The smaller, the closer in meaning. Words without a vector are left
+    out, and ``leave_out``, such as stop words; a caption that has no others scores nan, and the
+    value is the mean over the rest.
 
     Examples
     --------
@@ -169,24 +133,22 @@ def word_movers_distance(
     """
     _check(captions, references)
     exact = load_extra("ot", "captions", purpose="the Word Mover's Distance").emd2
+    vectors = embeddings.vectors
 
     def distance(first: str, second: str) -> float:
         words, masses = _bag(first, embeddings, leave_out)
         others, other_masses = _bag(second, embeddings, leave_out)
         if not words or not others:
             return np.nan
-        cost = np.linalg.norm(
-            embeddings.vectors[words][:, None] - embeddings.vectors[others], axis=2
-        )
+        cost = np.linalg.norm(vectors[words][:, None] - vectors[others], axis=2)
         return float(exact(masses, other_masses, cost.astype(np.float64)))
 
-    per_image = np.array(
-        [
-            # fmin: a reference without a known word is no reference
-            np.fmin.reduce([distance(caption, reference) for reference in texts])
-            for caption, texts in zip(captions, references, strict=True)
-        ]
-    )
+    nearest = [
+        # fmin: a reference without a known word is no reference
+        np.fmin.reduce([distance(caption, reference) for reference in texts])
+        for caption, texts in zip(captions, references, strict=True)
+    ]
+    per_image = np.array(nearest)
     known = per_image[~np.isnan(per_image)]
     return CaptionScore(float(known.mean()) if len(known) else np.nan, per_image)
 
@@ -240,12 +202,8 @@ class CiderD:
     For training and stopping rules, where a caption's score is wanted thousands of times.
 
     N-grams that are in the references of many images count less. Vedantam et al. 2015,
-    in the clipped form CIDEr-D, as COCO's server and pycocoevalcap compute it.
-
-    Parameters
-    ----------
-    references : sequence of sequences of captions
-        Some captions for each image; a caption is a sequence of words.
+    in the clipped form CIDEr-D, as COCO's server and pycocoevalcap compute it. A caption is a
+    sequence of words.
 
     Examples
     --------
@@ -259,7 +217,7 @@ class CiderD:
     def __init__(self, references: Sequence[Sequence[Sequence[str]]]) -> None:
         self._log_n_images = math.log(len(references))
         counts = [[_count_ngrams(caption) for caption in each] for each in references]
-        n_images_with: Counter[tuple[str, ...]] = Counter()
+        n_images_with: Ngrams = Counter()
         for each in counts:
             n_images_with.update(set().union(*each))
         self._log_frequency = {ngram: math.log(n) for ngram, n in n_images_with.items()}
@@ -296,9 +254,7 @@ class CiderD:
                     total += near * both / (mine * theirs)
         return 10 * total / (_N * len(lengths))
 
-    def _weigh(
-        self, counts: Counter[tuple[str, ...]]
-    ) -> tuple[dict[tuple[str, ...], float], list[float]]:
+    def _weigh(self, counts: Ngrams) -> tuple[dict[tuple[str, ...], float], list[float]]:
         """Weight of each n-gram: its count by its rarity; and the norm for each n."""
         squares = [0.0] * _N
         weights = {}
@@ -309,7 +265,7 @@ class CiderD:
         return weights, [math.sqrt(square) for square in squares]
 
 
-def _count_ngrams(caption: Sequence[str]) -> Counter[tuple[str, ...]]:
+def _count_ngrams(caption: Sequence[str]) -> Ngrams:
     return Counter(ngram for n in range(1, _N + 1) for ngram in _ngrams(caption, n))
 
 
@@ -339,14 +295,7 @@ def vocabulary_size(texts: Sequence[str]) -> int:
 def self_bleu(texts: Sequence[str], n: int = 4) -> float:
     """Mean BLEU of each text with all others as its references (Zhu et al. 2018).
 
-    The larger, the more the texts are alike.
-
-    Parameters
-    ----------
-    texts : sequence of str
-        At least two.
-    n : int
-        N-grams of one to this many words.
+    The larger, the more the texts are alike. N-grams are of one to ``n`` words.
 
     Examples
     --------
@@ -357,16 +306,13 @@ def self_bleu(texts: Sequence[str], n: int = 4) -> float:
     if len(texts) < 2:
         fail(f"`texts` must hold at least two, to compare; got {len(texts)}.")
     words = [text.split() for text in texts]
-    lengths = Counter(len(each) for each in words)
     counts = [[Counter(_ngrams(each, size)) for size in range(1, n + 1)] for each in words]
     # An n-gram's largest count in the others is the largest of all, or, for the text that has
     # that one, the second largest.
     largest = [_two_largest([each[size] for each in counts]) for size in range(n)]
     total = 0.0
-    for each, ngrams in zip(words, counts, strict=True):
-        lengths[len(each)] -= 1
-        others = [length for length, number in lengths.items() if number]
-        lengths[len(each)] += 1
+    for place, (each, ngrams) in enumerate(zip(words, counts, strict=True)):
+        others = [len(other) for other in words[:place] + words[place + 1 :]]
         nearest = min(others, key=lambda length: (abs(length - len(each)), length))
         total += _bleu(len(each), nearest, ngrams, largest)
     return total / len(words)
@@ -375,7 +321,7 @@ def self_bleu(texts: Sequence[str], n: int = 4) -> float:
 def _bleu(
     length: int,
     reference_length: int,
-    ngrams: list[Counter[tuple[str, ...]]],
+    ngrams: list[Ngrams],
     largest: list[dict[tuple[str, ...], tuple[int, int]]],
 ) -> float:
     log_precision = 0.0
@@ -390,9 +336,7 @@ def _bleu(
     return math.exp(log_precision + min(0.0, 1 - reference_length / length))
 
 
-def _two_largest(
-    counts: list[Counter[tuple[str, ...]]],
-) -> dict[tuple[str, ...], tuple[int, int]]:
+def _two_largest(counts: list[Ngrams]) -> dict[tuple[str, ...], tuple[int, int]]:
     """The two largest counts of each n-gram, equal ones twice."""
     found: dict[tuple[str, ...], tuple[int, int]] = {}
     for counted in counts:

@@ -14,23 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from paper.captioning.gallery import (
-    Captioned,
-    Counted,
-    Rules,
-    SearchConfig,
-    judged_table,
-    read_captioners,
-)
-from paper.record.findings import Cell, Claim, Figure, Findings, Plot, Progress, Table
-from paper.words.kernels import KernelAt, glove_kernels
+from paper.captioning.gallery import Captioned, Rules, SearchConfig, judged_table
+from paper.record.findings import Claim, Figure, Findings, Plot, Progress, Table, fill, ticker
+from paper.words.models import KernelAt, glove_kernels
 from wassemble.ensemble.shuffling import group_labels, label_similarity
 from wassemble.kernels import LabelledKernel
 from wassemble.solvers import PowerMean
 from wassemble.text import FusedNextWord, NextWordModel, Vocabulary
 from wassemble.text.kernels import has_letters
-
-__all__ = ["Config", "ShuffledNextWord", "run", "word_groups"]
 
 _TEXT = """\
 Words are put into neighbourhoods of equal size by their GloVe vectors; function words have
@@ -66,42 +57,46 @@ class Config(SearchConfig):
     n_test: int = 120
 
 
-Way = Callable[[dict[str, NextWordModel]], NextWordModel]
+Models = Mapping[str, NextWordModel]
+Way = Callable[[Models], NextWordModel]
 """From captioners to what is searched."""
 
 
 def run(config: Config, progress: Progress = None) -> Findings:
     """CIDEr and meaning of each rule as neighbourhoods grow."""
-    captioners = read_captioners(config.captioners)
-    validation = config.gallery("val", config.n_validation)
-    test = config.gallery("test", config.n_test)
+    captioners = config.read_captioners()
     vocabulary = FusedNextWord(list(captioners.values())).vocabulary
     kernels = glove_kernels(vocabulary.words)
     rules = _rules(config, kernels)
     by_size: dict[int, Rules] = {}
-    n_all = len(config.sizes) * sum(len(ways) + 1 for ways in rules.values())
-    counted = Counted(progress, n_all)
+    tick = ticker(progress, len(config.sizes) * sum(len(ways) + 1 for ways in rules.values()))
+    validation = config.gallery("val", config.n_validation, tick)
+    test = config.gallery("test", config.n_test, tick)
     for size in config.sizes:
         groups = word_groups(kernels(config.epsilons[0]), vocabulary, size)
         # Validation and test images have shuffles of their own.
         seen, held_out = (
-            _shuffled(captioners, groups, [config.seed, size, side]) for side in (0, 1)
+            {
+                name: ShuffledNextWord(model, groups, [config.seed, size, side, place])
+                for place, (name, model) in enumerate(captioners.items())
+            }
+            for side in (0, 1)
         )
         scores: dict[str, float] = {}
         by_size[size] = {}
         for rule, ways in rules.items():
-            tried = [counted(validation.caption(way(seen))).mean_cider for way in ways]
+            tried = [validation.caption(way(seen)).mean_cider for way in ways]
             scores[rule] = max(tried)
             best = ways[int(np.argmax(tried))]
-            by_size[size][rule] = counted(test.caption(best(held_out)))
-        over = max(_SIMPLE, key=lambda rule: scores[rule])
-    last = by_size[size]
-    judge = test.judge(config.seed)
+            by_size[size][rule] = test.caption(best(held_out))
+        over = max(_SIMPLE, key=scores.__getitem__)
+    last, judge = by_size[size], test.judge(config.seed)
     own, other = last[_BARYCENTER], last[over]
     return Findings(
-        text=_TEXT.format(
+        text=fill(
+            _TEXT,
+            config,
             names=", ".join(captioners),
-            width=config.width,
             sweeps=config.max_sweeps,
             epsilons=", ".join(f"{epsilon:g}" for epsilon in config.epsilons),
             n_validation=len(validation.references),
@@ -109,9 +104,7 @@ def run(config: Config, progress: Progress = None) -> Findings:
         ),
         tables=[
             _table(by_size),
-            judged_table(
-                f"Test images, neighbourhoods of {size}", last, test, over=over, seed=config.seed
-            ),
+            judged_table(f"Test images, neighbourhoods of {size}", last, test, judge, over=over),
         ],
         plots=[
             _plot("cider", "CIDEr", by_size, lambda each: each.mean_cider),
@@ -126,25 +119,14 @@ def run(config: Config, progress: Progress = None) -> Findings:
     )
 
 
-def _shuffled(
-    captioners: Mapping[str, NextWordModel], groups: Sequence[Sequence[int]], seed: list[int]
-) -> dict[str, NextWordModel]:
-    return {
-        name: ShuffledNextWord(model, groups, [*seed, place])
-        for place, (name, model) in enumerate(captioners.items())
-    }
-
-
 def _rules(config: Config, kernels: KernelAt) -> dict[str, list[Way]]:
     """Every rule, with what is tried for it."""
 
-    def mean(
-        models: dict[str, NextWordModel], order: float, epsilon: float | None = None
-    ) -> NextWordModel:
+    def mean(models: Models, order: float, epsilon: float | None = None) -> NextWordModel:
         kernel = None if epsilon is None else kernels(epsilon)
         return FusedNextWord(list(models.values()), kernel=kernel, rule=PowerMean(order))
 
-    def barycenter(models: dict[str, NextWordModel], epsilon: float) -> NextWordModel:
+    def barycenter(models: Models, epsilon: float) -> NextWordModel:
         return config.barycenter(models.values(), kernels(epsilon))
 
     return {
@@ -160,10 +142,8 @@ def _rules(config: Config, kernels: KernelAt) -> dict[str, list[Way]]:
 
 
 def _table(by_size: dict[int, Rules]) -> Table:
-    rows: list[list[Cell]] = [
-        [rule, *(rules[rule].mean_cider for rules in by_size.values())]
-        for rule in next(iter(by_size.values()))
-    ]
+    first, *_ = by_size.values()
+    rows = [[rule, *(rules[rule].mean_cider for rules in by_size.values())] for rule in first]
     columns = ["rule", *(f"neighbourhoods of {size}" for size in by_size)]
     return Table("CIDEr as neighbourhoods grow", columns, rows, note=_NOTE)
 
@@ -171,9 +151,9 @@ def _table(by_size: dict[int, Rules]) -> Table:
 def _plot(
     name: str, title: str, by_size: dict[int, Rules], value: Callable[[Captioned], float]
 ) -> Plot:
+    first, *_ = by_size.values()
     series = {
-        rule: [(size, value(rules[rule])) for size, rules in by_size.items()]
-        for rule in next(iter(by_size.values()))
+        rule: [(size, value(rules[rule])) for size, rules in by_size.items()] for rule in first
     }
     return Plot(name, f"{title} of shuffled captioners", "words of a neighbourhood", title, series)
 
@@ -183,8 +163,7 @@ def _recovers(metric: str, gain: Figure, over: str, size: int) -> Claim:
         f"the barycenter is better than the best simple rule when shuffled ({metric})",
         "section 6.3, figure 2",
         gain.low > 0,
-        f"{gain.value:+.3f} [{gain.low:+.3f}, {gain.high:+.3f}] over the {over}, neighbourhoods"
-        f" of {size}",
+        f"{gain.words()} over the {over}, neighbourhoods of {size}",
     )
 
 
@@ -204,14 +183,9 @@ def _drops_less(by_size: dict[int, Rules]) -> Claim:
 
 
 def word_groups(kernel: LabelledKernel, vocabulary: Vocabulary, size: int) -> list[list[int]]:
-    """Groups of two to ``size`` words of a vocabulary that are neighbours, as numbers.
+    """Groups of two to ``size`` words that are neighbours by a kernel between all, as numbers.
 
     Special words, digits and words without a neighbour are in none.
-
-    Parameters
-    ----------
-    kernel : LabelledKernel
-        Between the words of the vocabulary.
     """
     similar = label_similarity(kernel)
     stays = [
@@ -227,18 +201,13 @@ def word_groups(kernel: LabelledKernel, vocabulary: Vocabulary, size: int) -> li
 class ShuffledNextWord:
     """A next-word model whose words change places inside groups, anew for each row of a step.
 
-    Parameters
-    ----------
-    model : NextWordModel
-    groups : sequence of lists of int
-        Words by number, each in one group at most.
-    seed : int or sequence of int
+    ``groups`` are of words by number, each in one group at most.
     """
 
-    def __init__(self, model: NextWordModel, groups: Sequence[Sequence[int]], seed: Any) -> None:
-        self.vocabulary = model.vocabulary
-        self._model = model
-        self._seed = seed
+    def __init__(
+        self, model: NextWordModel, groups: Sequence[Sequence[int]], seed: Sequence[int]
+    ) -> None:
+        self.vocabulary, self._model, self._seed = model.vocabulary, model, seed
         self._words = np.array([word for group in groups for word in group], dtype=np.int64)
         self._groups = np.repeat(np.arange(len(groups)), [len(group) for group in groups])
 
@@ -251,7 +220,7 @@ class ShuffledNextWord:
         inner, number = state
         logs, inner = self._model.step(inner, words)
         # Drawn from the step's number alone: threads and earlier searches change nothing.
-        rng = np.random.default_rng([*np.atleast_1d(self._seed).tolist(), number])
+        rng = np.random.default_rng([*self._seed, number])
         order = (self._groups + rng.random((len(logs), len(self._words)))).argsort(axis=1)
         shuffled = logs.copy()
         shuffled[:, self._words] = np.take_along_axis(logs[:, self._words], order, axis=1)

@@ -13,35 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from paper.captioning.gallery import (
-    Captioned,
-    Counted,
-    Gallery,
-    Rules,
-    SearchConfig,
-    judged_table,
-    read_captioners,
-)
-from paper.record.findings import Cell, Claim, Findings, Plot, Progress, Table
-from paper.record.paper_figures import PaperFigures
-from paper.words.kernels import KernelAt
+from paper.captioning.gallery import Captioned, Gallery, Rules, SearchConfig, judged_table
+from paper.record.findings import Claim, Findings, Plot, Progress, Table, fill, ticker
+from paper.record.judging import tune
+from paper.words.models import KernelAt
 from wassemble.kernels import distance_to_identity
-from wassemble.labels import LabelSpace
 from wassemble.solvers import PowerMean
 from wassemble.text import FusedNextWord, NextWordModel
-
-__all__ = [
-    "SEARCHES",
-    "Found",
-    "Step",
-    "Study",
-    "StudyConfig",
-    "ends_sooner",
-    "entropy_grows",
-    "meaning_stays",
-    "ngrams_suffer",
-    "reach",
-]
 
 SEARCHES = ("top-k", "randomised")
 
@@ -50,7 +28,7 @@ _KEEPS = 0.9  # of the geometric mean's CIDEr: a search that still works
 
 _TEXT = """\
 {names} give a histogram of {n_words:,} words each at every step; Algorithm 1 fuses them with
-equal weights, by at most {sweeps} sweeps, the paper's number, and fewer where a row has reached
+equal weights, by at most {max_sweeps} sweeps, the paper's number, and fewer where a row has reached
 a residual of {tolerance:g}. Beam {width}; the randomised search samples {n_samples} words in
 each beam. Sentences are ranked by their mean log probability per word: mass that spreads makes
 every word less likely, but not the end. Everything is chosen on {n_validation} validation images
@@ -63,16 +41,10 @@ histogram has {uniform:.2f}. WMD is exp(-distance): the higher, the closer in me
 
 @dataclass(frozen=True, kw_only=True)
 class StudyConfig(SearchConfig):
-    """Knobs: images, and what is tried on validation images.
-
-    Attributes
-    ----------
-    far : float
-        An epsilon to judge on test images beside the best one.
-    """
+    """Knobs: images, and what is tried on validation images."""
 
     epsilons: tuple[float, ...]
-    far: float
+    far: float  # an epsilon to judge on test images beside the best one
     orders: tuple[float, ...] = (0.25, 0.5, 2.0)
     n_validation: int = 75
     n_test: int = 250
@@ -90,24 +62,12 @@ class Step:
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """What a study found.
+    """What a study found."""
 
-    Attributes
-    ----------
-    steps : list of Step
-        From the smallest epsilon to the largest.
-    simple : dict of search to rules
-        Single captioners and means, on validation images.
-    tests : dict of search to rules
-        Simple rules and barycenters, on test images.
-    far : str
-        The rule of the far barycenter.
-    """
-
-    steps: list[Step]
-    simple: dict[str, Rules]
-    tests: dict[str, Rules]
-    far: str
+    steps: list[Step]  # from the smallest epsilon to the largest
+    simple: dict[str, Rules]  # by search: single captioners and means, on validation images
+    tests: dict[str, Rules]  # by search: simple rules and barycenters, on test images
+    far: str  # the rule of the far barycenter
 
     def best_simple(self, search: str) -> str:
         """The simple rule of best CIDEr on validation images."""
@@ -116,33 +76,24 @@ class Found:
 
 
 class Study:
-    """Runs rules on validation and on test images.
-
-    Parameters
-    ----------
-    kernels : callable
-        From words to their kernels.
-    """
+    """Runs rules on validation and on test images; ``kernels`` makes kernels of the words."""
 
     def __init__(
-        self,
-        config: StudyConfig,
-        kernels: Callable[[LabelSpace], KernelAt],
-        progress: Progress = None,
+        self, config: StudyConfig, kernels: Callable[..., KernelAt], progress: Progress = None
     ) -> None:
         self.config = config
-        self.models = read_captioners(config.captioners)
+        self.models = config.read_captioners()
         self.vocabulary = FusedNextWord(list(self.models.values())).vocabulary
         self.kernel_at = kernels(self.vocabulary.words)
-        self.validation = config.gallery("val", config.n_validation)
-        self.test = config.gallery("test", config.n_test)
         # The sweep and the orders, simple rules on both splits, rules through K.
         n_each = len(config.epsilons) + len(config.orders) + 2 * (len(config.captioners) + 3) + 2
-        self._counted = Counted(progress, len(SEARCHES) * n_each + 2)
+        tick = ticker(progress, len(SEARCHES) * n_each + 2)
+        self.validation = config.gallery("val", config.n_validation, tick)
+        self.test = config.gallery("test", config.n_test, tick)
 
     def run(self) -> Found:
         """The sweep, then everything that is judged on test images."""
-        steps = self._sweep()
+        steps = [self._step(epsilon) for epsilon in sorted(self.config.epsilons)]
         simple: dict[str, Rules] = {}
         tests: dict[str, Rules] = {}
         far = f"barycenter, far (epsilon {self.config.far:g})"
@@ -162,18 +113,20 @@ class Study:
         return Found(steps, simple, tests, far)
 
     def report(
-        self,
-        found: Found,
-        text: str,
-        claims: Sequence[Claim],
-        difference: str,
-        *,
-        paper: PaperFigures | None = None,
+        self, found: Found, text: str, claims: Sequence[Claim], difference: str, paper: str = ""
     ) -> Findings:
         """Tables, plots and the claims that every kernel is held against, and its own."""
         steps, simple = found.steps, found.simple
+        done = fill(
+            _TEXT,
+            self.config,
+            names=f"{len(self.models)} LSTM captioners with attention ({', '.join(self.models)})",
+            n_words=len(self.vocabulary),
+            n_validation=len(self.validation.references),
+            n_test=len(self.test.references),
+        )
         return Findings(
-            text=f"{self._describe()} {text}",
+            text=f"{done} {text}",
             tables=[
                 _sweep_table(steps, simple, n_words=len(self.vocabulary)),
                 *(
@@ -181,9 +134,9 @@ class Study:
                         f"Test images, {search} search",
                         found.tests[search],
                         self.test,
+                        self.test.judge(self.config.seed),
                         over=found.best_simple(search),
-                        seed=self.config.seed,
-                        paper=paper if search == "top-k" else None,
+                        paper=paper if search == "top-k" else "",
                     )
                     for search in SEARCHES
                 ),
@@ -197,20 +150,6 @@ class Study:
                 *claims,
             ],
             difference=difference,
-        )
-
-    def _describe(self) -> str:
-        """What is fused, searched and judged, in words."""
-        config = self.config
-        return _TEXT.format(
-            names=f"{len(self.models)} LSTM captioners with attention ({', '.join(self.models)})",
-            n_words=len(self.vocabulary),
-            sweeps=config.max_sweeps,
-            tolerance=config.tolerance,
-            width=config.width,
-            n_samples=config.n_samples,
-            n_validation=len(self.validation.references),
-            n_test=len(self.test.references),
         )
 
     def barycenter(self, epsilon: float) -> FusedNextWord:
@@ -228,29 +167,28 @@ class Study:
         """Captions of a gallery by one model."""
         if search == "randomised":
             options |= {"n_samples": self.config.n_samples, "seed": self.config.seed}
-        return self._counted(gallery.caption(model, **options))
+        return gallery.caption(model, **options)
 
     def _judge(self, gallery: Gallery, rules: dict[str, NextWordModel], search: str) -> Rules:
         return {name: self.caption(gallery, model, search) for name, model in rules.items()}
 
-    def _sweep(self) -> list[Step]:
-        steps = []
-        for epsilon in sorted(self.config.epsilons):
-            fused = self.barycenter(epsilon)
-            distance = float(distance_to_identity(fused.kernels[0]))
-            by_search = {each: self.caption(self.validation, fused, each) for each in SEARCHES}
-            steps.append(Step(epsilon, distance, by_search))
-        return steps
+    def _step(self, epsilon: float) -> Step:
+        fused = self.barycenter(epsilon)
+        distance = float(distance_to_identity(fused.kernels[0]))
+        by_search = {each: self.caption(self.validation, fused, each) for each in SEARCHES}
+        return Step(epsilon, distance, by_search)
 
     def _simple_rules(self, search: str) -> dict[str, NextWordModel]:
         """Single captioners and means; the order of the power mean is that of best CIDEr."""
-        tried = {order: self.mean(order) for order in self.config.orders}
-        scores = {o: self.caption(self.validation, m, search).mean_cider for o, m in tried.items()}
-        best = max(scores, key=lambda order: scores[order])
+        best, _ = tune(
+            self.config.orders,
+            lambda order: self.caption(self.validation, self.mean(order), search),
+            lambda said: said.mean_cider,
+        )
         return self.models | {
             "arithmetic mean": self.mean(1),
             "geometric mean": self.mean(0),
-            f"power mean (order {best:g}, tuned)": tried[best],
+            f"power mean (order {best:g}, tuned)": self.mean(best),
         }
 
 
@@ -313,7 +251,7 @@ def ends_sooner(steps: Sequence[Step], simple: Mapping[str, Rules]) -> Claim:
 def _sweep_table(steps: Sequence[Step], simple: Mapping[str, Rules], *, n_words: int) -> Table:
     """Every step of the sweep below the simple rules, for both searches."""
 
-    def row(name: str, distance: float | None, by_search: Mapping[str, Captioned]) -> list[Cell]:
+    def row(name: str, distance: float | None, by_search: Mapping[str, Captioned]) -> list[Any]:
         each = [by_search[search] for search in SEARCHES]
         cells = [(e.mean_cider, e.mean_similarity, e.entropy, e.n_words) for e in each]
         return [name, distance, *chain.from_iterable(cells)]
@@ -346,11 +284,10 @@ def _sweep_plots(steps: Sequence[Step], simple: Mapping[str, Rules]) -> list[Plo
     ends = steps[0].distance, steps[-1].distance
     plots = []
     for name, (title, value) in shown.items():
-        series: dict[str, list[tuple[float | str, float]]] = {}
+        series = {}
         for search in SEARCHES:
-            series[f"barycenter, {search}"] = [
-                (step.distance, value(step.found[search])) for step in steps
-            ]
+            points = [(step.distance, value(step.found[search])) for step in steps]
+            series[f"barycenter, {search}"] = points
             for mean in ("arithmetic mean", "geometric mean"):
                 level = value(simple[search][mean])
                 series[f"{mean}, {search}"] = [(x, level) for x in ends]

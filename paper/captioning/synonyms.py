@@ -7,11 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from paper.captioning.study import Found, Study, StudyConfig
-from paper.record.findings import Claim, Findings, Progress
-from paper.words.kernels import glove_kernels, synonym_kernels
+from paper.record.findings import Claim, Findings, Progress, fill
+from paper.words.models import glove_kernels, synonym_kernels
 from wassemble.kernels import distance_to_identity
-
-__all__ = ["Config", "run"]
 
 _TEXT = """\
 K is 1 for a word itself and (share of votes / 2) ** (1 / epsilon) for a synonym; votes are
@@ -40,7 +38,7 @@ def run(config: Config, progress: Progress = None) -> Findings:
     found = study.run()
     joined = np.asarray(study.kernel_at(config.far).kernel.row_sums) > 1
     n_alone = int((~joined).sum()) - len(study.vocabulary.special)
-    text = _TEXT.format(n_alone=n_alone, far=config.far)
+    text = fill(_TEXT, config, n_alone=n_alone)
     return study.report(found, text, [_diffuses_less(config, found)], _DIFFERENCE)
 
 

@@ -13,30 +13,21 @@ from functools import partial
 
 import numpy as np
 
-from paper.captioning.gallery import (
-    Captioned,
-    Counted,
-    Gallery,
-    Rules,
-    SearchConfig,
-    judged_table,
-    read_captioners,
-)
-from paper.record.findings import Claim, Findings, Plot, Progress
-from paper.words.kernels import glove_kernels
+from paper.captioning.gallery import Captioned, Rules, SearchConfig, judged_table
+from paper.record.findings import Claim, Findings, Plot, Progress, fill, ticker
+from paper.record.judging import Judge
+from paper.words.models import glove_kernels
 from wassemble._arrays import Array
 from wassemble.solvers import ARITHMETIC, GEOMETRIC, PowerMean
 from wassemble.solvers.power_means import weighted_sum
 from wassemble.solvers.rules import CarriedRule
 from wassemble.text import FusedNextWord, NextWordModel
 
-__all__ = ["Config", "run"]
-
 _TEXT = """\
 {names} are fused at every step into the {n_union:,} words of both ({n_words} words). Means are
 over the captioners that know a word; "silence is a no" counts what a captioner does not know as
 0. The barycenter is Algorithm 1 with a GloVe kernel for each captioner, from its own words to
-those of both, at most {sweeps} sweeps. A captioner reads the nearest word that it knows.
+those of both, at most {max_sweeps} sweeps. A captioner reads the nearest word that it knows.
 Epsilon and the order of the power mean are those of best CIDEr on {n_validation} validation
 images; top-k search, beam {width}, sentences ranked by their mean log probability per word.
 {other}, which knows every word, is for comparison and is not fused."""
@@ -45,7 +36,6 @@ _NOTE = """\
 Rare words are those that only one of the two captioners knows: how many the captions have, all
 together."""
 
-_ARITHMETIC, _GEOMETRIC = "arithmetic mean", "geometric mean"
 _POWER = "power mean, order tuned"
 _BARYCENTER = "barycenter, epsilon tuned"
 _THROUGH = "arithmetic mean through the kernels, epsilon tuned"
@@ -65,53 +55,46 @@ class Config(SearchConfig):
 
 def run(config: Config, progress: Progress = None) -> Findings:
     """CIDEr and meaning of each rule."""
-    captioners = read_captioners(config.captioners)
+    captioners = config.read_captioners()
     models = list(captioners.values())
-    validation = config.gallery("val", config.n_validation)
-    test = config.gallery("test", config.n_test)
-    [other] = read_captioners([config.other]).values()
+    [other] = config.read_captioners(config.other).values()
     simple, tuned = _simple_rules(captioners, config), _tuned_rules(models, config)
     rules: dict[str, NextWordModel] = {**simple, f"{config.other} (all words)": other}
     n_all = len(simple) + len(rules) + sum(len(each) + 1 for each in tuned.values())
-    counted = Counted(progress, n_all)
-    scores = {name: counted(validation.caption(model)).mean_cider for name, model in simple.items()}
+    tick = ticker(progress, n_all)
+    validation = config.gallery("val", config.n_validation, tick)
+    test = config.gallery("test", config.n_test, tick)
+    scores = {name: validation.caption(model).mean_cider for name, model in simple.items()}
     tried: dict[str, dict[float, Captioned]] = {}
     for name, ways in tuned.items():
-        each = tried[name] = {
-            knob: counted(validation.caption(make())) for knob, make in ways.items()
-        }
+        each = tried[name] = {knob: validation.caption(make()) for knob, make in ways.items()}
         best = max(each, key=lambda knob: each[knob].mean_cider)
         title = f"{name} ({best:g})"
         rules[title] = ways[best]()
         if name == _POWER:
             scores[title] = each[best].mean_cider
-    said = {name: counted(test.caption(model)) for name, model in rules.items()}
-    over = max(scores, key=lambda name: scores[name])
+    said = {name: test.caption(model) for name, model in rules.items()}
+    over, judge = max(scores, key=scores.__getitem__), test.judge(config.seed)
     counts = Counter(word for model in models for word in model.vocabulary.words)
     rare = {word for word, n_models in counts.items() if n_models < len(models)}
+    n_rare = {
+        name: sum(word in rare for text in each.texts for word in text.split())
+        for name, each in said.items()
+    }
+    extra = {"rare words": n_rare}
+    table = judged_table("Test images", said, test, judge, over=over, extra=extra, note=_NOTE)
     return Findings(
-        text=_TEXT.format(
+        text=fill(
+            _TEXT,
+            config,
             names=" and ".join(captioners),
             n_union=len(FusedNextWord(models).vocabulary),
             n_words=" and ".join(f"{len(model.vocabulary):,}" for model in models),
-            sweeps=config.max_sweeps,
             n_validation=len(validation.references),
-            width=config.width,
-            other=config.other,
         ),
-        tables=[
-            judged_table(
-                "Test images",
-                said,
-                test,
-                over=over,
-                seed=config.seed,
-                extra={"rare words": {n: _count(each.texts, rare) for n, each in said.items()}},
-                note=_NOTE,
-            )
-        ],
+        tables=[table],
         plots=[_plot(tried)],
-        claims=_claims(said, test, list(captioners), over, config.seed),
+        claims=_claims(said, judge, list(captioners), over),
     )
 
 
@@ -134,8 +117,8 @@ def _simple_rules(
     return {
         **captioners,
         "arithmetic mean, silence is a no": FusedNextWord(models, rule=_CountingSilence()),
-        _ARITHMETIC: FusedNextWord(models, rule=ARITHMETIC),
-        _GEOMETRIC: FusedNextWord(models, rule=GEOMETRIC),
+        "arithmetic mean": FusedNextWord(models, rule=ARITHMETIC),
+        "geometric mean": FusedNextWord(models, rule=GEOMETRIC),
         "barycenter, by name alone": config.barycenter(models, None),
     }
 
@@ -162,10 +145,6 @@ def _tuned_rules(
     }
 
 
-def _count(texts: Sequence[str], words: set[str]) -> int:
-    return sum(word in words for text in texts for word in text.split())
-
-
 def _plot(tried: Mapping[str, Mapping[float, Captioned]]) -> Plot:
     """CIDEr on validation images against epsilon."""
     series = {
@@ -175,24 +154,15 @@ def _plot(tried: Mapping[str, Mapping[float, Captioned]]) -> Plot:
     return Plot("epsilon", "CIDEr on validation images", "epsilon", "CIDEr", series)
 
 
-def _claims(
-    said: Rules, test: Gallery, singles: Sequence[str], over: str, seed: int
-) -> list[Claim]:
+def _claims(said: Rules, judge: Judge, singles: Sequence[str], over: str) -> list[Claim]:
     """What different label sets should bring; the paper promises it without figures."""
-    judge = test.judge(seed)
     [best] = [each for name, each in said.items() if name.startswith(_BARYCENTER)]
-    claims = []
-    for statement, other in (
-        ("is better than each captioner alone", max(singles, key=lambda n: said[n].mean_cider)),
-        ("is better than the best simple rule", over),
-    ):
+
+    def better(than: str, other: str) -> Claim:
         gain = judge.gain(best.cider, said[other].cider)
-        claims.append(
-            Claim(
-                f"the barycenter over all words {statement}",
-                "section 2 (different label sets)",
-                gain.low > 0,
-                f"CIDEr {gain.value:+.3f} [{gain.low:+.3f}, {gain.high:+.3f}] over {other}",
-            )
-        )
-    return claims
+        statement = f"the barycenter over all words is better than {than}"
+        found = f"CIDEr {gain.words()} over {other}"
+        return Claim(statement, "section 2 (different label sets)", gain.low > 0, found)
+
+    single = max(singles, key=lambda name: said[name].mean_cider)
+    return [better("each captioner alone", single), better("the best simple rule", over)]

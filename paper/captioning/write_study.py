@@ -29,12 +29,12 @@ RULES = {
 def main() -> None:
     """Generate, and join."""
     with TemporaryDirectory() as scratch:
-        files = {name: Path(scratch) / f"{place}.jsonl" for place, name in enumerate(RULES)}
+        files = {name: f"{scratch}/{place}.jsonl" for place, name in enumerate(RULES)}
         for name, options in RULES.items():
-            check(paper(["generate", *SEARCH, *options, "--out", str(files[name])]))
-        pairs = [f"{name}={path}" for name, path in files.items()]
-        references = str(Path(scratch) / "references.jsonl")
+            check(paper(["generate", *SEARCH, *options, "--out", files[name]]))
+        references = f"{scratch}/references.jsonl"
         check(paper(["references", "test", "--out", references]))
+        pairs = [f"{name}={path}" for name, path in files.items()]
         words = ["study", "items", *pairs, "--references", references, "--checks", "2"]
         check(wassemble([*words, "--out", str(OUT)]))
 

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import gzip
 import json
+import zipfile
 from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
 
 import numpy as np
 
@@ -15,28 +18,16 @@ from paper.data.files import find_data
 from wassemble._checks import fail
 from wassemble.inputs.words.embeddings import Embeddings
 
-__all__ = ["CaptionsData", "load_caption_words", "load_captions"]
-
 _SPLITS = ("train", "val", "test")
 
 
 @dataclass(frozen=True, eq=False)
 class CaptionsData:
-    """Features and reference captions of pictures.
+    """Features and reference captions of pictures."""
 
-    Attributes
-    ----------
-    image_ids : ndarray of shape (n_images,)
-        COCO's numbers.
-    features : ndarray of shape (n_images, 16, 128)
-        Float32; a 4 x 4 grid of cells in rows, top left first.
-    captions : list of lists of str
-        Five for each image; words parted by blanks.
-    """
-
-    image_ids: np.ndarray
-    features: np.ndarray
-    captions: list[list[str]]
+    image_ids: np.ndarray  # COCO's numbers
+    features: np.ndarray  # (n_images, 16, 128), float32: a 4 x 4 grid in rows, top left first
+    captions: list[list[str]]  # five for each image; words parted by blanks
 
     def __len__(self) -> int:
         return len(self.captions)
@@ -45,10 +36,7 @@ class CaptionsData:
 def load_captions(split: str) -> CaptionsData:
     """The images of a split, in the order of their numbers.
 
-    Parameters
-    ----------
-    split : {"train", "val", "test"}
-        3,000, 700 and 1,300 images of COCO val2017.
+    "train", "val" and "test" are 3,000, 700 and 1,300 images of COCO val2017.
 
     Examples
     --------
@@ -72,12 +60,7 @@ def load_captions(split: str) -> CaptionsData:
 def load_caption_words() -> tuple[tuple[str, ...], Embeddings]:
     """Words that come three times or more in the training captions, and their GloVe vectors.
 
-    Returns
-    -------
-    words : tuple of str
-        2,504, the most frequent first.
-    embeddings : Embeddings
-        Unit vectors of the 2,480 of them that have one; "a" and a few others have none.
+    The most frequent words are first. Vectors have length 1; "a" and a few others have none.
 
     Examples
     --------
@@ -91,3 +74,36 @@ def load_caption_words() -> tuple[tuple[str, ...], Embeddings]:
         vectors = (arrays["codes"] * arrays["scale"][:, None])[has_vector]
     known = [word for word, has in zip(words, has_vector, strict=True) if has]
     return words, Embeddings(known, vectors, origin="GloVe vectors of caption words")
+
+
+_HINT = (
+    "numpy.savez(path, image_ids=..., features=...) writes one; features have shape"
+    " (n_images, n_cells, n_features)"
+)
+
+
+def read_grid_features(path: str | PathLike[str]) -> tuple[list[str], np.ndarray]:
+    """Ids and grid features of pictures, from an ``.npz`` file of ``image_ids`` and ``features``.
+
+    Ids are numbers or text there; features have shape (n_images, n_cells, n_features).
+    """
+    try:
+        with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+            image_ids, features = arrays["image_ids"], arrays["features"]
+    except (ValueError, KeyError, EOFError, zipfile.BadZipFile, AttributeError, TypeError) as error:
+        fail(f"{path}: must be an .npz file of image_ids and features; {error}.", hint=_HINT)
+    if features.ndim != 3 or features.dtype.kind not in "fiu" or 0 in features.shape:
+        fail(
+            f"{path}: features must be numbers of shape (n_images, n_cells, n_features);"
+            f" got {features.dtype} of shape {features.shape}.",
+            hint=_HINT,
+        )
+    if image_ids.shape != features.shape[:1]:
+        fail(
+            f"{path}: image_ids must have one id for each of the {len(features)} images;"
+            f" got shape {image_ids.shape}."
+        )
+    if not np.isfinite(features).all():
+        wrong = int(np.flatnonzero(~np.isfinite(features).all(axis=(1, 2)))[0])
+        fail(f"{path}: features must be finite; those of image {image_ids[wrong]} are not.")
+    return [str(name) for name in image_ids.tolist()], features.astype(np.float32)

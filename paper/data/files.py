@@ -10,8 +10,6 @@ from pathlib import Path
 
 from wassemble._checks import fail
 
-__all__ = ["DataFile", "check_data", "data_folder", "find_data", "list_data"]
-
 _MANIFEST = "manifest.json"
 
 

@@ -13,8 +13,6 @@ from wassemble.cli.console import print_json, print_table, progress_bar, talk
 from wassemble.cli.options import output_options
 from wassemble.cli.places import Command
 
-__all__ = ["evidence"]
-
 _NAMES = ("animals", "languages", "voc", "coco", "cifar100")
 
 

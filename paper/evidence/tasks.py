@@ -28,8 +28,6 @@ from wassemble.kernels import (
 )
 from wassemble.labels import LabelSpace
 
-__all__ = ["TASKS", "Task"]
-
 
 @dataclass(frozen=True, eq=False)
 class Task:

@@ -1,47 +1,104 @@
-"""Every rule of the multi-label experiments by name, tuned on validation images."""
+"""The multi-label tasks, and every rule on them by name, tuned on validation images."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import product
 
 import numpy as np
+from scipy.spatial.distance import cdist
 
-from paper.multilabel.data import LabelTask, load_task
+from paper.data.files import find_data
+from paper.evidence.tasks import TASKS, Task
 from paper.record.findings import Figure, Progress, follow
 from paper.record.judging import Judge
-from wassemble.kernels import Kernel, from_cost, top_labels
-from wassemble.solvers import (
-    Barycenter,
-    Fused,
-    PowerMean,
-    Rule,
-    Single,
-    Unbalanced,
-)
-
-__all__ = [
-    "ARITHMETIC",
-    "BEST",
-    "GATE",
-    "GATED_MEAN",
-    "GEOMETRIC",
-    "IDENTITY",
-    "PAPERS",
-    "Candidate",
-    "Grid",
-    "Study",
-    "generics",
-    "rank",
-    "study",
-    "without_transport",
-]
+from wassemble.inputs import Predictions
+from wassemble.kernels import Kernel, from_cooccurrence, from_cost, top_labels
+from wassemble.metrics import MEAN_AVERAGE_PRECISION
+from wassemble.solvers import Barycenter, Fused, PowerMean, Rule, Single, Unbalanced
 
 BEST, ARITHMETIC, GEOMETRIC = "best single model", "arithmetic mean", "geometric mean"
 GATED_MEAN = "gated arithmetic mean"
 IDENTITY, GATE, PAPERS = "K = I", "diagonal K, pure gate", "diagonal K, the paper's"
+
+
+@dataclass(frozen=True, eq=False)
+class LabelTask:
+    """Scores of several models for the same labels, the truth, and one judge per side."""
+
+    task: Task
+    scores: np.ndarray  # (n_models, n_samples, n_labels)
+    costs: dict[str, np.ndarray]  # of generic kernels: K = exp(-cost / epsilon)
+    described: dict[str, str]  # what is known of each model, by name
+    validation: Judge
+    test: Judge
+
+    def part(self, is_test: bool) -> np.ndarray:
+        """Scores on one side of the split."""
+        return self.scores[:, self.task.is_test == is_test]
+
+
+def load_task(name: str, *, least_score: float, seed: int = 0) -> LabelTask:
+    """One of "coco" and "voc", every score at least ``least_score``.
+
+    A zero of one model is a veto in a geometric mean. Detectors report nothing below their
+    threshold, which is not to say that nothing is there.
+    """
+    task = TASKS[name]()
+    members = [
+        Predictions(m.model, m.samples, m.labels, np.maximum(m.scores, least_score), kind=task.kind)
+        for m in task.models
+    ]
+    task = replace(task, models=members)
+    validation, test = (
+        Judge(MEAN_AVERAGE_PRECISION, task.truth[task.is_test == side], seed=seed)
+        for side in (False, True)
+    )
+    costs = _coco_costs(task) if name == "coco" else _voc_costs(task)
+    described = {m.model: "" for m in members}
+    if name == "coco":
+        for each in json.loads(find_data("coco_multilabel/models.json").read_text())["models"]:
+            share = f"{100 * each['train_fraction']:g} %"
+            described[each["name"]] = f"{each['features']}, {share} of the training images"
+    scores = np.stack([m.scores for m in members])
+    return LabelTask(task, scores, costs, described, validation, test)
+
+
+def _coco_costs(task: Task) -> dict[str, np.ndarray]:
+    with np.load(find_data("coco_multilabel/labels.npz")) as arrays:
+        is_seen = arrays["split"] == 0
+        labels = arrays["labels"][is_seen].astype(np.float64)
+    with np.load(find_data("coco_multilabel/features_resnet50_center_int8.npz")) as arrays:
+        features = arrays["codes"][is_seen] * arrays["scale"].astype(np.float64)
+    with np.load(find_data("coco_multilabel/category_glove100.npz")) as arrays:
+        vectors = arrays["vectors"].astype(np.float64)
+    return {
+        "GloVe": _distances(vectors),
+        "visual embeddings": _distances(visual_embeddings(features, labels)),
+        "co-occurrence": -np.log(from_cooccurrence(labels, task.target).to_dense()),
+    }
+
+
+def _voc_costs(task: Task) -> dict[str, np.ndarray]:
+    together = task.kernels["co-occurrence"].to_dense().astype(np.float64)
+    with np.errstate(divide="ignore"):  # never together: an infinite cost
+        apart = -np.log(together)
+    vectors = np.load(find_data("voc2007/voc_glove_300d.npy")).astype(np.float64)
+    return {"GloVe": _distances(vectors), "co-occurrence": apart}
+
+
+def visual_embeddings(features: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """Mean feature vector of the images that have a label, ``(n_labels, n_features)``."""
+    return np.asarray((labels.T @ features) / labels.sum(axis=0)[:, None])
+
+
+def _distances(vectors: np.ndarray) -> np.ndarray:
+    """Between vectors of length 1, as in the paper's kernel from word vectors."""
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.asarray(cdist(unit, unit))
 
 
 @dataclass(frozen=True)
@@ -63,16 +120,11 @@ class Grid:
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A rule, what it goes through, and its settings in words.
-
-    Attributes
-    ----------
-    kernel : Kernel, callable or None
-        One for all samples, or what makes it from the scores; None is the identity.
-    """
+    """A rule, what it goes through, and its settings in words."""
 
     settings: str
     rule: Rule
+    # One for all samples, or what makes it from the scores; None is the identity.
     kernel: Kernel | Callable[[np.ndarray], Kernel] | None = None
 
     def run(self, scores: np.ndarray, weights: np.ndarray | None = None) -> Fused:
@@ -94,7 +146,7 @@ class Candidate:
         return replace(self, rule=_barycenter(self.rule.mass, sweeps))
 
 
-def _barycenter(mass: Unbalanced, sweeps: int | None) -> Barycenter:
+def _barycenter(mass: Unbalanced, sweeps: int | None = None) -> Barycenter:
     if sweeps is None:
         return Barycenter(mass, tolerance=1e-4)
     return Barycenter(mass, max_sweeps=sweeps, tolerance=None)
@@ -109,7 +161,7 @@ def _diagonals(grid: Grid, *, mean_scores: bool) -> list[Candidate]:
     return [
         Candidate(
             f"top {n_top}, zeta {zeta:g}, mass_penalty {mass_penalty:g} epsilon",
-            _barycenter(Unbalanced(mass_penalty, epsilon=1.0), None),
+            _barycenter(Unbalanced(mass_penalty, epsilon=1.0)),
             partial(top_labels, n_top=n_top, floor=zeta, mean_scores=mean_scores),
         )
         for n_top, zeta, mass_penalty in product(grid.n_tops, grid.zetas, grid.mass_penalties)
@@ -130,7 +182,7 @@ def generics(
     ]
 
 
-def without_transport(models: Sequence[str], grid: Grid) -> dict[str, list[Candidate]]:
+def without_transport(models: Iterable[str], grid: Grid) -> dict[str, list[Candidate]]:
     """Single models, means, and barycenters whose kernel is diagonal, by name."""
 
     def means(*orders: float) -> list[Candidate]:
@@ -151,11 +203,8 @@ def without_transport(models: Sequence[str], grid: Grid) -> dict[str, list[Candi
             for n_top, floor in product(grid.n_tops, grid.floors)
         ],
         IDENTITY: [
-            Candidate(
-                f"mass_penalty {mass_penalty:g} epsilon",
-                _barycenter(Unbalanced(mass_penalty, epsilon=1.0), None),
-            )
-            for mass_penalty in grid.mass_penalties
+            Candidate(f"mass_penalty {each:g} epsilon", _barycenter(Unbalanced(each, epsilon=1.0)))
+            for each in grid.mass_penalties
         ],
         GATE: _diagonals(grid, mean_scores=False),
         PAPERS: _diagonals(grid, mean_scores=True),
@@ -164,16 +213,10 @@ def without_transport(models: Sequence[str], grid: Grid) -> dict[str, list[Candi
 
 @dataclass(frozen=True, eq=False)
 class Study:
-    """Tuned rules of one task.
-
-    Attributes
-    ----------
-    tried : dict of name to dict of candidate to float
-        Validation mAP of every candidate, best first.
-    """
+    """Tuned rules of one task."""
 
     task: LabelTask
-    tried: dict[str, dict[Candidate, float]]
+    tried: dict[str, dict[Candidate, float]]  # validation mAP of every candidate, best first
 
     @cached_property
     def best(self) -> dict[str, Candidate]:
@@ -199,7 +242,7 @@ def rank(
     return dict(sorted(figures.items(), key=lambda each: -each[1]))
 
 
-def study(
+def study_tasks(
     grid: Grid,
     candidates_of: Callable[[LabelTask], dict[str, list[Candidate]]],
     progress: Progress = None,
@@ -210,11 +253,7 @@ def study(
         "VOC": load_task("voc", least_score=grid.least_score, seed=grid.seed),
     }
     studies = {title: Study(task, {}) for title, task in tasks.items()}
-    every = [
-        (title, name, candidates)
-        for title, task in tasks.items()
-        for name, candidates in candidates_of(task).items()
-    ]
+    every = [(title, *each) for title in tasks for each in candidates_of(tasks[title]).items()]
     for title, name, candidates in follow(every, progress):
         task = tasks[title]
         studies[title].tried[name] = rank(candidates, task.part(False), task.validation)

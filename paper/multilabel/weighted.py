@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from paper.multilabel.data import LabelTask
 from paper.multilabel.study import (
     ARITHMETIC,
     BEST,
@@ -15,18 +15,17 @@ from paper.multilabel.study import (
     GEOMETRIC,
     PAPERS,
     Grid as Config,
+    LabelTask,
     Study,
-    study,
+    study_tasks,
     without_transport,
 )
-from paper.record.findings import Cell, Claim, Figure, Findings, Progress, Table
-from paper.record.paper_figures import PaperFigures, paper_figures
+from paper.record.findings import Claim, Figure, Findings, Progress, Table, paper_figures
 from wassemble.ensemble.learning.fitting import Fitter
 from wassemble.ensemble.learning.recipes import Recipe
+from wassemble.ensemble.learning.trial import Trial
 from wassemble.ensemble.learning.weights import WeightRule
 from wassemble.solvers import PowerMean
-
-__all__ = ["Config", "run"]
 
 _TEXT = """\
 The tasks and rules of `multilabel`, with three kinds of weights: equal, in proportion to each
@@ -63,16 +62,14 @@ class _Weighted:
 
 def run(config: Config, progress: Progress = None) -> Findings:
     """Gains of weights, for each rule."""
-    studies = study(config, lambda task: without_transport(task.models, config), progress)
+    studies = study_tasks(config, lambda task: without_transport(task.described, config), progress)
     weighted = {title: _weigh(each) for title, each in studies.items()}
-    coco = weighted["COCO"]
-    by_metric = coco.weights["mAP"]
-    papers = coco.scores["mAP"][PAPERS]
+    coco, voc = weighted["COCO"], weighted["VOC"]
+    by_metric, by_rule = coco.weights["mAP"], coco.scores["mAP"]
     advantage = {
-        over: coco.study.task.test.gain(papers, coco.scores["mAP"][over])
+        over: coco.study.task.test.gain(by_rule[PAPERS], by_rule[over])
         for over in (ARITHMETIC, GEOMETRIC, GATED_MEAN)
     }
-    expected = paper_figures("weighted")
     return Findings(
         text=_TEXT.format(
             ratio=by_metric.max() / by_metric.min(),
@@ -80,18 +77,20 @@ def run(config: Config, progress: Progress = None) -> Findings:
             f" {advantage[GATED_MEAN].words(4)} over it.",
         ),
         tables=[
-            _table("COCO", coco, expected),
-            _table("VOC", weighted["VOC"], None),
+            _table("COCO", coco, paper="weighted"),
+            _table("VOC", voc),
             *(_weights_table(name, each) for name, each in weighted.items()),
         ],
-        claims=_claims(coco, weighted["VOC"], advantage),
+        claims=_claims(coco, voc, advantage),
         difference=_DIFFERENCE,
     )
 
 
 def _learn_weights(task: LabelTask) -> dict[str, np.ndarray]:
     """Weights by validation mAP, and greedy ones."""
-    fitter = Fitter(task.trial(), {}, task.validation.measure)
+    models, truth = task.task.part(False)
+    trial = Trial(models, task.task.target, task.task.kind, truth)
+    fitter = Fitter(trial, {}, task.validation.measure)
     rules: dict[str, WeightRule] = {"mAP": "metric", "greedy": "greedy"}
     fitted = {name: fitter.fit(Recipe(PowerMean(1.0), rule)) for name, rule in rules.items()}
     return {name: np.array(list(rule.fusion.weights.values())) for name, rule in fitted.items()}
@@ -114,16 +113,14 @@ def _weigh(study: Study) -> _Weighted:
     return _Weighted(study, weights, scores, gains)
 
 
-def _table(title: str, each: _Weighted, expected: PaperFigures | None) -> Table:
-    test = each.study.task.test
-    rows: list[list[Cell]] = []
+def _table(title: str, each: _Weighted, paper: str | None = None) -> Table:
+    test, expected = each.study.task.test, paper_figures(paper) if paper else None
+    rows: list[list[Any]] = []
     for name, best in each.study.best.items():
-        row: list[Cell] = [name, best.settings, test.score(each.study.scores[name])]
-        for kind in each.weights:
-            if name == BEST:
-                row += [None, None]
-            else:
-                row += [test.score(each.scores[kind][name]), each.gains[kind][name]]
+        row: list[Any] = [name, best.settings, test.score(each.study.scores[name])]
+        for kind, scores in each.scores.items():
+            has = name in scores  # a single model has no weights
+            row += [test.score(scores[name]), each.gains[kind][name]] if has else [None, None]
         if expected is not None:
             row += [expected.get(name, "equal"), expected.get(name, "mAP")]
         rows.append(row)
@@ -135,11 +132,10 @@ def _table(title: str, each: _Weighted, expected: PaperFigures | None) -> Table:
 
 def _weights_table(title: str, each: _Weighted) -> Table:
     task = each.study.task
-    rows: list[list[Cell]] = [
+    models = zip(task.described, task.part(False), *each.weights.values(), strict=True)
+    rows = [
         [name, task.validation.score(scores), *map(float, weights)]
-        for name, scores, *weights in zip(
-            task.models, task.part(False), *each.weights.values(), strict=True
-        )
+        for name, scores, *weights in models
     ]
     columns = ["model", "validation mAP", "weight by mAP", "greedy weight"]
     return Table(f"{title}: weights", columns, rows, note=_WEIGHTS_NOTE)
@@ -147,21 +143,22 @@ def _weights_table(title: str, each: _Weighted) -> Table:
 
 def _claims(coco: _Weighted, voc: _Weighted, advantage: Mapping[str, Figure]) -> list[Claim]:
     """Judged on COCO, the paper's task; what VOC says stands beside."""
+    own, other = coco.gains["mAP"], voc.gains["mAP"]
 
-    def helps(name: str, statement: str) -> Claim:
-        gain = coco.gains["mAP"][name]
-        words = f"COCO {gain.words(4)}, VOC {voc.gains['mAP'][name].words(4)}"
-        return Claim(statement, "table 11", gain.low > 0, words)
+    def say(name: str) -> str:
+        return f"COCO {own[name].words(4)}, VOC {other[name].words(4)}"
 
-    geometric = coco.gains["mAP"][GEOMETRIC]
+    helped = {ARITHMETIC: "arithmetic mean", PAPERS: "barycenter"}
     return [
-        helps(ARITHMETIC, "weights by mAP help the arithmetic mean"),
-        helps(PAPERS, "weights by mAP help the barycenter"),
+        *(
+            Claim(f"weights by mAP help the {rule}", "table 11", own[name].low > 0, say(name))
+            for name, rule in helped.items()
+        ),
         Claim(
             "the geometric mean is not significantly changed",
             "appendix B.2",
-            geometric.low <= 0 <= geometric.high,
-            f"COCO {geometric.words(4)}, VOC {voc.gains['mAP'][GEOMETRIC].words(4)}",
+            own[GEOMETRIC].low <= 0 <= own[GEOMETRIC].high,
+            say(GEOMETRIC),
         ),
         Claim(
             "with weights the barycenter keeps its advantage over both means",

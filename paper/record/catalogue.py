@@ -8,26 +8,15 @@ from types import ModuleType
 
 from wassemble.errors import fail
 
-__all__ = ["EXPERIMENTS", "Experiment", "find_experiment"]
-
 
 @dataclass(frozen=True)
 class Experiment:
-    """One experiment.
-
-    Attributes
-    ----------
-    module : str
-        Its module inside this package: a frozen dataclass ``Config``, and
-        ``run(config, progress)``.
-    paper : str
-        The table, figure or statement of the paper that it is about.
-    """
+    """One experiment."""
 
     name: str
-    module: str
+    module: str  # inside this package, with a frozen dataclass `Config` and `run(config, progress)`
     title: str
-    paper: str
+    paper: str  # the table, figure or statement of the paper that it is about
 
     @property
     def is_captioning(self) -> bool:
@@ -39,57 +28,37 @@ class Experiment:
         return import_module(f"paper.{self.module}")
 
 
-# Name and module, then title and place in the paper.
+# Name, title and place in the paper; behind the name its module, where that has another.
 _ALL = """\
-attributes attributes
-    Animals from attributes | Section 6.1, table 4; table 12, row 1
-multilabel multilabel.experiment
-    Objects in images | Section 6.2, tables 5, 6 and 10
-weighted multilabel.weighted
-    Weights by performance | Appendix B.2, table 11
-cost-sensitive cost_sensitive.experiment
-    When mistakes cost differently | Table 1, row 3
-expansion expansion.experiment
-    Larger vocabularies | Table 12, row 2
-multilingual multilingual.experiment
-    Several languages | Table 12, row 3
-entropy words.entropy
-    Controllable entropy | Section 4, tables 2, 3 and 8, figures 4 and 5
-mapping words.mapping
-    Where consensus words come from | Table 9
-shuffle shuffle.experiment
-    Robustness to semantic shuffling | Section 6.3, figure 2, right panel
-properties theory.properties
-    Bounds on real predictions | Proposition 1, lemma 2, remarks
-timing timing
-    Time | Appendix E, table 13
-languages languages
-    Nine language detectors | Beyond the paper: different label sets
-learned-kernels learned_kernels.experiment
-    Learned kernels | Beyond the paper: K from validation data
-captioning-glove captioning.glove
-    Captions through GloVe | Section 6.3, figure 1 and table 7
-captioning-synonyms captioning.synonyms
-    Captions through synonyms | Section 6.3, figure 2, left and centre
-captioning-shuffle captioning.shuffle
-    Captions from shuffled predictions | Section 6.3, figure 2, right panel
-captioning-examples captioning.examples
-    Captions side by side | Appendix A, figure 6
-captioning-vocabulary captioning.vocabulary
-    Captioners with different words | Beyond the paper: a vocabulary per model
+attributes | Animals from attributes | Section 6.1, table 4; table 12, row 1
+multilabel=multilabel.experiment | Objects in images | Section 6.2, tables 5, 6 and 10
+weighted=multilabel.weighted | Weights by performance | Appendix B.2, table 11
+cost-sensitive | When mistakes cost differently | Table 1, row 3
+expansion | Larger vocabularies | Table 12, row 2
+multilingual | Several languages | Table 12, row 3
+entropy=words.entropy | Controllable entropy | Section 4, tables 2, 3 and 8, figures 4 and 5
+mapping=words.mapping | Where consensus words come from | Table 9
+shuffle | Robustness to semantic shuffling | Section 6.3, figure 2, right panel
+properties=theory | Bounds on real predictions | Proposition 1, lemma 2, remarks
+timing | Time | Appendix E, table 13
+languages | Nine language detectors | Beyond the paper: different label sets
+learned-kernels | Learned kernels | Beyond the paper: K from validation data
+captioning-glove | Captions through GloVe | Section 6.3, figure 1 and table 7
+captioning-synonyms | Captions through synonyms | Section 6.3, figure 2, left and centre
+captioning-shuffle | Captions from shuffled predictions | Section 6.3, figure 2, right panel
+captioning-examples | Captions side by side | Appendix A, figure 6
+captioning-vocabulary | Captioners with different words | Beyond the paper: a vocabulary per model
 """
 
 
-def _read(text: str) -> dict[str, Experiment]:
-    lines = iter(text.splitlines())
-    experiments = (
-        Experiment(*names.split(), *map(str.strip, titles.split("|")))
-        for names, titles in zip(lines, lines, strict=True)
-    )
-    return {each.name: each for each in experiments}
+def _read(line: str) -> Experiment:
+    named, title, place = line.split(" | ")
+    name, _, module = named.partition("=")
+    usual = name.replace("captioning-", "captioning.").replace("-", "_")
+    return Experiment(name, module or usual, title, place)
 
 
-EXPERIMENTS = _read(_ALL)
+EXPERIMENTS = {each.name: each for each in map(_read, _ALL.splitlines())}
 
 
 def find_experiment(name: str) -> Experiment:

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 
 from wassemble.cli.console import print_json, print_table, progress_bar, talk
-from wassemble.cli.options import output_options
+from wassemble.cli.options import output_options, shown_option
 from wassemble.cli.places import Command, Output
 from wassemble.errors import WassembleError
 
-__all__ = ["out_option", "reproduce"]
-
-
-out_option = click.option(
-    "--out",
-    type=Output(is_folder=True, path_type=Path),
-    default="reports",
-    show_default=True,
-    help="Folder to write to.",
+out_folder = partial(
+    shown_option, "--out", type=Output(is_folder=True, path_type=Path), help="Folder to write to."
 )
+out_option = out_folder(default="reports")
 
 
 @click.command(cls=Command, short_help="Run the paper's experiments on real data.")
@@ -99,21 +94,15 @@ def _show_list(out: Path, *, as_json: bool) -> None:
     from paper.record.catalogue import EXPERIMENTS
 
     rows = [
-        {
-            "name": each.name,
-            "title": each.title,
-            "paper": each.paper,
-            "record": (out / f"{each.name}.json").is_file(),
-        }
+        [each.name, each.title, each.paper, (out / f"{each.name}.json").is_file()]
         for each in EXPERIMENTS.values()
     ]
     if as_json:
-        print_json(rows)
+        keys = ("name", "title", "paper", "record")
+        print_json([dict(zip(keys, row, strict=True)) for row in rows])
         return
-    print_table(
-        ["name", "title", "in the paper", f"record in {out}"],
-        [[r["name"], r["title"], r["paper"], "yes" if r["record"] else ""] for r in rows],
-    )
+    header = ["name", "title", "in the paper", f"record in {out}"]
+    print_table(header, [[*words, "yes" if is_there else ""] for *words, is_there in rows])
 
 
 def _read_settings(settings: tuple[str, ...]) -> dict[str, Any]:

@@ -9,8 +9,6 @@ from paper.record.findings import Plot
 from wassemble._extras import load_extra
 from wassemble._files import whole_file
 
-__all__ = ["draw"]
-
 _SIZE = (8.5, 4.0)
 _MARKERS = "osD^vPX*<>"
 # Okabe and Ito 2008: told apart with any colour vision.

@@ -1,25 +1,16 @@
-"""What an experiment found: tables, plots and claims, in words and in JSON."""
+"""What an experiment found: tables, plots and claims, in words and in JSON.
+
+What the paper found stands in ``expected/``, with the place that each figure was read at.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+import json
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from importlib.resources import files
+from itertools import count
 from typing import Any, TypeVar
-
-__all__ = [
-    "Cell",
-    "Claim",
-    "Figure",
-    "Findings",
-    "Plot",
-    "Progress",
-    "Table",
-    "follow",
-    "markdown_table",
-    "plot_file",
-    "table_of",
-    "to_markdown",
-]
 
 Progress = Callable[[int, int], None] | None
 """What an experiment tells while it runs: called as ``progress(n_done, n_all)``."""
@@ -27,14 +18,28 @@ Progress = Callable[[int, int], None] | None
 _T = TypeVar("_T")
 
 
-def follow(
-    items: Sequence[_T], progress: Progress, *, n_before: int = 0, n_all: int | None = None
-) -> Iterator[_T]:
+def follow(items: Sequence[_T], progress: Progress) -> Iterator[_T]:
     """Each item; when the next is asked for, ``progress`` is told that it is done."""
-    for number, item in enumerate(items, start=n_before + 1):
+    tick = ticker(progress, len(items))
+    for item in items:
         yield item
+        tick()
+
+
+def ticker(progress: Progress, n_all: int) -> Callable[[], None]:
+    """What is to be called after each of ``n_all`` steps."""
+    n_done = count(1)
+
+    def tick() -> None:
         if progress is not None:
-            progress(number, n_all or len(items))
+            progress(next(n_done), n_all)
+
+    return tick
+
+
+def fill(text: str, config: Any, **more: Any) -> str:
+    """A text with the fields of an experiment's config, and more, in their places."""
+    return text.format(**vars(config) | more)
 
 
 @dataclass(frozen=True)
@@ -58,46 +63,49 @@ class Figure:
         return f"{self.value:{style}} [{self.low:{style}}, {self.high:{style}}]"
 
 
-Cell = str | float | int | Figure | None
-"""What stands in a table; None is nothing to say."""
-
-
 @dataclass(frozen=True)
 class Table:
     """Rows of cells, the first column a name.
 
-    Attributes
-    ----------
-    digits : int or sequence of int
-        Behind the point, for all columns of numbers or for each column.
-    note : str
-        Below the table: how to read it, and where a gain comes from.
+    A cell is a text, a number, a `Figure`, or None for nothing to say.
     """
 
     title: str
     columns: Sequence[str]
-    rows: Sequence[Sequence[Cell]]
-    digits: int | Sequence[int] = 3
-    note: str = ""
+    rows: Sequence[Sequence[Any]]
+    digits: int | Sequence[int] = 3  # behind the point, for all columns or for each
+    note: str = ""  # below the table: how to read it, and where a gain comes from
+
+    @classmethod
+    def of(
+        cls,
+        title: str,
+        rows: Iterable[Mapping[str, Any]],
+        digits: int | Mapping[str, int] = 3,
+        note: str = "",
+    ) -> Table:
+        """A table of rows that name their cells; digits may differ from 3 by column.
+
+        Examples
+        --------
+        >>> Table.of("Accuracy", [{"rule": "mean", "test": 0.8}], {"test": 1}).columns
+        ['rule', 'test']
+        """
+        named = list(rows)
+        columns = list(named[0])
+        each = digits if isinstance(digits, int) else [digits.get(name, 3) for name in columns]
+        return cls(title, columns, [[row[name] for name in columns] for row in named], each, note)
 
 
 @dataclass(frozen=True)
 class Plot:
-    """Curves over a common axis, or bars by name.
+    """Curves over a common axis, or bars by name."""
 
-    Attributes
-    ----------
-    name : str
-        Of its file.
-    series : dict of name to list of (x, y)
-        Bars where x is a word.
-    """
-
-    name: str
+    name: str  # of its file
     title: str
     x_label: str
     y_label: str
-    series: Mapping[str, Sequence[tuple[float | str, float]]]
+    series: Mapping[str, Sequence[tuple[Any, float]]]  # bars where x is a word
     log_x: bool = False
 
 
@@ -113,26 +121,38 @@ class Claim:
 
 @dataclass(frozen=True)
 class Findings:
-    """Everything that an experiment found.
+    """Everything that an experiment found."""
 
-    Attributes
-    ----------
-    text : str
-        What was done, on which data, what was tuned where; Markdown.
-    difference : str
-        Why our figures are not the paper's.
-    """
-
-    text: str
+    text: str  # what was done, on which data, what was tuned where; Markdown
     tables: Sequence[Table]
     plots: Sequence[Plot] = ()
     claims: Sequence[Claim] = ()
-    difference: str = ""
+    difference: str = ""  # why our figures are not the paper's
     extra: Mapping[str, Any] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON."""
         return asdict(self)
+
+
+@dataclass(frozen=True)
+class PaperFigures:
+    """What the paper reports for one experiment."""
+
+    source: str  # table or section
+    lines: str  # of the paper's LaTeX source
+    figures: dict[str, dict[str, Any]]  # by row, then by column
+
+    def get(self, row: str, column: str) -> float | None:
+        """A figure, or None where the paper has none."""
+        found = self.figures.get(row, {}).get(column)
+        return None if found is None else float(found)
+
+
+def paper_figures(name: str) -> PaperFigures:
+    """The paper's figures for an experiment, from ``expected/NAME.json``."""
+    path = files("paper.record") / "expected" / f"{name}.json"
+    return PaperFigures(**json.loads(path.read_text(encoding="utf-8")))
 
 
 def to_markdown(record: Mapping[str, Any], *, level: int = 1, folder: str = "") -> str:

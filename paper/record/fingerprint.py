@@ -18,8 +18,6 @@ from typing import Any
 
 from paper.record.catalogue import Experiment
 
-__all__ = ["fingerprint", "used_files"]
-
 _PACKAGES = ("paper", "wassemble")
 _ALSO = "paper.record.drawing"  # draws what an experiment found
 

@@ -3,42 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
-from paper.record.findings import Cell, Figure, Progress, follow
+from paper.record.findings import Figure, Progress, follow
 from wassemble.metrics import Estimate, Measure, PairedBootstrap
 from wassemble.solvers import ARITHMETIC, GEOMETRIC, PowerMean
-
-__all__ = ["Judge", "simple_rules", "tune"]
 
 # Of a power mean, beside the arithmetic (1) and the geometric (0) one.
 _ORDERS = (0.25, 0.5, 0.75, 1.5, 2.0, 4.0)
 _N_RESAMPLES = 1000
 
 _Setting = TypeVar("_Setting")
+_Consensus = TypeVar("_Consensus")
 
 
 class Judge:
-    """A metric on fixed samples.
-
-    Parameters
-    ----------
-    measure : Measure
-    truth : array
-        What ``measure`` compares scores with.
-    groups : sequence, optional
-        Samples of one group are drawn together.
-    """
+    """A metric on fixed samples; those of one of ``groups`` are drawn together."""
 
     def __init__(
-        self,
-        measure: Measure,
-        truth: np.ndarray,
-        *,
-        groups: Sequence[Any] | None = None,
-        seed: int = 0,
+        self, measure: Measure, truth: np.ndarray, *, groups: Sequence | None = None, seed: int = 0
     ) -> None:
         self.measure, self.truth = measure, truth
         n_resamples = min(_N_RESAMPLES, measure.n_resamples)
@@ -61,13 +46,10 @@ class Judge:
         gain = self._estimate(scores).minus(self._estimate(over))
         return Figure(gain.difference, gain.low, gain.high, is_gain=True)
 
-    def compare(self, rules: Mapping[str, np.ndarray], over: str) -> dict[str, list[Cell]]:
+    def compare(self, rules: Mapping[str, np.ndarray], over: str) -> dict[str, list[Figure | None]]:
         """By the name of the rule, its figure and its gain; ``over`` has none over itself."""
         return {
-            name: [
-                self.figure(scores),
-                None if name == over else self.gain(scores, rules[over]),
-            ]
+            name: [self.figure(scores), None if name == over else self.gain(scores, rules[over])]
             for name, scores in rules.items()
         }
 
@@ -81,19 +63,13 @@ class Judge:
 
 def tune(
     settings: Sequence[_Setting],
-    fuse: Callable[[_Setting], np.ndarray],
-    score: Callable[[np.ndarray], float],
+    fuse: Callable[[_Setting], _Consensus],
+    score: Callable[[_Consensus], float],
     progress: Progress = None,
-) -> tuple[_Setting, np.ndarray]:
+) -> tuple[_Setting, _Consensus]:
     """The setting whose consensus scores best, the first of equal ones, and that consensus."""
-    best = None
-    for setting in follow(settings, progress):
-        consensus = fuse(setting)
-        mine = score(consensus)
-        if best is None or mine > best[0]:
-            best = mine, setting, consensus
-    assert best is not None, "there is something to choose from"
-    return best[1:]
+    tried = ((setting, fuse(setting)) for setting in follow(settings, progress))
+    return max(tried, key=lambda each: score(each[1]))
 
 
 def simple_rules(
@@ -106,13 +82,9 @@ def simple_rules(
 ) -> dict[str, np.ndarray]:
     """Scores of the best single model and of the simple means, for every sample.
 
-    Parameters
-    ----------
-    models : dict of name to array of shape (n_samples, n_labels)
-    is_test : array of shape (n_samples,)
-        What is chosen (the best model, the order of the power mean) is chosen on the others.
-    carry : callable, optional
-        From the models' labels to those of the truth, after the mean.
+    What is chosen (the best model, the order of the power mean) is chosen on the samples that
+    are not for test. ``carry`` goes from the models' labels to those of the truth, after the
+    mean.
     """
 
     def score(scores: np.ndarray) -> float:

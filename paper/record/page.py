@@ -14,8 +14,6 @@ from paper.record.records import read_record
 from wassemble._extras import load_extra
 from wassemble._files import write_whole
 
-__all__ = ["read_records", "to_page", "write_html"]
-
 _INTRO = """\
 Every experiment runs from a clone by the command below its tables, on data that ships with the
 repository. Intervals are 95 % bootstrap intervals over test samples, gains are paired; what

@@ -18,8 +18,6 @@ from paper.record.fingerprint import fingerprint
 from wassemble._files import write_whole
 from wassemble.errors import fail
 
-__all__ = ["configure", "read_record", "reproduce"]
-
 
 def reproduce(
     experiment: Experiment,
@@ -40,16 +38,21 @@ def reproduce(
     known = None if again else read_record(experiment.name, out)
     if known is not None and known["made_by"] == made_by:
         return known | {"is_new": False}
+    flags = [f" --set {key}={json.dumps(value)}" for key, value in (settings or {}).items()]
     started = time.perf_counter()
     findings = module.run(config, progress)
     record: dict[str, Any] = {
         "name": experiment.name,
         "title": experiment.title,
         "paper": experiment.paper,
-        "command": f"python -m paper reproduce {experiment.name}" + _flags(settings or {}),
+        "command": f"python -m paper reproduce {experiment.name}{''.join(flags)}",
         "config": asdict(config),
         "made_by": made_by,
-        "versions": _describe_machine(),
+        "versions": {
+            "python": platform.python_version(),
+            "machine": platform.machine(),
+            **{package: version(package) for package in ("wassemble", "numpy", "scipy")},
+        },
         "seconds": round(time.perf_counter() - started, 1),
         "findings": findings.to_dict(),
     }
@@ -99,13 +102,3 @@ def _like(default: Any, value: Any, where: str) -> Any:
     if type(value) is not type(default):
         fail(f"{where} must be like {default!r}; got {value!r}.")
     return value
-
-
-def _flags(settings: Mapping[str, Any]) -> str:
-    return "".join(f" --set {key}={json.dumps(value)}" for key, value in settings.items())
-
-
-def _describe_machine() -> dict[str, str]:
-    """Versions that a figure may depend on."""
-    packages = {name: version(name) for name in ("wassemble", "numpy", "scipy")}
-    return {"python": platform.python_version(), "machine": platform.machine(), **packages}

@@ -6,22 +6,28 @@ far too much. Entropy of the consensus against the kernel's distance to the iden
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
-from paper.record.findings import Cell, Claim, Findings, Plot, Progress, Table
-from paper.record.paper_figures import paper_figures
-from paper.words.kernels import synonym_kernels
-from paper.words.next_words import draw_contexts, load_glove, next_words, train_models
+from paper.record.findings import (
+    Claim,
+    Findings,
+    Plot,
+    Progress,
+    Table,
+    fill,
+    paper_figures,
+    ticker,
+)
+from paper.words.models import draw_contexts, load_glove, next_words, synonym_kernels, train_models
 from wassemble.kernels import DenseKernel, IdentityKernel, Kernel, distance_to_identity
 from wassemble.labels import LabelSpace
 from wassemble.metrics import entropy
 from wassemble.solvers import ARITHMETIC, GEOMETRIC, Barycenter, solve_barycenter
-
-__all__ = ["Config", "run"]
 
 _TEXT = """\
 Four 4-gram models, each of a quarter of the training images' captions, give the next word
@@ -86,31 +92,39 @@ def run(config: Config, progress: Progress = None) -> Findings:
     words, vectors = load_glove(config.n_words)
     contexts = [config.context, *draw_contexts(config.n_contexts, config.seed)]
     histograms = next_words(train_models(words), contexts)
-    n_all = len(config.synonym_epsilons) + len(config.glove_epsilons)
-    sweeps: dict[str, list[Step]] = {}
+    tick = ticker(progress, len(config.synonym_epsilons) + len(config.glove_epsilons))
     synonyms = synonym_kernels(words, config.strength)
     kernels: dict[str, Iterator[tuple[float, Kernel]]] = {
         "synonyms": ((epsilon, synonyms(epsilon).kernel) for epsilon in config.synonym_epsilons),
         "GloVe": _glove_kernels(vectors, config),
     }
+    sweeps: dict[str, list[Step]] = {name: [] for name in kernels}
     for name, each in kernels.items():
-        sweeps[name] = []
         for epsilon, kernel in each:
             sweeps[name].append(_solve(histograms, epsilon, kernel, config))
-            if progress is not None:
-                progress(sum(map(len, sweeps.values())), n_all)
+            tick()
     means = {str(rule): rule.fuse(histograms).scores for rule in (ARITHMETIC, GEOMETRIC)}
+    widest = sweeps["synonyms"][0]
+    sample = {
+        f"Wasserstein, synonyms, {widest.title}": widest.consensus[0],
+        **{name: mean[0] for name, mean in means.items()},
+        **{f"model {n}": each[0] for n, each in enumerate(histograms, start=1)},
+    }
     return Findings(
-        text=_TEXT.format(
-            context=config.context,
-            n_words=len(words),
-            n_contexts=config.n_contexts,
-            n_sweeps=config.n_sweeps,
-        ),
+        text=fill(_TEXT, config, n_words=len(words)),
         tables=[
             _entropy_table(sweeps, means, histograms, config.n_debiased_sweeps),
-            _sample_table(words, sweeps["synonyms"][0], means, histograms, config.n_top),
-            *(_words_table(words, name, steps, config.n_top) for name, steps in sweeps.items()),
+            _best_words("Best words, in percent", words, sample, config.n_top),  # table 2
+            *(
+                _best_words(  # tables 3 and 8
+                    f"Best words of the consensus through {name}, in percent, by ||K - I||_F",
+                    words,
+                    {step.title: step.consensus[0] for step in steps},
+                    config.n_top,
+                    _WORDS_NOTE,
+                )
+                for name, steps in sweeps.items()
+            ),
         ],
         plots=_plots(words, sweeps, means),
         claims=_claims(sweeps, means, histograms, config),
@@ -139,15 +153,11 @@ def _solve(histograms: np.ndarray, epsilon: float, kernel: Kernel, config: Confi
         return result.barycenter.astype(np.float64)
 
     context = histograms[:, :1]
-    return Step(
-        epsilon,
-        float(distance_to_identity(kernel)),
-        consensus=solve(histograms),
-        first=solve(context, 1)[0],
-        debiased=solve(context, config.n_debiased_sweeps, debias=True)[0]
-        if kernel.is_symmetric
-        else None,
-    )
+    debiased = None
+    if kernel.is_symmetric:
+        debiased = solve(context, config.n_debiased_sweeps, debias=True)[0]
+    distance = float(distance_to_identity(kernel))
+    return Step(epsilon, distance, solve(histograms), solve(context, 1)[0], debiased)
 
 
 def _claims(
@@ -218,45 +228,29 @@ def _entropy_table(
 ) -> Table:
     """Entropies of models, means and every consensus, with the paper's where it has them."""
     paper = paper_figures("entropy")
-    rows: list[list[Cell]] = []
 
-    def row(name: str, p: np.ndarray, debiased: np.ndarray | None = None, key: str = "") -> None:
-        spread = None if debiased is None else float(entropy(debiased))
+    def row(
+        name: str, p: np.ndarray, debiased: np.ndarray | None = None, key: str = ""
+    ) -> dict[str, Any]:
         each = entropy(p)
-        rows.append([name, float(each[0]), float(each.mean()), spread, paper.get(key, "entropy")])
+        return {
+            "rule": name,
+            "entropy": float(each[0]),
+            "mean entropy": float(each.mean()),
+            "entropy, debiased": None if debiased is None else float(entropy(debiased)),
+            "paper's mean, table 7": paper.get(key, "entropy"),
+        }
 
-    for number, histogram in enumerate(histograms, start=1):
-        row(f"model {number}", histogram)
-    for name, mean in means.items():
-        row(name, mean, key=name)
+    rows = [row(f"model {number}", each) for number, each in enumerate(histograms, start=1)]
+    rows += [row(name, mean, key=name) for name, mean in means.items()]
     for name, steps in sweeps.items():
         for step in steps:
             key = f"Wasserstein, GloVe, {step.distance:.1f}" if name == "GloVe" else ""
-            row(f"Wasserstein, {name}, {step.title}", step.consensus, step.debiased, key)
-    columns = ["rule", "entropy", "mean entropy", "entropy, debiased", "paper's mean, table 7"]
+            rows.append(
+                row(f"Wasserstein, {name}, {step.title}", step.consensus, step.debiased, key)
+            )
     note = _ENTROPY_NOTE.format(uniform=np.log(histograms.shape[2]), n_sweeps=n_sweeps)
-    return Table("Entropy of the consensus", columns, rows, digits=2, note=note)
-
-
-def _sample_table(
-    words: LabelSpace,
-    step: Step,
-    means: dict[str, np.ndarray],
-    histograms: np.ndarray,
-    n_top: int,
-) -> Table:
-    """Table 2: one synonym kernel beside means and models."""
-    listed = {f"Wasserstein, synonyms, {step.title}": step.consensus[0]}
-    listed |= {name: mean[0] for name, mean in means.items()}
-    listed |= {f"model {n}": each[0] for n, each in enumerate(histograms, start=1)}
-    return _best_words("Best words, in percent", words, listed, n_top)
-
-
-def _words_table(words: LabelSpace, name: str, steps: list[Step], n_top: int) -> Table:
-    """Tables 3 and 8."""
-    listed = {step.title: step.consensus[0] for step in steps}
-    title = f"Best words of the consensus through {name}, in percent, by ||K - I||_F"
-    return _best_words(title, words, listed, n_top, note=_WORDS_NOTE)
+    return Table.of("Entropy of the consensus", rows, 2, note)
 
 
 def _best_words(
@@ -266,9 +260,7 @@ def _best_words(
     for histogram in listed.values():
         places = np.argsort(-histogram, kind="stable")[:n_top]
         columns.append([f"{words[i]} {100 * histogram[i]:.2f}" for i in places])
-    rows: list[Sequence[Cell]] = [
-        [str(rank), *cells] for rank, cells in enumerate(zip(*columns, strict=True))
-    ]
+    rows = [[str(rank), *cells] for rank, cells in enumerate(zip(*columns, strict=True))]
     return Table(title, ["rank", *listed], rows, note=note)
 
 
@@ -292,28 +284,13 @@ def _plots(
         step.title: np.sort(step.consensus[0])[::-1] / step.consensus[0].sum()
         for step in [*sweeps["GloVe"][:3], sweeps["GloVe"][-1]]
     }
+    towers = {name: [(words[i], 100 * float(h[i])) for i in shown] for name, h in bars.items()}
+    sums = {name: [(int(k), float(h[:k].sum())) for k in ranks] for name, h in falls.items()}
+    title = "Entropy against the kernel's distance to the identity"
+    failure = "Too large an epsilon: mass of the k best words (GloVe)"
+    best = "Best words of the consensus through synonyms"
     return [
-        Plot(
-            "distance",
-            "Entropy against the kernel's distance to the identity",
-            "||K - I||_F",
-            "mean entropy (nats)",
-            curves,
-            log_x=True,
-        ),
-        Plot(
-            "words",
-            "Best words of the consensus through synonyms",
-            "",
-            "percent",
-            {name: [(words[i], 100 * float(h[i])) for i in shown] for name, h in bars.items()},
-        ),
-        Plot(
-            "failure",
-            "Too large an epsilon: mass of the k best words (GloVe)",
-            "k",
-            "share of the consensus",
-            {name: [(int(k), float(h[:k].sum())) for k in ranks] for name, h in falls.items()},
-            log_x=True,
-        ),
+        Plot("distance", title, "||K - I||_F", "mean entropy (nats)", curves, log_x=True),
+        Plot("words", best, "", "percent", towers),
+        Plot("failure", failure, "k", "share of the consensus", sums, log_x=True),
     ]

@@ -7,14 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from paper.record.findings import Cell, Claim, Findings, Progress, Table
-from paper.words.kernels import synonym_kernels
-from paper.words.next_words import load_glove, next_words, train_models
+from paper.record.findings import Claim, Findings, Progress, Table, fill
+from paper.words.models import load_glove, next_words, synonym_kernels, train_models
 from wassemble.kernels import distance_to_identity
 from wassemble.labels import LabelSpace
 from wassemble.solvers import Barycenter, BarycenterResult, solve_barycenter
-
-__all__ = ["Config", "choose_words", "run"]
 
 _TEXT = """\
 The four next-word models and the synonym kernel of the experiment "entropy", after
@@ -61,29 +58,12 @@ def run(config: Config, progress: Progress = None) -> Findings:
     links = sp.csr_array(kernel.links())
     places = choose_words(result.barycenter, histograms, links, n_known=config.n_known)
     rows, moved, joined = _rows(words, result, longer, links, places, config.n_shown)
+    title = "Words that made three words of the consensus, in percent"
+    columns = ["consensus", *(f"model {n}" for n in range(1, len(histograms) + 1))]
+    note = fill(_NOTE, config, moved=moved, residual=result.residual, later=longer.residual)
     return Findings(
-        text=_TEXT.format(
-            context=config.context,
-            epsilon=config.epsilon,
-            distance=float(distance_to_identity(kernel)),
-            n_sweeps=config.n_sweeps,
-            n_known=config.n_known,
-        ),
-        tables=[
-            Table(
-                "Words that made three words of the consensus, in percent",
-                ["consensus", *(f"model {n}" for n in range(1, len(histograms) + 1))],
-                rows,
-                note=_NOTE.format(
-                    n_shown=config.n_shown,
-                    n_sweeps=config.n_sweeps,
-                    n_longer=config.n_longer,
-                    moved=moved,
-                    residual=result.residual,
-                    later=longer.residual,
-                ),
-            )
-        ],
+        text=fill(_TEXT, config, distance=float(distance_to_identity(kernel))),
+        tables=[Table(title, columns, rows, note=note)],
         claims=[
             Claim(
                 "couplings map words of the consensus back to words of like meaning",
@@ -120,18 +100,16 @@ def _rows(
     links: sp.csr_array,
     places: list[int],
     n_shown: int,
-) -> tuple[list[list[Cell]], float, float]:
+) -> tuple[list[list[str]], float, float]:
     """Cells; by how much more sweeps move a share shown; least share of words joined by K."""
-    rows: list[list[Cell]] = []
+    rows: list[list[str]] = []
     moved, joined = 0.0, 100.0
     for place in places:
         near = links[[place]].indices  # the kernel is symmetric
-        shares = np.array(result.contributions(place))
-        later = np.array(longer.contributions(place))
+        shares, later = (np.array(each.contributions(place)) for each in (result, longer))
         joined = min(joined, float(shares[:, near].sum(axis=1).min()))
         best = np.argsort(-shares, axis=1, kind="stable")[:, :n_shown]
-        shown = np.take_along_axis(shares, best, axis=1)
-        after = np.take_along_axis(later, best, axis=1)
+        shown, after = (np.take_along_axis(each, best, axis=1) for each in (shares, later))
         moved = max(moved, float(np.abs(shown - after).max()))
         for rank in range(n_shown):
             cells = [

@@ -13,7 +13,7 @@ from wassemble.text.vocabulary import Vocabulary
 torch = pytest.importorskip("torch")
 
 from paper.captioners.network import CaptionerNetwork  # noqa: E402
-from paper.captioners.objectives import generate  # noqa: E402
+from paper.captioners.training import generate  # noqa: E402
 
 WORDS = Vocabulary(["<end>", "<unk>", "a", "cat", "dog"])
 

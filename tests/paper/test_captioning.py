@@ -7,7 +7,7 @@ import pytest
 from text.tables import TableModel
 
 from paper.captioning import gallery as captioning_gallery
-from paper.captioning.gallery import Captioned, Gallery, java_scores
+from paper.captioning.gallery import Captioned, Gallery, SearchConfig, java_scores
 from paper.captioning.scores import CaptionScore
 from paper.captioning.shuffle import ShuffledNextWord, word_groups
 from paper.captioning.study import (
@@ -21,7 +21,7 @@ from paper.captioning.study import (
 )
 from paper.record.catalogue import find_experiment
 from paper.record.findings import Figure
-from paper.words.kernels import glove_kernels, synonym_kernels
+from paper.words.models import glove_kernels, synonym_kernels
 from wassemble.errors import MissingExtraError
 from wassemble.labels import LabelSpace
 from wassemble.text import Vocabulary, beam_search
@@ -97,8 +97,8 @@ def test_a_missing_program_is_told_and_the_other_scores_every_rule(monkeypatch):
         )
         return CaptionScore(0.0, each)
 
-    monkeypatch.setattr(captioning_gallery, "meteor", missing)
-    monkeypatch.setattr(captioning_gallery, "spice", lengths)
+    monkeypatch.setattr("paper.captioning.scores.meteor", missing)
+    monkeypatch.setattr("paper.captioning.scores.spice", lengths)
     rules = {"one": Captioned(["a", "ab"], 0, *np.zeros((2, 2)))}
     rules["two"] = Captioned(["abc", "abcd"], 0, *np.zeros((2, 2)))
     found, notes = java_scores(rules, [["x"], ["x", "y", "z"]])
@@ -242,7 +242,7 @@ def test_the_paper_stands_beside_the_rules_of_its_table(runs):
 
 def test_neighbourhoods_of_one_are_not_shuffled(runs):
     by_size, at_largest = runs["captioning-shuffle"][0].tables
-    [captioner] = captioning_gallery.read_captioners(["tiny"]).values()
+    [captioner] = SearchConfig().read_captioners("tiny").values()
     test = Gallery("test", 3, width=2, max_words=8, length_power=1.0)
     clean = {row[0]: row[1] for row in by_size.rows}
     assert clean["best single captioner"] == pytest.approx(test.caption(captioner).cider.mean())

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from paper.cost_sensitive import experiment as cost_sensitive
-from paper.cost_sensitive.experiment import Config, Rule
-from paper.cost_sensitive.tasks import (
+from paper import cost_sensitive
+from paper.cost_sensitive import (
+    Config,
+    Rule,
     answers,
     minus_cost,
     share_right,

@@ -6,12 +6,17 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from paper.expansion.experiment import Config, ranks, run
-from paper.expansion.rules import Grid, Rules, kernel_to_hidden, nearest_known
-from paper.expansion.tasks import (
+from paper.expansion import (
+    Config,
     Expansion,
+    Grid,
+    Rules,
     hide_labels,
+    kernel_to_hidden,
     load_images,
+    nearest_known,
+    ranks,
+    run,
     strike_classes,
 )
 from wassemble.inputs import Predictions
@@ -42,7 +47,7 @@ def test_struck_classes_let_the_next_ones_move_up():
 
 
 def test_a_network_scores_no_class_that_it_does_not_know():
-    task = load_images(share=0.2, alike=False, n_samples=(20, 40), n_neighbors=5, seed=0)
+    task = load_images(Config(n_images=(20, 40), n_neighbors=5), alike=False)
     for model, known in zip(task.models, task.is_known, strict=True):
         assert list(model.labels) == [task.target[int(i)] for i in np.flatnonzero(known)]
         assert np.nansum(model.scores, axis=1).max() <= 1 + 1e-5

@@ -6,8 +6,8 @@ import pytest
 from fastapi.testclient import TestClient
 from patience import SECONDS
 
-from paper.explorer.command import serve
-from paper.explorer.examples import EXAMPLES
+from paper.commands import serve
+from paper.explorer import EXAMPLES
 from wassemble.cli.serve import serve as library_serve
 from wassemble.web.app import create_app
 from wassemble.web.settings import Settings
@@ -49,7 +49,7 @@ def test_every_example_opens(client, example):
 def test_serve_takes_the_options_of_the_library_and_gives_it_more_examples(monkeypatch, tmp_path):
     given = {}
     monkeypatch.setattr(
-        "paper.explorer.command.start", lambda open_browser, **options: given.update(options)
+        "paper.commands.start", lambda open_browser, **options: given.update(options)
     )
     assert {p.name for p in serve.params} == {p.name for p in library_serve.params}
     serve.main([str(tmp_path), "--port", "0"], standalone_mode=False)

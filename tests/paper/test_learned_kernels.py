@@ -2,9 +2,8 @@
 
 import pytest
 
-from paper.learned_kernels import experiment as learned_kernels
-from paper.learned_kernels.experiment import Config, say_effect
-from paper.learned_kernels.tasks import KERNEL_TASKS
+from paper import learned_kernels
+from paper.learned_kernels import KERNEL_TASKS, Config, say_effect
 from paper.record.findings import Figure
 
 
@@ -26,7 +25,7 @@ def test_words_say_whether_learning_helped(gain, words):
 @pytest.mark.parametrize("name", sorted(KERNEL_TASKS))
 def test_samples_to_learn_on_are_not_for_test(name):
     task = KERNEL_TASKS[name]()
-    assert not (task.learns & task.is_test).any()
+    assert not (task.learns & task.task.is_test).any()
     assert task.weights.sum() == pytest.approx(1)
     models, truth = task.task.take(task.learns)
     assert len(models[0].samples) == len(truth) == task.learns.sum() > 200

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from paper.multilabel import experiment as multilabel
-from paper.multilabel.data import load_task, visual_embeddings
 from paper.multilabel.study import (
     GATE,
     GATED_MEAN,
@@ -16,12 +15,13 @@ from paper.multilabel.study import (
     Grid,
     Study,
     generics,
+    load_task,
     rank,
+    visual_embeddings,
     without_transport,
 )
 from paper.record import judging
-from paper.record.findings import Figure
-from paper.record.paper_figures import paper_figures
+from paper.record.findings import Figure, paper_figures
 from wassemble.solvers import GatedMean, PowerMean
 
 SMALL = {
@@ -107,7 +107,7 @@ def test_tuning_puts_the_best_first_and_keeps_the_order_of_equals(voc):
 
 def test_nothing_is_chosen_on_test_images(voc, rng):
     grid = Grid(n_tops=(1, 2), floors=(0.3, 0.8), zetas=(0.1,), mass_penalties=(1.0, 10.0))
-    candidates = without_transport(voc.models, grid)
+    candidates = without_transport(voc.described, grid)
     spoilt = voc.scores.copy()
     is_test = voc.task.is_test
     spoilt[:, is_test] = rng.uniform(0.1, 1, spoilt[:, is_test].shape)

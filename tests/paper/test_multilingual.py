@@ -5,9 +5,16 @@ import pytest
 import scipy.sparse as sp
 from problems import solve_with
 
-from paper.data.wordnets import Wordnet, load_wordnets
-from paper.multilingual.experiment import Config, run
-from paper.multilingual.riddles import Riddles, choose_riddles, lay_out, strike
+from paper.multilingual import (
+    Config,
+    Riddles,
+    Wordnet,
+    choose_riddles,
+    lay_out,
+    load_wordnets,
+    run,
+    strike,
+)
 from wassemble.labels import LabelSpace
 from wassemble.solvers import Barycenter, Unbalanced, solve_barycenter
 
@@ -100,7 +107,8 @@ def test_wordnets_join_languages_through_the_index(wordnets):
 
 
 def test_models_name_an_ambiguous_word_of_the_hidden_sense(wordnets):
-    riddles = choose_riddles(wordnets, 30, own_share=0.6, test_share=0.5, cutoff=0.9, seed=1)
+    config = Config(n_senses=30, test_share=0.5, spelling_cutoff=0.9, seed=1)
+    riddles = choose_riddles(wordnets, config)
     for name, chosen in riddles.words.items():
         senses, said = wordnets[name].senses, riddles.histograms[name].toarray()
         assert (senses[chosen, riddles.senses] == 1).all()

@@ -5,8 +5,8 @@ import pytest
 import scipy.sparse as sp
 
 from paper.words import entropy, mapping
-from paper.words.kernels import count_votes
-from paper.words.next_words import (
+from paper.words.models import (
+    count_votes,
     draw_contexts,
     load_glove,
     next_words,

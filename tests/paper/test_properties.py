@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 import wassemble as ws
-from paper.theory import properties
-from paper.theory.exact_barycenter import exact_barycenter
-from paper.theory.transport_costs import maximum_mean_discrepancy
+from paper import theory as properties
+from paper.theory import exact_barycenter, maximum_mean_discrepancy
 from wassemble.metrics import wasserstein_distance
 
 

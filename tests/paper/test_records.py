@@ -10,7 +10,17 @@ from pinned_findings import differences
 
 from paper.record import records
 from paper.record.catalogue import EXPERIMENTS, Experiment, find_experiment
-from paper.record.findings import Claim, Figure, Findings, Plot, Table, to_markdown
+from paper.record.findings import (
+    Claim,
+    Figure,
+    Findings,
+    Plot,
+    Table,
+    fill,
+    follow,
+    ticker,
+    to_markdown,
+)
 from paper.record.page import read_records, to_page, write_html
 from paper.record.records import configure, read_record, reproduce
 from wassemble.errors import InvalidInputError
@@ -144,6 +154,33 @@ def test_wrong_settings_are_named(settings, words):
 def test_settings_take_the_type_of_what_they_replace():
     found = configure(Config(), {"epsilon": 2, "sweeps": 3, "name": "y"}, "it")
     assert found == Config(2.0, (3,), "y")
+
+
+def test_cells_find_their_columns_by_name():
+    rows = [{"rule": "mean", "test": 0.5, "paper": None}, {"paper": 0.7, "rule": "a", "test": 0.25}]
+    table = Table.of("Accuracy", rows, {"rule": 0, "test": 1}, "note")
+    named = ["rule", "test", "paper"], [["mean", 0.5, None], ["a", 0.25, 0.7]]
+    assert table == Table("Accuracy", *named, digits=[0, 1, 3], note="note")
+    assert Table.of("", rows, 4).digits == 4
+    with pytest.raises(KeyError, match="paper"):
+        Table.of("", [rows[0], {"rule": "b", "test": 0.5}])
+
+
+def test_a_text_has_the_settings_in_it_unless_told_otherwise():
+    config = SimpleNamespace(epsilon=0.3, n_images=100)
+    text = fill("{n_images} images, epsilon {epsilon:g}, {n_words} words", config, n_words=5)
+    assert text == "100 images, epsilon 0.3, 5 words"
+    assert fill("{n_images}", config, n_images=7) == "7"
+
+
+def test_steps_are_counted_when_they_are_done():
+    told = []
+    items = follow("abc", lambda *each: told.append(each))
+    assert next(items) == "a"
+    assert told == []
+    assert [*items] == ["b", "c"]
+    assert told == [(1, 3), (2, 3), (3, 3)]
+    ticker(None, 3)()  # nobody listens
 
 
 def test_differences_name_the_place():

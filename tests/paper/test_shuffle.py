@@ -3,15 +3,14 @@
 import numpy as np
 import pytest
 
-from paper.shuffle import experiment as shuffle
-from paper.shuffle.cases import animals, cifar100
-from paper.shuffle.experiment import Config
+from paper import shuffle
+from paper.shuffle import Config, animals, cifar100
 from wassemble.ensemble.shuffling import group_labels
 
 
 @pytest.fixture(scope="module")
 def case():
-    return cifar100("tree", (1.0,), sweeps=2, seed=0)
+    return cifar100("tree", Config(sharpness=(1.0,), sweeps=2))
 
 
 def test_neighbourhoods_of_one_change_nothing(case):
@@ -50,7 +49,7 @@ def test_the_mean_through_k_is_the_barycenter_of_one_model(case):
 
 
 def test_animals_differ_by_their_attributes():
-    case = animals((0.3,), mass_penalty=2.0, epsilon=0.3)
+    case = animals(Config(epsilons=(0.3,)))
     assert case.cost.shape == (36, 36)
     assert (np.diag(case.cost) == 0).all()
     assert (case.cost + np.eye(36) > 0).all()

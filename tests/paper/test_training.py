@@ -12,13 +12,14 @@ from wassemble import InvalidInputError
 torch = pytest.importorskip("torch")
 
 from paper.captioners.network import CaptionerNetwork  # noqa: E402
-from paper.captioners.objectives import (  # noqa: E402
+from paper.captioners.training import (  # noqa: E402
     MAX_LENGTH,
+    TrainingData,
     generate,
     imitation_loss,
     self_critical_loss,
+    train_captioner,
 )
-from paper.captioners.training import TrainingData, train_captioner  # noqa: E402
 from wassemble.text.vocabulary import Vocabulary  # noqa: E402
 
 RECIPE = Recipe("little", seed=3, n_units=8, n_embedding=6, n_frequent=30, max_epochs=3, patience=9)

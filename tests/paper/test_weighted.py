@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from paper.multilabel import weighted
-from paper.multilabel.data import load_task
+from paper.multilabel.study import load_task
 from paper.record import judging
 
 

@@ -7,18 +7,14 @@ from functools import partial
 import numpy as np
 
 from paper.data.captions import load_captions
-from paper.data.files import find_data
 from paper.evidence.tasks import TASKS, Task
-from wassemble.inputs import Predictions
-from wassemble.inputs.words.embeddings import read_embeddings
+from paper.words.models import load_glove, next_words, vocabulary_of
+from wassemble.inputs import Embeddings, Predictions
 from wassemble.kernels import from_word_vectors
-from wassemble.labels import LabelSpace
-from wassemble.text import NGramModel, Vocabulary
+from wassemble.text import NGramModel
 from wassemble.web.explorer.cases import Table
 from wassemble.web.explorer.examples import Example
 from wassemble.web.explorer.similarity import NAMES, Similarity, from_cost, given_kernel
-
-__all__ = ["EXAMPLES"]
 
 
 def _load_task(name: str) -> tuple[Table, dict[str, Similarity]]:
@@ -46,51 +42,38 @@ _N_BEGINNINGS = 24
 
 def _load_words() -> tuple[Table, dict[str, Similarity]]:
     """Next words of three n-gram models, over the 10,000 words that have a vector."""
-    vectors = read_embeddings(find_data("words/glove_100d_10k.npz"))
-    words = LabelSpace(vectors.words)
-    vocabulary = Vocabulary(LabelSpace(["<start>", "<end>", "<unk>", *words]))
+    words, vectors = load_glove()
     captions = [[text.split() for text in some] for some in load_captions("train").captions]
     # Each has read other captions of the same pictures.
-    trained = {
-        name: NGramModel.fit(
+    names = {"bigrams": (2, 0), "trigrams": (3, 1), "other trigrams": (3, 3)}
+    trained = [
+        NGramModel.fit(
             [text for some in captions for text in some[first : first + 2]],
             order=order,
-            vocabulary=vocabulary,
+            vocabulary=vocabulary_of(words),
         )
-        for name, order, first in (("bigrams", 2, 0), ("trigrams", 3, 1), ("other trigrams", 3, 3))
-    }
+        for order, first in names.values()
+    ]
     begun = _beginnings()
-    samples = [" ".join(some) + " …" for some in begun]
-    models = []
-    for name, model in trained.items():
-        scores = np.stack([_next_words(model, some) for some in begun])
-        models.append(Predictions(name, samples, words, scores, kind="multiclass"))
+    samples = [f"{some} …" for some in begun]
+    models = [
+        Predictions(name, samples, words, scores, kind="multiclass")
+        for name, scores in zip(names, next_words(trained, begun), strict=True)
+    ]
     note = "Each histogram is of the next word, given that it is one of the 10,000."
     title = "Next words, 10,000 labels"
     table = Table("example words", title, models, "multiclass", words, note=note)
-    near = from_cost("GloVe word vectors", from_word_vectors, embeddings=vectors)
+    embeddings = Embeddings(words, vectors)
+    near = from_cost("GloVe word vectors", from_word_vectors, embeddings=embeddings)
     return table, {"GloVe": near, "names": NAMES}
 
 
-def _beginnings() -> list[list[str]]:
+def _beginnings() -> list[str]:
     """First words of captions that no model has read, each beginning once."""
     texts = [some[0].split() for some in load_captions("test").captions]
-    begun: dict[tuple[str, ...], None] = {}
-    for number, text in enumerate(texts):
-        n_words = 2 + number % 5
-        if len(text) > n_words:
-            begun.setdefault(tuple(text[:n_words]))
-    return [list(some) for some in begun][:_N_BEGINNINGS]
-
-
-def _next_words(model: NGramModel, begun: list[str]) -> np.ndarray:
-    state = model.start([None])
-    numbers = model.vocabulary.encode(begun)
-    for number in (model.vocabulary.start_index, *numbers.tolist()):
-        logs, state = model.step(state, np.array([number]))
-    chances = np.exp(logs[0][3:])  # without the words that start, end and stand for others
-    histogram: np.ndarray = chances / chances.sum()
-    return histogram
+    cut = [(text, 2 + number % 5) for number, text in enumerate(texts)]
+    begun = [" ".join(text[:n_words]) for text, n_words in cut if len(text) > n_words]
+    return list(dict.fromkeys(begun))[:_N_BEGINNINGS]
 
 
 EXAMPLES = (

@@ -8,32 +8,27 @@ stacking.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import compress
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from paper.learned_kernels.tasks import KERNEL_TASKS, KernelTask
+from paper.evidence.tasks import TASKS, Task
 from paper.record.findings import Figure, Findings, Progress, Table, follow
 from paper.record.judging import Judge
 from wassemble.ensemble import Fusion
+from wassemble.ensemble.completion import Unobserved
 from wassemble.ensemble.learning import read_trial, shuffle_labels
 from wassemble.ensemble.learning.kernels import LearnedKernel, learn_kernel
-from wassemble.ensemble.learning.kernels.judging import (
-    Calibration,
-    Judged,
-    each_loss,
-    fit_calibration,
-)
+from wassemble.ensemble.learning.kernels.judging import Calibration, each_loss, fit_calibration
 from wassemble.ensemble.learning.recipes import NAMES
 from wassemble.ensemble.learning.stacking import fit_stacking
 from wassemble.errors import InvalidInputError
-from wassemble.kernels import LabelledKernel
+from wassemble.kernels import DenseKernel, LabelledKernel, from_attributes
 from wassemble.metrics import ACCURACY, MEAN
 from wassemble.solvers import ARITHMETIC, Barycenter, Unbalanced
-
-__all__ = ["Config", "run", "say_effect"]
 
 _TEXT = """\
 Accuracy and log-loss on test samples that nothing here was fitted on, with bootstrap
@@ -54,7 +49,7 @@ _LOW_RANK = "low-rank kernel"
 class Config:
     """How kernels are learned."""
 
-    tasks: tuple[str, ...] = tuple(KERNEL_TASKS)
+    tasks: tuple[str, ...] = ("animals", "languages", "cifar100")
     exponents: tuple[float, ...] = (0.5, 0.7, 0.9)  # mass_penalty / (mass_penalty + epsilon)
     sweeps: int = 5
     rank: int = 8
@@ -65,14 +60,11 @@ class Config:
 
 def run(config: Config, progress: Progress = None) -> Findings:
     """Test figures of each rule on each task."""
-    tables = [
-        _Runner(KERNEL_TASKS[name](), config).run() for name in follow(config.tasks, progress)
-    ]
-    return Findings(text=_TEXT, tables=tables)
+    names = follow(config.tasks, progress)
+    return Findings(_TEXT, [_Runner(KERNEL_TASKS[name](), config).run() for name in names])
 
 
-@dataclass(frozen=True, eq=False)
-class Row:
+class Row(NamedTuple):
     """What one rule makes of the test samples: whether each is right, and its loss."""
 
     right: np.ndarray
@@ -94,7 +86,7 @@ class _Runner:
             "weights": task.weights,
             "unobserved": task.unobserved,
         }
-        kept = ~task.is_test
+        kept = ~task.task.is_test
         self.early = task.make_candidates(kept & ~task.learns)
         self.final = task.make_candidates(kept)
         self.exponent = min(config.exponents, key=self._least_loss)
@@ -104,22 +96,22 @@ class _Runner:
         config = self.config
         learned = self._learn(self.early)
         kernels = learned.remix(self.final)
-        best = self._choose(learned)
+        candidates = [judged for judged in learned.judged if judged.is_candidate]
+        # Of least loss on all samples to learn on: what one would do without learning.
+        best = min(
+            candidates, key=lambda j: learned.n_train * j.train_loss + learned.n_held_out * j.loss
+        )
         rows = {"arithmetic mean": self._mean()}
-        for judged in learned.judged:
-            if judged.is_candidate:
-                kernel = None if judged.name == NAMES else self.final[judged.name]
-                title = f"{'best ' if judged is best else ''}candidate ({judged.name})"
-                rows[title] = self._through(kernel, judged.calibration)
+        for judged in candidates:
+            kernel = None if judged.name == NAMES else self.final[judged.name]
+            title = f"{'best ' if judged is best else ''}candidate ({judged.name})"
+            rows[title] = self._through(kernel, judged.calibration)
         rows[LEARNED] = self._through(kernels, learned.calibration)
         shuffles = [
             self._through(_shuffled(kernels, seed), judged.calibration)
             for seed, judged in enumerate(learned.shuffled)
         ]
-        rows["learned kernel, labels shuffled"] = Row(
-            np.mean([row.right for row in shuffles], axis=0),
-            np.mean([row.losses for row in shuffles], axis=0),
-        )
+        rows["learned kernel, labels shuffled"] = Row(*np.mean(shuffles, axis=0))
         early, final = (
             {name: _shuffled(given, config.seed) for name, given in candidates.items()}
             for candidates in (self.early, self.final)
@@ -141,7 +133,7 @@ class _Runner:
         self, rows: Mapping[str, Row], best: str, learned: LearnedKernel, refusal: str | None
     ) -> Table:
         task = self.task
-        unit = [task.unit[i] for i in np.flatnonzero(task.is_test).tolist()]
+        unit = list(compress(task.unit, task.task.is_test))
         judge = Judge(MEAN, self.truth, groups=unit, seed=self.config.seed)
         right = {name: row.right for name, row in rows.items()}
         against = [
@@ -149,15 +141,10 @@ class _Runner:
             ("The labels' meaning", _ANEW, "a mixture learned from shuffled candidates"),
         ]
         lines = [self._setting(learned)]
-        lines += [
-            say_effect(
-                title,
-                judge.gain(right[LEARNED], right[name]),
-                judge.gain(rows[LEARNED].losses, rows[name].losses),
-                words,
-            )
-            for title, name, words in against
-        ]
+        for title, name, words in against:
+            gain = judge.gain(right[LEARNED], right[name])
+            loss = judge.gain(rows[LEARNED].losses, rows[name].losses)
+            lines.append(say_effect(title, gain, loss, words))
         lines += [
             f"The {name} alone, which was not chosen, is as good: {judge.score(mine):.4f}."
             for name, mine in right.items()
@@ -178,7 +165,7 @@ class _Runner:
 
     def _setting(self, learned: LearnedKernel) -> str:
         task = self.task
-        apart = int((~task.is_test & ~task.learns).sum())
+        apart = int((~task.task.is_test & ~task.learns).sum())
         numbers = ", ".join(f"{name} {value:.2g}" for name, value in learned.parameters.items())
         return (
             f"Learned on {int(task.learns.sum()):,} samples"
@@ -188,27 +175,15 @@ class _Runner:
             f" {len(learned.history) - 1} (0 is the start): {numbers}."
         )
 
-    @staticmethod
-    def _choose(learned: LearnedKernel) -> Judged:
-        """The candidate of least loss on all samples to learn on: what one would do without."""
-
-        def loss(judged: Judged) -> float:
-            return learned.n_train * judged.train_loss + learned.n_held_out * judged.loss
-
-        return min((j for j in learned.judged if j.is_candidate), key=loss)
-
-    # -- rules -----------------------------------------------------------------------
-
     def _learn(self, candidates: Mapping[str, Any], **form: Any) -> LearnedKernel:
-        config = self.config
         return learn_kernel(
             self.seen,
             self.seen_names,
             candidates=candidates,
             rule=self._rule(self.exponent),
-            max_epochs=config.max_epochs,
-            patience=config.patience,
-            seed=config.seed,
+            max_epochs=self.config.max_epochs,
+            patience=self.config.patience,
+            seed=self.config.seed,
             **self.options,
             **form,
         )
@@ -274,3 +249,72 @@ def say_effect(title: str, gain: Figure, loss: Figure, other: str) -> str:
     if gain.low > 0 or gain.high < 0:
         effect = "helped" if gain.low > 0 else "hurt"
     return f"{title} {effect}: accuracy {gain.words(4)}, log-loss {loss.words()} against {other}."
+
+
+@dataclass(frozen=True, eq=False)
+class KernelTask:
+    """A task and what a kernel is learned from."""
+
+    task: Task
+    learns: np.ndarray  # samples to learn on; those that are neither this nor test make candidates
+    make_candidates: Callable[[np.ndarray], dict[str, Any]]  # from the samples of a mask
+    weights: np.ndarray  # (n_models,)
+    unit: Sequence[str]  # samples of the same unit stand and fall together
+    carrier: str | None = None  # the candidate that a mean goes through; None: names will do
+    unobserved: Unobserved = "spread"
+
+
+def animals() -> KernelTask:
+    """Attributes to animals: no label of the models is a target label."""
+    task = TASKS["animals"]()
+    table = task.kernels["attributes"].to_dense() > 0
+    source, target = task.models[0].labels, task.target
+    columns = table / table.sum(axis=0)
+    # Animals with the same attributes are close: the cosine between columns.
+    unit = table / np.sqrt(table.sum(axis=0))
+    close = (unit.T @ unit) ** 8
+    tables = {
+        "rows": (table / table.sum(axis=1, keepdims=True), "attributes, rows divided by sums"),
+        "similar animals": (columns @ (close / close.sum(axis=0)), "attributes of similar animals"),
+        "every animal": (np.ones(table.shape), "every attribute to every animal"),
+    }
+    candidates: dict[str, Any] = {
+        name: LabelledKernel(DenseKernel(entries), source, target, origin)
+        for name, (entries, origin) in tables.items()
+    }
+    candidates["columns"] = from_attributes(table, source, target)
+    even = np.full(len(task.models), 1 / len(task.models))
+    return KernelTask(task, ~task.is_test, lambda _: candidates, even, _ids(task), "columns")
+
+
+def languages() -> KernelTask:
+    """Nine label sets: candidates are each detector's mistakes, with several priors."""
+    task = TASKS["languages"]()
+    weights = task.weights_by_accuracy()
+
+    def candidates(rows: np.ndarray) -> dict[str, Any]:
+        return {
+            f"mistakes, prior {prior:g}": task.kernels_of_mistakes(rows, prior=prior)
+            for prior in (0.03, 0.2, 1.0)
+        }
+
+    return KernelTask(task, task.last_of_each(), candidates, weights, task.truth, unobserved="drop")
+
+
+def cifar100() -> KernelTask:
+    """Three networks over the same hundred classes: word vectors, a tree, and mistakes."""
+    task = TASKS["cifar100"]()
+    # Every third sample that is not for test makes candidates.
+    learns = ~task.is_test & (np.cumsum(~task.is_test) % 3 != 0)
+
+    def candidates(rows: np.ndarray) -> dict[str, Any]:
+        return {**task.kernels, "mistakes": task.kernels_of_mistakes(rows, prior=0.2)}
+
+    return KernelTask(task, learns, candidates, task.weights_by_accuracy(), _ids(task))
+
+
+def _ids(task: Task) -> list[str]:
+    return [str(sample) for sample in task.models[0].samples.tolist()]
+
+
+KERNEL_TASKS = {make.__name__: make for make in (animals, languages, cifar100)}

@@ -6,19 +6,30 @@ takes them at their word; the barycenter knows through K which labels are neighb
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from paper.cost_sensitive.tasks import Answer, minus_cost, share_right
-from paper.record.findings import Cell, Claim, Findings, Plot, Progress, Table, follow
+from paper.cost_sensitive import (
+    Answer,
+    histograms_of,
+    minus_cost,
+    share_right,
+    sharpened_barycenter,
+    tree_steps,
+)
+from paper.data.files import find_data
+from paper.evidence.tasks import TASKS
+from paper.record.findings import Claim, Findings, Plot, Progress, Table, fill, ticker
 from paper.record.judging import Judge, simple_rules
-from paper.shuffle.cases import SHUFFLED, Case, Shuffled, animals, cifar100
 from wassemble.ensemble.decisions import choose_best, choose_least_cost
+from wassemble.ensemble.learning.fitting import shuffle_labels
+from wassemble.ensemble.shuffling import group_labels, label_similarity, shuffle_inside
+from wassemble.inputs import Predictions, load_animals, read_edges
+from wassemble.kernels import DenseKernel, Kernel, LabelledKernel
 from wassemble.metrics import Measure
-
-__all__ = ["Config", "run"]
+from wassemble.solvers import ARITHMETIC, Barycenter, Unbalanced
 
 _TEXT = """\
 Labels are put into neighbourhoods of equal size: by K for the 100 classes of CIFAR-100
@@ -53,7 +64,7 @@ _DIFFERENCE = """\
 the paper shuffled words under five captioners and plotted scores of captions, and gives no
 numbers; its neighbourhoods grow with epsilon, ours are given and epsilon is tuned or fixed."""
 
-_FIXED, _TUNED = "barycenter, untuned", "barycenter, tuned"
+_FIXED, _TUNED, SHUFFLED = (f"barycenter, {way}" for way in ("untuned", "tuned", "labels shuffled"))
 _MEANS = ("arithmetic mean", "geometric mean", "power mean")
 # Behind the name of a rule: its answer is the label of least expected cost.
 _LEAST = ", least cost"
@@ -63,7 +74,7 @@ _DRAWN = {
     "cost": (*_MEANS, f"arithmetic mean{_LEAST}", _FIXED, _TUNED, f"{_TUNED}{_LEAST}"),
 }
 
-_Curves = dict[str, list[tuple[float | str, float]]]
+_Curves = dict[str, list[tuple[int, float]]]
 """By rule: size of the neighbourhoods, and the figure."""
 
 
@@ -87,34 +98,25 @@ def run(config: Config, progress: Progress = None) -> Findings:
     tables: list[Table] = []
     plots: list[Plot] = []
     claims: list[Claim] = []
-    n_sizes, n_all = len(config.sizes), len(config.cases) * len(config.sizes)
-    for place, name in enumerate(config.cases):
-        case = _case(name, config)
+    tick = ticker(progress, len(config.cases) * len(config.sizes))
+    for name in config.cases:
+        case = animals(config) if name == "animals" else cifar100(name, config)
         curves: dict[str, _Curves] = {"accuracy": {}, "cost": {}}
-        for size in follow(config.sizes, progress, n_before=place * n_sizes, n_all=n_all):
+        for size in config.sizes:
             shuffled = case.shuffle(size, config.n_shuffles, config.seed)
             judged = _Judged(case, shuffled, _fuse(case, shuffled), config.seed)
             for title, judge in judged.judges.items():
                 for rule, mine in judged.test.items():
                     value = judge.measure.value(mine, judge.truth)
                     curves[title].setdefault(rule, []).append((size, value))
+            tick()
         tables += [_by_size(case, curves["accuracy"], config), judged.table(config.sizes[-1])]
         for title, each in curves.items():
             claims.append(judged.claim(title, each))
             plots.append(_plot(case, title, each))
-    text = _TEXT.format(
-        n_shuffles={1: "once", 2: "twice"}.get(config.n_shuffles, f"{config.n_shuffles} times"),
-        sweeps=config.sweeps,
-        mass_penalty=config.mass_penalty,
-        epsilon=config.epsilon,
-    )
+    n_shuffles = {1: "once", 2: "twice"}.get(config.n_shuffles, f"{config.n_shuffles} times")
+    text = fill(_TEXT, config, n_shuffles=n_shuffles)
     return Findings(text, tables, plots, claims, _DIFFERENCE)
-
-
-def _case(name: str, config: Config) -> Case:
-    if name == "animals":
-        return animals(config.epsilons, mass_penalty=config.mass_penalty, epsilon=config.epsilon)
-    return cifar100(name, config.sharpness, sweeps=config.sweeps, seed=config.seed)
 
 
 def _fuse(case: Case, shuffled: Shuffled) -> dict[str, np.ndarray]:
@@ -172,21 +174,17 @@ class _Judged:
         """Accuracy, gain and cost of each rule."""
         right, cheap = self.judges["accuracy"], self.judges["cost"]
         over = self.best(_MEANS, right.measure)
+        rows = [
+            [name, *cells, -cheap.score(self.test[name])]
+            for name, cells in right.compare(self.test, over).items()
+        ]
         is_square = self.case.similar.shape == self.case.cost.shape
-        return Table(
-            f"{self.case.title}, in neighbourhoods of {size}",
-            ["rule", "accuracy", "gain", f"cost ({self.case.cost_title})"],
-            [
-                [name, *cells, -cheap.score(self.test[name])]
-                for name, cells in right.compare(self.test, over).items()
-            ],
-            note=_NOTE.format(
-                size=size,
-                over=over,
-                control=_CONTROL if SHUFFLED in self.test else "",
-                ceiling=_CEILING.format(size=size) if is_square else _NO_HISTOGRAM,
-            ),
-        )
+        ceiling = _CEILING.format(size=size) if is_square else _NO_HISTOGRAM
+        control = _CONTROL if SHUFFLED in self.test else ""
+        note = _NOTE.format(size=size, over=over, control=control, ceiling=ceiling)
+        columns = ["rule", "accuracy", "gain", f"cost ({self.case.cost_title})"]
+        title = f"{self.case.title}, in neighbourhoods of {size}"
+        return Table(title, columns, rows, note=note)
 
     def claim(self, title: str, curves: _Curves) -> Claim:
         """Whether the barycenter beats the best mean, both chosen on validation rows."""
@@ -218,7 +216,7 @@ class _Judged:
 
 def _by_size(case: Case, scores: _Curves, config: Config) -> Table:
     columns = ["accuracy with neighbourhoods of", *(str(size) for size in config.sizes)]
-    rows: list[list[Cell]] = [
+    rows = [
         [rule, *(value for _, value in points)]
         for rule, points in scores.items()
         if not rule.endswith(_LEAST)
@@ -228,10 +226,131 @@ def _by_size(case: Case, scores: _Curves, config: Config) -> Table:
 
 def _plot(case: Case, title: str, curves: _Curves) -> Plot:
     label = "accuracy" if title == "accuracy" else f"cost ({case.cost_title})"
-    return Plot(
-        f"{case.name}-{title}",
-        case.title,
-        "labels in a neighbourhood",
-        label,
-        {name: curves[name] for name in _DRAWN[title] if name in curves},
+    shown = {name: curves[name] for name in _DRAWN[title] if name in curves}
+    return Plot(f"{case.name}-{title}", case.title, "labels in a neighbourhood", label, shown)
+
+
+Fuse = Callable[[np.ndarray, float], np.ndarray]
+"""From a stack of models, (n_models, n_samples, n_source), and a knob to a consensus."""
+
+
+@dataclass(frozen=True, eq=False)
+class Shuffled:
+    """Scores of all models after shuffles, validation samples first, and their truth."""
+
+    models: dict[str, np.ndarray]
+    truth: np.ndarray
+    is_test: np.ndarray
+    samples: np.ndarray  # of each row: a sample is there as often as it was shuffled
+
+    def stack(self, is_test: bool) -> np.ndarray:
+        """Scores of one side of the split."""
+        return np.stack([each[self.is_test == is_test] for each in self.models.values()])
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """Models on samples whose truth is known, and what is known about their labels."""
+
+    name: str
+    title: str
+    models: list[Predictions]
+    truth: np.ndarray
+    is_test: np.ndarray
+    similar: np.ndarray  # (n_source, n_source): who is whose neighbour
+    cost: np.ndarray  # (n_target, n_target), of each answer (column) for each true label (row)
+    cost_title: str
+    untuned: float  # knob of a barycenter that nothing is known about
+    knobs: tuple[float, ...]
+    barycenter: Fuse
+    controls: dict[str, Fuse]  # other ways through the kernel, with the same knob
+    complete: Callable[[list[Predictions]], dict[str, np.ndarray]]
+    # From the models' labels to those of the truth, after a mean.
+    carry: Callable[[np.ndarray], np.ndarray] = lambda scores: scores
+
+    def shuffle(self, size: int, n_shuffles: int, seed: int) -> Shuffled:
+        """Scores shuffled inside groups of ``size`` neighbours, per sample and model.
+
+        The two sides of the split have shuffles of their own.
+        """
+        labels = self.models[0].labels
+        groups = [[labels[i] for i in group] for group in group_labels(self.similar, size)]
+        parts, rows = [], []
+        for is_test in (False, True):
+            mine = np.flatnonzero(self.is_test == is_test)
+            for turn in range(n_shuffles if size > 1 else 1):
+                rng = np.random.default_rng([seed, size, turn, int(is_test)])
+                taken = [model.take(mine) for model in self.models]
+                parts.append(self.complete(shuffle_inside(taken, groups, rng)))
+                rows.append(mine)
+        places = np.concatenate(rows)
+        models = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+        return Shuffled(models, self.truth[places], self.is_test[places], places)
+
+
+def cifar100(kernel_name: str, config: Config) -> Case:
+    """CIFAR-100 by three networks; the knob is the power that K is raised to."""
+    task = TASKS["cifar100"]()
+    kernel = task.kernels[kernel_name]
+
+    def through(kernel: LabelledKernel) -> Fuse:
+        return lambda stack, knob: sharpened_barycenter(stack, kernel, knob, config.sweeps)
+
+    real = through(kernel)
+    return Case(
+        name=f"cifar100-{kernel_name.lower()}",
+        title=f"CIFAR-100, {kernel_name} neighbours",
+        models=task.models,
+        truth=task.target.positions(task.truth),
+        is_test=task.is_test,
+        similar=label_similarity(kernel),
+        cost=tree_steps(task.target, read_edges(find_data("cifar100/tree.txt"))),
+        cost_title="steps in the tree",
+        untuned=1.0,
+        knobs=config.sharpness,
+        barycenter=real,
+        controls={
+            "arithmetic mean through K": lambda stack, s: real(_mean(stack), s),
+            SHUFFLED: through(shuffle_labels(kernel, config.seed)),
+        },
+        complete=histograms_of,
     )
+
+
+def animals(config: Config) -> Case:
+    """Animals from attributes; attributes of the same animals are neighbours.
+
+    The knob is epsilon. Means are mapped to animals by the same table.
+    """
+    data = load_animals()
+    task = TASKS["animals"]()
+    has = data.has_attribute
+    kernel: Kernel = DenseKernel(has / has.sum(axis=0))
+
+    def fuse(stack: np.ndarray, epsilon: float) -> np.ndarray:
+        rule = Barycenter(Unbalanced(config.mass_penalty, epsilon=epsilon))
+        return np.asarray(rule.fuse(stack, kernel, holds="scores").scores)
+
+    lengths = np.linalg.norm(has, axis=1)
+    similar = has @ has.T / np.outer(lengths, lengths)
+    np.fill_diagonal(similar, 0)
+    return Case(
+        name="animals",
+        title="Animals from attributes, attributes of the same animals",
+        models=task.models,
+        truth=data.truth,
+        is_test=data.is_test,
+        similar=similar,
+        cost=(has[:, :, None] != has[:, None, :]).sum(axis=0).astype(float),
+        cost_title="attributes that differ",
+        untuned=config.epsilon,
+        knobs=config.epsilons,
+        barycenter=fuse,
+        controls={"arithmetic mean through K": lambda stack, e: fuse(_mean(stack), e)},
+        complete=lambda models: {each.model: each.scores for each in models},
+        carry=kernel.apply_transpose,
+    )
+
+
+def _mean(stack: np.ndarray) -> np.ndarray:
+    return np.asarray(ARITHMETIC.fuse(stack).scores)[None]

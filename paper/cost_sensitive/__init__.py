@@ -1,1 +1,0 @@
-"""When mistakes cost differently."""

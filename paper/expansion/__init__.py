@@ -1,1 +1,0 @@
-"""Labels that no model knows: larger vocabularies."""

@@ -1,1 +1,0 @@
-"""The web app with more examples: `python -m paper serve`."""

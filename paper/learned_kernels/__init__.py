@@ -1,1 +1,0 @@
-"""Kernels learned through the solver."""

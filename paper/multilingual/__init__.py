@@ -1,1 +1,0 @@
-"""Models that speak different languages."""

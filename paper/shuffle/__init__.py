@@ -1,1 +1,0 @@
-"""Robustness to predictions shuffled among similar labels."""

@@ -1,1 +1,0 @@
-"""The paper's bounds, measured on real predictions."""
