@@ -1,10 +1,9 @@
-"""`python -m paper evidence`: learn and judge an ensemble on real tasks."""
+"""`python -m paper evidence`: learn and judge an ensemble on real tasks, beside its rivals."""
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,10 +11,24 @@ from paper.record.command import out_option
 from wassemble.cli.console import print_json, print_table, progress_bar, talk
 from wassemble.cli.options import output_options
 from wassemble.cli.places import Command
+from wassemble.errors import WassembleError
 
-__all__ = ["evidence"]
+if TYPE_CHECKING:
+    from paper.evidence.cases import Case, Draw
 
-_NAMES = ("animals", "languages", "voc", "coco", "cifar100")
+_NAMES = (
+    "animals",
+    "languages",
+    "voc",
+    "coco",
+    "cifar100",
+    "encodings",
+    "encodings-without-best",
+    "part-of-speech",
+    "digits",
+    "equal-networks",
+)
+_SIDES = ("rivals", "ours")
 
 
 @click.command(cls=Command, short_help="Learn and test ensembles on real tasks.")
@@ -24,117 +37,137 @@ _NAMES = ("animals", "languages", "voc", "coco", "cifar100")
 @click.option(
     "--time-budget",
     type=float,
-    help="Try no more rules on a task after so many seconds.  [default: try all]",
+    help="Seconds that learning may take on a task.  [default: as long as it needs]",
 )
-@click.option("--no-pages", is_flag=True, help="Write no pages, only the figures in evidence.json.")
+@click.option(
+    "--quick",
+    is_flag=True,
+    help="Learn from all samples of each task's own split: no smaller shares, no new splits.",
+)
+@click.option("--only", type=click.Choice(_SIDES), help="Judge rivals alone, or ours alone.")
+@click.option("--no-pages", is_flag=True, help="Write no page about what was learned on a task.")
 @output_options
 def evidence(
     names: tuple[str, ...],
     out: Path,
     time_budget: float | None,
+    quick: bool,
+    only: str | None,
     no_pages: bool,
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Learn an ensemble on each TASK and test it on held-out samples; on all if none is given.
+    """Learn an ensemble on each TASK and test it beside its rivals; on all if none is given.
 
-    Writes evidence.json and a page for each task into --out. Tasks: animals, languages (in the
-    package); voc, coco, cifar100 (in the repository's datasets).
+    Rivals are what one would try instead: the best single model, the best simple rule, greedy
+    weights, and scikit-learn's logistic regression and gradient boosting on all scores. All learn
+    from the same samples: all of them, a quarter, a twentieth. What is recorded in --out is not
+    made again, so that the same command resumes a run that was interrupted; evidence.json sums up
+    all records that are there.
 
     \b
-    python -m paper evidence animals languages
-    python -m paper evidence --no-pages --json
+    python -m paper evidence languages --quick
+    python -m paper evidence encodings part-of-speech --only rivals
     """
     import json
 
+    from paper.evidence.cases import list_draws
+    from paper.evidence.records import find_records
+    from paper.evidence.summary import summarise
+    from paper.evidence.tasks import TASKS
     from wassemble._files import write_whole
 
-    records = {}
-    for name in names or _NAMES:
-        records[name] = _judge(name, out, time_budget, no_pages=no_pages, quiet=quiet)
-    write_whole(out / "evidence.json", json.dumps(records, indent=1) + "\n")
+    chosen = list(dict.fromkeys(names)) or list(_NAMES)
+    sides = _SIDES if only is None else (only,)
+    for number, name in enumerate(chosen, start=1):
+        task = TASKS[name]()
+        draws = list_draws(has_been_seen=task.has_been_seen)[: 1 if quick else None]
+        for draw in draws:
+            title = f"{number}/{len(chosen)} {name}, {draw}"
+            _judge(task, draw, out, title, sides, time_budget, no_pages=no_pages, quiet=quiet)
+    found = summarise(find_records(out, list(_NAMES)))
+    write_whole(out / "evidence.json", json.dumps(found, indent=1) + "\n")
+    shown = {name: found[name] for name in chosen if name in found}
     if as_json:
-        print_json(records)
+        print_json(shown)
         return
-    print_table(
-        ["task", "metric", "chosen rule", "test", "best plain rule", "test", "gain", "verdict"],
-        [
-            [
-                name,
-                r["metric"],
-                r["chosen"],
-                f"{r['chosen_score']:.4f}",
-                r["best_plain"],
-                f"{r['best_plain_score']:.4f}",
-                f"{r['over_best_plain']:+.4f} +- {r['over_best_plain_error']:.4f}",
-                r["verdict"],
-            ]
-            for name, r in records.items()
-        ],
-    )
-    talk(
-        f"wrote {out / 'evidence.json'}" + ("" if no_pages else " and a page for each"), quiet=quiet
-    )
+    _show(shown)
+    talk(f"wrote {out / 'evidence.json'}", quiet=quiet)
 
 
 def _judge(
-    name: str, out: Path, time_budget: float | None, *, no_pages: bool, quiet: bool
-) -> dict[str, Any]:
-    from paper.evidence.tasks import TASKS
-    from wassemble.ensemble.learning import learn_ensemble
-    from wassemble.ensemble.learning.evaluation import evaluate_ensemble
+    task: Any,
+    draw: Draw,
+    out: Path,
+    title: str,
+    sides: tuple[str, ...],
+    time_budget: float | None,
+    *,
+    no_pages: bool,
+    quiet: bool,
+) -> None:
+    """Make the records of a task and a draw that are not there."""
+    from paper.evidence.cases import Case
+
+    case = Case(task, draw)
+    for side in sides:
+        try:
+            with progress_bar(f"{title}, {side}", quiet=quiet) as progress:
+                is_new = _record(case, out, side, time_budget, progress, no_pages=no_pages)
+        except KeyboardInterrupt:
+            raise WassembleError(
+                f"interrupted at {title}; the same command goes on from there."
+            ) from None
+        talk(f"{title}, {side}: {'done' if is_new else 'made before'}", quiet=quiet)
+
+
+def _record(
+    case: Case, out: Path, side: str, time_budget: float | None, progress: Any, *, no_pages: bool
+) -> bool:
+    """Whether a record was made."""
+    from paper.evidence import records
+
+    path = records.record_path(out, case.task.name, case.draw, side)
+    if side == "rivals":
+        made_by = records.rivals_made_by(case)
+        return records.keep(path, made_by, lambda: records.judge_rivals(case, progress))[1]
+
+    def learn() -> dict[str, Any]:
+        record, learned = records.judge_ours(case, time_budget=time_budget, progress=progress)
+        if learned is not None and case.draw == type(case.draw)() and not no_pages:
+            _write_page(case, learned, out)
+        return record
+
+    return records.keep(path, records.ours_made_by(case, time_budget), learn)[1]
+
+
+def _write_page(case: Case, learned: Any, out: Path) -> None:
     from wassemble.report import write_report
 
-    started = time.perf_counter()
-    task = TASKS[name]()
-    models, truth = task.part(False)
-    with progress_bar(name, quiet=quiet) as progress:
-        learned = learn_ensemble(
-            models,
-            truth,
-            kernels=task.kernels,
-            target=task.target,
-            kind=task.kind,
-            time_budget=time_budget,
-            progress=progress,
-        )
-    talk(f"{name}: {learned.report}", quiet=quiet)
-    models, truth = task.part(True)
-    evaluation = evaluate_ensemble(learned, models, truth)
-    if not no_pages:
-        page = out / f"evidence-{name}.html"
-        write_report(learned, models, truth, page, title=task.title, texts=task.texts)
-        talk(f"page: {page}", quiet=quiet)
-    control = learned.choice.control
-    plain = evaluation.best_plain
-    over_plain = evaluation.gain_over(plain)
-    # The best of all simple rules, which may be the chosen one.
-    simple = next(each for each in evaluation.outcomes if each.is_simple)
-    over_simple = None if simple.is_chosen else evaluation.gain_over(simple)
-    return {
-        "title": task.title,
-        "metric": evaluation.metric,
-        "n_learned_from": learned.n_samples,
-        "n_test": evaluation.n_samples,
-        "n_models": len(task.models),
-        "n_target": len(task.target),
-        "n_tried": learned.n_tried,
-        "chosen": evaluation.chosen.name,
-        "chosen_score": evaluation.chosen.score,
-        "best_plain": plain.name,
-        "best_plain_score": plain.score,
-        "best_simple": simple.name,
-        "best_simple_score": simple.score,
-        "over_best_simple": None if over_simple is None else over_simple.difference,
-        "over_best_simple_error": None if over_simple is None else over_simple.standard_error,
-        "best_single": evaluation.best_single.name,
-        "best_single_score": evaluation.best_single.score,
-        "over_best_plain": over_plain.difference,
-        "over_best_plain_error": over_plain.standard_error,
-        "verdict": "it is the best plain rule" if plain.is_chosen else over_plain.verdict,
-        "is_worse_than_plain": over_plain.is_worse,
-        "control": None if control is None else str(control.comparison),
-        "meaning_helped": None if control is None else control.meaning_helped,
-        "reasons": list(learned.choice.reasons),
-        "seconds": round(time.perf_counter() - started, 1),
-    }
+    task = case.task
+    page = out / f"evidence-{task.name}.html"
+    models, truth = case.models(case.test), case.names(case.test)
+    write_report(learned, models, truth, page, title=task.title, texts=task.texts)
+
+
+def _show(evidence: dict[str, Any]) -> None:
+    """A table of all samples of each task's own split, a line for each rule."""
+    from paper.evidence.rivals import ORACLE
+    from paper.evidence.summary import interval_of, tell_verdict
+
+    rows, verdicts = [], []
+    for name, task in evidence.items():
+        for row in task["rows"]:
+            if row["share"] < 1 or row["split"]:
+                continue
+            verdicts.append(f"{name}: {tell_verdict(row)}".replace("**", ""))
+            rules = row["rivals"] | {"ours": row["ours"], ORACLE: row["oracle"]}
+            for rule, each in rules.items():
+                gain = each.get("gain_of_ours")
+                picked = "" if "failed" in each else each["picked"][0]
+                score = "failed" if "failed" in each else f"{each['score']:.4f}"
+                apart = "" if gain is None else f"{gain['difference']:+.4f} {interval_of(gain)}"
+                rows.append([f"{name}: {rule}", score, apart, picked])
+    print_table(["task and rule", "test samples", "ours minus it, 95 % interval", "picked"], rows)
+    for verdict in verdicts:
+        talk(verdict)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from paper.evidence.tasks import TASKS, Task
+from paper.evidence.tasks import TASKS, Task, every_language
 from wassemble.ensemble.completion import Unobserved
 from wassemble.kernels import DenseKernel, LabelledKernel, from_attributes
 
@@ -71,7 +71,7 @@ def animals() -> KernelTask:
 
 def languages() -> KernelTask:
     """Nine label sets: candidates are each detector's mistakes, with several priors."""
-    task = TASKS["languages"]()
+    task = every_language()
     weights = task.weights_by_accuracy()
 
     def candidates(rows: np.ndarray) -> dict[str, Any]:
