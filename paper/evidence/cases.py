@@ -37,6 +37,11 @@ class Draw:
     split: int = 0
 
     @property
+    def is_whole(self) -> bool:
+        """Whether it is every sample to learn from, of the task's own split."""
+        return self.share == 1 and self.split == 0
+
+    @property
     def name(self) -> str:
         """Of its records.
 

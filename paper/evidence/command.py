@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -14,7 +15,9 @@ from wassemble.cli.places import Command
 from wassemble.errors import WassembleError
 
 if TYPE_CHECKING:
-    from paper.evidence.cases import Case, Draw
+    from paper.evidence.cases import Case
+    from paper.evidence.records import Record
+    from wassemble.ensemble.learning import LearnedEnsemble
 
 _NAMES = (
     "animals",
@@ -71,103 +74,83 @@ def evidence(
     """
     import json
 
-    from paper.evidence.cases import list_draws
     from paper.evidence.records import find_records
-    from paper.evidence.summary import summarise
-    from paper.evidence.tasks import TASKS
+    from paper.evidence.summary import list_figures, list_verdicts, summarise
     from wassemble._files import write_whole
 
     chosen = list(dict.fromkeys(names)) or list(_NAMES)
     sides = _SIDES if only is None else (only,)
+    run = _Run(out, sides, time_budget, quick=quick, has_pages=not no_pages, quiet=quiet)
     for number, name in enumerate(chosen, start=1):
-        task = TASKS[name]()
-        draws = list_draws(has_been_seen=task.has_been_seen)[: 1 if quick else None]
-        for draw in draws:
-            title = f"{number}/{len(chosen)} {name}, {draw}"
-            _judge(task, draw, out, title, sides, time_budget, no_pages=no_pages, quiet=quiet)
+        run.judge(name, f"{number}/{len(chosen)}")
     found = summarise(find_records(out, list(_NAMES)))
     write_whole(out / "evidence.json", json.dumps(found, indent=1) + "\n")
     shown = {name: found[name] for name in chosen if name in found}
     if as_json:
         print_json(shown)
         return
-    _show(shown)
+    for name, task in shown.items():
+        for line in task["rows"][0]["words"]:
+            talk(f"{name}: {line}", quiet=quiet)
+    figures = list_figures(shown)
+    if figures:  # there are none before both sides are judged
+        print_table(["task and rule", "score", "ours minus it, 95 % interval", "picked"], figures)
+    for verdict in list_verdicts(shown):
+        talk(verdict, quiet=quiet)
     talk(f"wrote {out / 'evidence.json'}", quiet=quiet)
 
 
-def _judge(
-    task: Any,
-    draw: Draw,
-    out: Path,
-    title: str,
-    sides: tuple[str, ...],
-    time_budget: float | None,
-    *,
-    no_pages: bool,
-    quiet: bool,
-) -> None:
-    """Make the records of a task and a draw that are not there."""
-    from paper.evidence.cases import Case
+@dataclass(frozen=True)
+class _Run:
+    """What to judge, and where records go."""
 
-    case = Case(task, draw)
-    for side in sides:
+    out: Path
+    sides: tuple[str, ...]
+    time_budget: float | None
+    quick: bool
+    has_pages: bool
+    quiet: bool
+
+    def judge(self, name: str, number: str) -> None:
+        """Make the records of a task that are not there."""
+        from paper.evidence.cases import Case, list_draws
+        from paper.evidence.tasks import TASKS
+
+        task = TASKS[name]()
+        draws = list_draws(has_been_seen=task.has_been_seen)
+        for draw in draws[:1] if self.quick else draws:
+            for side in self.sides:
+                self._judge(Case(task, draw), side, f"{number} {name}, {draw}, {side}")
+
+    def _judge(self, case: Case, side: str, title: str) -> None:
+        from paper.evidence.records import keep, ours_made_by, record_path, rivals_made_by
+
+        path = record_path(self.out, case.task.name, case.draw, side)
+        is_ours = side == "ours"
+        made_by = ours_made_by(case, self.time_budget) if is_ours else rivals_made_by(case)
         try:
-            with progress_bar(f"{title}, {side}", quiet=quiet) as progress:
-                is_new = _record(case, out, side, time_budget, progress, no_pages=no_pages)
+            is_new = keep(path, made_by, lambda: self._make(case, side, title))[1]
         except KeyboardInterrupt:
             raise WassembleError(
                 f"interrupted at {title}; the same command goes on from there."
             ) from None
-        talk(f"{title}, {side}: {'done' if is_new else 'made before'}", quiet=quiet)
+        talk(f"{title}: {'done' if is_new else 'made before'}", quiet=self.quiet)
 
+    def _make(self, case: Case, side: str, title: str) -> Record:
+        from paper.evidence.records import judge_ours, judge_rivals
 
-def _record(
-    case: Case, out: Path, side: str, time_budget: float | None, progress: Any, *, no_pages: bool
-) -> bool:
-    """Whether a record was made."""
-    from paper.evidence import records
-
-    path = records.record_path(out, case.task.name, case.draw, side)
-    if side == "rivals":
-        made_by = records.rivals_made_by(case)
-        return records.keep(path, made_by, lambda: records.judge_rivals(case, progress))[1]
-
-    def learn() -> dict[str, Any]:
-        record, learned = records.judge_ours(case, time_budget=time_budget, progress=progress)
-        if learned is not None and case.draw == type(case.draw)() and not no_pages:
-            _write_page(case, learned, out)
+        with progress_bar(title, quiet=self.quiet) as progress:
+            if side == "rivals":
+                return judge_rivals(case, progress)
+            record, learned = judge_ours(case, time_budget=self.time_budget, progress=progress)
+        if learned is not None and case.draw.is_whole and self.has_pages:
+            self._write_page(case, learned)
         return record
 
-    return records.keep(path, records.ours_made_by(case, time_budget), learn)[1]
+    def _write_page(self, case: Case, learned: LearnedEnsemble) -> None:
+        from wassemble.report import write_report
 
-
-def _write_page(case: Case, learned: Any, out: Path) -> None:
-    from wassemble.report import write_report
-
-    task = case.task
-    page = out / f"evidence-{task.name}.html"
-    models, truth = case.models(case.test), case.names(case.test)
-    write_report(learned, models, truth, page, title=task.title, texts=task.texts)
-
-
-def _show(evidence: dict[str, Any]) -> None:
-    """A table of all samples of each task's own split, a line for each rule."""
-    from paper.evidence.rivals import ORACLE
-    from paper.evidence.summary import interval_of, tell_verdict
-
-    rows, verdicts = [], []
-    for name, task in evidence.items():
-        for row in task["rows"]:
-            if row["share"] < 1 or row["split"]:
-                continue
-            verdicts.append(f"{name}: {tell_verdict(row)}".replace("**", ""))
-            rules = row["rivals"] | {"ours": row["ours"], ORACLE: row["oracle"]}
-            for rule, each in rules.items():
-                gain = each.get("gain_of_ours")
-                picked = "" if "failed" in each else each["picked"][0]
-                score = "failed" if "failed" in each else f"{each['score']:.4f}"
-                apart = "" if gain is None else f"{gain['difference']:+.4f} {interval_of(gain)}"
-                rows.append([f"{name}: {rule}", score, apart, picked])
-    print_table(["task and rule", "test samples", "ours minus it, 95 % interval", "picked"], rows)
-    for verdict in verdicts:
-        talk(verdict)
+        task, page = case.task, self.out / f"evidence-{case.task.name}.html"
+        models, truth = case.models(case.test), case.names(case.test)
+        write_report(learned, models, truth, page, title=task.title, texts=task.texts)
+        talk(f"page: {page}", quiet=self.quiet)

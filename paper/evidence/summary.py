@@ -93,6 +93,40 @@ def _verdict(rivals: Mapping[str, Mapping[str, Any]], own: Estimate | None) -> d
     return {"best_rival": best, "is_behind": gain["difference"] < -gain["standard_error"]}
 
 
+def list_figures(evidence: Mapping[str, Any]) -> list[list[str]]:
+    """Lines of a table for a terminal: every rule, learned from all samples of each task."""
+    return [
+        [f"{name}: {rule}", *_cells(figures)]
+        for name, task in evidence.items()
+        for row in task["rows"]
+        if _is_whole(row)
+        for rule, figures in (row["rivals"] | {"ours": row["ours"], ORACLE: row["oracle"]}).items()
+    ]
+
+
+def _cells(figures: Mapping[str, Any]) -> list[str]:
+    """Score, gain of ours and what was picked."""
+    if "failed" in figures:
+        return ["failed", "", figures["failed"]]
+    gain = figures["gain_of_ours"]
+    apart = "" if gain is None else f"{gain['difference']:+.4f} {interval_of(gain)}"
+    return [f"{figures['score']:.4f}", apart, figures["picked"][0]]
+
+
+def list_verdicts(evidence: Mapping[str, Any]) -> list[str]:
+    """Ours against the best rival on each task, in words."""
+    return [
+        f"{name}: {tell_verdict(row)}".replace("**", "")
+        for name, task in evidence.items()
+        for row in task["rows"]
+        if _is_whole(row)
+    ]
+
+
+def _is_whole(row: Mapping[str, Any]) -> bool:
+    return bool(row["share"] == 1 and not row["split"])
+
+
 def to_markdown(evidence: Mapping[str, Any]) -> str:
     """The tables, what was chosen, and where ours is behind, for the page."""
     parts = [_headline(evidence)]
@@ -113,7 +147,7 @@ _SPLITS = (
 
 
 def _headline(evidence: Mapping[str, Any]) -> str:
-    rows = _rows(evidence, lambda row: row["share"] == 1 and not row["split"])
+    rows = _rows(evidence, _is_whole)
     good = sum(not row["is_behind"] for _, row in rows)
     said = (
         f"With all samples to learn from, ours is within one standard error of the best rival on"

@@ -217,6 +217,22 @@ def test_evidence_on_a_real_task(tmp_path, monkeypatch, capsys):
     assert capsys.readouterr().err.count("made before") == 2
 
 
+def interrupt(*_, **__):
+    raise KeyboardInterrupt
+
+
+def test_an_interrupted_run_keeps_what_is_done(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    command = ["evidence", "digits", "--quick", "--only", "rivals"]
+    assert main(command) == 0
+    monkeypatch.setattr(records, "judge_ours", interrupt)
+    assert main(command[:3]) == 1
+    told = capsys.readouterr().err
+    assert "digits, 100 %, rivals: made before" in told
+    assert "interrupted at 1/1 digits, 100 %, ours; the same command goes on from there" in told
+    assert not record_path(tmp_path / "reports", "digits", WHOLE, "ours").exists()
+
+
 def test_every_task_can_be_named():
     assert list(_NAMES) == list(TASKS)
 
