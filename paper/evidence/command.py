@@ -29,7 +29,7 @@ _NAMES = (
     "encodings-without-best",
     "part-of-speech",
     "digits",
-    "equal-networks",
+    "strong-networks",
 )
 _SIDES = ("rivals", "ours")
 

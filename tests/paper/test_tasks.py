@@ -18,7 +18,7 @@ SIZES = {  # models, target labels, samples to learn from, test samples
     "encodings-without-best": (10, 46, 912, 1388),
     "part-of-speech": (7, 47, 1137, 1776),
     "digits": (5, 10, 610, 987),
-    "equal-networks": (5, 10, 610, 987),
+    "strong-networks": (2, 100, 1988, 3012),
 }
 
 
@@ -60,10 +60,9 @@ def test_two_names_of_one_encoding_count_by_the_larger_score():
     assert right.mean() == pytest.approx(0.9633, abs=1e-4)
 
 
-def test_equal_networks_leave_nothing_to_gain():
-    task = TASKS["equal-networks"]()
-    truth = np.array(task.truth)
-    right = [np.array(m.labels.names)[m.scores.argmax(axis=1)] == truth for m in task.models]
-    accuracies = np.mean(right, axis=1)
-    assert accuracies.min() > 0.9
-    assert np.ptp(accuracies) < 0.02
+def test_strong_networks_are_equally_good():
+    task = TASKS["strong-networks"]()
+    answers = [np.nan_to_num(model.scores).argmax(axis=1) for model in task.models]
+    accuracies = np.mean(np.array(answers) == task.target.positions(task.truth), axis=1)
+    assert accuracies.min() > 0.74
+    assert np.ptp(accuracies) < 0.01
