@@ -29,7 +29,9 @@ from wassemble._files import write_whole
 from wassemble.ensemble.learning import LearnedEnsemble, learn_ensemble
 from wassemble.errors import WassembleError, fail
 
-_N_DIGITS = 6
+N_DIGITS = 6
+"""Of a figure in a record."""
+
 Record = dict[str, Any]
 
 
@@ -133,8 +135,8 @@ def _judge(case: Case, rule: Rival) -> dict[str, Any]:
     seconds = time.perf_counter() - started
     estimate = case.bootstrap.estimate(scores)
     return {
-        "score": round(estimate.score, _N_DIGITS),
-        "drawn": np.round(estimate.drawn, _N_DIGITS).tolist(),
+        "score": round(estimate.score, N_DIGITS),
+        "drawn": np.round(estimate.drawn, N_DIGITS).tolist(),
         "picked": picked,
         "seconds": round(seconds, 1),
     }

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from paper.evidence.cases import Draw
-from paper.evidence.records import Record
+from paper.evidence.records import N_DIGITS, Record
 from paper.evidence.rivals import ORACLE, RIVALS
 from paper.record.findings import Figure, markdown_table
 from wassemble.metrics import Comparison, Estimate
@@ -69,18 +69,18 @@ def _figures(found: Sequence[Mapping[str, Any]], own: Estimate | None) -> dict[s
     gain = None if own is None else _as_dict(own.minus(estimate))
     low, high = estimate.interval
     return {
-        "score": estimate.score,
-        "low": low,
-        "high": high,
+        "score": round(estimate.score, N_DIGITS),
+        "low": round(low, N_DIGITS),
+        "high": round(high, N_DIGITS),
         "gain_of_ours": gain,
         "picked": [each["picked"] for each in found],
-        "seconds": float(np.mean([each["seconds"] for each in found])),
+        "seconds": round(float(np.mean([each["seconds"] for each in found])), 1),
     }
 
 
 def _as_dict(gain: Comparison) -> dict[str, float]:
     names = ("difference", "standard_error", "low", "high")
-    return {name: getattr(gain, name) for name in names}
+    return {name: round(getattr(gain, name), N_DIGITS) for name in names}
 
 
 def _verdict(rivals: Mapping[str, Mapping[str, Any]], own: Estimate | None) -> dict[str, Any]:

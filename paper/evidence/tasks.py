@@ -327,7 +327,7 @@ def cifar100() -> Task:
 
 
 def strong_networks() -> Task:
-    """The two strong networks of the three, which are equally good: nothing beats their mean."""
+    """The two strong networks of the three, which are equally good: a mean is all they need."""
     task = cifar100()
     title = "CIFAR-100, the two strong networks"
     return replace(task, name="strong-networks", title=title, models=task.models[1:])
