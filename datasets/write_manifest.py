@@ -34,6 +34,35 @@ CAPTIONERS = {
     "tiny": "32 units, 300 words, for tests, seed 8",
 }
 TREE = "cvjena/semantic-embeddings"
+DJANGO = "translations of Django's messages, django 5.2.19, encoded; see encodings/SOURCES.md"
+TREEBANK = (
+    "Universal Dependencies English Web Treebank, Silveira et al. 2014, changed: reduced to the"
+    " tags of 2,913 words; see part_of_speech/SOURCES.md"
+)
+PARTS = {"validation": "to learn from", "test": "to test on"}
+# model: (what it is, licence)
+DETECTORS = {
+    "chardet_5": ("chardet 5.2.0", "LGPL-2.1+"),
+    "chardet_7": ("chardet 7.7.0", "0BSD"),
+    "chardet_js": ("npm chardet 2.2.0", "MIT"),
+    "chardetng": ("chardetng_py 0.3.5", "MIT"),
+    "charset_normalizer": ("charset-normalizer 3.5.2", "MIT"),
+    "detect_file_encoding_and_language": ("detect-file-encoding-and-language 2.4.0", "MIT"),
+    "encoding_japanese": ("encoding-japanese 2.4.0", "MIT"),
+    "faust_cchardet": ("faust-cchardet 3.2.0", "MPL-1.1, GPL-2+, LGPL-2.1+"),
+    "icu_72": ("ICU 72.1", "Unicode, MIT"),
+    "libmagic": ("libmagic 5.44", "BSD-2-Clause"),
+    "uchardet": ("uchardet 0.0.7", "MPL-1.1, GPL-2+, LGPL-2.1+"),
+}
+TAGGERS = {
+    "compromise": ("compromise 14.17.0", "MIT"),
+    "hanta_c5": ("HanTa 1.2.1", "LGPL-3.0+"),
+    "lingua_en_tagger": ("Lingua::EN::Tagger 0.31", "GPL-3"),
+    "nltk_perceptron": ("nltk 3.10.4", "Apache-2.0"),
+    "pos_js": ("npm pos 0.4.2", "LGPL-3"),
+    "textblob_pattern": ("TextBlob 0.20.1", "MIT (pattern: BSD)"),
+    "wink_upos": ("wink-nlp 2.4.0", "MIT"),
+}
 
 # file: (what it is, origin, licence)
 FILES = {
@@ -154,6 +183,54 @@ FILES = {
     "cifar100/class_names.txt": ("names of the 100 classes", TREE, "MIT"),
     "cifar100/tree.txt": ("hierarchy of the classes, parent and child on each line", TREE, "MIT"),
     "cifar100/class_glove_100d.npy": ("vectors of the class names", GLOVE, "PDDL 1.0"),
+    **{
+        f"encodings/{part}/{model}.npz": (
+            f"what a detector of encodings says of byte strings {use}",
+            f"output of {what}",
+            f"Apache-2.0; the detector itself, which is not included: {licence}",
+        )
+        for part, use in PARTS.items()
+        for model, (what, licence) in DETECTORS.items()
+    },
+    **{
+        f"encodings/{part}/truth.csv": (
+            f"the encoding of each byte string {use}, and the language of its text as group",
+            DJANGO,
+            "Apache-2.0; Django's messages, which are not included: BSD-3-Clause",
+        )
+        for part, use in PARTS.items()
+    },
+    "encodings/aliases.csv": (
+        "which encodings the detectors' names stand for",
+        "WHATWG Encoding Standard, alias table; see encodings/SOURCES.md",
+        "Apache-2.0",
+    ),
+    "encodings/target.txt": ("the 46 encodings", "made for this data set", "Apache-2.0"),
+    "encodings/SOURCES.md": ("origins in full", "as named there", "as named there"),
+    **{
+        f"part_of_speech/{part}/{model}.npz": (
+            f"tags that a tagger gives to words {use}",
+            f"output of {what}",
+            f"Apache-2.0; the tagger itself, which is not included: {licence}",
+        )
+        for part, use in PARTS.items()
+        for model, (what, licence) in TAGGERS.items()
+    },
+    **{
+        f"part_of_speech/{part}/truth.csv": (
+            f"Penn tags of words {use}, and their documents as group",
+            TREEBANK,
+            "CC BY-SA 4.0",
+        )
+        for part, use in PARTS.items()
+    },
+    "part_of_speech/aliases.csv": (
+        "which Penn tags the taggers' labels may stand for",
+        "definitions of the tag sets; UPOS counted in the treebank; see part_of_speech/SOURCES.md",
+        "CC BY-SA 4.0",
+    ),
+    "part_of_speech/target.txt": ("the 47 Penn tags", "made for this data set", "Apache-2.0"),
+    "part_of_speech/SOURCES.md": ("origins in full", "as named there", "as named there"),
 }
 
 

@@ -12,11 +12,11 @@ import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))  # paper/ is beside this folder, and not installed
 
+from paper.evidence.summary import to_markdown  # noqa: E402
 from paper.record.findings import markdown_table, table_of  # noqa: E402
 from paper.record.page import read_records, to_page  # noqa: E402
 from wassemble._files import write_whole  # noqa: E402
@@ -36,34 +36,9 @@ def detectors() -> str:
 
 
 def evidence() -> str:
-    """The table of `make evidence`, from its record."""
-    records = json.loads((ROOT / "docs" / "evidence.json").read_text(encoding="utf-8"))
-    rows = []
-    for record in records.values():
-        helped = {True: "helped", False: "did not help", None: ""}[record["meaning_helped"]]
-        rows.append(
-            [
-                f"{record['title']}: {record['chosen']}",
-                f"{record['n_test']:,}",
-                record["metric"],
-                f"{record['chosen_score']:.4f}",
-                f"{record['best_plain_score']:.4f} ({record['best_plain']})",
-                f"{record['over_best_plain']:+.4f} +- {record['over_best_plain_error']:.4f}",
-                record["verdict"],
-                _over_best_simple(record),
-                helped,
-            ]
-        )
-    header = ["task: chosen rule", "test samples", "metric", "chosen", "best plain rule"]
-    header += ["gain", "verdict", "over the best simple rule", "meaning"]
-    return markdown_table(header, rows)
-
-
-def _over_best_simple(record: dict[str, Any]) -> str:
-    if record["over_best_simple"] is None:
-        return "it is the best"
-    gain, error = record["over_best_simple"], record["over_best_simple_error"]
-    return f"{gain:+.4f} +- {error:.4f} ({record['best_simple']})"
+    """Tables and words of `make evidence`, from what it sums up."""
+    path = ROOT / "docs" / "evidence.json"
+    return to_markdown(json.loads(path.read_text(encoding="utf-8")))
 
 
 def cluster() -> str:

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from paper.evidence.tasks import TASKS
+from paper.evidence.tasks import every_language
 from paper.record.findings import Findings, Progress, Table
 from paper.record.judging import Judge, tune
 from wassemble.ensemble import Fusion
@@ -64,7 +64,7 @@ def _rule(exponent: float, max_sweeps: int) -> Barycenter:
 
 def run(config: Config, progress: Progress = None) -> Findings:
     """Accuracy of each rule on the test texts."""
-    task = TASKS["languages"]()
+    task = every_language()
     target, truth = task.target, task.target.positions(task.truth)
     validation, test = ~task.is_test, task.is_test
     weights = task.weights_by_accuracy()

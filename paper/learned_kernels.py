@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from paper.evidence.tasks import TASKS, Task
+from paper.evidence.tasks import TASKS, Task, every_language
 from paper.record.findings import Figure, Findings, Progress, Table, follow
 from paper.record.judging import Judge
 from wassemble.ensemble import Fusion
@@ -24,11 +24,11 @@ from wassemble.ensemble.learning import read_trial, shuffle_labels
 from wassemble.ensemble.learning.kernels import LearnedKernel, learn_kernel
 from wassemble.ensemble.learning.kernels.judging import Calibration, each_loss, fit_calibration
 from wassemble.ensemble.learning.recipes import NAMES
-from wassemble.ensemble.learning.stacking import fit_stacking
+from wassemble.ensemble.learning.stacks import fit_stacking
 from wassemble.errors import InvalidInputError
 from wassemble.kernels import DenseKernel, LabelledKernel, from_attributes
 from wassemble.metrics import ACCURACY, MEAN
-from wassemble.solvers import ARITHMETIC, Barycenter, Unbalanced
+from wassemble.solvers import ARITHMETIC, Barycenter, LogisticStacking, Unbalanced
 
 _TEXT = """\
 Accuracy and log-loss on test samples that nothing here was fitted on, with bootstrap
@@ -233,7 +233,10 @@ class _Runner:
             np.hstack([np.nan_to_num(model.scores) for model in models])
             for models in (seen, self.models)
         )
-        return self._row(fit_stacking(trial, features).predict(others), (0.0,))
+        rule = LogisticStacking("multiclass", strength=10.0)
+        fitted = fit_stacking(rule, features, trial.truth, len(task.target)).arrays
+        margins = others @ fitted["coefficients"].T + fitted["intercepts"]
+        return self._row(rule.to_scores(margins), (0.0,))
 
 
 def _shuffled(kernels: Any, seed: int) -> Any:
@@ -289,7 +292,7 @@ def animals() -> KernelTask:
 
 def languages() -> KernelTask:
     """Nine label sets: candidates are each detector's mistakes, with several priors."""
-    task = TASKS["languages"]()
+    task = every_language()
     weights = task.weights_by_accuracy()
 
     def candidates(rows: np.ndarray) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import numpy as np
 
 import wassemble as ws
 from paper.data.captions import load_captions
-from paper.data.files import find_data
+from paper.data.files import data_folder, find_data
 from wassemble import Predictions, write_predictions
 
 # Twelve classes of CIFAR-100; each of three networks is asked about ten of them.
@@ -46,6 +46,7 @@ def write_all(folder: Path) -> None:
     (folder / "wanted.txt").write_text("lion\ntiger\nwolf\nfox\nbus\n")
     (folder / "aliases.csv").write_text("tractor,bus\n")
     (folder / "fuse.toml").write_text('files = ["a.csv", "b.csv"]\nout = "configured.csv"\n')
+    (folder / "datasets").symlink_to(data_folder().resolve())
     (folder / "studies").mkdir()
     (folder / "my-folder").mkdir()
     (folder / "demo").mkdir()

@@ -86,6 +86,13 @@ def is_a_file(line):
     assert (ROOT / shlex.split(line)[1]).is_file()
 
 
+def is_of_shipped_files(line):
+    """Files that come with the repository are there; tests/cli/test_guide.py runs the line."""
+    parses(line)
+    places = [word for word in shlex.split(line) if word.startswith("datasets/")]
+    assert all(list(ROOT.glob(place)) for place in places)
+
+
 def is_known(line):
     assert line
 
@@ -110,6 +117,7 @@ SLOW = {
     r"python -m paper generate (?!--first 5$)": parses,
     r"python -m paper reproduce attributes ": parses,
     r"torchrun ": is_for_ranks,
+    r"wassemble (fit|evaluate \w+) (datasets|demo)/": is_of_shipped_files,
 }
 
 

@@ -1,1 +1,1 @@
-"""Ensembles learned on five real tasks and judged on held-out samples."""
+"""Ensembles learned on real tasks and judged on held-out samples, beside their rivals."""

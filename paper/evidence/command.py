@@ -1,10 +1,10 @@
-"""`python -m paper evidence`: learn and judge an ensemble on real tasks."""
+"""`python -m paper evidence`: learn and judge an ensemble on real tasks, beside its rivals."""
 
 from __future__ import annotations
 
-import time
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,8 +12,26 @@ from paper.record.command import out_option
 from wassemble.cli.console import print_json, print_table, progress_bar, talk
 from wassemble.cli.options import output_options
 from wassemble.cli.places import Command
+from wassemble.errors import WassembleError
 
-_NAMES = ("animals", "languages", "voc", "coco", "cifar100")
+if TYPE_CHECKING:
+    from paper.evidence.cases import Case
+    from paper.evidence.records import Record
+    from wassemble.ensemble.learning import LearnedEnsemble
+
+_NAMES = (
+    "animals",
+    "languages",
+    "voc",
+    "coco",
+    "cifar100",
+    "encodings",
+    "encodings-without-best",
+    "part-of-speech",
+    "digits",
+    "strong-networks",
+)
+_SIDES = ("rivals", "ours")
 
 
 @click.command(cls=Command, short_help="Learn and test ensembles on real tasks.")
@@ -22,117 +40,117 @@ _NAMES = ("animals", "languages", "voc", "coco", "cifar100")
 @click.option(
     "--time-budget",
     type=float,
-    help="Try no more rules on a task after so many seconds.  [default: try all]",
+    help="Seconds that learning may take on a task.  [default: as long as it needs]",
 )
-@click.option("--no-pages", is_flag=True, help="Write no pages, only the figures in evidence.json.")
+@click.option(
+    "--quick",
+    is_flag=True,
+    help="Learn from all samples of each task's own split: no smaller shares, no new splits.",
+)
+@click.option("--only", type=click.Choice(_SIDES), help="Judge rivals alone, or ours alone.")
+@click.option("--no-pages", is_flag=True, help="Write no page about what was learned on a task.")
 @output_options
 def evidence(
     names: tuple[str, ...],
     out: Path,
     time_budget: float | None,
+    quick: bool,
+    only: str | None,
     no_pages: bool,
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Learn an ensemble on each TASK and test it on held-out samples; on all if none is given.
+    """Learn an ensemble on each TASK and test it beside its rivals; on all if none is given.
 
-    Writes evidence.json and a page for each task into --out. Tasks: animals, languages (in the
-    package); voc, coco, cifar100 (in the repository's datasets).
+    Rivals are what one would try instead: the best single model, the best simple rule, greedy
+    weights, and scikit-learn's logistic regression and gradient boosting on all scores. All learn
+    from the same samples: all of them, a quarter, a twentieth. What is recorded in --out is not
+    made again, so that the same command resumes a run that was interrupted; evidence.json sums up
+    all records that are there.
 
     \b
-    python -m paper evidence animals languages
-    python -m paper evidence --no-pages --json
+    python -m paper evidence languages --quick
+    python -m paper evidence encodings part-of-speech --only rivals
     """
     import json
 
+    from paper.evidence.records import find_records
+    from paper.evidence.summary import list_figures, list_verdicts, summarise
     from wassemble._files import write_whole
 
-    records = {}
-    for name in names or _NAMES:
-        records[name] = _judge(name, out, time_budget, no_pages=no_pages, quiet=quiet)
-    write_whole(out / "evidence.json", json.dumps(records, indent=1) + "\n")
+    chosen = list(dict.fromkeys(names)) or list(_NAMES)
+    sides = _SIDES if only is None else (only,)
+    run = _Run(out, sides, time_budget, quick=quick, has_pages=not no_pages, quiet=quiet)
+    for number, name in enumerate(chosen, start=1):
+        run.judge(name, f"{number}/{len(chosen)}")
+    found = summarise(find_records(out, list(_NAMES)))
+    write_whole(out / "evidence.json", json.dumps(found, indent=1) + "\n")
+    shown = {name: found[name] for name in chosen if name in found}
     if as_json:
-        print_json(records)
+        print_json(shown)
         return
-    print_table(
-        ["task", "metric", "chosen rule", "test", "best plain rule", "test", "gain", "verdict"],
-        [
-            [
-                name,
-                r["metric"],
-                r["chosen"],
-                f"{r['chosen_score']:.4f}",
-                r["best_plain"],
-                f"{r['best_plain_score']:.4f}",
-                f"{r['over_best_plain']:+.4f} +- {r['over_best_plain_error']:.4f}",
-                r["verdict"],
-            ]
-            for name, r in records.items()
-        ],
-    )
-    talk(
-        f"wrote {out / 'evidence.json'}" + ("" if no_pages else " and a page for each"), quiet=quiet
-    )
+    for name, task in shown.items():
+        for line in task["rows"][0]["words"]:
+            talk(f"{name}: {line}", quiet=quiet)
+    figures = list_figures(shown)
+    if figures:  # there are none before both sides are judged
+        print_table(["task and rule", "score", "ours minus it, 95 % interval", "picked"], figures)
+    for verdict in list_verdicts(shown):
+        talk(verdict, quiet=quiet)
+    talk(f"wrote {out / 'evidence.json'}", quiet=quiet)
 
 
-def _judge(
-    name: str, out: Path, time_budget: float | None, *, no_pages: bool, quiet: bool
-) -> dict[str, Any]:
-    from paper.evidence.tasks import TASKS
-    from wassemble.ensemble.learning import learn_ensemble
-    from wassemble.ensemble.learning.evaluation import evaluate_ensemble
-    from wassemble.report import write_report
+@dataclass(frozen=True)
+class _Run:
+    """What to judge, and where records go."""
 
-    started = time.perf_counter()
-    task = TASKS[name]()
-    models, truth = task.part(False)
-    with progress_bar(name, quiet=quiet) as progress:
-        learned = learn_ensemble(
-            models,
-            truth,
-            kernels=task.kernels,
-            target=task.target,
-            kind=task.kind,
-            time_budget=time_budget,
-            progress=progress,
-        )
-    talk(f"{name}: {learned.report}", quiet=quiet)
-    models, truth = task.part(True)
-    evaluation = evaluate_ensemble(learned, models, truth)
-    if not no_pages:
-        page = out / f"evidence-{name}.html"
+    out: Path
+    sides: tuple[str, ...]
+    time_budget: float | None
+    quick: bool
+    has_pages: bool
+    quiet: bool
+
+    def judge(self, name: str, number: str) -> None:
+        """Make the records of a task that are not there."""
+        from paper.evidence.cases import Case, list_draws
+        from paper.evidence.tasks import TASKS
+
+        task = TASKS[name]()
+        draws = list_draws(has_been_seen=task.has_been_seen)
+        for draw in draws[:1] if self.quick else draws:
+            for side in self.sides:
+                self._judge(Case(task, draw), side, f"{number} {name}, {draw}, {side}")
+
+    def _judge(self, case: Case, side: str, title: str) -> None:
+        from paper.evidence.records import keep, ours_made_by, record_path, rivals_made_by
+
+        path = record_path(self.out, case.task.name, case.draw, side)
+        is_ours = side == "ours"
+        made_by = ours_made_by(case, self.time_budget) if is_ours else rivals_made_by(case)
+        try:
+            is_new = keep(path, made_by, lambda: self._make(case, side, title))[1]
+        except KeyboardInterrupt:
+            raise WassembleError(
+                f"interrupted at {title}; the same command goes on from there."
+            ) from None
+        talk(f"{title}: {'done' if is_new else 'made before'}", quiet=self.quiet)
+
+    def _make(self, case: Case, side: str, title: str) -> Record:
+        from paper.evidence.records import judge_ours, judge_rivals
+
+        with progress_bar(title, quiet=self.quiet) as progress:
+            if side == "rivals":
+                return judge_rivals(case, progress)
+            record, learned = judge_ours(case, time_budget=self.time_budget, progress=progress)
+        if learned is not None and case.draw.is_whole and self.has_pages:
+            self._write_page(case, learned)
+        return record
+
+    def _write_page(self, case: Case, learned: LearnedEnsemble) -> None:
+        from wassemble.report import write_report
+
+        task, page = case.task, self.out / f"evidence-{case.task.name}.html"
+        models, truth = case.models(case.test), case.names(case.test)
         write_report(learned, models, truth, page, title=task.title, texts=task.texts)
-        talk(f"page: {page}", quiet=quiet)
-    control = learned.choice.control
-    plain = evaluation.best_plain
-    over_plain = evaluation.gain_over(plain)
-    # The best of all simple rules, which may be the chosen one.
-    simple = next(each for each in evaluation.outcomes if each.is_simple)
-    over_simple = None if simple.is_chosen else evaluation.gain_over(simple)
-    return {
-        "title": task.title,
-        "metric": evaluation.metric,
-        "n_learned_from": learned.n_samples,
-        "n_test": evaluation.n_samples,
-        "n_models": len(task.models),
-        "n_target": len(task.target),
-        "n_tried": learned.n_tried,
-        "chosen": evaluation.chosen.name,
-        "chosen_score": evaluation.chosen.score,
-        "best_plain": plain.name,
-        "best_plain_score": plain.score,
-        "best_simple": simple.name,
-        "best_simple_score": simple.score,
-        "over_best_simple": None if over_simple is None else over_simple.difference,
-        "over_best_simple_error": None if over_simple is None else over_simple.standard_error,
-        "best_single": evaluation.best_single.name,
-        "best_single_score": evaluation.best_single.score,
-        "over_best_plain": over_plain.difference,
-        "over_best_plain_error": over_plain.standard_error,
-        "verdict": "it is the best plain rule" if plain.is_chosen else over_plain.verdict,
-        "is_worse_than_plain": over_plain.is_worse,
-        "control": None if control is None else str(control.comparison),
-        "meaning_helped": None if control is None else control.meaning_helped,
-        "reasons": list(learned.choice.reasons),
-        "seconds": round(time.perf_counter() - started, 1),
-    }
+        talk(f"page: {page}", quiet=self.quiet)

@@ -15,7 +15,8 @@ def test_every_file_of_the_manifest_is_there_and_unchanged():
 
 def test_no_file_is_missing_from_the_manifest():
     named = {file.file for file in list_data()}
-    there = {p.relative_to(data_folder()).as_posix() for p in data_folder().rglob("*/*")}
+    files = (path for path in data_folder().rglob("*/*") if path.is_file())
+    there = {path.relative_to(data_folder()).as_posix() for path in files}
     assert {name for name in there if "__pycache__" not in name} == named
 
 

@@ -47,19 +47,26 @@ def _animals(folder: Path) -> list[str]:
 
 
 def _languages(folder: Path) -> list[str]:
+    from wassemble._files import write_whole
     from wassemble.inputs import load_languages, write_predictions
 
     data = load_languages()
     for model in data.models:
         write_predictions(folder / f"{model.model}.npz", model)
-    known = ~data.is_test
     samples = data.models[0].samples
-    truth = [t for t, is_known in zip(data.truth, known, strict=True) if is_known]
-    _write_truth(folder / "truth.csv", samples[known], truth)
+    for file, is_in in (("truth", ~data.is_test), ("test", data.is_test)):
+        truth = [name for name, is_own in zip(data.truth, is_in, strict=True) if is_own]
+        _write_truth(folder / f"{file}.csv", samples[is_in], truth)
+    true = sorted(set(data.truth))
+    write_whole(folder / "target.txt", "".join(f"{name}\n" for name in true))
     return [
-        f"wrote nine .npz files and the truth of {known.sum()} texts to {folder}",
+        f"wrote nine .npz files and the {len(true)} true labels (target.txt) to {folder}; the truth"
+        f" of {(~data.is_test).sum()} texts to learn from (truth.csv) and of"
+        f" {data.is_test.sum()} to test on (test.csv)",
         f"try: wassemble fuse {folder}/*.npz --confusion {folder}/truth.csv --weights accuracy"
         f" --out {folder}/fused.parquet",
+        f"or: wassemble fit {folder}/*.npz --truth {folder}/truth.csv --target {folder}/target.txt"
+        f" --out {folder}/ensemble",
     ]
 
 

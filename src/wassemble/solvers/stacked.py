@@ -103,7 +103,7 @@ class StackedRule(Rule):
 
     def with_parameters(self, arrays: Mapping[str, np.ndarray]) -> Self:
         """The rule, fitted."""
-        return replace(self, parameters=Parameters(arrays))  # type: ignore[type-var, call-arg]
+        return replace(self, parameters=Parameters(arrays))  # type: ignore[type-var]
 
     def to_dict(self) -> dict[str, Any]:
         digest = None if self.parameters is None else self.parameters.digest
@@ -115,7 +115,7 @@ class StackedRule(Rule):
         fitted = Parameters(arrays) if arrays else None
         if digest != (None if fitted is None else fitted.digest):
             fail(f"the rule {cls.key!r} must come with the parameters that it was fitted to.")
-        return cls(**knobs, parameters=fitted)
+        return cls(**knobs, parameters=fitted)  # type: ignore[call-arg]
 
     @abstractmethod
     def margins(self, sight: Sight) -> np.ndarray:

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from report.trials import animals, breeds, choose_instead, tags
 from sklearn.linear_model import LogisticRegression
+from wassemble.ensemble.learning.stacking import fit_stacking
 
 from wassemble import InvalidInputError, Predictions
 from wassemble.ensemble.learning import FittedRecipe, learn_ensemble
 from wassemble.ensemble.learning.evaluation import evaluate_ensemble, read_held_out
-from wassemble.ensemble.learning.stacking import fit_stacking
 from wassemble.metrics import accuracy, mean_average_precision, precision_recall_f1
 from wassemble.solvers import PowerMean
 
