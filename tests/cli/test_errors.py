@@ -226,8 +226,7 @@ def ensemble(tmp_path_factory):
     lines = "".join(f"{i},{labels[t]}\n" for i, t in enumerate(truth))
     (folder / "truth.csv").write_text(f"sample,label\n{lines}")
     files = [f"{folder}/a.csv", f"{folder}/b.csv", "--truth", f"{folder}/truth.csv"]
-    options = ["--n-folds", "2", "--time-budget", "0", "--quiet"]
-    assert main(["fit", *files, "--out", f"{folder}/e", *options]) == 0
+    assert main(["fit", *files, "--out", f"{folder}/e", "--n-folds", "2", "--quiet"]) == 0
     return folder
 
 
@@ -257,17 +256,17 @@ def test_a_whole_ensemble_is_used(damaged):
         ("ensemble.json", b'{"format": "wassemble ensemble 1"}', "it lacks 'fusion'"),
         ("kernel-0.npz", None, "kernel-0.npz: must be a file; there is none"),
         ("kernel-0.npz", b"PK", "kernel-0.npz"),
-        ("stacking.npz", None, "stacking.npz"),
-        ("stacking.npz", b"PK", "stacking.npz"),
+        ("rule-*.npz", None, ".npz: must be a .npz file"),
+        ("rule-*.npz", b"PK", ".npz: must be a .npz file"),
     ],
 )
 def test_a_damaged_ensemble_is_one_clear_error(damaged, capsys, file, damage, message):
     folder, command = damaged
-    assert (folder / file).exists()
+    path = next(iter(sorted(folder.glob(file))))
     if damage is None:
-        (folder / file).unlink()
+        path.unlink()
     else:
-        (folder / file).write_bytes(damage)
+        path.write_bytes(damage)
     assert main(command) == 2
     said = capsys.readouterr().err
     assert message in said

@@ -50,7 +50,16 @@ _aliases = click.option(
 )
 
 
-_judged = stack(_ensemble, file_arguments, truth_option, truth_column_option, _aliases, fold_option)
+_groups = click.option(
+    "--groups",
+    type=PATH,
+    help="Table with the columns sample and group; may be the truth file. Samples of one group,"
+    " such as frames of one video, stand and fall together: errors are those of drawing whole"
+    " groups.",
+)
+_judged = stack(
+    _ensemble, file_arguments, truth_option, truth_column_option, _groups, _aliases, fold_option
+)
 
 
 def _match(
@@ -121,8 +130,18 @@ def _tell_inputs(
     " scorer.  [default: accuracy, or mAP where samples have several labels]",
 )
 @target_option
+@_groups
+@shown_option(
+    "--caution",
+    type=float,
+    default=0.5,
+    help="Take a richer rule only if it beats the simpler ones by more than this many standard"
+    " errors; 0 takes the best estimate.",
+)
 @click.option(
-    "--time-budget", type=float, help="Try no more rules after so many seconds.  [default: try all]"
+    "--time-budget",
+    type=float,
+    help="Finish within so many seconds, with the best rule found by then.  [default: try all]",
 )
 @click.option(
     "--n-folds",
@@ -148,6 +167,8 @@ def fit(
     out: Path,
     metric: str | None,
     target: Path | None,
+    groups: Path | None,
+    caution: float,
     time_budget: float | None,
     n_folds: int | None,
     seed: int,
@@ -161,12 +182,13 @@ def fit(
 ) -> None:
     """Learn from samples with known labels how best to fuse the models in FILES.
 
-    Single models, means and barycenters are compared by cross-validation. A barycenter is
-    taken only if its gain over the simpler rules, by nested choice, is more than one standard
-    error of the paired difference; the reason is given either way. Nested choice takes on each
-    fold the rule that is best on the others: an honest estimate, where the table flatters the
-    best of many, picked on the same folds. Kernels from the models' own mistakes are always
-    tried; the options below add another.
+    Single models, means, barycenters, stacking by logistic regression and the stacked consensus
+    of all of these are compared by cross-validation. A richer rule is taken only if its gain over
+    the simpler ones, by nested choice, is more than --caution standard errors of the paired
+    difference; the reason is given either way. Nested choice takes on each fold the rule that is
+    best on the others: an honest estimate, where the table flatters the best of many, picked on
+    the same folds. Kernels from the models' own mistakes are always tried; the options below add
+    another. Ctrl-C ends the search and keeps the best rule so far.
 
     \b
     wassemble fit a.csv b.csv c.npz --truth validation.csv --out ensemble
@@ -192,6 +214,8 @@ def fit(
             target=goal,
             kind=inputs.kind,
             **meanings,
+            groups=_read_groups(groups, inputs, models),
+            caution=caution,
             n_folds=n_folds,
             time_budget=time_budget,
             seed=seed,
@@ -216,7 +240,7 @@ hide(fit, "confusion", "prior")
 
 @contextmanager
 def _keeping(log: Path | None) -> Iterator[None]:
-    """Say of an interruption that the log is kept."""
+    """Say of an interruption that nothing came of that the log is kept."""
     try:
         yield
     except KeyboardInterrupt:
@@ -225,6 +249,13 @@ def _keeping(log: Path | None) -> Iterator[None]:
         raise WassembleError(
             f"interrupted; {log} is kept, and the same command goes on from it."
         ) from None
+
+
+def _read_groups(path: Path | None, inputs: ModelFiles, models: list[Predictions]) -> Any:
+    """The group of each sample, by id."""
+    if path is None:
+        return None
+    return inputs.read_truth(path, "group", models)
 
 
 @click.command(cls=Command, short_help="Fuse new files with a learned ensemble.")
@@ -293,6 +324,7 @@ def evaluate(
     inputs: ModelFiles,
     aliases: Path | None,
     fold: bool,
+    groups: Path | None,
     truth: Path,
     truth_column: str | None,
     as_json: bool,
@@ -311,7 +343,8 @@ def evaluate(
 
     learned, models = _match(ensemble, inputs, aliases, fold=fold, quiet=quiet)
     known = inputs.read_truth(truth, truth_column, models)
-    evaluation = evaluate_ensemble(learned, models, known, fold=fold)
+    grouped = _read_groups(groups, inputs, models)
+    evaluation = evaluate_ensemble(learned, models, known, groups=grouped, fold=fold)
     if as_json:
         print_json(evaluation.to_dict())
         return
@@ -338,6 +371,7 @@ def report(
     inputs: ModelFiles,
     aliases: Path | None,
     fold: bool,
+    groups: Path | None,
     truth: Path,
     truth_column: str | None,
     out: Path,
@@ -359,7 +393,8 @@ def report(
         fail(f"--out must end in .html; got {out.name}.")
     learned, models = _match(ensemble, inputs, aliases, fold=fold, quiet=quiet)
     known = inputs.read_truth(truth, truth_column, models)
-    write_report(learned, models, known, out, title=title, fold=fold)
+    grouped = _read_groups(groups, inputs, models)
+    write_report(learned, models, known, out, title=title, groups=grouped, fold=fold)
     if as_json:
         click.echo(out.with_suffix(".json").read_text(encoding="utf-8"))
     talk(f"wrote {out} and {out.with_suffix('.json')}", quiet=quiet)

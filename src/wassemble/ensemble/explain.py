@@ -12,18 +12,24 @@ from wassemble.ensemble.fusion import FusionResult
 from wassemble.ensemble.plan import FusionPlan, Solved
 from wassemble.inputs import Predictions
 from wassemble.kernels import DenseKernel, Kernel, SparseKernel
-from wassemble.solvers import Status
+from wassemble.solvers import StackedConsensus, Status
 
 
 @dataclass(frozen=True)
 class Contribution:
-    """What one label of one model sent to a consensus label."""
+    """What one label of one model sent to a consensus label.
+
+    Of a stacked consensus: what one way to look at one model, or at all of them, speaks for the
+    label beside the others, in ``label``. ``score`` is then how much, in logits, and what speaks
+    against it has a negative share; shares are of all that speaks for it.
+    """
 
     model: str
     label: str
     score: float  # that the model gave it, as it was fused
     percent: float  # of the consensus label's mass, over all models
     percent_of_model: float  # of what this model sent
+    unit: str = "scored"
 
 
 @dataclass(frozen=True)
@@ -45,7 +51,7 @@ class Explanation:
 
     def __str__(self) -> str:
         rows = [
-            f"  {c.percent:5.1f} %  {c.model}: {c.label} (scored {c.score:.3g})"
+            f"  {c.percent:5.1f} %  {c.model}: {c.label} ({c.unit} {c.score:.3g})"
             for c in self.contributions
         ]
         doubt = "" if self.converged else ", not converged: shares of the last sweep"
@@ -60,7 +66,7 @@ def explain(
     Parameters
     ----------
     result : FusionResult
-        What `Fusion.run` returned, by a barycenter.
+        What `Fusion.run` returned, by a barycenter or by a stacked consensus.
     sample : str or int
         Its id.
     label : str, optional
@@ -92,15 +98,49 @@ def explain(
             " models' mass meets at no target label.",
             hint=no_mass_remedy(),
         )
-    solved = result.plan.solve_sample(result.members, row)
     place = int(np.nanargmax(scores)) if label is None else result.plan.target.position(label)
+    converged = True
+    if isinstance(result.plan.rule, StackedConsensus):
+        contributions = _stacked_contributions(result, row, place)[:n_largest]
+    else:
+        solved = result.plan.solve_sample(result.members, row)
+        converged = bool(np.all(solved.result.converged))
+        contributions = find_contributions(result.plan, solved, place, n_largest=n_largest)
     return Explanation(
         str(result.consensus.samples[row]),
         result.plan.target[place],
         float(scores[place]),
-        bool(np.all(solved.result.converged)),
-        find_contributions(result.plan, solved, place, n_largest=n_largest),
+        converged,
+        contributions,
     )
+
+
+def _stacked_contributions(result: FusionResult, row: int, place: int) -> tuple[Contribution, ...]:
+    """What each feature speaks for the label at ``place`` beside the others, most telling first."""
+    rule, plan = result.plan.rule, result.plan
+    assert isinstance(rule, StackedConsensus), "only it has features"
+    parts = rule.contributions(plan.look_at(result.members, row))
+    beside = np.zeros(len(plan.target))
+    if rule.task == "multiclass":  # labels as likely as they are
+        beside = rule.to_scores(np.sum([values for _, values in parts], axis=0))[0]
+    told = [(feature, float(values[0, place] - values[0] @ beside)) for feature, values in parts]
+    total = sum(max(worth, 0.0) for _, worth in told) or 1.0
+    by_model: dict[int | None, float] = {}
+    for feature, worth in told:
+        by_model[feature.model] = by_model.get(feature.model, 0.0) + max(worth, 0.0)
+    contributions = [
+        Contribution(
+            "all models" if feature.model is None else plan.members[feature.model].model,
+            feature.name,
+            worth,
+            100 * worth / total,
+            100 * worth / (by_model[feature.model] or 1.0),
+            "logit",
+        )
+        for feature, worth in told
+        if worth
+    ]
+    return tuple(sorted(contributions, key=lambda each: -abs(each.percent)))
 
 
 def _check_result(result: Any) -> None:

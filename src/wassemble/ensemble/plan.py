@@ -22,6 +22,7 @@ from wassemble.labels import LabelSpace, enumerate_names
 from wassemble.solvers import ARITHMETIC, BarycenterProblem, BarycenterResult, Fuser, Holds, Single
 from wassemble.solvers.barycenter import solve
 from wassemble.solvers.mass import say_unbalanced
+from wassemble.solvers.stacked import Sight
 from wassemble.solvers.weights import check_weights
 
 if TYPE_CHECKING:
@@ -185,6 +186,14 @@ class FusionPlan:
             fail(f"some model must have answered; got none at {predictions[0].samples[row]!r}.")
         problem = self._problem(ready, voting, np.array([0]))
         return Solved(solve(problem), voting)
+
+    def look_at(self, predictions: Sequence[Predictions], row: int) -> Sight:
+        """One sample as a stacked rule sees it, with every model in its place."""
+        ready = self.prepare([p.take(slice(row, row + 1)) for p in predictions])
+        if not ready.votes.any():
+            fail(f"some model must have answered; got none at {predictions[0].samples[row]!r}.")
+        given, how = self._pick(ready, np.arange(len(self.members)), slice(None))
+        return Sight.of(self.rule.pose(*given, **how, holds=self.holds), 0, 1)
 
     def solve_all(self, predictions: Sequence[Predictions]) -> list[tuple[Any, Solved]]:
         """Results with their scalings, for each group of samples that the same models answered."""

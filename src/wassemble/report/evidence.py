@@ -86,11 +86,14 @@ def gather_evidence(
     *,
     metric: Any,
     sample_weight: Any,
+    groups: Any = None,
     fold: bool = False,
     seed: int,
 ) -> Evidence:
     """Held-out samples, and every rule judged on them."""
-    trial = read_held_out(learned, models, truth, sample_weight=sample_weight, fold=fold)
+    trial = read_held_out(
+        learned, models, truth, sample_weight=sample_weight, groups=groups, fold=fold
+    )
     measure = measure_of(learned, metric)
     few = trial
     if trial.n_samples > _N_FEW:

@@ -115,7 +115,13 @@ class StackedRule(Rule):
         fitted = Parameters(arrays) if arrays else None
         if digest != (None if fitted is None else fitted.digest):
             fail(f"the rule {cls.key!r} must come with the parameters that it was fitted to.")
-        return cls(**knobs, parameters=fitted)  # type: ignore[call-arg]
+        rule = cls(**knobs, parameters=fitted)  # type: ignore[call-arg]
+        if fitted is not None:
+            rule._check_whole()
+        return rule
+
+    def _check_whole(self) -> None:
+        """Refuse parameters that do not go with the knobs."""
 
     @abstractmethod
     def margins(self, sight: Sight) -> np.ndarray:
@@ -595,6 +601,18 @@ class StackedConsensus(StackedRule):
         looked = self.knowledge.look(sight, self.sees)
         pairs = zip(self.arrays["coefficients"], looked, strict=True)
         return [(feature, coefficient * values) for coefficient, (feature, values) in pairs]
+
+    def _check_whole(self) -> None:
+        known = self.knowledge
+        blank = [np.zeros((1, len(names))) for names in known.names]
+        kernels = [DenseKernel(np.ones_like(names)) for names in known.names]
+        seen = known.look(Sight(blank, kernels, np.ones((len(blank), 1, 1))), self.sees)
+        n_features = sum(1 for _ in seen)
+        if self.arrays["coefficients"].shape != (n_features,):
+            fail(
+                f"a stacked consensus must have a coefficient for each of {n_features} features;"
+                f" got {len(self.arrays['coefficients'])}."
+            )
 
     def _check_problem(self, problem: FusionProblem) -> None:
         known = self.knowledge

@@ -1,6 +1,7 @@
 """Learning an ensemble: the promise is kept, and the reason is said."""
 
 import json
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -63,9 +64,9 @@ def assert_the_account_says_which_number_is_which(learned):
     reasons = [reason for reason in learned.choice.reasons if reason.endswith("taken")]
     compared = learned.choice.comparisons.values()
     for reason, found in zip(reasons, compared, strict=True):
-        is_taken = found.difference > found.standard_error
+        is_taken = found.difference > 0.5 * found.standard_error
         than = "more" if is_taken else "not more"
-        assert f"gains {found} over it by nested choice, {than} than one standard error" in reason
+        assert f"gains {found} over it by nested choice, {than} than 0.5 standard errors" in reason
         assert f"of the paired difference ({found.standard_error:.4f})" in reason
         assert reason.endswith(": taken" if is_taken else ": not taken")
     table, honest = learned.report.splitlines()[-2:]
@@ -79,7 +80,7 @@ def test_where_nothing_is_to_be_gained_a_simple_rule_is_kept(plain):
     models, truth = plain
     kernel = ws.kernels.from_ratings(np.eye(4) * 0.6 + 0.4, LABELS, LABELS, symmetric=True)
     learned = learn_ensemble(models, truth, kernels={"blur": kernel}, n_folds=3)
-    best = max(line.score for line in learned.leaderboard if line.recipe and line.recipe.is_simple)
+    best = max(line.score for line in learned.leaderboard if line.is_simple)
     chosen = next(line for line in learned.leaderboard if line.is_chosen)
     assert chosen.score >= best - 1e-12 or not chosen.recipe.is_simple
     assert learned.fitted.recipe.is_simple
@@ -87,7 +88,9 @@ def test_where_nothing_is_to_be_gained_a_simple_rule_is_kept(plain):
     assert_the_account_says_which_number_is_which(learned)
     names = [line.name for line in learned.leaderboard]
     assert "arithmetic mean" in names
-    assert {"m0 alone", "m1 alone", "m2 alone", "stacking (logistic regression)"} <= set(names)
+    assert {"m0 alone", "m1 alone", "m2 alone", "logistic-regression stacking (C = 3)"} <= set(
+        names
+    )
 
 
 def test_a_kernel_that_carries_the_meaning_is_chosen_and_beats_its_shuffle(rng):
@@ -105,10 +108,12 @@ def test_a_kernel_that_carries_the_meaning_is_chosen_and_beats_its_shuffle(rng):
     }
     names = [LABELS[i] for i in truth]
     learned = learn_ensemble(models, names, kernels={"kinds": kernels}, target=LABELS, n_folds=3)
-    simple = max(x.score for x in learned.leaderboard if x.recipe and x.recipe.is_simple)
+    by_name = max(
+        x.score for x in learned.leaderboard if x.is_simple and x.recipe.kernel == "names"
+    )
     chosen = next(line for line in learned.leaderboard if line.is_chosen)
     assert not learned.fitted.recipe.is_simple
-    assert chosen.score > simple + 0.05
+    assert chosen.score > by_name + 0.05
     assert ": taken" in learned.report
     assert_the_account_says_which_number_is_which(learned)
     if learned.fitted.recipe.transports:
@@ -146,11 +151,11 @@ def test_multilabel_truth_learns_thresholds(rng):
         for i in range(2)
     ]
     truth[0, 0] = np.nan
-    learned = learn_ensemble(models, truth, n_folds=3, time_budget=0)
+    learned = learn_ensemble(models, truth, n_folds=3)
     assert learned.metric == "mAP"
     assert learned.thresholds.shape == (5,)
     assert learned.temperature == 1
-    rules = {type(line.recipe.rule) for line in learned.leaderboard if line.recipe}
+    rules = {type(line.recipe.rule) for line in learned.leaderboard}
     assert {ws.GatedMean, ws.GatedBarycenter, ws.PowerMean, ws.Single} <= rules
 
 
@@ -163,9 +168,9 @@ def test_labels_are_matched_once_for_each_kernel_and_not_for_each_rule(plain, mo
     )
     learned = learn_ensemble(models, truth, n_folds=2)
     # By name, and to look at the labels; through mistakes with three priors, on each of two folds
-    # and on all samples.
+    # and on all samples; by the stacker.
     assert learned.n_tried > 40
-    assert len(made) <= 2 + 3 * 3
+    assert len(made) <= 3 + 3 * 3
     made.clear()
     learned.predict(models)
     learned.predict(models)
@@ -184,7 +189,7 @@ def test_a_search_goes_on_from_its_log(plain, tmp_path, monkeypatch):
     monkeypatch.setattr(
         Search,
         "predict",
-        lambda self, recipe, keep=True: asked.append(keep) or original(self, recipe, keep=keep),
+        lambda self, recipe: asked.append(recipe) or original(self, recipe),
     )
     again = learn_ensemble(models, truth, n_folds=2, log=log)
     assert again.fitted.recipe == first.fitted.recipe
@@ -205,13 +210,36 @@ def test_a_log_of_other_data_is_not_believed(plain, tmp_path):
         learn_ensemble(models, truth, n_folds=2, log=log)
 
 
-def test_the_time_budget_spares_no_simple_rule_and_the_first_of_the_others(plain):
+def test_without_time_single_models_and_even_means_are_tried(plain):
     models, truth = plain
     learned = learn_ensemble(models, truth, n_folds=2, time_budget=0)
-    trial = read_trial(models, truth)
-    recipes = list_recipes(trial, {})
-    simple = [recipe for recipe in recipes if recipe.is_simple]
-    assert learned.n_tried == len(simple) + 12 < len(recipes)
+    plain_ones = [r for r in list_recipes(read_trial(models, truth), {}) if r.is_plain]
+    assert learned.n_tried == len(plain_ones)
+    assert "the time was over before every rule was tried" in learned.report
+    assert learned.fitted.recipe.is_plain
+
+
+def test_a_time_budget_is_kept(plain):
+    models, truth = plain
+    started = time.process_time()
+    learn_ensemble(models, truth, time_budget=1.0)
+    # Of the processor, and generously: the machine may be busy.
+    assert time.process_time() - started < 5
+
+
+def test_an_interrupt_gives_the_best_so_far(plain, monkeypatch):
+    models, truth = plain
+    original = Search.try_one
+
+    def interrupted(self, recipe):
+        if recipe.tier == 2:
+            raise KeyboardInterrupt
+        return original(self, recipe)
+
+    monkeypatch.setattr(Search, "try_one", interrupted)
+    learned = learn_ensemble(models, truth, n_folds=2)
+    assert "interrupted before every rule was tried: the best so far is taken" in learned.report
+    assert learned.predict(models).n_samples == len(truth)
 
 
 def test_the_same_seed_gives_the_same_choice(plain):
@@ -305,7 +333,7 @@ def test_shuffling_keeps_own_names_and_the_entries_of_each_row(rng):
 def test_a_learned_ensemble_is_saved_and_loaded_without_pickle(rng, tmp_path, plain):
     models, truth, kernel = cross_space(rng)
     learned = learn_ensemble(
-        models, truth, kernels={"table": kernel}, target=kernel.target, n_folds=2, time_budget=0
+        models, truth, kernels={"table": kernel}, target=kernel.target, n_folds=2
     )
     learned.save(tmp_path / "ensemble")
     loaded = LearnedEnsemble.load(tmp_path / "ensemble")
@@ -314,12 +342,13 @@ def test_a_learned_ensemble_is_saved_and_loaded_without_pickle(rng, tmp_path, pl
     assert loaded.leaderboard == learned.leaderboard
     for mine, theirs in zip(loaded.rivals, learned.rivals, strict=True):
         np.testing.assert_array_equal(mine.fuse(models), theirs.fuse(models))
-    np.testing.assert_array_equal(loaded.stacking.fuse(models), learned.stacking.fuse(models))
-    np.savez(tmp_path / "ensemble" / "stacking.npz", coefficients=np.eye(2), intercepts=np.ones(2))
-    with pytest.raises(InvalidInputError, match=r"stacking\.npz: must hold \d+ x \d+"):
+    fitted = sorted((tmp_path / "ensemble").glob("rule-*.npz"))
+    assert fitted
+    np.savez(fitted[0], coefficients=np.eye(2), intercepts=np.ones(2))
+    with pytest.raises(InvalidInputError, match="must come with the parameters that it was fitted"):
         LearnedEnsemble.load(tmp_path / "ensemble")
-    (tmp_path / "ensemble" / "stacking.npz").unlink()
-    with pytest.raises(InvalidInputError, match=r"stacking\.npz: must hold the coefficients"):
+    fitted[0].unlink()
+    with pytest.raises(InvalidInputError, match=r"rule-\d+\.npz: must be a \.npz file"):
         LearnedEnsemble.load(tmp_path / "ensemble")
 
 

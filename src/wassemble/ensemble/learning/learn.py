@@ -254,12 +254,13 @@ def _rule_file(place: int) -> str:
 
 def _make(entries: dict[str, Any], kernels: Any, folder: Path) -> LearnedEnsemble:
     """The ensemble of what `LearnedEnsemble.save` wrote; entries of wrong types show."""
+    said = entries["fusion"]
     models = tuple((name, LabelSpace(labels)) for name, labels in entries["models"].items())
     rules = [
         load_rule(each["rule"], folder, _rule_file(place))
         for place, each in enumerate(entries["rules"])
     ]
-    fusion = Fusion.from_dict({**entries["fusion"], "rule": rules[0]})
+    fusion = Fusion.from_dict({**said, "rule": rules[0]})
     fitted, *rivals = [
         FittedRecipe.of(
             Recipe.from_dict(each["recipe"]), fusion.replace(kernel=kernel), each["weights"], rule

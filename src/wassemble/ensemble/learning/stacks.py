@@ -196,7 +196,7 @@ class Stacker:
 
     def fit(self, rule: StackedRule) -> Fusion:
         """The rule fitted on all samples, in a fusion with its kernels."""
-        known, kernels = self._everything
+        known, fusion = self._everything
         arrays: Mapping[str, np.ndarray] = {}
         if isinstance(rule, StackedConsensus):
             every = np.ones(self.trial.n_samples, dtype=bool)
@@ -204,7 +204,7 @@ class Stacker:
             arrays = known.to_arrays() | {"coefficients": coefficients}
         elif known.stacking is not None:
             arrays = known.stacking.arrays
-        return self._fusion(kernels).replace(rule=rule.with_parameters(arrays))
+        return fusion.replace(rule=rule.with_parameters(arrays))
 
     def predict(self, rule: StackedRule) -> np.ndarray:
         """Scores of every sample by what was fitted on the other folds, (n_samples, n_target).
@@ -311,8 +311,12 @@ class Stacker:
     # -- what is known of the models ---------------------------------------------------
 
     @cached_property
-    def _everything(self) -> tuple[Knowledge, list[np.ndarray]]:
-        return self._know(np.arange(self.trial.n_samples))
+    def _everything(self) -> tuple[Knowledge, Fusion]:
+        """What is known from all samples, and a fusion through those kernels, labels matched."""
+        known, kernels = self._know(np.arange(self.trial.n_samples))
+        fusion = self._fusion(kernels)
+        fusion.plan(self.trial.models)
+        return known, fusion
 
     def _know(self, rows: np.ndarray) -> tuple[Knowledge, list[np.ndarray]]:
         """What is known from the samples ``rows``, and a kernel for each model."""
@@ -433,7 +437,7 @@ def _shared(columns: Sequence[Feature]) -> np.ndarray:
     """
     sorts = dict.fromkeys((c.group, c.name) for c in columns if c.model is not None)
     sums = [[float((c.group, c.name) == sort) for c in columns] for sort in sorts]
-    return np.hstack([np.eye(len(columns)), np.array(sums).reshape(len(sorts), -1).T])
+    return np.hstack([np.eye(len(columns)), np.array(sums).reshape(len(sorts), len(columns)).T])
 
 
 def _in_tiles(rows: np.ndarray, n_target: int) -> Iterator[np.ndarray]:
