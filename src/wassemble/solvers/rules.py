@@ -70,7 +70,7 @@ class Rule(ABC):
     #: Whether mass moves between labels, so that couplings say where it came from.
     transports: ClassVar[bool] = False
     #: Whether some of the labels can be fused apart from the others, and some of the models.
-    fuses_parts: ClassVar[bool] = False
+    fuses_parts: ClassVar[bool] = True
     #: Whether models have weights.
     takes_weights: ClassVar[bool] = True
 
@@ -336,7 +336,6 @@ class Barycenter(Rule):
 
     key: ClassVar[str] = "barycenter"
     transports: ClassVar[bool] = True
-    fuses_parts: ClassVar[bool] = True
     constraints: ClassVar[Constraints] = {
         "mass": check_mass,
         "max_sweeps": Count(),
@@ -449,7 +448,6 @@ class PowerMean(CarriedRule):
     """
 
     key: ClassVar[str] = "power mean"
-    fuses_parts: ClassVar[bool] = True
     constraints: ClassVar[Constraints] = {"order": Number(at_least=0)}
 
     order: float
@@ -482,6 +480,7 @@ class GatedMean(CarriedRule):
     """
 
     key: ClassVar[str] = "gated mean"
+    fuses_parts: ClassVar[bool] = False
     constraints: ClassVar[Constraints] = {"order": Number(at_least=0), **_GATE}
 
     order: float
@@ -518,6 +517,7 @@ class GatedBarycenter(CarriedRule):
     """
 
     key: ClassVar[str] = "gated barycenter"
+    fuses_parts: ClassVar[bool] = False
     constraints: ClassVar[Constraints] = {"exponent": Number(above=0, at_most=1), **_GATE}
 
     exponent: float
@@ -550,6 +550,7 @@ class Single(CarriedRule):
     """
 
     key: ClassVar[str] = "single"
+    fuses_parts: ClassVar[bool] = False
     takes_weights: ClassVar[bool] = False
 
     model: str | int
