@@ -15,6 +15,7 @@ from benchmarks import (
     case_growth,
     case_import,
     case_latency,
+    case_learning,
     case_multilabel,
     case_web,
     page,
@@ -30,6 +31,7 @@ CASES = {
     "generation": case_generation,
     "growth": case_growth,
     "convergence": case_convergence,
+    "learning": case_learning,
     "web": case_web,
 }
 FOLDER = Path(__file__).parent / "results"

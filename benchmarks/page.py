@@ -58,9 +58,31 @@ def _page(records: dict[str, Any]) -> str:
         *_latency(records["latency"]),
         *_growth(records["growth"]),
         *_convergence(records["convergence"]),
+        *_learning(records["learning"]),
         *_web(records["web"]),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _learning(record: dict[str, Any]) -> list[str]:
+    rows = [
+        [
+            row["task"],
+            f"{row['n_samples']:,} x {row['n_models']} x {row['n_target']:,}",
+            row["n_tried"],
+            f"{row['seconds']:.1f}",
+            f"{row['processor_seconds']:.1f}",
+            row["chosen"],
+        ]
+        for row in [*record["rows"], record["budget"] | {"task": "languages, budget of 10 s"}]
+    ]
+    headers = ["task", "samples x models x labels", "rules tried", "seconds", "of the processor"]
+    return [
+        "## Learning how to fuse",
+        "`learn_ensemble` on the samples to learn from of real tasks, and on a wide one of random"
+        " predictions in which each model knows two thirds of the labels.",
+        table([*headers, "chosen"], rows),
+    ]
 
 
 def _timings(timings: dict[str, Any], base: str, unit: float = 1.0, name: str = "seconds") -> str:

@@ -39,8 +39,12 @@ def _same_captions(records: dict[str, Any]) -> float:
     return 100 * _of(rows, "n_top", 500)["same"]
 
 
-def _of(rows: list[dict], key: str, value: int) -> dict:
+def _of(rows: list[dict], key: str, value: Any) -> dict:
     return next(row for row in rows if row[key] == value)
+
+
+def _learning(name: str) -> Callable[[dict[str, Any]], float]:
+    return lambda records: _of(records["learning"]["rows"], "task", name)["seconds"]
 
 
 def _label_growth(key: str) -> Callable[[dict[str, Any]], float]:
@@ -193,6 +197,28 @@ TARGETS = (
         "under 200",
         lambda records: records["web"]["slider_alone"]["p95"],
         lambda r: r < 200,
+    ),
+    *(
+        Target(
+            f"learning how to fuse {title} (seconds)",
+            f"at most {bound}",
+            _learning(name),
+            lambda r, bound=bound: r <= bound,
+        )
+        for name, title, bound in (
+            ("languages", "nine language detectors", 30),
+            ("encodings", "eleven encoding detectors", 30),
+            ("voc", "eight detectors on VOC", 20),
+            ("wide", "1,000 samples x 12 models x 1,000 labels", 60),
+        )
+    ),
+    Target(
+        "learning within a budget of 10 seconds: seconds against the budget",
+        "at most 1.1",
+        lambda records: (
+            records["learning"]["budget"]["seconds"] / records["learning"]["budget"]["bound"]
+        ),
+        lambda r: r <= 1.1,
     ),
     Target(
         "import wassemble (seconds)",
