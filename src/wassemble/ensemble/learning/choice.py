@@ -10,6 +10,7 @@ import numpy as np
 
 from wassemble.ensemble.learning.recipes import TIERS, Recipe
 from wassemble.ensemble.learning.search import Search, Tried
+from wassemble.ensemble.learning.stacks import has_few_numbers
 from wassemble.metrics import Comparison, Estimate
 
 _N_CONTROLS = 3
@@ -163,10 +164,12 @@ def choose(search: Search, tried: Sequence[Tried], *, caution: float = 0.5) -> C
             continue
         gain = comparisons[title] = honest.minus(current[1])
         is_taken = gain.difference > caution * gain.standard_error
+        which = best.name if title in best.name else f"the best {title}, {best.name},"
         reasons.append(
-            f"the best {title}, {best.name}, gains {gain} over it by nested choice,"
-            f" {'more' if is_taken else 'not more'} than {caution:g} standard errors of the paired"
-            f" difference ({gain.standard_error:.4f}): {'taken' if is_taken else 'not taken'}"
+            f"{which} gains {gain} over it by nested choice,"
+            f" {'more' if is_taken else 'not more'} than {caution:g} standard"
+            f" error{'' if caution == 1 else 's'} of the paired difference"
+            f" ({gain.standard_error:.4f}): {'taken' if is_taken else 'not taken'}"
         )
         if is_taken:
             current = best, honest
@@ -188,6 +191,11 @@ def choose(search: Search, tried: Sequence[Tried], *, caution: float = 0.5) -> C
         reasons.append(
             f"each fold was fitted on {1 - 1 / search.n_folds:.0%} of the samples: fitted on all of"
             " them the rule is likely a little better than these figures"
+        )
+    if not has_few_numbers(search.trial):
+        reasons.append(
+            "stacking by logistic regression was not tried: there are too many scores and labels"
+            " for the samples"
         )
     if search.stopped is not None:
         reasons.append(f"{search.stopped} before every rule was tried: the best so far is taken")

@@ -11,7 +11,7 @@ import numpy as np
 
 from wassemble._arrays import is_frame
 from wassemble._checks import fail
-from wassemble.ensemble.learning.stacks import TRANSPORT
+from wassemble.ensemble.learning.stacks import TRANSPORT, has_few_numbers
 from wassemble.ensemble.learning.trial import Trial
 from wassemble.ensemble.learning.weights import WeightRule
 from wassemble.kernels import LabelledKernel
@@ -289,11 +289,14 @@ def _gated(trial: Trial) -> list[Recipe]:
 def _stacked(trial: Trial, offered: Kernels) -> list[Recipe]:
     """Stacking, and the stacked consensus with and without transport among what it sees."""
     there = [group for group in GROUPS if group != "offered" or offered]
+    if not has_few_numbers(trial):
+        there.remove("stacking")
     if trial.task == "multilabel":
         there = [group for group in there if group not in ("votes", "mistakes", "transport")]
     whole = Recipe(StackedConsensus(trial.task, tuple(there)))
     less = whole.without_transport()
-    return [Recipe(LogisticStacking(trial.task)), whole, *([] if less is None else [less])]
+    stacking = [Recipe(LogisticStacking(trial.task))] if has_few_numbers(trial) else []
+    return [*stacking, whole, *([] if less is None else [less])]
 
 
 def _is_unchanged_by_powers(kernels: Mapping[str, LabelledKernel]) -> bool:

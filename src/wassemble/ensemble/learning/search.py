@@ -25,11 +25,12 @@ from wassemble.solvers.stacked import StackedRule
 
 # Share of the time that is for trying; the rest is for judging, and for fitting what was chosen.
 _FOR_TRYING = 0.6
-# Samples on which rules through a kernel are tried first, and the share of them that is tried on
-# all samples then.
-_N_SCREENED = 250
-_SHARE_KEPT = 1 / 3
-_FEWEST_KEPT = 12
+# Samples on which rules through a kernel are tried first, and the share of rules that is tried on
+# all samples then: fewer of both where kernels have more entries than this.
+_N_SCREENED, _FEWEST_SCREENED = 250, 60
+_SHARE_KEPT, _SMALLEST_SHARE = 1 / 3, 1 / 8
+_FEWEST_KEPT = 8
+_MANY_ENTRIES = 1_000_000
 # Bytes of scores that are kept, so that they need not be made again.
 _MOST_KEPT = 1_000_000_000
 
@@ -178,11 +179,15 @@ class Search:
 
     def _screen(self, recipes: Sequence[Recipe], step: Callable[[], None]) -> list[Recipe]:
         """The better recipes by their scores on some of the samples."""
-        n_kept = max(_FEWEST_KEPT, int(len(recipes) * _SHARE_KEPT))
-        if self.trial.n_samples < 2 * _N_SCREENED or len(recipes) <= n_kept:
+        n_entries = self.trial.n_numbers / self.trial.n_samples
+        haste = min(1.0, _MANY_ENTRIES / n_entries)
+        n_screened = max(_FEWEST_SCREENED, int(_N_SCREENED * haste))
+        share = max(_SMALLEST_SHARE, _SHARE_KEPT * haste)
+        n_kept = max(_FEWEST_KEPT, int(len(recipes) * share))
+        if self.trial.n_samples < 2 * n_screened or len(recipes) <= n_kept:
             return list(recipes)
         order = np.random.default_rng(self.seed).permutation(self.trial.n_samples)
-        rows = np.sort(order[:_N_SCREENED])
+        rows = np.sort(order[:n_screened])
         scores: dict[Recipe, float] = {}
         for recipe in self._while_time(recipes):
             scores[recipe] = self._score(self._predict(recipe, rows), rows)

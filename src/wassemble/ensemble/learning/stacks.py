@@ -54,10 +54,20 @@ _HIDDEN: tuple[tuple[str, ...], ...] = (
 )
 # How far coefficients of scaled features are held back towards 0.
 _RIDGES = (0.003, 0.01, 0.03, 0.1)
+# Scores times target labels above which logistic regressions are not tried: with so many
+# coefficients and so few samples of each label they take longest and gain least.
+_MOST_NUMBERS = 1_000_000_000
 # Seconds that logistic regressions take for each score and target label, on a slow core.
-_SECONDS_PER_NUMBER = 1e-7
+_SECONDS_PER_NUMBER = 1e-8
+# Seconds that coefficients take for each number of the features, all variants of them.
+_SECONDS_PER_FEATURE = 3e-6
 # Pairs of sample and target label that are looked at together.
 _TILE = 200_000
+
+
+def has_few_numbers(trial: Trial) -> bool:
+    """Whether a logistic regression on all scores is worth its time."""
+    return trial.n_numbers <= _MOST_NUMBERS
 
 
 def likelihood(counts: np.ndarray, names: np.ndarray, prior: float) -> np.ndarray:
@@ -187,10 +197,12 @@ class Stacker:
         return [np.asarray(member.kernel.to_dense()) for member in plan.members]
 
     def expected_seconds(self) -> float:
-        """Seconds that the features may take, roughly: most of them go to logistic regressions."""
-        n_features = sum(len(names) for names in self._names)
-        n_numbers = self.trial.n_samples * len(self.trial.target) * n_features
-        return (len(np.unique(self.folds)) + 1) * n_numbers * _SECONDS_PER_NUMBER
+        """Seconds that fitting may take, roughly."""
+        n_fits = len(np.unique(self.folds)) + 1
+        numbers = self.trial.n_numbers if has_few_numbers(self.trial) else 0
+        n_candidates = min(len(self.trial.target), _N_CANDIDATES)
+        n_features = 5 * len(self._names) * n_candidates * min(self.trial.n_samples, _N_FITTED)
+        return n_fits * (numbers * _SECONDS_PER_NUMBER + n_features * _SECONDS_PER_FEATURE)
 
     # -- rules -------------------------------------------------------------------------
 
@@ -372,6 +384,8 @@ class Stacker:
     def _fit_stacking(
         self, sight: Sight, truth: np.ndarray, weight: np.ndarray
     ) -> LogisticStacking | None:
+        if not has_few_numbers(self.trial):
+            return None
         try:
             return fit_stacking(
                 LogisticStacking(self.trial.task),

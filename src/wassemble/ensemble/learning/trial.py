@@ -63,6 +63,12 @@ class Trial:
         return len(self.truth)
 
     @property
+    def n_numbers(self) -> int:
+        """Scores of all models times target labels: what a regression for each label takes in."""
+        n_scores = sum(len(model.labels) for model in self.models)
+        return self.n_samples * n_scores * len(self.target)
+
+    @property
     def names(self) -> list[str]:
         """Names of the models."""
         return [model.model for model in self.models]
