@@ -433,7 +433,7 @@ def _shared(columns: Sequence[Feature]) -> np.ndarray:
     """
     sorts = dict.fromkeys((c.group, c.name) for c in columns if c.model is not None)
     sums = [[float((c.group, c.name) == sort) for c in columns] for sort in sorts]
-    return np.hstack([np.eye(len(columns)), np.array(sums).reshape(len(sorts), -1).T])
+    return np.hstack([np.eye(len(columns)), np.array(sums).reshape(len(sorts), len(columns)).T])
 
 
 def _in_tiles(rows: np.ndarray, n_target: int) -> Iterator[np.ndarray]:
