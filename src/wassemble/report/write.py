@@ -46,6 +46,7 @@ def write_report(
     texts: Mapping[Any, str] | None = None,
     metric: Any = None,
     sample_weight: Any = None,
+    groups: Any = None,
     fold: bool = False,
     seed: int = 0,
 ) -> dict[str, Any]:
@@ -62,7 +63,7 @@ def write_report(
     title : str, optional
     texts : mapping of sample id to str, optional
         Short texts to show with the samples that models disagree about.
-    metric, sample_weight, fold, seed
+    metric, sample_weight, groups, fold, seed
         See `evaluate_ensemble`.
 
     Returns
@@ -77,7 +78,14 @@ def write_report(
         load_extra(module, "report", purpose=_PURPOSE)
     started = time.perf_counter()
     evidence = gather_evidence(
-        learned, models, truth, metric=metric, sample_weight=sample_weight, fold=fold, seed=seed
+        learned,
+        models,
+        truth,
+        metric=metric,
+        sample_weight=sample_weight,
+        groups=groups,
+        fold=fold,
+        seed=seed,
     )
     record = _plain(_make_record(evidence, title, texts))
     record["made"]["report_seconds"] = round(time.perf_counter() - started, 2)
@@ -127,7 +135,9 @@ def _describe(evidence: Evidence) -> dict[str, Any]:
         "n_test_samples": evidence.trial.n_samples,
         "n_samples_looked_into": evidence.few.n_samples,
         "has_sample_weight": evidence.trial.sample_weight is not None,
+        "has_groups": evidence.trial.groups is not None,
         "n_tried": learned.n_tried,
+        "caution": learned.caution,
         "learning_seconds": learned.seconds,
         "seed": evidence.seed,
     }
