@@ -1,4 +1,4 @@
-"""What a stacked consensus looks at, and how much of its answers each look accounts for."""
+"""How much of the answers of a stacked consensus rests on each model, and on each rule it sees."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _N_PAIRS = 100_000
 
 
 def share_lead(evidence: Evidence) -> dict[str, Any] | None:
-    """Percent of the answers' lead by model, and by rule over all models; largest first.
+    """Percent of the answers' lead by model, and by feature of all models; largest first.
 
     The lead of an answer is its margin minus the mean margin of all labels. None for any other
     rule.
