@@ -18,7 +18,7 @@ from wassemble.metrics import Comparison
 from wassemble.report import write_report
 from wassemble.report.board import judge_members
 from wassemble.report.evidence import gather_evidence
-from wassemble.report.headline import make_headline
+from wassemble.report.headline import make_headline, make_reasons
 from wassemble.report.kernel_effects import sweep_epsilon
 from wassemble.report.plots import shown
 from wassemble.solvers import ARITHMETIC, Barycenter, PowerMean
@@ -399,6 +399,30 @@ def test_the_caution_that_was_used_is_said(stacked):
         sentence = say(replace(simple, caution=caution), case)[0]
         assert "on validation the gain of no such rule was" in sentence
         assert words in sentence
+
+
+def test_the_mean_that_others_are_compared_with_goes_by_name_if_it_can():
+    case = breeds()
+    means = [rule for rule in case.learned.rivals if rule.recipe.rule == ARITHMETIC]
+    kinds_first = sorted(means, key=lambda rule: rule.recipe.kernel)
+    assert [rule.recipe.kernel for rule in kinds_first] == ["kinds", "names"]
+    evidence = look(replace(case.learned, rivals=(*kinds_first, *case.learned.rivals)), case)
+    assert evidence.plain_mean(1.0).recipe.kernel == "names"
+    by_kinds = tuple(rule for rule in case.learned.rivals if rule is not kinds_first[1])
+    evidence = look(replace(case.learned, rivals=by_kinds), case)
+    assert evidence.plain_mean(1.0).recipe.kernel == "kinds"
+
+
+def test_a_missing_control_is_explained():
+    case = breeds()
+    for wanted, words in (
+        (is_barycenter, "no time for a control"),
+        (sees_barycenters, "sees barycenters among much else"),
+        (lambda recipe: recipe.rule == ARITHMETIC, "transports nothing through a kernel"),
+    ):
+        learned = choose_instead(case.learned, wanted)
+        learned = replace(learned, choice=replace(learned.choice, control=None))
+        assert words in make_reasons(look(learned, case))["no_control"]
 
 
 def test_samples_in_groups_widen_the_intervals(tmp_path):
