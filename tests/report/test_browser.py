@@ -7,7 +7,7 @@ from itertools import product
 import pytest
 from patience import SECONDS
 from report.browser import find_requests, open_browser, set_screen, show
-from report.trials import BREEDS, animals, breeds, choose_instead, tags
+from report.trials import BREEDS, animals, birds, breeds, choose_instead, tags
 
 from wassemble.report import write_report
 from wassemble.solvers import Barycenter, PowerMean
@@ -17,6 +17,7 @@ PAGES = {
     "breeds": (breeds, lambda recipe: recipe.transports and recipe.kernel == "kinds"),
     "tags": (tags, lambda recipe: isinstance(recipe.rule, PowerMean)),
     "animals": (animals, lambda recipe: isinstance(recipe.rule, Barycenter)),
+    "birds": (birds, lambda recipe: recipe.without_transport() is not None),
 }
 
 

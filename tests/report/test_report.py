@@ -9,16 +9,16 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
-from report.trials import animals, breeds, choose_instead, tags
+from report.trials import animals, birds, breeds, choose_instead, tags
 
-from wassemble import InvalidInputError, MissingExtraError
+from wassemble import InvalidInputError, MissingExtraError, Predictions
 from wassemble.ensemble.learning import FittedRecipe, LearnedEnsemble
 from wassemble.ensemble.learning.choice import Control
 from wassemble.metrics import Comparison
 from wassemble.report import write_report
 from wassemble.report.board import judge_members
 from wassemble.report.evidence import gather_evidence
-from wassemble.report.headline import make_headline
+from wassemble.report.headline import make_headline, make_reasons
 from wassemble.report.kernel_effects import sweep_epsilon
 from wassemble.report.plots import shown
 from wassemble.solvers import ARITHMETIC, Barycenter, PowerMean
@@ -58,6 +58,18 @@ class Page(HTMLParser):
     @property
     def plots(self):
         return json.loads(self.scripts[0])
+
+
+def look(learned, case, metric=None):
+    return gather_evidence(
+        learned, case.models, case.truth, metric=metric, sample_weight=None, seed=0
+    )
+
+
+def say(learned, case):
+    """The sentences of the headline."""
+    evidence = look(learned, case)
+    return make_headline(evidence, judge_members(evidence))["sentences"]
 
 
 def is_barycenter(recipe):
@@ -229,7 +241,7 @@ def test_what_is_said_of_simple_rules_is_true_whichever_rule_was_chosen():
         headline = make_headline(evidence, judge_members(evidence))
         said = " ".join(headline["sentences"])
         assert "Only simple rules" not in said  # barycenters were tried, too
-        others = [each for each in evidence.evaluation.outcomes if each.recipe is not None]
+        others = evidence.evaluation.outcomes
         simple = [e for e in others if e.recipe.is_simple and not e.is_chosen]
         assert headline["best_simple"]["name"] == simple[0].name
         assert evidence.evaluation.best_simple is simple[0]  # `evaluate` says the same
@@ -292,13 +304,141 @@ def test_weights_by_label_are_shown_where_models_declare_different_labels(tmp_pa
     rivals = tuple(rule for rule in learned.rivals if rule.fusion.kernel is None)
     kept = {rule.recipe for rule in (learned.fitted, *rivals)}
     board = tuple(line for line in learned.leaderboard if line.recipe in kept)
-    learned = replace(learned, models=spaces, rivals=rivals, leaderboard=board, stacking=None)
+    learned = replace(learned, models=spaces, rivals=rivals, leaderboard=board)
     record = write_report(learned, models, case.truth, path)
     found = record["weights"]["per_label"]
     assert np.array(found["weights"]).sum(axis=1) == pytest.approx(1)
     assert found["weights"][found["labels"].index(learned.target[5])][2] == 0
     assert "label_weights" in Page(path).plots
     assert "omitted" in record["sweep"]
+
+
+def sees_barycenters(recipe):
+    return recipe.without_transport() is not None
+
+
+@pytest.fixture(scope="module")
+def stacked(tmp_path_factory):
+    """A report on a stacked consensus."""
+    case = birds()
+    learned = choose_instead(case.learned, sees_barycenters)
+    path = tmp_path_factory.mktemp("report") / "birds.html"
+    return learned, path, write_report(learned, case.models, case.truth, path)
+
+
+def test_a_stacked_consensus_is_chosen_where_it_wins_beside_the_best_simple_rule(stacked):
+    _, path, record = stacked
+    page, headline = Page(path), record["headline"]
+    assert birds().learned.fitted.recipe.tier == 4
+    assert "Chosen on 200 validation samples: stacked consensus." in page.text
+    assert f"is {headline['best_simple']['score']:.4f}." in headline["figure"]
+    assert "It beats every simple rule" in page.text
+    sorts = {row["name"]: row["sort"] for row in record["leaderboard"]["rows"]}
+    assert sorts["stacked consensus"] == "stacked consensus"
+    assert sorts["logistic-regression stacking (C = 3)"] == "stacking"
+    traces = {trace.get("name") for trace in page.plots["leaderboard"]["data"]}
+    assert {"chosen", "stacking", "stacked consensus"} <= traces
+
+
+def test_what_transport_adds_to_a_stacked_consensus_is_said(stacked):
+    learned, path, _ = stacked
+    assert "what they add is said above" in Page(path).text
+    # Barycenters change every score; whether they change an answer is chance.
+    evidence = look(learned, birds(), metric="log_loss")
+    said = make_headline(evidence, {})["sentences"]
+    scores = {each.name: each.score for each in evidence.evaluation.outcomes}
+    gain = scores["stacked consensus"] - scores["stacked consensus without transport"]
+    assert gain != 0
+    assert any(f"the barycenters among what it sees add {gain:+.4f} (95 %" in each for each in said)
+    without = choose_instead(
+        learned, lambda recipe: recipe.tier == 4 and not sees_barycenters(recipe)
+    )
+    assert "nothing is transported" in " ".join(say(without, birds()))
+    alone = replace(learned, rivals=tuple(r for r in learned.rivals if r.recipe.tier < 4))
+    assert "was not judged on these samples" in " ".join(say(alone, birds()))
+
+
+def test_stacking_is_compared_unless_it_is_what_was_chosen(stacked):
+    learned, _, _ = stacked
+    assert sum("Stacking by logistic regression is" in each for each in say(learned, birds())) == 1
+    stacking = choose_instead(learned, lambda recipe: recipe.tier == 3)
+    said = " ".join(say(stacking, birds()))
+    assert "Stacking by logistic regression is" not in said
+    assert "nothing is transported" in said
+
+
+def test_a_stacked_consensus_has_shares_in_place_of_weights(stacked, tmp_path):
+    learned, path, record = stacked
+    page, rows = Page(path), record["weights"]["lead"]["rows"]
+    assert record["weights"]["omitted"] in page.text
+    assert not {"weights", "label_weights"} & set(page.plots)
+    assert sum(row["percent"] for row in rows) == pytest.approx(100)
+    of_models = {row["name"]: row["percent"] for row in rows if row["is_model"]}
+    assert set(of_models) == {name for name, _ in learned.models}
+    assert of_models["near"] > of_models["poor 0"]
+    assert any("barycenter" in row["name"] for row in rows if not row["is_model"])
+    # A model may be called like a rule.
+    assert sum(row["name"] == "mean by name" for row in rows) == 2
+    assert f"{rows[0]['percent']:.1f} %" in page.text
+    assert record["disputed"]["measure"] == "total variation"
+    stacking = choose_instead(learned, lambda recipe: recipe.tier == 3)
+    case = birds()
+    other = write_report(stacking, case.models, case.truth, tmp_path / "stacking.html")
+    assert other["weights"]["lead"] is None
+
+
+def test_the_caution_that_was_used_is_said(stacked):
+    learned, path, record = stacked
+    assert "is more than 0.5 standard errors of the paired difference" in Page(path).text
+    assert record["made"]["caution"] == 0.5
+    case = birds()
+    best = record["evaluation"]["best_simple"]
+    simple = choose_instead(learned, lambda recipe: recipe.name == best)
+    said = {0.0: "above 0.", 1.0: "more than one standard error of", 2.0: "2 standard errors of"}
+    for caution, words in said.items():
+        sentence = say(replace(simple, caution=caution), case)[0]
+        assert "on validation the gain of no such rule was" in sentence
+        assert words in sentence
+
+
+def test_the_mean_that_others_are_compared_with_goes_by_name_if_it_can():
+    case = breeds()
+    means = [rule for rule in case.learned.rivals if rule.recipe.rule == ARITHMETIC]
+    kinds_first = sorted(means, key=lambda rule: rule.recipe.kernel)
+    assert [rule.recipe.kernel for rule in kinds_first] == ["kinds", "names"]
+    evidence = look(replace(case.learned, rivals=(*kinds_first, *case.learned.rivals)), case)
+    assert evidence.plain_mean(1.0).recipe.kernel == "names"
+    by_kinds = tuple(rule for rule in case.learned.rivals if rule is not kinds_first[1])
+    evidence = look(replace(case.learned, rivals=by_kinds), case)
+    assert evidence.plain_mean(1.0).recipe.kernel == "kinds"
+
+
+def test_a_missing_control_is_explained():
+    case = breeds()
+    for wanted, words in (
+        (is_barycenter, "no time for a control"),
+        (sees_barycenters, "sees barycenters among much else"),
+        (lambda recipe: recipe.rule == ARITHMETIC, "transports nothing through a kernel"),
+    ):
+        learned = choose_instead(case.learned, wanted)
+        learned = replace(learned, choice=replace(learned.choice, control=None))
+        assert words in make_reasons(look(learned, case))["no_control"]
+
+
+def test_samples_in_groups_widen_the_intervals(tmp_path):
+    case = birds()
+    copies = np.repeat(np.arange(case.models[0].n_samples), 4)
+    models = [
+        Predictions(model.model, range(len(copies)), model.labels, model.scores[copies])
+        for model in case.models
+    ]
+    truth = [case.truth[i] for i in copies]
+    path = tmp_path / "groups.html"
+    alone = write_report(case.learned, models, truth, path)
+    grouped = write_report(case.learned, models, truth, path, groups=copies.tolist())
+    assert grouped["headline"]["score"] == alone["headline"]["score"]
+    assert grouped["headline"]["standard_error"] > 1.5 * alone["headline"]["standard_error"]
+    assert "drawn in groups" in Page(path).text
 
 
 def test_nothing_is_left_of_a_report_that_fails(tmp_path, monkeypatch):

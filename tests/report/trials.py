@@ -83,6 +83,31 @@ def animals(n_samples: int = 160) -> Case:
     )
 
 
+@cache
+def birds(n_samples: int = 400) -> Case:
+    """Label sets differ, mistakes are always alike, one model comes thrice: stacked wins."""
+    rng = np.random.default_rng(5)
+    names = [f"bird {i}" for i in range(11)] + ["mean by name"]
+    truth = rng.choice(12, size=n_samples, p=np.arange(12, 0, -1) / 78)
+    noise = 3 * rng.normal(size=(n_samples, 12))
+    models = []
+    for name, shift, n_known, lead in (
+        ("near", 1, 12, 4.0),
+        ("far", 3, 9, 4.0),
+        ("mean by name", 5, 7, 4.0),
+        *((f"poor {i}", 2, 12, 1.5) for i in range(3)),
+    ):
+        # Half of the time a model names the bird that is so many places on.
+        seen = (truth + shift * (rng.random(n_samples) < 0.5)) % 12
+        is_poor = name.startswith("poor")
+        logits = noise.copy() if is_poor else 1.5 * rng.normal(size=(n_samples, 12))
+        logits[np.arange(n_samples), seen] += lead
+        scores = np.exp(logits[:, :n_known])
+        scores /= scores.sum(axis=1, keepdims=True)
+        models.append(Predictions(name, range(n_samples), names[:n_known], scores))
+    return _halves(models, [names[i] for i in truth], target=names)
+
+
 def choose_instead(learned: LearnedEnsemble, wanted: Any) -> LearnedEnsemble:
     """The ensemble as if the first rival that is ``wanted`` had been chosen."""
     rules = [learned.fitted, *learned.rivals]
@@ -91,7 +116,9 @@ def choose_instead(learned: LearnedEnsemble, wanted: Any) -> LearnedEnsemble:
         learned,
         fitted=fitted,
         rivals=tuple(rule for rule in rules if rule is not fitted),
-        choice=replace(learned.choice, recipe=fitted.recipe),
+        choice=learned.choice
+        if fitted is learned.fitted
+        else replace(learned.choice, recipe=fitted.recipe, control=None),
         leaderboard=tuple(
             replace(line, is_chosen=line.recipe == fitted.recipe) for line in learned.leaderboard
         ),

@@ -6,6 +6,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from wassemble.ensemble.learning import Recipe, Standing
+from wassemble.ensemble.learning.recipes import TIERS
 from wassemble.report.evidence import Evidence
 from wassemble.solvers import Barycenter, PowerMean
 
@@ -57,12 +58,12 @@ def _told(line: Standing, *names: str) -> dict[str, Any]:
     return {name: entries[name] for name in names}
 
 
-def _sort(recipe: Recipe | None) -> str:
+def _sort(recipe: Recipe) -> str:
     """What sort of rule it is, in a word or two."""
-    if recipe is None:
-        return "stacking"
     if recipe.model is not None:
         return "model"
+    if recipe.is_stacked:
+        return TIERS[recipe.tier]
     if isinstance(recipe.rule, PowerMean):
         return "mean through mistakes" if recipe.uses_mistakes else "mean"
     return "barycenter" if isinstance(recipe.rule, Barycenter) else "gate"
@@ -77,6 +78,8 @@ def judge_members(evidence: Evidence) -> dict[str, Any]:
     trial, chosen = evidence.trial, evidence.chosen
     if chosen.recipe.is_simple or len(trial.models) < 2:
         return {"omitted": "The chosen rule does nothing to a model alone."}
+    if chosen.recipe.is_stacked:
+        return {"omitted": "The chosen rule was fitted on all models together, not on one alone."}
     bootstrap = trial.bootstrap(evidence.measure, evidence.seed)
     own = bootstrap.estimate(evidence.scores(chosen))
     plain = {

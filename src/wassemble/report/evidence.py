@@ -42,7 +42,7 @@ class Evidence:
 
     @cached_property
     def rules(self) -> list[FittedRecipe]:
-        """The chosen rule, then its rivals, best on validation first."""
+        """The chosen rule, then its rivals; of one sort, the best on validation comes first."""
         return [self.learned.fitted, *self.learned.rivals]
 
     @property
@@ -55,9 +55,14 @@ class Evidence:
         return next((rule for rule in self.rules if wanted(rule)), None)
 
     def plain_mean(self, order: float) -> FittedRecipe | None:
-        """The mean of an order with equal weights: 1 arithmetic, 0 geometric."""
-        mean = PowerMean(order)
-        return self.find(lambda rule: rule.recipe.is_plain and rule.recipe.rule == mean)
+        """The mean of an order with equal weights: 1 arithmetic, 0 geometric.
+
+        By name, or through a kernel if no mean goes by name.
+        """
+        by_name = Recipe(PowerMean(order))
+        return self.find(lambda rule: rule.recipe == by_name) or self.find(
+            lambda rule: rule.recipe.is_plain and rule.recipe.rule == by_name.rule
+        )
 
     @cached_property
     def through_kernel(self) -> FittedRecipe | None:

@@ -204,8 +204,10 @@ def _draw_time(record: dict[str, Any]) -> Plot:
     )
 
 
-def _draw_weights(record: dict[str, Any]) -> Plot:
+def _draw_weights(record: dict[str, Any]) -> Plot | None:
     """Bars of the models' weights."""
+    if "omitted" in record["weights"]:
+        return None
     weights = record["weights"]["weights"]
     rows = [(name, weight, f"{shown(name)}: {weight:.4f}") for name, weight in weights.items()]
     figure, axis = _bars(
@@ -237,7 +239,7 @@ def _bars(rows: Sequence[tuple[str, float, str]], **look: Any) -> tuple[Any, Plo
 
 def _draw_label_weights(record: dict[str, Any]) -> Plot | None:
     """A heat map of weights, labels by models."""
-    per_label = record["weights"]["per_label"]
+    per_label = record["weights"].get("per_label")
     if per_label is None:
         return None
     labels, models = per_label["labels"], per_label["models"]

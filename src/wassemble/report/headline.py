@@ -9,6 +9,7 @@ from wassemble.ensemble.learning import Standing
 from wassemble.ensemble.learning.recipes import NAMES
 from wassemble.metrics import Comparison
 from wassemble.report.evidence import Evidence
+from wassemble.solvers import LogisticStacking
 
 
 def make_headline(evidence: Evidence, members: dict[str, Any]) -> dict[str, Any]:
@@ -52,7 +53,7 @@ def make_headline(evidence: Evidence, members: dict[str, Any]) -> dict[str, Any]
 
 def make_reasons(evidence: Evidence) -> dict[str, Any]:
     """Why it was chosen: the words of the choice, and the control."""
-    choice = evidence.learned.choice
+    choice, caution = evidence.learned.choice, evidence.learned.caution
     control = None
     if choice.control is not None:
         control = {
@@ -65,10 +66,35 @@ def make_reasons(evidence: Evidence) -> dict[str, Any]:
         }
     return {
         "reasons": list(choice.reasons),
+        "wanted": _wanted(caution),
         "control": control,
+        "no_control": None if control else _without_control(evidence),
         "estimate": choice.estimate,
         "estimate_error": choice.estimate_error,
     }
+
+
+def _without_control(evidence: Evidence) -> str:
+    recipe = evidence.chosen.recipe
+    if recipe.transports:
+        return "There was no time for a control with shuffled labels."
+    if recipe.without_transport() is not None:
+        return (
+            "There is no control with shuffled labels: the chosen rule sees barycenters among much"
+            " else, and what they add is said above."
+        )
+    return (
+        "The chosen rule transports nothing through a kernel, so that there is no control with"
+        " shuffled labels."
+    )
+
+
+def _wanted(caution: float) -> str:
+    """What a gain had to be for a richer rule to be taken."""
+    if caution == 0:
+        return "above 0"
+    errors = "one standard error" if caution == 1 else f"{caution:g} standard errors"
+    return f"more than {errors} of the paired difference"
 
 
 def _brief(outcome: Standing) -> dict[str, Any]:
@@ -110,8 +136,7 @@ def _of_simple(evidence: Evidence) -> str:
                 f"On these samples another simple rule, {simple.name}, is better by more than one"
                 f" standard error, {against}."
             )
-    outcomes = evidence.evaluation.outcomes
-    others = [each for each in outcomes if each.recipe is not None and not each.is_simple]
+    others = [each for each in evidence.evaluation.outcomes if not each.is_simple]
     if not others:
         return "Only simple rules were tried: single models and means."
     best = others[0]
@@ -119,8 +144,8 @@ def _of_simple(evidence: Evidence) -> str:
     against = best.against_chosen
     if against.low > 0:
         return (
-            f"On these samples {best.name} is better by {against}; on validation no such rule"
-            " gained more than one standard error."
+            f"On these samples {best.name} is better by {against}; on validation the gain of no"
+            f" such rule was {_wanted(evidence.learned.caution)}."
         )
     if against.is_better:
         return f"On these samples {best.name} may be better, but the interval holds 0: {against}."
@@ -166,6 +191,8 @@ def _about_meaning(evidence: Evidence) -> str:
             "The meaning of the labels did not clearly help: on validation the same kernel with"
             f" its labels shuffled is not clearly worse; the difference is {control.comparison}."
         )
+    if evidence.chosen.recipe.is_stacked:
+        return _about_transport(evidence)
     if evidence.chosen.recipe.transports:
         return "Its kernel was not compared with itself, labels shuffled."
     if evidence.chosen.recipe.kernel != NAMES:
@@ -173,14 +200,35 @@ def _about_meaning(evidence: Evidence) -> str:
     return "It moves no mass between labels, so that their meaning has no part in it."
 
 
+def _about_transport(evidence: Evidence) -> str:
+    """What barycenters among the features of a stacked consensus add on these samples."""
+    without = evidence.chosen.recipe.without_transport()
+    if without is None:
+        return "It sees no barycenter: nothing is transported."
+    other = next((each for each in evidence.evaluation.outcomes if each.recipe == without), None)
+    if other is None:
+        return "What transport adds to it was not judged on these samples."
+    gain = evidence.evaluation.gain_over(other)
+    word = "made no clear difference"
+    if gain.low > 0:
+        word = "helped"
+    elif gain.high < 0:
+        word = "hurt"
+    return f"Transport {word}: the barycenters among what it sees add {gain}."
+
+
 def _about_stacking(evidence: Evidence) -> str:
-    """Whether a rival that is never chosen would have been better."""
-    stacked = next((each for each in evidence.evaluation.outcomes if each.recipe is None), None)
-    if stacked is None or stacked.against_chosen is None:
+    """Whether stacking would have been better, unless it was chosen."""
+    outcomes = evidence.evaluation.outcomes
+    stacking = next(
+        (each for each in outcomes if isinstance(each.recipe.rule, LogisticStacking)), None
+    )
+    if stacking is None or stacking.against_chosen is None:
         return ""
-    against = stacked.against_chosen
+    against = stacking.against_chosen
+    word = "not clearly better or worse"
     if against.low > 0:
-        word = "better on these samples"
-    else:
-        word = "worse on these samples" if against.high < 0 else "not clearly better or worse"
-    return f"Stacking by logistic regression, a rival that is never chosen, is {word}: {against}."
+        word = "better"
+    elif against.high < 0:
+        word = "worse"
+    return f"Stacking by logistic regression is {word} on these samples: {against}."

@@ -10,6 +10,7 @@ from wassemble.ensemble.learning import FittedRecipe, Trial
 from wassemble.metrics import average_precision, calibration_bins, expected_calibration_error
 from wassemble.metrics.multi_class import are_right
 from wassemble.report.evidence import Evidence
+from wassemble.report.features import share_lead
 
 _N_BINS = 10
 # Labels whose curve can be looked at, and points of each.
@@ -17,6 +18,7 @@ _N_LABELS = 30
 _N_POINTS = 60
 _N_SHOWN = 15
 _N_WEIGHT_LABELS = 40
+_NO_WEIGHTS = "A stacked rule has coefficients in place of weights of models."
 
 
 def find_gains(evidence: Evidence) -> dict[str, Any]:
@@ -73,7 +75,12 @@ def _count(trial: Trial) -> np.ndarray:
 
 
 def show_weights(evidence: Evidence) -> dict[str, Any]:
-    """Weight of each model in the chosen rule; per label where models declare different ones."""
+    """Weight of each model in the chosen rule; per label where models declare different ones.
+
+    A stacked rule has none: what it looks at has coefficients.
+    """
+    if evidence.chosen.recipe.is_stacked:
+        return {"omitted": _NO_WEIGHTS, "lead": share_lead(evidence)}
     plan, is_single = evidence.learned.plan, evidence.chosen.recipe.model is not None
     models = [member.model for member in plan.members]
     labels = None

@@ -30,6 +30,7 @@ SORTS = {
     "gate": (TEAL, "hexagon"),
     "barycenter": (PURPLE, "diamond"),
     "stacking": (GREEN, "cross"),
+    "stacked consensus": (RED, "pentagon"),
     "chosen": (CHOSEN, "star"),
 }
 # Colour, symbol and dash of each rule that curves compare.

@@ -135,7 +135,9 @@ def _describe(evidence: Evidence) -> dict[str, Any]:
         "n_test_samples": evidence.trial.n_samples,
         "n_samples_looked_into": evidence.few.n_samples,
         "has_sample_weight": evidence.trial.sample_weight is not None,
+        "has_groups": evidence.trial.groups is not None,
         "n_tried": learned.n_tried,
+        "caution": learned.caution,
         "learning_seconds": learned.seconds,
         "seed": evidence.seed,
     }
