@@ -381,6 +381,10 @@ def test_a_stacked_consensus_has_shares_in_place_of_weights(stacked, tmp_path):
     assert sum(row["name"] == "mean by name" for row in rows) == 2
     assert f"{rows[0]['percent']:.1f} %" in page.text
     assert record["disputed"]["measure"] == "total variation"
+    told = record["disputed"]["samples"][0]["explanation"]["contributions"]
+    assert {part["model"] for part in told} <= {*of_models, "all models"}
+    assert told[0]["label"] in page.text
+    assert "what speaks for" in page.text
     stacking = choose_instead(learned, lambda recipe: recipe.tier == 3)
     case = birds()
     other = write_report(stacking, case.models, case.truth, tmp_path / "stacking.html")

@@ -14,7 +14,7 @@ from wassemble.ensemble.fusion import FusionResult
 from wassemble.inputs import Predictions
 from wassemble.metrics.arguments import divide_rows
 from wassemble.report.evidence import Evidence
-from wassemble.solvers import Barycenter
+from wassemble.solvers import Barycenter, StackedConsensus
 
 _N_SHOWN = 20
 _N_CONTRIBUTIONS = 6
@@ -25,15 +25,15 @@ def find_disputes(evidence: Evidence, texts: Mapping[Any, str] | None) -> dict[s
     """At most 20 samples, most disputed first, each with its explanation."""
     texts = {str(sample): str(text) for sample, text in (texts or {}).items()}
     few, chosen = evidence.few, evidence.chosen
-    fusion = None
-    if isinstance(chosen.recipe.rule, Barycenter):
+    has_couplings, fusion = isinstance(chosen.recipe.rule, Barycenter), None
+    if isinstance(chosen.recipe.rule, Barycenter | StackedConsensus):
         with warnings.catch_warnings():  # of how rows end, which was told when it was learned
             warnings.simplefilter("ignore")
             fusion = chosen.fusion.run(few.models)
-        scores = np.nan_to_num(fusion.consensus.scores)
+    scores = chosen.fuse(few.models)
+    if fusion is not None and has_couplings:
         disagreement = find_disagreement(fusion).score
     else:
-        scores = chosen.fuse(few.models)
         disagreement = _variation(evidence, scores)
     order = np.argsort(-disagreement, kind="stable")[:_N_SHOWN].tolist()
     answers = _answers(evidence, scores)
@@ -51,10 +51,11 @@ def find_disputes(evidence: Evidence, texts: Mapping[Any, str] | None) -> dict[s
         if disagreement[row] > 0
     ]
     return {
-        "measure": "transport" if fusion is not None else "total variation",
+        "measure": "transport" if has_couplings else "total variation",
         "n_samples": few.n_samples,
         "samples": disputed,
-        "has_couplings": fusion is not None,
+        "has_couplings": has_couplings,
+        "has_features": fusion is not None and not has_couplings,
     }
 
 
