@@ -21,6 +21,7 @@ from wassemble.ensemble.fusion import Fusion
 from wassemble.ensemble.fusion_files import Kept, load_folder, load_rule, save_folder, save_rule
 from wassemble.ensemble.label_overlap import check_labels, find_twins, tell_strangers
 from wassemble.ensemble.learning.choice import Choice, Standing, choose
+from wassemble.ensemble.learning.clock import Clock
 from wassemble.ensemble.learning.fitting import FittedRecipe
 from wassemble.ensemble.learning.matching import Matched, Remedy, match_models
 from wassemble.ensemble.learning.recipes import (
@@ -30,7 +31,7 @@ from wassemble.ensemble.learning.recipes import (
     list_recipes,
     read_kernels,
 )
-from wassemble.ensemble.learning.search import Clock, Search, Tried
+from wassemble.ensemble.learning.search import Search, Tried
 from wassemble.ensemble.learning.temperature import fit_temperature, temper
 from wassemble.ensemble.learning.trial import Trial, read_trial
 from wassemble.ensemble.plan import NO_ANSWER, FusionPlan

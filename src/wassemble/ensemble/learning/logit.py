@@ -45,7 +45,7 @@ def fit_conditional_logit(
     --------
     >>> features = np.array([[[1.0], [0.0]], [[2.0], [0.0]], [[0.0], [1.0]], [[0.5], [0.0]]])
     >>> fit_conditional_logit(features, np.array([0, 0, 1, 1]), np.ones(4), 0.0).round(2)
-    array([1.02])
+    array([1.75])
     """
     scaled, scale = _scale(features)
     rows, share = np.arange(len(truth)), sample_weight / sample_weight.sum()
@@ -87,7 +87,7 @@ def fit_logistic(
     --------
     >>> features = np.array([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0], [1.0, 3.0]])
     >>> fit_logistic(features, np.array([0, 1, 0, 1]), np.ones(4), 0.0).round(2)
-    array([-1.41,  0.94])
+    array([-1.36,  0.91])
     """
     scaled, scale = _scale(features, keep_constant=True)
     share = sample_weight / sample_weight.sum()

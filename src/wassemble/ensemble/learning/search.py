@@ -15,6 +15,7 @@ import numpy as np
 
 from wassemble._checks import fail
 from wassemble._files import write_whole
+from wassemble.ensemble.learning.clock import Clock
 from wassemble.ensemble.learning.fitting import FittedRecipe, Fitter
 from wassemble.ensemble.learning.recipes import Kernels, Recipe
 from wassemble.ensemble.learning.stacks import Stacker
@@ -65,23 +66,6 @@ class Tried:
         return Tried(recipe, float(entries["score"]), without, float(entries["seconds"]))
 
 
-class Clock:
-    """Seconds that are left of a budget; without one there is always time."""
-
-    def __init__(self, budget: float | None = None) -> None:
-        self._budget = budget
-        self._started = time.monotonic()
-
-    @property
-    def seconds(self) -> float:
-        """Since it was started."""
-        return time.monotonic() - self._started
-
-    def has(self, seconds: float = 0.0, *, share: float = 1.0) -> bool:
-        """Whether so many seconds are left of a share of the budget."""
-        return self._budget is None or self.seconds + seconds < share * self._budget
-
-
 @dataclass
 class Search:
     """Cross-validation of recipes on one trial.
@@ -114,7 +98,7 @@ class Search:
     def __post_init__(self) -> None:
         self.folds = self.trial.folds(self.n_folds, self.seed)
         self._data = self._fingerprint()
-        self.stacker = Stacker(self.trial, self.folds, self.offered)
+        self.stacker = Stacker(self.trial, self.folds, self.offered, clock=self.clock)
         self.fitter = Fitter(self.trial, self.offered, self.measure, self.stacker)
         if self.log is not None and self.log.exists():
             self._read_log()
