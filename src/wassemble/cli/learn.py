@@ -205,10 +205,11 @@ def fit(
     goal = None if target is None else read_labels(target)
     if goal is None and hasattr(kernel, "target"):
         goal = kernel.target
+    known = inputs.read_truth(truth, truth_column, models)
     with _keeping(log), progress_bar("trying rules", quiet=quiet) as progress:
         learned = learn_ensemble(
             models,
-            inputs.read_truth(truth, truth_column, models),
+            known,
             metric=metric,
             kernels=None if kernel is None else {"given kernel": kernel},
             target=goal,
@@ -224,6 +225,7 @@ def fit(
         )
     learned.save(out)
     _tell_inputs(models, inputs.kind, meanings, quiet=quiet)
+    _tell_truth(known, models, quiet=quiet)
     if as_json:
         print_json([line.to_dict() for line in learned.leaderboard])
     else:
@@ -236,6 +238,17 @@ def fit(
 
 
 hide(fit, "confusion", "prior")
+
+
+def _tell_truth(truth: Predictions, models: list[Predictions], *, quiet: bool) -> None:
+    """Say which samples of the truth, and of the models, have no counterpart."""
+    told = set(map(str, truth.samples.tolist()))
+    given = {str(sample) for model in models for sample in model.samples.tolist()}
+    if told - given:
+        talk(f"truth: {len(told - given):,} of {len(told):,} samples are in no model", quiet=quiet)
+    if given - told:
+        without = f"{len(given - told):,} of {len(given):,} samples of the models"
+        talk(f"truth: not known for {without}: they are left out", quiet=quiet)
 
 
 @contextmanager

@@ -1,6 +1,7 @@
 """Fusions, and what is made of several, as a folder: JSON and kernels as npz; no pickle."""
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from os import PathLike
@@ -19,6 +20,7 @@ from wassemble.solvers import Rule
 T = TypeVar("T")
 # What entries of odd types and numbers too large raise when they are read.
 _DAMAGE = (InvalidInputError, LookupError, TypeError, AttributeError, ValueError, OverflowError)
+_NUMBERED = re.compile(r"kernel-\d+\.npz")
 # Dicts and lists in one another: what is saved has far fewer, and later nobody counts them.
 _DEEPEST = 32
 
@@ -63,6 +65,9 @@ def save_folder(
 
     record = {"format": kept.format, **entries, "kernel": _each(named, save)}
     write_whole(folder / kept.file, json.dumps(record, indent=1) + "\n")
+    for old in folder.glob("kernel-*.npz"):  # of what was saved here before
+        if old.name not in files.values() and _NUMBERED.fullmatch(old.name):
+            old.unlink()
 
 
 def load_folder(

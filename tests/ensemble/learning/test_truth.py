@@ -200,10 +200,23 @@ def test_a_model_alone_is_judged_as_any_ensemble(rng):
     assert learned.choice.estimate == 1
 
 
-@pytest.mark.parametrize("truth", [["p", "q"], ["p", "p"]])
-def test_a_single_sample_of_each_label_is_enough(truth):
+def test_a_single_sample_of_each_label_is_enough():
     table = pd.DataFrame([[0.7, 0.3], [0.2, 0.8]], index=["x", "y"], columns=["p", "q"])
-    assert learn_ensemble({"a": table, "b": table}, truth, time_budget=0).n_samples == 2
+    assert learn_ensemble({"a": table, "b": table}, ["p", "q"], time_budget=0).n_samples == 2
+
+
+def test_nothing_is_learned_from_a_single_label():
+    table = pd.DataFrame([[0.7, 0.3], [0.2, 0.8]], index=["x", "y"], columns=["p", "q"])
+    with pytest.raises(InvalidInputError, match="at least two labels to learn from; got 'p'"):
+        learn_ensemble({"a": table, "b": table}, ["p", "p"])
+
+
+def test_true_labels_that_no_model_knows_are_named(rng):
+    scores = rng.dirichlet([1, 1], size=40)
+    models = [Predictions(name, range(40), ["p", "q"], scores) for name in "ab"]
+    truth = ["p", "q", "p", "zebra"] * 10
+    with pytest.warns(InputWarning, match=r"no model knows: 'zebra \(10 samples\)'"):
+        learn_ensemble(models, truth, time_budget=0)
 
 
 def test_labels_that_nobody_knows_of_do_no_harm(rng):

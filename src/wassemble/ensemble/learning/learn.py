@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from wassemble._checks import Number, Optional
+from wassemble._checks import Number, Optional, fail
 from wassemble._threads import single_threaded_libraries
 from wassemble.ensemble.decisions import fit_thresholds
 from wassemble.ensemble.fusion import Fusion
@@ -40,7 +40,7 @@ from wassemble.errors import ConvergenceWarning
 from wassemble.inputs import Aliases, Kind, Predictions
 from wassemble.inputs.predictions.overlap import check_samples
 from wassemble.inputs.predictions.value import Origin
-from wassemble.labels import LabelSpace
+from wassemble.labels import LabelSpace, enumerate_names
 from wassemble.metrics import USUAL, measure as read_measure
 from wassemble.solvers import Status
 
@@ -377,6 +377,7 @@ def learn_ensemble(
         other=other,
         fold=fold,
     )
+    _refuse_one_label(trial)
     if kernels is None or (isinstance(kernels, Mapping) and not kernels):
         warn_of_inputs(_doubt_labels(trial))
     measure = read_measure(USUAL[trial.task] if metric is None else metric, trial.task)
@@ -413,6 +414,16 @@ def learn_ensemble(
     )
 
 
+def _refuse_one_label(trial: Trial) -> None:
+    """Refuse a truth from which any rule that always gives one answer would look perfect."""
+    true = trial.true_labels
+    if trial.task == "multiclass" and len(true) == 1 and trial.n_samples > 1:
+        fail(
+            f"the truth must hold at least two labels to learn from; got {true[0]!r} for all"
+            f" {trial.n_samples:,} samples."
+        )
+
+
 def _doubt_labels(trial: Trial) -> list[str]:
     """What there is to say of labels that do not meet by name, of models and of the truth."""
     models = [(model.model, model.labels) for model in trial.models]
@@ -422,6 +433,10 @@ def _doubt_labels(trial: Trial) -> list[str]:
     true, own = trial.strange_labels, LabelSpace.union(*(labels for _, labels in models))
     if true and not find_twins(own, true):
         said.append(" ".join(tell_strangers(true, own, "the models")))
+    unknown = [] if true else trial.unknown_labels
+    if unknown:
+        named = enumerate_names(f"{name} ({count:,} samples)" for name, count in unknown)
+        said.append(f"true labels that no model knows: {named}")
     return said
 
 

@@ -105,6 +105,14 @@ class Trial:
         true = self.true_labels
         return [] if self.is_reached_by_name[self.target.positions(true)].any() else true
 
+    @property
+    def unknown_labels(self) -> list[tuple[str, int]]:
+        """True labels that no model declares, with the number of their samples."""
+        if self.truth.ndim > 1:
+            return []
+        counts = np.bincount(self.truth, minlength=len(self.target)) * ~self.is_reached_by_name
+        return [(self.target[i], int(counts[i])) for i in np.flatnonzero(counts).tolist()]
+
     def take(self, rows: np.ndarray) -> Trial:
         """The samples ``rows``."""
         weight = None if self.sample_weight is None else self.sample_weight[rows]
