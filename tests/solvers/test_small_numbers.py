@@ -52,7 +52,7 @@ def test_subnormal_kernel_entries_are_entries(dtype):
 class _Broken:
     """A sweep whose residual of the first row is no number."""
 
-    def step(self, *, watch):
+    def step(self, n_sweeps=1, *, watch):
         return np.array([np.nan, 0.0]) if watch else None
 
     def untrusted(self):

@@ -126,7 +126,12 @@ class PlainSweep:
         self._to_source = [g.kernel.bind(self._v[g.models], scaled) for g, scaled in pairs]
         self._to_target = [g.kernel.T.bind(scaled, self._images[g.models]) for g, scaled in pairs]
 
-    def step(self, *, watch: bool) -> np.ndarray | None:
+    def step(self, n_sweeps: int = 1, *, watch: bool) -> np.ndarray | None:
+        for _ in range(n_sweeps - 1):
+            self._sweep(watch=False)
+        return self._sweep(watch=watch)
+
+    def _sweep(self, *, watch: bool) -> np.ndarray | None:
         self._update_images()
         found = None
         if watch:
@@ -189,7 +194,7 @@ class PlainSweep:
         """
         self.restart()
         for _ in range(n_sweeps - 1):
-            self.step(watch=False)
+            self._sweep(watch=False)
         self._update_images()
         self._update_mean()
         p = self._p()

@@ -1,6 +1,6 @@
-"""One sweep of Algorithms 1 and 2: what its two arithmetics have in common.
+"""One sweep of Algorithms 1 and 2: what its arithmetics have in common.
 
-Both do the same to the samples of a tile:
+All do the same to the samples of a tile:
 
     u_l = (mu_l / K_l v_l) ** exponent         line u
     p   = power mean of K_l^T u_l, of order    line p
@@ -8,7 +8,8 @@ Both do the same to the samples of a tile:
 
 `PlainSweep` works on the numbers themselves, in place, in NumPy, and watches that they
 stay where floating point is exact; `LogSweep` works on logarithms, in any array
-library, and is exact everywhere. When to stop is the loop's business.
+library, and is exact everywhere; `NativeSweep` works on mantissas and exponents, in native
+code where that is installed. When to stop is the loop's business.
 """
 
 from __future__ import annotations
@@ -39,8 +40,8 @@ class Rows:
 class Sweep(Protocol):
     """A tile under way."""
 
-    def step(self, *, watch: bool) -> np.ndarray | None:
-        """Do one sweep; with ``watch``, return each row's residual."""
+    def step(self, n_sweeps: int = 1, *, watch: bool) -> Any:
+        """Do some sweeps; with ``watch``, return each row's residual after the last."""
 
     def relax(self, omega: np.ndarray) -> None:
         """From now on take each row's updates ``omega`` times as far."""
