@@ -4,9 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from problems import MASSES, as_low_rank, as_sparse, make_case, solve_in, solve_with
+from problems import (
+    ARITHMETICS,
+    MASSES,
+    as_low_rank,
+    as_sparse,
+    make_case,
+    solve_in,
+    solve_with,
+)
 
 import wassemble as ws
+
+pytestmark = pytest.mark.usefixtures("sweeps")
 
 MEANS = (ws.ARITHMETIC, ws.GEOMETRIC, ws.HELLINGER)
 KINDS = ("dense", "several", "sparse", "low rank", "diagonal", "identity", "mixed")
@@ -66,7 +76,7 @@ def test_a_sample_has_the_consensus_of_its_own_weights(kind, mass, dtype, n_labe
                 )
 
 
-@pytest.mark.parametrize("name", ["plain", "log"])
+@pytest.mark.parametrize("name", ARITHMETICS)
 @pytest.mark.parametrize("mass", MASSES)
 def test_equal_rows_of_weights_are_weights_of_all_samples(name, mass):
     for per_label in (False, True):

@@ -17,6 +17,7 @@ def choose(case, **options):
 
 
 UNBALANCED = ws.Unbalanced(2.0, epsilon=0.3)
+pytestmark = pytest.mark.usefixtures("only_numpy")  # native ones: test_native.py
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,8 @@ from wassemble.solvers.loop import Stopping, run
 from wassemble.solvers.power_means import log_power_mean
 from wassemble.solvers.sweeps import Rows
 
+pytestmark = pytest.mark.usefixtures("sweeps")
+
 SUBNORMAL = {np.float32: 1e-42, np.float64: 1e-315}
 
 

@@ -148,6 +148,9 @@ class DenseKernel(Kernel):
     def to_dense(self) -> Array:
         return self._matrix
 
+    def factors(self) -> list[Kernel]:
+        return [self]
+
     def to_log_dense(self) -> Array:
         return log_of(self._matrix) if self._log_matrix is None else self._log_matrix
 

@@ -1,4 +1,4 @@
-"""The solvers: a closed form, sweeps on the numbers themselves, sweeps on logarithms.
+"""The solvers: a closed form, and sweeps: native, on the numbers themselves, on logarithms.
 
 Each belongs to a problem and solves its tiles one by one; `select_solver` chooses. A solver
 hands over rows as they finish, and decides itself which rows it trusts to which arithmetic.
@@ -7,8 +7,8 @@ hands over rows as they finish, and decides itself which rows it trusts to which
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from typing import ClassVar, TypeAlias
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from wassemble.solvers.exchange import agree_on_any
 from wassemble.solvers.log_sweep import LogSweep
 from wassemble.solvers.loop import Ending, Status, Stopping, run
 from wassemble.solvers.mixed_sweep import MixedSweep
+from wassemble.solvers.native_sweep import NativeSweep, find_native, native_types
 from wassemble.solvers.plain_sweep import PlainLimits, PlainSweep, unsafe_rows
 from wassemble.solvers.problem import BarycenterProblem
 from wassemble.solvers.sweeps import Sweep
@@ -31,6 +32,7 @@ __all__ = [
     "Finish",
     "LogSolver",
     "MixedSolver",
+    "NativeSolver",
     "PlainSolver",
     "Solver",
     "select_solver",
@@ -45,8 +47,8 @@ class Solver(ABC):
 
     Attributes
     ----------
-    name : {"closed form", "plain", "log", "mixed"}
-        "plain" hands rows that outgrow it to "log".
+    name : {"closed form", "native", "plain", "log", "mixed"}
+        "native" and "plain" hand rows that outgrow them to "log".
     reason : str
         Why it was chosen, in a sentence.
     one_pass : bool
@@ -153,10 +155,50 @@ class MixedSolver(LogSolver):
         )
 
 
+class NativeSolver(LogSolver):
+    """Sweeps in extended range, in native code; rows that outgrow them are swept in logarithms.
+
+    In each of some floating types, the narrowest first, which hands over to the next.
+    """
+
+    name = "native"
+
+    def __init__(self, problem: BarycenterProblem, reason: str, types: Sequence[Any]) -> None:
+        super().__init__(problem, reason)
+        self.types = types
+
+    def solve(self, tile: Tile, finish: Finish, *, keep_scalings: bool) -> None:
+        rest, starts = tile, [*map(self.start_in, self.types), self.start]
+        for start in starts:
+            left = self.sweep(rest, start, finish, keep_scalings=keep_scalings)
+            if not len(left):
+                return
+            rest = rest.take(left)
+
+    def start_in(self, dtype: Any) -> Callable[[Tile, Components | None], NativeSweep]:
+        """What starts the sweeps of a tile in a floating type."""
+        relaxed = self.stopping(measured=False).relaxed
+        mass = self._problem.mass
+        return lambda tile, components: NativeSweep(tile, mass, components, dtype, relaxed=relaxed)
+
+    @property
+    def reads_in_place(self) -> bool:
+        """Whether sweeps read histograms where they are, also when they change."""
+        return bool(self.types[0] == self._problem.dtype)
+
+    def start_one(self, tile: Tile, components: Components | None) -> NativeSweep:
+        """The sweeps of a tile in the narrowest type, before the first."""
+        return self.start_in(self.types[0])(tile, components)
+
+    def unsafe(self, tile: Tile) -> None:
+        """Rows that native arithmetic need not try: none."""
+
+
 class PlainSolver(LogSolver):
     """Sweeps on the numbers themselves; rows that outgrow them are swept in logarithms."""
 
     name = "plain"
+    reads_in_place = True
 
     def solve(self, tile: Tile, finish: Finish, *, keep_scalings: bool) -> None:
         unsafe = self.unsafe(tile)
@@ -166,14 +208,14 @@ class PlainSolver(LogSolver):
         left = np.zeros(0, dtype=np.int64)
         if safe.n_rows:
             with np.errstate(all="ignore"):  # rows that leave the safe range are handed over
-                left = self.sweep(safe, self.start_plain, finish, keep_scalings=keep_scalings)
+                left = self.sweep(safe, self.start_one, finish, keep_scalings=keep_scalings)
         if unsafe is not None:
             left = np.sort(np.concatenate([np.flatnonzero(unsafe), np.flatnonzero(~unsafe)[left]]))
         if len(left):
             rest = tile if len(left) == tile.n_rows else tile.take(left)
             self.sweep(rest, self.start, finish, keep_scalings=keep_scalings)
 
-    def start_plain(self, tile: Tile, components: Components | None) -> PlainSweep:
+    def start_one(self, tile: Tile, components: Components | None) -> PlainSweep:
         """The sweeps of a tile on its numbers themselves, before the first."""
         return PlainSweep(tile, self._problem.mass, components)
 
@@ -197,8 +239,8 @@ def select_solver(problem: BarycenterProblem) -> Solver:
     Examples
     --------
     >>> problem = BarycenterProblem([[0.5, 0.5], [0.9, 0.1]], [[1.0, 0.2], [0.2, 1.0]])
-    >>> select_solver(problem).name
-    'plain'
+    >>> select_solver(problem).name in ("native", "plain")
+    True
     """
     kernels = problem.voting_kernels
     balanced = problem.rule.is_balanced
@@ -220,6 +262,31 @@ def select_solver(problem: BarycenterProblem) -> Solver:
         if problem.rule.mixed_precision:
             return MixedSolver(problem, f"{finite}; the first products in half precision")
         return LogSolver(problem, finite)
+    native = _select_native(problem)
+    return _select_numpy(problem) if native is None else native
+
+
+def _select_native(problem: BarycenterProblem) -> NativeSolver | None:
+    """Native sweeps, if they are there and know what the problem needs."""
+    native = find_native()
+    if native is None or not problem.exchange.is_alone:
+        return None
+    types: list[Any] = [np.float32, np.float64]
+    for kernel in problem.voting_kernels:
+        own = native_types(kernel, problem.dtype)
+        types = [each for each in types if each in own]
+    if not types:
+        return None
+    return NativeSolver(
+        problem,
+        f"native sweeps ({native.level()}) in extended range, {np.dtype(types[0])}",
+        types,
+    )
+
+
+def _select_numpy(problem: BarycenterProblem) -> Solver:
+    kernels, exchange = problem.voting_kernels, problem.exchange
+    balanced = problem.rule.is_balanced
     limits = PlainLimits.of(problem.dtype)
     if not balanced and problem.mass.order < limits.order:
         return LogSolver(

@@ -11,9 +11,8 @@ import numpy as np
 from wassemble._arrays import Array
 from wassemble._checks import check_count, fail
 from wassemble.kernels import Kernel, as_kernel
-from wassemble.solvers.arithmetics import PlainSolver, select_solver
+from wassemble.solvers.arithmetics import NativeSolver, PlainSolver, select_solver
 from wassemble.solvers.loop import Ending, run
-from wassemble.solvers.plain_sweep import PlainSweep
 from wassemble.solvers.problem import (
     BarycenterProblem,
     FusionProblem,
@@ -29,8 +28,8 @@ __all__ = ["Fuser", "draft_histograms"]
 class Fuser:
     """A rule with its kernels and weights, ready to fuse any samples; `Rule.prepare` makes one.
 
-    It may be called from several threads. One sample of a barycenter in plain arithmetic needs no
-    more than its sweeps.
+    It may be called from several threads. One sample of a barycenter in native or plain arithmetic
+    needs no more than its sweeps.
     """
 
     def __init__(self, rule: Rule, problem: FusionProblem) -> None:
@@ -40,8 +39,8 @@ class Fuser:
         if isinstance(problem, BarycenterProblem):
             solver = select_solver(problem)
             self._options["solver"] = solver
-            if isinstance(solver, PlainSolver) and problem.n_top is None:
-                self._one = _OneSample(problem, solver)
+            if isinstance(solver, NativeSolver | PlainSolver) and problem.n_top is None:
+                self._one = _OneSample(problem, solver) if solver.reads_in_place else None
 
     def run(self, histograms: Any) -> Fused:
         """The consensus with its statuses, as `Rule.fuse` gives it."""
@@ -74,7 +73,7 @@ class Fuser:
 class _OneSample:
     """Room for the sweeps of one sample, used again and again."""
 
-    def __init__(self, problem: BarycenterProblem, solver: PlainSolver) -> None:
+    def __init__(self, problem: BarycenterProblem, solver: NativeSolver | PlainSolver) -> None:
         self._problem = problem
         self._solver = solver
         self._shapes = [(kernel.shape[0],) for kernel in problem.kernels]
@@ -87,12 +86,16 @@ class _OneSample:
         self._stopping = solver.stopping(measured=False)
         is_watched = self._stopping.tolerance is not None
         components = problem.components(self._tile.models) if is_watched else None
-        self._sweep: PlainSweep = solver.start_plain(self._tile, components)
+        self._sweep = solver.start_one(self._tile, components)
         self._lock = Lock()
 
     def fuse(self, histograms: Any) -> np.ndarray | None:
         """The consensus, ``(n_target,)``; None where it must be found the ordinary way."""
-        if not self._is_plain(histograms) or not self._lock.acquire(blocking=False):
+        if (
+            self._sweep is None
+            or not self._is_plain(histograms)
+            or not self._lock.acquire(blocking=False)
+        ):
             return None  # or another thread sweeps here
         try:
             return self._fuse(histograms)
