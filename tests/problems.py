@@ -164,8 +164,9 @@ def solve_in(name: str, case: Case, **options: Any) -> ws.BarycenterResult:
     problem = pose_with(
         case.histograms, case.kernels, weights=case.weights, mass=case.mass, **options
     )
-    solvers = {each.name: each for each in (ClosedFormSolver, PlainSolver, LogSolver)}
-    solvers["native"] = partial(NativeSolver, types=[problem.dtype.type])
+    solvers = {each.name: each for each in (ClosedFormSolver, LogSolver)}
+    for each in (PlainSolver, NativeSolver):
+        solvers[each.name] = partial(each, types=[problem.dtype])
     kind = DebiasedSolver if problem.rule.debias else solvers[name]
     run = _Run(problem, kind(problem, "asked for by a test"), keep_scalings=True)
     run_tiles(run.solve_tile, problem.n_samples, max(1, problem.n_samples), 1)

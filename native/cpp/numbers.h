@@ -77,21 +77,17 @@ template <class T> INLINE void store_some(T *to, Vector<T> x, int64_t count) {
   for (int64_t lane = 0; lane < count; lane++) to[lane] = x[lane];
 }
 
+// The largest number of a vector: halves are compared, then halves of what is left.
 template <class T> INLINE T largest_of(Vector<T> x) {
-  T found = x[0];
-  for (int lane = 1; lane < lanes<T>; lane++) found = found > x[lane] ? found : x[lane];
-  return found;
+  T left[lanes<T>];
+  memcpy(left, &x, sizeof x);
+#pragma GCC unroll 4
+  for (int half = lanes<T> / 2; half; half /= 2)
+#pragma GCC unroll 8
+    for (int i = 0; i < half; i++) left[i] = left[i] > left[i + half] ? left[i] : left[i + half];
+  return left[0];
 }
-template <class T> INLINE T smallest_of(Vector<T> x) {
-  T found = x[0];
-  for (int lane = 1; lane < lanes<T>; lane++) found = found < x[lane] ? found : x[lane];
-  return found;
-}
-template <class T> INLINE double sum_of(Vector<T> x) {
-  double total = 0;
-  for (int lane = 0; lane < lanes<T>; lane++) total += x[lane];
-  return total;
-}
+template <class T> INLINE T smallest_of(Vector<T> x) { return -largest_of<T>(-x); }
 
 template <class T> INLINE Vector<T> nearest_whole(Vector<T> x) {
   return (x + Type<T>::rounder) - Type<T>::rounder;
@@ -100,6 +96,11 @@ template <class T> INLINE Vector<T> nearest_whole(Vector<T> x) {
 // An exponent below every other stands for the number 0.
 template <class T> INLINE Mask<T> is_none(Vector<T> exponent) {
   return exponent < Type<T>::none / 2;
+}
+
+// Whether an exponent is of a number, but too large or too small for exact products.
+template <class T> INLINE Mask<T> is_far(Vector<T> exponent) {
+  return ((exponent > Type<T>::limit) | (exponent < -Type<T>::limit)) & ~is_none<T>(exponent);
 }
 
 // x > 0, normal: x = mantissa 2^exponent, mantissa from sqrt(1/2) to sqrt(2).

@@ -19,6 +19,7 @@ template <class T> struct Matrix {
 
 template <class T> struct Kernel {
   int64_t n_source, n_target, n_factors;  // of 1 or 2 matrices
+  int64_t has_zeros;                      // among entries; if not, no sum of numbers is 0
   Matrix<T> to_source[2], to_target[2];   // in the order in which they are applied
   const T *sums;      // products with 2^top everywhere, a vector too long at most; or null
   double top;         // exponent of the largest entry of a vector
@@ -71,9 +72,10 @@ static void multiply_panels(const T *x, int64_t x_step, const T *panel, T *y, in
   for (; row + n_rows <= count; row += n_rows)
     multiply_tile<T, n_rows, n_panels>(x + row * x_step, x_step, panel, y + row * y_step, y_step,
                                        n_in);
+  constexpr int fewer = n_rows == 12 ? 8 : n_rows == 6 ? 4 : n_rows / 2;
   if constexpr (n_rows > 1)
-    multiply_panels<T, n_rows / 2, n_panels>(x + row * x_step, x_step, panel, y + row * y_step,
-                                             y_step, n_in, count - row);
+    multiply_panels<T, fewer, n_panels>(x + row * x_step, x_step, panel, y + row * y_step, y_step,
+                                        n_in, count - row);
 }
 
 template <class T>
@@ -93,26 +95,42 @@ static void multiply_dense(const Matrix<T> &matrix, const T *x, int64_t x_step, 
 // Rows side by side, (n, width): each entry of a sparse matrix then meets a whole vector of rows.
 template <class T>
 static void turn(const T *x, int64_t x_step, int64_t n, int64_t count, int64_t width, T *turned) {
-  for (int64_t row = 0; row < width; row++)
-    for (int64_t i = 0; i < n; i++)
-      turned[i * width + row] = row < count ? x[row * x_step + i] : (T)0;
+  for (int64_t i = 0; i < n; i++) {
+    for (int64_t row = 0; row < count; row++) turned[i * width + row] = x[row * x_step + i];
+    for (int64_t row = count; row < width; row++) turned[i * width + row] = 0;
+  }
 }
 
+// Some outputs of all rows at a time, so that each row gets a whole vector of them.
 template <class T, int n_vectors>
 static void multiply_entries(const Matrix<T> &matrix, const T *turned, T *y, int64_t y_step,
                              int64_t count) {
   typedef Vector<T> V;
   constexpr int64_t width = n_vectors * lanes<T>;
-  for (int64_t out = 0; out < matrix.n_out; out++) {
-    V sums[n_vectors] = {};
-    for (int64_t at = matrix.starts[out]; at < matrix.starts[out + 1]; at++) {
-      const T *from = turned + matrix.inputs[at] * width;
+  T values[lanes<T> * width];
+  for (int64_t first = 0; first < matrix.n_out; first += lanes<T>) {
+    for (int64_t out = first; out < first + lanes<T>; out++) {
+      V sums[2 * n_vectors] = {};  // every other entry apart, so that none waits for the last
+      // Beyond the labels sums are 0, as in panels.
+      int64_t start = out < matrix.n_out ? matrix.starts[out] : 0;
+      int64_t stop = out < matrix.n_out ? matrix.starts[out + 1] : 0;
+      int64_t at = start;
+      for (; at + 2 <= stop; at += 2)
+#pragma GCC unroll 4
+        for (int v = 0; v < 2 * n_vectors; v++)
+          sums[v] += matrix.entries[at + v % 2] *
+                     load(turned + matrix.inputs[at + v % 2] * width + v / 2 * lanes<T>);
+      if (at < stop)
 #pragma GCC unroll 2
-      for (int v = 0; v < n_vectors; v++) sums[v] += matrix.entries[at] * load(from + v * lanes<T>);
+        for (int v = 0; v < n_vectors; v++)
+          sums[2 * v] +=
+              matrix.entries[at] * load(turned + matrix.inputs[at] * width + v * lanes<T>);
+      for (int v = 0; v < n_vectors; v++)
+        store(values + (out - first) * width + v * lanes<T>, sums[2 * v] + sums[2 * v + 1]);
     }
-    T values[width];
-    for (int v = 0; v < n_vectors; v++) store(values + v * lanes<T>, sums[v]);
-    for (int64_t row = 0; row < count; row++) y[row * y_step + out] = values[row];
+    for (int64_t row = 0; row < count; row++)
+      for (int64_t out = 0; out < lanes<T>; out++)
+        y[row * y_step + first + out] = values[out * width + row];
   }
 }
 
@@ -127,8 +145,6 @@ static void multiply_sparse(const Matrix<T> &matrix, const T *x, int64_t x_step,
     else multiply_entries<T, 1>(matrix, turned, y + row * y_step, y_step, some);
     row += some;
   }
-  for (int64_t row = 0; row < count; row++)  // what is beyond the labels is 0, as in panels
-    for (int64_t out = matrix.n_out; out < padded<T>(matrix.n_out); out++) y[row * y_step + out] = 0;
 }
 
 template <class T>

@@ -80,7 +80,8 @@ template <class T> class Sweeper {
   int64_t n_samples_, width_, wide_;  // at once; padded target labels; the most source labels
   Room room_;
   // (models, samples, labels), padded; those of sources group by group.
-  T *v_mantissas_, *v_exponents_, *images_, *source_mantissas_, *source_exponents_, *u_mantissas_, *u_exponents_;
+  T *v_mantissas_, *v_exponents_, *images_;
+  T *source_mantissas_, *source_exponents_, *u_mantissas_, *u_exponents_;
   T *sources_, *between_, *turned_, *before_, *after_;
   V *parts_;
   Row<T> *rows_;
@@ -283,19 +284,33 @@ template <class T> class Sweeper {
         }
   }
 
-  // A row of ordinary numbers for a product, the largest of them near 2^top.
+  // A row of ordinary numbers for a product, the largest of them near 2^top. How small the others
+  // are is asked for only where 0 must be told from what was lost.
   static Row<T> to_scale(const Kernel<T> &kernel, const T *mantissas, const T *exponents, T *to,
                          int64_t width, T most) {
+    constexpr T unknown = (T)(4 * lowest<T>), nothing = (T)Type<T>::bias;
+    if (most < Type<T>::none / 2) {
+      memset(to, 0, width * sizeof(T));
+      return Row<T>{0, nothing, false, false};
+    }
     T shift = most - (T)kernel.top;
+    if (kernel.has_zeros) {
+      T least = scale_row<true>(mantissas, exponents, to, width, shift);
+      return Row<T>{shift, least - 1, false, false};
+    }
+    scale_row<false>(mantissas, exponents, to, width, shift);
+    return Row<T>{shift, unknown, false, false};
+  }
+
+  template <bool asked>
+  static T scale_row(const T *mantissas, const T *exponents, T *to, int64_t width, T shift) {
     V least = all<T>((T)Type<T>::bias);
     for (int64_t i = 0; i < width; i += step) {
       V exponent = load(exponents + i), below = exponent - shift;
-      I none = is_none<T>(exponent);
-      least = smallest(least, none ? least : below);
-      store(to + i, join<T>(load(mantissas + i), none ? exponent : below));
+      if (asked) least = smallest(least, is_none<T>(exponent) ? least : below);
+      store(to + i, join<T>(load(mantissas + i), below));  // none is 0, whatever the shift
     }
-    if (most < Type<T>::none / 2) shift = 0;  // nothing at all
-    return Row<T>{shift, smallest_of<T>(least) - 1, false, false};
+    return asked ? smallest_of<T>(least) : 0;
   }
 
   // u = (mu / K v)^f of the rows of a group, brought to scale (Alg. 1 and 2, line u).
@@ -318,7 +333,7 @@ template <class T> class Sweeper {
   template <bool balanced>
   T u_of_row(const T *kv, int64_t at, int64_t own, int64_t width, const Kernel<T> &kernel,
              const Row<T> &known, T omega, int64_t s) {
-    V most = all<T>(Type<T>::none), highest = all<T>(0);
+    V most = all<T>(Type<T>::none);
     I lost = I{};
     T sure = known.is_sure ? (T)0 : (T)kernel.sure;
     for (int64_t i = 0; i < width; i += step) {
@@ -344,12 +359,10 @@ template <class T> class Sweeper {
       store(u_mantissas_ + own + i, mantissa);
       store(u_exponents_ + own + i, exponent);
       most = largest(most, exponent);
-      highest = largest(highest, is_none<T>(exponent) ? highest : -exponent);
+      lost |= is_far<T>(exponent);
     }
-    T top = largest_of<T>(most);
-    is_bad_[s] |= any(lost) || known.is_lost || top > Type<T>::limit ||
-                  largest_of<T>(highest) > Type<T>::limit;
-    return top;
+    is_bad_[s] |= any(lost) || known.is_lost;
+    return largest_of<T>(most);
   }
 
   // old^(1 - omega) new^omega: a longer step; numbers that are 0 are left so.
@@ -385,7 +398,6 @@ template <class T> class Sweeper {
         T most = largest_of<T>(parts_[4 * tile_.n_models + model]);
         rows_[row] = to_scale(tile_.groups[g].kernel, v_mantissas_ + at, v_exponents_ + at,
                               images_ + at, width_, most);
-        is_bad_[s] |= most > Type<T>::limit;
       }
   }
 
@@ -395,7 +407,6 @@ template <class T> class Sweeper {
     V *whole = parts_ + 3 * n_models, *most = parts_ + 4 * n_models;
     bool watched = is_last && tile_.residuals;
     I lost = I{}, seen = I{};
-    V deepest = all<T>(0);
     T omega = relaxed_ ? tile_.omega[first + s] : (T)1;
     for (int64_t m = 0; m < n_models; m++) most[m] = all<T>(Type<T>::none);
     for (int64_t j = 0; j < width_; j += step) {
@@ -433,11 +444,11 @@ template <class T> class Sweeper {
         store(v_mantissas_ + at, new_mantissa);
         store(v_exponents_ + at, new_exponent);
         most[m] = largest(most[m], new_exponent);
-        deepest = largest(deepest, is_none<T>(new_exponent) ? deepest : -new_exponent);
+        lost |= is_far<T>(new_exponent);
       }
     }
     has_mass_[s] = any(seen);
-    is_bad_[s] |= any(lost) || largest_of<T>(deepest) > Type<T>::limit;
+    is_bad_[s] |= any(lost);
   }
 
   // K^T u v of one model at the labels at hand.
@@ -500,9 +511,10 @@ template <class T> class Sweeper {
     exponent = vetoed ? all<T>(Type<T>::none) : near + whole;
   }
 
-  // Line p of Algorithm 2: with S the weighted sum of (image / 2^near)^order, p = 2^near S^(1 / order).
-  // What line v needs of it is p^f 2^(order near) = 2^near S^(f / order). Of a small order powers are
-  // near 1, and only by how much they are above says something: S - 1 is summed up as well.
+  // Line p of Algorithm 2: with S the weighted sum of (image / 2^near)^order, p is
+  // 2^near S^(1 / order). What line v needs of it is p^f 2^(order near) = 2^near S^(f / order). Of a
+  // small order powers are near 1, and only by how much they are above it says something: S - 1 is
+  // summed up as well.
   MEMBER void power_mean(int64_t row, int64_t j, V near, const V *mantissas, const V *exponents,
                          V *powers, V *whole, V &mantissa, V &exponent, V &p_mantissa,
                          V &p_exponent, bool asked, I &lost) {

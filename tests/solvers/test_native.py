@@ -125,6 +125,7 @@ def test_shapes_and_strides_do_not_matter(level, seed):
     weights = weights / weights.sum(axis=0)
     if weights.shape[1] == 1:  # the same for all samples: one axis less
         weights = weights[:, 0, 0] if weights.shape[2] == 1 else weights[:, 0]
+    weights = np.asfortranarray(weights) if rng.random() < 0.5 else weights
     case = Case(histograms, [made[n] for n in sizes], weights, mass)
     options = {"normalize": mass.order == 0, **FIXED}
     native, log = (solve_in(name, case, **options) for name in ("native", "log"))

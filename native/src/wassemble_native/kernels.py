@@ -39,6 +39,7 @@ class KernelStruct(ctypes.Structure):
         ("n_source", ctypes.c_int64),
         ("n_target", ctypes.c_int64),
         ("n_factors", ctypes.c_int64),
+        ("has_zeros", ctypes.c_int64),
         ("to_source", MatrixStruct * 2),
         ("to_target", MatrixStruct * 2),
         ("sums", ctypes.c_void_p),
@@ -56,6 +57,7 @@ class _Scaled:
     matrix: np.ndarray | sp.csr_array  # float64
     shift: int
     least: float
+    has_zeros: bool
 
 
 class PackedKernel:
@@ -97,6 +99,7 @@ class PackedKernel:
         self.struct = KernelStruct(
             *self.shape,
             len(factors),
+            any(factor.has_zeros for factor in scaled),
             (MatrixStruct * 2)(*(self._lay_out(f) for f in reversed(scaled))),
             (MatrixStruct * 2)(*(self._lay_out(f, transposed=True) for f in scaled)),
             self._sums(scaled[0], top) if len(scaled) == 1 else None,
@@ -149,6 +152,7 @@ def _scale(factor: Any, top: int, dtype: np.dtype, *, in_logs: bool) -> _Scaled:
         shift = top - (math.frexp(largest)[1] - 1) if largest > 0 else 0
         positive = values > 0
         values = np.ldexp(values, shift)
+    has_zeros = sp.issparse(factor) or not positive.all()
     kept = values >= float(np.finfo(dtype).smallest_normal)
     values = np.where(kept, values, 0)
     if (positive & ~kept).any():
@@ -157,7 +161,7 @@ def _scale(factor: Any, top: int, dtype: np.dtype, *, in_logs: bool) -> _Scaled:
         least = math.frexp(values[kept].min())[1] - 1 if kept.any() else 0
     if sp.issparse(factor):
         values = sp.csr_array((values, factor.indices, factor.indptr), shape=factor.shape)
-    return _Scaled(values, shift, least)
+    return _Scaled(values, shift, least, has_zeros)
 
 
 def _panels(matrix: np.ndarray, dtype: np.dtype) -> np.ndarray:

@@ -252,7 +252,8 @@ def _with_excess(weights: np.ndarray, order: float, dtype: np.dtype) -> np.ndarr
     Of a small order that is taken for rounding, which would be blown up by 1 / order.
     """
     excess = weights.sum(axis=0, keepdims=True) - 1
-    return np.concatenate([weights, 0 * excess if order < _SMALL_ORDER else excess]).astype(dtype)
+    with_excess = np.concatenate([weights, 0 * excess if order < _SMALL_ORDER else excess])
+    return np.ascontiguousarray(with_excess, dtype)
 
 
 def _split_logs(

@@ -213,6 +213,10 @@ class DenseKernel(Kernel):
         return DenseKernel._trusted(matrix, logs, symmetric=symmetric)
 
     def convert(self, like: Array | None, dtype: Any) -> DenseKernel:
+        if like is None and self._log_matrix is not None and self.dtype == np.float32 != dtype:
+            # Entries that had vanished are numbers again in the wider type.
+            logs = detached(self._log_matrix).astype(dtype)
+            return DenseKernel._trusted(np.exp(logs), logs, symmetric=self.is_symmetric)
         matrix = convert_like(self._matrix, like)
         fits = self._log_matrix is not None or self.entries.fit(namespace(matrix).finfo(dtype))
         matrix = convert_like(matrix, like, dtype) if fits else matrix

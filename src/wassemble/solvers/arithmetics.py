@@ -13,6 +13,8 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 
 from wassemble._arrays import new_zeros
+from wassemble.kernels import Kernel
+from wassemble.kernels.base import EntryRange
 from wassemble.solvers.closed_form import solve_one_to_one
 from wassemble.solvers.components import Components
 from wassemble.solvers.debias import Debiasing, NoCorrection
@@ -23,7 +25,7 @@ from wassemble.solvers.mixed_sweep import MixedSweep
 from wassemble.solvers.native_sweep import NativeSweep, find_native, native_types
 from wassemble.solvers.plain_sweep import PlainLimits, PlainSweep, unsafe_rows
 from wassemble.solvers.problem import BarycenterProblem
-from wassemble.solvers.sweeps import Sweep
+from wassemble.solvers.sweeps import NarrowSweep, Sweep
 from wassemble.solvers.tiles import Tile
 
 __all__ = [
@@ -32,6 +34,7 @@ __all__ = [
     "Finish",
     "LogSolver",
     "MixedSolver",
+    "NarrowSolver",
     "NativeSolver",
     "PlainSolver",
     "Solver",
@@ -40,6 +43,9 @@ __all__ = [
 
 Finish: TypeAlias = Callable[[Ending, Tile], None]
 """Receives rows of a tile as they finish."""
+
+# Entries of a kernel above which no copy of it is made in another type.
+_LARGE = 2**24
 
 
 class Solver(ABC):
@@ -155,75 +161,101 @@ class MixedSolver(LogSolver):
         )
 
 
-class NativeSolver(LogSolver):
-    """Sweeps in extended range, in native code; rows that outgrow them are swept in logarithms.
+class NarrowSolver(LogSolver, ABC):
+    """Sweeps of a narrower range than logarithms have, in one floating type after the other.
 
-    In each of some floating types, the narrowest first, which hands over to the next.
+    Rows that outgrow one type go on to the next, and in the end to logarithms.
     """
-
-    name = "native"
 
     def __init__(self, problem: BarycenterProblem, reason: str, types: Sequence[Any]) -> None:
         super().__init__(problem, reason)
         self.types = types
 
     def solve(self, tile: Tile, finish: Finish, *, keep_scalings: bool) -> None:
-        rest, starts = tile, [*map(self.start_in, self.types), self.start]
-        for start in starts:
-            left = self.sweep(rest, start, finish, keep_scalings=keep_scalings)
+        left = np.arange(tile.n_rows)
+        for dtype in self.types:
+            rest = tile if len(left) == tile.n_rows else tile.take(left)
+            # Rows are left in the order in which they were given up.
+            left = np.sort(left[self._try(rest, dtype, finish, keep_scalings=keep_scalings)])
             if not len(left):
                 return
-            rest = rest.take(left)
+        rest = tile if len(left) == tile.n_rows else tile.take(left)
+        self.sweep(rest, self.start, finish, keep_scalings=keep_scalings)
+
+    def _try(self, tile: Tile, dtype: Any, finish: Finish, *, keep_scalings: bool) -> np.ndarray:
+        """Sweep the rows that may be swept in ``dtype``; the places of those that are left."""
+        unsafe = self.unsafe(tile, dtype)
+        safe = tile if unsafe is None else tile.take(np.flatnonzero(~unsafe))
+        left = np.zeros(0, dtype=np.int64)
+        if safe.n_rows:
+            with np.errstate(all="ignore"):  # rows that leave the safe range are handed over
+                left = self.sweep(safe, self.start_in(dtype), finish, keep_scalings=keep_scalings)
+        if unsafe is None:
+            return left
+        return np.concatenate([np.flatnonzero(unsafe), np.flatnonzero(~unsafe)[left]])
+
+    @abstractmethod
+    def start_in(self, dtype: Any) -> Callable[[Tile, Components | None], NarrowSweep]:
+        """What starts the sweeps of a tile in a floating type."""
+
+    def convert(self, tile: Tile, dtype: Any) -> Tile:
+        """The tile as sweeps in ``dtype`` read it."""
+        return tile.convert(dtype, lambda kernel: kernel)
+
+    @abstractmethod
+    def unsafe(self, tile: Tile, dtype: Any) -> np.ndarray | None:
+        """Rows that need not be tried, by mask; None: none."""
+
+
+class NativeSolver(NarrowSolver):
+    """Sweeps in extended range, in native code."""
+
+    name = "native"
 
     def start_in(self, dtype: Any) -> Callable[[Tile, Components | None], NativeSweep]:
-        """What starts the sweeps of a tile in a floating type."""
         relaxed = self.stopping(measured=False).relaxed
         mass = self._problem.mass
         return lambda tile, components: NativeSweep(tile, mass, components, dtype, relaxed=relaxed)
 
-    @property
-    def reads_in_place(self) -> bool:
-        """Whether sweeps read histograms where they are, also when they change."""
-        return bool(self.types[0] == self._problem.dtype)
-
-    def start_one(self, tile: Tile, components: Components | None) -> NativeSweep:
-        """The sweeps of a tile in the narrowest type, before the first."""
-        return self.start_in(self.types[0])(tile, components)
-
-    def unsafe(self, tile: Tile) -> None:
-        """Rows that native arithmetic need not try: none."""
+    def unsafe(self, tile: Tile, dtype: Any) -> None:
+        return None
 
 
-class PlainSolver(LogSolver):
-    """Sweeps on the numbers themselves; rows that outgrow them are swept in logarithms."""
+class PlainSolver(NarrowSolver):
+    """Sweeps on the numbers themselves."""
 
     name = "plain"
-    reads_in_place = True
 
-    def solve(self, tile: Tile, finish: Finish, *, keep_scalings: bool) -> None:
-        unsafe = self.unsafe(tile)
-        safe = tile
-        if unsafe is not None:
-            safe = tile.take(np.flatnonzero(~unsafe))
-        left = np.zeros(0, dtype=np.int64)
-        if safe.n_rows:
-            with np.errstate(all="ignore"):  # rows that leave the safe range are handed over
-                left = self.sweep(safe, self.start_one, finish, keep_scalings=keep_scalings)
-        if unsafe is not None:
-            left = np.sort(np.concatenate([np.flatnonzero(unsafe), np.flatnonzero(~unsafe)[left]]))
-        if len(left):
-            rest = tile if len(left) == tile.n_rows else tile.take(left)
-            self.sweep(rest, self.start, finish, keep_scalings=keep_scalings)
+    def __init__(self, problem: BarycenterProblem, reason: str, types: Sequence[Any]) -> None:
+        super().__init__(problem, reason, types)
+        self._converted: dict[tuple[Kernel, Any], Kernel] = {}
 
-    def start_one(self, tile: Tile, components: Components | None) -> PlainSweep:
-        """The sweeps of a tile on its numbers themselves, before the first."""
-        return PlainSweep(tile, self._problem.mass, components)
+    def start_in(self, dtype: Any) -> Callable[[Tile, Components | None], PlainSweep]:
+        mass = self._problem.mass
 
-    def unsafe(self, tile: Tile) -> np.ndarray | None:
-        """Rows that plain arithmetic need not try, by mask; None: none."""
+        def start(tile: Tile, components: Components | None) -> PlainSweep:
+            return PlainSweep(self.convert(tile, dtype), mass, components)
+
+        return start
+
+    def convert(self, tile: Tile, dtype: Any) -> Tile:
+        if tile.groups[0].histograms.dtype == dtype:
+            return tile
+        return tile.convert(dtype, lambda kernel: self._convert_kernel(kernel, dtype))
+
+    def _convert_kernel(self, kernel: Kernel, dtype: Any) -> Kernel:
+        """The kernel in ``dtype``; those of the problem are kept for its other tiles."""
+        known = self._converted.get((kernel, dtype))
+        converted = kernel.convert(None, dtype) if known is None else known
+        if any(kernel is own for own in self._problem.kernels):
+            self._converted[kernel, dtype] = converted
+        return converted
+
+    def unsafe(self, tile: Tile, dtype: Any) -> np.ndarray | None:
         unsafe = None
+        limits = PlainLimits.of(dtype)
         for group in tile.groups:
-            here = unsafe_rows(group.histograms, group.kernel.entries, self._problem.mass)
+            here = unsafe_rows(group.histograms, group.kernel.entries, self._problem.mass, limits)
             if here is not None:
                 unsafe = here if unsafe is None else unsafe | here
         if not tile.exchange.is_alone:
@@ -271,10 +303,9 @@ def _select_native(problem: BarycenterProblem) -> NativeSolver | None:
     native = find_native()
     if native is None or not problem.exchange.is_alone:
         return None
-    types: list[Any] = [np.float32, np.float64]
+    types = _types_from(problem.dtype)
     for kernel in problem.voting_kernels:
-        own = native_types(kernel, problem.dtype)
-        types = [each for each in types if each in own]
+        types = native_types(kernel, types)
     if not types:
         return None
     return NativeSolver(
@@ -285,35 +316,62 @@ def _select_native(problem: BarycenterProblem) -> NativeSolver | None:
 
 
 def _select_numpy(problem: BarycenterProblem) -> Solver:
-    kernels, exchange = problem.voting_kernels, problem.exchange
-    balanced = problem.rule.is_balanced
-    limits = PlainLimits.of(problem.dtype)
-    if not balanced and problem.mass.order < limits.order:
+    """Plain sweeps in the types that may hold what comes, or logarithms."""
+    mass = problem.mass
+    small = [t for t in _types_from(problem.dtype) if 0 < mass.order < PlainLimits.of(t).order]
+    types = [each for each in _types_from(problem.dtype) if each not in small]
+    if not types:
         return LogSolver(
             problem,
-            f"order epsilon / (epsilon + mass_penalty) = {problem.mass.order:.3g} is below"
-            f" {limits.order:g}, too small for powers in {problem.dtype}",
+            f"order epsilon / (epsilon + mass_penalty) = {mass.order:.3g} is below"
+            f" {PlainLimits.of(np.float64).order:g}, too small for powers in float64",
         )
-    entries = [kernel.entries for kernel in kernels]
-    bounds = [
-        -min(each.smallest for each in entries),
-        max(each.largest for each in entries),
-        any(each.has_zeros for each in entries),
-    ]
-    below, largest, has_zeros = exchange.largest(np.array(bounds)).tolist()
-    smallest = -below
-    if not (smallest >= limits.kernel_range * largest and 1e-10 <= largest <= 1e10):
+    fits, has_zeros = [], True
+    for dtype in types:
+        entries = _entries_in(dtype, problem)
+        has_zeros = entries.has_zeros
+        if entries.fit(np.finfo(dtype)) and 1e-10 <= entries.largest <= 1e10:
+            fits.append(dtype)
+    if not fits:
         return LogSolver(
             problem,
-            f"kernel entries from {smallest:.3g} to {largest:.3g} are too far apart for plain"
-            f" sums in {problem.dtype}",
+            f"kernel entries from {entries.smallest:.3g} to {entries.largest:.3g} are too far"
+            f" apart for plain sums in {np.dtype(types[-1])}",
         )
+    used = f"in {np.dtype(fits[0])}"
     if not has_zeros:
-        return PlainSolver(
-            problem, "every kernel entry is above 0 and within the range of exact plain sums"
-        )
-    if agree_on_any(exchange, np.array([problem.has_empty_labels]))[0]:
+        return PlainSolver(problem, f"every kernel entry is above 0 and a number {used}", fits)
+    if agree_on_any(problem.exchange, np.array([problem.has_empty_labels]))[0]:
         return LogSolver(problem, "a kernel has a row or a column of zeros")
     return PlainSolver(
-        problem, "kernels with zeros: rows whose histograms are all above 0; the others in logs"
+        problem,
+        f"kernels with zeros: rows whose histograms are all above 0, {used}; the others in logs",
+        fits,
     )
+
+
+def _entries_in(dtype: Any, problem: BarycenterProblem) -> EntryRange:
+    """Bounds on the entries of all kernels in ``dtype``, on every rank; none if one is too large.
+
+    A large kernel in another type would take too much memory.
+    """
+    bounds = []
+    for kernel in problem.voting_kernels:
+        is_large = dtype != problem.dtype and _is_large(kernel)
+        in_type = kernel.convert(None, dtype) if kernel.keeps_logs and not is_large else kernel
+        entries = in_type.entries
+        smallest = 0.0 if is_large else entries.smallest
+        bounds.append((-smallest, entries.largest, entries.has_zeros))
+    # Ranks must come to the same choice.
+    below, largest, has_zeros = problem.exchange.largest(np.max(bounds, axis=0)).tolist()
+    return EntryRange(-below, largest, bool(has_zeros))
+
+
+def _is_large(kernel: Kernel) -> bool:
+    is_dense = (kernel.keeps_entries or kernel.keeps_logs) and not kernel.is_sparse
+    return is_dense and not kernel.is_diagonal and kernel.shape[0] * kernel.shape[1] > _LARGE
+
+
+def _types_from(dtype: Any) -> list[Any]:
+    """Floating types of sweeps on predictions of ``dtype``, the narrowest first."""
+    return [np.float32, np.float64] if dtype == np.float32 else [np.float64]

@@ -10,7 +10,7 @@ from wassemble._arrays import Array, convert_like, detached, is_torch_array, log
 from wassemble.kernels import DiagonalKernel, IdentityKernel, Kernel
 from wassemble.solvers.exchange import agree_on_any
 from wassemble.solvers.mass import Balanced, MassRule
-from wassemble.solvers.power_means import log_power_mean, weighted_sum
+from wassemble.solvers.power_means import log_and_exp, log_power_mean, weighted_sum
 from wassemble.solvers.sweeps import Rows
 from wassemble.solvers.tiles import Group, Tile
 
@@ -98,24 +98,25 @@ def _plain_fixed_point(tile: Tile, mass: MassRule) -> np.ndarray:
     """The formula in one pass over the histograms, with as few logarithms as there can be."""
     (group,), f = tile.groups, mass.exponent
     kernel = group.kernel
+    log, exp = log_and_exp(group.histograms.dtype)
     with np.errstate(divide="ignore", invalid="ignore"):  # log 0 = -inf is what a zero means
-        logs = np.log2(group.histograms)
+        logs = log(group.histograms)
         if isinstance(mass, Balanced):
             log_p = weighted_sum(tile.weights, logs)
         else:
             np.multiply(logs, f / (1 + f), out=logs)
-            np.exp2(logs, out=logs)
+            exp(logs, out=logs)
             log_p = weighted_sum(tile.weights, logs)
-            np.log2(log_p, out=log_p)
+            log(log_p, out=log_p)
             log_p *= 1 + f
         if kernel.diagonal is not None:
             # Balanced, the order is 0 and 0 * -inf is nan: a gate that is shut is set below.
-            log_p += mass.order * np.log2(kernel.diagonal)
-            p = np.exp2(log_p, out=log_p)
+            log_p += mass.order * log(kernel.diagonal)
+            p = exp(log_p, out=log_p)
             if not np.minimum.reduce(kernel.diagonal, axis=None) > 0:
                 p[np.broadcast_to(kernel.diagonal <= 0, p.shape)] = 0
             return p
-        return np.exp2(log_p, out=log_p)
+        return exp(log_p, out=log_p)
 
 
 def _log_gate(kernel: Kernel, mass: MassRule) -> Array | float:

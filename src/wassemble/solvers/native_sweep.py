@@ -41,8 +41,8 @@ def _import_native() -> Any | None:
     return wassemble_native if wassemble_native.INTERFACE == _INTERFACE else None
 
 
-def native_types(kernel: Kernel, dtype: Any) -> list[Any]:
-    """Floating types in which ``kernel`` has native sweeps, from ``dtype`` up; none: it has none.
+def native_types(kernel: Kernel, types: list[Any]) -> list[Any]:
+    """Those of ``types`` in which ``kernel`` has native sweeps.
 
     Where a kernel has zeros, what is 0 must be told from what is too small.
     """
@@ -51,7 +51,6 @@ def native_types(kernel: Kernel, dtype: Any) -> list[Any]:
         not f.is_sparse and f.shape[0] * f.shape[1] > _LARGE for f in factors
     ):
         return []
-    types = [np.float32, np.float64] if dtype == np.float32 else [np.float64]
     if kernel.entries.has_zeros:
         types = [each for each in types if pack(kernel, each).is_exact]
     return types
@@ -61,7 +60,7 @@ def pack(kernel: Kernel, dtype: Any) -> Any:
     """The kernel, laid out for native products."""
     native = _import_native()
     assert native is not None  # whoever asks has found it
-    known = _packed.setdefault(kernel, {})
+    known, dtype = _packed.setdefault(kernel, {}), np.dtype(dtype)
     if dtype not in known:
         factors = kernel.factors() or []
         known[dtype] = native.PackedKernel(

@@ -22,7 +22,7 @@ import numpy as np
 from wassemble._arrays import Array, namespace
 from wassemble.solvers.components import Components
 
-__all__ = ["Rows", "Sweep", "residual"]
+__all__ = ["NarrowSweep", "Rows", "Sweep", "residual"]
 
 
 @dataclass
@@ -54,6 +54,16 @@ class Sweep(Protocol):
 
     def keep(self, rows: np.ndarray) -> None:
         """Go on with ``rows`` alone, by mask."""
+
+
+class NarrowSweep(Sweep, Protocol):
+    """A tile under way in an arithmetic of limited range, fast enough to be used again."""
+
+    def restart(self) -> None:
+        """Forget all sweeps: start at v = 1 again, from histograms that may have changed."""
+
+    def consensus_after(self, n_sweeps: int) -> np.ndarray | None:
+        """Line p after so many sweeps from v = 1, without a look; None if it is not trusted."""
 
 
 def residual(

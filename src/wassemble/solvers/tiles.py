@@ -72,6 +72,14 @@ class Tile:
             log_v=None if self.log_v is None else self.log_v[:, rows],
         )
 
+    def convert(self, dtype: Any, convert: Callable[[Kernel], Kernel]) -> Tile:
+        """The tile in another floating type of NumPy; ``convert`` gives its kernels in it."""
+        groups = [
+            Group(convert(group.kernel), group.histograms.astype(dtype), group.models)
+            for group in self.groups
+        ]
+        return replace(self, groups=groups)
+
     def places(self, rows: slice | np.ndarray) -> slice | np.ndarray:
         """Places in the problem of the samples ``rows`` of the tile."""
         if isinstance(rows, slice):  # all of them
