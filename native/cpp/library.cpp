@@ -1,4 +1,5 @@
 // What Python calls: plain C, pointers and sizes that it has checked.
+#include "means.h"
 #include "sweeps.h"
 
 #if defined(__x86_64__)
@@ -38,6 +39,11 @@ template <class T> int find_stuck(const Tile<T> *tile, uint8_t *stuck) {
   return Sweeper<T>(*tile).find_stuck(stuck) ? 0 : 1;
 }
 
+template <class T> int means(const Mean<T> *mean) {
+  Flushing flushing;
+  return take_means(*mean) ? 0 : 1;
+}
+
 }  // namespace
 
 extern "C" {
@@ -46,6 +52,9 @@ int sweep_float32(const Tile<float> *tile, int64_t n_sweeps) { return sweep(tile
 int sweep_float64(const Tile<double> *tile, int64_t n_sweeps) { return sweep(tile, n_sweeps); }
 int find_stuck_float32(const Tile<float> *tile, uint8_t *stuck) { return find_stuck(tile, stuck); }
 int find_stuck_float64(const Tile<double> *tile, uint8_t *stuck) { return find_stuck(tile, stuck); }
+
+int means_float32(const Mean<float> *mean) { return means(mean); }
+int means_float64(const Mean<double> *mean) { return means(mean); }
 
 int vector_bytes() { return VECTOR_BYTES; }
 

@@ -15,7 +15,7 @@ from patience import SECONDS
 from problems import MASSES, Case, make_case, solve_in, solve_with
 
 import wassemble as ws
-from wassemble.solvers import native_sweep
+from wassemble.solvers import closed_form, native_sweep
 
 pytestmark = pytest.mark.usefixtures("native")
 
@@ -153,6 +153,51 @@ def any_kernel(rng, n_source, n_target, dtype):
         matrix[rng.uniform(size=matrix.shape) < 0.6] = 0
         return sp.csr_array(matrix)
     return strided(rng, matrix)
+
+
+@pytest.mark.parametrize("order", [0.0, 0.2, 0.5])
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", [(1, 1, 1), (3, 5, 17), (8, 4, 80)])
+def test_means_are_those_of_numpy(level, native, order, dtype, shape, rng):
+    values = 10.0 ** rng.uniform(-30, 3, size=shape).astype(dtype)
+    values[rng.uniform(size=shape) < 0.1] = 0
+    for weight_shape in ((shape[0], 1, 1), (shape[0], 1, shape[2]), shape):
+        weights = rng.uniform(0.1, 1, size=weight_shape)
+        weights /= weights.sum(axis=0)
+        apart = np.zeros((2 * shape[0], *shape[1:]), dtype)
+        apart[::2] = values
+        for given in (values, apart[::2], np.asfortranarray(values)):
+            found = native.take_means(given, weights, order=order, exponent=1.3)
+            with np.errstate(divide="ignore"):
+                wide = values.astype(np.float64)
+                if order == 0:
+                    expected = np.exp((weights * np.log(wide)).sum(axis=0))
+                else:
+                    expected = (weights * wide**order).sum(axis=0) ** 1.3
+            assert found.dtype == dtype
+            np.testing.assert_allclose(found, expected, rtol=LIMITS[dtype])
+
+
+def test_means_of_numbers_below_the_normal_ones_are_left_to_others(native):
+    values = np.full((2, 3, 4), 0.5, np.float32)
+    values[1, 2, 3] = 1e-40
+    assert native.take_means(values, np.full((2, 1, 1), 0.5), order=0.0, exponent=1.0) is None
+    for wrong in (np.ones((3, 1, 1)), np.ones((2, 2, 1)), np.ones((2, 1))):
+        with pytest.raises(ValueError, match="weights must"):
+            native.take_means(values, wrong, order=0.0, exponent=1.0)
+
+
+@pytest.mark.parametrize("mass", MASSES)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_formulas_are_native_where_numpy_is_slower(mass, dtype, rng, monkeypatch):
+    case = make_case(3, n_source=5, n_target=5, mass=mass, dtype=dtype)
+    diagonal = ws.kernels.DiagonalKernel(np.array([1.0, 0.5, 0.2, 0.0, 2.0], dtype))
+    rule = ws.Barycenter(mass)
+    found = []
+    for functions in ((np.log2, np.exp2), (np.log, np.exp)):
+        monkeypatch.setattr(closed_form, "log_and_exp", lambda _, functions=functions: functions)
+        found.append(rule.fuse(case.histograms, diagonal, weights=case.weights).scores)
+    np.testing.assert_allclose(*found, rtol=LIMITS[dtype])
 
 
 @pytest.mark.parametrize("mass", MASSES)

@@ -6,6 +6,7 @@ arrays fit each other, so that no call leaves its memory.
 
 from wassemble_native.kernels import PackedKernel as PackedKernel
 from wassemble_native.library import level as level, levels as levels
+from wassemble_native.means import take_means as take_means
 from wassemble_native.tiles import NativeTile as NativeTile
 
 __version__ = "0.1.0"

@@ -12,6 +12,12 @@ import numpy as np
 # From the oldest to the newest, with the bit by which the library says that a processor has it.
 _LEVELS = {"baseline": 0, "avx2": 1, "avx512": 2}
 
+_ARGUMENTS = {
+    "sweep": [ctypes.c_void_p, ctypes.c_int64],
+    "find_stuck": [ctypes.c_void_p, ctypes.c_void_p],
+    "means": [ctypes.c_void_p],
+}
+
 
 def file_name(name: str) -> str:
     """File of the library for a level."""
@@ -51,6 +57,6 @@ def n_lanes(dtype: np.dtype) -> int:
 def function(name: str, dtype: np.dtype) -> ctypes._CFuncPtr:
     """A function of the library, for one floating type."""
     found = getattr(_load(level()), f"{name}_{dtype.name}")
-    found.argtypes = [ctypes.c_void_p, ctypes.c_void_p if name == "find_stuck" else ctypes.c_int64]
+    found.argtypes = _ARGUMENTS[name]
     found.restype = ctypes.c_int
     return found
