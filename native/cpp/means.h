@@ -12,7 +12,7 @@ template <class T> struct Mean {
   T *means;                 // (n_rows, n_labels)
 };
 
-// False if some number is below the normal ones: digits would be missing.
+// False if some number or mean is below the normal ones: digits would be missing.
 template <class T> static bool take_means(const Mean<T> &mean) {
   typedef Vector<T> V;
   typedef Mask<T> I;
@@ -51,6 +51,7 @@ template <class T> static bool take_means(const Mean<T> &mean) {
         raise<T>(e, log2_of(m), exponent, fraction, whole);
       }
       V found = zero ? V{} : join<T>(exp2_of(fraction), whole, Type<T>::bias);
+      tiny |= (found == 0) & ~zero;
       store_some(mean.means + at, found, left);
     }
   return !any(tiny);

@@ -128,6 +128,22 @@ INLINE Vector<T> join(Vector<T> mantissa, Vector<T> exponent,
   return exponent > (T)highest ? all<T>((T)INFINITY) : joined;
 }
 
+// mantissa 2^exponent below the normal numbers, rounded to the nearest; made of bits, because such
+// numbers are taken for 0 while anything is computed.
+template <class T> static T join_tiny(T mantissa, T exponent) {
+  typedef Type<T> P;
+  typename P::Bits bits;
+  memcpy(&bits, &mantissa, sizeof bits);
+  constexpr typename P::Bits one = (typename P::Bits)1 << P::digits;
+  int64_t shift = lowest<T> - (int64_t)exponent - ((bits >> P::digits) - P::bias);
+  bits = (bits & (one - 1)) | one;
+  if (shift > P::digits + 1) return 0;
+  if (shift > 0) bits = (bits + ((typename P::Bits)1 << (shift - 1))) >> shift;
+  T joined;
+  memcpy(&joined, &bits, sizeof bits);
+  return joined;
+}
+
 // Sum of c[i] x^i: even and odd terms apart, which halves the wait for one another.
 template <class T, int n> INLINE Vector<T> polynomial(Vector<T> x, const T (&c)[n]) {
   constexpr int even = (n - 1) / 2 * 2, odd = n / 2 * 2 - 1;

@@ -421,8 +421,11 @@ template <class T> class Sweeper {
       if (balanced) p_mantissa = mantissa, p_exponent = exponent;
       V p = asked ? join<T>(p_mantissa, p_exponent, Type<T>::bias) : V{};
       if (is_last) {
-        store_some(tile_.consensus + (first + s) * tile_.n_target + j, p, tile_.n_target - j);
-        seen |= ~is_none<T>(p_exponent);
+        T *to = tile_.consensus + (first + s) * tile_.n_target + j;
+        store_some(to, p, tile_.n_target - j);
+        I some = ~is_none<T>(p_exponent);
+        seen |= some;
+        if (any(some & (p == 0))) store_tiny(to, tile_.n_target - j, p_mantissa, p_exponent, some);
       }
       I out = is_none<T>(exponent);
       for (int64_t m = 0; m < n_models; m++) {
@@ -449,6 +452,15 @@ template <class T> class Sweeper {
     }
     has_mass_[s] = any(seen);
     is_bad_[s] |= any(lost);
+  }
+
+  // Numbers of the consensus that are below the normal ones.
+  static void store_tiny(T *to, int64_t count, V mantissa, V exponent, I some) {
+    for (int64_t lane = 0; lane < step && lane < count; lane++)
+      if (some[lane] && exponent[lane] <= lowest<T>) {
+        T tiny = join_tiny(mantissa[lane], exponent[lane]);
+        memcpy(to + lane, &tiny, sizeof tiny);
+      }
   }
 
   // K^T u v of one model at the labels at hand.

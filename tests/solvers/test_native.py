@@ -288,6 +288,21 @@ def test_it_can_be_switched_off(monkeypatch, capsys):
     assert "WASSEMBLE_NATIVE=0" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_consensus_below_the_normal_numbers_is_given_as_it_is(level, dtype):
+    info = np.finfo(dtype)
+    case = make_case(3, n_target=40, dtype=dtype)
+    # Labels that are harder and harder to reach, until the type ends.
+    reach = np.geomspace(1, float(info.smallest_subnormal) * 50, 40)
+    case = case.but(kernels=[np.random.default_rng(0).uniform(0.5, 1, (5, 40)) * reach] * 3)
+    options = {"max_sweeps": 1, "tolerance": None}
+    native, log = (solve_in(name, case, **options) for name in ("native", "log"))
+    slack = 2 * float(info.smallest_subnormal)
+    np.testing.assert_allclose(native.barycenter, log.barycenter, rtol=1e-5, atol=slack)
+    assert (native.barycenter[:, -1] > 0).all()
+    assert (native.barycenter[:, -1] < info.smallest_normal).all()
+
+
 def test_numbers_below_the_normal_ones_are_themselves_again_afterwards():
     make_case().solve()
     tiny = np.full(1000, 1e-40, np.float32)

@@ -41,7 +41,7 @@ def take_means(
     Returns
     -------
     means : array of shape (n_rows, n_labels), or None
-        None if some number is below the normal ones of its type.
+        None if some number or mean is below the normal ones of its type.
     """
     if values.dtype not in (np.float32, np.float64) or values.ndim != 3 or weights.ndim != 3:
         raise ValueError("values and weights must have three axes, in float32 or float64")
