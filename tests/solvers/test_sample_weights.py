@@ -145,8 +145,7 @@ def test_weights_per_sample_do_not_depend_on_tiles(monkeypatch, rng):
     case = make_case(6, n_samples=40, n_source=6, n_target=6)
     weights = make_weights(rng, 3, 40, 6, silent=True)
     whole = ws.fuse(case.histograms, kernel=case.kernels, weights=weights)
-    monkeypatch.setattr("wassemble.solvers.tiles._TILE_SIZE", 1)
-    monkeypatch.setattr("wassemble.solvers.tiles._PRODUCT_ROWS", 9)
+    monkeypatch.setattr("wassemble.solvers.problem.rows_per_tile", lambda *_: 3)
     tiled = ws.fuse(case.histograms, kernel=case.kernels, weights=weights)
     np.testing.assert_allclose(tiled, whole, rtol=1e-5)
 

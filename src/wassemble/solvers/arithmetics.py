@@ -26,7 +26,7 @@ from wassemble.solvers.native_sweep import NativeSweep, find_native, native_type
 from wassemble.solvers.plain_sweep import PlainLimits, PlainSweep, unsafe_rows
 from wassemble.solvers.problem import BarycenterProblem
 from wassemble.solvers.sweeps import NarrowSweep, Sweep
-from wassemble.solvers.tiles import Tile
+from wassemble.solvers.tiles import NATIVE, ONE_PASS, SWEPT, Tile
 
 __all__ = [
     "ClosedFormSolver",
@@ -57,12 +57,12 @@ class Solver(ABC):
         "native" and "plain" hand rows that outgrow them to "log".
     reason : str
         Why it was chosen, in a sentence.
-    one_pass : bool
-        Whether it passes over its numbers only once.
+    tile_size : int
+        Numbers in one array of a tile.
     """
 
     name: ClassVar[str]
-    one_pass: ClassVar[bool] = False
+    tile_size: ClassVar[int] = SWEPT
 
     def __init__(self, problem: BarycenterProblem, reason: str) -> None:
         self._problem = problem
@@ -80,7 +80,7 @@ class ClosedFormSolver(Solver):
     """The fixed point by its formula: every kernel one-to-one."""
 
     name = "closed form"
-    one_pass = True
+    tile_size = ONE_PASS
 
     def solve(self, tile: Tile, finish: Finish, *, keep_scalings: bool) -> None:
         rows = solve_one_to_one(tile, self._problem.mass, keep_scalings=keep_scalings)
@@ -211,6 +211,7 @@ class NativeSolver(NarrowSolver):
     """Sweeps in extended range, in native code."""
 
     name = "native"
+    tile_size = NATIVE
 
     def start_in(self, dtype: Any) -> Callable[[Tile, Components | None], NativeSweep]:
         relaxed = self.stopping(measured=False).relaxed

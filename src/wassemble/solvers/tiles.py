@@ -15,13 +15,15 @@ from wassemble.kernels import Kernel
 from wassemble.solvers.exchange import ALONE, Exchange
 from wassemble.solvers.weights import take_rows
 
-__all__ = ["Group", "Tile", "rows_per_tile", "run_tiles"]
+__all__ = ["NATIVE", "ONE_PASS", "SWEPT", "Group", "Tile", "rows_per_tile", "run_tiles"]
 
 # Numbers in one array of a tile: small enough for the caches, large enough that threads
 # spend their time inside NumPy and not waiting for the interpreter. What passes over its
-# numbers only once has less to gain from the caches.
-_TILE_SIZE = 2**19
-_ONE_PASS_SIZE = 2**20
+# numbers only once has less to gain from the caches; native sweeps stay in them anyway, and
+# wait for the interpreter only between tiles.
+SWEPT = 2**19
+ONE_PASS = 2**20
+NATIVE = 2**17
 # Rows times models below which a matrix product wastes its kernel's trip through the cache.
 _PRODUCT_ROWS = 64
 
@@ -122,9 +124,8 @@ class Tile:
         )
 
 
-def rows_per_tile(n_models: int, n_labels: int, *, one_pass: bool = False) -> int:
+def rows_per_tile(n_models: int, n_labels: int, size: int = SWEPT) -> int:
     """Samples in a tile; depends on the problem alone, so that results do not depend on threads."""
-    size = _ONE_PASS_SIZE if one_pass else _TILE_SIZE
     return max(1, size // (n_models * n_labels), _PRODUCT_ROWS // n_models)
 
 
