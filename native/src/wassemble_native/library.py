@@ -6,6 +6,7 @@ import ctypes
 import os
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -54,7 +55,7 @@ def n_lanes(dtype: np.dtype) -> int:
 
 
 @cache
-def function(name: str, dtype: np.dtype) -> ctypes._CFuncPtr:
+def function(name: str, dtype: np.dtype) -> Any:
     """A function of the library, for one floating type."""
     found = getattr(_load(level()), f"{name}_{dtype.name}")
     found.argtypes = _ARGUMENTS[name]
