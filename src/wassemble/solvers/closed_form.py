@@ -8,7 +8,8 @@ from wassemble._arrays import Array, convert_like, detached, is_torch_array, log
 from wassemble.kernels import DiagonalKernel, IdentityKernel, Kernel
 from wassemble.solvers.exchange import agree_on_any
 from wassemble.solvers.mass import Balanced, MassRule
-from wassemble.solvers.power_means import log_power_mean, weighted_sum
+from wassemble.solvers.native_sweep import find_native
+from wassemble.solvers.power_means import log_and_exp, log_power_mean, weighted_sum
 from wassemble.solvers.sweeps import Rows
 from wassemble.solvers.tiles import Group, Tile
 
@@ -92,26 +93,38 @@ def _is_plain(tile: Tile) -> bool:
 
 def _plain_fixed_point(tile: Tile, mass: MassRule) -> np.ndarray:
     """The formula in one pass over the histograms, with as few logarithms as there can be."""
-    (group,), f = tile.groups, mass.exponent
+    (group,) = tile.groups
     kernel = group.kernel
+    p = _means(group.histograms, tile.weights, mass)
+    if kernel.diagonal is None:
+        return p
+    if not isinstance(mass, Balanced):
+        p *= kernel.diagonal**mass.order
+    if not np.minimum.reduce(kernel.diagonal, axis=None) > 0:
+        p[np.broadcast_to(kernel.diagonal <= 0, p.shape)] = 0
+    return p
+
+
+def _means(histograms: np.ndarray, weights: np.ndarray, mass: MassRule) -> np.ndarray:
+    """The sum of the formula to its power, or the geometric mean."""
+    f, balanced = mass.exponent, isinstance(mass, Balanced)
+    order = 0.0 if balanced else f / (1 + f)
+    log, exp = log_and_exp(histograms.dtype)
+    native = find_native()
+    if native is not None and log is np.log:  # in base 2 NumPy is as fast
+        means = native.take_means(histograms, weights, order=order, exponent=1 + f)
+        if means is not None:
+            return np.asarray(means)
     with np.errstate(divide="ignore", invalid="ignore"):  # log 0 = -inf is what a zero means
-        logs = np.log2(group.histograms)
-        if isinstance(mass, Balanced):
-            log_p = weighted_sum(tile.weights, logs)
-        else:
-            np.multiply(logs, f / (1 + f), out=logs)
-            np.exp2(logs, out=logs)
-            log_p = weighted_sum(tile.weights, logs)
-            np.log2(log_p, out=log_p)
+        logs = log(histograms)
+        if not balanced:
+            np.multiply(logs, order, out=logs)
+            exp(logs, out=logs)
+        log_p = weighted_sum(weights, logs)
+        if not balanced:
+            log(log_p, out=log_p)
             log_p *= 1 + f
-        if kernel.diagonal is not None:
-            # Balanced, the order is 0 and 0 * -inf is nan: a gate that is shut is set below.
-            log_p += mass.order * np.log2(kernel.diagonal)
-            p = np.exp2(log_p, out=log_p)
-            if not np.minimum.reduce(kernel.diagonal, axis=None) > 0:
-                p[np.broadcast_to(kernel.diagonal <= 0, p.shape)] = 0
-            return p
-        return np.exp2(log_p, out=log_p)
+        return np.asarray(exp(log_p, out=log_p))
 
 
 def _log_gate(kernel: Kernel, mass: MassRule) -> Array | float:
