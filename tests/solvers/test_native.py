@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from patience import SECONDS
 from problems import MASSES, Case, make_case, solve_in, solve_with
 
 import wassemble as ws
-from wassemble.solvers import closed_form, native_sweep
+from wassemble.solvers import native_sweep, power_means
 
 pytestmark = pytest.mark.usefixtures("native")
 
@@ -189,15 +190,19 @@ def test_means_of_numbers_below_the_normal_ones_are_left_to_others(native):
 
 @pytest.mark.parametrize("mass", MASSES)
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_formulas_are_native_where_numpy_is_slower(mass, dtype, rng, monkeypatch):
+def test_formulas_are_native_where_numpy_is_slower(native, mass, dtype, rng, monkeypatch):
     case = make_case(3, n_source=5, n_target=5, mass=mass, dtype=dtype)
     diagonal = ws.kernels.DiagonalKernel(np.array([1.0, 0.5, 0.2, 0.0, 2.0], dtype))
     rule = ws.Barycenter(mass)
-    found = []
+    found, taken = [], []
+    with_native = native.take_means
     for functions in ((np.log2, np.exp2), (np.log, np.exp)):
-        monkeypatch.setattr(closed_form, "log_and_exp", lambda _, functions=functions: functions)
+        taken.append(Mock(side_effect=with_native))
+        monkeypatch.setattr(native, "take_means", taken[-1])
+        monkeypatch.setattr(power_means, "log_and_exp", lambda _, functions=functions: functions)
         found.append(rule.fuse(case.histograms, diagonal, weights=case.weights).scores)
     np.testing.assert_allclose(*found, rtol=LIMITS[dtype])
+    assert [mock.called for mock in taken] == [False, True]
 
 
 @pytest.mark.parametrize("mass", MASSES)

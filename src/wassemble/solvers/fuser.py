@@ -84,11 +84,7 @@ class _OneSample:
 
     def fuse(self, histograms: Any) -> np.ndarray | None:
         """The consensus, ``(n_target,)``; None where it must be found the ordinary way."""
-        if (
-            self._sweep is None
-            or not self._is_plain(histograms)
-            or not self._lock.acquire(blocking=False)
-        ):
+        if not self._is_plain(histograms) or not self._lock.acquire(blocking=False):
             return None  # or another thread sweeps here
         try:
             return self._fuse(histograms)

@@ -8,6 +8,7 @@ from numpy.lib.introspect import opt_func_info
 
 from wassemble._arrays import Array, is_torch_array, log_of, namespace
 from wassemble.solvers.exchange import ALONE, Exchange
+from wassemble.solvers.native_sweep import find_native
 
 # Below this order sum(w * x^order) is too close to 1 for its logarithm to be exact.
 _SMALL_ORDER = 1e-3
@@ -105,8 +106,31 @@ def power_mean_of(values: Array, weights: Array, *, order: float) -> Array:
     if is_torch_array(values) or not exact or not (weights > 0).all():
         mean = xp.exp(log_power_mean(log_of(values), weights, order=order))
         return xp.astype(mean, values.dtype, copy=False)
+    return _mean_of_powers(values, weights, order, 1 / order if order else 1.0)
+
+
+def mean_of_powers(
+    values: np.ndarray, weights: np.ndarray, *, order: float, exponent: float
+) -> np.ndarray:
+    """sum(w * x^order)^exponent over the first axis; order 0 is the geometric mean.
+
+    For finite ``values`` of shape (n_models, n_rows, n_labels) and ``weights`` that all count;
+    native where NumPy has no fast code for powers of base 2.
+    """
+    is_slow = log_and_exp(values.dtype)[0] is np.log
+    native = find_native() if is_slow else None
+    if native is not None:
+        means = native.take_means(values, weights, order=order, exponent=exponent)
+        if means is not None:
+            return np.asarray(means)
+    return _mean_of_powers(values, weights, order, exponent)
+
+
+def _mean_of_powers(
+    values: np.ndarray, weights: np.ndarray, order: float, exponent: float
+) -> np.ndarray:
     log, exp = log_and_exp(values.dtype)
-    with np.errstate(divide="ignore"):  # log 0 = -inf is what a zero means
+    with np.errstate(divide="ignore", invalid="ignore"):  # log 0 = -inf is what a zero means
         powers = log(values)
         if order != 0:  # a logarithm and an exponential cost half of `numpy.power`
             np.multiply(powers, order, out=powers)
@@ -114,8 +138,8 @@ def power_mean_of(values: Array, weights: Array, *, order: float) -> Array:
         mean = weighted_sum(weights, powers)
         if order != 0:
             log(mean, out=mean)
-            mean /= order
-        return exp(mean, out=mean)
+            mean *= exponent
+        return np.asarray(exp(mean, out=mean))
 
 
 def weighted_sum(weights: np.ndarray, values: np.ndarray) -> np.ndarray:
