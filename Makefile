@@ -13,7 +13,8 @@ help:
 	@echo "make test   all tests"
 	@echo "make coverage  how much of kernels and solvers their own tests reach; at least 95 %"
 	@echo "make test-long  more kills of clusters and ranks at random moments, and 200,000 random rows"
-	@echo "            against a slow reference (about half an hour)"
+	@echo "            against a slow reference; native sweeps under sanitizers and valgrind (about"
+	@echo "            half an hour)"
 	@echo "make test-portable  all tests without AVX-512, on one thread, on a busy machine (half an"
 	@echo "            hour); make test-portable ARGS=tests/solvers runs some"
 	@echo "make lint   formatting, lint and types"
@@ -27,23 +28,24 @@ help:
 	@echo "            ranks; writes docs/guides/scale.md"
 	@echo "make clean  remove the environment and everything generated"
 
-demo: .venv/core.stamp
+demo: .venv/native.stamp
 	$(BIN)/python -m paper evidence languages --quick --time-budget 30 --out reports
 
-test: .venv/develop.stamp browser postgres
+test: .venv/develop.stamp .venv/native.stamp browser postgres
 	$(BIN)/python -m pytest --numprocesses 2 --durations 30
 
 # Apart from the tests: watching every line slows them all down.
-coverage: .venv/develop.stamp
+coverage: .venv/develop.stamp .venv/native.stamp
 	$(BIN)/python -m pytest --quiet --numprocesses 2 --cov --cov-report=term:skip-covered \
 		tests/kernels tests/solvers
 
-test-long: .venv/develop.stamp
+test-long: .venv/develop.stamp .venv/native.stamp
 	WASSEMBLE_LONG=1 $(BIN)/python -m pytest tests/scale/test_kills.py \
-		tests/scale/test_rank_command.py tests/test_shell_blocks.py tests/solvers/test_fuzz.py
+		tests/scale/test_rank_command.py tests/test_shell_blocks.py tests/solvers/test_fuzz.py \
+		tests/solvers/test_native_memory.py
 
 # As an older, smaller and busier machine would run them.
-test-portable: .venv/develop.stamp browser postgres
+test-portable: .venv/develop.stamp .venv/native.stamp browser postgres
 	$(BIN)/python tests/older_processors.py --numprocesses 2 $(ARGS)
 
 # Debian's Chromium, for the tests of the report's pages; without it they are skipped.
@@ -99,10 +101,22 @@ clean:
 	$(PIP) -e '.[cli]'
 	touch $@
 
-.venv-bench/stamp: pyproject.toml constraints.txt
+# Native sweeps, where there is a compiler.
+NATIVE := native/pyproject.toml native/hatch_build.py $(wildcard native/cpp/*.[ch]* native/src/*/*.py)
+.venv/native.stamp: .venv/core.stamp $(NATIVE)
+	@if ! command -v $${CXX:-c++} > /dev/null; then \
+		echo "no C++ compiler: sweeps run on NumPy alone"; \
+	else $(PIP) --force-reinstall --no-deps ./native; fi
+	touch $@
+
+.venv-bench/stamp: pyproject.toml constraints.txt $(NATIVE)
 	$(PYTHON) -m venv .venv-bench
 	.venv-bench/bin/python -m pip install --quiet --disable-pip-version-check \
 		-c constraints.txt -e '.[bench]'
+	@if ! command -v $${CXX:-c++} > /dev/null; then \
+		echo "no C++ compiler: sweeps run on NumPy alone"; \
+	else .venv-bench/bin/python -m pip install --quiet --disable-pip-version-check \
+		--force-reinstall --no-deps ./native; fi
 	touch $@
 
 .venv/develop.stamp: .venv/core.stamp

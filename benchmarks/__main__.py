@@ -11,6 +11,7 @@ from pathlib import Path
 from benchmarks import (
     case_captioning,
     case_convergence,
+    case_epsilons,
     case_generation,
     case_growth,
     case_import,
@@ -31,6 +32,7 @@ CASES = {
     "generation": case_generation,
     "growth": case_growth,
     "convergence": case_convergence,
+    "epsilons": case_epsilons,
     "learning": case_learning,
     "web": case_web,
 }

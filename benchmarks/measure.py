@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from wassemble.solvers.native_sweep import find_native
+
 __all__ = ["Timing", "agree", "describe", "once", "race"]
 
 
@@ -96,7 +98,9 @@ def describe() -> dict[str, Any]:
     cpu = next((line.split(":")[1].strip() for line in lines if "model name" in line), "unknown")
     avx512 = any("avx512f" in line for line in lines)
     n_cores = sum(line.startswith("processor") for line in lines)
+    native = find_native()
     return {
+        "sweeps": "NumPy" if native is None else f"native, {native.level()}",
         "cpu": cpu + (" (AVX-512)" if avx512 else ""),
         "n_cores": n_cores,
         "python": platform.python_version(),

@@ -62,6 +62,47 @@ def _sample_growth(records: dict[str, Any]) -> float:
     return rows[-1]["microseconds_per_sample"] / base
 
 
+def _sweeps(records: dict[str, Any], combination: str) -> list[dict[str, Any]]:
+    """Five sweeps in float32 at every epsilon; none if there was no such combination."""
+    rows = records["epsilons"]["combinations"].get(combination, {"sweeps": []})["sweeps"]
+    return [row for row in rows if row["dtype"] == "float32"]
+
+
+def _worst_against_pot(combination: str) -> Callable[[dict[str, Any]], float]:
+    return lambda records: min(
+        (row["pot"] / row["ours"] for row in _sweeps(records, combination)), default=float("nan")
+    )
+
+
+def _worst_against_floor(combination: str) -> Callable[[dict[str, Any]], float]:
+    return lambda records: max(
+        (row["ours"] / row["floor"] for row in _sweeps(records, combination)), default=float("nan")
+    )
+
+
+def _worst_of_one(combination: str) -> Callable[[dict[str, Any]], float]:
+    def ratio(records: dict[str, Any]) -> float:
+        rows = records["epsilons"]["combinations"].get(combination, {"one": []})["one"]
+        return min((row["pot"] / row["ours"] for row in rows), default=float("nan"))
+
+    return ratio
+
+
+def _diagonal_of(combination: str) -> Callable[[dict[str, Any]], float]:
+    def ratio(records: dict[str, Any]) -> float:
+        found = records["epsilons"]["combinations"].get(combination)
+        return found["diagonal"]["ours"] / found["diagonal"]["mean"] if found else float("nan")
+
+    return ratio
+
+
+def _native_converged(records: dict[str, Any]) -> float:
+    found = records["epsilons"]["combinations"]
+    if "native" not in found:
+        return float("nan")
+    return found["NumPy"]["converged"]["seconds"] / found["native"]["converged"]["seconds"]
+
+
 def _torch_limit(records: dict[str, Any]) -> str:
     ratio = _over("multilabel", "torch, whole batch, 5 sweeps", "floor of 5 sweeps")(records)
     return (
@@ -100,6 +141,60 @@ TARGETS = (
         "within 1.6x",
         _over("multilabel", "dense kernel, 5 sweeps", "floor of 5 sweeps"),
         lambda r: r <= 1.6,
+    ),
+    Target(
+        "5 sweeps in float32 against a POT loop, the worst epsilon of .3, .2, .05, .01: native",
+        "at least 45x faster",
+        _worst_against_pot("native"),
+        lambda r: r >= 45,
+    ),
+    Target(
+        "the same, NumPy alone",
+        "at least 8x faster",
+        _worst_against_pot("NumPy"),
+        lambda r: r >= 8,
+    ),
+    Target(
+        "the same against its floor: native",
+        "within 1.3x",
+        _worst_against_floor("native"),
+        lambda r: r <= 1.3,
+    ),
+    Target(
+        "the same, NumPy alone",
+        "within 5x",
+        _worst_against_floor("NumPy"),
+        lambda r: r <= 5,
+    ),
+    Target(
+        "one sample, prepared, against POT, the worst epsilon: native",
+        "at least 10x faster",
+        _worst_of_one("native"),
+        lambda r: r >= 10,
+    ),
+    Target(
+        "the same, NumPy alone",
+        "at least 1.5x faster",
+        _worst_of_one("NumPy"),
+        lambda r: r >= 1.5,
+    ),
+    Target(
+        "diagonal kernel, converged, times NumPy's geometric mean: native",
+        "at most 0.5",
+        _diagonal_of("native"),
+        lambda r: r <= 0.5,
+    ),
+    Target(
+        "the same, NumPy alone",
+        "at most 1.5",
+        _diagonal_of("NumPy"),
+        lambda r: r <= 1.5,
+    ),
+    Target(
+        "converged, Algorithm 1, epsilon .1, native against NumPy",
+        "at least 3.5x faster",
+        _native_converged,
+        lambda r: r >= 3.5,
     ),
     Target(
         "diagonal kernel, converged, against NumPy's geometric mean",

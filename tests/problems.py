@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,12 +15,16 @@ from wassemble.solvers.arithmetics import (
     ClosedFormSolver,
     DebiasedSolver,
     LogSolver,
+    NativeSolver,
     PlainSolver,
 )
 from wassemble.solvers.barycenter import _Run
+from wassemble.solvers.native_sweep import find_native
 from wassemble.solvers.problem import BarycenterProblem
 from wassemble.solvers.tiles import run_tiles
 
+# Names of the arithmetics that sweep here.
+ARITHMETICS = ("plain", "log", "native") if find_native() else ("plain", "log")
 KNOBS = tuple(knob.name for knob in fields(ws.Barycenter))
 MASSES = (ws.Balanced(), ws.Unbalanced(2.0, epsilon=0.3), ws.Unbalanced(0.2, epsilon=1.0))
 
@@ -159,7 +164,9 @@ def solve_in(name: str, case: Case, **options: Any) -> ws.BarycenterResult:
     problem = pose_with(
         case.histograms, case.kernels, weights=case.weights, mass=case.mass, **options
     )
-    solvers = {each.name: each for each in (ClosedFormSolver, PlainSolver, LogSolver)}
+    solvers = {each.name: each for each in (ClosedFormSolver, LogSolver)}
+    for each in (PlainSolver, NativeSolver):
+        solvers[each.name] = partial(each, types=[problem.dtype])
     kind = DebiasedSolver if problem.rule.debias else solvers[name]
     run = _Run(problem, kind(problem, "asked for by a test"), keep_scalings=True)
     run_tiles(run.solve_tile, problem.n_samples, max(1, problem.n_samples), 1)

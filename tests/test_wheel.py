@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -54,11 +55,11 @@ def build(target, folder):
     return found
 
 
-def call(command, folder, *, clean=True):
+def call(command, folder, *, clean=True, **variables):
     found = subprocess.run(
         [str(word) for word in command],
         cwd=folder,
-        env=clean_environment() if clean else None,
+        env=(clean_environment() if clean else dict(os.environ)) | variables,
         capture_output=True,
         text=True,
         timeout=SECONDS,
@@ -98,7 +99,7 @@ def test_a_source_distribution_is_whole(tmp_path):
         names = {name.partition("/")[2] for name in archive.getnames()}
     for name in ("Makefile", "constraints.txt", ".ci/run", "datasets/manifest.json", "LICENSE"):
         assert name in names
-    for folder in ("src", "paper", "tests", "docs", "benchmarks", "examples", "datasets"):
+    for folder in ("src", "native", "paper", "tests", "docs", "benchmarks", "examples", "datasets"):
         python = (path.relative_to(ROOT).as_posix() for path in (ROOT / folder).rglob("*.py"))
         assert [path for path in python if path not in names] == []
     assert not [name for name in names if name.startswith((".venv", "reports", ".git/"))]
@@ -109,6 +110,28 @@ def test_the_environment_has_the_wheel_and_no_clone(run, bin_folder):
     place, paper = run("python", "-c", code).split()
     assert Path(place).is_relative_to(bin_folder.parent)
     assert paper == "None"
+
+
+@pytest.mark.skipif(shutil.which(os.environ.get("CXX", "c++")) is None, reason="no compiler")
+def test_native_sweeps_are_found_once_their_wheel_is_installed(bin_folder, tmp_path):
+    code = (
+        "import wassemble as ws; ws.show_versions();"
+        "print(ws.solve_barycenter([[[0.5, 0.5]]] * 2, [[1.0, 0.2], [0.2, 1.0]]).solver.name)"
+    )
+    clone = tmp_path / "native"
+    shutil.copytree(ROOT / "native", clone, ignore=shutil.ignore_patterns("*.so"))
+    call([sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", tmp_path], clone)
+    [wheel] = tmp_path.glob("*.whl")
+    assert re.fullmatch(r"wassemble_native-.*-py3-none-\w+\.whl", wheel.name)
+    room = tmp_path / "room"
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
+    call([*pip, "--no-deps", "--no-index", "--target", room, wheel], tmp_path)
+    python = bin_folder / "python"
+    without = call([python, "-c", code], tmp_path, WASSEMBLE_NATIVE="0").stdout
+    found = call([python, "-c", code], tmp_path, PYTHONPATH=str(room)).stdout
+    assert without.split()[-1] == "plain"
+    assert "sweeps            native, " in found
+    assert found.split()[-1] == "native"
 
 
 def test_the_snippets_of_the_readme_run(run):

@@ -7,6 +7,7 @@ from . import (
     solvers as solvers,
     text as text,
 )
+from ._versions import show_versions as show_versions
 from .ensemble import (
     Fusion as Fusion,
     FusionResult as FusionResult,

@@ -197,9 +197,7 @@ def _overlapping(kind):
 @pytest.mark.parametrize("kind", ["backwards", "in place", "between two models", "labels swapped"])
 @pytest.mark.parametrize("kernel", [None, np.exp(-np.abs(np.subtract.outer(range(4), range(4))))])
 def test_out_may_lie_over_the_predictions(kind, kernel, monkeypatch):
-    monkeypatch.setattr("wassemble.solvers.tiles._TILE_SIZE", 64)
-    monkeypatch.setattr("wassemble.solvers.tiles._ONE_PASS_SIZE", 64)
-    monkeypatch.setattr("wassemble.solvers.tiles._PRODUCT_ROWS", 1)
+    monkeypatch.setattr("wassemble.solvers.problem.rows_per_tile", lambda *_: 8)
     scores, out = _overlapping(kind)
     expected = ws.fuse(scores.copy(), kernel=kernel)
     assert ws.fuse(scores, kernel=kernel, out=out) is out

@@ -9,6 +9,8 @@ from problems import make_case, solve_in
 
 import wassemble as ws
 
+pytestmark = pytest.mark.usefixtures("sweeps")
+
 DTYPES = (np.float32, np.float64)
 
 

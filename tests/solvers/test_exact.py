@@ -9,6 +9,8 @@ from scipy.optimize import linprog
 
 import wassemble as ws
 
+pytestmark = pytest.mark.usefixtures("sweeps")
+
 
 def distance(p, q, cost):
     """Exact transport cost between two histograms, by linear programming."""

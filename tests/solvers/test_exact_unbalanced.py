@@ -7,6 +7,8 @@ from scipy.optimize import minimize
 import wassemble as ws
 from wassemble.metrics import unbalanced_distance
 
+pytestmark = pytest.mark.usefixtures("sweeps")
+
 
 @pytest.mark.parametrize("seed", range(3))
 def test_a_small_epsilon_reaches_the_unbalanced_barycenter_without_regularisation(seed):

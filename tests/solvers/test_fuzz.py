@@ -23,6 +23,8 @@ from solvers.reference import NOTHING, Reference, log_of
 
 import wassemble as ws
 
+pytestmark = pytest.mark.usefixtures("sweeps")
+
 N_ROWS = 100
 N_PROBLEMS = 2_000 if os.environ.get("WASSEMBLE_LONG") else 40
 N_BATCHES = 20

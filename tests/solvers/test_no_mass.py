@@ -8,6 +8,8 @@ from problems import MASSES, as_sparse
 
 import wassemble as ws
 
+pytestmark = pytest.mark.usefixtures("sweeps")
+
 APART = np.array([[[1.0, 0.0], [0.5, 0.5]], [[0.0, 1.0], [0.5, 0.5]]])
 NOWHERE = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
 

@@ -12,6 +12,8 @@ from problems import MASSES, make_case, with_zeros
 import wassemble as ws
 from wassemble.solvers.power_means import power_mean_of
 
+pytestmark = pytest.mark.usefixtures("sweeps")
+
 RULES = (
     ws.Barycenter(),
     ws.USUAL_RULE,

@@ -4,9 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from problems import MASSES, as_low_rank, as_sparse, make_case, solve_in, solve_with
+from problems import (
+    ARITHMETICS,
+    MASSES,
+    as_low_rank,
+    as_sparse,
+    make_case,
+    solve_in,
+    solve_with,
+)
 
 import wassemble as ws
+
+pytestmark = pytest.mark.usefixtures("sweeps")
 
 MEANS = (ws.ARITHMETIC, ws.GEOMETRIC, ws.HELLINGER)
 KINDS = ("dense", "several", "sparse", "low rank", "diagonal", "identity", "mixed")
@@ -66,7 +76,7 @@ def test_a_sample_has_the_consensus_of_its_own_weights(kind, mass, dtype, n_labe
                 )
 
 
-@pytest.mark.parametrize("name", ["plain", "log"])
+@pytest.mark.parametrize("name", ARITHMETICS)
 @pytest.mark.parametrize("mass", MASSES)
 def test_equal_rows_of_weights_are_weights_of_all_samples(name, mass):
     for per_label in (False, True):
@@ -135,8 +145,7 @@ def test_weights_per_sample_do_not_depend_on_tiles(monkeypatch, rng):
     case = make_case(6, n_samples=40, n_source=6, n_target=6)
     weights = make_weights(rng, 3, 40, 6, silent=True)
     whole = ws.fuse(case.histograms, kernel=case.kernels, weights=weights)
-    monkeypatch.setattr("wassemble.solvers.tiles._TILE_SIZE", 1)
-    monkeypatch.setattr("wassemble.solvers.tiles._PRODUCT_ROWS", 9)
+    monkeypatch.setattr("wassemble.solvers.problem.rows_per_tile", lambda *_: 3)
     tiled = ws.fuse(case.histograms, kernel=case.kernels, weights=weights)
     np.testing.assert_allclose(tiled, whole, rtol=1e-5)
 

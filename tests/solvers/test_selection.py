@@ -17,18 +17,27 @@ def choose(case, **options):
 
 
 UNBALANCED = ws.Unbalanced(2.0, epsilon=0.3)
+pytestmark = pytest.mark.usefixtures("only_numpy")  # native ones: test_native.py
 
 
 @pytest.mark.parametrize(
     ("case", "options", "name", "words"),
     [
-        (make_case(), {}, "plain", "every kernel entry is above 0"),
+        (make_case(), {}, "plain", "every kernel entry is above 0 and a number in float64"),
+        (make_case(dtype=np.float32), {}, "plain", "float32"),
         (with_zeros(make_case(n_source=30), 0), {}, "plain", "kernels with zeros"),
         (make_case().but(kernels=[np.eye(5, 6)] * 3), {}, "log", "row or a column of zeros"),
-        (make_case(kernel_spread=200.0), {}, "log", "too far apart"),
-        (make_case(kernel_spread=20.0, dtype=np.float32), {}, "log", "too far apart .* float32"),
-        (make_case(kernel_spread=20.0), {}, "plain", ""),
+        (make_case(kernel_spread=745.0), {}, "log", "too far apart .* float64"),
+        (make_case(kernel_spread=200.0), {}, "plain", ""),
+        (make_case(kernel_spread=20.0, dtype=np.float32), {}, "plain", "float32"),
+        (make_case(kernel_spread=100.0, dtype=np.float32), {}, "plain", "float64"),
         (make_case(mass=ws.Unbalanced(1e9, epsilon=1.0)), {}, "log", "too small for powers"),
+        (
+            make_case(mass=ws.Unbalanced(50.0, epsilon=1.0), dtype=np.float32),
+            {},
+            "plain",
+            "float64",
+        ),
         (
             make_case().but(kernels=ws.kernels.IdentityKernel(5)),
             {},

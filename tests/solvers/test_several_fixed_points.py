@@ -10,6 +10,8 @@ import wassemble as ws
 from wassemble.solvers.barycenter import solve
 from wassemble.solvers.problem import BarycenterProblem
 
+pytestmark = pytest.mark.usefixtures("sweeps")
+
 HISTOGRAMS = np.array(
     [
         [0.2681, 0.3375, 0.0936, 0.0967, 0.2041],

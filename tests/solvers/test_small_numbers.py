@@ -11,6 +11,8 @@ from wassemble.solvers.loop import Stopping, run
 from wassemble.solvers.power_means import log_power_mean
 from wassemble.solvers.sweeps import Rows
 
+pytestmark = pytest.mark.usefixtures("sweeps")
+
 SUBNORMAL = {np.float32: 1e-42, np.float64: 1e-315}
 
 
@@ -52,7 +54,7 @@ def test_subnormal_kernel_entries_are_entries(dtype):
 class _Broken:
     """A sweep whose residual of the first row is no number."""
 
-    def step(self, *, watch):
+    def step(self, n_sweeps=1, *, watch):
         return np.array([np.nan, 0.0]) if watch else None
 
     def untrusted(self):

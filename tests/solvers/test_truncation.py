@@ -6,6 +6,8 @@ from problems import MASSES, as_low_rank, as_sparse, make_case, rule_with, solve
 
 import wassemble as ws
 
+pytestmark = pytest.mark.usefixtures("sweeps")
+
 
 def truncated_by_hand(histograms, n_top, *, rescale):
     kept = []

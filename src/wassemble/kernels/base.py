@@ -190,6 +190,13 @@ class Kernel(ABC):
     def _dense_rows(self, some: slice) -> np.ndarray:
         return detached(self.to_dense()[some])
 
+    def factors(self) -> list[Kernel] | None:
+        """One or two kernels, dense or sparse, of which this one is the product.
+
+        None where there are none to be had here: it differs per sample, or other ranks have it.
+        """
+        return None
+
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Everything that makes the kernel, as named arrays; the same for the same kernel.
 

@@ -151,6 +151,9 @@ class DenseKernel(Kernel):
     def to_dense(self) -> Array:
         return self._matrix
 
+    def factors(self) -> list[Kernel]:
+        return [self]
+
     def to_log_dense(self) -> Array:
         return log_of(self._matrix) if self._log_matrix is None else self._log_matrix
 
@@ -213,6 +216,10 @@ class DenseKernel(Kernel):
         return DenseKernel._trusted(matrix, logs, symmetric=symmetric)
 
     def convert(self, like: Array | None, dtype: Any) -> DenseKernel:
+        if like is None and self._log_matrix is not None and self.dtype == np.float32 != dtype:
+            # Entries that had vanished are numbers again in the wider type.
+            logs = detached(self._log_matrix).astype(dtype)
+            return DenseKernel._trusted(np.exp(logs), logs, symmetric=self.is_symmetric)
         matrix = convert_like(self._matrix, like)
         fits = self._log_matrix is not None or self.entries.fit(namespace(matrix).finfo(dtype))
         matrix = convert_like(matrix, like, dtype) if fits else matrix

@@ -101,6 +101,9 @@ class DiagonalKernel(Kernel):
         csr.eliminate_zeros()
         return csr
 
+    def factors(self) -> list[Kernel] | None:
+        return None if self.n_samples is not None else [SparseKernel._trusted(self.to_sparse())]
+
     def _stored_arrays(self) -> tuple[str, Arrays]:
         return "diagonal", {"diagonal": detached(self.diagonal)}
 

@@ -114,6 +114,9 @@ class LowRankKernel(Kernel):
     def to_dense(self) -> Array:
         return self._left.to_dense() @ self._right.to_dense().T
 
+    def factors(self) -> list[Kernel]:
+        return [self._left, self._right.T]
+
     def _dense_rows(self, some: slice) -> np.ndarray:
         return detached(self._left.to_dense()[some] @ self._right.to_dense().T)
 

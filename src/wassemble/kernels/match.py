@@ -62,6 +62,9 @@ class IdentityKernel(Kernel):
     def to_sparse(self) -> sp.csr_array:
         return sp.csr_array(sp.eye_array(self._n_labels))
 
+    def factors(self) -> list[Kernel]:
+        return [SparseKernel._trusted(self.to_sparse())]
+
     def _stored_arrays(self) -> tuple[str, Arrays]:
         return "identity", {}
 
@@ -210,6 +213,9 @@ class MatchKernel(Kernel):
         starts = np.concatenate([[0], np.cumsum(matched)])
         goals = self.positions[matched]
         return sp.csr_array((np.ones(len(goals)), goals, starts), shape=self.shape)
+
+    def factors(self) -> list[Kernel]:
+        return [SparseKernel._trusted(self.to_sparse())]
 
     def _stored_arrays(self) -> tuple[str, Arrays]:
         return "match", {"positions": self.positions}

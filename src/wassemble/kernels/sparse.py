@@ -215,6 +215,9 @@ class SparseKernel(Kernel):
         spread = (logs - top[..., rows]).exp()
         return log_of(top.new_zeros(top.shape).index_add(-1, rows, spread)) + top
 
+    def factors(self) -> list[Kernel]:
+        return [self]
+
     def to_sparse(self) -> sp.csr_array:
         """The stored entries, not a copy."""
         return self._csr

@@ -1,4 +1,4 @@
-"""The solvers: a closed form, sweeps on the numbers themselves, sweeps on logarithms.
+"""The solvers: a closed form, and sweeps: native, on the numbers themselves, on logarithms.
 
 Each belongs to a problem and solves its tiles one by one; `select_solver` chooses. A solver
 hands over rows as they finish, and decides itself which rows it trusts to which arithmetic.
@@ -7,12 +7,14 @@ hands over rows as they finish, and decides itself which rows it trusts to which
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from typing import ClassVar, TypeAlias
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
 from wassemble._arrays import new_zeros
+from wassemble.kernels import Kernel
+from wassemble.kernels.base import EntryRange
 from wassemble.solvers.closed_form import solve_one_to_one
 from wassemble.solvers.components import Components
 from wassemble.solvers.debias import Debiasing, NoCorrection
@@ -20,13 +22,17 @@ from wassemble.solvers.exchange import agree_on_any
 from wassemble.solvers.log_sweep import LogSweep
 from wassemble.solvers.loop import Ending, Status, Stopping, run
 from wassemble.solvers.mixed_sweep import MixedSweep
+from wassemble.solvers.native_sweep import NativeSweep, find_native, native_types
 from wassemble.solvers.plain_sweep import PlainLimits, PlainSweep, unsafe_rows
 from wassemble.solvers.problem import BarycenterProblem
-from wassemble.solvers.sweeps import Sweep
-from wassemble.solvers.tiles import Tile
+from wassemble.solvers.sweeps import NarrowSweep, Sweep
+from wassemble.solvers.tiles import NATIVE, ONE_PASS, SWEPT, Tile
 
 Finish: TypeAlias = Callable[[Ending, Tile], None]
 """Receives rows of a tile as they finish."""
+
+# Entries of a kernel above which no copy of it is made in another type.
+_LARGE = 2**24
 
 
 class Solver(ABC):
@@ -34,16 +40,16 @@ class Solver(ABC):
 
     Attributes
     ----------
-    name : {"closed form", "plain", "log", "mixed"}
-        "plain" hands rows that outgrow it to "log".
+    name : {"closed form", "native", "plain", "log", "mixed"}
+        "native" and "plain" hand rows that outgrow them to "log".
     reason : str
         Why it was chosen, in a sentence.
-    one_pass : bool
-        Whether it passes over its numbers only once.
+    tile_size : int
+        Numbers in one array of a tile.
     """
 
     name: ClassVar[str]
-    one_pass: ClassVar[bool] = False
+    tile_size: ClassVar[int] = SWEPT
 
     def __init__(self, problem: BarycenterProblem, reason: str) -> None:
         self._problem = problem
@@ -61,7 +67,7 @@ class ClosedFormSolver(Solver):
     """The fixed point by its formula: every kernel one-to-one."""
 
     name = "closed form"
-    one_pass = True
+    tile_size = ONE_PASS
 
     def solve(self, tile: Tile, finish: Finish, *, keep_scalings: bool) -> None:
         rows = solve_one_to_one(tile, self._problem.mass, keep_scalings=keep_scalings)
@@ -142,35 +148,102 @@ class MixedSolver(LogSolver):
         )
 
 
-class PlainSolver(LogSolver):
-    """Sweeps on the numbers themselves; rows that outgrow them are swept in logarithms."""
+class NarrowSolver(LogSolver, ABC):
+    """Sweeps of a narrower range than logarithms have, in one floating type after the other.
 
-    name = "plain"
+    Rows that outgrow one type go on to the next, and in the end to logarithms.
+    """
+
+    def __init__(self, problem: BarycenterProblem, reason: str, types: Sequence[Any]) -> None:
+        super().__init__(problem, reason)
+        self.types = types
 
     def solve(self, tile: Tile, finish: Finish, *, keep_scalings: bool) -> None:
-        unsafe = self.unsafe(tile)
-        safe = tile
-        if unsafe is not None:
-            safe = tile.take(np.flatnonzero(~unsafe))
+        left = np.arange(tile.n_rows)
+        for dtype in self.types:
+            rest = tile if len(left) == tile.n_rows else tile.take(left)
+            # Rows are left in the order in which they were given up.
+            left = np.sort(left[self._try(rest, dtype, finish, keep_scalings=keep_scalings)])
+            if not len(left):
+                return
+        rest = tile if len(left) == tile.n_rows else tile.take(left)
+        self.sweep(rest, self.start, finish, keep_scalings=keep_scalings)
+
+    def _try(self, tile: Tile, dtype: Any, finish: Finish, *, keep_scalings: bool) -> np.ndarray:
+        """Sweep the rows that may be swept in ``dtype``; the places of those that are left."""
+        unsafe = self.unsafe(tile, dtype)
+        safe = tile if unsafe is None else tile.take(np.flatnonzero(~unsafe))
         left = np.zeros(0, dtype=np.int64)
         if safe.n_rows:
             with np.errstate(all="ignore"):  # rows that leave the safe range are handed over
-                left = self.sweep(safe, self.start_plain, finish, keep_scalings=keep_scalings)
-        if unsafe is not None:
-            left = np.sort(np.concatenate([np.flatnonzero(unsafe), np.flatnonzero(~unsafe)[left]]))
-        if len(left):
-            rest = tile if len(left) == tile.n_rows else tile.take(left)
-            self.sweep(rest, self.start, finish, keep_scalings=keep_scalings)
+                left = self.sweep(safe, self.start_in(dtype), finish, keep_scalings=keep_scalings)
+        if unsafe is None:
+            return left
+        return np.concatenate([np.flatnonzero(unsafe), np.flatnonzero(~unsafe)[left]])
 
-    def start_plain(self, tile: Tile, components: Components | None) -> PlainSweep:
-        """The sweeps of a tile on its numbers themselves, before the first."""
-        return PlainSweep(tile, self._problem.mass, components)
+    @abstractmethod
+    def start_in(self, dtype: Any) -> Callable[[Tile, Components | None], NarrowSweep]:
+        """What starts the sweeps of a tile in a floating type."""
 
-    def unsafe(self, tile: Tile) -> np.ndarray | None:
-        """Rows that plain arithmetic need not try, by mask; None: none."""
+    def convert(self, tile: Tile, dtype: Any) -> Tile:
+        """The tile as sweeps in ``dtype`` read it."""
+        return tile.convert(dtype, lambda kernel: kernel)
+
+    @abstractmethod
+    def unsafe(self, tile: Tile, dtype: Any) -> np.ndarray | None:
+        """Rows that need not be tried, by mask; None: none."""
+
+
+class NativeSolver(NarrowSolver):
+    """Sweeps in extended range, in native code."""
+
+    name = "native"
+    tile_size = NATIVE
+
+    def start_in(self, dtype: Any) -> Callable[[Tile, Components | None], NativeSweep]:
+        relaxed = self.stopping(measured=False).relaxed
+        mass = self._problem.mass
+        return lambda tile, components: NativeSweep(tile, mass, components, dtype, relaxed=relaxed)
+
+    def unsafe(self, tile: Tile, dtype: Any) -> None:
+        return None
+
+
+class PlainSolver(NarrowSolver):
+    """Sweeps on the numbers themselves."""
+
+    name = "plain"
+
+    def __init__(self, problem: BarycenterProblem, reason: str, types: Sequence[Any]) -> None:
+        super().__init__(problem, reason, types)
+        self._converted: dict[tuple[Kernel, Any], Kernel] = {}
+
+    def start_in(self, dtype: Any) -> Callable[[Tile, Components | None], PlainSweep]:
+        mass = self._problem.mass
+
+        def start(tile: Tile, components: Components | None) -> PlainSweep:
+            return PlainSweep(self.convert(tile, dtype), mass, components)
+
+        return start
+
+    def convert(self, tile: Tile, dtype: Any) -> Tile:
+        if tile.groups[0].histograms.dtype == dtype:
+            return tile
+        return tile.convert(dtype, lambda kernel: self._convert_kernel(kernel, dtype))
+
+    def _convert_kernel(self, kernel: Kernel, dtype: Any) -> Kernel:
+        """The kernel in ``dtype``; those of the problem are kept for its other tiles."""
+        known = self._converted.get((kernel, dtype))
+        converted = kernel.convert(None, dtype) if known is None else known
+        if any(kernel is own for own in self._problem.kernels):
+            self._converted[kernel, dtype] = converted
+        return converted
+
+    def unsafe(self, tile: Tile, dtype: Any) -> np.ndarray | None:
         unsafe = None
+        limits = PlainLimits.of(dtype)
         for group in tile.groups:
-            here = unsafe_rows(group.histograms, group.kernel.entries, self._problem.mass)
+            here = unsafe_rows(group.histograms, group.kernel.entries, self._problem.mass, limits)
             if here is not None:
                 unsafe = here if unsafe is None else unsafe | here
         if not tile.exchange.is_alone:
@@ -186,8 +259,8 @@ def select_solver(problem: BarycenterProblem) -> Solver:
     Examples
     --------
     >>> problem = BarycenterProblem([[0.5, 0.5], [0.9, 0.1]], [[1.0, 0.2], [0.2, 1.0]])
-    >>> select_solver(problem).name
-    'plain'
+    >>> select_solver(problem).name in ("native", "plain")
+    True
     """
     kernels = problem.voting_kernels
     balanced = problem.rule.is_balanced
@@ -209,33 +282,84 @@ def select_solver(problem: BarycenterProblem) -> Solver:
         if problem.rule.mixed_precision:
             return MixedSolver(problem, f"{finite}; the first products in half precision")
         return LogSolver(problem, finite)
-    limits = PlainLimits.of(problem.dtype)
-    if not balanced and problem.mass.order < limits.order:
+    native = _select_native(problem)
+    return _select_numpy(problem) if native is None else native
+
+
+def _select_native(problem: BarycenterProblem) -> NativeSolver | None:
+    """Native sweeps, if they are there and know what the problem needs."""
+    native = find_native()
+    if native is None or not problem.exchange.is_alone:
+        return None
+    types = _types_from(problem.dtype)
+    for kernel in problem.voting_kernels:
+        types = native_types(kernel, types)
+    if not types:
+        return None
+    return NativeSolver(
+        problem,
+        f"native sweeps ({native.level()}) in extended range, {np.dtype(types[0])}",
+        types,
+    )
+
+
+def _select_numpy(problem: BarycenterProblem) -> Solver:
+    """Plain sweeps in the types that may hold what comes, or logarithms."""
+    mass = problem.mass
+    small = [t for t in _types_from(problem.dtype) if 0 < mass.order < PlainLimits.of(t).order]
+    types = [each for each in _types_from(problem.dtype) if each not in small]
+    if not types:
         return LogSolver(
             problem,
-            f"order epsilon / (epsilon + mass_penalty) = {problem.mass.order:.3g} is below"
-            f" {limits.order:g}, too small for powers in {problem.dtype}",
+            f"order epsilon / (epsilon + mass_penalty) = {mass.order:.3g} is below"
+            f" {PlainLimits.of(np.float64).order:g}, too small for powers in float64",
         )
-    entries = [kernel.entries for kernel in kernels]
-    bounds = [
-        -min(each.smallest for each in entries),
-        max(each.largest for each in entries),
-        any(each.has_zeros for each in entries),
-    ]
-    below, largest, has_zeros = exchange.largest(np.array(bounds)).tolist()
-    smallest = -below
-    if not (smallest >= limits.kernel_range * largest and 1e-10 <= largest <= 1e10):
+    fits, has_zeros = [], True
+    for dtype in types:
+        entries = _entries_in(dtype, problem)
+        has_zeros = entries.has_zeros
+        if entries.fit(np.finfo(dtype)) and 1e-10 <= entries.largest <= 1e10:
+            fits.append(dtype)
+    if not fits:
         return LogSolver(
             problem,
-            f"kernel entries from {smallest:.3g} to {largest:.3g} are too far apart for plain"
-            f" sums in {problem.dtype}",
+            f"kernel entries from {entries.smallest:.3g} to {entries.largest:.3g} are too far"
+            f" apart for plain sums in {np.dtype(types[-1])}",
         )
+    used = f"in {np.dtype(fits[0])}"
     if not has_zeros:
-        return PlainSolver(
-            problem, "every kernel entry is above 0 and within the range of exact plain sums"
-        )
-    if agree_on_any(exchange, np.array([problem.has_empty_labels]))[0]:
+        return PlainSolver(problem, f"every kernel entry is above 0 and a number {used}", fits)
+    if agree_on_any(problem.exchange, np.array([problem.has_empty_labels]))[0]:
         return LogSolver(problem, "a kernel has a row or a column of zeros")
     return PlainSolver(
-        problem, "kernels with zeros: rows whose histograms are all above 0; the others in logs"
+        problem,
+        f"kernels with zeros: rows whose histograms are all above 0, {used}; the others in logs",
+        fits,
     )
+
+
+def _entries_in(dtype: Any, problem: BarycenterProblem) -> EntryRange:
+    """Bounds on the entries of all kernels in ``dtype``, on every rank; none if one is too large.
+
+    A large kernel in another type would take too much memory.
+    """
+    bounds = []
+    for kernel in problem.voting_kernels:
+        is_large = dtype != problem.dtype and _is_large(kernel)
+        in_type = kernel.convert(None, dtype) if kernel.keeps_logs and not is_large else kernel
+        entries = in_type.entries
+        smallest = 0.0 if is_large else entries.smallest
+        bounds.append((-smallest, entries.largest, entries.has_zeros))
+    # Ranks must come to the same choice.
+    below, largest, has_zeros = problem.exchange.largest(np.max(bounds, axis=0)).tolist()
+    return EntryRange(-below, largest, bool(has_zeros))
+
+
+def _is_large(kernel: Kernel) -> bool:
+    is_dense = (kernel.keeps_entries or kernel.keeps_logs) and not kernel.is_sparse
+    return is_dense and not kernel.is_diagonal and kernel.shape[0] * kernel.shape[1] > _LARGE
+
+
+def _types_from(dtype: Any) -> list[Any]:
+    """Floating types of sweeps on predictions of ``dtype``, the narrowest first."""
+    return [np.float32, np.float64] if dtype == np.float32 else [np.float64]

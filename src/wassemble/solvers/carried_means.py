@@ -18,7 +18,7 @@ from wassemble._checks import check_count
 from wassemble.solvers.loop import Status
 from wassemble.solvers.problem import FusionProblem
 from wassemble.solvers.rules import Fused
-from wassemble.solvers.tiles import Group, run_tiles
+from wassemble.solvers.tiles import ONE_PASS, Group, run_tiles
 
 # Rows that are looked at together.
 _N_CHECKED = 4096
@@ -62,7 +62,7 @@ def fuse_carried(
         scores[start:stop] = consensus
         statuses[start:stop] = _judge(detached(consensus), images, tile.groups)
 
-    n_rows = max(problem.rows_per_tile(one_pass=True), 1)
+    n_rows = max(problem.rows_per_tile(ONE_PASS), 1)
     run_tiles(fuse, problem.n_samples, n_rows, n_threads, progress)
     if out is not None and scores is not out:
         out[...] = scores

@@ -8,7 +8,7 @@ from wassemble._arrays import Array, convert_like, detached, is_torch_array, log
 from wassemble.kernels import DiagonalKernel, IdentityKernel, Kernel
 from wassemble.solvers.exchange import agree_on_any
 from wassemble.solvers.mass import Balanced, MassRule
-from wassemble.solvers.power_means import log_power_mean, weighted_sum
+from wassemble.solvers.power_means import log_power_mean, mean_of_powers
 from wassemble.solvers.sweeps import Rows
 from wassemble.solvers.tiles import Group, Tile
 
@@ -28,8 +28,7 @@ def solve_one_to_one(tile: Tile, mass: MassRule, *, keep_scalings: bool) -> Rows
         leads_nowhere = np.setdiff1d(np.arange(group.kernel.shape[0]), sources)
         lost |= detached(group.histograms[..., leads_nowhere] > 0).any(axis=(0, 2))
         groups.append(_reorder(group, sources, diagonal))
-    rows = _solve_diagonal(replace(tile, groups=groups), mass, keep_scalings=keep_scalings)
-    return replace(rows, unreachable=rows.unreachable | agree_on_any(tile.exchange, lost))
+    return _solve_diagonal(replace(tile, groups=groups), mass, lost, keep_scalings=keep_scalings)
 
 
 def _reorder(group: Group, sources: np.ndarray, diagonal: Array | None) -> Group:
@@ -44,27 +43,28 @@ def _reorder(group: Group, sources: np.ndarray, diagonal: Array | None) -> Group
     return replace(group, kernel=kernel, histograms=histograms[..., sources])
 
 
-def _solve_diagonal(tile: Tile, mass: MassRule, *, keep_scalings: bool) -> Rows:
+def _solve_diagonal(tile: Tile, mass: MassRule, lost: np.ndarray, *, keep_scalings: bool) -> Rows:
     """Fixed point of Algorithm 1 or 2 for diagonal kernels k_l.
 
     Balanced: the weighted geometric mean, at every sweep (the paper's lemma on K = I,
     which holds for any positive diagonal). Unbalanced, with f the exponent of lines u
     and v: p = (sum_l w_l (k_l^(1 - f) mu_l^f)^(1 / (1 + f)))^(1 + f). A kernel that all
-    models share comes out of the sum.
+    models share comes out of the sum. ``lost`` are rows with mass on labels that lead nowhere.
     """
     if not _is_plain(tile) or keep_scalings:
-        return _solve_in_logs(tile, mass, keep_scalings=keep_scalings)
+        return _solve_in_logs(tile, mass, lost, keep_scalings=keep_scalings)
     p = _plain_fixed_point(tile, mass)
-    unreachable = _gated(tile) | _vetoed(tile, p, mass)
+    unreachable = lost | _gated(tile) | _vetoed(tile, p, mass)
     hidden = None
     if not (some := p.any(axis=-1)).all():  # only logs tell what is 0 from what is too small
-        exact = _solve_in_logs(tile.take(np.flatnonzero(~some)), mass, keep_scalings=False)
+        rest = tile.take(np.flatnonzero(~some))
+        exact = _solve_in_logs(rest, mass, lost[~some], keep_scalings=False)
         hidden = np.zeros(tile.n_rows, dtype=bool)
         hidden[~some] = exact.hidden
     return Rows(p, None, unreachable, hidden)
 
 
-def _solve_in_logs(tile: Tile, mass: MassRule, *, keep_scalings: bool) -> Rows:
+def _solve_in_logs(tile: Tile, mass: MassRule, lost: np.ndarray, *, keep_scalings: bool) -> Rows:
     balanced = isinstance(mass, Balanced)
     order = 0.0 if balanced else 1 / (1 + mass.exponent)
     exchange = tile.exchange
@@ -80,7 +80,7 @@ def _solve_in_logs(tile: Tile, mass: MassRule, *, keep_scalings: bool) -> Rows:
     else:
         log_v = _log_scalings(log_p, log_sources, mass)
     p = xp.exp(log_p)
-    unreachable = agree_on_any(exchange, _gated(tile) | _vetoed(tile, p, mass))
+    unreachable = agree_on_any(exchange, lost | _gated(tile) | _vetoed(tile, p, mass))
     return Rows(p, log_v, unreachable, detached(xp.any(log_p > -xp.inf, axis=-1)))
 
 
@@ -94,24 +94,15 @@ def _plain_fixed_point(tile: Tile, mass: MassRule) -> np.ndarray:
     """The formula in one pass over the histograms, with as few logarithms as there can be."""
     (group,), f = tile.groups, mass.exponent
     kernel = group.kernel
-    with np.errstate(divide="ignore", invalid="ignore"):  # log 0 = -inf is what a zero means
-        logs = np.log2(group.histograms)
-        if isinstance(mass, Balanced):
-            log_p = weighted_sum(tile.weights, logs)
-        else:
-            np.multiply(logs, f / (1 + f), out=logs)
-            np.exp2(logs, out=logs)
-            log_p = weighted_sum(tile.weights, logs)
-            np.log2(log_p, out=log_p)
-            log_p *= 1 + f
-        if kernel.diagonal is not None:
-            # Balanced, the order is 0 and 0 * -inf is nan: a gate that is shut is set below.
-            log_p += mass.order * np.log2(kernel.diagonal)
-            p = np.exp2(log_p, out=log_p)
-            if not np.minimum.reduce(kernel.diagonal, axis=None) > 0:
-                p[np.broadcast_to(kernel.diagonal <= 0, p.shape)] = 0
-            return p
-        return np.exp2(log_p, out=log_p)
+    order = 0.0 if isinstance(mass, Balanced) else f / (1 + f)
+    p = mean_of_powers(group.histograms, tile.weights, order=order, exponent=1 + f)
+    if kernel.diagonal is None:
+        return p
+    if not isinstance(mass, Balanced):
+        p *= kernel.diagonal**mass.order
+    if not np.minimum.reduce(kernel.diagonal, axis=None) > 0:
+        p[np.broadcast_to(kernel.diagonal <= 0, p.shape)] = 0
+    return p
 
 
 def _log_gate(kernel: Kernel, mass: MassRule) -> Array | float:

@@ -34,6 +34,11 @@ class Components:
             self._order = np.argsort(self._labels, kind="stable")
             self._starts = np.searchsorted(self._labels[self._order], np.arange(self.n_components))
 
+    @property
+    def labels(self) -> np.ndarray | None:
+        """Number of the component of each label, from 0; None: there is one."""
+        return None if self.n_components == 1 else self._labels
+
     def sums(self, values: Array) -> Array:
         """For each label the sum of ``values`` over its component (last axis), broadcastable."""
         if self.n_components == 1:

@@ -9,9 +9,8 @@ import numpy as np
 from wassemble._arrays import Array
 from wassemble._checks import check_count, fail
 from wassemble.kernels import Kernel, as_kernel
-from wassemble.solvers.arithmetics import PlainSolver, select_solver
+from wassemble.solvers.arithmetics import NarrowSolver, select_solver
 from wassemble.solvers.loop import Ending, run
-from wassemble.solvers.plain_sweep import PlainSweep
 from wassemble.solvers.problem import (
     BarycenterProblem,
     FusionProblem,
@@ -25,8 +24,8 @@ from wassemble.solvers.rules import Fused, Rule
 class Fuser:
     """A rule with its kernels and weights, ready to fuse any samples; `Rule.prepare` makes one.
 
-    It may be called from several threads. One sample of a barycenter in plain arithmetic needs no
-    more than its sweeps.
+    It may be called from several threads. One sample of a barycenter in native or plain arithmetic
+    needs no more than its sweeps.
     """
 
     def __init__(self, rule: Rule, problem: FusionProblem) -> None:
@@ -36,7 +35,7 @@ class Fuser:
         if isinstance(problem, BarycenterProblem):
             solver = select_solver(problem)
             self._options["solver"] = solver
-            if isinstance(solver, PlainSolver) and problem.n_top is None:
+            if isinstance(solver, NarrowSolver) and problem.n_top is None:
                 self._one = _OneSample(problem, solver)
 
     def run(self, histograms: Any) -> Fused:
@@ -66,20 +65,21 @@ class Fuser:
 class _OneSample:
     """Room for the sweeps of one sample, used again and again."""
 
-    def __init__(self, problem: BarycenterProblem, solver: PlainSolver) -> None:
+    def __init__(self, problem: BarycenterProblem, solver: NarrowSolver) -> None:
         self._problem = problem
         self._solver = solver
         self._shapes = [(kernel.shape[0],) for kernel in problem.kernels]
         self._shape = (problem.n_models, *self._shapes[0]) if len(set(self._shapes)) == 1 else ()
-        self._tile = problem.tile(0, 1)
-        for group in self._tile.groups:
+        self._type = solver.types[0]
+        self._tile = solver.convert(problem.tile(0, 1), self._type)
+        for group in self._tile.groups:  # where sweeps read them, also when they change
             group.histograms = np.array(group.histograms)
         order = np.array(self._tile.models)
         self._members = [order[group.models] for group in self._tile.groups]
         self._stopping = solver.stopping(measured=False)
         is_watched = self._stopping.tolerance is not None
         components = problem.components(self._tile.models) if is_watched else None
-        self._sweep: PlainSweep = solver.start_plain(self._tile, components)
+        self._sweep = solver.start_in(self._type)(self._tile, components)
         self._lock = Lock()
 
     def fuse(self, histograms: Any) -> np.ndarray | None:
@@ -109,7 +109,7 @@ class _OneSample:
         tile = self._tile
         for group, members in zip(tile.groups, self._members, strict=True):
             if isinstance(histograms, np.ndarray):
-                np.take(histograms, members, axis=0, out=group.histograms[:, 0])
+                group.histograms[:, 0] = histograms[members]
             else:
                 for row, model in zip(group.histograms, members.tolist(), strict=True):
                     row[0] = histograms[model]
@@ -121,15 +121,17 @@ class _OneSample:
         if not self._problem.accepts(tile):
             return None
         with np.errstate(all="ignore"):  # what leaves the safe range goes the ordinary way
-            if self._solver.unsafe(tile) is not None:
+            if self._solver.unsafe(tile, self._type) is not None:
                 return None
             if self._stopping.tolerance is None:
                 p = self._sweep.consensus_after(self._stopping.max_sweeps)
-                return None if p is None else p[0]
+                return None if p is None else p[0].astype(self._problem.dtype, copy=False)
             endings: list[Ending] = []
             self._sweep.restart()
             run(self._sweep, 1, self._stopping, endings.append, keep_scalings=False)
-            return endings[0].rows.barycenter[0] if endings else None
+            if not endings:
+                return None
+            return endings[0].rows.barycenter[0].astype(self._problem.dtype, copy=False)
 
 
 def draft_histograms(

@@ -58,7 +58,12 @@ class LogSweep:
         else:
             self._log_v = xp.astype(tile.log_v, wide)
 
-    def step(self, *, watch: bool) -> np.ndarray | None:
+    def step(self, n_sweeps: int = 1, *, watch: bool) -> np.ndarray | None:
+        for _ in range(n_sweeps - 1):
+            self._sweep(watch=False)
+        return self._sweep(watch=watch)
+
+    def _sweep(self, *, watch: bool) -> np.ndarray | None:
         xp = namespace(self._log_v)
         exponent = self._mass.exponent
         images: list[Array] = []

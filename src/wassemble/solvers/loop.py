@@ -58,9 +58,11 @@ class Stopping:
     relaxed: bool
     measured: bool
 
-    def watches(self, sweep: int) -> bool:
-        """Whether the residual is looked at after this sweep towards a tolerance."""
-        return sweep <= _N_WATCHED or sweep % _WATCH_STEP == 0 or sweep == self.max_sweeps
+    def next_look(self, n_sweeps: int) -> int:
+        """After how many sweeps the residual is looked at next, on the way to a tolerance."""
+        if n_sweeps < _N_WATCHED:
+            return n_sweeps + 1
+        return min(n_sweeps - n_sweeps % _WATCH_STEP + _WATCH_STEP, self.max_sweeps)
 
 
 @dataclass
@@ -94,14 +96,17 @@ def run(
     index = np.arange(n_rows)
     handed_over = []
     relaxation = Relaxation(n_rows, active=stopping.relaxed)
-    confirm = False
-    for n_sweeps in range(1, stopping.max_sweeps + 1):
+    n_sweeps, confirm = 0, False
+    while n_sweeps < stopping.max_sweeps:
+        n_done, n_sweeps = n_sweeps, n_sweeps + 1 if confirm else stopping.next_look(n_sweeps)
         is_last = n_sweeps == stopping.max_sweeps
-        if n_sweeps == stopping.max_sweeps - 1 and relaxation.end():
-            sweep.relax(relaxation.omega)  # what is returned comes from sweeps as they are
-        residual = sweep.step(watch=confirm or stopping.watches(n_sweeps))
-        if residual is None:
-            continue
+        # What is returned comes from sweeps as they are: the last two.
+        longer = stopping.max_sweeps - 2
+        if n_done <= longer < n_sweeps:
+            n_done = _step_until(sweep, n_done, longer)
+            if relaxation.end():
+                sweep.relax(relaxation.omega)
+        residual = sweep.step(n_sweeps - n_done, watch=True)
         residual, untrusted = agree_on_rows(exchange, residual, sweep.untrusted())
         finished = ~untrusted
         confirm = False
@@ -132,6 +137,13 @@ def run(
     return np.concatenate(handed_over)
 
 
+def _step_until(sweep: Sweep, n_done: int, n_sweeps: int) -> int:
+    """Go on without a look; how many sweeps were done then."""
+    if n_sweeps > n_done:
+        sweep.step(n_sweeps - n_done, watch=False)
+    return n_sweeps
+
+
 def _run_fixed(
     sweep: Sweep,
     n_rows: int,
@@ -143,9 +155,7 @@ def _run_fixed(
 ) -> np.ndarray:
     """As `run`, for a fixed number of sweeps: only the last is looked at."""
     n_sweeps = stopping.max_sweeps
-    for _ in range(n_sweeps - 1):
-        sweep.step(watch=False)
-    residual = sweep.step(watch=stopping.measured)
+    residual = sweep.step(n_sweeps, watch=stopping.measured)
     distrusted = sweep.untrusted()
     if residual is None:
         distrusted = agree_on_any(exchange, distrusted)

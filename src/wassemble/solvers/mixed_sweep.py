@@ -55,7 +55,12 @@ class MixedSweep:
         self._best = np.full(tile.n_rows, np.inf)
         self._since = np.zeros(tile.n_rows)  # the sweep at which a row was last getting nearer
 
-    def step(self, *, watch: bool) -> np.ndarray | None:
+    def step(self, n_sweeps: int = 1, *, watch: bool) -> np.ndarray | None:
+        for _ in range(n_sweeps - 1):
+            self._one_step(watch=False)
+        return self._one_step(watch=watch)
+
+    def _one_step(self, *, watch: bool) -> np.ndarray | None:
         residual = self._sweep.step(watch=watch)
         if not self._is_half:
             return residual

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from wassemble.kernels import Kernel
 from wassemble.kernels.base import EntryRange
 from wassemble.solvers.components import Components
 from wassemble.solvers.mass import Balanced, MassRule
-from wassemble.solvers.power_means import bind_weighted_sum
+from wassemble.solvers.power_means import bind_weighted_sum, log_and_exp
 from wassemble.solvers.sweeps import Rows, residual
 from wassemble.solvers.tiles import Tile
 from wassemble.solvers.weights import take_rows
@@ -21,14 +22,12 @@ from wassemble.solvers.weights import take_rows
 class PlainLimits:
     """Where plain arithmetic in a floating type loses nothing to underflow or overflow.
 
-    With kernel entries within ``kernel_range`` of each other, scalings between
-    ``1 / scaling`` and ``scaling`` and histogram entries of at least ``histogram``
-    (where zeros are not harmless), every sum in a sweep stays far above the smallest
-    normal number; an order of at least ``order`` keeps line p exact to a few units in
-    the last places.
+    With scalings between ``1 / scaling`` and ``scaling`` and histogram entries of at least
+    ``histogram`` (where zeros are not harmless) only sums can lose something, and they are
+    watched: of one above its `floor` what underflowed is too small to matter. An order of at
+    least ``order`` keeps line p exact to a few units in the last places.
     """
 
-    kernel_range: float
     scaling: float
     histogram: float
     order: float
@@ -40,17 +39,25 @@ class PlainLimits:
         """Limits for float32 or float64."""
         return _SINGLE if dtype == np.float32 else _DOUBLE
 
+    def floor(self, kernel: Kernel) -> float:
+        """A sum over the labels of ``kernel`` that has lost nothing."""
+        factors = [kernel] if kernel.keeps_entries or kernel.keeps_logs else kernel.factors()
+        # What one factor lost meets the entries of the next.
+        losses = [max(each.shape) * max(each.entries.largest, 1.0) for each in factors or [kernel]]
+        return self.smallest_normal / self.eps * math.prod(losses)
+
 
 # Numbers below which a call into NumPy costs more than what it computes.
 _FEW = 4096
 
-_SINGLE = PlainLimits(1e-6, 1e10, 1e-12, 0.05, 2.0**-126, 2.0**-23)
-_DOUBLE = PlainLimits(1e-60, 1e100, 1e-60, 1e-7, 2.0**-1022, 2.0**-52)
+_SINGLE = PlainLimits(1e10, 1e-12, 0.05, 2.0**-126, 2.0**-23)
+_DOUBLE = PlainLimits(1e100, 1e-60, 1e-7, 2.0**-1022, 2.0**-52)
 
 
-def unsafe_rows(histograms: np.ndarray, entries: EntryRange, mass: MassRule) -> np.ndarray | None:
+def unsafe_rows(
+    histograms: np.ndarray, entries: EntryRange, mass: MassRule, limits: PlainLimits
+) -> np.ndarray | None:
     """Rows of ``(n_models, n_rows, n_source)`` that plain arithmetic need not try; None: none."""
-    limits = PlainLimits.of(histograms.dtype)
     unsafe = None
     # Where a kernel has zeros, a zero in a histogram may cut labels off.
     if entries.has_zeros and np.minimum.reduce(histograms, axis=None) < limits.histogram:
@@ -92,7 +99,10 @@ class PlainSweep:
         self._groups = tile.groups
         dtype = tile.groups[0].histograms.dtype
         self._weights = tile.weights.astype(dtype)
-        self._limit = PlainLimits.of(dtype).scaling
+        limits = PlainLimits.of(dtype)
+        self._limit = limits.scaling
+        self._floors = [limits.floor(group.kernel) for group in tile.groups]
+        self._log, self._exp = log_and_exp(dtype)
         self._exchange = tile.exchange
         # What bounds v from below is said of all models, here and elsewhere.
         here = tile.exchange.is_alone
@@ -117,14 +127,19 @@ class PlainSweep:
         self._scaled = [np.empty(group.histograms.shape, dtype) for group in self._groups]
         self._images = np.empty_like(self._v)
         self._powers = np.empty_like(self._v)
-        self._here = np.empty(self._v.shape[1:], dtype)  # p^order, or log2 p if the order is 0
+        self._here = np.empty(self._v.shape[1:], dtype)  # p^order, or log p if the order is 0
         self._mean = self._here  # with what other ranks have
         self._average = bind_weighted_sum(self._weights, self._powers, self._here)
         pairs = list(zip(self._groups, self._scaled, strict=True))
         self._to_source = [g.kernel.bind(self._v[g.models], scaled) for g, scaled in pairs]
         self._to_target = [g.kernel.T.bind(scaled, self._images[g.models]) for g, scaled in pairs]
 
-    def step(self, *, watch: bool) -> np.ndarray | None:
+    def step(self, n_sweeps: int = 1, *, watch: bool) -> np.ndarray | None:
+        for _ in range(n_sweeps - 1):
+            self._sweep(watch=False)
+        return self._sweep(watch=watch)
+
+    def _sweep(self, *, watch: bool) -> np.ndarray | None:
         self._update_images()
         found = None
         if watch:
@@ -147,17 +162,24 @@ class PlainSweep:
                 np.divide(group.histograms, group.kernel.row_sums, out=scaled)
             else:
                 self._to_source[index]()  # K v: (models, rows, source)
+                self._watch_sums(scaled, self._floors[index])
                 np.divide(group.histograms, scaled, out=scaled)
             if self._exponent != 1:
                 _power(scaled, self._exponent, out=scaled)  # u: (models, rows, source)
             if self._steps is not None:
                 self._steps.stretch_u(index, scaled)
             self._to_target[index]()  # K^T u: (models, rows, target)
+            self._watch_sums(self._images[group.models], self._floors[index])
+
+    def _watch_sums(self, sums: np.ndarray, floor: float) -> None:
+        """Mark the rows with a sum that may have lost something to underflow."""
+        if not np.minimum.reduce(sums, axis=None) >= floor:
+            self._untrusted |= ~(sums >= floor).all(axis=(0, 2))
 
     def _update_mean(self) -> None:
         """The weighted sum of line p."""
         if self._order == 0:
-            np.log2(self._images, out=self._powers)  # (models, rows, target)
+            self._log(self._images, out=self._powers)  # (models, rows, target)
         else:
             _power(self._images, self._order, out=self._powers)  # (models, rows, target)
         self._average()
@@ -167,7 +189,7 @@ class PlainSweep:
         """Line v."""
         self._starts_at_one = False
         if self._order == 0:
-            np.divide(np.exp2(self._mean), self._images, out=self._v)  # (models, rows, target)
+            np.divide(self._exp(self._mean), self._images, out=self._v)  # (models, rows, target)
             return
         # (p / image)^exponent = p^exponent * image^order / image: the exponents sum to 1.
         np.divide(self._powers, self._images, out=self._v)
@@ -177,7 +199,7 @@ class PlainSweep:
     def _p(self) -> np.ndarray:
         """Line p: (rows, target)."""
         if self._order == 0:
-            return np.exp2(self._mean)
+            return np.asarray(self._exp(self._mean))
         return _power(self._mean, 1 / self._order)
 
     def consensus_after(self, n_sweeps: int) -> np.ndarray | None:
@@ -187,7 +209,7 @@ class PlainSweep:
         """
         self.restart()
         for _ in range(n_sweeps - 1):
-            self.step(watch=False)
+            self._sweep(watch=False)
         self._update_images()
         self._update_mean()
         p = self._p()
@@ -232,12 +254,13 @@ class PlainSweep:
 
 
 def _power(values: np.ndarray, exponent: float, out: np.ndarray | None = None) -> np.ndarray:
-    """``values ** exponent``: for many numbers log2 and exp2 cost half of `numpy.power`."""
+    """``values ** exponent``: of many numbers by logarithms, at half the cost of `numpy.power`."""
     if values.size < _FEW:
         return np.power(values, exponent, out=out)
-    out = np.log2(values, out=out)
+    log, exp = log_and_exp(values.dtype)
+    out = log(values, out=out)
     np.multiply(out, exponent, out=out)
-    return np.exp2(out, out=out)
+    return exp(out, out=out)
 
 
 def _harmless(weights: np.ndarray, mass: MassRule, limit: float) -> float:

@@ -1,17 +1,36 @@
 """The weighted power mean of line p, on logarithms and on the numbers themselves."""
 
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
+from numpy.lib.introspect import opt_func_info
 
 from wassemble._arrays import Array, is_torch_array, log_of, namespace
 from wassemble.solvers.exchange import ALONE, Exchange
+from wassemble.solvers.native_sweep import find_native
 
 # Below this order sum(w * x^order) is too close to 1 for its logarithm to be exact.
 _SMALL_ORDER = 1e-3
 # How far log(sum(w * (x / guess)^order)) may be from 0 for a guess of the mean to be good.
 _LOG_NEAR = 7.0
+
+
+@cache
+def log_and_exp(dtype: np.dtype) -> tuple[np.ufunc, np.ufunc]:
+    """Logarithm and exponential of the base that NumPy is faster in, on this processor.
+
+    With AVX-512 that is 2. Elsewhere it has code for vectors of base e alone, twice as fast.
+    """
+    used = {
+        name: opt_func_info(func_name=f"^{name}$").get(name, {}).get(2 * dtype.char, {})
+        for name in ("exp", "exp2")
+    }
+    plain = {
+        name: found.get("current", "baseline").startswith("baseline")
+        for name, found in used.items()
+    }
+    return (np.log, np.exp) if plain["exp2"] and not plain["exp"] else (np.log2, np.exp2)
 
 
 def log_power_mean(
@@ -87,16 +106,40 @@ def power_mean_of(values: Array, weights: Array, *, order: float) -> Array:
     if is_torch_array(values) or not exact or not (weights > 0).all():
         mean = xp.exp(log_power_mean(log_of(values), weights, order=order))
         return xp.astype(mean, values.dtype, copy=False)
-    with np.errstate(divide="ignore"):  # log 0 = -inf is what a zero means
-        powers = np.log2(values)
-        if order != 0:  # log2 and exp2 cost half of `numpy.power`
+    return _mean_of_powers(values, weights, order, 1 / order if order else 1.0)
+
+
+def mean_of_powers(
+    values: np.ndarray, weights: np.ndarray, *, order: float, exponent: float
+) -> np.ndarray:
+    """sum(w * x^order)^exponent over the first axis; order 0 is the geometric mean.
+
+    For finite ``values`` of shape (n_models, n_rows, n_labels) and ``weights`` that all count;
+    native where NumPy has no fast code for powers of base 2.
+    """
+    is_slow = log_and_exp(values.dtype)[0] is np.log
+    native = find_native() if is_slow else None
+    if native is not None:
+        means = native.take_means(values, weights, order=order, exponent=exponent)
+        if means is not None:
+            return np.asarray(means)
+    return _mean_of_powers(values, weights, order, exponent)
+
+
+def _mean_of_powers(
+    values: np.ndarray, weights: np.ndarray, order: float, exponent: float
+) -> np.ndarray:
+    log, exp = log_and_exp(values.dtype)
+    with np.errstate(divide="ignore", invalid="ignore"):  # log 0 = -inf is what a zero means
+        powers = log(values)
+        if order != 0:  # a logarithm and an exponential cost half of `numpy.power`
             np.multiply(powers, order, out=powers)
-            np.exp2(powers, out=powers)
+            exp(powers, out=powers)
         mean = weighted_sum(weights, powers)
         if order != 0:
-            np.log2(mean, out=mean)
-            mean /= order
-        return np.exp2(mean, out=mean)
+            log(mean, out=mean)
+            mean *= exponent
+        return np.asarray(exp(mean, out=mean))
 
 
 def weighted_sum(weights: np.ndarray, values: np.ndarray) -> np.ndarray:

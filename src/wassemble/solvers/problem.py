@@ -294,12 +294,12 @@ class FusionProblem:
         """One kernel per group of voting models."""
         return [self.kernels[members[0]] for members in self._members]
 
-    def rows_per_tile(self, *, one_pass: bool) -> int:
-        """Samples that are solved together; all of them in torch."""
+    def rows_per_tile(self, size: int) -> int:
+        """Samples that are solved together, of about ``size`` numbers; all of them in torch."""
         if self.like is not None:  # gradients need every step anyway
             return self.n_samples
         n_labels = max(self.n_target, *(kernel.shape[0] for kernel in self.voting_kernels))
-        return rows_per_tile(len(self.model_order), n_labels, one_pass=one_pass)
+        return rows_per_tile(len(self.model_order), n_labels, size)
 
     def may_share_memory(self, out: np.ndarray) -> bool:
         """Whether writing into ``out`` may change what is still to be read."""

@@ -1,6 +1,6 @@
-"""One sweep of Algorithms 1 and 2: what its two arithmetics have in common.
+"""One sweep of Algorithms 1 and 2: what its arithmetics have in common.
 
-Both do the same to the samples of a tile:
+All do the same to the samples of a tile:
 
     u_l = (mu_l / K_l v_l) ** exponent         line u
     p   = power mean of K_l^T u_l, of order    line p
@@ -8,7 +8,8 @@ Both do the same to the samples of a tile:
 
 `PlainSweep` works on the numbers themselves, in place, in NumPy, and watches that they
 stay where floating point is exact; `LogSweep` works on logarithms, in any array
-library, and is exact everywhere. When to stop is the loop's business.
+library, and is exact everywhere; `NativeSweep` works on mantissas and exponents, in native
+code where that is installed. When to stop is the loop's business.
 """
 
 from dataclasses import dataclass
@@ -35,8 +36,8 @@ class Rows:
 class Sweep(Protocol):
     """A tile under way."""
 
-    def step(self, *, watch: bool) -> np.ndarray | None:
-        """Do one sweep; with ``watch``, return each row's residual."""
+    def step(self, n_sweeps: int = 1, *, watch: bool) -> Any:
+        """Do some sweeps; with ``watch``, return each row's residual after the last."""
 
     def relax(self, omega: np.ndarray) -> None:
         """From now on take each row's updates ``omega`` times as far."""
@@ -49,6 +50,16 @@ class Sweep(Protocol):
 
     def keep(self, rows: np.ndarray) -> None:
         """Go on with ``rows`` alone, by mask."""
+
+
+class NarrowSweep(Sweep, Protocol):
+    """A tile under way in an arithmetic of limited range, fast enough to be used again."""
+
+    def restart(self) -> None:
+        """Forget all sweeps: start at v = 1 again, from histograms that may have changed."""
+
+    def consensus_after(self, n_sweeps: int) -> np.ndarray | None:
+        """Line p after so many sweeps from v = 1, without a look; None if it is not trusted."""
 
 
 def residual(before: Array, after: Array, p: Array, components: Components | None) -> Array:

@@ -17,9 +17,11 @@ from wassemble.solvers.weights import take_rows
 
 # Numbers in one array of a tile: small enough for the caches, large enough that threads
 # spend their time inside NumPy and not waiting for the interpreter. What passes over its
-# numbers only once has less to gain from the caches.
-_TILE_SIZE = 2**19
-_ONE_PASS_SIZE = 2**20
+# numbers only once has less to gain from the caches; native sweeps stay in them anyway, and
+# wait for the interpreter only between tiles.
+SWEPT = 2**19
+ONE_PASS = 2**20
+NATIVE = 2**17
 # Rows times models below which a matrix product wastes its kernel's trip through the cache.
 _PRODUCT_ROWS = 64
 
@@ -70,6 +72,14 @@ class Tile:
             log_v=None if self.log_v is None else self.log_v[:, rows],
         )
 
+    def convert(self, dtype: Any, convert: Callable[[Kernel], Kernel]) -> Tile:
+        """The tile in another floating type of NumPy; ``convert`` gives its kernels in it."""
+        groups = [
+            Group(convert(group.kernel), group.histograms.astype(dtype), group.models)
+            for group in self.groups
+        ]
+        return replace(self, groups=groups)
+
     def places(self, rows: slice | np.ndarray) -> slice | np.ndarray:
         """Places in the problem of the samples ``rows`` of the tile."""
         if isinstance(rows, slice):  # all of them
@@ -112,9 +122,8 @@ class Tile:
         )
 
 
-def rows_per_tile(n_models: int, n_labels: int, *, one_pass: bool = False) -> int:
+def rows_per_tile(n_models: int, n_labels: int, size: int = SWEPT) -> int:
     """Samples in a tile; depends on the problem alone, so that results do not depend on threads."""
-    size = _ONE_PASS_SIZE if one_pass else _TILE_SIZE
     return max(1, size // (n_models * n_labels), _PRODUCT_ROWS // n_models)
 
 

@@ -9,6 +9,7 @@ import wassemble as ws
 from wassemble import InvalidInputError, Predictions
 from wassemble.ensemble.learning import learn_ensemble, read_trial
 from wassemble.ensemble.learning.evaluation import evaluate_ensemble
+from wassemble.errors import InputWarning
 
 SAMPLES = ["p", "q", "r", "s"]
 TRUTH = ["cat", "dog", "dog", "cat"]

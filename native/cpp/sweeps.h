@@ -1,0 +1,644 @@
+// Sweeps of Algorithms 1 and 2 in extended range: lines u, p and v.
+//
+// Scalings are mantissas and exponents. Only what enters a product is brought to one scale per row;
+// rows for which that would lose something are marked, and somebody else does them again.
+// Samples are swept a few at a time, as many as the caches hold; each for itself, so that the
+// answer does not depend on how many there are.
+#pragma once
+#include <cstdlib>
+
+#include "products.h"
+
+#define MEMBER inline __attribute__((always_inline))
+
+// The models that share a kernel; arrays are (n_models, n_rows, n_source).
+template <class T> struct Group {
+  Kernel<T> kernel;
+  int64_t n_models;
+  const T *histograms;
+  T *u_mantissas, *u_exponents;  // null if nobody asks
+};
+
+template <class T> struct Tile {
+  int64_t n_models, n_rows, n_target, n_groups;
+  const Group<T> *groups;
+  const T *weights;         // of each model, and what they sum to above 1
+  int64_t weight_steps[3];  // over models, rows and labels; 0 where they do not differ
+  double order, exponent;
+  T *v_mantissas, *v_exponents;  // (n_models, n_rows, n_target)
+  const T *omega;                // (n_rows,), or null: steps as they are
+  int64_t starts_at_one;         // whether v is 1 and not what is in the arrays
+  const int32_t *components;     // (n_target,), or null: one
+  int64_t n_components;          // 0: residuals compare marginals as they are
+  T *consensus;                  // (n_rows, n_target)
+  double *residuals;             // (n_rows,), or null
+  uint8_t *flags;                // (n_rows,)
+};
+
+constexpr uint8_t untrusted = 1;  // numbers left the range, now or earlier
+constexpr uint8_t has_mass = 2;   // some label has a consensus above 0, however small
+
+// Numbers of one array of the samples that are swept together.
+constexpr int64_t together = 1 << 13;
+
+// An order from which on powers are taken relative to the largest number of a mean, so that none
+// overflows; below it relative to the middle, so that their sum is near 1.
+constexpr double large_order = 0.25;
+
+// Memory for the samples that are swept together, in pieces at whole cache lines.
+class Room {
+  char *start_ = nullptr;
+  size_t used_ = 0;
+
+ public:
+  Room() = default;
+  Room(const Room &) = delete;
+  Room &operator=(const Room &) = delete;
+  ~Room() { std::free(start_); }
+  // Called twice: the first time to count, then, after `open`, to share out.
+  template <class A> A *take(int64_t count) {
+    size_t at = used_;
+    used_ += ((size_t)count * sizeof(A) + 63) / 64 * 64;
+    return start_ ? (A *)(start_ + at) : nullptr;
+  }
+  bool open() {
+    start_ = (char *)std::aligned_alloc(64, used_ + 64);
+    if (start_) memset(start_, 0, used_);
+    used_ = 0;
+    return start_ != nullptr;
+  }
+};
+
+template <class T> class Sweeper {
+  typedef Vector<T> V;
+  typedef Mask<T> I;
+  static constexpr int step = lanes<T>;
+
+  const Tile<T> &tile_;
+  Factor<T> order_, exponent_, mean_, power_;  // order, f, 1 / order, f / order
+  bool balanced_, relaxed_, keeps_u_;
+  int64_t n_samples_, width_, wide_;  // at once; padded target labels; the most source labels
+  Room room_;
+  // (models, samples, labels), padded; those of sources group by group.
+  T *v_mantissas_, *v_exponents_, *images_;
+  T *source_mantissas_, *source_exponents_, *u_mantissas_, *u_exponents_;
+  T *sources_, *between_, *turned_, *before_, *after_;
+  V *parts_;
+  Row<T> *rows_;
+  double *sums_;
+  bool *is_bad_, *has_mass_;
+
+ public:
+  explicit Sweeper(const Tile<T> &tile)
+      : tile_(tile), order_(tile.order), exponent_(tile.exponent),
+        mean_(tile.order > 0 ? 1 / tile.order : 0),
+        power_(tile.order > 0 ? tile.exponent / tile.order : 0), balanced_(tile.order == 0),
+        relaxed_(tile.omega != nullptr), keeps_u_(tile.groups[0].u_mantissas != nullptr) {
+    width_ = padded<T>(tile.n_target);
+    wide_ = 0;
+    for (int64_t g = 0; g < tile.n_groups; g++) {
+      int64_t n = padded<T>(tile.groups[g].kernel.n_source);
+      wide_ = wide_ > n ? wide_ : n;
+    }
+    int64_t numbers = tile.n_models * (width_ > wide_ ? width_ : wide_);
+    n_samples_ = together / numbers;
+    // A sparse product wants whole vectors of rows.
+    int64_t least = (2 * step + tile.n_models - 1) / tile.n_models;
+    if (n_samples_ < least && needs_turning()) n_samples_ = least;
+    n_samples_ = n_samples_ < 1 ? 1 : n_samples_ > tile.n_rows ? tile.n_rows : n_samples_;
+  }
+
+  // Sweep every sample; false if there is no memory.
+  bool run(int64_t n_sweeps) {
+    if (!make_room()) return false;
+    for (int64_t first = 0; first < tile_.n_rows; first += n_samples_) {
+      int64_t left = tile_.n_rows - first;
+      sweep_some(first, left < n_samples_ ? left : n_samples_, n_sweeps);
+    }
+    return true;
+  }
+
+  // Mark the rows with mass that no entry of its kernel takes to a label where v is above 0.
+  bool find_stuck(uint8_t *stuck) {
+    if (!make_room()) return false;
+    for (int64_t first = 0; first < tile_.n_rows; first += n_samples_) {
+      int64_t left = tile_.n_rows - first;
+      find_some_stuck(first, left < n_samples_ ? left : n_samples_, stuck);
+    }
+    return true;
+  }
+
+ private:
+  static bool turns(const Matrix<T> &matrix) { return matrix.entries != nullptr; }
+
+  bool needs_turning() const {
+    for (int64_t g = 0; g < tile_.n_groups; g++)
+      if (turns(tile_.groups[g].kernel.to_source[0])) return true;
+    return false;
+  }
+
+  bool make_room() {
+    share_out();
+    if (!room_.open()) return false;
+    share_out();
+    return true;
+  }
+
+  void share_out() {
+    int64_t n_rows = tile_.n_models * n_samples_, n_targets = n_rows * width_, n_sources = 0;
+    int64_t most_rows = 0, rank = 0, longest = width_ > wide_ ? width_ : wide_;
+    for (int64_t g = 0; g < tile_.n_groups; g++) {
+      const Group<T> &group = tile_.groups[g];
+      int64_t rows = group.n_models * n_samples_;
+      n_sources += rows * padded<T>(group.kernel.n_source);
+      most_rows = most_rows > rows ? most_rows : rows;
+      if (group.kernel.n_factors == 2) {
+        int64_t n = padded<T>(group.kernel.to_source[0].n_out);
+        rank = rank > n ? rank : n;
+      }
+    }
+    longest = longest > rank ? longest : rank;
+    v_mantissas_ = room_.take<T>(n_targets);
+    v_exponents_ = room_.take<T>(n_targets);
+    images_ = room_.take<T>(n_targets);
+    source_mantissas_ = room_.take<T>(n_sources);
+    source_exponents_ = room_.take<T>(n_sources);
+    u_mantissas_ = room_.take<T>(keeps_u_ ? n_sources : wide_);
+    u_exponents_ = room_.take<T>(keeps_u_ ? n_sources : wide_);
+    sources_ = room_.take<T>(most_rows * wide_);
+    between_ = room_.take<T>(most_rows * rank);
+    turned_ = room_.take<T>(needs_turning() ? 2 * step * longest : 0);
+    bool watched = tile_.residuals != nullptr;
+    before_ = room_.take<T>(watched ? tile_.n_models * width_ : 0);
+    after_ = room_.take<T>(watched ? tile_.n_models * width_ : 0);
+    sums_ = room_.take<double>(watched ? 2 * tile_.n_components : 0);
+    parts_ = room_.take<V>(5 * tile_.n_models);
+    rows_ = room_.take<Row<T>>(n_rows);
+    is_bad_ = room_.take<bool>(n_samples_);
+    has_mass_ = room_.take<bool>(n_samples_);
+  }
+
+  // Of the arrays of one group, the first row and the number of source labels, padded.
+  struct Part {
+    const Group<T> *group;
+    int64_t first_model, offset, width;
+  };
+  template <class Call> void each_group(int64_t count, Call call) {
+    int64_t model = 0, offset = 0;
+    for (int64_t g = 0; g < tile_.n_groups; g++) {
+      const Group<T> &group = tile_.groups[g];
+      int64_t width = padded<T>(group.kernel.n_source);
+      call(Part{&group, model, offset, width});
+      model += group.n_models;
+      offset += group.n_models * count * width;
+    }
+  }
+
+  void sweep_some(int64_t first, int64_t count, int64_t n_sweeps) {
+    for (int64_t s = 0; s < count; s++) is_bad_[s] = has_mass_[s] = false;
+    each_group(count, [&](Part part) { read_sources(part, first, count); });
+    read_targets(first, count);
+    for (int64_t sweep = 0; sweep < n_sweeps; sweep++) {
+      bool at_one = sweep == 0 && tile_.starts_at_one, is_last = sweep == n_sweeps - 1;
+      each_group(count, [&](Part part) {
+        const Kernel<T> &kernel = part.group->kernel;
+        int64_t n_rows = part.group->n_models * count;
+        Row<T> *rows = rows_ + part.first_model * count;
+        T *images = images_ + part.first_model * count * width_;
+        bool summed = at_one && kernel.sums;
+        if (summed) use_sums(kernel, rows, n_rows);
+        else
+          apply(kernel, kernel.to_source, images, width_, sources_, part.width, n_rows, rows,
+                between_, turned_);
+        line_u(part, first, count, summed);
+        apply(kernel, kernel.to_target, sources_, part.width, images, width_, n_rows, rows,
+              between_, turned_);
+      });
+      for (int64_t s = 0; s < count; s++) lines_p_and_v(first, s, count, is_last);
+    }
+    write_back(first, count);
+  }
+
+  void use_sums(const Kernel<T> &kernel, Row<T> *rows, int64_t n_rows) {
+    for (int64_t row = 0; row < n_rows; row++) {
+      rows[row] = Row<T>{(T)(-kernel.top - kernel.scale), (T)kernel.top, false, false};
+      rows[row].is_sure = kernel.n_factors == 1 && keeps_all(kernel.to_source[0], rows[row]);
+    }
+  }
+
+  // Histograms as mantissas (their logs, if they are raised to powers) and exponents.
+  void read_sources(Part part, int64_t first, int64_t count) {
+    int64_t n_source = part.group->kernel.n_source;
+    for (int64_t m = 0; m < part.group->n_models; m++)
+      for (int64_t s = 0; s < count; s++) {
+        const T *from = part.group->histograms + (m * tile_.n_rows + first + s) * n_source;
+        int64_t row = m * count + s, at = part.offset + row * part.width;
+        I tiny = I{};
+        for (int64_t i = 0; i < part.width; i += step) {
+          V x = load_some<T>(from + i, n_source - i, 0), mantissa, exponent;
+          I normal = (I)x >= (typename Type<T>::Bits)1 << Type<T>::digits;
+          tiny |= ((I)x != 0) & ~normal;
+          split<T>(normal ? x : all<T>(1), mantissa, exponent);
+          store(source_mantissas_ + at + i, balanced_ ? mantissa : log2_of(mantissa));
+          store(source_exponents_ + at + i, normal ? exponent : all<T>(Type<T>::none));
+        }
+        is_bad_[s] |= any(tiny);  // below the normal numbers: digits are missing
+        if (relaxed_) read_u(part, m, first, s, row);
+      }
+  }
+
+  void read_u(Part part, int64_t m, int64_t first, int64_t s, int64_t row) {
+    int64_t n_source = part.group->kernel.n_source;
+    int64_t from = (m * tile_.n_rows + first + s) * n_source, at = part.offset + row * part.width;
+    for (int64_t i = 0; i < part.width; i += step) {
+      const T *mantissas = part.group->u_mantissas, *exponents = part.group->u_exponents;
+      store(u_mantissas_ + at + i, load_some<T>(mantissas + from + i, n_source - i, 1));
+      store(u_exponents_ + at + i,
+            load_some<T>(exponents + from + i, n_source - i, Type<T>::none));
+    }
+  }
+
+  void read_targets(int64_t first, int64_t count) {
+    int64_t n_target = tile_.n_target, model = 0;
+    for (int64_t g = 0; g < tile_.n_groups; g++)
+      for (int64_t m = 0; m < tile_.groups[g].n_models; m++, model++)
+        for (int64_t s = 0; s < count; s++) {
+          int64_t from = (model * tile_.n_rows + first + s) * n_target;
+          int64_t row = model * count + s, at = row * width_;
+          V most = all<T>(Type<T>::none);
+          for (int64_t j = 0; j < width_; j += step) {
+            V mantissa = all<T>(1), exponent = all<T>(Type<T>::none);
+            if (tile_.starts_at_one) {
+              for (int64_t lane = 0; lane < step && j + lane < n_target; lane++) exponent[lane] = 0;
+            } else {
+              mantissa = load_some<T>(tile_.v_mantissas + from + j, n_target - j, 1);
+              exponent =
+                  load_some<T>(tile_.v_exponents + from + j, n_target - j, Type<T>::none);
+            }
+            store(v_mantissas_ + at + j, mantissa);
+            store(v_exponents_ + at + j, exponent);
+            most = largest(most, exponent);
+          }
+          rows_[row] = to_scale(tile_.groups[g].kernel, v_mantissas_ + at, v_exponents_ + at,
+                                images_ + at, width_, largest_of<T>(most));
+        }
+  }
+
+  // A row of ordinary numbers for a product, the largest of them near 2^top. How small the others
+  // are is asked for only where 0 must be told from what was lost.
+  static Row<T> to_scale(const Kernel<T> &kernel, const T *mantissas, const T *exponents, T *to,
+                         int64_t width, T most) {
+    constexpr T unknown = (T)(4 * lowest<T>), nothing = (T)Type<T>::bias;
+    if (most < Type<T>::none / 2) {
+      memset(to, 0, width * sizeof(T));
+      return Row<T>{0, nothing, false, false};
+    }
+    T shift = most - (T)kernel.top;
+    if (kernel.has_zeros) {
+      T least = scale_row<true>(mantissas, exponents, to, width, shift);
+      return Row<T>{shift, least - 1, false, false};
+    }
+    scale_row<false>(mantissas, exponents, to, width, shift);
+    return Row<T>{shift, unknown, false, false};
+  }
+
+  template <bool asked>
+  static T scale_row(const T *mantissas, const T *exponents, T *to, int64_t width, T shift) {
+    V least = all<T>((T)Type<T>::bias);
+    for (int64_t i = 0; i < width; i += step) {
+      V exponent = load(exponents + i), below = exponent - shift;
+      if (asked) least = smallest(least, is_none<T>(exponent) ? least : below);
+      store(to + i, join<T>(load(mantissas + i), below));  // none is 0, whatever the shift
+    }
+    return asked ? smallest_of<T>(least) : 0;
+  }
+
+  // u = (mu / K v)^f of the rows of a group, brought to scale (Alg. 1 and 2, line u).
+  void line_u(Part part, int64_t first, int64_t count, bool summed) {
+    const Kernel<T> &kernel = part.group->kernel;
+    for (int64_t m = 0; m < part.group->n_models; m++)
+      for (int64_t s = 0; s < count; s++) {
+        int64_t row = m * count + s, at = part.offset + row * part.width;
+        int64_t own = keeps_u_ ? at : 0;
+        T *scaled = sources_ + row * part.width;
+        Row<T> &known = rows_[part.first_model * count + row];
+        const T *kv = summed ? kernel.sums : scaled;
+        T omega = relaxed_ ? tile_.omega[first + s] : (T)1;
+        T most = balanced_ ? u_of_row<true>(kv, at, own, part.width, kernel, known, omega, s)
+                           : u_of_row<false>(kv, at, own, part.width, kernel, known, omega, s);
+        known = to_scale(kernel, u_mantissas_ + own, u_exponents_ + own, scaled, part.width, most);
+      }
+  }
+
+  template <bool balanced>
+  T u_of_row(const T *kv, int64_t at, int64_t own, int64_t width, const Kernel<T> &kernel,
+             const Row<T> &known, T omega, int64_t s) {
+    V most = all<T>(Type<T>::none);
+    I lost = I{};
+    T sure = known.is_sure ? (T)0 : (T)kernel.sure;
+    for (int64_t i = 0; i < width; i += step) {
+      V y = load(kv + i), of_mu = load(source_exponents_ + at + i), m, e, mantissa, exponent;
+      I none = is_none<T>(of_mu);
+      lost |= (y < sure) & ~none;
+      none |= y == 0;
+      split<T>(y == 0 ? all<T>(1) : y, m, e);
+      V quotient = of_mu - (e + known.shift);
+      if (balanced) {
+        mantissa = load(source_mantissas_ + at + i) / m;
+        exponent = quotient;
+      } else {
+        V log2_quotient = load(source_mantissas_ + at + i) - log2_of(m);
+        raise<T>(quotient, log2_quotient, exponent_, mantissa, exponent);
+        mantissa = exp2_of(mantissa);
+      }
+      exponent = none ? all<T>(Type<T>::none) : exponent;
+      mantissa = none ? all<T>(1) : mantissa;
+      if (omega != 1)
+        stretch(load(u_mantissas_ + own + i), load(u_exponents_ + own + i), omega, mantissa,
+                exponent);
+      store(u_mantissas_ + own + i, mantissa);
+      store(u_exponents_ + own + i, exponent);
+      most = largest(most, exponent);
+      lost |= is_far<T>(exponent);
+    }
+    is_bad_[s] |= any(lost) || known.is_lost;
+    return largest_of<T>(most);
+  }
+
+  // old^(1 - omega) new^omega: a longer step; numbers that are 0 are left so.
+  MEMBER void stretch(V old_mantissa, V old_exponent, T omega, V &mantissa, V &exponent) {
+    V m0, e0, m1, e1;
+    I none = is_none<T>(old_exponent) | is_none<T>(exponent);
+    split<T>(old_mantissa, m0, e0);
+    split<T>(mantissa, m1, e1);
+    e0 += old_exponent;
+    e1 += exponent;
+    V log0 = log2_of(m0), total = log0 + omega * ((e1 - e0) + (log2_of(m1) - log0));
+    V whole = nearest_whole<T>(total);
+    mantissa = none ? mantissa : exp2_of(total - whole);
+    exponent = none ? exponent : e0 + whole;
+  }
+
+  MEMBER V weight(int64_t model, int64_t row, int64_t j) const {
+    const int64_t *steps = tile_.weight_steps;
+    const T *from = tile_.weights + model * steps[0] + row * steps[1];
+    return steps[2] ? load_some<T>(from + j, tile_.n_target - j, 0) : all<T>(from[0]);
+  }
+
+  // The consensus of one sample and the new v of its models (lines p and v).
+  void lines_p_and_v(int64_t first, int64_t s, int64_t count, bool is_last) {
+    if (balanced_) new_v<true>(first, s, count, is_last);
+    else new_v<false>(first, s, count, is_last);
+    int64_t model = 0;
+    bool watched = is_last && tile_.residuals;
+    if (watched) tile_.residuals[first + s] = residual(first + s, has_mass_[s]);
+    for (int64_t g = 0; g < tile_.n_groups; g++)
+      for (int64_t m = 0; m < tile_.groups[g].n_models; m++, model++) {
+        int64_t row = model * count + s, at = row * width_;
+        T most = largest_of<T>(parts_[4 * tile_.n_models + model]);
+        rows_[row] = to_scale(tile_.groups[g].kernel, v_mantissas_ + at, v_exponents_ + at,
+                              images_ + at, width_, most);
+      }
+  }
+
+  template <bool balanced> void new_v(int64_t first, int64_t s, int64_t count, bool is_last) {
+    int64_t n_models = tile_.n_models;
+    V *mantissas = parts_, *exponents = parts_ + n_models, *powers = parts_ + 2 * n_models;
+    V *whole = parts_ + 3 * n_models, *most = parts_ + 4 * n_models;
+    bool watched = is_last && tile_.residuals;
+    I lost = I{}, seen = I{};
+    T omega = relaxed_ ? tile_.omega[first + s] : (T)1;
+    for (int64_t m = 0; m < n_models; m++) most[m] = all<T>(Type<T>::none);
+    for (int64_t j = 0; j < width_; j += step) {
+      V near = read_images(s, count, j, first + s, mantissas, exponents, lost);
+      V mantissa, exponent, p_mantissa, p_exponent;  // of p^f 2^(order near), and of p
+      bool asked = balanced || is_last;
+      if (balanced)
+        geometric(first + s, j, near, mantissas, exponents, mantissa, exponent);
+      else
+        power_mean(first + s, j, near, mantissas, exponents, powers, whole, mantissa, exponent,
+                   p_mantissa, p_exponent, asked, lost);
+      if (balanced) p_mantissa = mantissa, p_exponent = exponent;
+      V p = asked ? join<T>(p_mantissa, p_exponent, Type<T>::bias) : V{};
+      if (is_last) {
+        T *to = tile_.consensus + (first + s) * tile_.n_target + j;
+        store_some(to, p, tile_.n_target - j);
+        I some = ~is_none<T>(p_exponent);
+        seen |= some;
+        if (any(some & (p == 0))) store_tiny(to, tile_.n_target - j, p_mantissa, p_exponent, some);
+      }
+      I out = is_none<T>(exponent);
+      for (int64_t m = 0; m < n_models; m++) {
+        int64_t at = (m * count + s) * width_ + j;
+        I none = out | is_none<T>(exponents[m]);
+        V new_mantissa = mantissa / mantissas[m], new_exponent = exponent - exponents[m];
+        if (!balanced) {
+          new_mantissa *= powers[m];
+          new_exponent += whole[m];
+        }
+        new_exponent = none ? all<T>(Type<T>::none) : new_exponent;
+        new_mantissa = none ? all<T>(1) : new_mantissa;
+        V old_mantissa = load(v_mantissas_ + at), old_exponent = load(v_exponents_ + at);
+        if (watched) {
+          store(before_ + m * width_ + j, marginal(old_mantissa, old_exponent, m));
+          store(after_ + m * width_ + j, marginal(new_mantissa, new_exponent, m));
+        }
+        if (omega != 1) stretch(old_mantissa, old_exponent, omega, new_mantissa, new_exponent);
+        store(v_mantissas_ + at, new_mantissa);
+        store(v_exponents_ + at, new_exponent);
+        most[m] = largest(most[m], new_exponent);
+        lost |= is_far<T>(new_exponent);
+      }
+    }
+    has_mass_[s] = any(seen);
+    is_bad_[s] |= any(lost);
+  }
+
+  // Numbers of the consensus that are below the normal ones.
+  static void store_tiny(T *to, int64_t count, V mantissa, V exponent, I some) {
+    for (int64_t lane = 0; lane < step && lane < count; lane++)
+      if (some[lane] && exponent[lane] <= lowest<T>) {
+        T tiny = join_tiny(mantissa[lane], exponent[lane]);
+        memcpy(to + lane, &tiny, sizeof tiny);
+      }
+  }
+
+  // K^T u v of one model at the labels at hand.
+  MEMBER V marginal(V mantissa, V exponent, int64_t m) const {
+    V image = parts_[tile_.n_models + m];
+    I none = is_none<T>(exponent) | is_none<T>(image);
+    return none ? V{} : join<T>(mantissa * parts_[m], exponent + image);
+  }
+
+  // Images of all models at some labels; returns a whole exponent near that of their mean, the
+  // largest one for an order of which powers might grow too large.
+  MEMBER V read_images(int64_t s, int64_t count, int64_t j, int64_t row, V *mantissas,
+                       V *exponents, I &lost) {
+    V top = all<T>(Type<T>::none), sum = V{}, votes = V{};
+    I inside = labels_from(j);
+    int64_t model = 0;
+    for (int64_t g = 0; g < tile_.n_groups; g++) {
+      T threshold = (T)tile_.groups[g].kernel.sure;
+      for (int64_t m = 0; m < tile_.groups[g].n_models; m++, model++) {
+        const Row<T> &known = rows_[model * count + s];
+        V y = load(images_ + (model * count + s) * width_ + j), exponent;
+        lost |= (y < (known.is_sure ? (T)0 : threshold)) & inside;
+        if (known.is_lost) is_bad_[s] = true;
+        I none = y == 0;
+        split<T>(none ? all<T>(1) : y, mantissas[model], exponent);
+        exponents[model] = none ? all<T>(Type<T>::none) : exponent + known.shift;
+        V w = weight(model, row, j);
+        top = largest(top, w > 0 ? exponents[model] : top);
+        w = none ? V{} : w;
+        sum += w * (none ? V{} : exponents[model]);
+        votes += w;
+      }
+    }
+    if (tile_.order >= large_order) return top;
+    return is_none<T>(top) ? top : nearest_whole<T>(sum / votes);
+  }
+
+  MEMBER I labels_from(int64_t j) const {
+    I inside;
+    for (int lane = 0; lane < step; lane++) inside[lane] = j + lane < tile_.n_target ? -1 : 0;
+    return inside;
+  }
+
+  // Line p of Algorithm 1. Products of weights with exponents come in two parts, as in `raise`.
+  MEMBER void geometric(int64_t row, int64_t j, V near, const V *mantissas, const V *exponents,
+                        V &mantissa, V &exponent) {
+    constexpr T unit = (T)(1ull << Type<T>::fraction);
+    V high = V{}, rest = V{};
+    I vetoed = is_none<T>(near);
+    for (int64_t m = 0; m < tile_.n_models; m++) {
+      V w = weight(m, row, j), part = nearest_whole<T>(w * unit) / unit;
+      I none = is_none<T>(exponents[m]);
+      vetoed |= none & (w > 0);
+      V distance = none ? V{} : exponents[m] - near;
+      high += part * distance;
+      rest += (w - part) * distance + w * log2_of(mantissas[m]);
+    }
+    V whole = nearest_whole<T>(high + rest);
+    mantissa = vetoed ? all<T>(1) : exp2_of((high - whole) + rest);
+    exponent = vetoed ? all<T>(Type<T>::none) : near + whole;
+  }
+
+  // Line p of Algorithm 2: with S the weighted sum of (image / 2^near)^order, p is
+  // 2^near S^(1 / order). What line v needs of it is p^f 2^(order near) = 2^near S^(f / order). Of a
+  // small order powers are near 1, and only by how much they are above it says something: S - 1 is
+  // summed up as well.
+  MEMBER void power_mean(int64_t row, int64_t j, V near, const V *mantissas, const V *exponents,
+                         V *powers, V *whole, V &mantissa, V &exponent, V &p_mantissa,
+                         V &p_exponent, bool asked, I &lost) {
+    V sum = V{}, above = weight(tile_.n_models, row, j);  // what weights have more than 1
+    I empty = is_none<T>(near);
+    for (int64_t m = 0; m < tile_.n_models; m++) {
+      V w = weight(m, row, j), fraction;
+      I none = is_none<T>(exponents[m]) | empty | (w == 0);
+      V distance = is_none<T>(exponents[m]) | empty ? V{} : exponents[m] - near;
+      raise<T>(distance, log2_of(mantissas[m]), order_, fraction, whole[m]);
+      V more = exp2_minus_one(fraction), unit = join<T>(all<T>(1), none ? V{} : whole[m]);
+      powers[m] = more + 1;
+      sum += w * (none ? V{} : unit * powers[m]);
+      above += w * (none ? all<T>(-1) : unit * more + (unit - 1));
+    }
+    constexpr T least = sizeof(T) == 4 ? (T)0x1p-60 : (T)0x1p-500;
+    I wrong = ~(sum > least) | (sum == (T)INFINITY);
+    lost |= wrong & ~empty;
+    V m, e;
+    split<T>(wrong ? all<T>(1) : sum, m, e);
+    V log2_mantissa = log2_of_one_plus((e == 0) & ~wrong ? above : m - 1);
+    raise<T>(e, log2_mantissa, power_, mantissa, exponent);
+    mantissa = exp2_of(mantissa);
+    lost |= ((exponent < -Type<T>::limit) | (exponent > Type<T>::limit)) & ~empty;
+    exponent = empty ? all<T>(Type<T>::none) : exponent + near;
+    if (!asked) return;
+    raise<T>(e, log2_mantissa, mean_, p_mantissa, p_exponent);
+    p_mantissa = exp2_of(p_mantissa);
+    p_exponent = empty ? all<T>(Type<T>::none) : p_exponent + near;
+  }
+
+  // How far the marginals of the model that moved most are from where they were, over the mass of
+  // the consensus; in shares of each component, if there are any.
+  double residual(int64_t row, bool seen) {
+    double most = 0, total = 0;
+    const T *p = tile_.consensus + row * tile_.n_target;
+    for (int64_t j = 0; j < tile_.n_target; j++) total += p[j];
+    for (int64_t m = 0; m < tile_.n_models; m++) {
+      T *before = before_ + m * width_, *after = after_ + m * width_;
+      if (tile_.n_components) take_shares(before, after);
+      double moved = 0;
+      for (int64_t j = 0; j < tile_.n_target; j++) moved += std::fabs((double)before[j] - after[j]);
+      if (!(moved <= most)) most = moved;
+    }
+    if (total == 0 && seen) return INFINITY;  // too small to be seen, and not at rest
+    if (most == 0 && std::isfinite(total)) return 0;
+    return most / total;
+  }
+
+  // `before` with the mass of `after` in each component.
+  void take_shares(T *before, const T *after) {
+    for (int64_t c = 0; c < 2 * tile_.n_components; c++) sums_[c] = 0;
+    for (int64_t j = 0; j < tile_.n_target; j++) {
+      int64_t c = tile_.components ? tile_.components[j] : 0;
+      sums_[2 * c] += before[j];
+      sums_[2 * c + 1] += after[j];
+    }
+    for (int64_t c = 0; c < tile_.n_components; c++) {
+      double share = sums_[2 * c + 1] / sums_[2 * c];
+      sums_[2 * c] = std::isfinite(share) ? share : 0;
+    }
+    for (int64_t j = 0; j < tile_.n_target; j++)
+      before[j] = (T)(before[j] * sums_[2 * (tile_.components ? tile_.components[j] : 0)]);
+  }
+
+  void write_back(int64_t first, int64_t count) {
+    for (int64_t m = 0; m < tile_.n_models; m++)
+      for (int64_t s = 0; s < count; s++) {
+        int64_t to = (m * tile_.n_rows + first + s) * tile_.n_target, at = (m * count + s) * width_;
+        memcpy(tile_.v_mantissas + to, v_mantissas_ + at, tile_.n_target * sizeof(T));
+        memcpy(tile_.v_exponents + to, v_exponents_ + at, tile_.n_target * sizeof(T));
+      }
+    if (keeps_u_) each_group(count, [&](Part part) { write_u(part, first, count); });
+    for (int64_t s = 0; s < count; s++) {
+      uint8_t kept = tile_.flags[first + s] & untrusted;
+      tile_.flags[first + s] =
+          (uint8_t)(kept | (is_bad_[s] ? untrusted : 0) | (has_mass_[s] ? has_mass : 0));
+    }
+  }
+
+  void write_u(Part part, int64_t first, int64_t count) {
+    int64_t n_source = part.group->kernel.n_source;
+    for (int64_t m = 0; m < part.group->n_models; m++)
+      for (int64_t s = 0; s < count; s++) {
+        int64_t to = (m * tile_.n_rows + first + s) * n_source;
+        int64_t at = part.offset + (m * count + s) * part.width;
+        memcpy(part.group->u_mantissas + to, u_mantissas_ + at, n_source * sizeof(T));
+        memcpy(part.group->u_exponents + to, u_exponents_ + at, n_source * sizeof(T));
+      }
+  }
+
+  void find_some_stuck(int64_t first, int64_t count, uint8_t *stuck) {
+    read_targets(first, count);
+    each_group(count, [&](Part part) {
+      const Kernel<T> &kernel = part.group->kernel;
+      int64_t n_rows = part.group->n_models * count, n_source = kernel.n_source;
+      Row<T> *rows = rows_ + part.first_model * count;
+      for (int64_t row = 0; row < n_rows; row++) {  // 2^top wherever v is above 0
+        int64_t at = (part.first_model * count + row) * width_;
+        for (int64_t j = 0; j < width_; j++)
+          images_[at + j] =
+              v_exponents_[at + j] < Type<T>::none / 2 ? (T)0 : (T)std::ldexp(1.0, (int)kernel.top);
+        rows[row].least = (T)kernel.top;
+      }
+      apply(kernel, kernel.to_source, images_ + part.first_model * count * width_, width_, sources_,
+            part.width, n_rows, rows, between_, turned_);
+      for (int64_t m = 0; m < part.group->n_models; m++)
+        for (int64_t s = 0; s < count; s++)
+          for (int64_t i = 0; i < n_source; i++)
+            if (part.group->histograms[(m * tile_.n_rows + first + s) * n_source + i] > 0 &&
+                !(sources_[(m * count + s) * part.width + i] > 0))
+              stuck[first + s] = 1;
+    });
+  }
+};

@@ -1,0 +1,175 @@
+"""Kernels as the library multiplies them: scaled by a power of two, laid out for its vectors."""
+
+import ctypes
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from wassemble_native.library import n_lanes
+
+# Below every exponent: entries were lost.
+_LOST = -1e6
+_LN2 = math.log(2)
+
+
+class MatrixStruct(ctypes.Structure):
+    """`Matrix` of products.h."""
+
+    _fields_ = (
+        ("n_in", ctypes.c_int64),
+        ("n_out", ctypes.c_int64),
+        ("panels", ctypes.c_void_p),
+        ("entries", ctypes.c_void_p),
+        ("inputs", ctypes.c_void_p),
+        ("starts", ctypes.c_void_p),
+        ("least", ctypes.c_double),
+    )
+
+
+class KernelStruct(ctypes.Structure):
+    """`Kernel` of products.h."""
+
+    _fields_ = (
+        ("n_source", ctypes.c_int64),
+        ("n_target", ctypes.c_int64),
+        ("n_factors", ctypes.c_int64),
+        ("has_zeros", ctypes.c_int64),
+        ("to_source", MatrixStruct * 2),
+        ("to_target", MatrixStruct * 2),
+        ("sums", ctypes.c_void_p),
+        ("top", ctypes.c_double),
+        ("scale", ctypes.c_double),
+        ("sure", ctypes.c_double),
+        ("least_most", ctypes.c_double),
+    )
+
+
+@dataclass(frozen=True)
+class _Scaled:
+    """A factor times 2^shift, its largest entry near 2^top; what is too small is 0."""
+
+    matrix: np.ndarray | sp.csr_array  # float64
+    shift: int
+    least: float
+    has_zeros: bool
+
+
+class PackedKernel:
+    """A kernel, ready for the library.
+
+    Parameters
+    ----------
+    factors : one or two matrices
+        Dense or sparse, finite and non-negative; the kernel is their product.
+    in_logs : sequence of bool
+        Which of them (dense ones) are given as natural logarithms.
+    dtype : float32 or float64
+        In which numbers are multiplied.
+    """
+
+    def __init__(
+        self, factors: Sequence[Any], dtype: Any, *, in_logs: Sequence[bool] = (False, False)
+    ) -> None:
+        self.dtype = np.dtype(dtype)
+        if self.dtype not in (np.float32, np.float64) or len(factors) not in (1, 2):
+            raise ValueError("a kernel has one or two factors, in float32 or float64")
+        if len(factors) == 2 and factors[0].shape[1] != factors[1].shape[0]:
+            raise ValueError("factors must fit each other")
+        self.shape = (int(factors[0].shape[0]), int(factors[-1].shape[1]))
+        self.arrays: list[np.ndarray] = []  # what the structure points to
+        info = np.finfo(self.dtype)
+        n_terms = max(max(factor.shape) for factor in factors)
+        top = (info.maxexp - 3 - math.ceil(math.log2(n_terms))) // 2
+        scaled = [
+            _scale(factor, top, self.dtype, in_logs=logs)
+            for factor, logs in zip(factors, in_logs, strict=False)
+        ]
+        # Each sum has lost less than what is 2^-digits of this; with a factor after it, so has
+        # what comes between, if its largest number is not below `least_most`.
+        sure = top + info.minexp + 2 + info.nmant + math.log2(n_terms)
+        if len(scaled) == 2:
+            sure += 17 + math.log2(n_terms)
+        self.is_exact = all(factor.least > _LOST for factor in scaled)
+        self.struct = KernelStruct(
+            *self.shape,
+            len(factors),
+            any(factor.has_zeros for factor in scaled),
+            (MatrixStruct * 2)(*(self._lay_out(f) for f in reversed(scaled))),
+            (MatrixStruct * 2)(*(self._lay_out(f, transposed=True) for f in scaled)),
+            self._sums(scaled[0], top) if len(scaled) == 1 else None,
+            top,
+            sum(factor.shift for factor in scaled),
+            2.0**sure,
+            2.0 ** (2 * top - 16),
+        )
+
+    def _keep(self, array: np.ndarray) -> int:
+        """Address of an array that lives as long as this."""
+        self.arrays.append(array)
+        return array.ctypes.data
+
+    def _lay_out(self, factor: _Scaled, *, transposed: bool = False) -> MatrixStruct:
+        """The factor as it is applied to targets or, transposed, to sources."""
+        matrix = factor.matrix.T if transposed else factor.matrix
+        n_out, n_in = matrix.shape
+        if isinstance(factor.matrix, np.ndarray):
+            panels = self._keep(_panels(matrix, self.dtype))
+            return MatrixStruct(n_in, n_out, panels, None, None, None, factor.least)
+        csr = sp.csr_array(matrix)
+        arrays = (
+            csr.data.astype(self.dtype),
+            csr.indices.astype(np.int32),
+            csr.indptr.astype(np.int64),
+        )
+        # An array of length 0 has an address too, but the library takes null for dense.
+        entries, inputs, starts = (self._keep(np.append(a, a.dtype.type(0))) for a in arrays)
+        return MatrixStruct(n_in, n_out, None, entries, inputs, starts, factor.least)
+
+    def _sums(self, factor: _Scaled, top: int) -> int:
+        """Sums over target labels, at the scale of a vector of 2^top."""
+        sums = np.asarray(factor.matrix.sum(axis=1)).reshape(-1)
+        padded = np.zeros(_padded(len(sums), n_lanes(self.dtype)), self.dtype)
+        padded[: len(sums)] = np.ldexp(sums, top)
+        return self._keep(padded)
+
+
+def _scale(factor: Any, top: int, dtype: np.dtype, *, in_logs: bool) -> _Scaled:
+    """The factor in float64, times the power of two that brings its largest entry near 2^top."""
+    values = np.asarray(factor.data if sp.issparse(factor) else factor, dtype=np.float64)
+    if in_logs:
+        values = values / _LN2
+        shift = top - math.floor(values.max()) if np.isfinite(values.max()) else 0
+        positive = values > -np.inf
+        values = np.exp2(values + shift)
+    else:
+        largest = float(values.max(initial=0))
+        shift = top - (math.frexp(largest)[1] - 1) if largest > 0 else 0
+        positive = values > 0
+        values = np.ldexp(values, shift)
+    has_zeros = sp.issparse(factor) or not positive.all()
+    kept = values >= float(np.finfo(dtype).smallest_normal)
+    values = np.where(kept, values, 0)
+    if (positive & ~kept).any():
+        least = _LOST
+    else:
+        least = math.frexp(values[kept].min())[1] - 1 if kept.any() else 0
+    if sp.issparse(factor):
+        values = sp.csr_array((values, factor.indices, factor.indptr), shape=factor.shape)
+    return _Scaled(values, shift, least, has_zeros)
+
+
+def _panels(matrix: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """``matrix``, (n_out, n_in), as (n_out / lanes, n_in, lanes), rounded up with zeros."""
+    n_out, n_in = matrix.shape
+    lanes = n_lanes(dtype)
+    rows = np.zeros((_padded(n_out, lanes), n_in), dtype)
+    rows[:n_out] = matrix
+    return np.ascontiguousarray(rows.reshape(-1, lanes, n_in).transpose(0, 2, 1))
+
+
+def _padded(n: int, step: int) -> int:
+    return -(-n // step) * step

@@ -1,0 +1,72 @@
+"""Weighted power means in one pass over their numbers."""
+
+import ctypes
+
+import numpy as np
+
+from wassemble_native.library import function
+
+
+class MeanStruct(ctypes.Structure):
+    """`Mean` of means.h."""
+
+    _fields_ = (
+        ("n_models", ctypes.c_int64),
+        ("n_rows", ctypes.c_int64),
+        ("n_labels", ctypes.c_int64),
+        ("values", ctypes.c_void_p),
+        ("model_step", ctypes.c_int64),
+        ("weights", ctypes.c_void_p),
+        ("weight_steps", ctypes.c_int64 * 3),
+        ("order", ctypes.c_double),
+        ("exponent", ctypes.c_double),
+        ("means", ctypes.c_void_p),
+    )
+
+
+def take_means(
+    values: np.ndarray, weights: np.ndarray, *, order: float, exponent: float
+) -> np.ndarray | None:
+    """(sum over models of w x^order)^exponent; order 0 is the geometric mean.
+
+    Parameters
+    ----------
+    values : array of shape (n_models, n_rows, n_labels)
+        Finite and non-negative, float32 or float64.
+    weights : array of shape (n_models, 1 or n_rows, 1 or n_labels)
+        All above 0.
+
+    Returns
+    -------
+    means : array of shape (n_rows, n_labels), or None
+        None if some number or mean is below the normal ones of its type.
+    """
+    if values.dtype not in (np.float32, np.float64) or values.ndim != 3 or weights.ndim != 3:
+        raise ValueError("values and weights must have three axes, in float32 or float64")
+    n_models, n_rows, n_labels = values.shape
+    axes = ((n_models,), (1, n_rows), (1, n_labels))
+    if any(n not in allowed for n, allowed in zip(weights.shape, axes, strict=True)):
+        raise ValueError("weights must fit values")
+    if not (
+        values.strides[2] == values.itemsize and values.strides[1] == n_labels * values.itemsize
+    ):
+        values = np.ascontiguousarray(values)  # models may lie apart, rows must not
+    weights = np.ascontiguousarray(weights, values.dtype)
+    steps = [
+        0 if n == 1 else stride // weights.itemsize
+        for n, stride in zip(weights.shape, weights.strides, strict=True)
+    ]
+    means = np.empty((n_rows, n_labels), values.dtype)
+    struct = MeanStruct(
+        n_models,
+        n_rows,
+        n_labels,
+        values.ctypes.data,
+        values.strides[0] // values.itemsize,
+        weights.ctypes.data,
+        (ctypes.c_int64 * 3)(*steps),
+        order,
+        exponent,
+        means.ctypes.data,
+    )
+    return None if function("means", values.dtype)(ctypes.addressof(struct)) else means

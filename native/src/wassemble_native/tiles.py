@@ -1,0 +1,270 @@
+"""Samples under way: scalings as mantissas and exponents, in arrays that the library fills."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from wassemble_native.kernels import KernelStruct, PackedKernel
+from wassemble_native.library import function
+
+# An exponent below every other: the number 0.
+_NONE = {np.dtype(np.float32): -(2.0**20), np.dtype(np.float64): -(2.0**40)}
+# Multiplications in one call, some tenths of a second: Ctrl-C is heard between calls.
+_MOST = 2**31
+_UNTRUSTED, _HAS_MASS = 1, 2
+_SMALL_ORDER = 1e-3
+
+
+class GroupStruct(ctypes.Structure):
+    """`Group` of sweeps.h."""
+
+    _fields_ = (
+        ("kernel", KernelStruct),
+        ("n_models", ctypes.c_int64),
+        ("histograms", ctypes.c_void_p),
+        ("u_mantissas", ctypes.c_void_p),
+        ("u_exponents", ctypes.c_void_p),
+    )
+
+
+class TileStruct(ctypes.Structure):
+    """`Tile` of sweeps.h."""
+
+    _fields_ = (
+        ("n_models", ctypes.c_int64),
+        ("n_rows", ctypes.c_int64),
+        ("n_target", ctypes.c_int64),
+        ("n_groups", ctypes.c_int64),
+        ("groups", ctypes.POINTER(GroupStruct)),
+        ("weights", ctypes.c_void_p),
+        ("weight_steps", ctypes.c_int64 * 3),
+        ("order", ctypes.c_double),
+        ("exponent", ctypes.c_double),
+        ("v_mantissas", ctypes.c_void_p),
+        ("v_exponents", ctypes.c_void_p),
+        ("omega", ctypes.c_void_p),
+        ("starts_at_one", ctypes.c_int64),
+        ("components", ctypes.c_void_p),
+        ("n_components", ctypes.c_int64),
+        ("consensus", ctypes.c_void_p),
+        ("residuals", ctypes.c_void_p),
+        ("flags", ctypes.c_void_p),
+    )
+
+
+class NativeTile:
+    """Samples of models, swept in place.
+
+    Parameters
+    ----------
+    kernels : sequence of PackedKernel
+        One for each group of models, of one floating type.
+    histograms : sequence of arrays of shape (n_models, n_rows, n_source), one per group
+    weights : array of shape (n_models, 1 or n_rows, 1 or n_target)
+        Of the models of all groups, in order; they sum to 1 over models.
+    order, exponent : float
+        Of lines p, u and v; order 0 is Algorithm 1.
+    log_v : array of shape (n_models, n_rows, n_target), optional
+        Where to start; at v = 1 if not given.
+    components : int array of shape (n_target,), optional
+        Number of the component of each label, from 0.
+    by_component : bool
+        Whether residuals compare shares of each component (without ``components``: of all).
+    keeps_u : bool
+        Whether steps may become longer: the last u is kept for that.
+    """
+
+    def __init__(
+        self,
+        kernels: Sequence[PackedKernel],
+        histograms: Sequence[np.ndarray],
+        weights: np.ndarray,
+        *,
+        order: float,
+        exponent: float,
+        log_v: np.ndarray | None = None,
+        components: np.ndarray | None = None,
+        by_component: bool = False,
+        keeps_u: bool = False,
+    ) -> None:
+        self.dtype = kernels[0].dtype
+        self._kernels = list(kernels)
+        self.histograms = [np.ascontiguousarray(h, self.dtype) for h in histograms]
+        self._order, self._exponent = float(order), float(exponent)
+        self._weights = _with_excess(np.asarray(weights, np.float64), order, self.dtype)
+        self._components, self._n_components = None, int(by_component)
+        if by_component and components is not None:
+            self._components = np.ascontiguousarray(components, np.int32)
+            self._n_components = int(components.max()) + 1
+        self._none = _NONE[self.dtype]
+        self._check()
+        size = (self.n_models, self.n_rows, self.n_target)
+        self.omega: np.ndarray | None = None
+        self._starts_at_one = log_v is None
+        self._v = [np.empty(size, self.dtype) for _ in range(2)]
+        if log_v is not None:
+            self._v = _split_logs(log_v, size, self.dtype, self._none)
+        self._u = [
+            [np.empty(h.shape, self.dtype) for _ in range(2)] for h in self.histograms if keeps_u
+        ]
+        self._untrusted = np.zeros(self.n_rows, np.uint8)
+        self._point()
+
+    def _check(self) -> None:
+        n_target = self._kernels[0].shape[1]
+        sizes = {h.shape[1] for h in self.histograms if h.ndim == 3}
+        fit = len(self._kernels) == len(self.histograms) and len(sizes) == 1
+        for kernel, h in zip(self._kernels, self.histograms, strict=fit):
+            fit &= kernel.dtype == self.dtype and kernel.shape == (h.shape[-1], n_target)
+            fit &= h.ndim == 3 and len(h) > 0
+        self.n_rows, self.n_target = max(sizes, default=0), n_target
+        self.n_models = sum(map(len, self.histograms))
+        axes = ((self.n_models + 1,), (1, self.n_rows), (1, self.n_target))
+        fit &= self._weights.ndim == 3 and all(
+            n in allowed for n, allowed in zip(self._weights.shape, axes, strict=True)
+        )
+        if self._components is not None:
+            fit &= self._components.shape == (n_target,) and int(self._components.min()) >= 0
+        if not fit:
+            raise ValueError("kernels, histograms, weights and components must fit each other")
+
+    def _point(self) -> None:
+        """Room for what comes out, and the structure that the library reads."""
+        self.consensus = np.empty((self.n_rows, self.n_target), self.dtype)
+        self._residuals = np.empty(self.n_rows)
+        groups = (GroupStruct * len(self._kernels))(
+            *(self._group(index) for index in range(len(self._kernels)))
+        )
+        steps = [
+            0 if n == 1 else stride // self._weights.itemsize
+            for n, stride in zip(self._weights.shape, self._weights.strides, strict=True)
+        ]
+        self._struct = TileStruct(
+            self.n_models,
+            self.n_rows,
+            self.n_target,
+            len(groups),
+            groups,
+            self._weights.ctypes.data,
+            (ctypes.c_int64 * 3)(*steps),
+            self._order,
+            self._exponent,
+            *(v.ctypes.data for v in self._v),
+            None if self.omega is None else self.omega.ctypes.data,
+            self._starts_at_one,
+            None if self._components is None else self._components.ctypes.data,
+            self._n_components,
+            self.consensus.ctypes.data,
+            None,
+            self._untrusted.ctypes.data,
+        )
+        self._groups = groups  # the structure only points to them
+        self._address = ctypes.addressof(self._struct)
+        self._call = function("sweep", self.dtype)
+        work = sum(h.size * kernel.shape[1] for kernel, h in self._pairs())
+        self._at_once = max(1, _MOST // max(1, work))
+
+    def _pairs(self) -> zip[tuple[PackedKernel, np.ndarray]]:
+        return zip(self._kernels, self.histograms, strict=True)
+
+    def _group(self, index: int) -> GroupStruct:
+        u = self._u[index] if self._u else None
+        return GroupStruct(
+            self._kernels[index].struct,
+            len(self.histograms[index]),
+            self.histograms[index].ctypes.data,
+            *((None, None) if u is None else (part.ctypes.data for part in u)),
+        )
+
+    def restart(self) -> None:
+        """Forget all sweeps: start at v = 1, from histograms that may have changed."""
+        self._struct.starts_at_one, self._starts_at_one = 1, True
+        self._untrusted[:] = 0
+        self.relax(None)
+
+    def relax(self, omega: np.ndarray | None) -> None:
+        """From now on take each row's updates ``omega`` times as far."""
+        if omega is not None and (not self._u or omega.shape != (self.n_rows,)):
+            raise ValueError("longer steps need the last u, and one omega per row")
+        self.omega = None if omega is None else np.ascontiguousarray(omega, self.dtype)
+        self._struct.omega = None if self.omega is None else self.omega.ctypes.data
+
+    def sweep(self, n_sweeps: int, *, watch: bool = False) -> np.ndarray | None:
+        """Do some sweeps; with ``watch``, return each row's residual after the last."""
+        left = n_sweeps
+        while left > 0:
+            now = min(left, self._at_once)
+            left -= now
+            is_watched = watch and not left
+            self._struct.residuals = self._residuals.ctypes.data if is_watched else None
+            if self._call(self._address, now):
+                raise MemoryError("no memory for the sweeps of some samples")
+            self._struct.starts_at_one, self._starts_at_one = 0, False
+        return self._residuals.copy() if watch else None
+
+    @property
+    def untrusted(self) -> np.ndarray:
+        """Rows whose numbers left the range at some sweep, by mask."""
+        return (self._untrusted & _UNTRUSTED) > 0
+
+    @property
+    def has_mass(self) -> np.ndarray:
+        """Rows whose consensus is above 0 somewhere, however small, by mask."""
+        return (self._untrusted & _HAS_MASS) > 0
+
+    def log_v(self, rows: Any) -> np.ndarray:
+        """Natural logs of v of some rows, -inf for 0."""
+        mantissas, exponents = (part[:, rows].astype(np.float64) for part in self._v)
+        logs = np.log(mantissas) + exponents * np.log(2)
+        return np.where(exponents < self._none / 2, -np.inf, logs)
+
+    def stuck(self, rows: Any) -> np.ndarray:
+        """Which of some rows have mass that no kernel takes to a label where v is above 0."""
+        some = self if isinstance(rows, slice) else self.take(rows)
+        found = np.zeros(some.n_rows, np.uint8)
+        if function("find_stuck", self.dtype)(some._address, found.ctypes.data):
+            raise MemoryError("no memory for the product of some samples")
+        return found > 0
+
+    def take(self, rows: np.ndarray) -> NativeTile:
+        """The tile of some rows alone."""
+        other = NativeTile.__new__(NativeTile)
+        other.__dict__.update(self.__dict__)
+        other.histograms = [np.ascontiguousarray(h[:, rows]) for h in self.histograms]
+        if self._weights.shape[1] != 1:
+            other._weights = np.ascontiguousarray(self._weights[:, rows])
+        other._v = [np.ascontiguousarray(part[:, rows]) for part in self._v]
+        other._u = [[np.ascontiguousarray(part[:, rows]) for part in u] for u in self._u]
+        other._untrusted = self._untrusted[rows]
+        other.omega = None if self.omega is None else self.omega[rows]
+        other.n_rows = len(other._untrusted)
+        other._point()
+        return other
+
+
+def _with_excess(weights: np.ndarray, order: float, dtype: np.dtype) -> np.ndarray:
+    """Weights, and one model more: by how much they sum to more than 1, before they are rounded.
+
+    Of a small order that is taken for rounding, which would be blown up by 1 / order.
+    """
+    excess = weights.sum(axis=0, keepdims=True) - 1
+    with_excess = np.concatenate([weights, 0 * excess if order < _SMALL_ORDER else excess])
+    return np.ascontiguousarray(with_excess, dtype)
+
+
+def _split_logs(
+    log_v: np.ndarray, size: tuple[int, ...], dtype: np.dtype, none: float
+) -> list[np.ndarray]:
+    """Mantissas and whole exponents of numbers given by their natural logs."""
+    if log_v.shape != size:
+        raise ValueError(f"`log_v` must have shape {size}; got {log_v.shape}")
+    logs = np.asarray(log_v, np.float64) / np.log(2)
+    there = np.isfinite(logs)
+    logs = np.where(there, logs, 0)
+    exponents = np.rint(logs)
+    mantissas = np.exp2(logs - exponents)
+    return [mantissas.astype(dtype), np.where(there, exponents, none).astype(dtype)]

@@ -1,0 +1,144 @@
+"""Sweeps in extended range, in native code: mantissas and exponents apart.
+
+`wassemble-native` is a distribution of its own, found here if it is installed. No power or
+quotient leaves the range of its type; only what enters a product is brought to one scale per row.
+Rows for which that would lose something are handed over.
+"""
+
+import os
+from functools import cache
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from wassemble.kernels import Kernel
+from wassemble.solvers.components import Components
+from wassemble.solvers.mass import MassRule
+from wassemble.solvers.sweeps import Rows
+from wassemble.solvers.tiles import Tile
+
+_INTERFACE = 1
+# Dense entries above which products are left to BLAS, which blocks them for the caches.
+_LARGE = 2**22
+# Laid out for native products once, as long as the kernel lives; by floating type.
+_packed: WeakKeyDictionary[Kernel, dict[Any, Any]] = WeakKeyDictionary()
+
+
+def find_native() -> Any | None:
+    """The package of native sweeps; None if there is none or $WASSEMBLE_NATIVE is 0."""
+    return None if os.environ.get("WASSEMBLE_NATIVE") == "0" else _import_native()
+
+
+@cache
+def _import_native() -> Any | None:
+    try:
+        import wassemble_native
+    except (ImportError, OSError):  # not installed, or built for another kind of machine
+        return None
+    return wassemble_native if wassemble_native.INTERFACE == _INTERFACE else None
+
+
+def native_types(kernel: Kernel, types: list[Any]) -> list[Any]:
+    """Those of ``types`` in which ``kernel`` has native sweeps.
+
+    Where a kernel has zeros, what is 0 must be told from what is too small.
+    """
+    factors = kernel.factors()
+    if factors is None or any(
+        not f.is_sparse and f.shape[0] * f.shape[1] > _LARGE for f in factors
+    ):
+        return []
+    if kernel.entries.has_zeros:
+        types = [each for each in types if pack(kernel, each).is_exact]
+    return types
+
+
+def pack(kernel: Kernel, dtype: Any) -> Any:
+    """The kernel, laid out for native products."""
+    native = _import_native()
+    assert native is not None  # whoever asks has found it
+    known, dtype = _packed.setdefault(kernel, {}), np.dtype(dtype)
+    if dtype not in known:
+        factors = kernel.factors() or []
+        known[dtype] = native.PackedKernel(
+            [_matrix(factor) for factor in factors],
+            dtype,
+            in_logs=[factor.keeps_logs for factor in factors],
+        )
+    return known[dtype]
+
+
+def _matrix(factor: Kernel) -> Any:
+    if factor.is_sparse:
+        return factor.to_sparse()
+    return factor.to_log_dense() if factor.keeps_logs else factor.to_dense()
+
+
+class NativeSweep:
+    """Sweeps in extended range; ``relaxed`` if steps may become longer."""
+
+    def __init__(
+        self,
+        tile: Tile,
+        mass: MassRule,
+        components: Components | None,
+        dtype: Any,
+        *,
+        relaxed: bool,
+    ) -> None:
+        native = _import_native()
+        assert native is not None  # the solver has found it
+        self._has_zeros = any(group.kernel.entries.has_zeros for group in tile.groups)
+        self._tile = native.NativeTile(
+            [pack(group.kernel, dtype) for group in tile.groups],
+            [group.histograms for group in tile.groups],
+            tile.weights,
+            order=mass.order,
+            exponent=mass.exponent,
+            log_v=tile.log_v,
+            components=None if components is None else components.labels,
+            by_component=components is not None,
+            keeps_u=relaxed,
+        )
+        self._doubtful = np.zeros(tile.n_rows, dtype=bool)
+
+    def restart(self) -> None:
+        """Forget all sweeps: start at v = 1 again, from histograms that may have changed."""
+        self._tile.restart()
+        self._doubtful[:] = False
+
+    def step(self, n_sweeps: int = 1, *, watch: bool) -> np.ndarray | None:
+        found = self._tile.sweep(n_sweeps, watch=watch)
+        if watch:
+            self._doubtful |= ~np.isfinite(found)  # a wider range may know better
+        return found
+
+    def consensus_after(self, n_sweeps: int) -> np.ndarray | None:
+        """Line p after so many sweeps from v = 1, without a look; None if it is not trusted."""
+        self.restart()
+        self._tile.sweep(n_sweeps)
+        p = self._tile.consensus.copy()
+        return None if self._tile.untrusted.any() or not np.isfinite(p).all() else p
+
+    def relax(self, omega: np.ndarray) -> None:
+        """From now on take each row's updates ``omega`` times as far."""
+        self._tile.relax(omega if (omega != 1).any() else None)
+
+    def untrusted(self) -> np.ndarray:
+        """Rows whose numbers left the range at some sweep."""
+        return self._tile.untrusted | self._doubtful
+
+    def read(self, rows: Any, *, keep_scalings: bool) -> Rows:
+        """The state of ``rows``."""
+        return Rows(
+            np.array(self._tile.consensus[rows]),  # the next sweep writes over it
+            self._tile.log_v(rows) if keep_scalings else None,
+            self._tile.stuck(rows) if self._has_zeros else None,
+            self._tile.has_mass[rows],
+        )
+
+    def keep(self, rows: np.ndarray) -> None:
+        """Go on with ``rows`` alone."""
+        self._tile = self._tile.take(rows)
+        self._doubtful = self._doubtful[rows]
