@@ -268,3 +268,39 @@ def test_files_and_truths_that_are_written_otherwise_are_judged_if_asked_to(fold
         for one, other in zip(found["outcomes"], known["outcomes"], strict=True):
             assert (one["name"], one["score"]) == (other["name"], other["score"])
     assert main(["report", "e", *files, *judge, "--fold", "--out", "r.html"]) == 0
+
+
+def test_samples_without_truth_and_without_models_are_counted(folder, capsys):
+    (folder / "more.csv").write_text((folder / "validation.csv").read_text() + "900,cat\n")
+    command = ["fit", "a.csv", "b.csv", "--truth", "more.csv", "--out", "e", "--time-budget", "0"]
+    assert main(command) == 0
+    said = capsys.readouterr().err
+    assert "truth: 1 of 61 samples are in no model" in said
+    assert "truth: not known for 60 of 120 samples of the models: they are left out" in said
+
+
+def test_groups_widen_the_errors_and_caution_keeps_what_is_simple(folder, capsys):
+    lines = (folder / "validation.csv").read_text().splitlines()
+    rows = [f"{line},{place // 20}" for place, line in enumerate(lines[1:])]
+    (folder / "grouped.csv").write_text("\n".join([f"{lines[0]},group", *rows]))
+    command = ["fit", "a.csv", "b.csv", "--truth", "grouped.csv", "--n-folds", "2"]
+    errors = []
+    for groups in ([], ["--groups", "grouped.csv"]):
+        assert main([*command, *groups, "--caution", "100", "--out", "e", "--json"]) == 0
+        board = json.loads(capsys.readouterr().out)
+        assert next(line for line in board if line["is_chosen"])["is_simple"]
+        errors.append(next(line for line in board if line["name"] == "a alone")["standard_error"])
+    assert errors[0] != errors[1]
+    evaluate = ["evaluate", "e", "a.csv", "b.csv", "--truth", "grouped.csv", "--quiet"]
+    assert main([*evaluate, "--groups", "grouped.csv"]) == 0
+    assert main([*command, "--groups", "test.csv", "--out", "e2"]) == 2
+    assert "group" in capsys.readouterr().err
+
+
+def test_a_folder_that_is_learned_into_again_keeps_no_kernels_of_before(folder):
+    command = ["fit", "a.csv", "b.csv", "--truth", "validation.csv", "--out", "e", "--quiet"]
+    assert main(command) == 0
+    assert list((folder / "e").glob("kernel-*.npz"))
+    (folder / "e" / "kernel-mine.npz").write_bytes(b"")
+    assert main([*command, "--time-budget", "0"]) == 0
+    assert [path.name for path in (folder / "e").glob("*.npz")] == ["kernel-mine.npz"]

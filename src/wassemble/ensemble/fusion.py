@@ -29,7 +29,6 @@ from wassemble.ensemble.fusion_files import (
     load_rule,
     same_kernels,
     save_folder,
-    save_rule,
 )
 from wassemble.ensemble.plan import FusionPlan, TableFuser
 from wassemble.ensemble.tables import (
@@ -382,8 +381,7 @@ class Fusion:
         >>> Fusion.load(folder).weights
         {'a': 0.7, 'b': 0.3}
         """
-        save_rule(self.rule, folder)
-        save_folder(self.to_dict(), self.kernel, folder)
+        save_folder(self.to_dict(), self.kernel, [self.rule], folder)
 
     @staticmethod
     def load(folder: str | PathLike[str]) -> Fusion:

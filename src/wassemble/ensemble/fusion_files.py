@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -20,7 +20,7 @@ from wassemble.solvers import Rule
 T = TypeVar("T")
 # What entries of odd types and numbers too large raise when they are read.
 _DAMAGE = (InvalidInputError, LookupError, TypeError, AttributeError, ValueError, OverflowError)
-_NUMBERED = re.compile(r"kernel-\d+\.npz")
+_NUMBERED = re.compile(r"(kernel|rule)-\d+\.npz")
 # Dicts and lists in one another: what is saved has far fewer, and later nobody counts them.
 _DEEPEST = 32
 
@@ -49,9 +49,16 @@ FUSION = Kept("fusion", "a fusion", "`Fusion.save`")
 
 
 def save_folder(
-    entries: dict[str, Any], kernel: Any, folder: str | PathLike[str], kept: Kept = FUSION
+    entries: dict[str, Any],
+    kernel: Any,
+    rules: Sequence[Rule],
+    folder: str | PathLike[str],
+    kept: Kept = FUSION,
 ) -> None:
-    """Write entries that JSON can hold, and kernels in dicts and lists; the JSON file last."""
+    """Write entries that JSON can hold, kernels in dicts and lists, and what rules were fitted to.
+
+    The JSON file comes last. Kernels and rules that were saved here before go after it.
+    """
     folder = Path(folder)
     named = _each(kernel, _with_names)
     folder.mkdir(parents=True, exist_ok=True)
@@ -64,9 +71,10 @@ def save_folder(
         return files[id(given)]
 
     record = {"format": kept.format, **entries, "kernel": _each(named, save)}
+    written = {*files.values(), *_save_rules(rules, folder)}
     write_whole(folder / kept.file, json.dumps(record, indent=1) + "\n")
-    for old in folder.glob("kernel-*.npz"):  # of what was saved here before
-        if old.name not in files.values() and _NUMBERED.fullmatch(old.name):
+    for old in folder.glob("*.npz"):
+        if old.name not in written and _NUMBERED.fullmatch(old.name):
             old.unlink()
 
 
@@ -113,19 +121,23 @@ def load_folder(
         fail(f"{path}: the {kept.word} is damaged: {reason}", hint=kept.hint)
 
 
-def save_rule(rule: Rule, folder: str | PathLike[str], name: str = "rule.npz") -> None:
-    """Write what a rule was fitted to, if it was: JSON holds the rest."""
-    if rule.arrays:
-        with whole_file(Path(folder) / name) as temporary:
-            np.savez_compressed(temporary, **rule.arrays)  # type: ignore[arg-type]
+def _save_rules(rules: Sequence[Rule], folder: Path) -> list[str]:
+    """Write what rules were fitted to, those that were: JSON holds the rest."""
+    names = []
+    for place, rule in enumerate(rules):
+        if rule.arrays:
+            names.append(f"rule-{place}.npz")
+            with whole_file(folder / names[-1]) as temporary:
+                np.savez_compressed(temporary, **rule.arrays)  # type: ignore[arg-type]
+    return names
 
 
-def load_rule(
-    entries: Mapping[str, Any], folder: str | PathLike[str], name: str = "rule.npz"
-) -> Rule:
-    """The rule that `Rule.to_dict` and `save_rule` wrote down."""
+def load_rule(entries: Mapping[str, Any], folder: str | PathLike[str], place: int = 0) -> Rule:
+    """The rule at a place of those that `save_folder` wrote, from its entries."""
     is_fitted = isinstance(entries, Mapping) and entries.get("parameters") is not None
-    return Rule.from_dict(entries, read_npz(Path(folder) / name) if is_fitted else None)
+    return Rule.from_dict(
+        entries, read_npz(Path(folder) / f"rule-{place}.npz") if is_fitted else None
+    )
 
 
 def same_kernels(one: Any, other: Any) -> bool:

@@ -18,7 +18,7 @@ from wassemble._checks import Number, Optional, fail
 from wassemble._threads import single_threaded_libraries
 from wassemble.ensemble.decisions import fit_thresholds
 from wassemble.ensemble.fusion import Fusion
-from wassemble.ensemble.fusion_files import Kept, load_folder, load_rule, save_folder, save_rule
+from wassemble.ensemble.fusion_files import Kept, load_folder, load_rule, save_folder
 from wassemble.ensemble.label_overlap import check_labels, find_twins, tell_strangers
 from wassemble.ensemble.learning.choice import Choice, Standing, choose
 from wassemble.ensemble.learning.clock import Clock
@@ -234,9 +234,9 @@ class LearnedEnsemble:
             "temperature": self.temperature,
             "thresholds": None if self.thresholds is None else self.thresholds.tolist(),
         }
-        for place, rule in enumerate(rules):
-            save_rule(rule.fusion.rule, folder, _rule_file(place))
-        save_folder(entries, [rule.fusion.kernel for rule in rules], folder, _ENSEMBLE)
+        fusions = [rule.fusion for rule in rules]
+        kernels, fitted = [each.kernel for each in fusions], [each.rule for each in fusions]
+        save_folder(entries, kernels, fitted, folder, _ENSEMBLE)
 
     @staticmethod
     def load(folder: str | Path) -> LearnedEnsemble:
@@ -248,19 +248,11 @@ class LearnedEnsemble:
         return load_folder(folder, make, _ENSEMBLE)
 
 
-def _rule_file(place: int) -> str:
-    """What the rule at a place was fitted to."""
-    return f"rule-{place}.npz"
-
-
 def _make(entries: dict[str, Any], kernels: Any, folder: Path) -> LearnedEnsemble:
     """The ensemble of what `LearnedEnsemble.save` wrote; entries of wrong types show."""
     said = entries["fusion"]
     models = tuple((name, LabelSpace(labels)) for name, labels in entries["models"].items())
-    rules = [
-        load_rule(each["rule"], folder, _rule_file(place))
-        for place, each in enumerate(entries["rules"])
-    ]
+    rules = [load_rule(each["rule"], folder, place) for place, each in enumerate(entries["rules"])]
     fusion = Fusion.from_dict({**said, "rule": rules[0]})
     fitted, *rivals = [
         FittedRecipe.of(
