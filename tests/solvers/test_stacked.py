@@ -5,7 +5,7 @@ import pytest
 
 import wassemble as ws
 from wassemble import InvalidInputError, Predictions
-from wassemble.ensemble.learning.stacks import Stacker, kernel_of, likelihood
+from wassemble.ensemble.learning.stacks import Stacker, fit_stacking, kernel_of, likelihood
 from wassemble.ensemble.learning.trial import read_trial
 from wassemble.solvers import LogisticStacking, Rule, StackedConsensus
 from wassemble.solvers.stacked import GROUPS, Parameters, mark_best
@@ -165,3 +165,13 @@ def test_equally_good_answers_share_the_vote():
         mark_best(np.array([[0.5, 0.5, 0.0], [0.0, 0.0, 0.0], [0.1, 0.2, 0.3]])),
         [[0.5, 0.5, 0.0], [0.0, 0.0, 0.0], [0.0, 0.0, 1.0]],
     )
+
+
+@pytest.mark.parametrize(
+    "truth", [np.array([0, 1, 1, 1]), np.array([[0.0, 1.0]] * 3 + [[1.0, 0.0]])]
+)
+def test_scores_that_never_vary_leave_the_frequencies_to_stacking(truth):
+    task = "multiclass" if truth.ndim == 1 else "multilabel"
+    rule = fit_stacking(LogisticStacking(task), np.full((4, 3), 0.5), truth, 2)
+    margins = np.full((1, 3), 0.5) @ rule.arrays["coefficients"].T + rule.arrays["intercepts"]
+    assert rule.to_scores(margins)[0, 1] > 0.6

@@ -507,6 +507,7 @@ def fit_stacking(
     coefficients = np.zeros((n_target, features.shape[1]))
     intercepts = np.full(n_target, -np.inf)  # of labels that did not occur
     varies = np.ptp(features, axis=0) > 0  # the others could only be told from the intercept
+    varies[0] |= not varies.any()  # a regression takes at least one
 
     def fit(true: np.ndarray, rows: Any, strength: float) -> Any:
         weight = None if sample_weight is None else sample_weight[rows]
