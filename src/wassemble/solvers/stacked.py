@@ -557,8 +557,6 @@ class StackedConsensus(StackedRule):
     task : {"multiclass", "multilabel"}
     sees : tuple of str
         Of the above.
-    prior : float
-        How much a label means the target labels of its name before anything was seen.
     parameters : Parameters, optional
         What it was fitted to.
     """
@@ -566,12 +564,10 @@ class StackedConsensus(StackedRule):
     key: ClassVar[str] = "stacked consensus"
     constraints: ClassVar[Constraints] = {
         "task": OneOf(("multiclass", "multilabel")),
-        "prior": Number(at_least=0),
     }
 
     task: Task = "multiclass"
     sees: tuple[str, ...] = GROUPS
-    prior: float = 0.3
     parameters: Parameters | None = None
 
     def __post_init__(self) -> None:

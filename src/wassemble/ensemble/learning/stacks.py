@@ -144,7 +144,7 @@ class Stacker:
         Number of the fold of each sample.
     offered : dict of name to kernels, one per model
     prior : float
-        See `StackedConsensus`.
+        How much a label means the target labels of its name before anything was seen.
     clock : Clock, optional
         When time is short, fewer variants of a stacked consensus are fitted.
     """
@@ -222,7 +222,7 @@ class Stacker:
             coefficients = self._average(rule, every, lambda variant: variant.on_all)
             arrays = known.to_arrays() | {"coefficients": coefficients}
         elif known.stacking is not None:
-            arrays = known.stacking.arrays
+            return fusion.replace(rule=known.stacking)
         return fusion.replace(rule=rule.with_parameters(arrays))
 
     def predict(self, rule: StackedRule) -> np.ndarray:
