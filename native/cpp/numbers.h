@@ -48,6 +48,13 @@ template <class T> constexpr int lanes = VECTOR_BYTES / sizeof(T);
 template <class T> constexpr int lowest = 1 - Type<T>::bias;
 
 template <class T> INLINE Vector<T> all(T x) { return x - Vector<T>{}; }
+// 0, 1, 2, ...: the numbers of the lanes.
+template <class T> INLINE Mask<T> count_up() {
+  Mask<T> lane{};
+#pragma GCC unroll 16
+  for (int i = 0; i < lanes<T>; i++) lane[i] = i;
+  return lane;
+}
 template <class V> INLINE V largest(V a, V b) { return a > b ? a : b; }
 template <class V> INLINE V smallest(V a, V b) { return a < b ? a : b; }
 

@@ -101,32 +101,38 @@ static void turn(const T *x, int64_t x_step, int64_t n, int64_t count, int64_t w
   }
 }
 
+template <class T, int n_vectors, int n_chains>
+INLINE void add_entry(const Matrix<T> &matrix, int64_t at, const T *turned,
+                      Vector<T> (&sums)[n_vectors][n_chains], int chain) {
+  const T *from = turned + matrix.inputs[at] * (int64_t)(n_vectors * lanes<T>);
+#pragma GCC unroll 2
+  for (int v = 0; v < n_vectors; v++) sums[v][chain] += matrix.entries[at] * load(from + v * lanes<T>);
+}
+
 // Some outputs of all rows at a time, so that each row gets a whole vector of them.
 template <class T, int n_vectors>
 static void multiply_entries(const Matrix<T> &matrix, const T *turned, T *y, int64_t y_step,
                              int64_t count) {
   typedef Vector<T> V;
   constexpr int64_t width = n_vectors * lanes<T>;
+  constexpr int n_chains = 4;  // entries apart, so that none waits for the last
   T values[lanes<T> * width];
   for (int64_t first = 0; first < matrix.n_out; first += lanes<T>) {
     for (int64_t out = first; out < first + lanes<T>; out++) {
-      V sums[2 * n_vectors] = {};  // every other entry apart, so that none waits for the last
+      V sums[n_vectors][n_chains] = {};
       // Beyond the labels sums are 0, as in panels.
       int64_t start = out < matrix.n_out ? matrix.starts[out] : 0;
       int64_t stop = out < matrix.n_out ? matrix.starts[out + 1] : 0;
       int64_t at = start;
-      for (; at + 2 <= stop; at += 2)
+      for (; at + n_chains <= stop; at += n_chains)
 #pragma GCC unroll 4
-        for (int v = 0; v < 2 * n_vectors; v++)
-          sums[v] += matrix.entries[at + v % 2] *
-                     load(turned + matrix.inputs[at + v % 2] * width + v / 2 * lanes<T>);
-      if (at < stop)
+        for (int chain = 0; chain < n_chains; chain++)
+          add_entry<T, n_vectors, n_chains>(matrix, at + chain, turned, sums, chain);
+      for (; at < stop; at++) add_entry<T, n_vectors, n_chains>(matrix, at, turned, sums, 0);
 #pragma GCC unroll 2
-        for (int v = 0; v < n_vectors; v++)
-          sums[2 * v] +=
-              matrix.entries[at] * load(turned + matrix.inputs[at] * width + v * lanes<T>);
       for (int v = 0; v < n_vectors; v++)
-        store(values + (out - first) * width + v * lanes<T>, sums[2 * v] + sums[2 * v + 1]);
+        store(values + (out - first) * width + v * lanes<T>,
+              (sums[v][0] + sums[v][1]) + (sums[v][2] + sums[v][3]));
     }
     for (int64_t row = 0; row < count; row++)
       for (int64_t out = 0; out < lanes<T>; out++)

@@ -7,6 +7,10 @@
 #pragma once
 #include <cstdlib>
 
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
+
 #include "products.h"
 
 #define MEMBER inline __attribute__((always_inline))
@@ -47,6 +51,7 @@ constexpr double large_order = 0.25;
 
 // Memory for the samples that are swept together, in pieces at whole cache lines.
 class Room {
+  static constexpr size_t large_page = 1 << 21;
   char *start_ = nullptr;
   size_t used_ = 0;
 
@@ -62,8 +67,12 @@ class Room {
     return start_ ? (A *)(start_ + at) : nullptr;
   }
   bool open() {
-    start_ = (char *)std::aligned_alloc(64, used_ + 64);
-    if (start_) memset(start_, 0, used_);
+    // Sparse products jump about in it: with large pages they need not look for each page.
+    size_t page = used_ < 8 * large_page ? 64 : large_page, size = (used_ / page + 1) * page;
+    start_ = (char *)std::aligned_alloc(page, size);
+#if defined(MADV_HUGEPAGE)
+    if (start_ && page == large_page) madvise(start_, size, MADV_HUGEPAGE);
+#endif
     used_ = 0;
     return start_ != nullptr;
   }
@@ -102,8 +111,8 @@ template <class T> class Sweeper {
     }
     int64_t numbers = tile.n_models * (width_ > wide_ ? width_ : wide_);
     n_samples_ = together / numbers;
-    // A sparse product wants whole vectors of rows.
-    int64_t least = (2 * step + tile.n_models - 1) / tile.n_models;
+    // A sparse product wants whole vectors of rows, no more than two.
+    int64_t least = 2 * step / tile.n_models;
     if (n_samples_ < least && needs_turning()) n_samples_ = least;
     n_samples_ = n_samples_ < 1 ? 1 : n_samples_ > tile.n_rows ? tile.n_rows : n_samples_;
   }
@@ -267,10 +276,8 @@ template <class T> class Sweeper {
           int64_t row = model * count + s, at = row * width_;
           V most = all<T>(Type<T>::none);
           for (int64_t j = 0; j < width_; j += step) {
-            V mantissa = all<T>(1), exponent = all<T>(Type<T>::none);
-            if (tile_.starts_at_one) {
-              for (int64_t lane = 0; lane < step && j + lane < n_target; lane++) exponent[lane] = 0;
-            } else {
+            V mantissa = all<T>(1), exponent = labels_from(j) ? V{} : all<T>(Type<T>::none);
+            if (!tile_.starts_at_one) {
               mantissa = load_some<T>(tile_.v_mantissas + from + j, n_target - j, 1);
               exponent =
                   load_some<T>(tile_.v_exponents + from + j, n_target - j, Type<T>::none);
@@ -499,9 +506,7 @@ template <class T> class Sweeper {
   }
 
   MEMBER I labels_from(int64_t j) const {
-    I inside;
-    for (int lane = 0; lane < step; lane++) inside[lane] = j + lane < tile_.n_target ? -1 : 0;
-    return inside;
+    return count_up<T>() < (typename Type<T>::Bits)(tile_.n_target - j);
   }
 
   // Line p of Algorithm 1. Products of weights with exponents come in two parts, as in `raise`.
@@ -623,22 +628,34 @@ template <class T> class Sweeper {
     each_group(count, [&](Part part) {
       const Kernel<T> &kernel = part.group->kernel;
       int64_t n_rows = part.group->n_models * count, n_source = kernel.n_source;
-      Row<T> *rows = rows_ + part.first_model * count;
-      for (int64_t row = 0; row < n_rows; row++) {  // 2^top wherever v is above 0
-        int64_t at = (part.first_model * count + row) * width_;
-        for (int64_t j = 0; j < width_; j++)
-          images_[at + j] =
-              v_exponents_[at + j] < Type<T>::none / 2 ? (T)0 : (T)std::ldexp(1.0, (int)kernel.top);
-        rows[row].least = (T)kernel.top;
-      }
-      apply(kernel, kernel.to_source, images_ + part.first_model * count * width_, width_, sources_,
-            part.width, n_rows, rows, between_, turned_);
+      bool summed = mark_targets(part, count) && kernel.sums;
+      if (!summed)
+        apply(kernel, kernel.to_source, images_ + part.first_model * count * width_, width_,
+              sources_, part.width, n_rows, rows_ + part.first_model * count, between_, turned_);
       for (int64_t m = 0; m < part.group->n_models; m++)
-        for (int64_t s = 0; s < count; s++)
-          for (int64_t i = 0; i < n_source; i++)
-            if (part.group->histograms[(m * tile_.n_rows + first + s) * n_source + i] > 0 &&
-                !(sources_[(m * count + s) * part.width + i] > 0))
-              stuck[first + s] = 1;
+        for (int64_t s = 0; s < count; s++) {
+          const T *mu = part.group->histograms + (m * tile_.n_rows + first + s) * n_source;
+          const T *kv = summed ? kernel.sums : sources_ + (m * count + s) * part.width;
+          int found = 0;
+          for (int64_t i = 0; i < n_source; i++) found |= (mu[i] > 0) & !(kv[i] > 0);
+          stuck[first + s] |= (uint8_t)found;
+        }
     });
+  }
+
+  // 2^top wherever v is above 0; whether that is everywhere.
+  bool mark_targets(Part part, int64_t count) {
+    T top = (T)std::ldexp(1.0, (int)part.group->kernel.top);
+    I missing = I{};
+    int64_t start = part.first_model * count, stop = start + part.group->n_models * count;
+    for (int64_t row = start; row < stop; row++) {
+      for (int64_t j = 0; j < width_; j += step) {
+        I none = is_none<T>(load(v_exponents_ + row * width_ + j));
+        missing |= none & labels_from(j);
+        store(images_ + row * width_ + j, none ? V{} : all<T>(top));
+      }
+      rows_[row].least = (T)part.group->kernel.top;
+    }
+    return !any(missing);
   }
 };

@@ -26,7 +26,14 @@ from wassemble.solvers.native_sweep import NativeSweep, find_native, native_type
 from wassemble.solvers.plain_sweep import PlainLimits, PlainSweep, unsafe_rows
 from wassemble.solvers.problem import BarycenterProblem
 from wassemble.solvers.sweeps import NarrowSweep, Sweep
-from wassemble.solvers.tiles import NATIVE, ONE_PASS, SWEPT, Tile
+from wassemble.solvers.tiles import (
+    NATIVE,
+    NATIVE_SPARSE_ROWS,
+    ONE_PASS,
+    PRODUCT_ROWS,
+    SWEPT,
+    Tile,
+)
 
 Finish: TypeAlias = Callable[[Ending, Tile], None]
 """Receives rows of a tile as they finish."""
@@ -44,12 +51,13 @@ class Solver(ABC):
         "native" and "plain" hand rows that outgrow them to "log".
     reason : str
         Why it was chosen, in a sentence.
-    tile_size : int
-        Numbers in one array of a tile.
+    tile_size, product_rows : int
+        Numbers in one array of a tile, and rows times models that it has in any case.
     """
 
     name: ClassVar[str]
     tile_size: ClassVar[int] = SWEPT
+    product_rows = PRODUCT_ROWS
 
     def __init__(self, problem: BarycenterProblem, reason: str) -> None:
         self._problem = problem
@@ -199,6 +207,11 @@ class NativeSolver(NarrowSolver):
 
     name = "native"
     tile_size = NATIVE
+
+    def __init__(self, problem: BarycenterProblem, reason: str, types: Sequence[Any]) -> None:
+        super().__init__(problem, reason, types)
+        if all(kernel.is_sparse for kernel in problem.voting_kernels):
+            self.product_rows = NATIVE_SPARSE_ROWS
 
     def start_in(self, dtype: Any) -> Callable[[Tile, Components | None], NativeSweep]:
         relaxed = self.stopping(measured=False).relaxed

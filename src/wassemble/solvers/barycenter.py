@@ -87,7 +87,7 @@ def solve(
     solver = select_solver(problem) if solver is None else solver
     run_of = _Run(problem, solver, keep_scalings=keep_scalings, out=room)
     exchange = problem.exchange
-    n_rows = problem.rows_per_tile(solver.tile_size)
+    n_rows = problem.rows_per_tile(solver.tile_size, solver.product_rows)
     # Exchanges of tiles on threads would get mixed up.
     in_turn = not exchange.is_alone
     if in_turn:  # tiles of the same samples

@@ -32,7 +32,7 @@ from wassemble.solvers.components import Components
 from wassemble.solvers.exchange import ALONE, Exchange
 from wassemble.solvers.mass import say_unbalanced
 from wassemble.solvers.rules import Barycenter, Holds
-from wassemble.solvers.tiles import Group, Tile, rows_per_tile
+from wassemble.solvers.tiles import PRODUCT_ROWS, Group, Tile, rows_per_tile
 from wassemble.solvers.weights import check_weights, take_rows, with_three_axes
 
 if TYPE_CHECKING:
@@ -294,12 +294,12 @@ class FusionProblem:
         """One kernel per group of voting models."""
         return [self.kernels[members[0]] for members in self._members]
 
-    def rows_per_tile(self, size: int) -> int:
+    def rows_per_tile(self, size: int, product_rows: int = PRODUCT_ROWS) -> int:
         """Samples that are solved together, of about ``size`` numbers; all of them in torch."""
         if self.like is not None:  # gradients need every step anyway
             return self.n_samples
         n_labels = max(self.n_target, *(kernel.shape[0] for kernel in self.voting_kernels))
-        return rows_per_tile(len(self.model_order), n_labels, size)
+        return rows_per_tile(len(self.model_order), n_labels, size, product_rows)
 
     def may_share_memory(self, out: np.ndarray) -> bool:
         """Whether writing into ``out`` may change what is still to be read."""

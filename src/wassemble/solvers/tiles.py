@@ -22,8 +22,10 @@ from wassemble.solvers.weights import take_rows
 SWEPT = 2**19
 ONE_PASS = 2**20
 NATIVE = 2**17
-# Rows times models below which a matrix product wastes its kernel's trip through the cache.
-_PRODUCT_ROWS = 64
+# Rows times models below which a matrix product wastes its kernel's trip through the cache; a
+# native sparse one takes a vector of rows at once, and more would only crowd the cache.
+PRODUCT_ROWS = 64
+NATIVE_SPARSE_ROWS = 16
 
 
 @dataclass
@@ -122,9 +124,11 @@ class Tile:
         )
 
 
-def rows_per_tile(n_models: int, n_labels: int, size: int = SWEPT) -> int:
+def rows_per_tile(
+    n_models: int, n_labels: int, size: int = SWEPT, product_rows: int = PRODUCT_ROWS
+) -> int:
     """Samples in a tile; depends on the problem alone, so that results do not depend on threads."""
-    return max(1, size // (n_models * n_labels), _PRODUCT_ROWS // n_models)
+    return max(1, size // (n_models * n_labels), product_rows // n_models)
 
 
 def run_tiles(
