@@ -31,7 +31,7 @@ class Flushing {
 
 template <class T> int sweep(const Tile<T> *tile, int64_t n_sweeps) {
   Flushing flushing;
-  return Sweeper<T>(*tile).run(n_sweeps) ? 0 : 1;
+  return Sweeper<T>(*tile).run(n_sweeps);
 }
 
 template <class T> int find_stuck(const Tile<T> *tile, uint8_t *stuck) {

@@ -29,7 +29,7 @@ template <class T> static bool take_means(const Mean<T> &mean) {
         const T *from = mean.weights + model * steps[0] + row * steps[1];
         V x = load_some<T>(mean.values + model * mean.model_step + at, left, 1);
         V w = steps[2] ? load_some<T>(from + j, left, 0) : all<T>(from[0]);
-        I normal = (I)x >= (typename Type<T>::Bits)1 << Type<T>::digits;
+        I normal = is_normal<T>(x);
         tiny |= ((I)x != 0) & ~normal;
         split<T>(normal ? x : all<T>(1), m, e);
         if (mean.order == 0) {  // weights times exponents in two parts, the first of them exact

@@ -110,6 +110,13 @@ template <class T> INLINE Mask<T> is_far(Vector<T> exponent) {
   return ((exponent > Type<T>::limit) | (exponent < -Type<T>::limit)) & ~is_none<T>(exponent);
 }
 
+// Whether x is a number above 0 with all its digits: by its bits, which nothing flushes.
+template <class T> INLINE Mask<T> is_normal(Vector<T> x) {
+  typedef Type<T> P;
+  constexpr typename P::Bits least = (typename P::Bits)1 << P::digits;
+  return ((Mask<T>)x >= least) & ((Mask<T>)x < (2 * P::bias + 1) * least);
+}
+
 // x > 0, normal: x = mantissa 2^exponent, mantissa from sqrt(1/2) to sqrt(2).
 template <class T>
 INLINE void split(Vector<T> x, Vector<T> &mantissa, Vector<T> &exponent) {

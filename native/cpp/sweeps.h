@@ -32,6 +32,7 @@ template <class T> struct Tile {
   T *v_mantissas, *v_exponents;  // (n_models, n_rows, n_target)
   const T *omega;                // (n_rows,), or null: steps as they are
   int64_t starts_at_one;         // whether v is 1 and not what is in the arrays
+  int64_t keeps_v;               // whether the last v is asked for
   const int32_t *components;     // (n_target,), or null: one
   int64_t n_components;          // 0: residuals compare marginals as they are
   T *consensus;                  // (n_rows, n_target)
@@ -41,6 +42,7 @@ template <class T> struct Tile {
 
 constexpr uint8_t untrusted = 1;  // numbers left the range, now or earlier
 constexpr uint8_t has_mass = 2;   // some label has a consensus above 0, however small
+constexpr uint8_t overflown = 4;  // some label has a consensus too large for its type
 
 // Numbers of one array of the samples that are swept together.
 constexpr int64_t together = 1 << 13;
@@ -95,7 +97,8 @@ template <class T> class Sweeper {
   V *parts_;
   Row<T> *rows_;
   double *sums_;
-  bool *is_bad_, *has_mass_;
+  bool *is_bad_;
+  uint8_t *found_;  // of the consensus: flags
 
  public:
   explicit Sweeper(const Tile<T> &tile)
@@ -117,14 +120,15 @@ template <class T> class Sweeper {
     n_samples_ = n_samples_ < 1 ? 1 : n_samples_ > tile.n_rows ? tile.n_rows : n_samples_;
   }
 
-  // Sweep every sample; false if there is no memory.
-  bool run(int64_t n_sweeps) {
-    if (!make_room()) return false;
+  // Sweep every sample; the flags of all of them together, -1 if there is no memory.
+  int run(int64_t n_sweeps) {
+    if (!make_room()) return -1;
+    int flags = 0;
     for (int64_t first = 0; first < tile_.n_rows; first += n_samples_) {
       int64_t left = tile_.n_rows - first;
-      sweep_some(first, left < n_samples_ ? left : n_samples_, n_sweeps);
+      flags |= sweep_some(first, left < n_samples_ ? left : n_samples_, n_sweeps);
     }
-    return true;
+    return flags;
   }
 
   // Mark the rows with mass that no entry of its kernel takes to a label where v is above 0.
@@ -184,7 +188,7 @@ template <class T> class Sweeper {
     parts_ = room_.take<V>(5 * tile_.n_models);
     rows_ = room_.take<Row<T>>(n_rows);
     is_bad_ = room_.take<bool>(n_samples_);
-    has_mass_ = room_.take<bool>(n_samples_);
+    found_ = room_.take<uint8_t>(n_samples_);
   }
 
   // Of the arrays of one group, the first row and the number of source labels, padded.
@@ -203,8 +207,8 @@ template <class T> class Sweeper {
     }
   }
 
-  void sweep_some(int64_t first, int64_t count, int64_t n_sweeps) {
-    for (int64_t s = 0; s < count; s++) is_bad_[s] = has_mass_[s] = false;
+  int sweep_some(int64_t first, int64_t count, int64_t n_sweeps) {
+    for (int64_t s = 0; s < count; s++) is_bad_[s] = false, found_[s] = 0;
     each_group(count, [&](Part part) { read_sources(part, first, count); });
     read_targets(first, count);
     for (int64_t sweep = 0; sweep < n_sweeps; sweep++) {
@@ -226,6 +230,9 @@ template <class T> class Sweeper {
       for (int64_t s = 0; s < count; s++) lines_p_and_v(first, s, count, is_last);
     }
     write_back(first, count);
+    int flags = 0;
+    for (int64_t s = 0; s < count; s++) flags |= tile_.flags[first + s];
+    return flags;
   }
 
   void use_sums(const Kernel<T> &kernel, Row<T> *rows, int64_t n_rows) {
@@ -242,16 +249,16 @@ template <class T> class Sweeper {
       for (int64_t s = 0; s < count; s++) {
         const T *from = part.group->histograms + (m * tile_.n_rows + first + s) * n_source;
         int64_t row = m * count + s, at = part.offset + row * part.width;
-        I tiny = I{};
+        I odd = I{};
         for (int64_t i = 0; i < part.width; i += step) {
           V x = load_some<T>(from + i, n_source - i, 0), mantissa, exponent;
-          I normal = (I)x >= (typename Type<T>::Bits)1 << Type<T>::digits;
-          tiny |= ((I)x != 0) & ~normal;
+          I normal = is_normal<T>(x);
+          odd |= ((I)x != 0) & ~normal;
           split<T>(normal ? x : all<T>(1), mantissa, exponent);
           store(source_mantissas_ + at + i, balanced_ ? mantissa : log2_of(mantissa));
           store(source_exponents_ + at + i, normal ? exponent : all<T>(Type<T>::none));
         }
-        is_bad_[s] |= any(tiny);  // below the normal numbers: digits are missing
+        is_bad_[s] |= any(odd);  // below the normal numbers: digits are missing; or no number
         if (relaxed_) read_u(part, m, first, s, row);
       }
   }
@@ -398,7 +405,8 @@ template <class T> class Sweeper {
     else new_v<false>(first, s, count, is_last);
     int64_t model = 0;
     bool watched = is_last && tile_.residuals;
-    if (watched) tile_.residuals[first + s] = residual(first + s, has_mass_[s]);
+    if (is_last && !tile_.keeps_v) return;
+    if (watched) tile_.residuals[first + s] = residual(first + s, found_[s] & has_mass);
     for (int64_t g = 0; g < tile_.n_groups; g++)
       for (int64_t m = 0; m < tile_.groups[g].n_models; m++, model++) {
         int64_t row = model * count + s, at = row * width_;
@@ -413,7 +421,7 @@ template <class T> class Sweeper {
     V *mantissas = parts_, *exponents = parts_ + n_models, *powers = parts_ + 2 * n_models;
     V *whole = parts_ + 3 * n_models, *most = parts_ + 4 * n_models;
     bool watched = is_last && tile_.residuals;
-    I lost = I{}, seen = I{};
+    I lost = I{}, seen = I{}, large = I{};
     T omega = relaxed_ ? tile_.omega[first + s] : (T)1;
     for (int64_t m = 0; m < n_models; m++) most[m] = all<T>(Type<T>::none);
     for (int64_t j = 0; j < width_; j += step) {
@@ -432,8 +440,10 @@ template <class T> class Sweeper {
         store_some(to, p, tile_.n_target - j);
         I some = ~is_none<T>(p_exponent);
         seen |= some;
+        large |= p == (T)INFINITY;
         if (any(some & (p == 0))) store_tiny(to, tile_.n_target - j, p_mantissa, p_exponent, some);
       }
+      if (is_last && !tile_.keeps_v) continue;
       I out = is_none<T>(exponent);
       for (int64_t m = 0; m < n_models; m++) {
         int64_t at = (m * count + s) * width_ + j;
@@ -457,7 +467,7 @@ template <class T> class Sweeper {
         lost |= is_far<T>(new_exponent);
       }
     }
-    has_mass_[s] = any(seen);
+    found_[s] = (uint8_t)((any(seen) ? has_mass : 0) | (any(large) ? overflown : 0));
     is_bad_[s] |= any(lost);
   }
 
@@ -598,7 +608,7 @@ template <class T> class Sweeper {
   }
 
   void write_back(int64_t first, int64_t count) {
-    for (int64_t m = 0; m < tile_.n_models; m++)
+    for (int64_t m = 0; tile_.keeps_v && m < tile_.n_models; m++)
       for (int64_t s = 0; s < count; s++) {
         int64_t to = (m * tile_.n_rows + first + s) * tile_.n_target, at = (m * count + s) * width_;
         memcpy(tile_.v_mantissas + to, v_mantissas_ + at, tile_.n_target * sizeof(T));
@@ -606,9 +616,8 @@ template <class T> class Sweeper {
       }
     if (keeps_u_) each_group(count, [&](Part part) { write_u(part, first, count); });
     for (int64_t s = 0; s < count; s++) {
-      uint8_t kept = tile_.flags[first + s] & untrusted;
-      tile_.flags[first + s] =
-          (uint8_t)(kept | (is_bad_[s] ? untrusted : 0) | (has_mass_[s] ? has_mass : 0));
+      uint8_t kept = tile_.starts_at_one ? 0 : tile_.flags[first + s] & untrusted;
+      tile_.flags[first + s] = (uint8_t)(kept | (is_bad_[s] ? untrusted : 0) | found_[s]);
     }
   }
 

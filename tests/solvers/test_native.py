@@ -223,14 +223,47 @@ def test_levels_agree(native, mass, dtype, rng, monkeypatch):
         np.testing.assert_allclose(other, found[0], rtol=LIMITS[dtype])
 
 
-def test_a_batch_equals_its_rows_alone_to_the_last_bit(rng):
+@pytest.mark.parametrize("share", [1.0, 0.4], ids=["dense", "sparse"])
+def test_a_batch_equals_its_rows_alone_to_the_last_bit(share, rng):
     histograms = rng.uniform(0.01, 1, size=(3, 37, 29)).astype(np.float32)
     kernel = np.exp(-rng.uniform(0, 5, size=(29, 31)))
+    if share < 1:
+        kernel = sp.csr_array(np.where(rng.uniform(size=kernel.shape) < share, kernel, 0))
     options = {"mass": MASSES[1], **FIXED}
     whole = solve_with(histograms, kernel, **options).barycenter
     for row in (0, 17, 36):
         alone = solve_with(histograms[:, row : row + 1], kernel, **options).barycenter
         np.testing.assert_array_equal(alone[0], whole[row])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("entry", [np.nan, np.inf, -np.inf, -1e-3])
+def test_rows_of_what_is_no_number_are_not_trusted(level, native, entry, dtype, rng):
+    histograms = rng.uniform(0.1, 1, size=(2, 3, 40)).astype(dtype)
+    histograms[1, 2, 39] = entry
+    kernel = native.PackedKernel([np.exp(-rng.uniform(size=(40, 40)))], dtype)
+    tile = native.NativeTile(
+        [kernel], [histograms], np.full((2, 1, 1), 0.5), order=0.1, exponent=0.9
+    )
+    assert tile.consensus_after(3) is None
+    assert tile.untrusted.tolist() == [False, False, True]
+    tile.histograms[0][1, 2, 39] = 0.5
+    found = tile.consensus_after(3)
+    tile.restart()
+    tile.sweep(3)
+    np.testing.assert_array_equal(found, tile.consensus)
+
+
+@pytest.mark.parametrize("is_open", [True, False], ids=["every label open", "one ruled out"])
+def test_mass_under_an_empty_row_is_found_with_and_without_a_product(is_open, rng):
+    kernel = np.where(rng.uniform(size=(40, 40)) < 0.2, 1.0, 0) + np.eye(40)
+    kernel[7] = 0
+    if not is_open:
+        kernel[:, 3] = 0
+    histograms = rng.uniform(0.1, 1, size=(2, 3, 40))
+    histograms[:, :2, 7] = 0
+    result = solve_with(histograms, sp.csr_array(kernel), mass=MASSES[1], **FIXED)
+    assert result.status.tolist() == [1, 1, 2]
 
 
 def test_rows_go_from_float32_to_float64_to_logs():

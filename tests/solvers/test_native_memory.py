@@ -43,14 +43,22 @@ def test_no_access_leaves_its_memory_and_nothing_is_undefined(tmp_path):
 
 
 _FEW = """
-import numpy as np, wassemble as ws
+import numpy as np, scipy.sparse as sp, wassemble as ws
 rng = np.random.default_rng(0)
 for mass in (ws.Balanced(), ws.Unbalanced(2.0, epsilon=0.3)):
     for dtype in (np.float32, np.float64):
         scores = rng.dirichlet(np.ones(7), size=(3, 5)).astype(dtype)
-        kernel = np.exp(-rng.uniform(0, 9, size=(7, 11))).astype(dtype)
-        result = ws.solve_barycenter(scores, kernel, ws.Barycenter(mass, max_sweeps=50))
-        assert result.solver.name == "native"
+        factors = rng.uniform(0.1, 1, size=(2, 11, 3)).astype(dtype)
+        for kernel in (
+            np.exp(-rng.uniform(0, 9, size=(7, 11))).astype(dtype),
+            ws.kernels.LowRankKernel(factors[0, :7], factors[1]),
+            sp.csr_array(np.where(rng.uniform(size=(7, 11)) < 0.5, 1, 0) + np.eye(7, 11)),
+        ):
+            for tolerance in (None, 1e-6):
+                rule = ws.Barycenter(mass, max_sweeps=50, tolerance=tolerance)
+                result = ws.solve_barycenter(scores, kernel, rule)
+                assert result.solver.name == "native"
+                rule.prepare(kernel, n_models=3, dtype=dtype)(scores[:, 0])
 """
 
 

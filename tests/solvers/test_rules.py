@@ -2,7 +2,7 @@
 
 import json
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError, replace
 
 import numpy as np
 import pytest
@@ -339,13 +339,27 @@ def test_a_single_model_is_prepared_by_its_place():
     ("entry", "words"),
     [(np.nan, "must not be nan"), (np.inf, "must be finite"), (-0.1, "must not be negative")],
 )
-@pytest.mark.parametrize("rule", [ws.USUAL_RULE, ws.ARITHMETIC], ids=str)
+@pytest.mark.parametrize(
+    "rule",
+    [ws.USUAL_RULE, replace(ws.USUAL_RULE, max_sweeps=5, tolerance=None), ws.ARITHMETIC],
+    ids=str,
+)
 def test_bad_entries_are_refused_by_what_is_prepared(rule, entry, words):
     fuser = rule.prepare(np.exp(-np.eye(3)), n_models=2)
     sample = np.full((2, 3), 0.3)
     sample[1, 2] = entry
     with pytest.raises(ws.InvalidInputError, match=f"{words}.* at model 1, sample 0"):
         fuser(sample)
+
+
+@pytest.mark.parametrize("tolerance", [None, 1e-6])
+def test_a_model_without_weight_has_no_say_in_what_is_prepared(tolerance, rng):
+    kernel = np.exp(-rng.uniform(size=(4, 4)))
+    rule = ws.Barycenter(ws.Unbalanced(2.0, epsilon=0.3), max_sweeps=50, tolerance=tolerance)
+    sample = rng.uniform(0.1, 1, size=(3, 4))
+    found = rule.prepare(kernel, [0.3, 0.0, 0.7])(sample)
+    expected = rule.prepare(kernel, [0.3, 0.7])(sample[[0, 2]])
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
 def test_what_is_prepared_refuses_rows_that_are_no_histograms():

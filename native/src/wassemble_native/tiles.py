@@ -15,7 +15,7 @@ from wassemble_native.library import function
 _NONE = {np.dtype(np.float32): -(2.0**20), np.dtype(np.float64): -(2.0**40)}
 # Multiplications in one call, some tenths of a second: Ctrl-C is heard between calls.
 _MOST = 2**31
-_UNTRUSTED, _HAS_MASS = 1, 2
+_UNTRUSTED, _HAS_MASS, _OVERFLOWN = 1, 2, 4
 _SMALL_ORDER = 1e-3
 
 
@@ -48,6 +48,7 @@ class TileStruct(ctypes.Structure):
         ("v_exponents", ctypes.c_void_p),
         ("omega", ctypes.c_void_p),
         ("starts_at_one", ctypes.c_int64),
+        ("keeps_v", ctypes.c_int64),
         ("components", ctypes.c_void_p),
         ("n_components", ctypes.c_int64),
         ("consensus", ctypes.c_void_p),
@@ -156,6 +157,7 @@ class NativeTile:
             *(v.ctypes.data for v in self._v),
             None if self.omega is None else self.omega.ctypes.data,
             self._starts_at_one,
+            True,
             None if self._components is None else self._components.ctypes.data,
             self._n_components,
             self.consensus.ctypes.data,
@@ -183,8 +185,8 @@ class NativeTile:
     def restart(self) -> None:
         """Forget all sweeps: start at v = 1, from histograms that may have changed."""
         self._struct.starts_at_one, self._starts_at_one = 1, True
-        self._untrusted[:] = 0
-        self.relax(None)
+        if self.omega is not None:
+            self.relax(None)
 
     def relax(self, omega: np.ndarray | None) -> None:
         """From now on take each row's updates ``omega`` times as far."""
@@ -193,18 +195,35 @@ class NativeTile:
         self.omega = None if omega is None else np.ascontiguousarray(omega, self.dtype)
         self._struct.omega = None if self.omega is None else self.omega.ctypes.data
 
-    def sweep(self, n_sweeps: int, *, watch: bool = False) -> np.ndarray | None:
-        """Do some sweeps; with ``watch``, return each row's residual after the last."""
-        left = n_sweeps
+    def sweep(
+        self, n_sweeps: int, *, watch: bool = False, keeps_v: bool = True
+    ) -> np.ndarray | None:
+        """Do some sweeps; with ``watch``, return each row's residual after the last.
+
+        Without ``keeps_v`` the last v is not computed: only a restart can follow.
+        """
+        self._sweep(n_sweeps, watch=watch, keeps_v=keeps_v or watch)
+        return self._residuals.copy() if watch else None
+
+    def consensus_after(self, n_sweeps: int) -> np.ndarray | None:
+        """The consensus after so many sweeps from v = 1; None if not every row can be trusted."""
+        self.restart()
+        flags = self._sweep(n_sweeps, watch=False, keeps_v=False)
+        return None if flags & (_UNTRUSTED | _OVERFLOWN) else self.consensus.copy()
+
+    def _sweep(self, n_sweeps: int, *, watch: bool, keeps_v: bool) -> int:
+        """Do some sweeps; the flags of all rows together."""
+        struct, left, flags = self._struct, n_sweeps, 0
         while left > 0:
             now = min(left, self._at_once)
             left -= now
-            is_watched = watch and not left
-            self._struct.residuals = self._residuals.ctypes.data if is_watched else None
-            if self._call(self._address, now):
+            struct.residuals = self._residuals.ctypes.data if watch and not left else None
+            struct.keeps_v = keeps_v or left > 0
+            flags = self._call(self._address, now)
+            if flags < 0:
                 raise MemoryError("no memory for the sweeps of some samples")
-            self._struct.starts_at_one, self._starts_at_one = 0, False
-        return self._residuals.copy() if watch else None
+            struct.starts_at_one, self._starts_at_one = 0, False
+        return int(flags)
 
     @property
     def untrusted(self) -> np.ndarray:

@@ -184,13 +184,16 @@ class NarrowSolver(LogSolver, ABC):
         left = np.zeros(0, dtype=np.int64)
         if safe.n_rows:
             with np.errstate(all="ignore"):  # rows that leave the safe range are handed over
-                left = self.sweep(safe, self.start_in(dtype), finish, keep_scalings=keep_scalings)
+                start = self.start_in(dtype, keep_scalings=keep_scalings)
+                left = self.sweep(safe, start, finish, keep_scalings=keep_scalings)
         if unsafe is None:
             return left
         return np.concatenate([np.flatnonzero(unsafe), np.flatnonzero(~unsafe)[left]])
 
     @abstractmethod
-    def start_in(self, dtype: Any) -> Callable[[Tile, Components | None], NarrowSweep]:
+    def start_in(
+        self, dtype: Any, *, keep_scalings: bool
+    ) -> Callable[[Tile, Components | None], NarrowSweep]:
         """What starts the sweeps of a tile in a floating type."""
 
     def convert(self, tile: Tile, dtype: Any) -> Tile:
@@ -213,10 +216,14 @@ class NativeSolver(NarrowSolver):
         if all(kernel.is_sparse for kernel in problem.voting_kernels):
             self.product_rows = NATIVE_SPARSE_ROWS
 
-    def start_in(self, dtype: Any) -> Callable[[Tile, Components | None], NativeSweep]:
-        relaxed = self.stopping(measured=False).relaxed
-        mass = self._problem.mass
-        return lambda tile, components: NativeSweep(tile, mass, components, dtype, relaxed=relaxed)
+    def start_in(
+        self, dtype: Any, *, keep_scalings: bool
+    ) -> Callable[[Tile, Components | None], NativeSweep]:
+        mass, stopping = self._problem.mass, self.stopping(measured=keep_scalings)
+        keeps_v = keep_scalings or stopping.tolerance is not None
+        return lambda tile, components: NativeSweep(
+            tile, mass, components, dtype, relaxed=stopping.relaxed, keeps_v=keeps_v
+        )
 
     def unsafe(self, tile: Tile, dtype: Any) -> None:
         return None
@@ -231,7 +238,9 @@ class PlainSolver(NarrowSolver):
         super().__init__(problem, reason, types)
         self._converted: dict[tuple[Kernel, Any], Kernel] = {}
 
-    def start_in(self, dtype: Any) -> Callable[[Tile, Components | None], PlainSweep]:
+    def start_in(
+        self, dtype: Any, *, keep_scalings: bool
+    ) -> Callable[[Tile, Components | None], PlainSweep]:
         mass = self._problem.mass
 
         def start(tile: Tile, components: Components | None) -> PlainSweep:

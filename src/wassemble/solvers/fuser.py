@@ -75,11 +75,14 @@ class _OneSample:
         for group in self._tile.groups:  # where sweeps read them, also when they change
             group.histograms = np.array(group.histograms)
         order = np.array(self._tile.models)
-        self._members = [order[group.models] for group in self._tile.groups]
+        self._members: list[Any] = [order[group.models] for group in self._tile.groups]
+        if np.array_equal(self._members[0], np.arange(problem.n_models)):
+            self._members = [slice(None)]  # all of them at once, without a copy
         self._stopping = solver.stopping(measured=False)
         is_watched = self._stopping.tolerance is not None
         components = problem.components(self._tile.models) if is_watched else None
-        self._sweep = solver.start_in(self._type)(self._tile, components)
+        start = solver.start_in(self._type, keep_scalings=False)
+        self._sweep = start(self._tile, components)
         self._lock = Lock()
 
     def fuse(self, histograms: Any) -> np.ndarray | None:
@@ -106,32 +109,47 @@ class _OneSample:
         )
 
     def _fuse(self, histograms: Any) -> np.ndarray | None:
-        tile = self._tile
-        for group, members in zip(tile.groups, self._members, strict=True):
+        self._write(histograms)
+        if not self._may_sweep():
+            return None
+        if self._stopping.tolerance is None:
+            p = self._sweep.consensus_after(self._stopping.max_sweeps)
+        else:
+            p = self._converge()
+        if p is None or not self._problem.accepts(self._tile):
+            return None  # the ordinary way says what is wrong
+        return p[0].astype(self._problem.dtype, copy=False)
+
+    def _write(self, histograms: Any) -> None:
+        """Put them where the sweeps read them."""
+        for group, members in zip(self._tile.groups, self._members, strict=True):
             if isinstance(histograms, np.ndarray):
                 group.histograms[:, 0] = histograms[members]
             else:
-                for row, model in zip(group.histograms, members.tolist(), strict=True):
+                models = self._tile.models[group.models]
+                for row, model in zip(group.histograms, models, strict=True):
                     row[0] = histograms[model]
-            # One comparison each finds nan, what is negative and what is infinite.
-            if not np.minimum.reduce(group.histograms, axis=None) >= 0:
-                return None
-            if not np.maximum.reduce(group.histograms, axis=None) < math.inf:
-                return None
-        if not self._problem.accepts(tile):
-            return None
-        with np.errstate(all="ignore"):  # what leaves the safe range goes the ordinary way
-            if self._solver.unsafe(tile, self._type) is not None:
-                return None
-            if self._stopping.tolerance is None:
-                p = self._sweep.consensus_after(self._stopping.max_sweeps)
-                return None if p is None else p[0].astype(self._problem.dtype, copy=False)
-            endings: list[Ending] = []
-            self._sweep.restart()
+
+    def _may_sweep(self) -> bool:
+        """Whether they are numbers that the sweeps know what to do with."""
+        are_numbers = self._sweep.checks_numbers or all(
+            _are_numbers(group.histograms) for group in self._tile.groups
+        )
+        return are_numbers and self._solver.unsafe(self._tile, self._type) is None
+
+    def _converge(self) -> np.ndarray | None:
+        """The consensus at the tolerance, ``(1, n_target)``; None if it is not trusted."""
+        endings: list[Ending] = []
+        self._sweep.restart()
+        with np.errstate(all="ignore"):  # what leaves the safe range is not trusted
             run(self._sweep, 1, self._stopping, endings.append, keep_scalings=False)
-            if not endings:
-                return None
-            return endings[0].rows.barycenter[0].astype(self._problem.dtype, copy=False)
+        return endings[0].rows.barycenter if endings else None
+
+
+def _are_numbers(histograms: np.ndarray) -> bool:
+    """Whether all are finite and none is negative; nan fails every comparison."""
+    lowest = np.minimum.reduce(histograms, axis=None)
+    return bool(lowest >= 0 and np.maximum.reduce(histograms, axis=None) < math.inf)
 
 
 def draft_histograms(

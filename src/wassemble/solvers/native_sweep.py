@@ -7,7 +7,7 @@ Rows for which that would lose something are handed over.
 
 import os
 from functools import cache
-from typing import Any
+from typing import Any, ClassVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -76,7 +76,12 @@ def _matrix(factor: Kernel) -> Any:
 
 
 class NativeSweep:
-    """Sweeps in extended range; ``relaxed`` if steps may become longer."""
+    """Sweeps in extended range; ``relaxed`` if steps may become longer.
+
+    Without ``keeps_v`` nobody goes on from the last sweep, and v is left out of it.
+    """
+
+    checks_numbers: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -86,10 +91,12 @@ class NativeSweep:
         dtype: Any,
         *,
         relaxed: bool,
+        keeps_v: bool,
     ) -> None:
         native = _import_native()
         assert native is not None  # the solver has found it
         self._has_zeros = any(group.kernel.entries.has_zeros for group in tile.groups)
+        self._keeps_v = keeps_v or self._has_zeros  # which tells where mass is stuck
         self._tile = native.NativeTile(
             [pack(group.kernel, dtype) for group in tile.groups],
             [group.histograms for group in tile.groups],
@@ -109,17 +116,15 @@ class NativeSweep:
         self._doubtful[:] = False
 
     def step(self, n_sweeps: int = 1, *, watch: bool) -> np.ndarray | None:
-        found = self._tile.sweep(n_sweeps, watch=watch)
+        found = self._tile.sweep(n_sweeps, watch=watch, keeps_v=self._keeps_v)
         if watch:
             self._doubtful |= ~np.isfinite(found)  # a wider range may know better
         return found
 
     def consensus_after(self, n_sweeps: int) -> np.ndarray | None:
         """Line p after so many sweeps from v = 1, without a look; None if it is not trusted."""
-        self.restart()
-        self._tile.sweep(n_sweeps)
-        p = self._tile.consensus.copy()
-        return None if self._tile.untrusted.any() or not np.isfinite(p).all() else p
+        p: np.ndarray | None = self._tile.consensus_after(n_sweeps)
+        return p
 
     def relax(self, omega: np.ndarray) -> None:
         """From now on take each row's updates ``omega`` times as far."""

@@ -13,7 +13,7 @@ code where that is installed. When to stop is the loop's business.
 """
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -54,6 +54,9 @@ class Sweep(Protocol):
 
 class NarrowSweep(Sweep, Protocol):
     """A tile under way in an arithmetic of limited range, fast enough to be used again."""
+
+    #: Whether rows with histograms that are negative or not finite come out untrusted.
+    checks_numbers: ClassVar[bool]
 
     def restart(self) -> None:
         """Forget all sweeps: start at v = 1 again, from histograms that may have changed."""
