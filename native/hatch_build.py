@@ -7,6 +7,7 @@ compiler, $CXX or c++, and nothing else.
 
 import os
 import platform
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -29,6 +30,7 @@ _X86 = {
 # Vectors wider than a level's registers never leave a function: -Wno-psabi.
 _FLAGS = ("-std=c++17", "-O3", "-fPIC", "-shared", "-fno-math-errno", "-ffp-contract=fast")
 _WARNINGS = ("-Wall", "-Wextra", "-Wno-psabi")
+_WITHOUT = "; wassemble runs without it, on NumPy."
 _SANITIZERS = ("-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 
 
@@ -36,15 +38,27 @@ def compile_library(folder: Path = PACKAGE, *, more: tuple[str, ...] = ()) -> li
     """Compile every level into ``folder``; their files."""
     is_x86 = platform.machine().lower() in ("x86_64", "amd64")
     levels = _BASELINE | (_X86 if is_x86 else {})
-    compiler = os.environ.get("CXX", "c++").split()
+    compiler = _find_compiler()
     made = []
     for name, (n_bytes, flags) in levels.items():
         path = folder / f"sweeps_{name}.so"
         source = str(ROOT / "cpp" / "library.cpp")
         options = [*_FLAGS, *_WARNINGS, f"-DVECTOR_BYTES={n_bytes}", *flags, *more]
-        subprocess.run([*compiler, *options, source, "-o", str(path)], check=True)
+        if subprocess.run([*compiler, *options, source, "-o", str(path)], check=False).returncode:
+            raise SystemExit(f"{compiler[0]} could not compile wassemble-native{_WITHOUT}")
         made.append(path)
     return made
+
+
+def _find_compiler() -> list[str]:
+    """The command of the compiler, with what $CXX adds to it."""
+    compiler = os.environ.get("CXX", "c++").split()
+    if not compiler or shutil.which(compiler[0]) is None:
+        raise SystemExit(
+            f"wassemble-native needs a C++17 compiler, and {' '.join(compiler) or '$CXX'} is not"
+            f" there: install one (g++ or clang++) or set CXX{_WITHOUT}"
+        )
+    return compiler
 
 
 class CompileHook(BuildHookInterface):  # type: ignore[misc]

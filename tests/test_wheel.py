@@ -112,6 +112,23 @@ def test_the_environment_has_the_wheel_and_no_clone(run, bin_folder):
     assert paper == "None"
 
 
+def test_without_a_compiler_one_line_says_what_is_missing(tmp_path):
+    shutil.copytree(ROOT / "native", tmp_path / "native")
+    done = subprocess.run(
+        [sys.executable, "-m", "hatchling", "build", "-t", "wheel"],
+        cwd=tmp_path / "native",
+        env=os.environ | {"CXX": "no-such-compiler"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    [line] = [line for line in done.stderr.splitlines() if "compiler" in line]
+    assert "needs a C++17 compiler, and no-such-compiler is not there" in line
+    assert line.endswith("wassemble runs without it, on NumPy.")
+    assert "Traceback" not in done.stderr
+
+
 @pytest.mark.skipif(shutil.which(os.environ.get("CXX", "c++")) is None, reason="no compiler")
 def test_native_sweeps_are_found_once_their_wheel_is_installed(bin_folder, tmp_path):
     code = (

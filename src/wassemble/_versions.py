@@ -42,4 +42,4 @@ def _sweeps() -> str:
         return f"native, {native.level()} (of {', '.join(native.levels())})"
     if os.environ.get("WASSEMBLE_NATIVE") == "0":
         return "NumPy; WASSEMBLE_NATIVE=0 switches native ones off"
-    return "NumPy; pip install 'wassemble[fast]' for native ones"
+    return "NumPy; `pip install ./native` in a clone adds native ones"
