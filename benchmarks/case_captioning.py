@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 import wassemble as ws
-from benchmarks.measure import agree, race
+from benchmarks.measure import agree, on_numpy, race
 
 
 def softmax_words(rng, n_models, n_beams, n_words, spread=2.0):
@@ -68,6 +68,7 @@ def run(*, quick: bool) -> dict:
             "geometric mean": lambda: ws.GEOMETRIC.fuse(words),
             "sparse, 10 neighbours": lambda: ours(sparse[10]),
             "sparse, 50 neighbours": lambda: ours(sparse[50]),
+            "the same, NumPy alone": lambda: on_numpy(lambda: ours(sparse[50])),
             "low rank 100": lambda: ours(low_rank),
         },
         n_rounds=5,

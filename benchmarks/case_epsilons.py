@@ -163,6 +163,7 @@ def _converged(cost: np.ndarray, *, quick: bool) -> dict[str, Any]:
     result, timing = once(lambda: ws.solve_barycenter(histograms, kernel, rule))
     return {
         "seconds": timing["seconds"],
+        "products": peers.products(histograms, kernel.to_dense(), result.n_sweeps),
         "sweeps": float(result.n_sweeps.mean()),
         "n_converged": int(result.converged.sum()),
         "n_samples": histograms.shape[1],

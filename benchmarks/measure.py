@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import platform
 import time
 from collections.abc import Callable
@@ -15,7 +16,7 @@ import numpy as np
 
 from wassemble.solvers.native_sweep import find_native
 
-__all__ = ["Timing", "agree", "describe", "once", "race"]
+__all__ = ["Timing", "agree", "describe", "on_numpy", "once", "race"]
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,18 @@ def once(call: Callable[[], Any]) -> tuple[Any, dict[str, Any]]:
     started = time.perf_counter()
     answer = call()
     return answer, asdict(Timing(time.perf_counter() - started, 0.0, 1))
+
+
+def on_numpy(call: Callable[[], Any]) -> Any:
+    """The answer of ``call`` without native sweeps."""
+    before = os.environ.get("WASSEMBLE_NATIVE")
+    os.environ["WASSEMBLE_NATIVE"] = "0"
+    try:
+        return call()
+    finally:
+        del os.environ["WASSEMBLE_NATIVE"]
+        if before is not None:
+            os.environ["WASSEMBLE_NATIVE"] = before
 
 
 def agree(answers: dict[str, np.ndarray], *, rtol: float, atol: float = 0.0) -> float:

@@ -52,7 +52,7 @@ class KernelStruct(ctypes.Structure):
 class _Scaled:
     """A factor times 2^shift, its largest entry near 2^top; what is too small is 0."""
 
-    matrix: np.ndarray | sp.csr_array  # float64
+    matrix: np.ndarray | sp.csr_array
     shift: int
     least: float
     has_zeros: bool
@@ -131,44 +131,67 @@ class PackedKernel:
 
     def _sums(self, factor: _Scaled, top: int) -> int:
         """Sums over target labels, at the scale of a vector of 2^top."""
-        sums = np.asarray(factor.matrix.sum(axis=1)).reshape(-1)
+        sums = np.asarray(factor.matrix.sum(axis=1, dtype=np.float64)).reshape(-1)
         padded = np.zeros(_padded(len(sums), n_lanes(self.dtype)), self.dtype)
         padded[: len(sums)] = np.ldexp(sums, top)
         return self._keep(padded)
 
 
 def _scale(factor: Any, top: int, dtype: np.dtype, *, in_logs: bool) -> _Scaled:
-    """The factor in float64, times the power of two that brings its largest entry near 2^top."""
-    values = np.asarray(factor.data if sp.issparse(factor) else factor, dtype=np.float64)
-    if in_logs:
-        values = values / _LN2
-        shift = top - math.floor(values.max()) if np.isfinite(values.max()) else 0
-        positive = values > -np.inf
-        values = np.exp2(values + shift)
+    """The factor times the power of two that brings its largest entry near 2^top.
+
+    In its own type if that is ``dtype``, else in float64: kernels that serve once, such as those
+    of the likeliest words, are not read more often than they must be.
+    """
+    values = np.asarray(factor.data if sp.issparse(factor) else factor)
+    if in_logs or values.dtype != dtype:
+        values = values.astype(np.float64)
+    largest = float(values.max(initial=-np.inf))
+    nothing = -np.inf if in_logs else 0
+    has_zeros = sp.issparse(factor) or not values.min(initial=np.inf) > nothing
+    positive = values > nothing if has_zeros else np.True_
+    if not largest > nothing:
+        shift, values = 0, np.zeros_like(values)
+    elif in_logs:
+        shift = top - math.floor(largest / _LN2)
+        values = np.exp2(values / _LN2 + shift)
     else:
-        largest = float(values.max(initial=0))
-        shift = top - (math.frexp(largest)[1] - 1) if largest > 0 else 0
-        positive = values > 0
-        values = np.ldexp(values, shift)
-    has_zeros = sp.issparse(factor) or not positive.all()
-    kept = values >= float(np.finfo(dtype).smallest_normal)
-    values = np.where(kept, values, 0)
-    if (positive & ~kept).any():
-        least = _LOST
-    else:
-        least = math.frexp(values[kept].min())[1] - 1 if kept.any() else 0
+        shift = top - (math.frexp(largest)[1] - 1)
+        values = values * 2.0 ** (shift // 2)  # the whole of it may be too large for a number
+        values *= 2.0 ** (shift - shift // 2)
+    values, least = _without_tiny(values, positive, dtype)
     if sp.issparse(factor):
         values = sp.csr_array((values, factor.indices, factor.indptr), shape=factor.shape)
     return _Scaled(values, shift, least, has_zeros)
+
+
+def _without_tiny(
+    values: np.ndarray, positive: np.ndarray | np.bool_, dtype: np.dtype
+) -> tuple[np.ndarray, float]:
+    """Numbers without those that are too small for ``dtype``, and the exponent of the smallest.
+
+    ``positive`` says which were above 0 before they were scaled.
+    """
+    smallest = float(values.min(where=positive, initial=np.inf))
+    if smallest == np.inf:
+        return values, 0
+    normal = float(np.finfo(dtype).smallest_normal)
+    if smallest < normal:
+        return np.where(values >= normal, values, 0), _LOST
+    return values, math.frexp(smallest)[1] - 1
 
 
 def _panels(matrix: np.ndarray, dtype: np.dtype) -> np.ndarray:
     """``matrix``, (n_out, n_in), as (n_out / lanes, n_in, lanes), rounded up with zeros."""
     n_out, n_in = matrix.shape
     lanes = n_lanes(dtype)
-    rows = np.zeros((_padded(n_out, lanes), n_in), dtype)
-    rows[:n_out] = matrix
-    return np.ascontiguousarray(rows.reshape(-1, lanes, n_in).transpose(0, 2, 1))
+    panels = np.zeros((_padded(n_out, lanes) // lanes, n_in, lanes), dtype)
+    n_whole, rest = divmod(n_out, lanes)
+    whole = matrix[: n_out - rest].reshape(n_whole, lanes, n_in)
+    panels[:n_whole] = whole.transpose(0, 2, 1)
+    if rest:
+        panels[n_whole, :, :rest] = matrix[n_out - rest :].T
+    return panels
 
 
 def _padded(n: int, step: int) -> int:
