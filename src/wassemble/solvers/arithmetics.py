@@ -32,6 +32,7 @@ from wassemble.solvers.tiles import (
     ONE_PASS,
     PRODUCT_ROWS,
     SWEPT,
+    SWEPT_FLOAT64,
     Tile,
 )
 
@@ -56,8 +57,8 @@ class Solver(ABC):
     """
 
     name: ClassVar[str]
-    tile_size: ClassVar[int] = SWEPT
-    product_rows = PRODUCT_ROWS
+    tile_size: int = SWEPT
+    product_rows: int = PRODUCT_ROWS
 
     def __init__(self, problem: BarycenterProblem, reason: str) -> None:
         self._problem = problem
@@ -237,6 +238,8 @@ class PlainSolver(NarrowSolver):
     def __init__(self, problem: BarycenterProblem, reason: str, types: Sequence[Any]) -> None:
         super().__init__(problem, reason, types)
         self._converted: dict[tuple[Kernel, Any], Kernel] = {}
+        if types[0] == np.float64:
+            self.tile_size = SWEPT_FLOAT64
 
     def start_in(
         self, dtype: Any, *, keep_scalings: bool

@@ -15,11 +15,12 @@ from wassemble.kernels import Kernel
 from wassemble.solvers.exchange import ALONE, Exchange
 from wassemble.solvers.weights import take_rows
 
-# Numbers in one array of a tile: small enough for the caches, large enough that threads
-# spend their time inside NumPy and not waiting for the interpreter. What passes over its
-# numbers only once has less to gain from the caches; native sweeps stay in them anyway, and
+# Numbers in one array of a tile: small enough for the caches (of float64 fewer fit), large enough
+# that threads spend their time inside NumPy and not waiting for the interpreter. What passes over
+# its numbers only once has less to gain from the caches; native sweeps stay in them anyway, and
 # wait for the interpreter only between tiles.
 SWEPT = 2**19
+SWEPT_FLOAT64 = 2**17
 ONE_PASS = 2**20
 NATIVE = 2**17
 # Rows times models below which a matrix product wastes its kernel's trip through the cache; a
