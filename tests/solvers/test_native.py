@@ -380,7 +380,8 @@ def test_arrays_that_do_not_fit_are_refused(native, rng):
 
 
 _LONG = """
-import numpy as np, wassemble as ws
+import signal, numpy as np, wassemble as ws
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
 rng = np.random.default_rng(0)
 scores = rng.uniform(0.01, 1, size=(8, 2000, 80))
 print("started", flush=True)

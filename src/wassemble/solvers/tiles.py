@@ -22,7 +22,7 @@ from wassemble.solvers.weights import take_rows
 SWEPT = 2**19
 SWEPT_FLOAT64 = 2**17
 ONE_PASS = 2**20
-NATIVE = 2**17
+NATIVE = 2**18
 # Rows times models below which a matrix product wastes its kernel's trip through the cache; a
 # native sparse one takes a vector of rows at once, and more would only crowd the cache.
 PRODUCT_ROWS = 64
