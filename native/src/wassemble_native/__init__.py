@@ -11,5 +11,5 @@ from wassemble_native.tiles import NativeTile as NativeTile
 
 __version__ = "0.1.0"
 
-#: Raised with every change that an older wassemble would not understand.
-INTERFACE = 1
+#: Raised with every change after which an older or newer wassemble would not fit.
+INTERFACE = 2

@@ -18,7 +18,7 @@ from wassemble.solvers.mass import MassRule
 from wassemble.solvers.sweeps import Rows
 from wassemble.solvers.tiles import Tile
 
-_INTERFACE = 1
+_INTERFACE = 2
 # Dense entries above which products are left to BLAS, which blocks them for the caches.
 _LARGE = 2**22
 # Laid out for native products once, as long as the kernel lives; by floating type.
