@@ -58,7 +58,7 @@ class FusionPlan:
         if len(set(names)) < len(names):
             twice = sorted({name for name in names if names.count(name) > 1})
             fail(
-                f"models must have different names; got {enumerate_names(twice)} more than once.",
+                f"models must have different names; got more than once: {enumerate_names(twice)}.",
                 hint="name them: {name: table}",
             )
         self.kind = kind

@@ -19,7 +19,7 @@ from wassemble._threads import single_threaded_libraries
 from wassemble.ensemble.decisions import fit_thresholds
 from wassemble.ensemble.fusion import Fusion
 from wassemble.ensemble.fusion_files import Kept, load_folder, load_rule, save_folder
-from wassemble.ensemble.label_overlap import check_labels, find_twins, tell_strangers
+from wassemble.ensemble.label_overlap import check_labels, tell_strangers
 from wassemble.ensemble.learning.choice import Choice, Standing, choose
 from wassemble.ensemble.learning.clock import Clock
 from wassemble.ensemble.learning.fitting import FittedRecipe
@@ -36,7 +36,7 @@ from wassemble.ensemble.learning.temperature import fit_temperature, temper
 from wassemble.ensemble.learning.trial import Trial, read_trial
 from wassemble.ensemble.plan import NO_ANSWER, FusionPlan
 from wassemble.ensemble.tables import align_samples, read_models, warn_of_ends, warn_of_inputs
-from wassemble.errors import ConvergenceWarning
+from wassemble.errors import ConvergenceWarning, tell_count
 from wassemble.inputs import Aliases, Kind, Predictions
 from wassemble.inputs.predictions.overlap import check_samples
 from wassemble.inputs.predictions.value import Origin
@@ -422,12 +422,12 @@ def _doubt_labels(trial: Trial) -> list[str]:
     fusion = Fusion(kind=trial.kind, aliases=trial.aliases, other=trial.other)
     plan = fusion.plan(dict(models))
     said = check_labels(plan, told=trial.true_labels)
-    true, own = trial.strange_labels, LabelSpace.union(*(labels for _, labels in models))
-    if true and not find_twins(own, true):
-        said.append(" ".join(tell_strangers(true, own, "the models")))
-    unknown = [] if true else trial.unknown_labels
-    if unknown:
-        named = enumerate_names(f"{name} ({count:,} samples)" for name, count in unknown)
+    if true := trial.strange_labels:
+        own = LabelSpace.union(*(labels for _, labels in models))
+        words, remedy = tell_strangers(true, own, "the models")
+        fail(words, hint=f"{remedy}, and a kernel which are similar")
+    if unknown := trial.unknown_labels:
+        named = enumerate_names(f"{name} ({tell_count(n, 'sample')})" for name, n in unknown)
         said.append(f"true labels that no model knows: {named}")
     return said
 

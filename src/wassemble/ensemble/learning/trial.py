@@ -10,7 +10,7 @@ import numpy as np
 
 from wassemble._arrays import is_frame, is_series
 from wassemble._checks import check_count, fail, option
-from wassemble.ensemble.label_overlap import find_truth_twins, tell_twins
+from wassemble.ensemble.label_overlap import find_truth_twins, find_twins, tell_twins
 from wassemble.ensemble.members import merge_labels, read_other
 from wassemble.ensemble.tables import align_samples, common_kind, warn_of_inputs
 from wassemble.inputs import Aliases, Kind, Predictions
@@ -266,6 +266,8 @@ def read_trial(
             )
         rows = [row for row, value in zip(along, known, strict=True) if value is not None]
         values = _read_names([value for value in known if value is not None], target)
+    if not samples:
+        fail("the models must have some sample to learn from; got tables without rows.")
     if not rows:
         fail(
             "the truth must be known for some sample; got none.",
@@ -398,17 +400,21 @@ def _one_true(values: np.ndarray, samples: list[str], known: Predictions) -> np.
     if wrong.any():
         row = int(np.argmax(wrong))
         is_alone = not known.is_hard and len(known.labels) == 1
+        several = f"{option('kind', 'multilabel')} takes any number of true labels"
         fail(
             "a multi-class truth must have one true label for each sample; got"
             f" {present[row].sum() or 'none'} for {samples[row]!r}.",
-            hint=say_column(known, known.labels[0]) if is_alone else None,
+            hint=say_column(known, known.labels[0]) if is_alone else several,
         )
     return present.argmax(axis=1)
 
 
 def _check_known(strange: list[str], target: LabelSpace) -> None:
     if strange:
+        twins = f"{option('fold', True)} if they are only written otherwise; else "
         fail(
-            f"the truth must be among the {len(target):,} target labels; got"
-            f" {enumerate_names(strange)}."
+            f"the truth must be among the {len(target):,} target labels, for a consensus gives no"
+            f" other; got {enumerate_names(strange)}.",
+            hint=f"{twins if find_twins(strange, target) else ''}leave the samples of these labels"
+            " out of the truth, or learn with a target that has them",
         )
