@@ -135,8 +135,26 @@ def test_several_true_labels_make_a_multilabel_task(folder, capsys, rng):
     write_predictions("truth.csv", table)
     options = ["--truth", "truth.csv", "--out", "e", "--n-folds", "2", "--time-budget", "0"]
     assert main(["fit", "m.csv", "n.csv", *options, "--kind", "multilabel", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)
+    found = json.loads(capsys.readouterr().out)
+    assert found["chosen"] in {line["name"] for line in found["leaderboard"]}
+    assert found["choice"]["reasons"]
+    assert 0 < found["choice"]["estimate"] <= 1
     assert json.loads((folder / "e" / "ensemble.json").read_text())["metric"] == "mAP"
+
+
+def test_predict_reads_files_as_fit_was_told_to(folder, capsys):
+    for name in "ab":
+        given = read_predictions(f"{name}.csv")
+        counts = given.replace(scores=np.round(1000 * given.scores), kind="multilabel")
+        write_predictions(f"{name}.csv", counts)
+    options = ["--truth", "validation.csv", "--n-folds", "2", "--time-budget", "0"]
+    assert main(["fit", "a.csv", "b.csv", *options, "--normalize", "--out", "e"]) == 0
+    for flags in ([], ["--normalize"]):
+        out = f"{len(flags)}.csv"
+        assert main(["predict", "e", "a.csv", "b.csv", *flags, "--out", out]) == 0
+    assert (folder / "0.csv").read_text() == (folder / "1.csv").read_text()
+    assert main(["evaluate", "e", "a.csv", "b.csv", "--truth", "test.csv"]) == 0
+    capsys.readouterr()
 
 
 @pytest.mark.parametrize(

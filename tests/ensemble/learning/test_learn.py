@@ -368,6 +368,55 @@ def test_a_broken_ensemble_is_refused(tmp_path, text, message):
         LearnedEnsemble.load(tmp_path / "nowhere")
 
 
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"choice": {"reasons": "because"}}, "reasons must be a list of texts; got 'because'"),
+        ({"choice": {"reasons": ["because", 3]}}, "reasons must be a list of texts"),
+        ({"choice": {"estimate": "0.9"}}, "estimate must be a number; got '0.9'"),
+        ({"choice": {"estimate_error": None}}, "estimate_error must be a number; got None"),
+        ({"n_samples": "many"}, "`n_samples` must be a whole number; got 'many'"),
+        ({"metric": 3}, "`metric` must be a text; got 3"),
+    ],
+)
+def test_entries_of_other_types_are_refused_when_loaded(plain, tmp_path, change, message):
+    models, truth = plain
+    learn_ensemble(models[:2], truth, n_folds=2, time_budget=0).save(tmp_path)
+    path = tmp_path / "ensemble.json"
+    record = json.loads(path.read_text())
+    for name, value in change.items():
+        record[name] = record[name] | value if isinstance(value, dict) else value
+    path.write_text(json.dumps(record))
+    with pytest.raises(InvalidInputError, match=message):
+        LearnedEnsemble.load(tmp_path)
+
+
+def test_doubtful_grounds_are_named(plain):
+    models, truth = plain
+    few = [model.take(slice(30)) for model in models]
+    few.append(few[0].replace(model="twin"))
+    true = ["lynx" if name == "cat" else name for name in truth[:30]]
+    learned = learn_ensemble(few, ["cat", *true[1:]], n_folds=2, time_budget=0)
+    assert "30 samples are few: on others the score may well be anything from 0." in learned.report
+    assert "'m0', 'twin' give the same scores everywhere" in learned.report
+    assert "true labels that occur once, 1 of 4, of which nothing" in learned.report
+    enough = learn_ensemble(models, truth, n_folds=2, time_budget=0).report
+    for words in ("are few", "the same scores", "occur once"):
+        assert words not in enough
+
+
+def test_an_ensemble_of_rows_that_were_divided_by_their_sums_divides_new_ones(plain, tmp_path):
+    models, truth = plain
+    counts = [model.replace(scores=50 * model.scores, kind="multilabel") for model in models]
+    learn_ensemble(counts, truth, n_folds=2, time_budget=0, normalize=True).save(tmp_path)
+    learned = LearnedEnsemble.load(tmp_path)
+    assert learned.fusion.normalize
+    expected = learn_ensemble(models, truth, n_folds=2, time_budget=0).predict(models)
+    np.testing.assert_allclose(learned.predict(counts).scores, expected.scores, rtol=1e-6)
+    run = learned.fusion.run(counts).consensus
+    np.testing.assert_allclose(learned.sharpen(run.scores), expected.scores, rtol=1e-5)
+
+
 def test_an_ensemble_file_cannot_leave_its_folder(rng, tmp_path):
     models, truth, kernel = cross_space(rng, 60)
     learned = learn_ensemble(

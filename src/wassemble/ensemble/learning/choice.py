@@ -11,9 +11,14 @@ import numpy as np
 from wassemble.ensemble.learning.recipes import TIERS, Recipe
 from wassemble.ensemble.learning.search import Search, Tried
 from wassemble.ensemble.learning.stacks import has_few_numbers
+from wassemble.ensemble.learning.trial import Trial
+from wassemble.errors import tell_count
+from wassemble.labels import enumerate_names
 from wassemble.metrics import Comparison, Estimate
 
 _N_CONTROLS = 3
+# Below so many samples, the standard error of an accuracy is some hundredths.
+_FEW_SAMPLES = 100
 
 
 @dataclass(frozen=True)
@@ -90,7 +95,9 @@ class Standing:
         values = {field.name: entries[field.name] for field in fields(Standing)}
         against = values["against_chosen"]
         values["recipe"] = Recipe.from_dict(values["recipe"])
-        values["against_chosen"] = None if against is None else Comparison(**against)
+        values["against_chosen"] = None if against is None else _read_comparison(against)
+        _check_numbers({name: values[name] for name in ("score", "standard_error", "low", "high")})
+        _check_numbers({"microseconds": values["microseconds"], **values["figures"]})
         return Standing(**values)
 
 
@@ -136,10 +143,27 @@ class Choice:
         """The choice that `to_dict` wrote down."""
         control = entries["control"]
         if control is not None:
-            control = Control(**{**control, "comparison": Comparison(**control["comparison"])})
-        compared = {name: Comparison(**each) for name, each in entries["comparisons"].items()}
-        values = {"reasons": tuple(entries["reasons"]), "comparisons": compared, "control": control}
+            control = Control(**control | {"comparison": _read_comparison(control["comparison"])})
+            _check_numbers({"score": control.score, "n_shuffles": control.n_shuffles})
+        compared = {name: _read_comparison(each) for name, each in entries["comparisons"].items()}
+        _check_numbers({name: entries[name] for name in ("estimate", "estimate_error")})
+        reasons = entries["reasons"]
+        if not isinstance(reasons, list) or not all(isinstance(each, str) for each in reasons):
+            raise TypeError(f"reasons must be a list of texts; got {reasons!r:.80}")
+        values = {"reasons": tuple(reasons), "comparisons": compared, "control": control}
         return Choice(recipe, **{**entries, **values})
+
+
+def _read_comparison(entries: Mapping[str, Any]) -> Comparison:
+    _check_numbers(entries)
+    return Comparison(**entries)
+
+
+def _check_numbers(entries: Mapping[str, Any]) -> None:
+    """Refuse what a file holds in place of numbers."""
+    for name, value in entries.items():
+        if not isinstance(value, int | float) or isinstance(value, bool):
+            raise TypeError(f"{name} must be a number; got {value!r:.80}")
 
 
 def choose(search: Search, tried: Sequence[Tried], *, caution: float = 0.5) -> Choice:
@@ -197,9 +221,33 @@ def choose(search: Search, tried: Sequence[Tried], *, caution: float = 0.5) -> C
             "stacking by logistic regression was not tried: there are too many scores and labels"
             " for the samples"
         )
+    reasons += _doubt(search.trial, honest)
     if search.stopped is not None:
         reasons.append(f"{search.stopped} before every rule was tried: the best so far is taken")
     return Choice(recipe, tuple(reasons), comparisons, control, honest.score, honest.standard_error)
+
+
+def _doubt(trial: Trial, honest: Estimate) -> list[str]:
+    """What makes the samples or the models a doubtful ground to choose on."""
+    said = []
+    if trial.n_samples < _FEW_SAMPLES:
+        low, high = honest.interval
+        said.append(
+            f"{tell_count(trial.n_samples, 'sample')}"
+            f" {'is' if trial.n_samples == 1 else 'are'} few: on others the score may well be"
+            f" anything from {low:.2f} to {high:.2f}"
+        )
+    for copies in trial.find_copies():
+        said.append(
+            f"{enumerate_names(copies)} give the same scores everywhere: a mean counts them as"
+            f" {len(copies)} models"
+        )
+    if once := trial.labels_seen_once:
+        said.append(
+            f"true labels that occur once, {len(once):,} of {len(trial.true_labels):,}, of which"
+            f" nothing could be learned that was tested: {enumerate_names(once)}"
+        )
+    return said
 
 
 def _nested(search: Search, members: Sequence[Tried]) -> np.ndarray:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from wassemble._checks import Number, Optional, fail
+from wassemble._checks import Constraint, Count, Number, OneOf, Optional, check_text, fail
 from wassemble._threads import single_threaded_libraries
 from wassemble.ensemble.decisions import fit_thresholds
 from wassemble.ensemble.fusion import Fusion
@@ -53,8 +53,15 @@ _FOR_ALL = 0.9
 _ENSEMBLE = Kept(
     "ensemble", "a learned ensemble", "`wassemble fit`", hint="`wassemble fit` writes it anew"
 )
-# What JSON holds as it is.
-_PLAIN = ("task", "metric", "n_samples", "n_tried", "seconds", "caution")
+# What JSON holds as it is, and what it must be.
+_PLAIN: dict[str, Constraint] = {
+    "task": OneOf(("multiclass", "multilabel")),
+    "metric": check_text,
+    "n_samples": Count(),
+    "n_tried": Count(),
+    "seconds": Number(at_least=0),
+    "caution": Number(at_least=0),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,6 +120,11 @@ class LearnedEnsemble:
         """How the models come together."""
         return self.fusion.plan(dict(self.models))
 
+    def read_models(self, models: Sequence[Any] | Mapping[str, Any]) -> list[Predictions]:
+        """Models read as those that were learned from."""
+        fusion = self.fusion
+        return read_models(models, fusion.kind, normalize=fusion.normalize)[0]
+
     def match(
         self,
         models: Sequence[Any] | Mapping[str, Any],
@@ -122,7 +134,7 @@ class LearnedEnsemble:
         fold: bool = False,
     ) -> Matched:
         """The models as they were learned from: by name, or by label sets; see `match_models`."""
-        given, _ = read_models(models, self.fusion.kind)
+        given = self.read_models(models)
         return match_models(
             self.models, given, remedy=remedy, aliases=Aliases.of(aliases), fold=fold
         )
@@ -210,6 +222,17 @@ class LearnedEnsemble:
         ]
         return "\n".join(lines)
 
+    def to_dict(self) -> dict[str, Any]:
+        """What was chosen and why, without what was fitted, ready for JSON."""
+        return {name: getattr(self, name) for name in _PLAIN} | {
+            "chosen": self.fitted.recipe.name,
+            "models": {name: list(labels) for name, labels in self.models},
+            "choice": self.choice.to_dict(),
+            "leaderboard": [line.to_dict() for line in self.leaderboard],
+            "temperature": self.temperature,
+            "thresholds": None if self.thresholds is None else self.thresholds.tolist(),
+        }
+
     def save(self, folder: str | Path) -> None:
         """Write it into ``folder``: ``ensemble.json``, and its kernels as ``.npz``.
 
@@ -217,8 +240,7 @@ class LearnedEnsemble:
         """
         folder = Path(folder)
         rules = (self.fitted, *self.rivals)
-        entries = {name: getattr(self, name) for name in _PLAIN} | {
-            "models": {name: list(labels) for name, labels in self.models},
+        entries = self.to_dict() | {
             "fusion": self.fusion.to_dict(),
             "rules": [
                 {
@@ -229,10 +251,6 @@ class LearnedEnsemble:
                 }
                 for rule in rules
             ],
-            "choice": self.choice.to_dict(),
-            "leaderboard": [line.to_dict() for line in self.leaderboard],
-            "temperature": self.temperature,
-            "thresholds": None if self.thresholds is None else self.thresholds.tolist(),
         }
         fusions = [rule.fusion for rule in rules]
         kernels, fitted = [each.kernel for each in fusions], [each.rule for each in fusions]
@@ -261,6 +279,7 @@ def _make(entries: dict[str, Any], kernels: Any, folder: Path) -> LearnedEnsembl
         for each, kernel, rule in zip(entries["rules"], kernels, rules, strict=True)
     ]
     thresholds = entries["thresholds"]
+    plain = {name: check(entries[name], name) for name, check in _PLAIN.items()}
     learned = LearnedEnsemble(
         fitted=fitted,
         models=models,
@@ -269,7 +288,7 @@ def _make(entries: dict[str, Any], kernels: Any, folder: Path) -> LearnedEnsembl
         rivals=tuple(rivals),
         temperature=float(entries["temperature"]),
         thresholds=None if thresholds is None else np.array(thresholds, dtype=np.float64),
-        **{name: entries[name] for name in _PLAIN},
+        **plain,
     )
     for rule in (fitted, *rivals):
         rule.fusion.plan(dict(models))
@@ -288,6 +307,7 @@ def learn_ensemble(
     aliases: Any = None,
     other: str | Mapping[str, str] | None = None,
     fold: bool = False,
+    normalize: bool = False,
     sample_weight: Any = None,
     groups: Any = None,
     caution: float = 0.5,
@@ -321,8 +341,9 @@ def learn_ensemble(
         ``(source, target)`` label spaces. Data frames are read by name.
     target : list of str, optional
         Labels of the consensus; those of the models and the truth if not given.
-    aliases, other, fold
-        What labels of models stand for; see `Fusion`. The ensemble remembers it.
+    aliases, other, fold, normalize
+        What labels of models stand for, and whether rows are divided by their sums; see `Fusion`.
+        The ensemble remembers it.
     sample_weight : array along the samples of the first model, or Series by id, optional
     groups : dict of sample id to group, Series by id, or sequence, optional
         Samples of one group, such as frames of a video, stand and fall together: errors are
@@ -356,7 +377,7 @@ def learn_ensemble(
     Optional(Number(at_least=0))(time_budget, "time_budget")
     caution = Number(at_least=0)(caution, "caution")
     clock = Clock(time_budget)
-    given, _ = read_models(models, kind)
+    given, _ = read_models(models, kind, normalize=normalize)
     goal = target if target is None or isinstance(target, LabelSpace) else LabelSpace(target)
     trial = read_trial(
         given,
@@ -368,6 +389,7 @@ def learn_ensemble(
         aliases=aliases,
         other=other,
         fold=fold,
+        normalize=normalize,
     )
     _refuse_one_label(trial)
     if kernels is None or (isinstance(kernels, Mapping) and not kernels):

@@ -189,14 +189,7 @@ class Stacker:
             )
             for model, kernel, declared in zip(trial.models, kernels, self._declared, strict=True)
         }
-        return Fusion(
-            kernel=named,
-            kind=trial.kind,
-            target=trial.target,
-            aliases=trial.aliases,
-            other=trial.other,
-            unobserved="drop" if trial.kind == "multiclass" else "spread",
-        )
+        return trial.fusion(named, unobserved="drop" if trial.kind == "multiclass" else "spread")
 
     def _to_dense(self, kernels: Mapping[str, LabelledKernel]) -> list[np.ndarray]:
         """Kernels on offer as arrays, from the models' own labels to the target's."""

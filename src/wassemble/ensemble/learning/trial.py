@@ -10,6 +10,7 @@ import numpy as np
 
 from wassemble._arrays import is_frame, is_series
 from wassemble._checks import check_count, fail, option
+from wassemble.ensemble.fusion import Fusion
 from wassemble.ensemble.label_overlap import find_truth_twins, find_twins, tell_twins
 from wassemble.ensemble.members import merge_labels, read_other
 from wassemble.ensemble.tables import align_samples, common_kind, warn_of_inputs
@@ -46,6 +47,8 @@ class Trial:
         Target labels that labels of models stand for.
     other : mapping of model name to label name
         Labels that stand for every target label that a model does not declare.
+    normalize : bool
+        Whether rows were divided by their sums, as those of new samples then are.
     """
 
     models: list[Predictions]
@@ -56,6 +59,12 @@ class Trial:
     groups: np.ndarray | None = None
     aliases: Aliases = field(default_factory=Aliases)
     other: Mapping[str, str] = field(default_factory=dict)
+    normalize: bool = False
+
+    def fusion(self, kernel: Any, **options: Any) -> Fusion:
+        """A fusion of such models to the target labels."""
+        same = ("target", "kind", "aliases", "other", "normalize")
+        return Fusion(kernel=kernel, **{name: getattr(self, name) for name in same}, **options)
 
     @property
     def n_samples(self) -> int:
@@ -112,6 +121,23 @@ class Trial:
             return []
         counts = np.bincount(self.truth, minlength=len(self.target)) * ~self.is_reached_by_name
         return [(self.target[i], int(counts[i])) for i in np.flatnonzero(counts).tolist()]
+
+    @property
+    def labels_seen_once(self) -> list[str]:
+        """Labels that are true of one sample alone."""
+        if self.truth.ndim == 1:
+            counts = np.bincount(self.truth, minlength=len(self.target))
+        else:
+            counts = np.nansum(self.truth, axis=0)
+        return [self.target[place] for place in np.flatnonzero(counts == 1).tolist()]
+
+    def find_copies(self) -> list[list[str]]:
+        """Names of models that give the same labels the same scores."""
+        alike: dict[Any, list[str]] = {}
+        for model in self.models:
+            same = model.labels.names, np.ascontiguousarray(model.scores).tobytes()
+            alike.setdefault(same, []).append(model.model)
+        return [names for names in alike.values() if len(names) > 1]
 
     def take(self, rows: np.ndarray) -> Trial:
         """The samples ``rows``."""
@@ -190,6 +216,7 @@ def read_trial(
     aliases: Any = None,
     other: str | Mapping[str, str] | None = None,
     fold: bool = False,
+    normalize: bool = False,
     first: Predictions | None = None,
 ) -> Trial:
     """Models and truth, matched by sample id and label name.
@@ -212,6 +239,8 @@ def read_trial(
         What labels of models stand for; see `Fusion`.
     fold : bool
         Match names without regard to case, underscores, hyphens and repeated spaces.
+    normalize : bool
+        Whether rows were divided by their sums; see `Fusion`.
     first : Predictions, optional
         The model that a truth or weights without ids go along with, if not the first.
     """
@@ -277,7 +306,7 @@ def read_trial(
     grouped = _read_groups(groups, samples, rows, first, along)
     kept = np.array(rows, dtype=np.int64)
     models = [model.take(kept) for model in aligned]
-    return Trial(models, target, own_kind, values, weight, grouped, meanings, others)
+    return Trial(models, target, own_kind, values, weight, grouped, meanings, others, normalize)
 
 
 def _read_weight(
