@@ -106,11 +106,16 @@ class Measure:
             return np.nan
 
     @property
+    def resamples_one_by_one(self) -> bool:
+        """Whether every resample takes as long as the samples themselves."""
+        return self.each is None and self.many is None
+
+    @property
     def n_resamples(self) -> int:
         """Resamples that cost little."""
-        if self.each is not None:
-            return 1000
-        return 100 if self.many is None else 200
+        if self.resamples_one_by_one:
+            return 100
+        return 200 if self.each is None else 1000
 
     def _upwards(self, values: Any) -> Any:
         # 0 - x, for -x of 0 would be shown as -0.

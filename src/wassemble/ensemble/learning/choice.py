@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from wassemble.ensemble.learning.recipes import TIERS, Recipe
-from wassemble.ensemble.learning.search import Search, Tried
+from wassemble.ensemble.learning.search import FOR_ALL, Search, Tried
 from wassemble.ensemble.learning.stacks import has_few_numbers
 from wassemble.ensemble.learning.trial import Trial
 from wassemble.errors import tell_count
@@ -200,7 +200,8 @@ def choose(search: Search, tried: Sequence[Tried], *, caution: float = 0.5) -> C
     assert current is not None, "single models are always tried"
     recipe, honest = current
     reasons += _say_transport(search, recipe)
-    control = _control(search, recipe) if search.clock.has() else None
+    has_time = search.clock.has(search.judging_seconds(1 + _N_CONTROLS), share=FOR_ALL)
+    control = _control(search, recipe) if has_time else None
     if control is not None:
         verdict = (
             "the meaning of the labels helped"
@@ -264,7 +265,7 @@ def _nested(search: Search, members: Sequence[Tried]) -> np.ndarray:
 def _say_transport(search: Search, recipe: Recipe) -> list[str]:
     """What barycenters among the features of a stacked consensus add."""
     without = recipe.without_transport()
-    if without is None or not search.clock.has():
+    if without is None or not search.clock.has(search.judging_seconds(2), share=FOR_ALL):
         return []
     pair = (search.bootstrap.estimate(search.predict(each)) for each in (recipe, without))
     gain = next(pair).minus(next(pair))

@@ -31,7 +31,7 @@ from wassemble.ensemble.learning.recipes import (
     list_recipes,
     read_kernels,
 )
-from wassemble.ensemble.learning.search import Search, Tried
+from wassemble.ensemble.learning.search import FOR_ALL, Search, Tried
 from wassemble.ensemble.learning.temperature import fit_temperature, temper
 from wassemble.ensemble.learning.trial import Trial, read_trial
 from wassemble.ensemble.plan import NO_ANSWER, FusionPlan
@@ -48,8 +48,6 @@ from wassemble.solvers import Status
 _N_BEST = 8
 _N_OF_A_KIND = 2
 _FEWEST_SHOWN = 4
-# Share of the time budget after which nothing more is judged.
-_FOR_ALL = 0.9
 _ENSEMBLE = Kept(
     "ensemble", "a learned ensemble", "`wassemble fit`", hint="`wassemble fit` writes it anew"
 )
@@ -468,7 +466,8 @@ def _rank(
     rivals: list[FittedRecipe] = []
     for recipe in _shown(tried, choice.recipe):
         is_chosen = recipe == choice.recipe
-        if not (is_chosen or search.clock.has(share=_FOR_ALL) or len(standings) < _FEWEST_SHOWN):
+        has_time = search.clock.has(search.judging_seconds(), share=FOR_ALL)
+        if not (is_chosen or has_time or len(standings) < _FEWEST_SHOWN):
             break
         own = chosen if is_chosen else search.bootstrap.estimate(search.predict(recipe))
         microseconds = 1e6 * by_recipe[recipe].seconds / search.trial.n_samples

@@ -133,9 +133,13 @@ class Recipe:
 
     def without_transport(self) -> Recipe | None:
         """The same stacked consensus without barycenters among its features; None for others."""
-        if not isinstance(self.rule, StackedConsensus) or not set(TRANSPORT) & set(self.rule.sees):
+        return self.without(*TRANSPORT)
+
+    def without(self, *groups: str) -> Recipe | None:
+        """The same stacked consensus, blind to ``groups``; None if it saw none, and for others."""
+        if not isinstance(self.rule, StackedConsensus) or not set(groups) & set(self.rule.sees):
             return None
-        sees = tuple(group for group in self.rule.sees if group not in TRANSPORT)
+        sees = tuple(group for group in self.rule.sees if group not in groups)
         return replace(self, rule=replace(self.rule, sees=sees))
 
     @property

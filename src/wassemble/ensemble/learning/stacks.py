@@ -58,12 +58,12 @@ _RIDGES = (0.003, 0.01, 0.03, 0.1)
 # Scores times target labels above which logistic regressions are not tried: with so many
 # coefficients and so few samples of each label they take longest and gain least.
 _MOST_NUMBERS = 1_000_000_000
-# Seconds that logistic regressions take for each score and target label, on a slow core.
-_SECONDS_PER_NUMBER = 1e-8
+# Seconds of a core that a logistic regression takes for each score and target label.
+_SECONDS_PER_NUMBER = 6e-9
 # Share of the time budget that is for variants.
 _FOR_VARIANTS = 0.7
-# Seconds that coefficients take for each number of the features, all variants of them.
-_SECONDS_PER_FEATURE = 1e-6
+# The same of coefficients for each number of the features, of the variants that are always fitted.
+_SECONDS_PER_FEATURE = 2.5e-7
 # Pairs of sample and target label that are looked at together.
 _TILE = 200_000
 
@@ -159,6 +159,7 @@ class Stacker:
     ) -> None:
         self.trial, self.folds, self.prior = trial, folds, prior
         self._clock = Clock() if clock is None else clock
+        self._regresses = has_few_numbers(trial)
         self._is_single = trial.task == "multiclass"
         weight = trial.sample_weight
         self._weight = np.ones(trial.n_samples) if weight is None else weight
@@ -197,12 +198,17 @@ class Stacker:
         return [np.asarray(member.kernel.to_dense()) for member in plan.members]
 
     def expected_seconds(self) -> float:
-        """Seconds that fitting may take, roughly."""
+        """Seconds that the fewest variants may take, roughly, on a machine as busy as it was."""
         n_fits = len(np.unique(self.folds)) + 1
-        numbers = self.trial.n_numbers if has_few_numbers(self.trial) else 0
+        numbers = self.trial.n_numbers if self._regresses else 0
         n_candidates = min(len(self.trial.target), _N_CANDIDATES)
         n_features = 5 * len(self._names) * n_candidates * min(self.trial.n_samples, _N_FITTED)
-        return n_fits * (numbers * _SECONDS_PER_NUMBER + n_features * _SECONDS_PER_FEATURE)
+        seconds = numbers * _SECONDS_PER_NUMBER + n_features * _SECONDS_PER_FEATURE
+        return n_fits * seconds * self._clock.slowness
+
+    def leave_out_regressions(self) -> None:
+        """Do without logistic regressions, which take longest; before anything is fitted."""
+        self._regresses = False
 
     # -- rules -------------------------------------------------------------------------
 
@@ -388,7 +394,7 @@ class Stacker:
     def _fit_stacking(
         self, sight: Sight, truth: np.ndarray, weight: np.ndarray
     ) -> LogisticStacking | None:
-        if not has_few_numbers(self.trial):
+        if not self._regresses:
             return None
         try:
             return fit_stacking(

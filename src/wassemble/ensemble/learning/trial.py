@@ -147,11 +147,17 @@ class Trial:
         truth = self.truth[rows]
         return replace(self, models=models, truth=truth, sample_weight=weight, groups=groups)
 
-    def bootstrap(self, measure: Measure, seed: int) -> PairedBootstrap:
+    def bootstrap(
+        self, measure: Measure, seed: int, n_resamples: int | None = None
+    ) -> PairedBootstrap:
         """The same resamples of the samples for every rule."""
-        weight = self.sample_weight
         return PairedBootstrap(
-            measure, self.truth, sample_weight=weight, groups=self.groups, seed=seed
+            measure,
+            self.truth,
+            sample_weight=self.sample_weight,
+            groups=self.groups,
+            n_resamples=n_resamples,
+            seed=seed,
         )
 
     @property
