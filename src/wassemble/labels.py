@@ -139,8 +139,8 @@ class LabelSpace(tuple[str, ...]):
                     )
                 positions[place] = target._positions[twins[0]]
                 folded.append((name, twins[0]))
-        told = (tuple(pairs) for pairs in (aliased, folded))
-        return Matching(self, target, positions, *told, shared, tuple(astray))
+        by_alias, by_folding = tuple(aliased), tuple(folded)
+        return Matching(self, target, positions, by_alias, by_folding, shared, tuple(astray))
 
     def _folded(self) -> dict[str, list[str]]:
         by_folded: dict[str, list[str]] = {}

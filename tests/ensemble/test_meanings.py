@@ -263,7 +263,7 @@ def test_a_table_of_aliases_may_serve_several_tasks():
     assert "aliases of models that are not here: 'b'" in result.report
     assert "left aside, for they lead to no target label: 'tram -> rail'" in result.report
     assert "by alias 'sedan -> car'" in result.report
-    with pytest.raises(InvalidInputError, match=r"'sedan' -> 'car', which is none\.\nhint: .*'cars'"):
+    with pytest.raises(InvalidInputError, match=r"'sedan' -> 'car', .* none\.\nhint: .*'cars'"):
         Fusion(aliases={"sedan": "car"}, target=["cars", "bus"]).run([model])
 
 

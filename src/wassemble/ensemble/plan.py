@@ -305,11 +305,12 @@ class FusionPlan:
 
     def _problem(self, ready: Ready, voting: np.ndarray, rows: Any) -> BarycenterProblem:
         if not self.rule.transports:
+            moves = option_or("`Fusion(Barycenter(...))`", rule="barycenter")
             fail(
                 "how far models are from a consensus is what it costs to move their mass onto it;"
                 f" got a fusion by {self.rule}, which moves none.",
-                hint=f"{option_or('`explain(result, sample)`', sample=...)} explains a sample by any"
-                f" rule; {option_or('`Fusion(Barycenter(...))`', rule='barycenter')} moves mass",
+                hint=f"{option_or('`explain(result, sample)`', sample=...)} explains a sample by"
+                f" any rule; {moves} moves mass",
             )
         given, how = self._pick(ready, voting, rows)
         problem: BarycenterProblem = self.rule.pose(*given, **how)

@@ -7,6 +7,7 @@ import wassemble as ws
 from wassemble import Predictions
 from wassemble.ensemble.learning import learn_ensemble
 from wassemble.ensemble.learning.clock import Clock
+from wassemble.ensemble.learning.fitting import Fitter
 from wassemble.ensemble.learning.recipes import list_recipes
 from wassemble.ensemble.learning.search import Search
 from wassemble.ensemble.learning.trial import read_trial
@@ -63,6 +64,20 @@ def test_a_slow_metric_keeps_to_the_budget(hands, case, budget, seconds):
     # Time that is there is used: for trying, or for as many resamples as are usual.
     assert hands.seconds > 0.4 * budget or "the time was over" not in learned.report
     assert len(learned.leaderboard) >= 4
+
+
+def test_a_rule_that_takes_too_long_is_given_up(hands, case, monkeypatch):
+    original = Fitter.fit
+
+    def slow(self, recipe):
+        hands.take(0.4 if recipe.weights == "greedy" else 0.001)
+        return original(self, recipe)
+
+    monkeypatch.setattr(Fitter, "fit", slow)
+    learned = learn_ensemble(*case, n_folds=5, time_budget=1)
+    assert hands.seconds <= 1.1 + 0.4  # the fold that was begun is finished
+    assert learned.fitted.recipe.weights != "greedy"
+    assert "the time was over before every rule was tried" in learned.report
 
 
 def test_only_slow_metrics_have_fewer_resamples(hands, case):

@@ -238,11 +238,11 @@ def _doubt(trial: Trial, honest: Estimate) -> list[str]:
             f" {'is' if trial.n_samples == 1 else 'are'} few: on others the score may well be"
             f" anything from {low:.2f} to {high:.2f}"
         )
-    for copies in trial.find_copies():
-        said.append(
-            f"{enumerate_names(copies)} give the same scores everywhere: a mean counts them as"
-            f" {len(copies)} models"
-        )
+    said += [
+        f"{enumerate_names(copies)} give the same scores everywhere: a mean counts them as"
+        f" {len(copies)} models"
+        for copies in trial.find_copies()
+    ]
     if once := trial.labels_seen_once:
         said.append(
             f"true labels that occur once, {len(once):,} of {len(trial.true_labels):,}, of which"

@@ -350,7 +350,8 @@ def learn_ensemble(
         Standard errors by which a richer rule must be better than a simpler one to be taken; 0
         takes the best estimate.
     n_folds : int, optional
-        5 if not given, or as many as a true label usually has samples, if those are fewer.
+        5 if not given, or as many as a true label usually has samples, if those are fewer. Folds
+        are drawn once: choosing by several rounds of them was no better, even on few samples.
     seed : int
     time_budget : float, optional
         Seconds for all of it; what was tried by then is used. Single models and means of equal

@@ -27,6 +27,8 @@ from wassemble.solvers.stacked import StackedRule
 
 # Share of the time that is for trying; the rest is for judging, and for fitting what was chosen.
 _FOR_TRYING = 0.6
+# Share of the time after which a recipe that takes longer than there was time for is given up.
+_FOR_LAST = 0.75
 # Share of the time that resamples may take, and how many rules are judged on them in any case.
 _FOR_RESAMPLES, _N_JUDGED = 0.25, 8
 # Resamples where time is short: a standard error of so few is off by a fifth.
@@ -41,6 +43,10 @@ _MANY_ENTRIES = 1_000_000
 FOR_ALL = 0.9
 # Bytes of scores that are kept, so that they need not be made again.
 _MOST_KEPT = 1_000_000_000
+
+
+class _TimeOverError(Exception):
+    """Nothing came of a recipe in time."""
 
 
 @dataclass(frozen=True)
@@ -98,6 +104,7 @@ class Search:
     folds: np.ndarray = field(init=False)
     n_screened: int = field(init=False, default=0)
     stopped: str | None = field(init=False, default=None)  # why not all were tried
+    _is_trying: bool = field(init=False, default=False)
     _known: dict[Recipe, Tried] = field(init=False, default_factory=dict)
     _held: dict[Recipe, np.ndarray] = field(init=False, default_factory=dict)
     _readies: dict[Any, Ready] = field(init=False, default_factory=dict)
@@ -144,9 +151,9 @@ class Search:
     ) -> list[Tried]:
         """Try recipes until the time is over; single models and even means in any case.
 
-        Stacked ones come before rules through kernels, which are many: those are tried on some
-        samples first, and the better ones on all. An interrupt ends the search, not what was
-        found.
+        Stacked ones come first then, while what they were expected to take is there, and rules
+        through kernels, which are many, last: those are tried on some samples first, and the
+        better ones on all. An interrupt ends the search, not what was found.
         """
         certain = [recipe for recipe in recipes if recipe.is_plain]
         simple = [recipe for recipe in recipes if recipe.is_simple and not recipe.is_plain]
@@ -164,16 +171,19 @@ class Search:
         for recipe in certain:
             tried.append(self.try_one(recipe))
             step()
+        self._is_trying = True
         try:
-            simple += self._afford(stacked)
-            for recipe in self._while_time(simple):
+            for recipe in self._while_time([*self._afford(stacked), *simple]):
                 tried.append(self.try_one(recipe))
                 step()
             for recipe in self._while_time(self._screen(others, step)):
                 tried.append(self.try_one(recipe))
                 step()
+        except _TimeOverError:
+            self.stopped = "the time was over"
         except KeyboardInterrupt:
             self.stopped = "interrupted"
+        self._is_trying = False
         step(n_steps)
         return tried
 
@@ -250,6 +260,8 @@ class Search:
             return self._fuse(self.fitter.fit(recipe), rows)
         scores = np.zeros((len(rows), len(self.trial.target)), dtype=np.float32)
         for k in range(self.n_folds):
+            if self._is_trying and not self.clock.has(share=_FOR_LAST):
+                raise _TimeOverError
             inside = self.folds[rows] == k
             if inside.any():
                 scores[inside] = self._fuse(self._outside[k].fit(recipe), rows[inside])

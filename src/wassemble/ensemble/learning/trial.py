@@ -301,18 +301,22 @@ def read_trial(
             )
         rows = [row for row, value in zip(along, known, strict=True) if value is not None]
         values = _read_names([value for value in known if value is not None], target)
-    if not samples:
-        fail("the models must have some sample to learn from; got tables without rows.")
-    if not rows:
-        fail(
-            "the truth must be known for some sample; got none.",
-            hint=f"sample ids are such as {show_ids(aligned[0].samples.tolist())}",
-        )
+    _check_some(rows, samples)
     weight = _read_weight(sample_weight, aligned[0].samples, rows, first, along)
     grouped = _read_groups(groups, samples, rows, first, along)
     kept = np.array(rows, dtype=np.int64)
     models = [model.take(kept) for model in aligned]
     return Trial(models, target, own_kind, values, weight, grouped, meanings, others, normalize)
+
+
+def _check_some(rows: list[int], samples: list[str]) -> None:
+    if not samples:
+        fail("the models must have some sample to learn from; got tables without rows.")
+    if not rows:
+        fail(
+            "the truth must be known for some sample; got none.",
+            hint=f"sample ids are such as {show_ids(samples)}",
+        )
 
 
 def _read_weight(

@@ -130,7 +130,7 @@ class Aliases:
                 hint="an alias without a model holds for all of them",
             )
         for model, source, _, _ in self.rows:
-            if model in models and source not in models[model]:
+            if model is not None and model in models and source not in models[model]:
                 fail(
                     f"an alias must be of a label that its model has; {model!r} has no"
                     f" {source!r}, but {enumerate_names(models[model])}."
