@@ -305,7 +305,7 @@ def test_groups_widen_the_errors_and_caution_keeps_what_is_simple(folder, capsys
     errors = []
     for groups in ([], ["--groups", "grouped.csv"]):
         assert main([*command, *groups, "--caution", "100", "--out", "e", "--json"]) == 0
-        board = json.loads(capsys.readouterr().out)
+        board = json.loads(capsys.readouterr().out)["leaderboard"]
         assert next(line for line in board if line["is_chosen"])["is_simple"]
         errors.append(next(line for line in board if line["name"] == "a alone")["standard_error"])
     assert errors[0] != errors[1]
