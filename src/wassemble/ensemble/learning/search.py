@@ -125,7 +125,7 @@ class Search:
         certain = [recipe for recipe in recipes if recipe.is_plain]
         simple = [recipe for recipe in recipes if recipe.is_simple and not recipe.is_plain]
         stacked = [recipe for recipe in recipes if recipe.is_stacked]
-        others = [recipe for recipe in recipes if recipe.tier in (1, 2)]
+        others = [recipe for recipe in recipes if recipe.tier in (2, 3)]
         n_steps, n_done = len(recipes) + len(others), 0
         tried: list[Tried] = []
 
