@@ -219,6 +219,31 @@ def test_without_time_single_models_and_even_means_are_tried(plain):
     assert learned.fitted.recipe.is_plain
 
 
+def test_with_a_sample_for_each_label_nothing_is_learned_of_what_labels_mean(rng):
+    # Otherwise the samples, each the only one of its label, teach that labels that were met are
+    # never true, or that only those are.
+    labels = ws.LabelSpace([f"label {i}" for i in range(60)])
+    truth = rng.permutation(60)[:40]
+    models = [
+        Predictions(f"m{i}", range(40), labels, noisy(rng, truth, 60, 0.3 + i)) for i in range(3)
+    ]
+    trial = read_trial(models, [labels[i] for i in truth], target=labels)
+    assert not trial.repeats_labels
+    recipes = list_recipes(trial, {})
+    assert not any(recipe.uses_mistakes for recipe in recipes)
+    stacked = [recipe.rule for recipe in recipes if recipe.is_stacked]
+    assert all(set(rule.sees) <= {"names", "rules", "frequencies"} for rule in stacked)
+    learned = learn_ensemble(models, [labels[i] for i in truth], target=labels)
+    assert "most samples are the only one of their label" in learned.report
+
+
+def test_few_samples_need_a_larger_gain(plain):
+    models, truth = plain
+    few = slice(30)
+    learned = learn_ensemble([model.take(few) for model in models], truth[few], n_folds=2)
+    assert "counted 2.1 times as there are few samples" in learned.report
+
+
 def test_a_time_budget_is_kept(plain):
     models, truth = plain
     started = time.process_time()
@@ -232,7 +257,7 @@ def test_an_interrupt_gives_the_best_so_far(plain, monkeypatch):
     original = Search.try_one
 
     def interrupted(self, recipe):
-        if recipe.tier == 2:
+        if recipe.tier == 3:
             raise KeyboardInterrupt
         return original(self, recipe)
 

@@ -128,7 +128,7 @@ def test_the_smaller_form_is_saved_and_loaded(hands, case, tmp_path):
     trial = read_trial(*case)
     search = Search(trial, ACCURACY, {}, n_folds=2)
     search.stacker.leave_out_regressions()
-    recipe = next(r for r in list_recipes(trial, {}) if r.tier == 4).without("stacking")
+    recipe = next(r for r in list_recipes(trial, {}) if r.tier == 5).without("stacking")
     fitted = search.fitter.fit(recipe).fusion
     fitted.save(tmp_path)
     expected = fitted.fuse(trial.models).scores

@@ -10,15 +10,17 @@ import numpy as np
 
 from wassemble.ensemble.learning.recipes import TIERS, Recipe
 from wassemble.ensemble.learning.search import FOR_ALL, Search, Tried
-from wassemble.ensemble.learning.stacks import has_few_numbers
+from wassemble.ensemble.learning.stacks import why_not_stacking
 from wassemble.ensemble.learning.trial import Trial
 from wassemble.errors import tell_count
 from wassemble.labels import enumerate_names
 from wassemble.metrics import Comparison, Estimate
 
 _N_CONTROLS = 3
-# Below so many samples, the standard error of an accuracy is some hundredths.
+# Below so many samples, the standard error of an accuracy is some hundredths, and itself a guess:
+# with so many it is taken for wider by the root of 2.
 _FEW_SAMPLES = 100
+_WORTH_SAYING = 1.1
 
 
 @dataclass(frozen=True)
@@ -169,10 +171,15 @@ def _check_numbers(entries: Mapping[str, Any]) -> None:
 def choose(search: Search, tried: Sequence[Tried], *, caution: float = 0.5) -> Choice:
     """The best of the simplest tier over which no higher one gains more than ``caution`` allows.
 
-    That is so many standard errors of the paired difference, by bootstrap. Each tier is judged by
-    nested choice: on each fold by the recipe that is best on the others, so that choosing among
-    hundreds is paid for.
+    That is so many standard errors of the paired difference, by bootstrap, which are taken wider
+    where there are few samples: a standard error from thirty of them is itself a guess. Each tier
+    is judged by nested choice: on each fold by the recipe that is best on the others, so that
+    choosing among hundreds is paid for.
     """
+    wider = float(np.sqrt(1 + _FEW_SAMPLES / search.trial.n_samples))
+    for_few = (
+        f", counted {wider:.1f} times as there are few samples" if wider > _WORTH_SAYING else ""
+    )
     current: tuple[Recipe, Estimate] | None = None
     reasons: list[str] = []
     comparisons: dict[str, Comparison] = {}
@@ -187,13 +194,13 @@ def choose(search: Search, tried: Sequence[Tried], *, caution: float = 0.5) -> C
             reasons.append(f"the best {title} is {best.name}, {honest.score:.4f}")
             continue
         gain = comparisons[title] = honest.minus(current[1])
-        is_taken = gain.difference > caution * gain.standard_error
+        is_taken = gain.difference > caution * wider * gain.standard_error
         which = best.name if title in best.name else f"the best {title}, {best.name},"
         reasons.append(
             f"{which} gains {gain} over it by nested choice,"
             f" {'more' if is_taken else 'not more'} than {caution:g} standard"
             f" error{'' if caution == 1 else 's'} of the paired difference"
-            f" ({gain.standard_error:.4f}): {'taken' if is_taken else 'not taken'}"
+            f" ({gain.standard_error:.4f}){for_few}: {'taken' if is_taken else 'not taken'}"
         )
         if is_taken:
             current = best, honest
@@ -217,10 +224,12 @@ def choose(search: Search, tried: Sequence[Tried], *, caution: float = 0.5) -> C
             f"each fold was fitted on {1 - 1 / search.n_folds:.0%} of the samples: fitted on all of"
             " them the rule is likely a little better than these figures"
         )
-    if not has_few_numbers(search.trial):
+    if why := why_not_stacking(search.trial):
+        reasons.append(f"stacking by logistic regression was not tried: {why}")
+    if not search.trial.repeats_labels:
         reasons.append(
-            "stacking by logistic regression was not tried: there are too many scores and labels"
-            " for the samples"
+            "what labels mean was not learned from mistakes: most samples are the only one of their"
+            " label"
         )
     reasons += _doubt(search.trial, honest)
     if search.stopped is not None:

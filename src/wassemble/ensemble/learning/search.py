@@ -30,9 +30,9 @@ _FOR_TRYING = 0.6
 # Share of the time after which a recipe that takes longer than there was time for is given up.
 _FOR_LAST = 0.75
 # Share of the time that resamples may take, and how many rules are judged on them in any case.
-_FOR_RESAMPLES, _N_JUDGED = 0.25, 8
+_FOR_RESAMPLES, _N_JUDGED = 0.25, 9
 # Resamples where time is short: a standard error of so few is off by a fifth.
-_FEWEST_RESAMPLES = 12
+_FEWEST_RESAMPLES = 10
 # Samples on which rules through a kernel are tried first, and the share of rules that is tried on
 # all samples then: fewer of both where kernels have more entries than this.
 _N_SCREENED, _FEWEST_SCREENED = 250, 60
@@ -158,7 +158,7 @@ class Search:
         certain = [recipe for recipe in recipes if recipe.is_plain]
         simple = [recipe for recipe in recipes if recipe.is_simple and not recipe.is_plain]
         stacked = [recipe for recipe in recipes if recipe.is_stacked]
-        others = [recipe for recipe in recipes if recipe.tier in (1, 2)]
+        others = [recipe for recipe in recipes if recipe.tier in (2, 3)]
         n_steps, n_done = len(recipes) + len(others), 0
         tried: list[Tried] = []
 

@@ -13,7 +13,8 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from scipy.special import log_expit, log_softmax
+from scipy.optimize import minimize_scalar
+from scipy.special import gammaln, log_expit, log_softmax
 
 from wassemble._extras import load_extra
 from wassemble._threads import share
@@ -38,6 +39,8 @@ from wassemble.solvers.stacked import (
 _BACKGROUND = 0.02
 # Keeps labels reachable that were never met together.
 _FLOOR = 1e-4
+# Bounds of the log of a prior count of each label.
+_LOG_PRIORS = (-5.0, 10.0)
 # A model that is never right still counts a little.
 _LEAST_RELIABILITY = 1e-3
 # Target labels of a sample that a conditional logit is fitted on: those that look best.
@@ -68,9 +71,13 @@ _SECONDS_PER_FEATURE = 2.5e-7
 _TILE = 200_000
 
 
-def has_few_numbers(trial: Trial) -> bool:
-    """Whether a logistic regression on all scores is worth its time."""
-    return trial.n_numbers <= _MOST_NUMBERS
+def why_not_stacking(trial: Trial) -> str | None:
+    """Why a logistic regression on all scores is not tried; None if it is."""
+    if trial.n_numbers > _MOST_NUMBERS:
+        return "there are too many scores and labels for the samples"
+    if not trial.repeats_labels:
+        return "most samples are the only one of their label"
+    return None
 
 
 def likelihood(counts: np.ndarray, names: np.ndarray, prior: float) -> np.ndarray:
@@ -94,6 +101,29 @@ def likelihood(counts: np.ndarray, names: np.ndarray, prior: float) -> np.ndarra
     usual = (counts.sum(axis=1, keepdims=True) + 0.5) / (counts.sum() + 0.5 * len(counts))
     shares = counts + prior * names + _BACKGROUND * usual
     return np.asarray(shares / shares.sum(axis=0))
+
+
+def log_frequencies(counts: np.ndarray) -> np.ndarray:
+    """The log of how often labels are true, as far apart as their counts speak for.
+
+    Labels share a Dirichlet prior whose strength is the likeliest for the counts: if these
+    differ no more than by chance, all labels are equally frequent.
+
+    Examples
+    --------
+    >>> np.exp(log_frequencies(np.array([1, 0, 1, 0]))).round(2)
+    array([0.25, 0.25, 0.25, 0.25])
+    >>> np.exp(log_frequencies(np.array([90, 2, 5, 3]))).round(2)
+    array([0.89, 0.02, 0.05, 0.03])
+    """
+
+    def loss(log_prior: float) -> float:
+        prior, n_labels = np.exp(log_prior), len(counts)
+        whole = gammaln(n_labels * prior) - gammaln(n_labels * prior + counts.sum())
+        return -float(whole + (gammaln(prior + counts) - gammaln(prior)).sum())
+
+    prior = np.exp(minimize_scalar(loss, bounds=_LOG_PRIORS, method="bounded").x)
+    return np.asarray(np.log((counts + prior) / (counts.sum() + len(counts) * prior)))
 
 
 def kernel_of(likelihoods: np.ndarray) -> np.ndarray:
@@ -159,7 +189,7 @@ class Stacker:
     ) -> None:
         self.trial, self.folds, self.prior = trial, folds, prior
         self._clock = Clock() if clock is None else clock
-        self._regresses = has_few_numbers(trial)
+        self._regresses = why_not_stacking(trial) is None
         self._is_single = trial.task == "multiclass"
         weight = trial.sample_weight
         self._weight = np.ones(trial.n_samples) if weight is None else weight
@@ -346,7 +376,7 @@ class Stacker:
         sight = self._sight(rows, [])
         of_scores: list[np.ndarray] = []
         of_answers: list[np.ndarray] = []
-        if self._is_single:
+        if self._is_single and trial.repeats_labels:
             true = np.zeros((len(truth), len(trial.target)))
             true[np.arange(len(truth)), truth] = weight
             for place, names in enumerate(self._names):
@@ -383,12 +413,13 @@ class Stacker:
     def _frequencies(self) -> np.ndarray:
         """How often each label is true, of all samples.
 
-        Not of the other folds: there the labels of a fold look rarer than they are.
+        Not of the other folds: there the labels of a fold look rarer than they are. Where each
+        label has about as many samples, `log_frequencies` tells nothing apart: otherwise, with a
+        sample for each of a few labels, they would tell which labels are true.
         """
         truth, weight = self.trial.truth, self._weight
         if self._is_single:
-            counts = np.bincount(truth, weight, minlength=len(self.trial.target)) + 0.5
-            return np.asarray(np.log(counts / counts.sum()))
+            return log_frequencies(np.bincount(truth, weight, minlength=len(self.trial.target)))
         return np.asarray(np.log((weight @ (truth == 1) + 0.5) / (weight @ (truth == 0) + 0.5)))
 
     def _fit_stacking(

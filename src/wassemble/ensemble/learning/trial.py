@@ -78,6 +78,15 @@ class Trial:
         return self.n_samples * n_scores * len(self.target)
 
     @property
+    def repeats_labels(self) -> bool:
+        """Whether most samples share their true label with another, or have any number of them.
+
+        If not, what labels mean cannot be learned: the label of a sample is hardly ever met
+        in others, and a rule that believes in labels that it never met looks right out of fold.
+        """
+        return self.truth.ndim == 2 or bool((np.bincount(self.truth)[self.truth] > 1).mean() >= 0.5)
+
+    @property
     def names(self) -> list[str]:
         """Names of the models."""
         return [model.model for model in self.models]
