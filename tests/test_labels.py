@@ -61,9 +61,14 @@ def test_the_complement_is_what_no_other_label_stands_for():
     assert whole.unmatched == ("rest",)
 
 
-def test_an_alias_must_lead_to_a_target_label():
-    with pytest.raises(InvalidInputError, match="'tram' -> 'nowhere', which is none"):
-        LabelSpace(["tram"]).match(LabelSpace(["car"]), aliases={"tram": "nowhere"})
+def test_aliases_to_no_target_label_are_left_aside():
+    meanings = {"tram": "rail", "odd": {"1": 1.0, "3": 1.0, "5": 2.0}, "1": "car"}
+    found = LabelSpace(["tram", "odd", "1"]).match(LabelSpace(["1", "3"]), aliases=meanings)
+    assert found.astray == (("tram", "rail"), ("odd", "5"), ("1", "car"))
+    # What a label stands for counts before its spelling, also where that is not asked for.
+    assert found.positions.tolist() == [-1, -1, -1]
+    assert found.shared == {1: {0: 0.5, 1: 0.5}}
+    assert found.unmatched == ("tram", "1")
 
 
 def test_names_are_folded_only_when_asked():
@@ -94,8 +99,8 @@ def test_an_unknown_label_is_named_with_what_is_near_it():
         ([float("nan")], "got nan at 0"),
         ([None], "got None at 0"),
         (3, "must come as a list; got one int, 3"),
-        ([2, "2"], "got '2' more than once"),
-        (["a", "b", "a", "a"], "got 'a' more than once"),
+        ([2, "2"], "got more than once: '2'"),
+        (["a", "b", "a", "a"], "got more than once: 'a'"),
     ],
 )
 def test_wrong_names_are_refused(wrong, message):

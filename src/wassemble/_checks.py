@@ -284,6 +284,13 @@ def check_flag(value: Any, name: str) -> bool:
     return bool(value)
 
 
+def check_text(value: Any, name: str) -> str:
+    """``value`` if it is a text."""
+    if not isinstance(value, str):
+        fail(f"{option(name)} must be a text; got {value!r}.")
+    return value
+
+
 def check_index(value: Any, name: str, n_items: int) -> int:
     """``value`` as a whole number from 0 to ``n_items - 1``."""
     try:

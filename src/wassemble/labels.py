@@ -63,7 +63,7 @@ class LabelSpace(tuple[str, ...]):
         positions = {name: place for place, name in enumerate(read)}
         if len(positions) < len(read):
             twice = [name for name, count in Counter(read).items() if count > 1]
-            fail(f"label names must differ; got {enumerate_names(twice)} more than once.")
+            fail(f"label names must differ; got more than once: {enumerate_names(twice)}.")
         space = super().__new__(cls, read)
         space.names, space._positions = read, positions
         return space
@@ -98,8 +98,8 @@ class LabelSpace(tuple[str, ...]):
         target : LabelSpace
         aliases : mapping of str to str, or of str to {str: share}, optional
             The target label that a name stands for, whatever its spelling, or several of
-            them. Aliases of names that do not occur are ignored, so that one table serves
-            several models.
+            them. Aliases of names that do not occur, or that lead to no label of ``target``, are
+            left aside, so that one table serves several models and tasks.
         fold : bool
             Match what is left by names without regard to case, underscores, hyphens and
             repeated spaces.
@@ -111,6 +111,7 @@ class LabelSpace(tuple[str, ...]):
         positions = np.full(len(self), -1, dtype=np.int64)
         aliased: list[tuple[str, str]] = []
         folded: list[tuple[str, str]] = []
+        astray: list[tuple[str, str]] = []
         shared: dict[int, dict[int, float]] = {}
         for place, name in enumerate(self.names):
             if name in meanings:
@@ -118,18 +119,12 @@ class LabelSpace(tuple[str, ...]):
                     goal if goal in target else by_folded.get(fold_name(goal), [goal])[0]: share
                     for goal, share in meanings[name].items()
                 }
-                for goal in goals:
-                    if goal not in target:
-                        near = difflib.get_close_matches(goal, target.names, n=3)
-                        fail(
-                            f"an alias must name a target label; got {name!r} -> {goal!r}, which"
-                            " is none.",
-                            hint=f"near it: {enumerate_names(near)}" if near else None,
-                        )
-                    aliased.append((name, goal))
+                astray += [(name, goal) for goal in goals if goal not in target]
+                goals = {goal: share for goal, share in goals.items() if goal in target}
+                aliased += [(name, goal) for goal in goals]
                 if len(goals) == 1:
                     positions[place] = target._positions[next(iter(goals))]
-                else:
+                elif goals:
                     total = sum(goals.values())
                     shared[place] = {target._positions[g]: s / total for g, s in goals.items()}
             elif name in target:
@@ -144,7 +139,8 @@ class LabelSpace(tuple[str, ...]):
                     )
                 positions[place] = target._positions[twins[0]]
                 folded.append((name, twins[0]))
-        return Matching(self, target, positions, tuple(aliased), tuple(folded), shared)
+        by_alias, by_folding = tuple(aliased), tuple(folded)
+        return Matching(self, target, positions, by_alias, by_folding, shared, tuple(astray))
 
     def _folded(self) -> dict[str, list[str]]:
         by_folded: dict[str, list[str]] = {}
@@ -170,6 +166,7 @@ class Matching:
     folded: tuple[tuple[str, str], ...]  # and those that match only when folded
     # Labels that stand for several: place in `source` to {place in `target`: share}, summing to 1.
     shared: Mapping[int, Mapping[int, float]] = field(default_factory=dict)
+    astray: tuple[tuple[str, str], ...] = ()  # source names, and what aliases say that is no target
 
     @cached_property
     def unmatched(self) -> tuple[str, ...]:

@@ -135,8 +135,26 @@ def test_several_true_labels_make_a_multilabel_task(folder, capsys, rng):
     write_predictions("truth.csv", table)
     options = ["--truth", "truth.csv", "--out", "e", "--n-folds", "2", "--time-budget", "0"]
     assert main(["fit", "m.csv", "n.csv", *options, "--kind", "multilabel", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)
+    found = json.loads(capsys.readouterr().out)
+    assert found["chosen"] in {line["name"] for line in found["leaderboard"]}
+    assert found["choice"]["reasons"]
+    assert 0 < found["choice"]["estimate"] <= 1
     assert json.loads((folder / "e" / "ensemble.json").read_text())["metric"] == "mAP"
+
+
+def test_predict_reads_files_as_fit_was_told_to(folder, capsys):
+    for name in "ab":
+        given = read_predictions(f"{name}.csv")
+        counts = given.replace(scores=np.round(1000 * given.scores), kind="multilabel")
+        write_predictions(f"{name}.csv", counts)
+    options = ["--truth", "validation.csv", "--n-folds", "2", "--time-budget", "0"]
+    assert main(["fit", "a.csv", "b.csv", *options, "--normalize", "--out", "e"]) == 0
+    for flags in ([], ["--normalize"]):
+        out = f"{len(flags)}.csv"
+        assert main(["predict", "e", "a.csv", "b.csv", *flags, "--out", out]) == 0
+    assert (folder / "0.csv").read_text() == (folder / "1.csv").read_text()
+    assert main(["evaluate", "e", "a.csv", "b.csv", "--truth", "test.csv"]) == 0
+    capsys.readouterr()
 
 
 @pytest.mark.parametrize(
@@ -287,7 +305,7 @@ def test_groups_widen_the_errors_and_caution_keeps_what_is_simple(folder, capsys
     errors = []
     for groups in ([], ["--groups", "grouped.csv"]):
         assert main([*command, *groups, "--caution", "100", "--out", "e", "--json"]) == 0
-        board = json.loads(capsys.readouterr().out)
+        board = json.loads(capsys.readouterr().out)["leaderboard"]
         assert next(line for line in board if line["is_chosen"])["is_simple"]
         errors.append(next(line for line in board if line["name"] == "a alone")["standard_error"])
     assert errors[0] != errors[1]

@@ -160,6 +160,29 @@ def test_fit_warns_of_true_labels_that_some_model_writes_in_another_case(folder,
     assert "'A' and 'a'" in capsys.readouterr().err
 
 
-def test_fit_warns_if_no_model_has_a_true_label(folder, capsys):
-    assert main(["fit", "a.csv", "b.csv", "--truth", "words.csv", *LEARN]) == 0
-    assert "no true label is a label of the models" in capsys.readouterr().err
+def test_fit_refuses_a_truth_that_shares_no_label_with_the_models(folder, capsys):
+    assert main(["fit", "a.csv", "b.csv", "--truth", "words.csv", *LEARN]) == 2
+    said = capsys.readouterr().err
+    assert "no true label is a label of the models" in said
+    assert "hint: --aliases says which labels mean the same" in said
+    (folder / "kernel.csv").write_text("source,target,similarity\n0,zero,1\n1,one,1\n2,two,1\n")
+    (folder / "target.txt").write_text("zero\none\ntwo\n")
+    joined = ["--kernel", "kernel.csv", "--target", "target.txt"]
+    assert main(["fit", "a.csv", "--truth", "words.csv", *joined, *LEARN]) == 0
+
+
+def test_evaluate_says_what_to_do_about_true_labels_that_were_not_learned(folder, capsys):
+    assert main(["fit", "a.csv", "b.csv", "--truth", "label.csv", *LEARN]) == 0
+    truth = (folder / "label.csv").read_text()
+    (folder / "new.csv").write_text(truth.replace(",2\n", ",seven\n", 1))
+    capsys.readouterr()
+    assert main(["evaluate", LEARN[-1], "a.csv", "b.csv", "--truth", "new.csv"]) == 2
+    said = capsys.readouterr().err
+    assert "got 'seven'" in said
+    assert "hint: leave the samples of these labels out of the truth, or learn with" in said
+
+
+def test_several_true_labels_of_a_sample_are_what_multilabel_is_for(folder, capsys):
+    (folder / "table.csv").write_text("sample,0,1,2\ns0,1,1,0\ns1,1,0,0\n")
+    assert main(["fit", "a.csv", "b.csv", "--truth", "table.csv", *LEARN]) == 2
+    assert "hint: --kind multilabel takes any number of true labels" in capsys.readouterr().err

@@ -114,5 +114,83 @@ def test_what_cannot_be_explained_is_refused(fusion):
     with pytest.raises(InvalidInputError, match="near it: 'sedan'"):
         explain(fusion, 0, "sedans")
     mean = ws.Fusion(rule=ws.ARITHMETIC).run(fusion.members)
-    with pytest.raises(InvalidInputError, match="got a fusion by arithmetic mean"):
-        explain(mean, 0)
+    with pytest.raises(InvalidInputError, match=r"by arithmetic mean, .*\nhint: `explain\(result"):
+        find_disagreement(mean)
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        *(ws.PowerMean(order) for order in (1.0, 0.0, 0.5, 2.0)),
+        ws.GatedMean(0.5, 2, 0.5),
+        ws.GatedBarycenter(0.7, 2, 0.5),
+        ws.Single("m1"),
+    ],
+)
+@pytest.mark.parametrize("kind", ["multiclass", "multilabel"])
+def test_shares_of_a_mean_are_how_much_the_label_follows_each_model(fusion, rule, kind):
+    kernel = fusion.plan.members[0].kernel
+    weights = None if isinstance(rule, ws.Single) else {"m0": 0.3, "m1": 0.7}
+    mean = ws.Fusion(rule, kernel, kind=kind, weights=weights)
+    result = mean.run(fusion.members)
+    found = explain(result, 2)
+    assert sum(c.percent for c in found.contributions) == pytest.approx(100)
+    place, step = result.plan.target.position(found.label), 1e-5
+    ready = result.plan.prepare([m.take(slice(2, 3)) for m in result.members])
+    for place_of, model in enumerate(("m0", "m1")):
+        given = [scores.copy() for scores in ready.scores]
+        given[place_of] *= 1 + step
+        moved = [rule_scores(result.plan, each)[0, place] for each in (ready.scores, given)]
+        share = 100 * np.log(moved[1] / moved[0]) / np.log(1 + step)
+        share /= rule.exponent if isinstance(rule, ws.GatedBarycenter) else 1
+        own = sum(c.percent for c in found.contributions if c.model == model)
+        assert own == pytest.approx(share, abs=0.01)
+
+
+def rule_scores(plan, scores):
+    """Scores of a rule as it gives them, not as histograms."""
+    kernels = [member.kernel for member in plan.members]
+    rule = ws.Single(1) if isinstance(plan.rule, ws.Single) else plan.rule
+    weights = None if isinstance(rule, ws.Single) else plan.weights
+    return rule.fuse(scores, kernels, weights=weights, holds=plan.holds).scores
+
+
+def test_parts_of_an_arithmetic_mean_add_up_to_the_label():
+    cars = Predictions("cars", ["x"], ["sedan", "coupe", "bicycle"], [[0.5, 0.2, 0.3]])
+    bikes = Predictions("bikes", ["x"], ["car", "bicycle"], [[0.1, 0.9]])
+    fusion = ws.Fusion(ws.ARITHMETIC, aliases={"sedan": "car"}, weights={"cars": 0.6, "bikes": 0.4})
+    result = fusion.run([cars, bikes])
+    bicycle = explain(result, "x", "bicycle")
+    parts = {c.model: c.percent / 100 * bicycle.score for c in bicycle.contributions}
+    assert parts["cars"] / parts["bikes"] == pytest.approx(0.6 * 0.3 / (0.4 * 0.9))
+    assert sum(parts.values()) == pytest.approx(bicycle.score)
+    [coupe] = explain(result, "x", "coupe").contributions
+    assert (coupe.model, coupe.label, coupe.percent) == ("cars", "coupe", pytest.approx(100))
+
+
+@pytest.mark.parametrize("kind", ["multiclass", "multilabel"])
+def test_logits_say_what_they_are_relative_to(rng, kind):
+    from wassemble.ensemble.learning.recipes import Recipe, read_kernels
+    from wassemble.ensemble.learning.search import Search
+    from wassemble.ensemble.learning.trial import read_trial
+    from wassemble.metrics import USUAL
+    from wassemble.solvers import LogisticStacking
+
+    truth = np.arange(60) % 3
+    scores = [rng.dirichlet(np.ones(3) + 4 * np.eye(3)[t]) for t in truth]
+    models = [Predictions(f"m{i}", range(60), ["a", "b", "c"], scores) for i in range(2)]
+    table = np.eye(3)[truth] if kind == "multilabel" else ["abc"[i] for i in truth]
+    trial = read_trial([m.replace(kind=kind) for m in models], table, kind=kind)
+    search = Search(trial, USUAL[trial.task], read_kernels({}, [], trial.target), 2)
+    fitted = search.fitter.fit(Recipe(LogisticStacking(trial.task)))
+    result = fitted.fusion.run(trial.models)
+    found = explain(result, 0, "a")
+    odds = {"multiclass": "over all labels", "multilabel": "to even odds"}[kind]
+    assert odds in str(found)
+    assert {c.model for c in found.contributions} == {"m0", "m1", "all models"}
+    logit = sum(c.score for c in found.contributions)
+    if kind == "multilabel":
+        assert 1 / (1 + np.exp(-logit)) == pytest.approx(found.score, rel=1e-4)
+    else:
+        margins = np.log(result.consensus.scores[0])
+        assert logit == pytest.approx(margins[0] - result.consensus.scores[0] @ margins, rel=1e-4)

@@ -255,6 +255,18 @@ def test_aliases_that_nobody_uses_are_named():
     assert "aliases of labels that no model has: 'cow'" in fusion.report
 
 
+def test_a_table_of_aliases_may_serve_several_tasks():
+    aliases = Aliases([("b", "tram", "rail"), (None, "sedan", "car"), (None, "tram", "rail")])
+    model = one("a", ["sedan", "tram", "bus"], [0.5, 0.3, 0.2])
+    fusion = Fusion(aliases=aliases, target=["car", "bus"])
+    result = fusion.run([model])
+    assert "aliases of models that are not here: 'b'" in result.report
+    assert "left aside, for they lead to no target label: 'tram -> rail'" in result.report
+    assert "by alias 'sedan -> car'" in result.report
+    with pytest.raises(InvalidInputError, match=r"'sedan' -> 'car', .* none\.\nhint: .*'cars'"):
+        Fusion(aliases={"sedan": "car"}, target=["cars", "bus"]).run([model])
+
+
 def test_a_kernel_between_the_rest_leaves_shared_labels_where_they_were_put():
     parity = one("parity", ["odd", "2"], [0.9, 0.1])
 

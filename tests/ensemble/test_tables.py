@@ -346,7 +346,7 @@ def test_models_of_two_kinds_or_one_name_are_refused():
     a, b = make("a", ["cat", "dog"], [[0.5, 0.5]]), make("b", ["cat", "dog"], [[0.9, 0.9]])
     with pytest.raises(InvalidInputError, match="got a multiclass, b multilabel"):
         ws.Fusion().run([a, b])
-    with pytest.raises(InvalidInputError, match="'a' more than once") as error:
+    with pytest.raises(InvalidInputError, match="more than once: 'a'") as error:
         ws.Fusion().run([a, a])
     assert "FILE" not in str(error.value)  # these are tables
     with pytest.raises(InvalidInputError, match="at least one model"):

@@ -544,7 +544,7 @@ def test_empty_text_files(tmp_path):
 def test_ids_of_text_files_that_are_missing_or_come_twice(tmp_path):
     path = tmp_path / "x.csv"
     refused("must have a sample id; got none at line 4", put(path, "id,a\n1,1\n\n,1\n"))
-    refused("must differ; got '1' more than once", put(path, "id,a\n1,1\n2,1\n1,1\n"))
+    refused("must differ; got more than once: '1'", put(path, "id,a\n1,1\n2,1\n1,1\n"))
     refused("names of columns must differ; got 'a'", put(path, "id,a,a\n1,1,1\n"))
     refused("label name must be a text that is not empty", put(path, "id,a,\n1,1,1\n"))
     refused("sample 'x', label 'a', at line 2 and line 5", put(path, "id,label\nx,a\ny,a\n\nx,a\n"))

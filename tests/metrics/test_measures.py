@@ -101,6 +101,34 @@ def test_scikit_learn_scorers_and_functions_are_measures(case):
         measure("f1_micro").score(many, np.where(many > 0, np.nan, 0))
 
 
+def test_a_scorer_of_two_labels_says_which_ones_take_more(case):
+    scores, truth = case
+    for name, others in (("f1", "f1_macro, f1_micro, f1_weighted"), ("roc_auc", "roc_auc_ovo")):
+        with pytest.raises(InvalidInputError, match=f"says of '{name}'.*\nhint: .*{others}"):
+            measure(name, "multiclass").score(scores, truth)
+    with pytest.raises(InvalidInputError, match=r"of 'f1_samples': [^\n]*$"):
+        measure("f1_samples", "multiclass").score(scores, truth)
+    assert measure("roc_auc", "multiclass").score(np.eye(2)[truth % 2], truth % 2) == 1
+
+
+def test_scorers_of_probabilities_take_labels_that_never_occur(case):
+    scores, truth = case
+    found = measure("roc_auc_ovr", "multiclass")
+    wide = np.hstack([scores, np.zeros((len(scores), 2))])
+    assert found.score(wide, truth) == pytest.approx(found.score(scores, truth))
+    # A label that takes an answer from the others still makes it wrong.
+    sure = np.eye(9)[np.full(len(truth), 8)]
+    assert measure("balanced_accuracy", "multiclass").score(sure, truth) == 0
+
+
+def test_a_resample_without_a_value_counts_for_nothing():
+    scores, truth = np.array([[0.9, 0.1], [0.2, 0.8], [0.3, 0.7]]), np.array([0, 1, 1])
+    resamples = Resamples(3, (np.array([[1.0, 1.0, 1.0], [0.0, 2.0, 1.0]]),), (None,))
+    drawn = measure("roc_auc", "multiclass").resampled(scores, truth, resamples)
+    assert drawn[0] == 1
+    assert np.isnan(drawn[1])
+
+
 def test_a_measure_of_ones_own_has_a_direction():
     losses, truth = np.array([1.0, 3.0]), np.zeros(2)
     found = Measure("steps", lambda values, _: values, is_loss=True)

@@ -329,7 +329,7 @@ def stacked(tmp_path_factory):
 def test_a_stacked_consensus_is_chosen_where_it_wins_beside_the_best_simple_rule(stacked):
     _, path, record = stacked
     page, headline = Page(path), record["headline"]
-    assert birds().learned.fitted.recipe.tier == 4
+    assert birds().learned.fitted.recipe.tier == 5
     assert "Chosen on 200 validation samples: stacked consensus." in page.text
     assert f"is {headline['best_simple']['score']:.4f}." in headline["figure"]
     assert "It beats every simple rule" in page.text
@@ -351,17 +351,17 @@ def test_what_transport_adds_to_a_stacked_consensus_is_said(stacked):
     assert gain != 0
     assert any(f"the barycenters among what it sees add {gain:+.4f} (95 %" in each for each in said)
     without = choose_instead(
-        learned, lambda recipe: recipe.tier == 4 and not sees_barycenters(recipe)
+        learned, lambda recipe: recipe.tier == 5 and not sees_barycenters(recipe)
     )
     assert "nothing is transported" in " ".join(say(without, birds()))
-    alone = replace(learned, rivals=tuple(r for r in learned.rivals if r.recipe.tier < 4))
+    alone = replace(learned, rivals=tuple(r for r in learned.rivals if r.recipe.tier < 5))
     assert "was not judged on these samples" in " ".join(say(alone, birds()))
 
 
 def test_stacking_is_compared_unless_it_is_what_was_chosen(stacked):
     learned, _, _ = stacked
     assert sum("Stacking by logistic regression is" in each for each in say(learned, birds())) == 1
-    stacking = choose_instead(learned, lambda recipe: recipe.tier == 3)
+    stacking = choose_instead(learned, lambda recipe: recipe.tier == 4)
     said = " ".join(say(stacking, birds()))
     assert "Stacking by logistic regression is" not in said
     assert "nothing is transported" in said
@@ -385,7 +385,7 @@ def test_a_stacked_consensus_has_shares_in_place_of_weights(stacked, tmp_path):
     assert {part["model"] for part in told} <= {*of_models, "all models"}
     assert told[0]["label"] in page.text
     assert "what speaks for" in page.text
-    stacking = choose_instead(learned, lambda recipe: recipe.tier == 3)
+    stacking = choose_instead(learned, lambda recipe: recipe.tier == 4)
     case = birds()
     other = write_report(stacking, case.models, case.truth, tmp_path / "stacking.html")
     assert other["weights"]["lead"] is None

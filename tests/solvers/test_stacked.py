@@ -2,10 +2,17 @@
 
 import numpy as np
 import pytest
+from hypothesis import given, strategies as st
 
 import wassemble as ws
 from wassemble import InvalidInputError, Predictions
-from wassemble.ensemble.learning.stacks import Stacker, fit_stacking, kernel_of, likelihood
+from wassemble.ensemble.learning.stacks import (
+    Stacker,
+    fit_stacking,
+    kernel_of,
+    likelihood,
+    log_frequencies,
+)
 from wassemble.ensemble.learning.trial import read_trial
 from wassemble.solvers import LogisticStacking, Rule, StackedConsensus
 from wassemble.solvers.stacked import GROUPS, Parameters, mark_best
@@ -148,6 +155,23 @@ def test_an_explanation_names_models_and_features(trial, stacker):
     assert {"wild", "kinds", "all models"} <= names
     assert sum(max(each.percent, 0) for each in told.contributions) == pytest.approx(100)
     assert "logit" in str(told)
+
+
+@given(st.lists(st.integers(0, 40), min_size=2, max_size=12).filter(any), st.randoms())
+def test_frequencies_are_a_law_that_follows_the_counts(counts, random):
+    counts = np.array(counts)
+    frequencies = log_frequencies(counts)
+    assert np.exp(frequencies).sum() == pytest.approx(1)
+    assert (np.diff(frequencies[np.argsort(counts)]) >= -1e-12).all()
+    # No further apart than the counts themselves.
+    assert np.ptp(np.exp(frequencies)) <= np.ptp(counts / counts.sum()) + 1e-12
+    order = random.sample(range(len(counts)), len(counts))
+    np.testing.assert_allclose(log_frequencies(counts[order]), frequencies[order], rtol=1e-6)
+
+
+def test_frequencies_do_not_tell_labels_with_one_sample_from_those_with_none():
+    frequencies = np.exp(log_frequencies(np.repeat([1, 0], [30, 180])))
+    assert np.ptp(frequencies) < 1e-4 * frequencies.mean()
 
 
 def test_likelihoods_are_of_labels_given_the_truth():

@@ -71,8 +71,10 @@ def explain(
         f"sample {explained.sample}: {explained.label}, score {explained.score:.3g}{doubt}",
         quiet=quiet,
     )
+    if explained.reference is not None:
+        talk(explained.reference, quiet=quiet)
     print_table(
-        ["percent", "model", "label", "score"],
+        ["percent", "model", "label", "score" if explained.reference is None else "logit"],
         [[f"{c.percent:.1f}", c.model, c.label, f"{c.score:.3g}"] for c in explained.contributions],
     )
 

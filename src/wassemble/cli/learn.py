@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -73,6 +74,8 @@ def _match(
     from wassemble.inputs import read_aliases
 
     learned = LearnedEnsemble.load(ensemble)
+    if learned.fusion.normalize:  # as it was said to `fit`
+        inputs = replace(inputs, normalize=True)
     places = {model: place for model, place, _ in inputs.arguments}
 
     def remedy(told: Mapping[str, str | None], candidates: Sequence[str]) -> str:
@@ -89,14 +92,13 @@ def _match(
     if matched.by_labels:
         talk(str(matched), quiet=quiet)
     fusion = learned.fusion
-    meanings = {"aliases": fusion.aliases, "other": fusion.other}
-    _tell_inputs(matched.models, fusion.kind, meanings, is_learned=True, quiet=quiet)
+    meanings = {"kind": fusion.kind, "aliases": fusion.aliases, "other": fusion.other}
+    _tell_inputs(matched.models, meanings, is_learned=True, quiet=quiet)
     return learned, matched.models
 
 
 def _tell_inputs(
     models: list[Predictions],
-    kind: Any,
     meanings: dict[str, Any],
     *,
     is_learned: bool = False,
@@ -106,7 +108,7 @@ def _tell_inputs(
     from wassemble.ensemble import Fusion
     from wassemble.ensemble.tables import align_samples
 
-    account = Fusion(kind=kind, **meanings).open_account(models)
+    account = Fusion(**meanings).open_account(models)
     account.is_learned = is_learned
     account.read_from([each.origin for each in models])
     account.add_inputs(align_samples(models))
@@ -215,6 +217,7 @@ def fit(
             target=goal,
             kind=inputs.kind,
             **meanings,
+            normalize=inputs.normalize,
             groups=_read_groups(groups, inputs, models),
             caution=caution,
             n_folds=n_folds,
@@ -224,10 +227,12 @@ def fit(
             progress=progress,
         )
     learned.save(out)
-    _tell_inputs(models, inputs.kind, meanings, quiet=quiet)
+    # What leads nowhere by name may lead somewhere by a kernel.
+    meanings |= {"kind": inputs.kind, "target": learned.target if kernel is None else None}
+    _tell_inputs(models, meanings, quiet=quiet)
     _tell_truth(known, models, quiet=quiet)
     if as_json:
-        print_json([line.to_dict() for line in learned.leaderboard])
+        print_json(learned.to_dict())
     else:
         _print_rules(learned.metric, learned.leaderboard)
     for line in learned.report.splitlines():

@@ -233,7 +233,8 @@ def read_meanings(
         other |= dict.fromkeys(having, value)
     meanings = None if aliases is None else read_aliases(aliases)
     if meanings is not None:
-        unused = meanings.unused([each.labels for each in models], fold=fold)
+        spaces = {each.model: each.labels for each in models}
+        unused = meanings.unused(spaces, fold=fold)
         if len(unused) == len({source for _, source, _, _ in meanings.rows}):
             fail(
                 f"{aliases}: some alias must be of a label that some model has; got"

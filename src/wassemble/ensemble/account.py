@@ -62,6 +62,7 @@ class ModelAccount:
     id_column: str | None = None
     ids: str | None = None  # where they were, in words
     first_labels: list[str] = field(default_factory=list)
+    astray: list[tuple[str, str]] = field(default_factory=list)  # aliases to no target label
     n_answered: int = 0
     n_partial: int = 0  # answers with scores that were not reported
     n_rounded: int = 0  # histograms of two decimals, whose sum is off by more than usual
@@ -104,6 +105,7 @@ class FusionAccount:
                 [member.describe(i) for i in np.flatnonzero(member.lost).tolist()],
                 member.other,
                 first_labels=list(member.labels[:_N_FIRST]),
+                astray=list(member.matching.astray),
             )
             for member in plan.members
         ]
@@ -324,11 +326,12 @@ class FusionAccount:
 
     def _tell_models(self) -> list[str]:
         """How models were read, and what became of their labels and answers."""
-        unused = self.plan.aliases.unused(
-            [member.labels for member in self.plan.members], fold=self.plan.fold
-        )
+        aliases = self.plan.aliases
+        spaces = {member.model: member.labels for member in self.plan.members}
         said = []
-        if unused:
+        if strangers := aliases.strangers(spaces):
+            said.append(f"aliases of models that are not here: {enumerate_names(strangers)}")
+        if unused := aliases.unused(spaces, fold=self.plan.fold):
             said.append(f"aliases of labels that no model has: {enumerate_names(unused)}")
         said += [_reading(model) for model in self.models if model.ids is not None]
         for model in self.models:
@@ -342,6 +345,8 @@ class FusionAccount:
         folded = [pair for pair in model.folded if pair[0] not in merged]
         if aliased:
             notes.append(f"by alias {_pairs(aliased)}")
+        if model.astray:
+            notes.append(f"left aside, for they lead to no target label: {_pairs(model.astray)}")
         if folded:
             notes.append(f"by folded name {_pairs(folded)}")
         how = "added up" if self.plan.kind == "multiclass" else "the largest of their scores"

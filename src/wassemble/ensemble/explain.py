@@ -12,16 +12,26 @@ from wassemble.ensemble.fusion import FusionResult
 from wassemble.ensemble.plan import FusionPlan, Solved
 from wassemble.inputs import Predictions
 from wassemble.kernels import DenseKernel, Kernel, SparseKernel
-from wassemble.solvers import StackedConsensus, Status
+from wassemble.solvers import Status
+from wassemble.solvers.rules import CarriedRule
+from wassemble.solvers.stacked import StackedRule
+
+# What the logits of a stacked rule are relative to.
+_REFERENCES = {
+    "multiclass": "logits are relative to the mean over all labels, each counted as much as it is"
+    " likely by the consensus",
+    "multilabel": "logits are relative to even odds, a score of 0.5",
+}
 
 
 @dataclass(frozen=True)
 class Contribution:
     """What one label of one model sent to a consensus label.
 
-    Of a stacked consensus: what one way to look at one model, or at all of them, speaks for the
-    label beside the others, in ``label``. ``score`` is then how much, in logits, and what speaks
-    against it has a negative share; shares are of all that speaks for it.
+    Of stacking and a stacked consensus: what one way to look at one model, or at all of them,
+    speaks for the label, in ``label``. ``score`` is then how much, in logits relative to what
+    `Explanation.reference` says, and what speaks against it has a negative share; shares are of
+    all that speaks for it.
     """
 
     model: str
@@ -37,6 +47,7 @@ class Explanation:
     """Where the mass of one consensus label of one sample came from, largest share first.
 
     Without convergence the shares are those of the last sweep: ``converged`` says so.
+    ``reference`` says what logits are relative to, where scores are such.
     """
 
     sample: str
@@ -44,6 +55,7 @@ class Explanation:
     score: float
     converged: bool
     contributions: tuple[Contribution, ...]
+    reference: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, ready for JSON."""
@@ -55,18 +67,26 @@ class Explanation:
             for c in self.contributions
         ]
         doubt = "" if self.converged else ", not converged: shares of the last sweep"
+        rows += [] if self.reference is None else [f"  {self.reference}"]
         return "\n".join([f"{self.sample}: {self.label} {self.score:.3g}{doubt}", *rows])
 
 
 def explain(
     result: FusionResult, sample: Any, label: str | None = None, *, n_largest: int = 10
 ) -> Explanation:
-    """Which labels of which models sent the mass of a consensus label, in percent.
+    """Which labels of which models made a consensus label, in percent.
+
+    Of a barycenter: shares of the mass that they sent. Of a mean of order r, through kernels or
+    not: shares of ``sum_l w_l x_l^r``, where x_l is what arrives of model l at the label and w_l
+    its weight. Of an arithmetic mean these are the parts that it is the sum of; of a geometric
+    mean (r = 0) they are the weights of the models. For every order they are the percents by
+    which the label changes if a model's score changes by one percent, which sum to 1 (Euler's
+    theorem, for a mean grows in proportion to the scores). A gate changes no share.
 
     Parameters
     ----------
     result : FusionResult
-        What `Fusion.run` returned, by a barycenter or by a stacked consensus.
+        What `Fusion.run` returned.
     sample : str or int
         Its id.
     label : str, optional
@@ -99,9 +119,12 @@ def explain(
             hint=no_mass_remedy(),
         )
     place = int(np.nanargmax(scores)) if label is None else result.plan.target.position(label)
-    converged = True
-    if isinstance(result.plan.rule, StackedConsensus):
+    rule, converged, reference = result.plan.rule, True, None
+    if isinstance(rule, StackedRule):
         contributions = _stacked_contributions(result, row, place)[:n_largest]
+        reference = _REFERENCES[rule.task]
+    elif isinstance(rule, CarriedRule):
+        contributions = _mean_contributions(result, row, place)[:n_largest]
     else:
         solved = result.plan.solve_sample(result.members, row)
         converged = bool(np.all(solved.result.converged))
@@ -112,13 +135,39 @@ def explain(
         float(scores[place]),
         converged,
         contributions,
+        reference,
     )
+
+
+def _mean_contributions(result: FusionResult, row: int, place: int) -> tuple[Contribution, ...]:
+    """What each label of each model is worth in a mean, largest share first."""
+    plan = result.plan
+    assert isinstance(plan.rule, CarriedRule), "only it mixes models label by label"
+    carried = plan.carry_sample(result.members, row, place)
+    arrived = [float(each.parts.sum()) for each in carried]
+    worth = [
+        each.weight * total**plan.rule.mean_order if total > 0 else 0.0
+        for each, total in zip(carried, arrived, strict=True)
+    ]
+    contributions = [
+        Contribution(
+            plan.members[each.model].model,
+            plan.members[each.model].describe(i),
+            float(each.scores[i]),
+            100 * own / sum(worth) * float(each.parts[i]) / total,
+            100 * float(each.parts[i]) / total,
+        )
+        for each, total, own in zip(carried, arrived, worth, strict=True)
+        if own > 0
+        for i in np.flatnonzero(each.parts > 0).tolist()
+    ]
+    return tuple(sorted(contributions, key=lambda each: -each.percent))
 
 
 def _stacked_contributions(result: FusionResult, row: int, place: int) -> tuple[Contribution, ...]:
     """What each feature speaks for the label at ``place`` beside the others, most telling first."""
     rule, plan = result.plan.rule, result.plan
-    assert isinstance(rule, StackedConsensus), "only it has features"
+    assert isinstance(rule, StackedRule), "only it has features"
     parts = rule.contributions(plan.look_at(result.members, row))
     beside = np.zeros(len(plan.target))
     if rule.task == "multiclass":  # labels as likely as they are

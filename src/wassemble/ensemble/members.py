@@ -5,6 +5,7 @@ Labels are matched here, and kernels put in place; weights and scores are left t
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
@@ -147,7 +148,21 @@ def make_members(
         if read.keeps_labels:
             fused, groups = labels, None
         members.append(Member(model, labels, matching, fused, groups, other, *read[1:]))
+    _refuse_astray(members, target)
     return target, members
+
+
+def _refuse_astray(members: Sequence[Member], target: LabelSpace) -> None:
+    """Refuse aliases that all lead to no target label: one table may serve several tasks."""
+    astray = [pair for member in members for pair in member.matching.astray]
+    if not astray or any(member.matching.aliased for member in members):
+        return
+    name, goal = astray[0]
+    near = difflib.get_close_matches(goal, target.names, n=3)
+    fail(
+        f"some alias must name a target label; got {name!r} -> {goal!r}, which is none.",
+        hint=f"near it: {enumerate_names(near)}" if near else None,
+    )
 
 
 def _refuse_nameless(kernel: Any, models: Sequence[tuple[str, LabelSpace]]) -> None:

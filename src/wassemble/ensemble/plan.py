@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wassemble._arrays import detached, is_series
+from wassemble._arrays import detached, is_series, log_of, log_quotient
 from wassemble._checks import as_float_array, fail, option, option_or
 from wassemble.ensemble.completion import complete_scores
 from wassemble.ensemble.members import Member, make_members
@@ -23,7 +23,7 @@ from wassemble.solvers import ARITHMETIC, BarycenterProblem, BarycenterResult, F
 from wassemble.solvers.barycenter import solve
 from wassemble.solvers.mass import say_unbalanced
 from wassemble.solvers.stacked import Sight
-from wassemble.solvers.weights import check_weights
+from wassemble.solvers.weights import check_weights, with_three_axes
 
 if TYPE_CHECKING:
     from wassemble.ensemble.fusion import Fusion
@@ -58,7 +58,7 @@ class FusionPlan:
         if len(set(names)) < len(names):
             twice = sorted({name for name in names if names.count(name) > 1})
             fail(
-                f"models must have different names; got {enumerate_names(twice)} more than once.",
+                f"models must have different names; got more than once: {enumerate_names(twice)}.",
                 hint="name them: {name: table}",
             )
         self.kind = kind
@@ -180,18 +180,37 @@ class FusionPlan:
 
     def solve_sample(self, predictions: Sequence[Predictions], row: int) -> Solved:
         """The whole result for one sample, with its couplings."""
+        ready, voting = self._vote(predictions, row)
+        return Solved(solve(self._problem(ready, voting, np.array([0]))), voting)
+
+    def _vote(self, predictions: Sequence[Predictions], row: int) -> tuple[Ready, np.ndarray]:
+        """One sample, and the models that have a say on it."""
         ready = self.prepare([p.take(slice(row, row + 1)) for p in predictions])
         voting = np.flatnonzero(ready.votes[:, 0])
         if not len(voting):
             fail(f"some model must have answered; got none at {predictions[0].samples[row]!r}.")
-        problem = self._problem(ready, voting, np.array([0]))
-        return Solved(solve(problem), voting)
+        return ready, voting
+
+    def carry_sample(
+        self, predictions: Sequence[Predictions], row: int, place: int
+    ) -> list[Carried]:
+        """What a rule that transports nothing mixes to one target label of one sample."""
+        ready, voting = self._vote(predictions, row)
+        (scores, kernels), how = self._pick(ready, voting, np.array([0]))
+        weights = with_three_axes(np.asarray(how["weights"]))[:, 0]
+        one_hot = np.where(np.arange(len(self.target)) == place, 0.0, -np.inf)
+        carried = []
+        for model, given, kernel, weight in zip(voting, scores, kernels, weights, strict=True):
+            log_parts = log_of(given[0].astype(np.float64)) + np.ravel(kernel.log_apply(one_hot))
+            if self.kind == "multiclass":  # K^T (mu / K 1)
+                log_parts = log_quotient(log_parts, np.ravel(kernel.log_row_sums))
+            own = float(weight[place if len(weight) > 1 else 0])
+            carried.append(Carried(int(model), own, given[0], np.exp(log_parts)))
+        return carried
 
     def look_at(self, predictions: Sequence[Predictions], row: int) -> Sight:
         """One sample as a stacked rule sees it, with every model in its place."""
-        ready = self.prepare([p.take(slice(row, row + 1)) for p in predictions])
-        if not ready.votes.any():
-            fail(f"some model must have answered; got none at {predictions[0].samples[row]!r}.")
+        ready, _ = self._vote(predictions, row)
         given, how = self._pick(ready, np.arange(len(self.members)), slice(None))
         return Sight.of(self.rule.pose(*given, **how, holds=self.holds), 0, 1)
 
@@ -286,7 +305,13 @@ class FusionPlan:
 
     def _problem(self, ready: Ready, voting: np.ndarray, rows: Any) -> BarycenterProblem:
         if not self.rule.transports:
-            fail(f"couplings explain a barycenter; got a fusion by {self.rule}, which has none.")
+            moves = option_or("`Fusion(Barycenter(...))`", rule="barycenter")
+            fail(
+                "how far models are from a consensus is what it costs to move their mass onto it;"
+                f" got a fusion by {self.rule}, which moves none.",
+                hint=f"{option_or('`explain(result, sample)`', sample=...)} explains a sample by"
+                f" any rule; {moves} moves mass",
+            )
         given, how = self._pick(ready, voting, rows)
         problem: BarycenterProblem = self.rule.pose(*given, **how)
         return problem
@@ -305,6 +330,16 @@ class FusionPlan:
                 weights = base[:, None]
             return _normalized(weights[:, None, :] * say[voting][:, :, None], base)
         return base if weights.ndim == 1 else _normalized(weights, base)
+
+
+@dataclass(frozen=True)
+class Carried:
+    """What a model brings to one target label of one sample."""
+
+    model: int  # its place in the plan
+    weight: float
+    scores: np.ndarray  # (n_source,), as they are fused
+    parts: np.ndarray  # (n_source,): what of each arrives there
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ import numpy as np
 
 from wassemble._checks import fail, option
 from wassemble._extras import load_extra
+from wassemble.errors import InvalidInputError
 from wassemble.metrics.arguments import read_cost
 from wassemble.metrics.multi_class import (
     are_right,
@@ -95,14 +96,26 @@ class Measure:
             for counts in resamples.blocks()
             for times in counts.astype(np.intp)
         )
-        return self._upwards(np.array([self.value(scores[i], truth[i]) for i in drawn]))
+        return self._upwards(np.array([self._value_or_nan(scores[i], truth[i]) for i in drawn]))
+
+    def _value_or_nan(self, scores: np.ndarray, truth: np.ndarray) -> float:
+        """The value of a resample; nan where there is none, as where it has one label alone."""
+        try:
+            return self.value(scores, truth)
+        except InvalidInputError:
+            return np.nan
+
+    @property
+    def resamples_one_by_one(self) -> bool:
+        """Whether every resample takes as long as the samples themselves."""
+        return self.each is None and self.many is None
 
     @property
     def n_resamples(self) -> int:
         """Resamples that cost little."""
-        if self.each is not None:
-            return 1000
-        return 100 if self.many is None else 200
+        if self.resamples_one_by_one:
+            return 100
+        return 200 if self.each is None else 1000
 
     def _upwards(self, values: Any) -> Any:
         # 0 - x, for -x of 0 would be shown as -0.
@@ -229,6 +242,7 @@ def _made_of(metric: Any, task: Task | None) -> Measure:
     if hasattr(metric, "_score_func"):
         from wassemble.metrics.scorers import ask_scorer  # which needs scikit-learn
 
-        return Measure(name or str(metric), whole=partial(ask_scorer, metric))
+        name = name or str(metric)
+        return Measure(name, whole=partial(ask_scorer, metric, name))
     name = getattr(metric, "__name__", repr(metric))
     return Measure(name, whole=lambda scores, truth, _: float(metric(scores, truth)))

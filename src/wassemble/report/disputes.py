@@ -14,7 +14,6 @@ from wassemble.ensemble.fusion import FusionResult
 from wassemble.inputs import Predictions
 from wassemble.metrics.arguments import divide_rows
 from wassemble.report.evidence import Evidence
-from wassemble.solvers import Barycenter, StackedConsensus
 
 _N_SHOWN = 20
 _N_CONTRIBUTIONS = 6
@@ -25,13 +24,12 @@ def find_disputes(evidence: Evidence, texts: Mapping[Any, str] | None) -> dict[s
     """At most 20 samples, most disputed first, each with its explanation."""
     texts = {str(sample): str(text) for sample, text in (texts or {}).items()}
     few, chosen = evidence.few, evidence.chosen
-    has_couplings, fusion = isinstance(chosen.recipe.rule, Barycenter), None
-    if isinstance(chosen.recipe.rule, Barycenter | StackedConsensus):
-        with warnings.catch_warnings():  # of how rows end, which was told when it was learned
-            warnings.simplefilter("ignore")
-            fusion = chosen.fusion.run(few.models)
+    has_couplings = chosen.recipe.rule.transports
+    with warnings.catch_warnings():  # of how rows end, which was told when it was learned
+        warnings.simplefilter("ignore")
+        fusion = chosen.fusion.run(few.models)
     scores = chosen.fuse(few.models)
-    if fusion is not None and has_couplings:
+    if has_couplings:
         disagreement = find_disagreement(fusion).score
     else:
         disagreement = _variation(evidence, scores)
@@ -55,7 +53,7 @@ def find_disputes(evidence: Evidence, texts: Mapping[Any, str] | None) -> dict[s
         "n_samples": few.n_samples,
         "samples": disputed,
         "has_couplings": has_couplings,
-        "has_features": fusion is not None and not has_couplings,
+        "has_features": chosen.recipe.is_stacked,
     }
 
 
@@ -110,8 +108,8 @@ def _said(model: Predictions, row: int) -> dict[str, Any]:
     return {"model": model.model, "label": model.labels[best], "score": float(scores[best])}
 
 
-def _explanation(fusion: FusionResult | None, sample: str) -> dict[str, Any] | None:
-    if fusion is None or not np.nan_to_num(fusion.consensus.scores[fusion.row(sample)]).any():
+def _explanation(fusion: FusionResult, sample: str) -> dict[str, Any] | None:
+    if not np.nan_to_num(fusion.consensus.scores[fusion.row(sample)]).any():
         return None
     return explain(fusion, sample, n_largest=_N_CONTRIBUTIONS).to_dict()
 

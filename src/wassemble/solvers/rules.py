@@ -288,6 +288,11 @@ _GATE: Constraints = {"n_top": Count(), "floor": Number(at_least=0, at_most=1)}
 class CarriedRule(Rule):
     """A rule that transports nothing: models are carried through their kernels, then mixed."""
 
+    @property
+    @abstractmethod
+    def mean_order(self) -> float:
+        """Order of the power mean by which models are mixed; what follows treats them alike."""
+
     @abstractmethod
     def _combine(self, images: Array, weights: Array) -> Array:
         """Mix the models label by label, (n_models, n_rows, n_target) to (n_rows, n_target)."""
@@ -452,6 +457,10 @@ class PowerMean(CarriedRule):
 
     order: float
 
+    @property
+    def mean_order(self) -> float:
+        return self.order
+
     def _combine(self, images: Array, weights: Array) -> Array:
         return power_mean_of(images, weights, order=self.order)
 
@@ -486,6 +495,10 @@ class GatedMean(CarriedRule):
     order: float
     n_top: int
     floor: float
+
+    @property
+    def mean_order(self) -> float:
+        return self.order
 
     def _combine(self, images: Array, weights: Array) -> Array:
         return power_mean_of(images, weights, order=self.order) * _open_gate(self, images, weights)
@@ -524,8 +537,12 @@ class GatedBarycenter(CarriedRule):
     n_top: int
     floor: float
 
+    @property
+    def mean_order(self) -> float:
+        return self.exponent / (1 + self.exponent)
+
     def _combine(self, images: Array, weights: Array) -> Array:
-        mean = power_mean_of(images, weights, order=self.exponent / (1 + self.exponent))
+        mean = power_mean_of(images, weights, order=self.mean_order)
         gate = _open_gate(self, images, weights)
         return gate ** (1 - self.exponent) * mean**self.exponent
 
@@ -578,6 +595,10 @@ class Single(CarriedRule):
         alone = np.zeros(len(histograms))
         alone[check_index(self.model, "model", len(histograms))] = 1
         return super().pose(histograms, kernels, **options | {"weights": alone})
+
+    @property
+    def mean_order(self) -> float:
+        return 1.0
 
     def _combine(self, images: Array, weights: Array) -> Array:
         return images[0]

@@ -45,6 +45,8 @@ _TILE = 4_000_000
 # barycenters through kernels.
 _LEFTOVER = 0.05
 _TINY = 1e-300
+# Margin beyond which float64 holds a label to be certain.
+_SURE = 700.0
 _BARYCENTERS = (
     Barycenter(Unbalanced(0.5, epsilon=0.5), max_sweeps=3, tolerance=None),
     Barycenter(Unbalanced(0.9, epsilon=0.1), max_sweeps=5, tolerance=None),
@@ -126,6 +128,10 @@ class StackedRule(Rule):
     @abstractmethod
     def margins(self, sight: Sight) -> np.ndarray:
         """Evidence for each target label, ``(n_rows, n_target)``."""
+
+    @abstractmethod
+    def contributions(self, sight: Sight) -> list[tuple[Feature, np.ndarray]]:
+        """What each feature adds to the margin of each label, ``(n_rows, n_target)`` each."""
 
     def pose(self, histograms: Any, kernels: Any, **options: Any) -> FusionProblem:
         from wassemble.solvers.problem import FusionProblem
@@ -252,6 +258,20 @@ class LogisticStacking(StackedRule):
     def margins(self, sight: Sight) -> np.ndarray:
         coefficients, intercepts = self.arrays["coefficients"], self.arrays["intercepts"]
         return np.asarray(stacking_features(sight) @ coefficients.T + intercepts)
+
+    def contributions(self, sight: Sight) -> list[tuple[Feature, np.ndarray]]:
+        features, coefficients = stacking_features(sight), self.arrays["coefficients"]
+        widths = [scores.shape[1] for scores in sight.scores]
+        owner = np.r_[np.repeat(np.arange(len(widths)), widths), np.arange(len(widths))]
+        parts = [
+            (Feature("stacking", "its scores", model), features[:, own] @ coefficients[:, own].T)
+            for model in range(len(widths))
+            for own in [owner == model]
+        ]
+        # A label that never occurred has minus infinity, which no sum could go on from.
+        usual = np.clip(self.arrays["intercepts"], -_SURE, _SURE)
+        frequency = Feature("frequencies", "how often the label is true")
+        return [*parts, (frequency, np.tile(usual, (len(features), 1)))]
 
     def _check_problem(self, problem: FusionProblem) -> None:
         n_features = sum(kernel.shape[0] + 1 for kernel in problem.kernels)
@@ -593,7 +613,6 @@ class StackedConsensus(StackedRule):
         )
 
     def contributions(self, sight: Sight) -> list[tuple[Feature, np.ndarray]]:
-        """What each feature adds to the margin of each label, ``(n_rows, n_target)`` each."""
         looked = self.knowledge.look(sight, self.sees)
         pairs = zip(self.arrays["coefficients"], looked, strict=True)
         return [(feature, coefficient * values) for coefficient, (feature, values) in pairs]

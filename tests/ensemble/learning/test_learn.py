@@ -219,6 +219,31 @@ def test_without_time_single_models_and_even_means_are_tried(plain):
     assert learned.fitted.recipe.is_plain
 
 
+def test_with_a_sample_for_each_label_nothing_is_learned_of_what_labels_mean(rng):
+    # Otherwise the samples, each the only one of its label, teach that labels that were met are
+    # never true, or that only those are.
+    labels = ws.LabelSpace([f"label {i}" for i in range(60)])
+    truth = rng.permutation(60)[:40]
+    models = [
+        Predictions(f"m{i}", range(40), labels, noisy(rng, truth, 60, 0.3 + i)) for i in range(3)
+    ]
+    trial = read_trial(models, [labels[i] for i in truth], target=labels)
+    assert not trial.repeats_labels
+    recipes = list_recipes(trial, {})
+    assert not any(recipe.uses_mistakes for recipe in recipes)
+    stacked = [recipe.rule for recipe in recipes if recipe.is_stacked]
+    assert all(set(rule.sees) <= {"names", "rules", "frequencies"} for rule in stacked)
+    learned = learn_ensemble(models, [labels[i] for i in truth], target=labels)
+    assert "most samples are the only one of their label" in learned.report
+
+
+def test_few_samples_need_a_larger_gain(plain):
+    models, truth = plain
+    few = slice(30)
+    learned = learn_ensemble([model.take(few) for model in models], truth[few], n_folds=2)
+    assert "counted 2.1 times as there are few samples" in learned.report
+
+
 def test_a_time_budget_is_kept(plain):
     models, truth = plain
     started = time.process_time()
@@ -232,7 +257,7 @@ def test_an_interrupt_gives_the_best_so_far(plain, monkeypatch):
     original = Search.try_one
 
     def interrupted(self, recipe):
-        if recipe.tier == 2:
+        if recipe.tier == 3:
             raise KeyboardInterrupt
         return original(self, recipe)
 
@@ -368,6 +393,55 @@ def test_a_broken_ensemble_is_refused(tmp_path, text, message):
         LearnedEnsemble.load(tmp_path / "nowhere")
 
 
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"choice": {"reasons": "because"}}, "reasons must be a list of texts; got 'because'"),
+        ({"choice": {"reasons": ["because", 3]}}, "reasons must be a list of texts"),
+        ({"choice": {"estimate": "0.9"}}, "estimate must be a number; got '0.9'"),
+        ({"choice": {"estimate_error": None}}, "estimate_error must be a number; got None"),
+        ({"n_samples": "many"}, "`n_samples` must be a whole number; got 'many'"),
+        ({"metric": 3}, "`metric` must be a text; got 3"),
+    ],
+)
+def test_entries_of_other_types_are_refused_when_loaded(plain, tmp_path, change, message):
+    models, truth = plain
+    learn_ensemble(models[:2], truth, n_folds=2, time_budget=0).save(tmp_path)
+    path = tmp_path / "ensemble.json"
+    record = json.loads(path.read_text())
+    for name, value in change.items():
+        record[name] = record[name] | value if isinstance(value, dict) else value
+    path.write_text(json.dumps(record))
+    with pytest.raises(InvalidInputError, match=message):
+        LearnedEnsemble.load(tmp_path)
+
+
+def test_doubtful_grounds_are_named(plain):
+    models, truth = plain
+    few = [model.take(slice(30)) for model in models]
+    few.append(few[0].replace(model="twin"))
+    true = ["lynx" if name == "cat" else name for name in truth[:30]]
+    learned = learn_ensemble(few, ["cat", *true[1:]], n_folds=2, time_budget=0)
+    assert "30 samples are few: on others the score may well be anything from 0." in learned.report
+    assert "'m0', 'twin' give the same scores everywhere" in learned.report
+    assert "true labels that occur once, 1 of 4, of which nothing" in learned.report
+    enough = learn_ensemble(models, truth, n_folds=2, time_budget=0).report
+    for words in ("are few", "the same scores", "occur once"):
+        assert words not in enough
+
+
+def test_an_ensemble_of_rows_that_were_divided_by_their_sums_divides_new_ones(plain, tmp_path):
+    models, truth = plain
+    counts = [model.replace(scores=50 * model.scores, kind="multilabel") for model in models]
+    learn_ensemble(counts, truth, n_folds=2, time_budget=0, normalize=True).save(tmp_path)
+    learned = LearnedEnsemble.load(tmp_path)
+    assert learned.fusion.normalize
+    expected = learn_ensemble(models, truth, n_folds=2, time_budget=0).predict(models)
+    np.testing.assert_allclose(learned.predict(counts).scores, expected.scores, rtol=1e-6)
+    run = learned.fusion.run(counts).consensus
+    np.testing.assert_allclose(learned.sharpen(run.scores), expected.scores, rtol=1e-5)
+
+
 def test_an_ensemble_file_cannot_leave_its_folder(rng, tmp_path):
     models, truth, kernel = cross_space(rng, 60)
     learned = learn_ensemble(
@@ -399,7 +473,7 @@ def test_models_are_matched_by_name_when_predicting(plain):
     [
         (["cat"], "each of the 240 samples of the first model, 'm0'; got 1"),
         ({}, "known for some sample; got none"),
-        ({"0": "tiger", "1": "cat"}, "among the 4 target labels; got 'tiger'"),
+        ({"0": "tiger", "1": "cat"}, "among the 4 target labels, .*; got 'tiger'.\nhint: leave"),
         (np.zeros((2, 2)), r"= \(240, 4\), a row .*; got \(2, 2\)"),
     ],
 )

@@ -70,7 +70,7 @@ def test_the_keys_of_a_dict_are_names():
             "which model is which: b (learned from), 'c', 'd' (given).",
         ),
         (learned(a=PETS), [("a", PETS), ("c", FARM)], "one that was learned from; got 'c'"),
-        (learned(a=PETS, b=WILD), [("a", PETS), ("a", WILD)], "'a' more than once"),
+        (learned(a=PETS, b=WILD), [("a", PETS), ("a", WILD)], "more than once: 'a'"),
         (learned(a=PETS), [("a", FARM)], "it lacks 'cat' and it has 'cow' besides"),
     ],
 )

@@ -114,6 +114,12 @@ def test_an_index_of_other_ids_is_refused():
     refused(pd.Series(TRUTH, index=["p", "p", "q", "r"]), "every sample once")
 
 
+def test_tables_without_rows_are_refused():
+    empty = Predictions("a", [], ["cat", "dog"], np.zeros((0, 2)), kind="multiclass")
+    text = refused({"p": "cat"}, "some sample to learn from; got tables without rows", [empty])
+    assert "hint" not in text
+
+
 def test_ids_that_match_no_sample_are_shown_with_those_of_the_samples():
     for truth in (
         {"img1.jpg": "cat", "img2.jpg": "dog"},

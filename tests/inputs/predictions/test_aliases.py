@@ -70,10 +70,14 @@ def test_a_damaged_table_is_one_clear_error(tmp_path, text, words):
     assert words in str(error.value)
 
 
-def test_rows_about_strangers_are_refused():
+def test_rows_about_strangers_alone_are_refused():
     spaces = {"a": LabelSpace(["sedan"])}
     with pytest.raises(InvalidInputError, match="must be of the models 'a'; got 'b'"):
         Aliases([("b", "sedan", "car")]).check_models(spaces)
+    several = Aliases([("b", "tram", "rail"), ("a", "sedan", "car")])
+    several.check_models(spaces)
+    assert several.strangers(spaces) == ("b",)
+    assert several.unused(spaces, fold=False) == ()
     with pytest.raises(InvalidInputError, match="'a' has no 'coupe', but 'sedan'"):
         Aliases([("a", "coupe", "car")]).check_models(spaces)
 

@@ -265,7 +265,7 @@ def test_ids_that_are_missing_or_strange_are_refused(make):
     refused("sample id; got none at row 1", make({"id": ["a", None], "cat": [0.5, 0.5]}))
     refused("got a column of True and False", make({"id": [True, False], "cat": [0.5, 0.5]}))
     refused("text or a whole number", make({"id": [datetime.date(2020, 1, 1)], "cat": [0.5]}))
-    refused("'a' more than once", make({"id": ["a", "a"], "cat": [0.5, 0.5]}))
+    refused("more than once: 'a'", make({"id": ["a", "a"], "cat": [0.5, 0.5]}))
     refused("text or a whole number; got ''", make({"id": ["a", ""], "cat": [0.5, 0.5]}))
 
 

@@ -77,7 +77,7 @@ def test_ids_stay_whole_numbers_or_become_texts():
     [
         (("", ["a"], ["x"], [[1]]), "must have a name"),
         (("m", "a", ["x"], [[1]]), "must come as a list"),
-        (("m", ["a", "a"], ["x"], [[1], [1]]), "'a' more than once"),
+        (("m", ["a", "a"], ["x"], [[1], [1]]), "more than once: 'a'"),
         (("m", [None], ["x"], [[1]]), "got None at row 0 of 'm'"),
         (("m", [1.5], ["x"], [[1]]), "got 1.5 at row 0"),
         (("m", ["a"], ["x"], [[1, 2]]), r"= \(1, 1\); got \(1, 2\)"),

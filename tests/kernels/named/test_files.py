@@ -175,7 +175,7 @@ def change(path, **changes):
         ({"more": 1}, r"must have the arrays \['data', 'indices', 'indptr'\]; got"),
         ({"source": ["a"]}, r"must have shape \(1, 6\), as its names; got another"),
         ({"target": ["a", "b"]}, r"must have shape \(4, 2\), as its names; got another"),
-        ({"source": ["a"] * 4}, "label names must differ; got 'a' more than once"),
+        ({"source": ["a"] * 4}, "label names must differ; got more than once: 'a'"),
         ({"source": [1, 2, 3, 4]}, "`source` must hold text; got int64"),
         ({"target": [["a"] * 6]}, r"`target` must be a list; got shape \(1, 6\)"),
         ({"symmetric": 1}, "`symmetric` must be True or False; got"),

@@ -9,11 +9,18 @@ from typing import Any, Self
 import numpy as np
 
 from wassemble.ensemble.learning.recipes import TIERS, Recipe
-from wassemble.ensemble.learning.search import Search, Tried
-from wassemble.ensemble.learning.stacks import has_few_numbers
+from wassemble.ensemble.learning.search import FOR_ALL, Search, Tried
+from wassemble.ensemble.learning.stacks import why_not_stacking
+from wassemble.ensemble.learning.trial import Trial
+from wassemble.errors import tell_count
+from wassemble.labels import enumerate_names
 from wassemble.metrics import Comparison, Estimate
 
 _N_CONTROLS = 3
+# Below so many samples, the standard error of an accuracy is some hundredths, and itself a guess:
+# with so many it is taken for wider by the root of 2.
+_FEW_SAMPLES = 100
+_WORTH_SAYING = 1.1
 
 
 @dataclass(frozen=True)
@@ -90,7 +97,9 @@ class Standing:
         values = {field.name: entries[field.name] for field in fields(Standing)}
         against = values["against_chosen"]
         values["recipe"] = Recipe.from_dict(values["recipe"])
-        values["against_chosen"] = None if against is None else Comparison(**against)
+        values["against_chosen"] = None if against is None else _read_comparison(against)
+        _check_numbers({name: values[name] for name in ("score", "standard_error", "low", "high")})
+        _check_numbers({"microseconds": values["microseconds"], **values["figures"]})
         return Standing(**values)
 
 
@@ -136,19 +145,41 @@ class Choice:
         """The choice that `to_dict` wrote down."""
         control = entries["control"]
         if control is not None:
-            control = Control(**{**control, "comparison": Comparison(**control["comparison"])})
-        compared = {name: Comparison(**each) for name, each in entries["comparisons"].items()}
-        values = {"reasons": tuple(entries["reasons"]), "comparisons": compared, "control": control}
+            control = Control(**control | {"comparison": _read_comparison(control["comparison"])})
+            _check_numbers({"score": control.score, "n_shuffles": control.n_shuffles})
+        compared = {name: _read_comparison(each) for name, each in entries["comparisons"].items()}
+        _check_numbers({name: entries[name] for name in ("estimate", "estimate_error")})
+        reasons = entries["reasons"]
+        if not isinstance(reasons, list) or not all(isinstance(each, str) for each in reasons):
+            raise TypeError(f"reasons must be a list of texts; got {reasons!r:.80}")
+        values = {"reasons": tuple(reasons), "comparisons": compared, "control": control}
         return Choice(recipe, **{**entries, **values})
+
+
+def _read_comparison(entries: Mapping[str, Any]) -> Comparison:
+    _check_numbers(entries)
+    return Comparison(**entries)
+
+
+def _check_numbers(entries: Mapping[str, Any]) -> None:
+    """Refuse what a file holds in place of numbers."""
+    for name, value in entries.items():
+        if not isinstance(value, int | float) or isinstance(value, bool):
+            raise TypeError(f"{name} must be a number; got {value!r:.80}")
 
 
 def choose(search: Search, tried: Sequence[Tried], *, caution: float = 0.5) -> Choice:
     """The best of the simplest tier over which no higher one gains more than ``caution`` allows.
 
-    That is so many standard errors of the paired difference, by bootstrap. Each tier is judged by
-    nested choice: on each fold by the recipe that is best on the others, so that choosing among
-    hundreds is paid for.
+    That is so many standard errors of the paired difference, by bootstrap, which are taken wider
+    where there are few samples: a standard error from thirty of them is itself a guess. Each tier
+    is judged by nested choice: on each fold by the recipe that is best on the others, so that
+    choosing among hundreds is paid for.
     """
+    wider = float(np.sqrt(1 + _FEW_SAMPLES / search.trial.n_samples))
+    for_few = (
+        f", counted {wider:.1f} times as there are few samples" if wider > _WORTH_SAYING else ""
+    )
     current: tuple[Recipe, Estimate] | None = None
     reasons: list[str] = []
     comparisons: dict[str, Comparison] = {}
@@ -163,20 +194,21 @@ def choose(search: Search, tried: Sequence[Tried], *, caution: float = 0.5) -> C
             reasons.append(f"the best {title} is {best.name}, {honest.score:.4f}")
             continue
         gain = comparisons[title] = honest.minus(current[1])
-        is_taken = gain.difference > caution * gain.standard_error
+        is_taken = gain.difference > caution * wider * gain.standard_error
         which = best.name if title in best.name else f"the best {title}, {best.name},"
         reasons.append(
             f"{which} gains {gain} over it by nested choice,"
             f" {'more' if is_taken else 'not more'} than {caution:g} standard"
             f" error{'' if caution == 1 else 's'} of the paired difference"
-            f" ({gain.standard_error:.4f}): {'taken' if is_taken else 'not taken'}"
+            f" ({gain.standard_error:.4f}){for_few}: {'taken' if is_taken else 'not taken'}"
         )
         if is_taken:
             current = best, honest
     assert current is not None, "single models are always tried"
     recipe, honest = current
     reasons += _say_transport(search, recipe)
-    control = _control(search, recipe) if search.clock.has() else None
+    has_time = search.clock.has(search.judging_seconds(1 + _N_CONTROLS), share=FOR_ALL)
+    control = _control(search, recipe) if has_time else None
     if control is not None:
         verdict = (
             "the meaning of the labels helped"
@@ -192,14 +224,40 @@ def choose(search: Search, tried: Sequence[Tried], *, caution: float = 0.5) -> C
             f"each fold was fitted on {1 - 1 / search.n_folds:.0%} of the samples: fitted on all of"
             " them the rule is likely a little better than these figures"
         )
-    if not has_few_numbers(search.trial):
+    if why := why_not_stacking(search.trial):
+        reasons.append(f"stacking by logistic regression was not tried: {why}")
+    if not search.trial.repeats_labels:
         reasons.append(
-            "stacking by logistic regression was not tried: there are too many scores and labels"
-            " for the samples"
+            "what labels mean was not learned from mistakes: most samples are the only one of their"
+            " label"
         )
+    reasons += _doubt(search.trial, honest)
     if search.stopped is not None:
         reasons.append(f"{search.stopped} before every rule was tried: the best so far is taken")
     return Choice(recipe, tuple(reasons), comparisons, control, honest.score, honest.standard_error)
+
+
+def _doubt(trial: Trial, honest: Estimate) -> list[str]:
+    """What makes the samples or the models a doubtful ground to choose on."""
+    said = []
+    if trial.n_samples < _FEW_SAMPLES:
+        low, high = honest.interval
+        said.append(
+            f"{tell_count(trial.n_samples, 'sample')}"
+            f" {'is' if trial.n_samples == 1 else 'are'} few: on others the score may well be"
+            f" anything from {low:.2f} to {high:.2f}"
+        )
+    said += [
+        f"{enumerate_names(copies)} give the same scores everywhere: a mean counts them as"
+        f" {len(copies)} models"
+        for copies in trial.find_copies()
+    ]
+    if once := trial.labels_seen_once:
+        said.append(
+            f"true labels that occur once, {len(once):,} of {len(trial.true_labels):,}, of which"
+            f" nothing could be learned that was tested: {enumerate_names(once)}"
+        )
+    return said
 
 
 def _nested(search: Search, members: Sequence[Tried]) -> np.ndarray:
@@ -216,7 +274,7 @@ def _nested(search: Search, members: Sequence[Tried]) -> np.ndarray:
 def _say_transport(search: Search, recipe: Recipe) -> list[str]:
     """What barycenters among the features of a stacked consensus add."""
     without = recipe.without_transport()
-    if without is None or not search.clock.has():
+    if without is None or not search.clock.has(search.judging_seconds(2), share=FOR_ALL):
         return []
     pair = (search.bootstrap.estimate(search.predict(each)) for each in (recipe, without))
     gain = next(pair).minus(next(pair))

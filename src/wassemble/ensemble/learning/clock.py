@@ -1,5 +1,6 @@
 """How much of a time budget is left."""
 
+import math
 import time
 
 
@@ -8,12 +9,23 @@ class Clock:
 
     def __init__(self, budget: float | None = None) -> None:
         self._budget = budget
-        self._started = time.monotonic()
+        self._started, self._started_work = time.monotonic(), time.process_time()
+
+    @property
+    def budget(self) -> float:
+        """Seconds in all; infinite without a budget."""
+        return math.inf if self._budget is None else self._budget
 
     @property
     def seconds(self) -> float:
         """Since it was started."""
         return time.monotonic() - self._started
+
+    @property
+    def slowness(self) -> float:
+        """Seconds that a second of work has taken so far: more than 1 on a busy machine."""
+        work = time.process_time() - self._started_work
+        return max(1.0, self.seconds / work) if work > 0 else 1.0
 
     def has(self, seconds: float = 0.0, *, share: float = 1.0) -> bool:
         """Whether so many seconds are left of a share of the budget."""

@@ -15,7 +15,6 @@ from wassemble.ensemble.learning.choice import Standing
 from wassemble.ensemble.learning.fitting import FittedRecipe
 from wassemble.ensemble.learning.learn import LearnedEnsemble
 from wassemble.ensemble.learning.trial import Trial, read_trial
-from wassemble.ensemble.tables import read_models
 from wassemble.errors import InvalidInputError
 from wassemble.inputs import Kind, Predictions
 from wassemble.metrics import (
@@ -250,7 +249,7 @@ def read_held_out(
     fold: bool = False,
 ) -> Trial:
     """The models that were learned from, on other samples, with the truth of each."""
-    given, _ = read_models(models, learned.fusion.kind)
+    given = learned.read_models(models)
     trial = read_trial(
         learned.matched_models(given, fold=fold),
         truth,

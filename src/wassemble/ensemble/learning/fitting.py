@@ -94,13 +94,7 @@ class Fitter:
         key = (recipe.kernel, recipe.mixed_with, recipe.sharpness, recipe.prior, recipe.shuffled)
         fusions = self._fusions if recipe.uses_mistakes else self._fusions_without_truth
         if key not in fusions:
-            fusions[key] = Fusion(
-                kernel=_kernels(recipe, trial, self._offered),
-                kind=trial.kind,
-                target=trial.target,
-                aliases=trial.aliases,
-                other=trial.other,
-            )
+            fusions[key] = trial.fusion(_kernels(recipe, trial, self._offered))
             fusions[key].plan(trial.models)
         return fusions[key]
 

@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from wassemble._checks import Number, Optional, fail
+from wassemble._checks import Constraint, Count, Number, OneOf, Optional, check_text, fail
 from wassemble._threads import single_threaded_libraries
 from wassemble.ensemble.decisions import fit_thresholds
 from wassemble.ensemble.fusion import Fusion
 from wassemble.ensemble.fusion_files import Kept, load_folder, load_rule, save_folder
-from wassemble.ensemble.label_overlap import check_labels, find_twins, tell_strangers
+from wassemble.ensemble.label_overlap import check_labels, tell_strangers
 from wassemble.ensemble.learning.choice import Choice, Standing, choose
 from wassemble.ensemble.learning.clock import Clock
 from wassemble.ensemble.learning.fitting import FittedRecipe
@@ -31,12 +31,12 @@ from wassemble.ensemble.learning.recipes import (
     list_recipes,
     read_kernels,
 )
-from wassemble.ensemble.learning.search import Search, Tried
+from wassemble.ensemble.learning.search import FOR_ALL, Search, Tried
 from wassemble.ensemble.learning.temperature import fit_temperature, temper
 from wassemble.ensemble.learning.trial import Trial, read_trial
 from wassemble.ensemble.plan import NO_ANSWER, FusionPlan
 from wassemble.ensemble.tables import align_samples, read_models, warn_of_ends, warn_of_inputs
-from wassemble.errors import ConvergenceWarning
+from wassemble.errors import ConvergenceWarning, tell_count
 from wassemble.inputs import Aliases, Kind, Predictions
 from wassemble.inputs.predictions.overlap import check_samples
 from wassemble.inputs.predictions.value import Origin
@@ -48,13 +48,18 @@ from wassemble.solvers import Status
 _N_BEST = 8
 _N_OF_A_KIND = 2
 _FEWEST_SHOWN = 4
-# Share of the time budget after which nothing more is judged.
-_FOR_ALL = 0.9
 _ENSEMBLE = Kept(
     "ensemble", "a learned ensemble", "`wassemble fit`", hint="`wassemble fit` writes it anew"
 )
-# What JSON holds as it is.
-_PLAIN = ("task", "metric", "n_samples", "n_tried", "seconds", "caution")
+# What JSON holds as it is, and what it must be.
+_PLAIN: dict[str, Constraint] = {
+    "task": OneOf(("multiclass", "multilabel")),
+    "metric": check_text,
+    "n_samples": Count(),
+    "n_tried": Count(),
+    "seconds": Number(at_least=0),
+    "caution": Number(at_least=0),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,6 +118,11 @@ class LearnedEnsemble:
         """How the models come together."""
         return self.fusion.plan(dict(self.models))
 
+    def read_models(self, models: Sequence[Any] | Mapping[str, Any]) -> list[Predictions]:
+        """Models read as those that were learned from."""
+        fusion = self.fusion
+        return read_models(models, fusion.kind, normalize=fusion.normalize)[0]
+
     def match(
         self,
         models: Sequence[Any] | Mapping[str, Any],
@@ -122,7 +132,7 @@ class LearnedEnsemble:
         fold: bool = False,
     ) -> Matched:
         """The models as they were learned from: by name, or by label sets; see `match_models`."""
-        given, _ = read_models(models, self.fusion.kind)
+        given = self.read_models(models)
         return match_models(
             self.models, given, remedy=remedy, aliases=Aliases.of(aliases), fold=fold
         )
@@ -210,6 +220,17 @@ class LearnedEnsemble:
         ]
         return "\n".join(lines)
 
+    def to_dict(self) -> dict[str, Any]:
+        """What was chosen and why, without what was fitted, ready for JSON."""
+        return {name: getattr(self, name) for name in _PLAIN} | {
+            "chosen": self.fitted.recipe.name,
+            "models": {name: list(labels) for name, labels in self.models},
+            "choice": self.choice.to_dict(),
+            "leaderboard": [line.to_dict() for line in self.leaderboard],
+            "temperature": self.temperature,
+            "thresholds": None if self.thresholds is None else self.thresholds.tolist(),
+        }
+
     def save(self, folder: str | Path) -> None:
         """Write it into ``folder``: ``ensemble.json``, and its kernels as ``.npz``.
 
@@ -217,8 +238,7 @@ class LearnedEnsemble:
         """
         folder = Path(folder)
         rules = (self.fitted, *self.rivals)
-        entries = {name: getattr(self, name) for name in _PLAIN} | {
-            "models": {name: list(labels) for name, labels in self.models},
+        entries = self.to_dict() | {
             "fusion": self.fusion.to_dict(),
             "rules": [
                 {
@@ -229,10 +249,6 @@ class LearnedEnsemble:
                 }
                 for rule in rules
             ],
-            "choice": self.choice.to_dict(),
-            "leaderboard": [line.to_dict() for line in self.leaderboard],
-            "temperature": self.temperature,
-            "thresholds": None if self.thresholds is None else self.thresholds.tolist(),
         }
         fusions = [rule.fusion for rule in rules]
         kernels, fitted = [each.kernel for each in fusions], [each.rule for each in fusions]
@@ -261,6 +277,7 @@ def _make(entries: dict[str, Any], kernels: Any, folder: Path) -> LearnedEnsembl
         for each, kernel, rule in zip(entries["rules"], kernels, rules, strict=True)
     ]
     thresholds = entries["thresholds"]
+    plain = {name: check(entries[name], name) for name, check in _PLAIN.items()}
     learned = LearnedEnsemble(
         fitted=fitted,
         models=models,
@@ -269,7 +286,7 @@ def _make(entries: dict[str, Any], kernels: Any, folder: Path) -> LearnedEnsembl
         rivals=tuple(rivals),
         temperature=float(entries["temperature"]),
         thresholds=None if thresholds is None else np.array(thresholds, dtype=np.float64),
-        **{name: entries[name] for name in _PLAIN},
+        **plain,
     )
     for rule in (fitted, *rivals):
         rule.fusion.plan(dict(models))
@@ -288,6 +305,7 @@ def learn_ensemble(
     aliases: Any = None,
     other: str | Mapping[str, str] | None = None,
     fold: bool = False,
+    normalize: bool = False,
     sample_weight: Any = None,
     groups: Any = None,
     caution: float = 0.5,
@@ -321,8 +339,9 @@ def learn_ensemble(
         ``(source, target)`` label spaces. Data frames are read by name.
     target : list of str, optional
         Labels of the consensus; those of the models and the truth if not given.
-    aliases, other, fold
-        What labels of models stand for; see `Fusion`. The ensemble remembers it.
+    aliases, other, fold, normalize
+        What labels of models stand for, and whether rows are divided by their sums; see `Fusion`.
+        The ensemble remembers it.
     sample_weight : array along the samples of the first model, or Series by id, optional
     groups : dict of sample id to group, Series by id, or sequence, optional
         Samples of one group, such as frames of a video, stand and fall together: errors are
@@ -331,7 +350,8 @@ def learn_ensemble(
         Standard errors by which a richer rule must be better than a simpler one to be taken; 0
         takes the best estimate.
     n_folds : int, optional
-        5 if not given, or as many as a true label usually has samples, if those are fewer.
+        5 if not given, or as many as a true label usually has samples, if those are fewer. Folds
+        are drawn once: choosing by several rounds of them was no better, even on few samples.
     seed : int
     time_budget : float, optional
         Seconds for all of it; what was tried by then is used. Single models and means of equal
@@ -356,7 +376,7 @@ def learn_ensemble(
     Optional(Number(at_least=0))(time_budget, "time_budget")
     caution = Number(at_least=0)(caution, "caution")
     clock = Clock(time_budget)
-    given, _ = read_models(models, kind)
+    given, _ = read_models(models, kind, normalize=normalize)
     goal = target if target is None or isinstance(target, LabelSpace) else LabelSpace(target)
     trial = read_trial(
         given,
@@ -368,6 +388,7 @@ def learn_ensemble(
         aliases=aliases,
         other=other,
         fold=fold,
+        normalize=normalize,
     )
     _refuse_one_label(trial)
     if kernels is None or (isinstance(kernels, Mapping) and not kernels):
@@ -422,12 +443,12 @@ def _doubt_labels(trial: Trial) -> list[str]:
     fusion = Fusion(kind=trial.kind, aliases=trial.aliases, other=trial.other)
     plan = fusion.plan(dict(models))
     said = check_labels(plan, told=trial.true_labels)
-    true, own = trial.strange_labels, LabelSpace.union(*(labels for _, labels in models))
-    if true and not find_twins(own, true):
-        said.append(" ".join(tell_strangers(true, own, "the models")))
-    unknown = [] if true else trial.unknown_labels
-    if unknown:
-        named = enumerate_names(f"{name} ({count:,} samples)" for name, count in unknown)
+    if true := trial.strange_labels:
+        own = LabelSpace.union(*(labels for _, labels in models))
+        words, remedy = tell_strangers(true, own, "the models")
+        fail(words, hint=f"{remedy}, and a kernel which are similar")
+    if unknown := trial.unknown_labels:
+        named = enumerate_names(f"{name} ({tell_count(n, 'sample')})" for name, n in unknown)
         said.append(f"true labels that no model knows: {named}")
     return said
 
@@ -446,7 +467,8 @@ def _rank(
     rivals: list[FittedRecipe] = []
     for recipe in _shown(tried, choice.recipe):
         is_chosen = recipe == choice.recipe
-        if not (is_chosen or search.clock.has(share=_FOR_ALL) or len(standings) < _FEWEST_SHOWN):
+        has_time = search.clock.has(search.judging_seconds(), share=FOR_ALL)
+        if not (is_chosen or has_time or len(standings) < _FEWEST_SHOWN):
             break
         own = chosen if is_chosen else search.bootstrap.estimate(search.predict(recipe))
         microseconds = 1e6 * by_recipe[recipe].seconds / search.trial.n_samples

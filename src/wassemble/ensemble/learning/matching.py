@@ -123,7 +123,7 @@ def _by_name(given: Sequence[Predictions] | Mapping[str, Predictions]) -> dict[s
     counts = Counter(model.model for model in given)
     twice = [name for name, count in counts.items() if count > 1]
     if twice:
-        fail(f"models must have different names; got {enumerate_names(twice)} more than once.")
+        fail(f"models must have different names; got more than once: {enumerate_names(twice)}.")
     return {model.model: model for model in given}
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from wassemble._arrays import is_frame
 from wassemble._checks import fail
-from wassemble.ensemble.learning.stacks import TRANSPORT, has_few_numbers
+from wassemble.ensemble.learning.stacks import TRANSPORT, why_not_stacking
 from wassemble.ensemble.learning.trial import Trial
 from wassemble.ensemble.learning.weights import WeightRule
 from wassemble.kernels import LabelledKernel
@@ -39,6 +39,7 @@ CONFUSION = "confusion"
 
 TIERS = (
     "single model or mean",
+    "mean with fitted weights or through a kernel",
     "gated mean",
     "rule through a kernel",
     "stacking",
@@ -121,10 +122,11 @@ class Recipe:
     def tier(self) -> int:
         """Its place in `TIERS`."""
         if self.is_simple:
-            return 0
+            is_usual = (self.kernel, self.leftover) == (NAMES, _LEFTOVER)
+            return 0 if is_usual and self.weights in ("uniform", "metric") else 1
         if self.is_stacked:
-            return 4 if isinstance(self.rule, StackedConsensus) else 3
-        return 1 if isinstance(self.rule, GatedMean) else 2
+            return 5 if isinstance(self.rule, StackedConsensus) else 4
+        return 2 if isinstance(self.rule, GatedMean) else 3
 
     @property
     def needs_fit(self) -> bool:
@@ -133,9 +135,13 @@ class Recipe:
 
     def without_transport(self) -> Recipe | None:
         """The same stacked consensus without barycenters among its features; None for others."""
-        if not isinstance(self.rule, StackedConsensus) or not set(TRANSPORT) & set(self.rule.sees):
+        return self.without(*TRANSPORT)
+
+    def without(self, *groups: str) -> Recipe | None:
+        """The same stacked consensus, blind to ``groups``; None if it saw none, and for others."""
+        if not isinstance(self.rule, StackedConsensus) or not set(groups) & set(self.rule.sees):
             return None
-        sees = tuple(group for group in self.rule.sees if group not in TRANSPORT)
+        sees = tuple(group for group in self.rule.sees if group not in groups)
         return replace(self, rule=replace(self.rule, sees=sees))
 
     @property
@@ -234,7 +240,7 @@ def list_recipes(trial: Trial, offered: Kernels) -> list[Recipe]:
     if trial.task == "multilabel":
         recipes += _gated(trial)
     means = [PowerMean(order) for order in _ORDERS]
-    learned = [CONFUSION] if trial.task == "multiclass" else []
+    learned = [CONFUSION] if _has_meanings(trial) else []
     for prior, weights, leftover, kernel in product(_PRIORS, _WEIGHTS, leftovers[:2], learned):
         recipes += [
             Recipe(rule, weights, kernel, prior=prior, leftover=leftover)
@@ -289,14 +295,19 @@ def _gated(trial: Trial) -> list[Recipe]:
 def _stacked(trial: Trial, offered: Kernels) -> list[Recipe]:
     """Stacking, and the stacked consensus with and without transport among what it sees."""
     there = [group for group in GROUPS if group != "offered" or offered]
-    if not has_few_numbers(trial):
+    if why_not_stacking(trial) is not None:
         there.remove("stacking")
-    if trial.task == "multilabel":
+    if not _has_meanings(trial):
         there = [group for group in there if group not in ("votes", "mistakes", "transport")]
     whole = Recipe(StackedConsensus(trial.task, tuple(there)))
     less = whole.without_transport()
-    stacking = [Recipe(LogisticStacking(trial.task))] if has_few_numbers(trial) else []
+    stacking = [Recipe(LogisticStacking(trial.task))] if why_not_stacking(trial) is None else []
     return [*stacking, whole, *([] if less is None else [less])]
+
+
+def _has_meanings(trial: Trial) -> bool:
+    """Whether what a model's labels mean can be learned from its mistakes."""
+    return trial.task == "multiclass" and trial.repeats_labels
 
 
 def _is_unchanged_by_powers(kernels: Mapping[str, LabelledKernel]) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -26,14 +27,26 @@ from wassemble.solvers.stacked import StackedRule
 
 # Share of the time that is for trying; the rest is for judging, and for fitting what was chosen.
 _FOR_TRYING = 0.6
+# Share of the time after which a recipe that takes longer than there was time for is given up.
+_FOR_LAST = 0.75
+# Share of the time that resamples may take, and how many rules are judged on them in any case.
+_FOR_RESAMPLES, _N_JUDGED = 0.25, 9
+# Resamples where time is short: a standard error of so few is off by a fifth.
+_FEWEST_RESAMPLES = 10
 # Samples on which rules through a kernel are tried first, and the share of rules that is tried on
 # all samples then: fewer of both where kernels have more entries than this.
 _N_SCREENED, _FEWEST_SCREENED = 250, 60
 _SHARE_KEPT, _SMALLEST_SHARE = 1 / 3, 1 / 8
 _FEWEST_KEPT = 8
 _MANY_ENTRIES = 1_000_000
+# Share of the time budget after which nothing more is judged.
+FOR_ALL = 0.9
 # Bytes of scores that are kept, so that they need not be made again.
 _MOST_KEPT = 1_000_000_000
+
+
+class _TimeOverError(Exception):
+    """Nothing came of a recipe in time."""
 
 
 @dataclass(frozen=True)
@@ -91,6 +104,7 @@ class Search:
     folds: np.ndarray = field(init=False)
     n_screened: int = field(init=False, default=0)
     stopped: str | None = field(init=False, default=None)  # why not all were tried
+    _is_trying: bool = field(init=False, default=False)
     _known: dict[Recipe, Tried] = field(init=False, default_factory=dict)
     _held: dict[Recipe, np.ndarray] = field(init=False, default_factory=dict)
     _readies: dict[Any, Ready] = field(init=False, default_factory=dict)
@@ -105,8 +119,27 @@ class Search:
 
     @cached_property
     def bootstrap(self) -> PairedBootstrap:
-        """The same resamples of the trial for every rule."""
-        return self.trial.bootstrap(self.measure, self.seed)
+        """The same resamples of the trial for every rule; fewer where the measure is slow."""
+        n_usual, seconds = self.measure.n_resamples, self._seconds_of_resample
+        n_resamples = None
+        if n_usual * seconds * _N_JUDGED > _FOR_RESAMPLES * self.clock.budget:
+            afforded = _FOR_RESAMPLES * self.clock.budget / (_N_JUDGED * seconds)
+            n_resamples = max(_FEWEST_RESAMPLES, int(afforded))
+        return self.trial.bootstrap(self.measure, self.seed, n_resamples)
+
+    @cached_property
+    def _seconds_of_resample(self) -> float:
+        """What a slow measure takes for one resample, tried on a few; 0 for others."""
+        if self.clock.budget == math.inf or not self.measure.resamples_one_by_one:
+            return 0.0
+        few = self.trial.bootstrap(self.measure, self.seed, _FEWEST_RESAMPLES)
+        scores, started = self.predict(next(iter(self._known))), self.clock.seconds
+        few.estimate(scores)
+        return (self.clock.seconds - started) / _FEWEST_RESAMPLES
+
+    def judging_seconds(self, n_rules: int = 1) -> float:
+        """Seconds that some rules take on the resamples, roughly."""
+        return n_rules * len(self.bootstrap.resamples) * self._seconds_of_resample
 
     # -- trying ----------------------------------------------------------------------
 
@@ -118,14 +151,14 @@ class Search:
     ) -> list[Tried]:
         """Try recipes until the time is over; single models and even means in any case.
 
-        Stacked ones come before rules through kernels, which are many: those are tried on some
-        samples first, and the better ones on all. An interrupt ends the search, not what was
-        found.
+        Stacked ones come first then, while what they were expected to take is there, and rules
+        through kernels, which are many, last: those are tried on some samples first, and the
+        better ones on all. An interrupt ends the search, not what was found.
         """
         certain = [recipe for recipe in recipes if recipe.is_plain]
         simple = [recipe for recipe in recipes if recipe.is_simple and not recipe.is_plain]
         stacked = [recipe for recipe in recipes if recipe.is_stacked]
-        others = [recipe for recipe in recipes if recipe.tier in (1, 2)]
+        others = [recipe for recipe in recipes if recipe.tier in (2, 3)]
         n_steps, n_done = len(recipes) + len(others), 0
         tried: list[Tried] = []
 
@@ -138,25 +171,42 @@ class Search:
         for recipe in certain:
             tried.append(self.try_one(recipe))
             step()
+        self._is_trying = True
         try:
-            if self.clock.has(self.stacker.expected_seconds(), share=_FOR_TRYING):
-                simple += stacked
-            else:
-                self.stopped = "the time was over"
-            for recipe in self._while_time(simple):
+            for recipe in self._while_time([*self._afford(stacked), *simple]):
                 tried.append(self.try_one(recipe))
                 step()
             for recipe in self._while_time(self._screen(others, step)):
                 tried.append(self.try_one(recipe))
                 step()
+        except _TimeOverError:
+            self.stopped = "the time was over"
         except KeyboardInterrupt:
             self.stopped = "interrupted"
+        self._is_trying = False
         step(n_steps)
         return tried
 
+    def _afford(self, stacked: Sequence[Recipe]) -> list[Recipe]:
+        """Stacked recipes that there is time for: all, those without regressions, or none."""
+        if self._has_time(self.stacker.expected_seconds()):
+            return list(stacked)
+        self.stopped = "the time was over"
+        self.stacker.leave_out_regressions()
+        smaller = [recipe.without("stacking") for recipe in stacked]
+        has_time = self._has_time(self.stacker.expected_seconds())
+        return [recipe for recipe in smaller if recipe is not None and has_time]
+
+    def _has_time(self, seconds: float = 0.0) -> bool:
+        """Whether so many seconds are left for trying, and enough to judge by afterwards."""
+        if self.clock.budget == math.inf:
+            return True
+        is_left = self.clock.has(seconds, share=_FOR_TRYING)
+        return is_left and self.clock.has(seconds + self.judging_seconds(_N_JUDGED), share=FOR_ALL)
+
     def _while_time(self, recipes: Iterable[Recipe]) -> Iterable[Recipe]:
         for recipe in recipes:
-            if not self.clock.has(share=_FOR_TRYING):
+            if not self._has_time():
                 self.stopped = "the time was over"
                 return
             yield recipe
@@ -210,6 +260,8 @@ class Search:
             return self._fuse(self.fitter.fit(recipe), rows)
         scores = np.zeros((len(rows), len(self.trial.target)), dtype=np.float32)
         for k in range(self.n_folds):
+            if self._is_trying and not self.clock.has(share=_FOR_LAST):
+                raise _TimeOverError
             inside = self.folds[rows] == k
             if inside.any():
                 scores[inside] = self._fuse(self._outside[k].fit(recipe), rows[inside])

@@ -13,7 +13,8 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from scipy.special import log_expit, log_softmax
+from scipy.optimize import minimize_scalar
+from scipy.special import gammaln, log_expit, log_softmax
 
 from wassemble._extras import load_extra
 from wassemble._threads import share
@@ -38,6 +39,8 @@ from wassemble.solvers.stacked import (
 _BACKGROUND = 0.02
 # Keeps labels reachable that were never met together.
 _FLOOR = 1e-4
+# Bounds of the log of a prior count of each label.
+_LOG_PRIORS = (-5.0, 10.0)
 # A model that is never right still counts a little.
 _LEAST_RELIABILITY = 1e-3
 # Target labels of a sample that a conditional logit is fitted on: those that look best.
@@ -58,19 +61,23 @@ _RIDGES = (0.003, 0.01, 0.03, 0.1)
 # Scores times target labels above which logistic regressions are not tried: with so many
 # coefficients and so few samples of each label they take longest and gain least.
 _MOST_NUMBERS = 1_000_000_000
-# Seconds that logistic regressions take for each score and target label, on a slow core.
-_SECONDS_PER_NUMBER = 1e-8
-# Share of the time budget that is for variants.
-_FOR_VARIANTS = 0.7
-# Seconds that coefficients take for each number of the features, all variants of them.
-_SECONDS_PER_FEATURE = 1e-6
+# Seconds of a core that a logistic regression takes for each score and target label.
+_SECONDS_PER_NUMBER = 6e-9
+# Share of the time budget that is for variants; simple rules come after them.
+_FOR_VARIANTS = 0.45
+# The same of coefficients for each number of the features, of the variants that are always fitted.
+_SECONDS_PER_FEATURE = 2.5e-7
 # Pairs of sample and target label that are looked at together.
 _TILE = 200_000
 
 
-def has_few_numbers(trial: Trial) -> bool:
-    """Whether a logistic regression on all scores is worth its time."""
-    return trial.n_numbers <= _MOST_NUMBERS
+def why_not_stacking(trial: Trial) -> str | None:
+    """Why a logistic regression on all scores is not tried; None if it is."""
+    if trial.n_numbers > _MOST_NUMBERS:
+        return "there are too many scores and labels for the samples"
+    if not trial.repeats_labels:
+        return "most samples are the only one of their label"
+    return None
 
 
 def likelihood(counts: np.ndarray, names: np.ndarray, prior: float) -> np.ndarray:
@@ -94,6 +101,29 @@ def likelihood(counts: np.ndarray, names: np.ndarray, prior: float) -> np.ndarra
     usual = (counts.sum(axis=1, keepdims=True) + 0.5) / (counts.sum() + 0.5 * len(counts))
     shares = counts + prior * names + _BACKGROUND * usual
     return np.asarray(shares / shares.sum(axis=0))
+
+
+def log_frequencies(counts: np.ndarray) -> np.ndarray:
+    """The log of how often labels are true, as far apart as their counts speak for.
+
+    Labels share a Dirichlet prior whose strength is the likeliest for the counts: if these
+    differ no more than by chance, all labels are equally frequent.
+
+    Examples
+    --------
+    >>> np.exp(log_frequencies(np.array([1, 0, 1, 0]))).round(2)
+    array([0.25, 0.25, 0.25, 0.25])
+    >>> np.exp(log_frequencies(np.array([90, 2, 5, 3]))).round(2)
+    array([0.89, 0.02, 0.05, 0.03])
+    """
+
+    def loss(log_prior: float) -> float:
+        prior, n_labels = np.exp(log_prior), len(counts)
+        whole = gammaln(n_labels * prior) - gammaln(n_labels * prior + counts.sum())
+        return -float(whole + (gammaln(prior + counts) - gammaln(prior)).sum())
+
+    prior = np.exp(minimize_scalar(loss, bounds=_LOG_PRIORS, method="bounded").x)
+    return np.asarray(np.log((counts + prior) / (counts.sum() + len(counts) * prior)))
 
 
 def kernel_of(likelihoods: np.ndarray) -> np.ndarray:
@@ -159,6 +189,7 @@ class Stacker:
     ) -> None:
         self.trial, self.folds, self.prior = trial, folds, prior
         self._clock = Clock() if clock is None else clock
+        self._regresses = why_not_stacking(trial) is None
         self._is_single = trial.task == "multiclass"
         weight = trial.sample_weight
         self._weight = np.ones(trial.n_samples) if weight is None else weight
@@ -189,14 +220,7 @@ class Stacker:
             )
             for model, kernel, declared in zip(trial.models, kernels, self._declared, strict=True)
         }
-        return Fusion(
-            kernel=named,
-            kind=trial.kind,
-            target=trial.target,
-            aliases=trial.aliases,
-            other=trial.other,
-            unobserved="drop" if trial.kind == "multiclass" else "spread",
-        )
+        return trial.fusion(named, unobserved="drop" if trial.kind == "multiclass" else "spread")
 
     def _to_dense(self, kernels: Mapping[str, LabelledKernel]) -> list[np.ndarray]:
         """Kernels on offer as arrays, from the models' own labels to the target's."""
@@ -204,12 +228,17 @@ class Stacker:
         return [np.asarray(member.kernel.to_dense()) for member in plan.members]
 
     def expected_seconds(self) -> float:
-        """Seconds that fitting may take, roughly."""
+        """Seconds that the fewest variants may take, roughly, on a machine as busy as it was."""
         n_fits = len(np.unique(self.folds)) + 1
-        numbers = self.trial.n_numbers if has_few_numbers(self.trial) else 0
+        numbers = self.trial.n_numbers if self._regresses else 0
         n_candidates = min(len(self.trial.target), _N_CANDIDATES)
         n_features = 5 * len(self._names) * n_candidates * min(self.trial.n_samples, _N_FITTED)
-        return n_fits * (numbers * _SECONDS_PER_NUMBER + n_features * _SECONDS_PER_FEATURE)
+        seconds = numbers * _SECONDS_PER_NUMBER + n_features * _SECONDS_PER_FEATURE
+        return n_fits * seconds * self._clock.slowness
+
+    def leave_out_regressions(self) -> None:
+        """Do without logistic regressions, which take longest; before anything is fitted."""
+        self._regresses = False
 
     # -- rules -------------------------------------------------------------------------
 
@@ -347,7 +376,7 @@ class Stacker:
         sight = self._sight(rows, [])
         of_scores: list[np.ndarray] = []
         of_answers: list[np.ndarray] = []
-        if self._is_single:
+        if self._is_single and trial.repeats_labels:
             true = np.zeros((len(truth), len(trial.target)))
             true[np.arange(len(truth)), truth] = weight
             for place, names in enumerate(self._names):
@@ -384,18 +413,19 @@ class Stacker:
     def _frequencies(self) -> np.ndarray:
         """How often each label is true, of all samples.
 
-        Not of the other folds: there the labels of a fold look rarer than they are.
+        Not of the other folds: there the labels of a fold look rarer than they are. Where each
+        label has about as many samples, `log_frequencies` tells nothing apart: otherwise, with a
+        sample for each of a few labels, they would tell which labels are true.
         """
         truth, weight = self.trial.truth, self._weight
         if self._is_single:
-            counts = np.bincount(truth, weight, minlength=len(self.trial.target)) + 0.5
-            return np.asarray(np.log(counts / counts.sum()))
+            return log_frequencies(np.bincount(truth, weight, minlength=len(self.trial.target)))
         return np.asarray(np.log((weight @ (truth == 1) + 0.5) / (weight @ (truth == 0) + 0.5)))
 
     def _fit_stacking(
         self, sight: Sight, truth: np.ndarray, weight: np.ndarray
     ) -> LogisticStacking | None:
-        if not has_few_numbers(self.trial):
+        if not self._regresses:
             return None
         try:
             return fit_stacking(

@@ -10,7 +10,8 @@ import numpy as np
 
 from wassemble._arrays import is_frame, is_series
 from wassemble._checks import check_count, fail, option
-from wassemble.ensemble.label_overlap import find_truth_twins, tell_twins
+from wassemble.ensemble.fusion import Fusion
+from wassemble.ensemble.label_overlap import find_truth_twins, find_twins, tell_twins
 from wassemble.ensemble.members import merge_labels, read_other
 from wassemble.ensemble.tables import align_samples, common_kind, warn_of_inputs
 from wassemble.inputs import Aliases, Kind, Predictions
@@ -46,6 +47,8 @@ class Trial:
         Target labels that labels of models stand for.
     other : mapping of model name to label name
         Labels that stand for every target label that a model does not declare.
+    normalize : bool
+        Whether rows were divided by their sums, as those of new samples then are.
     """
 
     models: list[Predictions]
@@ -56,6 +59,12 @@ class Trial:
     groups: np.ndarray | None = None
     aliases: Aliases = field(default_factory=Aliases)
     other: Mapping[str, str] = field(default_factory=dict)
+    normalize: bool = False
+
+    def fusion(self, kernel: Any, **options: Any) -> Fusion:
+        """A fusion of such models to the target labels."""
+        same = ("target", "kind", "aliases", "other", "normalize")
+        return Fusion(kernel=kernel, **{name: getattr(self, name) for name in same}, **options)
 
     @property
     def n_samples(self) -> int:
@@ -67,6 +76,15 @@ class Trial:
         """Scores of all models times target labels: what a regression for each label takes in."""
         n_scores = sum(len(model.labels) for model in self.models)
         return self.n_samples * n_scores * len(self.target)
+
+    @property
+    def repeats_labels(self) -> bool:
+        """Whether most samples share their true label with another, or have any number of them.
+
+        If not, what labels mean cannot be learned: the label of a sample is hardly ever met
+        in others, and a rule that believes in labels that it never met looks right out of fold.
+        """
+        return self.truth.ndim == 2 or bool((np.bincount(self.truth)[self.truth] > 1).mean() >= 0.5)
 
     @property
     def names(self) -> list[str]:
@@ -113,6 +131,23 @@ class Trial:
         counts = np.bincount(self.truth, minlength=len(self.target)) * ~self.is_reached_by_name
         return [(self.target[i], int(counts[i])) for i in np.flatnonzero(counts).tolist()]
 
+    @property
+    def labels_seen_once(self) -> list[str]:
+        """Labels that are true of one sample alone."""
+        if self.truth.ndim == 1:
+            counts = np.bincount(self.truth, minlength=len(self.target))
+        else:
+            counts = np.nansum(self.truth, axis=0)
+        return [self.target[place] for place in np.flatnonzero(counts == 1).tolist()]
+
+    def find_copies(self) -> list[list[str]]:
+        """Names of models that give the same labels the same scores."""
+        alike: dict[Any, list[str]] = {}
+        for model in self.models:
+            same = model.labels.names, np.ascontiguousarray(model.scores).tobytes()
+            alike.setdefault(same, []).append(model.model)
+        return [names for names in alike.values() if len(names) > 1]
+
     def take(self, rows: np.ndarray) -> Trial:
         """The samples ``rows``."""
         weight = None if self.sample_weight is None else self.sample_weight[rows]
@@ -121,11 +156,17 @@ class Trial:
         truth = self.truth[rows]
         return replace(self, models=models, truth=truth, sample_weight=weight, groups=groups)
 
-    def bootstrap(self, measure: Measure, seed: int) -> PairedBootstrap:
+    def bootstrap(
+        self, measure: Measure, seed: int, n_resamples: int | None = None
+    ) -> PairedBootstrap:
         """The same resamples of the samples for every rule."""
-        weight = self.sample_weight
         return PairedBootstrap(
-            measure, self.truth, sample_weight=weight, groups=self.groups, seed=seed
+            measure,
+            self.truth,
+            sample_weight=self.sample_weight,
+            groups=self.groups,
+            n_resamples=n_resamples,
+            seed=seed,
         )
 
     @property
@@ -190,6 +231,7 @@ def read_trial(
     aliases: Any = None,
     other: str | Mapping[str, str] | None = None,
     fold: bool = False,
+    normalize: bool = False,
     first: Predictions | None = None,
 ) -> Trial:
     """Models and truth, matched by sample id and label name.
@@ -212,6 +254,8 @@ def read_trial(
         What labels of models stand for; see `Fusion`.
     fold : bool
         Match names without regard to case, underscores, hyphens and repeated spaces.
+    normalize : bool
+        Whether rows were divided by their sums; see `Fusion`.
     first : Predictions, optional
         The model that a truth or weights without ids go along with, if not the first.
     """
@@ -266,16 +310,22 @@ def read_trial(
             )
         rows = [row for row, value in zip(along, known, strict=True) if value is not None]
         values = _read_names([value for value in known if value is not None], target)
-    if not rows:
-        fail(
-            "the truth must be known for some sample; got none.",
-            hint=f"sample ids are such as {show_ids(aligned[0].samples.tolist())}",
-        )
+    _check_some(rows, samples)
     weight = _read_weight(sample_weight, aligned[0].samples, rows, first, along)
     grouped = _read_groups(groups, samples, rows, first, along)
     kept = np.array(rows, dtype=np.int64)
     models = [model.take(kept) for model in aligned]
-    return Trial(models, target, own_kind, values, weight, grouped, meanings, others)
+    return Trial(models, target, own_kind, values, weight, grouped, meanings, others, normalize)
+
+
+def _check_some(rows: list[int], samples: list[str]) -> None:
+    if not samples:
+        fail("the models must have some sample to learn from; got tables without rows.")
+    if not rows:
+        fail(
+            "the truth must be known for some sample; got none.",
+            hint=f"sample ids are such as {show_ids(samples)}",
+        )
 
 
 def _read_weight(
@@ -398,17 +448,21 @@ def _one_true(values: np.ndarray, samples: list[str], known: Predictions) -> np.
     if wrong.any():
         row = int(np.argmax(wrong))
         is_alone = not known.is_hard and len(known.labels) == 1
+        several = f"{option('kind', 'multilabel')} takes any number of true labels"
         fail(
             "a multi-class truth must have one true label for each sample; got"
             f" {present[row].sum() or 'none'} for {samples[row]!r}.",
-            hint=say_column(known, known.labels[0]) if is_alone else None,
+            hint=say_column(known, known.labels[0]) if is_alone else several,
         )
     return present.argmax(axis=1)
 
 
 def _check_known(strange: list[str], target: LabelSpace) -> None:
     if strange:
+        twins = f"{option('fold', True)} if they are only written otherwise; else "
         fail(
-            f"the truth must be among the {len(target):,} target labels; got"
-            f" {enumerate_names(strange)}."
+            f"the truth must be among the {len(target):,} target labels, for a consensus gives no"
+            f" other; got {enumerate_names(strange)}.",
+            hint=f"{twins if find_twins(strange, target) else ''}leave the samples of these labels"
+            " out of the truth, or learn with a target that has them",
         )

@@ -169,7 +169,7 @@ def _check_names(names: Sequence[Any]) -> None:
     if len(set(names)) < len(names):
         seen: set[str] = set()
         twice = dict.fromkeys(n for n in names if n in seen or seen.add(n))  # type: ignore[func-returns-value]
-        fail(f"the names of columns must differ; got {enumerate_names(twice)} more than once.")
+        fail(f"the names of columns must differ; got more than once: {enumerate_names(twice)}.")
 
 
 def _find_id_column(

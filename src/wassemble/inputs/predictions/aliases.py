@@ -121,26 +121,31 @@ class Aliases:
         return Aliases(rows)
 
     def check_models(self, models: Mapping[str, LabelSpace]) -> None:
-        """Refuse rows about models that are not there, or about labels that they lack."""
+        """Refuse rows about labels that a model lacks, and rows about strangers alone."""
+        strangers = self.strangers(models)
+        if strangers and all(model in strangers for model, *_ in self.rows):
+            fail(
+                f"some alias must be of the models {enumerate_names(models)}; got"
+                f" {enumerate_names(strangers)}.",
+                hint="an alias without a model holds for all of them",
+            )
         for model, source, _, _ in self.rows:
-            if model is None:
-                continue
-            if model not in models:
-                fail(
-                    f"aliases must be of the models {enumerate_names(models)}; got {model!r}.",
-                    hint="an alias without a model holds for all of them",
-                )
-            if source not in models[model]:
+            if model is not None and model in models and source not in models[model]:
                 fail(
                     f"an alias must be of a label that its model has; {model!r} has no"
                     f" {source!r}, but {enumerate_names(models[model])}."
                 )
 
-    def unused(self, spaces: Iterable[LabelSpace], *, fold: bool) -> tuple[str, ...]:
+    def strangers(self, models: Mapping[str, Any]) -> tuple[str, ...]:
+        """Models that rows are about and that are not there: a table may serve several tasks."""
+        return tuple(dict.fromkeys(m for m, *_ in self.rows if m is not None and m not in models))
+
+    def unused(self, models: Mapping[str, LabelSpace], *, fold: bool) -> tuple[str, ...]:
         """Source labels that no model has; with ``fold``, by no spelling of theirs."""
         spell = fold_name if fold else str
-        there = {spell(name) for space in spaces for name in space}
-        return tuple(dict.fromkeys(s for _, s, _, _ in self.rows if spell(s) not in there))
+        there = {spell(name) for space in models.values() for name in space}
+        own = (s for model, s, *_ in self.rows if model is None or model in models)
+        return tuple(dict.fromkeys(s for s in own if spell(s) not in there))
 
     def __bool__(self) -> bool:
         return bool(self.rows)

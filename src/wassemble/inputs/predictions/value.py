@@ -347,8 +347,8 @@ def read_samples(samples: Iterable[Any], model: str) -> np.ndarray:
         names, counts = np.unique(ids.astype(str), return_counts=True)
         twice = names[counts > 1].tolist()
         fail(
-            f"the sample ids of {model!r} must differ; got {enumerate_names(twice)} more than"
-            " once.",
+            f"the sample ids of {model!r} must differ; got more than once:"
+            f" {enumerate_names(twice)}.",
             hint="one row per sample; a long table has one row per sample and label",
         )
     return ids
