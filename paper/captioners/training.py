@@ -173,16 +173,16 @@ class _Training:
     def _begin_pass(self, number: int) -> tuple[Sequence[Tensor], Callable[[Tensor], Tensor]]:
         """Batches of images in the order of a pass, and what gives the loss of one."""
         if self.data.texts is None:
-            return torch.randperm(len(self.data.train)).split(_N_IMAGES), self._loss
+            return torch.split(torch.randperm(len(self.data.train)), _N_IMAGES), self._loss
         captions, concepts = self.data.texts.draw(np.random.default_rng((self.recipe.seed, number)))
-        rows = torch.from_numpy(concepts).unflatten(1, (-1, self._features.shape[2]))
+        rows = torch.from_numpy(concepts).view(len(concepts), -1, self._features.shape[2])
         features = torch.cat([torch.zeros_like(rows[:, :1]), rows], dim=1)  # and one blank cell
 
         def find_loss(images: Tensor) -> Tensor:
             said = [captions[image].split() for image in images.tolist()]
             return sampled_loss(self.network, self.vocabulary, features[images], said)
 
-        return torch.randperm(len(captions)).split(_N_TEXTS), find_loss
+        return torch.split(torch.randperm(len(captions)), _N_TEXTS), find_loss
 
     def _loss(self, images: Tensor) -> Tensor:
         model, features, numbers = (self.network, self.vocabulary), self._features, images.tolist()
