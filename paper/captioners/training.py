@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -99,12 +99,12 @@ def train_captioner(
 
 
 def _check_recipe(found: dict[str, Any], recipe: Recipe, path: Path) -> None:
-    then = asdict(Recipe(**found))
-    for name, value in asdict(recipe).items():
-        if then[name] != value:
+    for field in fields(recipe):
+        then, now = found.get(field.name, field.default), getattr(recipe, field.name)
+        if then != now:
             fail(
                 f"{path}: must come from the recipe {recipe.name!r} as it is now; got"
-                f" {name} {then[name]!r} in place of {value!r}.",
+                f" {field.name} {then!r} in place of {now!r}.",
                 hint="move the file away to train anew",
             )
 
@@ -192,8 +192,6 @@ class _Training:
             )
         each = [(i, text.split()) for i in numbers for text in self.data.train.captions[i]]
         places, captions = zip(*each, strict=True)
-        if self.recipe.has_concepts:
-            return sampled_loss(*model, features[list(places)], captions)
         smoothing = self.recipe.label_smoothing
         return imitation_loss(*model, features[list(places)], captions, label_smoothing=smoothing)
 
