@@ -124,6 +124,12 @@ FILES = {
         "computed from COCO val2017 with EfficientNet-Lite2, Apache-2.0",
         f"CC-BY 4.0 (COCO); {NON_COMMERCIAL}",
     ),
+    "coco_captions/concepts_int8.npz": (
+        "256 concepts of each picture, detected from its features",
+        f"{CAPTIONS}; computed by `python -m paper.captioners.write_concepts` with the captions of"
+        " all other COCO images in pycocoevalcap 1.2, which are not included",
+        f"CC-BY 4.0 (COCO); {NON_COMMERCIAL}",
+    ),
     "coco_captions/captions.jsonl.gz": ("five captions of each image", CAPTIONS, "CC-BY 4.0"),
     "coco_captions/vocabulary_glove100_int8.npz": (
         "2,504 words of the training captions, their counts and vectors",

@@ -39,7 +39,10 @@ class Captioner:
         self.network, self.vocabulary, self.account = network.eval(), vocabulary, account
 
     def start(self, context: Any) -> NetworkState:
-        """State for features of shape (n_images, n_cells, n_features), one row for each image."""
+        """State for features of shape (n_images, n_cells, n_features), one row for each image.
+
+        A captioner that is told concepts wants them in the last rows: see `load_captions`.
+        """
         import torch
 
         features = as_float_array(context, "context")
@@ -57,8 +60,8 @@ class Captioner:
         import torch
 
         with torch.inference_mode():
-            summary, state = self.network.step(state, torch.as_tensor(words))
-            logits = self.network.logits(summary)
+            meaning, state = self.network.step(state, torch.as_tensor(words))
+            logits = self.network.logits(meaning)
             if self.vocabulary.unknown_index is not None:
                 logits[:, self.vocabulary.unknown_index] = -torch.inf
             return logits.log_softmax(dim=1).numpy(), state
@@ -99,7 +102,9 @@ def read_captioner(path: str | PathLike[str]) -> Captioner:
             words, account = arrays["words"].tolist(), json.loads(str(arrays["account"]))
         n_words, n_embedding = weights["words.weight"].shape
         n_units, n_features = weights["cells.weight"].shape
-        network = CaptionerNetwork(n_words, n_features, n_units, n_embedding, dropout=0.0)
+        n_concepts = weights["first.weight"].shape[1] - n_units
+        sizes = n_words, n_features, n_units, n_embedding
+        network = CaptionerNetwork(*sizes, dropout=0.0, n_concepts=n_concepts)
         network.load_state_dict(weights)
     except (ValueError, KeyError, RuntimeError, EOFError, zipfile.BadZipFile) as error:
         fail(

@@ -40,7 +40,6 @@ def train_captioners(names: tuple[str, ...], out: Path, as_json: bool, quiet: bo
     unknown = [name for name in names if name not in RECIPES]
     if unknown:
         fail(f"a captioner must be one of {', '.join(RECIPES)}; got {unknown[0]!r}.")
-    data = load_training_data()
     records = {}
     for name in names or RECIPES:
 
@@ -53,6 +52,7 @@ def train_captioners(names: tuple[str, ...], out: Path, as_json: bool, quiet: bo
 
         try:
             with progress_bar(name, quiet=quiet) as progress:
+                data = load_training_data(RECIPES[name])
                 captioner = train_captioner(RECIPES[name], data, out, progress=progress, tell=tell)
         except KeyboardInterrupt:
             raise WassembleError(

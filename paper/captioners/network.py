@@ -1,6 +1,7 @@
 """The network of a captioner: an LSTM that looks at the cells of a picture before each word.
 
 Soft attention as in Xu et al. 2015, with the word vectors shared between input and output.
+It may be told concepts of the picture as well, which it has before it at every word.
 Torch is imported here, so that nothing else imports this file before it is needed.
 """
 
@@ -19,6 +20,7 @@ class NetworkState(NamedTuple):
     memory: Tensor  # (n_rows, n_units)
     cells: Tensor  # (n_rows, n_cells, n_units)
     keys: Tensor  # (n_rows, n_cells, n_units // 2)
+    told: Tensor  # (n_rows, 2 * n_embedding): what concepts add to words read, and to be said
 
     def take(self, rows: Tensor | slice) -> NetworkState:
         """The given rows."""
@@ -30,53 +32,71 @@ class CaptionerNetwork(nn.Module):
 
     ``n_units`` is the size of the LSTM's state, ``n_embedding`` that of a word's vector, and
     ``dropout`` the share of the LSTM's inputs and outputs that a training step leaves out.
+    ``n_concepts``, a multiple of ``n_features``, are in the last rows of a picture's features.
     """
 
     def __init__(
-        self, n_words: int, n_features: int, n_units: int, n_embedding: int, dropout: float
+        self,
+        n_words: int,
+        n_features: int,
+        n_units: int,
+        n_embedding: int,
+        dropout: float,
+        n_concepts: int = 0,
     ) -> None:
         super().__init__()
+        self.n_concepts = n_concepts
         self.words = nn.Embedding(n_words, n_embedding)
         self.cells = nn.Linear(n_features, n_units)
-        self.first = nn.Linear(n_units, 2 * n_units)
+        self.first = nn.Linear(n_units + n_concepts, 2 * n_units)
         self.key = nn.Linear(n_units, n_units // 2)
         self.query = nn.Linear(n_units, n_units // 2, bias=False)
         self.relevance = nn.Linear(n_units // 2, 1, bias=False)
         self.lstm = nn.LSTMCell(n_embedding + n_units, n_units)
         self.output = nn.Linear(2 * n_units, n_embedding)
+        self.told = nn.Linear(n_concepts, 2 * n_embedding, bias=False) if n_concepts else None
         self.word_bias = nn.Parameter(torch.zeros(n_words))
         self.dropout = nn.Dropout(dropout)
         nn.init.uniform_(self.words.weight, -0.1, 0.1)
 
     def start(self, features: Tensor) -> NetworkState:
-        """State before the first word, from features of shape (n_rows, n_cells, n_features)."""
-        cells = self.dropout(torch.relu(self.cells(features)))
-        hidden, memory = torch.tanh(self.first(cells.mean(dim=1))).chunk(2, dim=1)
-        return NetworkState(hidden, memory, cells, self.key(cells))
+        """State before the first word, from features: a row for each cell, then concepts."""
+        n_cells = features.shape[1] - self.n_concepts // features.shape[2]
+        concepts = features[:, n_cells:].flatten(1)
+        cells = self.dropout(torch.relu(self.cells(features[:, :n_cells])))
+        first = torch.cat([cells.mean(dim=1), concepts], dim=1)
+        hidden, memory = torch.tanh(self.first(first)).chunk(2, dim=1)
+        if self.told is None:
+            told = features.new_zeros(len(features), 2 * self.words.embedding_dim)
+        else:
+            told = self.told(concepts)
+        return NetworkState(hidden, memory, cells, self.key(cells), told)
 
     def step(self, state: NetworkState, words: Tensor) -> tuple[Tensor, NetworkState]:
-        """Summary of what was read and seen, one word per row, and the state; see `logits`."""
+        """Meaning of the next word, one row for each word read, and the state; see `logits`."""
         query = self.query(state.hidden)[:, None]
         attention = self.relevance(torch.tanh(state.keys + query)).softmax(dim=1)
         seen = (attention * state.cells).sum(dim=1)
-        read = torch.cat([self.dropout(self.words(words)), seen], dim=1)
+        to_read, to_say = state.told.chunk(2, dim=1)
+        read = torch.cat([self.dropout(self.words(words)) + to_read, seen], dim=1)
         hidden, memory = self.lstm(read, (state.hidden, state.memory))
-        return torch.cat([hidden, seen], dim=1), state._replace(hidden=hidden, memory=memory)
+        meaning = self.output(self.dropout(torch.cat([hidden, seen], dim=1))) + to_say
+        return meaning, state._replace(hidden=hidden, memory=memory)
 
-    def logits(self, summary: Tensor) -> Tensor:
-        """Logits of the next word, (n_rows, n_words)."""
-        meaning = self.output(self.dropout(summary))
-        return nn.functional.linear(self.dropout(meaning), self.words.weight, self.word_bias)
+    def logits(self, meaning: Tensor, words: Tensor | slice = slice(None)) -> Tensor:
+        """Logits of the next word, (n_rows, n_words), or of some ``words`` by number."""
+        vectors, bias = self.words.weight[words], self.word_bias[words]
+        return nn.functional.linear(self.dropout(meaning), vectors, bias)
 
     def forward(self, state: NetworkState, words: Tensor, lengths: Tensor) -> Tensor:
-        """Logits after each word of given sentences, (lengths.sum(), n_words), by step.
+        """Meanings after each word of given sentences, ``lengths.sum()`` rows, by step.
 
         ``words``, (n_steps, n_rows), are read; ``lengths`` are the sentences' numbers of steps,
         in falling order, so that those that have ended are the last rows and are left out.
         """
-        summaries = []
+        meanings = []
         for at in range(int(lengths[0])):
             n_rows = int((lengths > at).sum())
-            summary, state = self.step(state.take(slice(n_rows)), words[at, :n_rows])
-            summaries.append(summary)
-        return self.logits(torch.cat(summaries))
+            meaning, state = self.step(state.take(slice(n_rows)), words[at, :n_rows])
+            meanings.append(meaning)
+        return torch.cat(meanings)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +18,13 @@ import torch
 from torch import Tensor
 
 from paper.captioners.captioner import Captioner, read_captioner, write_captioner
+from paper.captioners.concepts import N_CONCEPTS
 from paper.captioners.network import CaptionerNetwork
 from paper.captioners.recipes import Recipe
+from paper.captioners.texts import Texts, load_texts
 from paper.captioning.scores import CiderD
 from paper.data.captions import CaptionsData, load_caption_words, load_captions
+from paper.data.coco import load_coco_words
 from paper.record.findings import Progress
 from wassemble._checks import fail
 from wassemble._files import whole_file
@@ -29,6 +32,7 @@ from wassemble.inputs.words.embeddings import Embeddings
 from wassemble.text.vocabulary import Vocabulary
 
 _N_IMAGES = 20  # in a batch
+_N_TEXTS = 256  # captions in a batch, where there are no pictures
 _MAX_GRADIENT = 5.0
 
 
@@ -50,11 +54,19 @@ class TrainingData:
     validation: CaptionsData
     words: tuple[str, ...]
     embeddings: Embeddings
+    texts: Texts | None = None  # captions without pictures, for those that learn from them
 
 
-def load_training_data() -> TrainingData:
-    """The shipped COCO pictures and captions."""
-    return TrainingData(load_captions("train"), load_captions("val"), *load_caption_words())
+def load_training_data(recipe: Recipe) -> TrainingData:
+    """The shipped COCO pictures and captions, with what the recipe asks for beyond them."""
+    train, validation = (
+        load_captions(split, with_concepts=recipe.has_concepts) for split in ("train", "val")
+    )
+    words, embeddings = load_caption_words()
+    if not recipe.has_concepts:
+        return TrainingData(train, validation, words, embeddings)
+    texts = load_texts(train) if recipe.is_blind else None
+    return TrainingData(train, validation, load_coco_words(), embeddings, texts)
 
 
 def train_captioner(
@@ -87,11 +99,12 @@ def train_captioner(
 
 
 def _check_recipe(found: dict[str, Any], recipe: Recipe, path: Path) -> None:
-    for name, value in asdict(recipe).items():
-        if found.get(name) != value:
+    for field in fields(recipe):
+        then, now = found.get(field.name, field.default), getattr(recipe, field.name)
+        if then != now:
             fail(
                 f"{path}: must come from the recipe {recipe.name!r} as it is now; got"
-                f" {name} {found.get(name)!r} in place of {value!r}.",
+                f" {field.name} {then!r} in place of {now!r}.",
                 hint="move the file away to train anew",
             )
 
@@ -145,9 +158,9 @@ class _Training:
 
     def _run_batches(self, number: int, progress: Progress) -> Iterator[float]:
         self.network.train()
-        order = torch.split(torch.randperm(len(self.data.train)), _N_IMAGES)
+        order, find_loss = self._begin_pass(number)
         for place, images in enumerate(order):
-            loss = self._loss(images)
+            loss = find_loss(images)
             self.optimizer.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
             torch.nn.utils.clip_grad_norm_(self.network.parameters(), _MAX_GRADIENT)
@@ -156,6 +169,20 @@ class _Training:
                 done = (number - 1) * len(order) + place + 1
                 progress(done, self.recipe.max_epochs * len(order))
             yield loss.item()
+
+    def _begin_pass(self, number: int) -> tuple[Sequence[Tensor], Callable[[Tensor], Tensor]]:
+        """Batches of images in the order of a pass, and what gives the loss of one."""
+        if self.data.texts is None:
+            return torch.split(torch.randperm(len(self.data.train)), _N_IMAGES), self._loss
+        captions, concepts = self.data.texts.draw(np.random.default_rng((self.recipe.seed, number)))
+        rows = torch.from_numpy(concepts).view(len(concepts), -1, self._features.shape[2])
+        features = torch.cat([torch.zeros_like(rows[:, :1]), rows], dim=1)  # and one blank cell
+
+        def find_loss(images: Tensor) -> Tensor:
+            said = [captions[image].split() for image in images.tolist()]
+            return sampled_loss(self.network, self.vocabulary, features[images], said)
+
+        return torch.split(torch.randperm(len(captions)), _N_TEXTS), find_loss
 
     def _loss(self, images: Tensor) -> Tensor:
         model, features, numbers = (self.network, self.vocabulary), self._features, images.tolist()
@@ -203,12 +230,13 @@ def _first_network(
     recipe: Recipe, vocabulary: Vocabulary, data: TrainingData, folder: Path
 ) -> CaptionerNetwork:
     """A network before the first epoch: drawn with GloVe vectors, or another captioner's."""
-    if recipe.begin_from:
-        path = folder / f"{recipe.begin_from}.npz"
+    first = recipe.begin_from or recipe.fine_tune
+    if first:
+        path = folder / f"{first}.npz"
         if not path.exists():
             fail(
                 f"{path}: must be there; the captioner {recipe.name!r} begins from it.",
-                hint=f"train {recipe.begin_from!r} first",
+                hint=f"train {first!r} first",
             )
         network = read_captioner(path).network
         network.dropout.p = recipe.dropout
@@ -216,7 +244,10 @@ def _first_network(
     with torch.random.fork_rng(devices=()):
         torch.manual_seed(1000 * recipe.seed)
         sizes = len(vocabulary), data.train.features.shape[2], recipe.n_units, recipe.n_embedding
-        network = CaptionerNetwork(*sizes, recipe.dropout)
+        n_concepts = N_CONCEPTS if recipe.has_concepts else 0
+        network = CaptionerNetwork(*sizes, recipe.dropout, n_concepts)
+    if recipe.is_blind:  # what it is never shown must not matter, nor disturb who goes on from it
+        torch.nn.init.zeros_(network.cells.weight)
     n_copied = min(recipe.n_embedding, data.embeddings.n_dimensions)
     vectors = network.words.weight.detach()
     for number, word in enumerate(vocabulary.words):
@@ -240,15 +271,52 @@ def imitation_loss(
     label_smoothing: float = 0.0,
 ) -> Tensor:
     """Mean cross-entropy of the words of ``captions``, one caption for each row of features."""
-    logits, targets, _ = _read(network, vocabulary, features, captions)
+    meanings, targets, _ = _read(network, vocabulary, features, captions)
     unknown = vocabulary.unknown_index
     return torch.nn.functional.cross_entropy(
-        logits,
+        network.logits(meanings),
         targets,
         # Words that the captioner does not have are read, and never to be said.
         ignore_index=-100 if unknown is None else unknown,
         label_smoothing=label_smoothing,
     )
+
+
+N_COMMON = 1000  # words that take part in every step of `sampled_loss`
+N_DRAWN = 300  # of the others
+
+
+def sampled_loss(
+    network: CaptionerNetwork,
+    vocabulary: Vocabulary,
+    features: Tensor,
+    captions: Sequence[Sequence[str]],
+) -> Tensor:
+    """`imitation_loss`, with some of the rare words standing for all of them.
+
+    The first words of the vocabulary and those of the captions take part as they are; words
+    drawn from the rest have the weight of as many as they stand for, so that the mean of the
+    sum under each softmax is right.
+    """
+    meanings, targets, _ = _read(network, vocabulary, features, captions)
+    words, log_stands_for = _draw_words(targets, len(vocabulary))
+    places = torch.empty(len(vocabulary), dtype=torch.long)
+    places[words] = torch.arange(len(words))
+    if vocabulary.unknown_index is not None:
+        places[vocabulary.unknown_index] = -100
+    logits = network.logits(meanings, words) + log_stands_for
+    return torch.nn.functional.cross_entropy(logits, places[targets], ignore_index=-100)
+
+
+def _draw_words(targets: Tensor, n_words: int) -> tuple[Tensor, Tensor]:
+    """Words that take part, and the log of how many words each stands for."""
+    is_in = torch.zeros(n_words, dtype=torch.bool)
+    is_in[:N_COMMON] = True
+    is_in[targets] = True
+    kept, rest = is_in.nonzero().squeeze(1), (~is_in).nonzero().squeeze(1)
+    drawn = rest[torch.randperm(len(rest))[:N_DRAWN]]
+    each = torch.full((len(drawn),), len(rest)) / max(len(drawn), 1)
+    return torch.cat([kept, drawn]), torch.cat([torch.zeros(len(kept)), each.log()])
 
 
 def self_critical_loss(
@@ -274,7 +342,8 @@ def self_critical_loss(
     ).view(-1, N_SAMPLES)
     others = (scores.sum(dim=1, keepdim=True) - scores) / (N_SAMPLES - 1)
     gains = (scores - others).view(-1)
-    logits, targets, places = _read(network, vocabulary, features[rows], captions)
+    meanings, targets, places = _read(network, vocabulary, features[rows], captions)
+    logits = network.logits(meanings)
     surprise = torch.nn.functional.cross_entropy(logits, targets, reduction="none")
     return (gains[places] * surprise).mean()
 
@@ -289,8 +358,8 @@ def generate(
     is_open = torch.ones(len(features), dtype=torch.bool)
     steps: list[Tensor] = []
     while len(steps) < MAX_LENGTH and is_open.any():
-        summary, state = network.step(state, words)
-        logits = network.logits(summary)
+        meaning, state = network.step(state, words)
+        logits = network.logits(meaning)
         if vocabulary.unknown_index is not None:
             logits[:, vocabulary.unknown_index] = -torch.inf
         if is_random:
@@ -309,7 +378,7 @@ def _read(
     features: Tensor,
     captions: Sequence[Sequence[str]],
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Logits and target of every step of every caption, and which caption's step it is."""
+    """Meaning and target of every step of every caption, and which caption's step it is."""
     numbers = [
         torch.from_numpy(np.append(vocabulary.encode(words)[:MAX_LENGTH], vocabulary.end_index))
         for words in captions
@@ -319,6 +388,6 @@ def _read(
     targets = torch.nn.utils.rnn.pad_sequence([numbers[place] for place in order.tolist()])
     start = torch.full((1, len(numbers)), vocabulary.start_index)
     words = torch.cat([start, targets[:-1]])
-    logits = network(network.start(features[order]), words, lengths)
+    meanings = network(network.start(features[order]), words, lengths)
     is_step = torch.arange(len(targets))[:, None] < lengths
-    return logits, targets[is_step], order.expand(len(targets), -1)[is_step]
+    return meanings, targets[is_step], order.expand(len(targets), -1)[is_step]

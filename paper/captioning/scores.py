@@ -11,13 +11,15 @@ from __future__ import annotations
 import math
 import shutil
 from collections import Counter, defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, final
 
 import numpy as np
 
+from paper.data.coco import load_coco_captions
 from wassemble._checks import check_count, fail
 from wassemble._extras import load_extra
 from wassemble.errors import MissingExtraError
@@ -38,10 +40,16 @@ class CaptionScore:
     per_image: np.ndarray
 
 
-def cider(captions: Sequence[str], references: Sequence[Sequence[str]]) -> CaptionScore:
+def cider(
+    captions: Sequence[str],
+    references: Sequence[Sequence[str]],
+    *,
+    frequencies: Frequencies | None = None,
+) -> CaptionScore:
     """CIDEr-D (Vedantam et al. 2015): rare n-grams shared with the references; from 0 to 10.
 
-    One caption and some references for each image, on which n-grams' rarity is counted.
+    One caption and some references for each image. How rare an n-gram is, is counted in the
+    references, or said by ``frequencies``: scores compare only if these are the same.
 
     Examples
     --------
@@ -49,7 +57,7 @@ def cider(captions: Sequence[str], references: Sequence[Sequence[str]]) -> Capti
     array([10.,  0.])
     """
     _check(captions, references)
-    scorer = CiderD([[text.split() for text in texts] for texts in references])
+    scorer = CiderD([[text.split() for text in texts] for texts in references], frequencies)
     scores = [scorer.score(image, text.split()) for image, text in enumerate(captions)]
     return CaptionScore(float(np.mean(scores)), np.array(scores))
 
@@ -195,15 +203,44 @@ def _check_java(metric: str) -> None:
         )
 
 
+@dataclass(frozen=True, eq=False)
+class Frequencies:
+    """Of how many images the captions have an n-gram."""
+
+    n_images: int
+    n_images_with: Mapping[tuple[str, ...], int]  # those of one image only may be left out
+
+
+def count_frequencies(references: Sequence[Sequence[Sequence[str]]]) -> Frequencies:
+    """In the captions of some images, each a sequence of words.
+
+    N-grams of a single image are left out: to CIDEr they are as rare as those of none.
+    """
+    kept: dict[tuple[str, ...], int] = {}
+    for n in range(1, _N + 1):  # one after the other: of all captions they are millions
+        counts: Ngrams = Counter()
+        for each in references:
+            counts.update({ngram for caption in each for ngram in _ngrams(caption, n)})
+        kept |= {ngram: count for ngram, count in counts.items() if count > 1}
+    return Frequencies(len(references), kept)
+
+
+@cache
+def coco_frequencies() -> Frequencies:
+    """Frequencies in the captions of 118,287 COCO images: all that we have no features of."""
+    captions = load_coco_captions().values()
+    return count_frequencies([[text.split() for text in texts] for texts in captions])
+
+
 @final
 class CiderD:
     """CIDEr-D of one caption at a time, against references that were prepared once.
 
     For training and stopping rules, where a caption's score is wanted thousands of times.
 
-    N-grams that are in the references of many images count less. Vedantam et al. 2015,
-    in the clipped form CIDEr-D, as COCO's server and pycocoevalcap compute it. A caption is a
-    sequence of words.
+    N-grams that are in the references of many images, or so say ``frequencies``, count less.
+    Vedantam et al. 2015, in the clipped form CIDEr-D, as COCO's server and pycocoevalcap
+    compute it. A caption is a sequence of words.
 
     Examples
     --------
@@ -214,13 +251,15 @@ class CiderD:
     0.0
     """
 
-    def __init__(self, references: Sequence[Sequence[Sequence[str]]]) -> None:
-        self._log_n_images = math.log(len(references))
+    def __init__(
+        self,
+        references: Sequence[Sequence[Sequence[str]]],
+        frequencies: Frequencies | None = None,
+    ) -> None:
+        frequencies = frequencies or count_frequencies(references)
+        self._log_n_images = math.log(frequencies.n_images)
+        self._n_images_with = frequencies.n_images_with
         counts = [[_count_ngrams(caption) for caption in each] for each in references]
-        n_images_with: Ngrams = Counter()
-        for each in counts:
-            n_images_with.update(set().union(*each))
-        self._log_frequency = {ngram: math.log(n) for ngram, n in n_images_with.items()}
         self._lengths = [[len(caption) for caption in each] for each in references]
         self._norms = []
         # Per image: which references have an n-gram, and with what weight.
@@ -259,7 +298,7 @@ class CiderD:
         squares = [0.0] * _N
         weights = {}
         for ngram, count in counts.items():
-            weight = count * (self._log_n_images - self._log_frequency.get(ngram, 0.0))
+            weight = count * (self._log_n_images - math.log(self._n_images_with.get(ngram, 1)))
             weights[ngram] = weight
             squares[len(ngram) - 1] += weight**2
         return weights, [math.sqrt(square) for square in squares]

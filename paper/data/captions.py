@@ -18,6 +18,7 @@ from paper.data.files import find_data
 from wassemble._checks import fail
 from wassemble.inputs.words.embeddings import Embeddings
 
+CONCEPTS = "coco_captions/concepts_int8.npz"
 _SPLITS = ("train", "val", "test")
 
 
@@ -26,17 +27,20 @@ class CaptionsData:
     """Features and reference captions of pictures."""
 
     image_ids: np.ndarray  # COCO's numbers
-    features: np.ndarray  # (n_images, 16, 128), float32: a 4 x 4 grid in rows, top left first
+    # (n_images, 16, 128), float32: a 4 x 4 grid in rows, top left first; with concepts two
+    # rows more, which have the 256 concepts of the picture.
+    features: np.ndarray
     captions: list[list[str]]  # five for each image; words parted by blanks
 
     def __len__(self) -> int:
         return len(self.captions)
 
 
-def load_captions(split: str) -> CaptionsData:
+def load_captions(split: str, *, with_concepts: bool = False) -> CaptionsData:
     """The images of a split, in the order of their numbers.
 
-    "train", "val" and "test" are 3,000, 700 and 1,300 images of COCO val2017.
+    "train", "val" and "test" are 3,000, 700 and 1,300 images of COCO val2017. Concepts are
+    what a detector tells of a picture that it has not seen: see `paper.captioners.concepts`.
 
     Examples
     --------
@@ -52,9 +56,20 @@ def load_captions(split: str) -> CaptionsData:
         rows = np.flatnonzero(arrays["split"] == _SPLITS.index(split))
         image_ids = arrays["image_ids"][rows]
         features = arrays["codes"][rows] * arrays["scale"]
+    if with_concepts:
+        with np.load(find_data(CONCEPTS)) as arrays:
+            concepts = arrays["codes"][rows] * arrays["scale"]
+        concepts = concepts.reshape(len(rows), -1, features.shape[2])
+        features = np.concatenate([features, concepts], axis=1)
     with gzip.open(find_data("coco_captions/captions.jsonl.gz"), "rt", encoding="utf-8") as lines:
         captions = {entry["image_id"]: entry["captions"] for entry in map(json.loads, lines)}
     return CaptionsData(image_ids, features, [captions[number] for number in image_ids.tolist()])
+
+
+def load_image_ids() -> np.ndarray:
+    """COCO's numbers of the 5,000 images that there are features of, in rising order."""
+    with np.load(find_data("coco_captions/grid_pca128_int8.npz")) as arrays:
+        return np.asarray(arrays["image_ids"])
 
 
 def load_caption_words() -> tuple[tuple[str, ...], Embeddings]:

@@ -19,19 +19,38 @@ def test_splits_have_their_sizes_and_share_no_image():
         assert {len(captions) for captions in data.captions} == {5}
 
 
-def test_features_and_captions_are_of_the_same_image():
-    """A line through the training features tells pizza from the rest on other images."""
-    train, other = load_captions("train"), load_captions("val")
+def has_pizza(data):
+    return np.array(["pizza" in " ".join(captions).split() for captions in data.captions])
 
-    def has_pizza(data):
-        return np.array(["pizza" in " ".join(captions).split() for captions in data.captions])
 
-    seen = train.features.mean(axis=1)
-    line = np.linalg.lstsq(seen, has_pizza(train).astype(float) - 0.5, rcond=None)[0]
-    scores, truth = other.features.mean(axis=1) @ line, has_pizza(other)
-    right = scores[truth][:, None] > scores[~truth]
+def share_right(train, seen, other, seen_of_other):
+    """A line through what is seen of some images tells pizza from the rest on others."""
+    mean = seen.mean(axis=0)
+    line = np.linalg.lstsq(seen - mean, has_pizza(train).astype(float), rcond=None)[0]
+    scores, truth = (seen_of_other - mean) @ line, has_pizza(other)
     assert truth.sum() > 10
-    assert right.mean() > 0.95
+    return (scores[truth][:, None] > scores[~truth]).mean()
+
+
+def test_features_and_captions_are_of_the_same_image():
+    train, other = load_captions("train"), load_captions("val")
+    seen = (data.features.mean(axis=1) for data in (train, other))
+    assert share_right(train, next(seen), other, next(seen)) > 0.95
+
+
+def test_concepts_are_in_two_more_rows_and_of_the_same_image():
+    train, other = (load_captions(split, with_concepts=True) for split in ("train", "val"))
+    assert train.features.shape == (3000, 18, 128)
+    np.testing.assert_array_equal(other.features[:, :16], load_captions("val").features)
+    concepts = (data.features[:, 16:].reshape(len(data), -1) for data in (train, other))
+    assert share_right(train, next(concepts), other, next(concepts)) > 0.95
+
+
+def test_concepts_of_training_images_are_as_good_as_those_of_others():
+    """Detected out of fold: a detector that had seen them would tell more of them."""
+    spread = [load_captions(split, with_concepts=True).features[:, 16:] for split in SPLITS]
+    sizes = [np.square(concepts).mean() for concepts in spread]
+    assert max(sizes) < 1.1 * min(sizes)
 
 
 def test_words_come_by_frequency_and_their_vectors_have_meaning():

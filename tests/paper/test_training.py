@@ -11,12 +11,16 @@ from wassemble import InvalidInputError
 
 torch = pytest.importorskip("torch")
 
+from paper.captioners import training  # noqa: E402
+from paper.captioners.concepts import N_CONCEPTS, ConceptSpace  # noqa: E402
 from paper.captioners.network import CaptionerNetwork  # noqa: E402
+from paper.captioners.texts import Texts  # noqa: E402
 from paper.captioners.training import (  # noqa: E402
     MAX_LENGTH,
     TrainingData,
     generate,
     imitation_loss,
+    sampled_loss,
     self_critical_loss,
     train_captioner,
 )
@@ -71,6 +75,26 @@ def test_imitation_loss_is_the_mean_over_the_words_that_the_captioner_has(networ
         if word != "lynx"
     ]
     assert loss.item() == pytest.approx(-np.mean(known), rel=1e-5)
+
+
+def test_sampled_loss_of_all_words_is_the_imitation_loss(network, features):
+    captions = [["a", "cat"], [], ["a", "lynx", "cat", "dog"], ["dog"]]
+    found = sampled_loss(network, WORDS, features, captions)
+    assert found.item() == imitation_loss(network, WORDS, features, captions).item()
+
+
+def test_words_that_are_drawn_stand_for_the_rest(network, features, monkeypatch):
+    """One word is to be said: how unlikely it is, is right in the mean over what may be drawn."""
+    monkeypatch.setattr(training, "N_COMMON", 1)
+    monkeypatch.setattr(training, "N_DRAWN", 1)
+    drawn = set()
+    with torch.random.fork_rng(devices=()):
+        torch.manual_seed(0)
+        for _ in range(100):
+            drawn.add(round(sampled_loss(network, WORDS, features[:1], [[]]).exp().item(), 4))
+    assert len(drawn) == 4  # the words beside the end
+    exact = imitation_loss(network, WORDS, features[:1], [[]]).exp().item()
+    assert np.mean(list(drawn)) == pytest.approx(exact, rel=1e-3)
 
 
 def test_a_long_caption_is_cut_and_ended(network, features):
@@ -134,12 +158,12 @@ def test_a_drawn_caption_is_scored_with_its_end(network, features):
     assert not any("<unk>" in caption for caption in seen)
 
 
-@pytest.mark.parametrize("begin_from", ["", "first"])
-def test_a_killed_training_ends_as_one_that_was_not(data, tmp_path, begin_from):
-    recipe = dataclasses.replace(RECIPE, begin_from=begin_from)
+@pytest.mark.parametrize("objective", [{}, {"begin_from": "first"}, {"fine_tune": "first"}])
+def test_a_killed_training_ends_as_one_that_was_not(data, tmp_path, objective):
+    recipe = dataclasses.replace(RECIPE, **objective)
     folders = [tmp_path / "whole", tmp_path / "killed"]
     for folder in folders:
-        if begin_from:
+        if objective:
             train_captioner(dataclasses.replace(RECIPE, name="first", max_epochs=1), data, folder)
     whole = train_captioner(recipe, data, folders[0])
 
@@ -181,6 +205,45 @@ def test_training_stops_when_validation_gets_no_better(data, tmp_path, monkeypat
     captioner = train_captioner(recipe, data, tmp_path)
     epochs = [epoch["validation_cider"] for epoch in captioner.account["epochs"]]
     assert epochs == [0.1, 0.5, 0.4, 0.3]
+
+
+@pytest.fixture(scope="module")
+def texts(data):
+    """The same captions as texts, in a concept space by chance."""
+    rng = np.random.default_rng(0)
+    axes = rng.normal(size=(100, N_CONCEPTS)).astype(np.float32)
+    space = ConceptSpace(data.words[:100], np.zeros(100), axes)
+    true = space.place_captions(data.train.captions)
+    return Texts(data.train.captions, space, true, true)
+
+
+def test_a_captioner_learns_from_texts_and_goes_on_with_pictures(data, texts, tmp_path):
+    def with_concepts(split, n_images):
+        whole = load_captions(split, with_concepts=True)
+        rows = slice(n_images)
+        return CaptionsData(whole.image_ids[rows], whole.features[rows], whole.captions[rows])
+
+    told = dataclasses.replace(
+        data, train=with_concepts("train", 45), validation=with_concepts("val", 20)
+    )
+    blind = dataclasses.replace(RECIPE, name="blind", has_concepts=True, is_blind=True)
+    first = train_captioner(blind, dataclasses.replace(told, texts=texts), tmp_path)
+    losses = [epoch["loss"] for epoch in first.account["epochs"]]
+    assert losses[-1] < losses[0]
+    recipe = dataclasses.replace(RECIPE, has_concepts=True, fine_tune="blind", max_epochs=1)
+    second = train_captioner(recipe, told, tmp_path)
+    assert second.account["epochs"][0]["loss"] < losses[0]
+    assert cells_matter(second, told.validation.features[:1])
+    assert not cells_matter(first, told.validation.features[:1])
+
+
+def cells_matter(captioner, features):
+    """Whether the first word depends on what is not a concept."""
+    start = np.array([captioner.vocabulary.start_index])
+    hidden = features.copy()
+    hidden[:, :-2] = 0
+    first, second = (captioner.step(captioner.start(x), start)[0] for x in (features, hidden))
+    return not np.array_equal(first, second)
 
 
 def test_a_self_critical_captioner_is_not_a_copy_of_the_one_it_begins_from(
