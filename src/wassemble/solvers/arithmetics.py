@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -23,9 +24,10 @@ from wassemble.solvers.log_sweep import LogSweep
 from wassemble.solvers.loop import Ending, Status, Stopping, run
 from wassemble.solvers.mixed_sweep import MixedSweep
 from wassemble.solvers.native_sweep import NativeSweep, find_native, native_types
+from wassemble.solvers.newton import NewtonSweep
 from wassemble.solvers.plain_sweep import PlainLimits, PlainSweep, unsafe_rows
 from wassemble.solvers.problem import BarycenterProblem
-from wassemble.solvers.sweeps import NarrowSweep, Sweep
+from wassemble.solvers.sweeps import NarrowSweep, Rows, Sweep
 from wassemble.solvers.tiles import NATIVE, ONE_PASS, SWEPT, Tile
 
 Finish: TypeAlias = Callable[[Ending, Tile], None]
@@ -33,6 +35,10 @@ Finish: TypeAlias = Callable[[Ending, Tile], None]
 
 # Entries of a kernel above which no copy of it is made in another type.
 _LARGE = 2**24
+# A Newton step costs about as much as half as many sweeps as there are labels; it takes a few,
+# the fewer the more sweeps were done. Few labels cost little but the calls into NumPy.
+_PATIENCE = 3
+_FEWEST = 128
 
 
 class Solver(ABC):
@@ -100,6 +106,20 @@ class LogSolver(Solver):
         )
         return Stopping(problem.rule.max_sweeps, problem.tolerance, relaxed, measured)
 
+    def patience(self, tile: Tile) -> int | None:
+        """Sweeps after which Newton's method takes over; None: never.
+
+        By then they took about as long as it will: nobody waits much longer than needed.
+        """
+        problem = self._problem
+        sizes = [group.kernel.shape for group in tile.groups]
+        is_large = tile.n_models * max(max(each) * each[1] for each in sizes) > _LARGE
+        alone = problem.like is None and tile.exchange.is_alone
+        if is_large or not (alone and problem.has_one_minimum):
+            return None
+        n_labels = max(max(each) for each in sizes)
+        return max(_FEWEST, _PATIENCE * n_labels // 8 * 8)
+
     def sweep(
         self,
         tile: Tile,
@@ -109,9 +129,14 @@ class LogSolver(Solver):
         keep_scalings: bool,
     ) -> np.ndarray:
         """Sweep a tile; return the rows that need another arithmetic."""
-        stopping = self.stopping(measured=keep_scalings)
+        stopping = replace(self.stopping(measured=keep_scalings), patience=self.patience(tile))
         is_watched = stopping.tolerance is not None or stopping.measured
         components = self._problem.components(tile.models) if is_watched else None
+
+        def hasten(index: np.ndarray, rows: Rows) -> None:
+            left = replace(tile.take(index), log_v=rows.log_v)
+            self._hasten(left, components, stopping, finish, keep_scalings=keep_scalings)
+
         return run(
             start(tile, components),
             tile.n_rows,
@@ -119,6 +144,31 @@ class LogSolver(Solver):
             lambda ending: finish(ending, tile),
             keep_scalings=keep_scalings,
             exchange=tile.exchange,
+            hasten=hasten,
+        )
+
+    def _hasten(
+        self,
+        tile: Tile,
+        components: Components | None,
+        stopping: Stopping,
+        finish: Finish,
+        *,
+        keep_scalings: bool,
+    ) -> None:
+        """Bring rows that are slow to their end by Newton's method, within the sweeps left."""
+        assert stopping.tolerance is not None and stopping.patience is not None
+        n_done = stopping.patience
+
+        def count(ending: Ending) -> None:
+            finish(replace(ending, n_sweeps=n_done + ending.n_sweeps), tile)
+
+        run(
+            NewtonSweep(tile, self._problem.mass, components, tolerance=stopping.tolerance),
+            tile.n_rows,
+            replace(stopping, max_sweeps=stopping.max_sweeps - n_done, relaxed=False),
+            count,
+            keep_scalings=keep_scalings,
         )
 
 

@@ -78,6 +78,8 @@ def _matrix(factor: Kernel) -> Any:
 class NativeSweep:
     """Sweeps in extended range; ``relaxed`` if steps may become longer."""
 
+    hopeless = False
+
     def __init__(
         self,
         tile: Tile,

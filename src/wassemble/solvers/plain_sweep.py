@@ -93,6 +93,8 @@ class PlainSweep:
     the caller's to silence, and `untrusted` tells which rows they were about.
     """
 
+    hopeless = False
+
     def __init__(self, tile: Tile, mass: MassRule, components: Components | None) -> None:
         self._order, self._exponent = mass.order, mass.exponent
         self._components = components
