@@ -24,7 +24,7 @@ from wassemble.solvers.log_sweep import LogSweep
 from wassemble.solvers.loop import Ending, Status, Stopping, run
 from wassemble.solvers.mixed_sweep import MixedSweep
 from wassemble.solvers.native_sweep import NativeSweep, find_native, native_types
-from wassemble.solvers.newton import NewtonSweep
+from wassemble.solvers.newton import NewtonSweep, rows_at_once
 from wassemble.solvers.plain_sweep import PlainLimits, PlainSweep, unsafe_rows
 from wassemble.solvers.problem import BarycenterProblem
 from wassemble.solvers.sweeps import NarrowSweep, Rows, Sweep
@@ -160,16 +160,20 @@ class LogSolver(Solver):
         assert stopping.tolerance is not None and stopping.patience is not None
         n_done = stopping.patience
 
-        def count(ending: Ending) -> None:
-            finish(replace(ending, n_sweeps=n_done + ending.n_sweeps), tile)
+        step = rows_at_once(tile)
+        for start in range(0, tile.n_rows, step):
+            part = tile.take(np.arange(start, min(start + step, tile.n_rows)))
 
-        run(
-            NewtonSweep(tile, self._problem.mass, components, tolerance=stopping.tolerance),
-            tile.n_rows,
-            replace(stopping, max_sweeps=stopping.max_sweeps - n_done, relaxed=False),
-            count,
-            keep_scalings=keep_scalings,
-        )
+            def count(ending: Ending, part: Tile = part) -> None:
+                finish(replace(ending, n_sweeps=n_done + ending.n_sweeps), part)
+
+            run(
+                NewtonSweep(part, self._problem.mass, components, tolerance=stopping.tolerance),
+                part.n_rows,
+                replace(stopping, max_sweeps=stopping.max_sweeps - n_done, relaxed=False),
+                count,
+                keep_scalings=keep_scalings,
+            )
 
 
 class DebiasedSolver(LogSolver):

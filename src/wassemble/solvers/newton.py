@@ -29,8 +29,10 @@ from wassemble.solvers.mass import MassRule
 from wassemble.solvers.sweeps import Rows
 from wassemble.solvers.tiles import Tile
 
-# Numbers in the couplings, or in the Hessians, of samples that are worked on together.
-_AT_ONCE = 2**21
+# Numbers in the Hessians of rows that are worked on together.
+_AT_ONCE = 2**20
+# Hessians serve again as long as a step leaves at most this share of the residual.
+_NEARER = 0.3
 # What is added to a Hessian of diagonal 1: of the residual, so that steps stay near enough for
 # the second order to be true, and at least so much that no inverse blows up.
 _DAMPING = 0.1
@@ -47,7 +49,8 @@ _FAR = 1e9
 class NewtonSweep:
     """Sweeps on logarithms, a Newton step before each but the first.
 
-    Rows start from the scalings of ``tile``; NumPy, one weight per model, all models here.
+    Rows start from the scalings of ``tile``; NumPy, one weight per model, all models here. Their
+    Hessians are in memory at the same time: `rows_at_once` says for how many that is little.
     """
 
     def __init__(
@@ -57,6 +60,8 @@ class NewtonSweep:
         self._tolerance = tolerance
         self._sweep = LogSweep(tile, mass, components, NoCorrection())
         self._residual: np.ndarray | None = None
+        self._curvature: _Curvature | None = None
+        self._is_stale = np.ones(tile.n_rows, dtype=bool)
         self.hopeless = np.zeros(tile.n_rows, dtype=bool)
         # Only where a kernel has zeros can the models' mass fail to meet.
         self._may_miss = components is not None and any(
@@ -65,34 +70,30 @@ class NewtonSweep:
 
     def step(self, n_sweeps: int = 1, *, watch: bool) -> np.ndarray | None:
         for _ in range(n_sweeps):
+            before = self._residual
+            if before is not None:
+                self._move(before)
             # The scalings of longer steps are not where line v puts them: a sweep comes first.
-            if self._residual is not None:
-                self._move()
             self._residual = self._sweep.step(watch=True)
+            if before is not None:
+                self._is_stale = ~(self._residual < _NEARER * before)
         return self._residual if watch else None
 
-    def _move(self) -> None:
-        """Take every row a Newton step further."""
-        assert self._residual is not None  # a sweep came first
-        log_v = self._sweep.log_v.copy()
-        n_target = log_v.shape[2]
-        most = max(n_target, *(group.kernel.shape[0] for group in self._tile.groups))
-        step = max(1, _AT_ONCE // (len(log_v) * most * n_target))
-        for start in range(0, len(self._residual), step):
-            rows = np.arange(start, min(start + step, len(self._residual)))
-            log_v[:, rows] = self._moved(rows)
-        self._sweep.move(log_v)
-
-    def _moved(self, rows: np.ndarray) -> np.ndarray:
-        """The scalings of ``rows`` after a step; marks those that would go on for ever."""
-        assert self._residual is not None
-        here = _Point.at(
-            self._tile.take(rows), self._sweep.log_v[:, rows], self._mass, self._components
-        )
-        step = here.newton_step(np.fmin(_DAMPING * self._residual[rows], 1))
+    def _move(self, residual: np.ndarray) -> None:
+        """Take every row a Newton step further; mark those that would go on for ever."""
+        tile, log_v = self._tile, self._sweep.log_v
+        here = _Point.at(tile, log_v, self._mass, self._components)
+        if self._curvature is None:
+            self._curvature = here.curvature(residual)
+        elif self._is_stale.any():
+            rows = np.flatnonzero(self._is_stale)
+            fresh = _Point.at(tile.take(rows), log_v[:, rows], self._mass, self._components)
+            self._curvature.put(rows, fresh.curvature(residual[rows]))
+        step = self._curvature.step_from(here)
         if self._may_miss:
-            self.hopeless[rows] |= here.falls_for_ever(step, self._tolerance)
-        return here.search(step)
+            self.hopeless |= here.falls_for_ever(step, self._tolerance)
+            step[:, self.hopeless] = 0  # they end where sweeps brought them
+        self._sweep.move(here.search(step))
 
     def relax(self, omega: np.ndarray) -> None:
         """Nothing: Newton's steps have the length that they need."""
@@ -112,8 +113,48 @@ class NewtonSweep:
         """Go on with ``rows`` alone."""
         self._tile = self._tile.take(rows)
         self._sweep.keep(rows)
-        self.hopeless = self.hopeless[rows]
+        self.hopeless, self._is_stale = self.hopeless[rows], self._is_stale[rows]
         self._residual = None if self._residual is None else self._residual[rows]
+        self._curvature = None if self._curvature is None else self._curvature.take(rows)
+
+
+def rows_at_once(tile: Tile) -> int:
+    """Rows of ``tile`` whose Hessians take little memory."""
+    sizes = [group.kernel.shape for group in tile.groups]
+    return max(1, _AT_ONCE // (tile.n_models * max(max(size) * size[1] for size in sizes)))
+
+
+@dataclass
+class _Curvature:
+    """Inverse Hessians of some rows, in units in which the models' are added up.
+
+    Label j of model l is measured in sqrt(p_j) v_lj^-ratio.
+    """
+
+    units: np.ndarray  # (n_models, n_rows, n_target)
+    each: np.ndarray  # (n_models, n_rows, n_target, n_target)
+    joint: np.ndarray  # (n_rows, n_target, n_target)
+
+    def step_from(self, here: _Point) -> np.ndarray:
+        """By how much Newton's method moves the logs of v, ``(n_models, n_rows, n_target)``."""
+        moved = (self.units > 0) & (here.marginals > 0)
+        units = np.where(moved, self.units, 1)
+        held = _apply(self.each, here.marginals / units)
+        # Steps of all models to one consensus, such that sum_l w_l step_l = 0.
+        consensus = _apply(self.joint, (here.weights * held).sum(axis=0))
+        return np.where(moved, (_apply(self.each, consensus) - held) / units, 0)
+
+    def put(self, rows: np.ndarray, other: _Curvature) -> None:
+        """Replace what is known of ``rows``."""
+        self.units[:, rows], self.each[:, rows] = other.units, other.each
+        self.joint[rows] = other.joint
+
+    def take(self, rows: np.ndarray) -> _Curvature:
+        return _Curvature(self.units[:, rows], self.each[:, rows], self.joint[rows])
+
+
+def _apply(matrices: np.ndarray, vectors: np.ndarray) -> np.ndarray:
+    return (matrices @ vectors[..., None])[..., 0]
 
 
 @dataclass
@@ -127,6 +168,7 @@ class _Point:
     log_v: np.ndarray  # (n_models, n_rows, n_target)
     log_kv: list[np.ndarray]  # (models, n_rows, n_source), one per group
     log_u: list[np.ndarray]  # (models, n_rows, n_source), one per group
+    sent: list[np.ndarray]  # a, (models, n_rows, n_source), one per group
     marginals: np.ndarray  # b, (n_models, n_rows, n_target); 0 at labels that are not moved
     log_share: np.ndarray | float  # what makes the models' masses of a component equal
 
@@ -152,58 +194,53 @@ class _Point:
             log_masses = log_of(components.sums(marginals))
             log_share = np.where(log_masses > -np.inf, (weights * log_masses).sum(0) - log_masses, 0)
             marginals = marginals * np.exp(log_share)
-        return _Point(tile, mass, components, weights, log_v, log_kv, log_u, marginals, log_share)
+        logs = log_v + log_share
+        sent = [
+            np.exp(log_u[index] + group.kernel.log_apply(logs[group.models]))
+            for index, group in enumerate(tile.groups)
+        ]
+        return _Point(
+            tile, mass, components, weights, log_v, log_kv, log_u, sent, marginals, log_share
+        )
 
     @property
     def ratio(self) -> float:
         """epsilon / mass_penalty; 0 if mass is kept."""
         return self.mass.order / self.mass.exponent
 
-    def newton_step(self, damping: np.ndarray) -> np.ndarray:
-        """By how much Newton's method moves the logs of v, ``(n_models, n_rows, n_target)``.
+    def curvature(self, residual: np.ndarray) -> _Curvature:
+        """The inverse Hessians here."""
+        tilt = np.exp(-self.ratio * np.where(self.marginals > 0, self.log_v, 0))
+        units = tilt * np.sqrt((self.weights * self.marginals).sum(axis=0))
+        each = np.linalg.inv(self._hessians(units, np.fmin(_DAMPING * residual, 1)))
+        joint = np.einsum("mr,mrjk->rjk", np.broadcast_to(self.weights, units.shape)[..., 0], each)
+        return _Curvature(units, each, np.linalg.inv(joint))
 
-        Labels are measured in units of sqrt(b), in which a Hessian has the diagonal 1.
-        """
-        roots = np.sqrt(self.marginals)
-        inverses = np.linalg.inv(self._hessians(roots, damping))  # (models, rows, target, target)
-        moved = roots.min(axis=0) > 0  # (rows, target)
-        consensus = np.sqrt((self.weights * self.marginals).sum(axis=0))  # (rows, target)
-        tilt = np.exp(-self.ratio * np.where(moved, self.log_v, 0))
-        tilt *= consensus / np.where(moved, roots, 1)
-        held = (inverses @ roots[..., None])[..., 0]
-        # What the models have in common: sum_l w_l step_l = 0, of steps that lead to one consensus.
-        joint = np.einsum("mrj,mrjk,mrk->rjk", self.weights * tilt, inverses, tilt, optimize=True)
-        joint[:, *np.diag_indices(joint.shape[-1])] += ~moved
-        target = (self.weights * tilt * held).sum(axis=0)
-        found = np.linalg.solve(joint, target[..., None])[..., 0]
-        step = (inverses @ (tilt * found)[..., None])[..., 0] - held
-        return np.where(moved, step / np.where(moved, roots, 1), 0)
-
-    def _hessians(self, roots: np.ndarray, damping: np.ndarray) -> np.ndarray:
+    def _hessians(self, units: np.ndarray, damping: np.ndarray) -> np.ndarray:
         """One for each model and row, ``(n_models, n_rows, n_target, n_target)``."""
-        n_models, n_rows, n_target = roots.shape
+        n_models, n_rows, n_target = units.shape
         hessians = np.empty((n_models, n_rows, n_target, n_target))
-        for group, log_u in zip(self.tile.groups, self.log_u, strict=True):
-            root = roots[group.models, :, None]
-            logs = (self.log_v + self.log_share)[group.models, :, None]
-            coupling = np.exp(log_u[..., None] + group.kernel.to_log_dense() + logs)
-            coupling = np.where(root > 0, coupling, 0)  # (models, rows, source, target)
-            sent = np.sqrt(coupling.sum(axis=-1, keepdims=True))
-            units = sent * np.where(root > 0, root, 1)
-            scaled = np.divide(coupling, units, out=coupling, where=units > 0)
+        log_columns = self.log_v + self.log_share - log_of(units)
+        for group, log_u, sent in zip(self.tile.groups, self.log_u, self.sent, strict=True):
+            log_rows = np.where(sent > 0, log_u - log_of(sent) / 2, -np.inf)
+            scaled = group.kernel.to_log_dense() + log_columns[group.models, :, None]
+            scaled += log_rows[..., None]  # (models, rows, source, target)
+            np.exp(scaled, out=scaled)
             np.matmul(scaled.swapaxes(-1, -2), scaled, out=hessians[group.models])
         hessians *= -self.mass.exponent
+        moved = units > 0
+        marginals = np.divide(self.marginals, units**2, out=np.ones_like(units), where=moved)
         if self.components is not None:
-            self._pin(hessians, roots)
+            self._pin(hessians, np.where(moved, self.marginals / np.where(moved, units, 1), 0))
         diagonal = 1 + self.ratio + np.maximum(damping, _LEAST_DAMPING)
-        hessians[..., *np.diag_indices(n_target)] += diagonal[:, None]
+        hessians[..., *np.diag_indices(n_target)] += diagonal[:, None] * marginals
         return hessians
 
-    def _pin(self, hessians: np.ndarray, roots: np.ndarray) -> None:
+    def _pin(self, hessians: np.ndarray, marginals: np.ndarray) -> None:
         """Keep v from moving as a whole where that changes nothing: balanced, in a component."""
         assert self.components is not None
         totals = self.components.sums(self.marginals)
-        shares = roots / np.sqrt(np.where(totals > 0, totals, 1))
+        shares = marginals / np.sqrt(np.where(totals > 0, totals, 1))
         joined = shares[..., None] * shares[..., None, :]
         labels = self.components.labels
         hessians += joined if labels is None else np.where(labels[:, None] == labels, joined, 0)
@@ -234,7 +271,7 @@ class _Point:
     def _change(self, after: np.ndarray) -> np.ndarray:
         """By how much the function changes on the way to ``after``, per row."""
         total = np.zeros(after.shape[1])
-        for group, old, sent in self._sources():
+        for group, old, sent in zip(self.tile.groups, self.log_kv, self.sent, strict=True):
             there = sent > 0
             new = group.kernel.log_apply(after[group.models])
             change = np.where(there, new, 0) - np.where(there, old, 0)
@@ -243,15 +280,17 @@ class _Point:
             total += (self.weights[group.models] * sent * change).sum(axis=(0, 2))
         return total
 
-    def _sources(self) -> Any:
-        """For each group, log K v and the mass that leaves each source label."""
-        for group, log_kv, log_u in zip(self.tile.groups, self.log_kv, self.log_u, strict=True):
-            yield group, log_kv, np.exp(log_u + np.where(log_u > -np.inf, log_kv, 0))
-
     def falls_for_ever(self, step: np.ndarray, tolerance: float) -> np.ndarray:
         """Rows in which the function falls without end along ``step``, by mask.
 
-        Each source label then loses more, at the best of the labels it reaches, than the others
-        gain: no consensus can be reached by all, and no scalings are a fixed point.
+        Sent to the label where it gains most, the mass of all models together still loses: no
+        consensus is within reach of all, and sweeps drift along for ever.
         """
-        return np.zeros(step.shape[1], dtype=bool)
+        step = np.where(self.log_v > -np.inf, step, -np.inf)
+        length = np.abs(np.where(step > -np.inf, step, 0)).max(axis=(0, 2))[:, None]
+        far = step * (_FAR / np.where(length > 0, length, 1))
+        gained = np.zeros(len(length))
+        for group, sent in zip(self.tile.groups, self.sent, strict=True):
+            best = np.where(sent > 0, group.kernel.log_apply(far[group.models]), 0)
+            gained += (self.weights[group.models] * sent * best).sum(axis=(0, 2))
+        return gained < -tolerance * _FAR * self.sent[0][0].sum(axis=-1)
