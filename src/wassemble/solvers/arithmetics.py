@@ -35,10 +35,12 @@ Finish: TypeAlias = Callable[[Ending, Tile], None]
 
 # Entries of a kernel above which no copy of it is made in another type.
 _LARGE = 2**24
-# A Newton step costs about as much as half as many sweeps as there are labels; it takes a few,
-# the fewer the more sweeps were done. Few labels cost little but the calls into NumPy.
-_PATIENCE = 3
-_FEWEST = 128
+# Sweeps for each label after which Newton's method takes over: they then took about as long as it
+# will. It takes the fewer steps the more sweeps were done; sweeps on logarithms are dearer. Few
+# labels cost little but the calls into NumPy.
+_PATIENCE = 4
+_PATIENCE_IN_LOGS = 1
+_FEWEST = 64
 
 
 class Solver(ABC):
@@ -106,19 +108,15 @@ class LogSolver(Solver):
         )
         return Stopping(problem.rule.max_sweeps, problem.tolerance, relaxed, measured)
 
-    def patience(self, tile: Tile) -> int | None:
-        """Sweeps after which Newton's method takes over; None: never.
-
-        By then they took about as long as it will: nobody waits much longer than needed.
-        """
+    def patience(self, tile: Tile, per_label: int) -> int | None:
+        """Sweeps after which Newton's method takes over; None: never."""
         problem = self._problem
         sizes = [group.kernel.shape for group in tile.groups]
         is_large = tile.n_models * max(max(each) * each[1] for each in sizes) > _LARGE
         alone = problem.like is None and tile.exchange.is_alone
         if is_large or not (alone and problem.has_one_minimum):
             return None
-        n_labels = max(max(each) for each in sizes)
-        return max(_FEWEST, _PATIENCE * n_labels // 8 * 8)
+        return max(_FEWEST, per_label * max(max(each) for each in sizes) // 8 * 8)
 
     def sweep(
         self,
@@ -127,9 +125,12 @@ class LogSolver(Solver):
         finish: Finish,
         *,
         keep_scalings: bool,
+        patience: int = _PATIENCE_IN_LOGS,
     ) -> np.ndarray:
         """Sweep a tile; return the rows that need another arithmetic."""
-        stopping = replace(self.stopping(measured=keep_scalings), patience=self.patience(tile))
+        stopping = replace(
+            self.stopping(measured=keep_scalings), patience=self.patience(tile, patience)
+        )
         is_watched = stopping.tolerance is not None or stopping.measured
         components = self._problem.components(tile.models) if is_watched else None
 
@@ -230,7 +231,13 @@ class NarrowSolver(LogSolver, ABC):
         left = np.zeros(0, dtype=np.int64)
         if safe.n_rows:
             with np.errstate(all="ignore"):  # rows that leave the safe range are handed over
-                left = self.sweep(safe, self.start_in(dtype), finish, keep_scalings=keep_scalings)
+                left = self.sweep(
+                    safe,
+                    self.start_in(dtype),
+                    finish,
+                    keep_scalings=keep_scalings,
+                    patience=_PATIENCE,
+                )
         if unsafe is None:
             return left
         return np.concatenate([np.flatnonzero(unsafe), np.flatnonzero(~unsafe)[left]])

@@ -32,7 +32,7 @@ from wassemble.solvers.tiles import Tile
 # Numbers in the Hessians of rows that are worked on together.
 _AT_ONCE = 2**20
 # Hessians serve again as long as a step leaves at most this share of the residual.
-_NEARER = 0.3
+_NEARER = 0.5
 # What is added to a Hessian of diagonal 1: of the residual, so that steps stay near enough for
 # the second order to be true, and at least so much that no inverse blows up.
 _DAMPING = 0.1
@@ -212,7 +212,8 @@ class _Point:
         """The inverse Hessians here."""
         tilt = np.exp(-self.ratio * np.where(self.marginals > 0, self.log_v, 0))
         units = tilt * np.sqrt((self.weights * self.marginals).sum(axis=0))
-        each = np.linalg.inv(self._hessians(units, np.fmin(_DAMPING * residual, 1)))
+        damping = np.clip(_DAMPING * residual, _LEAST_DAMPING, 1)
+        each = np.linalg.inv(self._hessians(units, damping))
         joint = np.einsum("mr,mrjk->rjk", np.broadcast_to(self.weights, units.shape)[..., 0], each)
         return _Curvature(units, each, np.linalg.inv(joint))
 
@@ -231,8 +232,8 @@ class _Point:
         moved = units > 0
         marginals = np.divide(self.marginals, units**2, out=np.ones_like(units), where=moved)
         if self.components is not None:
-            self._pin(hessians, np.where(moved, self.marginals / np.where(moved, units, 1), 0))
-        diagonal = 1 + self.ratio + np.maximum(damping, _LEAST_DAMPING)
+            self._pin(hessians, marginals * units)
+        diagonal = 1 + self.ratio + damping
         hessians[..., *np.diag_indices(n_target)] += diagonal[:, None] * marginals
         return hessians
 
