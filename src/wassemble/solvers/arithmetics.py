@@ -39,7 +39,7 @@ _LARGE = 2**24
 # will. It takes the fewer steps the more sweeps were done; sweeps on logarithms are dearer. Few
 # labels cost little but the calls into NumPy.
 _PATIENCE = 4
-_PATIENCE_IN_LOGS = 1
+_PATIENCE_IN_LOGS = 2
 _FEWEST = 64
 
 

@@ -186,9 +186,9 @@ class _Point:
             for group, logs in zip(tile.groups, log_u, strict=True)
         ]
         marginals = np.exp(np.concatenate(images) + log_v)
-        marginals = np.where((marginals > 0).all(axis=0), marginals, 0)
         log_share: np.ndarray | float = 0.0
         if components is not None:
+            marginals = np.where((marginals > 0).all(axis=0), marginals, 0)
             # Mass that no kernel entry can move stays where it is: sweeps settle on the geometric
             # mean of the models' masses of a component, and so does a step from shares of it.
             log_masses = log_of(components.sums(marginals))
@@ -210,20 +210,25 @@ class _Point:
 
     def curvature(self, residual: np.ndarray) -> _Curvature:
         """The inverse Hessians here."""
-        tilt = np.exp(-self.ratio * np.where(self.marginals > 0, self.log_v, 0))
+        moved = self.marginals > 0
+        tilt = np.where(moved, np.exp(-self.ratio * np.where(moved, self.log_v, 0)), 0)
         units = tilt * np.sqrt((self.weights * self.marginals).sum(axis=0))
         damping = np.clip(_DAMPING * residual, _LEAST_DAMPING, 1)
         each = np.linalg.inv(self._hessians(units, damping))
+        # Labels that a model does not reach say nothing of it.
+        diagonal = (..., *np.diag_indices(units.shape[-1]))
+        each[diagonal] *= moved
         joint = np.einsum("mr,mrjk->rjk", np.broadcast_to(self.weights, units.shape)[..., 0], each)
+        joint[diagonal] += ~moved.any(axis=0)
         return _Curvature(units, each, np.linalg.inv(joint))
 
     def _hessians(self, units: np.ndarray, damping: np.ndarray) -> np.ndarray:
         """One for each model and row, ``(n_models, n_rows, n_target, n_target)``."""
         n_models, n_rows, n_target = units.shape
         hessians = np.empty((n_models, n_rows, n_target, n_target))
-        log_columns = self.log_v + self.log_share - log_of(units)
+        log_columns = log_quotient(self.log_v + self.log_share, log_of(units))
         for group, log_u, sent in zip(self.tile.groups, self.log_u, self.sent, strict=True):
-            log_rows = np.where(sent > 0, log_u - log_of(sent) / 2, -np.inf)
+            log_rows = log_quotient(log_u, log_of(sent) / 2)
             scaled = group.kernel.to_log_dense() + log_columns[group.models, :, None]
             scaled += log_rows[..., None]  # (models, rows, source, target)
             np.exp(scaled, out=scaled)
@@ -264,10 +269,11 @@ class _Point:
         after = self.log_v + step
         if self.ratio == 0:  # a Newton step does not leave it
             return after
-        with np.errstate(all="ignore"):  # a label out of reach stays there
-            excess = (self.weights * np.expm1(-self.ratio * after)).sum(axis=0)
-            shift = np.log1p(excess) / self.ratio
-        return np.where(after > -np.inf, after + shift, after)
+        there = after > -np.inf
+        finite = np.where(there, after, 0)
+        excess = (self.weights * np.where(there, np.expm1(-self.ratio * finite), -1)).sum(axis=0)
+        shift = np.log1p(np.where(there.any(axis=0), excess, 0)) / self.ratio
+        return np.where(there, finite + shift, -np.inf)
 
     def _change(self, after: np.ndarray) -> np.ndarray:
         """By how much the function changes on the way to ``after``, per row."""
