@@ -36,10 +36,11 @@ Finish: TypeAlias = Callable[[Ending, Tile], None]
 # Entries of a kernel above which no copy of it is made in another type.
 _LARGE = 2**24
 # Sweeps for each label after which Newton's method takes over: they then took about as long as it
-# will. It takes the fewer steps the more sweeps were done; sweeps on logarithms are dearer. Few
-# labels cost little but the calls into NumPy.
+# will. It takes the fewer steps the more sweeps were done; sweeps on logarithms are dearer, and
+# where kernels have zeros they may drift for ever. Few labels cost little but the calls into NumPy.
 _PATIENCE = 4
 _PATIENCE_IN_LOGS = 2
+_PATIENCE_WITH_ZEROS = 1
 _FEWEST = 64
 
 
@@ -108,9 +109,15 @@ class LogSolver(Solver):
         )
         return Stopping(problem.rule.max_sweeps, problem.tolerance, relaxed, measured)
 
-    def patience(self, tile: Tile, per_label: int) -> int | None:
-        """Sweeps after which Newton's method takes over; None: never."""
+    def patience(self, tile: Tile, per_label: int | None) -> int | None:
+        """Sweeps after which Newton's method takes over; None: never.
+
+        ``per_label`` of them for each label; None: as many as sweeps on logarithms get.
+        """
         problem = self._problem
+        if per_label is None:
+            has_zeros = any(group.kernel.entries.has_zeros for group in tile.groups)
+            per_label = _PATIENCE_WITH_ZEROS if has_zeros else _PATIENCE_IN_LOGS
         sizes = [group.kernel.shape for group in tile.groups]
         is_large = tile.n_models * max(max(each) * each[1] for each in sizes) > _LARGE
         alone = problem.like is None and tile.exchange.is_alone
@@ -125,7 +132,7 @@ class LogSolver(Solver):
         finish: Finish,
         *,
         keep_scalings: bool,
-        patience: int = _PATIENCE_IN_LOGS,
+        patience: int | None = None,
     ) -> np.ndarray:
         """Sweep a tile; return the rows that need another arithmetic."""
         stopping = replace(
@@ -158,9 +165,9 @@ class LogSolver(Solver):
         keep_scalings: bool,
     ) -> None:
         """Bring rows that are slow to their end by Newton's method, within the sweeps left."""
-        assert stopping.tolerance is not None and stopping.patience is not None
-        n_done = stopping.patience
-
+        tolerance, n_done = stopping.tolerance, stopping.patience
+        assert tolerance is not None  # or nobody would have lost patience
+        assert n_done is not None
         step = rows_at_once(tile)
         for start in range(0, tile.n_rows, step):
             part = tile.take(np.arange(start, min(start + step, tile.n_rows)))
@@ -169,7 +176,7 @@ class LogSolver(Solver):
                 finish(replace(ending, n_sweeps=n_done + ending.n_sweeps), part)
 
             run(
-                NewtonSweep(part, self._problem.mass, components, tolerance=stopping.tolerance),
+                NewtonSweep(part, self._problem.mass, components, tolerance=tolerance),
                 part.n_rows,
                 replace(stopping, max_sweeps=stopping.max_sweeps - n_done, relaxed=False),
                 count,

@@ -33,7 +33,7 @@ class Status(IntEnum):
     UNREACHABLE_MASS = (
         2,
         "some mass has no target label to go to: its kernel leads to none, or only to labels that"
-        " other models rule out",
+        " other models rule out or cannot fill",
     )
     DIVERGED = 3, "left the range of the floating type"
     NO_MASS = 4, "the models' mass meets at no target label, so the consensus is empty"

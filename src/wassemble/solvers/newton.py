@@ -42,8 +42,10 @@ _FALL = 1e-4
 _N_HALVINGS = 12
 # What rounding makes of a difference of logarithms, relative to mass.
 _ROUNDING = 1e-13
-# By how much a direction is stretched to see where it leads in the end.
-_FAR = 1e9
+# By how much a direction is stretched to see where it leads in the end, whatever the entries of
+# kernels are; and the least loss of mass, relative, that is told from rounding.
+_FAR = 1e15
+_CERTAIN = 1e-9
 
 
 class NewtonSweep:
@@ -70,14 +72,20 @@ class NewtonSweep:
 
     def step(self, n_sweeps: int = 1, *, watch: bool) -> np.ndarray | None:
         for _ in range(n_sweeps):
-            before = self._residual
+            before, after = self._residual, self._swept()
             if before is not None:
-                self._move(before)
-            # The scalings of longer steps are not where line v puts them: a sweep comes first.
-            self._residual = self._sweep.step(watch=True)
-            if before is not None:
-                self._is_stale = ~(self._residual < _NEARER * before)
+                self._is_stale = ~(after < _NEARER * before)
+            self._residual = after
         return self._residual if watch else None
+
+    def _swept(self) -> np.ndarray:
+        """The residual after a Newton step and a sweep.
+
+        The scalings of longer steps are not where line v puts them: a sweep comes first.
+        """
+        if self._residual is not None:
+            self._move(self._residual)
+        return np.asarray(self._sweep.step(watch=True))
 
     def _move(self, residual: np.ndarray) -> None:
         """Take every row a Newton step further; mark those that would go on for ever."""
@@ -154,7 +162,12 @@ class _Curvature:
 
 
 def _apply(matrices: np.ndarray, vectors: np.ndarray) -> np.ndarray:
-    return (matrices @ vectors[..., None])[..., 0]
+    return np.asarray((matrices @ vectors[..., None])[..., 0])
+
+
+def _diagonal(matrices: np.ndarray) -> np.ndarray:
+    """The diagonals, to be written to."""
+    return np.asarray(np.einsum("...jj->...j", matrices))
 
 
 @dataclass
@@ -192,7 +205,9 @@ class _Point:
             # Mass that no kernel entry can move stays where it is: sweeps settle on the geometric
             # mean of the models' masses of a component, and so does a step from shares of it.
             log_masses = log_of(components.sums(marginals))
-            log_share = np.where(log_masses > -np.inf, (weights * log_masses).sum(0) - log_masses, 0)
+            log_share = np.where(
+                log_masses > -np.inf, (weights * log_masses).sum(0) - log_masses, 0
+            )
             marginals = marginals * np.exp(log_share)
         logs = log_v + log_share
         sent = [
@@ -205,7 +220,7 @@ class _Point:
 
     @property
     def ratio(self) -> float:
-        """epsilon / mass_penalty; 0 if mass is kept."""
+        """The quotient epsilon / mass_penalty; 0 if mass is kept."""
         return self.mass.order / self.mass.exponent
 
     def curvature(self, residual: np.ndarray) -> _Curvature:
@@ -216,10 +231,9 @@ class _Point:
         damping = np.clip(_DAMPING * residual, _LEAST_DAMPING, 1)
         each = np.linalg.inv(self._hessians(units, damping))
         # Labels that a model does not reach say nothing of it.
-        diagonal = (..., *np.diag_indices(units.shape[-1]))
-        each[diagonal] *= moved
+        _diagonal(each)[...] *= moved
         joint = np.einsum("mr,mrjk->rjk", np.broadcast_to(self.weights, units.shape)[..., 0], each)
-        joint[diagonal] += ~moved.any(axis=0)
+        _diagonal(joint)[...] += ~moved.any(axis=0)
         return _Curvature(units, each, np.linalg.inv(joint))
 
     def _hessians(self, units: np.ndarray, damping: np.ndarray) -> np.ndarray:
@@ -238,8 +252,7 @@ class _Point:
         marginals = np.divide(self.marginals, units**2, out=np.ones_like(units), where=moved)
         if self.components is not None:
             self._pin(hessians, marginals * units)
-        diagonal = 1 + self.ratio + damping
-        hessians[..., *np.diag_indices(n_target)] += diagonal[:, None] * marginals
+        _diagonal(hessians)[...] += (1 + self.ratio + damping)[:, None] * marginals
         return hessians
 
     def _pin(self, hessians: np.ndarray, marginals: np.ndarray) -> None:
@@ -266,14 +279,18 @@ class _Point:
 
     def _after(self, step: np.ndarray) -> np.ndarray:
         """The logs of v moved by ``step``, back where line v puts them."""
+        if self.ratio == 0:
+            return self.log_v + self._balanced(step)
         after = self.log_v + step
-        if self.ratio == 0:  # a Newton step does not leave it
-            return after
         there = after > -np.inf
         finite = np.where(there, after, 0)
         excess = (self.weights * np.where(there, np.expm1(-self.ratio * finite), -1)).sum(axis=0)
         shift = np.log1p(np.where(there.any(axis=0), excess, 0)) / self.ratio
         return np.where(there, finite + shift, -np.inf)
+
+    def _balanced(self, step: np.ndarray) -> np.ndarray:
+        """``step`` without what rounding adds to sum_l w_l step_l = 0."""
+        return step - (self.weights * step).sum(axis=0)
 
     def _change(self, after: np.ndarray) -> np.ndarray:
         """By how much the function changes on the way to ``after``, per row."""
@@ -293,11 +310,12 @@ class _Point:
         Sent to the label where it gains most, the mass of all models together still loses: no
         consensus is within reach of all, and sweeps drift along for ever.
         """
-        step = np.where(self.log_v > -np.inf, step, -np.inf)
+        step = np.where(self.log_v > -np.inf, self._balanced(step), -np.inf)
         length = np.abs(np.where(step > -np.inf, step, 0)).max(axis=(0, 2))[:, None]
         far = step * (_FAR / np.where(length > 0, length, 1))
         gained = np.zeros(len(length))
         for group, sent in zip(self.tile.groups, self.sent, strict=True):
             best = np.where(sent > 0, group.kernel.log_apply(far[group.models]), 0)
             gained += (self.weights[group.models] * sent * best).sum(axis=(0, 2))
-        return gained < -tolerance * _FAR * self.sent[0][0].sum(axis=-1)
+        mass = self.sent[0][0].sum(axis=-1)
+        return np.asarray(gained < -max(tolerance, _CERTAIN) * _FAR * mass)
