@@ -69,10 +69,8 @@ def _cases(n_samples: int) -> dict[str, Callable[[], ws.BarycenterResult]]:
     cost = ((vectors[:, None] - vectors) ** 2).sum(axis=-1)
     cost /= np.median(cost)
 
-    def pose(
-        kernel: ws.kernels.Kernel, rule: ws.Barycenter = ws.Barycenter()
-    ) -> Callable[[], ws.BarycenterResult]:
-        return partial(ws.solve_barycenter, histograms, kernel, rule, n_threads=1)
+    def pose(kernel: ws.kernels.Kernel, *rule: ws.Barycenter) -> Callable[[], ws.BarycenterResult]:
+        return partial(ws.solve_barycenter, histograms, kernel, *rule, n_threads=1)
 
     epsilons = {".1": 0.1, ".03": 0.03, ".01": 0.01, ".003": 0.003}
     return {
