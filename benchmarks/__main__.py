@@ -10,6 +10,7 @@ from pathlib import Path
 
 from benchmarks import (
     case_captioning,
+    case_cliffs,
     case_convergence,
     case_epsilons,
     case_generation,
@@ -32,6 +33,7 @@ CASES = {
     "generation": case_generation,
     "growth": case_growth,
     "convergence": case_convergence,
+    "cliffs": case_cliffs,
     "epsilons": case_epsilons,
     "learning": case_learning,
     "web": case_web,

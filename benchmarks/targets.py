@@ -149,6 +149,19 @@ def _sparse_limit(records: dict[str, Any]) -> str:
 _NOT_BUILT = "wassemble-native is not installed."
 
 
+def _slowest_cliff(combination: str) -> Callable[[dict[str, Any]], float]:
+    return lambda records: max(
+        (row["ratio"] for row in records["cliffs"]["combinations"].get(combination, [])),
+        default=float("nan"),
+    )
+
+
+def _left_open(records: dict[str, Any]) -> float:
+    """Percent of rows that neither converged nor were shown to have no consensus."""
+    rows = [row for found in records["cliffs"]["combinations"].values() for row in found]
+    return 100 * max(1 - row["converged"] - row["cannot_meet"] for row in rows)
+
+
 def _torch_limit(records: dict[str, Any]) -> str:
     ratio = _over("multilabel", "torch, whole batch, 5 sweeps", "floor of 5 sweeps")(records)
     return (
@@ -243,6 +256,28 @@ TARGETS = (
         _native_converged,
         lambda r: r >= 3.5,
         _converged_limit,
+    ),
+    Target(
+        "what is hard to converge, the slowest case against epsilon .1: native",
+        "at most 15",
+        _slowest_cliff("native"),
+        lambda r: r <= 15,
+    ),
+    Target(
+        "the same, NumPy alone",
+        "at most 15",
+        _slowest_cliff("NumPy"),
+        lambda r: r <= 15,
+        lambda _: (
+            "At epsilon .003 plain numbers do not hold the kernel, and sweeps on logarithms cost"
+            " several times as much as those at epsilon .1."
+        ),
+    ),
+    Target(
+        "rows of these cases that neither converged nor provably cannot (percent)",
+        "none",
+        _left_open,
+        lambda r: r < 1e-9,
     ),
     Target(
         "diagonal kernel, converged, against NumPy's geometric mean",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -23,9 +24,10 @@ from wassemble.solvers.log_sweep import LogSweep
 from wassemble.solvers.loop import Ending, Status, Stopping, run
 from wassemble.solvers.mixed_sweep import MixedSweep
 from wassemble.solvers.native_sweep import NativeSweep, find_native, native_types
+from wassemble.solvers.newton import NewtonSweep, rows_at_once
 from wassemble.solvers.plain_sweep import PlainLimits, PlainSweep, unsafe_rows
 from wassemble.solvers.problem import BarycenterProblem
-from wassemble.solvers.sweeps import NarrowSweep, Sweep
+from wassemble.solvers.sweeps import NarrowSweep, Rows, Sweep
 from wassemble.solvers.tiles import (
     NATIVE,
     NATIVE_SPARSE_ROWS,
@@ -41,6 +43,13 @@ Finish: TypeAlias = Callable[[Ending, Tile], None]
 
 # Entries of a kernel above which no copy of it is made in another type.
 _LARGE = 2**24
+# Sweeps for each label after which Newton's method takes over: they then took about as long as it
+# will. It takes the fewer steps the more sweeps were done; sweeps on logarithms are dearer, and
+# where kernels have zeros they may drift for ever. Few labels cost little but the calls into NumPy.
+_PATIENCE = 4
+_PATIENCE_IN_LOGS = 2
+_PATIENCE_WITH_ZEROS = 1
+_FEWEST = 64
 
 
 class Solver(ABC):
@@ -109,6 +118,22 @@ class LogSolver(Solver):
         )
         return Stopping(problem.rule.max_sweeps, problem.tolerance, relaxed, measured)
 
+    def patience(self, tile: Tile, per_label: int | None) -> int | None:
+        """Sweeps after which Newton's method takes over; None: never.
+
+        ``per_label`` of them for each label; None: as many as sweeps on logarithms get.
+        """
+        problem = self._problem
+        if per_label is None:
+            has_zeros = any(group.kernel.entries.has_zeros for group in tile.groups)
+            per_label = _PATIENCE_WITH_ZEROS if has_zeros else _PATIENCE_IN_LOGS
+        sizes = [group.kernel.shape for group in tile.groups]
+        is_large = tile.n_models * max(max(each) * each[1] for each in sizes) > _LARGE
+        alone = problem.like is None and tile.exchange.is_alone
+        if is_large or not (alone and problem.has_one_minimum):
+            return None
+        return max(_FEWEST, per_label * max(max(each) for each in sizes) // 8 * 8)
+
     def sweep(
         self,
         tile: Tile,
@@ -116,11 +141,19 @@ class LogSolver(Solver):
         finish: Finish,
         *,
         keep_scalings: bool,
+        patience: int | None = None,
     ) -> np.ndarray:
         """Sweep a tile; return the rows that need another arithmetic."""
-        stopping = self.stopping(measured=keep_scalings)
+        stopping = replace(
+            self.stopping(measured=keep_scalings), patience=self.patience(tile, patience)
+        )
         is_watched = stopping.tolerance is not None or stopping.measured
         components = self._problem.components(tile.models) if is_watched else None
+
+        def hasten(index: np.ndarray, rows: Rows) -> None:
+            left = replace(tile.take(index), log_v=rows.log_v)
+            self._hasten(left, components, stopping, finish, keep_scalings=keep_scalings)
+
         return run(
             start(tile, components),
             tile.n_rows,
@@ -128,7 +161,36 @@ class LogSolver(Solver):
             lambda ending: finish(ending, tile),
             keep_scalings=keep_scalings,
             exchange=tile.exchange,
+            hasten=hasten,
         )
+
+    def _hasten(
+        self,
+        tile: Tile,
+        components: Components | None,
+        stopping: Stopping,
+        finish: Finish,
+        *,
+        keep_scalings: bool,
+    ) -> None:
+        """Bring rows that are slow to their end by Newton's method, within the sweeps left."""
+        tolerance, n_done = stopping.tolerance, stopping.patience
+        assert tolerance is not None  # or nobody would have lost patience
+        assert n_done is not None
+        step = rows_at_once(tile)
+        for start in range(0, tile.n_rows, step):
+            part = tile.take(np.arange(start, min(start + step, tile.n_rows)))
+
+            def count(ending: Ending, part: Tile = part) -> None:
+                finish(replace(ending, n_sweeps=n_done + ending.n_sweeps), part)
+
+            run(
+                NewtonSweep(part, self._problem.mass, components, tolerance=tolerance),
+                part.n_rows,
+                replace(stopping, max_sweeps=stopping.max_sweeps - n_done, relaxed=False),
+                count,
+                keep_scalings=keep_scalings,
+            )
 
 
 class DebiasedSolver(LogSolver):
@@ -185,8 +247,13 @@ class NarrowSolver(LogSolver, ABC):
         left = np.zeros(0, dtype=np.int64)
         if safe.n_rows:
             with np.errstate(all="ignore"):  # rows that leave the safe range are handed over
-                start = self.start_in(dtype, keep_scalings=keep_scalings)
-                left = self.sweep(safe, start, finish, keep_scalings=keep_scalings)
+                left = self.sweep(
+                    safe,
+                    self.start_in(dtype, keep_scalings=keep_scalings),
+                    finish,
+                    keep_scalings=keep_scalings,
+                    patience=_PATIENCE,
+                )
         if unsafe is None:
             return left
         return np.concatenate([np.flatnonzero(unsafe), np.flatnonzero(~unsafe)[left]])

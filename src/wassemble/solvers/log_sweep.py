@@ -36,6 +36,8 @@ class LogSweep:
     On a device that has no float64 they are float32.
     """
 
+    hopeless = False
+
     def __init__(
         self, tile: Tile, mass: MassRule, components: Components | None, correction: Correction
     ) -> None:
@@ -54,9 +56,9 @@ class LogSweep:
         n_target = tile.groups[0].kernel.shape[1]
         if tile.log_v is None:
             size = (tile.n_models, tile.n_rows, n_target)
-            self._log_v = new_zeros(size, self._weights)
+            self.log_v = new_zeros(size, self._weights)
         else:
-            self._log_v = xp.astype(tile.log_v, wide)
+            self.log_v = xp.astype(tile.log_v, wide)
 
     def step(self, n_sweeps: int = 1, *, watch: bool) -> np.ndarray | None:
         for _ in range(n_sweeps - 1):
@@ -64,12 +66,12 @@ class LogSweep:
         return self._sweep(watch=watch)
 
     def _sweep(self, *, watch: bool) -> np.ndarray | None:
-        xp = namespace(self._log_v)
+        xp = namespace(self.log_v)
         exponent = self._mass.exponent
         images: list[Array] = []
         log_us: list[Array] = []
         for group, log_histograms in zip(self._groups, self._log_histograms, strict=True):
-            log_kv = group.kernel.log_apply(self._log_v[group.models])  # (models, rows, source)
+            log_kv = group.kernel.log_apply(self.log_v[group.models])  # (models, rows, source)
             log_u = exponent * log_quotient(log_histograms, log_kv)  # (models, rows, source)
             if self._omega is not None:
                 log_u = _stretched(self._log_u[len(log_us)], log_u, self._omega)
@@ -85,8 +87,8 @@ class LogSweep:
             log_guess=None if self._exchange.is_alone else self._log_p,
         )
         self._log_p, correction_residual = self._correction.correct(log_p)  # (n_rows, n_target)
-        old, new = self._log_v, exponent * log_quotient(self._log_p, log_images)
-        self._log_v = new if self._omega is None else _stretched(old, new, self._omega)
+        old, new = self.log_v, exponent * log_quotient(self._log_p, log_images)
+        self.log_v = new if self._omega is None else _stretched(old, new, self._omega)
         if not watch:
             return None
         log_images, log_p = without_gradient(log_images), without_gradient(self._log_p)
@@ -105,19 +107,23 @@ class LogSweep:
         pairs = zip(self._groups, kernels, strict=True)
         self._groups = [replace(group, kernel=kernel) for group, kernel in pairs]
 
+    def move(self, log_v: Array) -> None:
+        """Go on from other scalings."""
+        self.log_v = log_v
+
     def relax(self, omega: np.ndarray) -> None:
         """From now on take each row's updates ``omega`` times as far."""
         longer = (omega != 1).any()
-        self._omega = convert_like(omega, self._log_v)[:, None] if longer else None
+        self._omega = convert_like(omega, self.log_v)[:, None] if longer else None
 
     def untrusted(self) -> np.ndarray:
         """No rows: log arithmetic is exact everywhere."""
-        return np.zeros(self._log_v.shape[1], dtype=bool)
+        return np.zeros(self.log_v.shape[1], dtype=bool)
 
     def read(self, rows: Any, *, keep_scalings: bool) -> Rows:
         """The state of ``rows``."""
-        xp = namespace(self._log_v)
-        log_v = self._log_v[:, rows]
+        xp = namespace(self.log_v)
+        log_v = self.log_v[:, rows]
         unreachable = None
         for group, log_histograms in zip(self._groups, self._log_histograms, strict=True):
             if group.kernel.entries.has_zeros:
@@ -138,7 +144,7 @@ class LogSweep:
         self._groups = [group.take(rows) for group in self._groups]
         self._weights = take_rows(self._weights, rows)
         self._log_histograms = [logs[:, rows] for logs in self._log_histograms]
-        self._log_v = self._log_v[:, rows]
+        self.log_v = self.log_v[:, rows]
         self._log_p = None if self._log_p is None else self._log_p[rows]
         self._log_u = [log_u[:, rows] for log_u in self._log_u]
         self._omega = None if self._omega is None else self._omega[rows]

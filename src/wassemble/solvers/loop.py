@@ -33,7 +33,7 @@ class Status(IntEnum):
     UNREACHABLE_MASS = (
         2,
         "some mass has no target label to go to: its kernel leads to none, or only to labels that"
-        " other models rule out",
+        " other models rule out or cannot fill",
     )
     DIVERGED = 3, "left the range of the floating type"
     NO_MASS = 4, "the models' mass meets at no target label, so the consensus is empty"
@@ -50,13 +50,15 @@ class Stopping:
     """When rows stop: at ``tolerance`` (None: never before) or after ``max_sweeps``.
 
     A fixed number of sweeps means those of the algorithm; sweeps towards a tolerance may
-    be ``relaxed``. ``measured`` looks at the residual after the last sweep in any case.
+    be ``relaxed``. ``measured`` looks at the residual after the last sweep in any case. Rows that
+    are still under way after ``patience`` sweeps are handed over (None: never).
     """
 
     max_sweeps: int
     tolerance: float | None
     relaxed: bool
     measured: bool
+    patience: int | None = None
 
     def next_look(self, n_sweeps: int) -> int:
         """After how many sweeps the residual is looked at next, on the way to a tolerance."""
@@ -84,10 +86,12 @@ def run(
     *,
     keep_scalings: bool,
     exchange: Exchange = ALONE,
+    hasten: Callable[[np.ndarray, Rows], None] | None = None,
 ) -> np.ndarray:
     """Sweep until every row has finished; return the rows that need another arithmetic.
 
-    ``finish`` receives rows as they finish; they leave the batch, on every rank.
+    ``finish`` receives rows as they finish; they leave the batch, on every rank. ``hasten``
+    receives those that are left when the patience is at its end, with their scalings.
     """
     if stopping.tolerance is None:
         return _run_fixed(
@@ -111,7 +115,7 @@ def run(
         finished = ~untrusted
         confirm = False
         if not is_last:  # a residual that is not a number finishes as diverged
-            finished &= ~(residual > stopping.tolerance)
+            finished &= ~(residual > stopping.tolerance) | sweep.hopeless
             # After a longer step u and v do not fit each other: one more sweep, as it is.
             confirm = relaxation.hold_back(finished)
         if finished.all() and len(index) == n_rows:  # all at once: no copies
@@ -126,6 +130,9 @@ def run(
         handed_over.append(index[untrusted])
         going_on = ~(finished | untrusted)
         if not going_on.any():
+            break
+        if hasten is not None and n_sweeps == stopping.patience:
+            hasten(index[going_on], sweep.read(going_on, keep_scalings=True))
             break
         changed = relaxation.update(n_sweeps, residual) or confirm
         if not going_on.all():

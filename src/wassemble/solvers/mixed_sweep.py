@@ -34,6 +34,8 @@ class MixedSweep:
     No row finishes in half precision, and at least one of ``max_sweeps`` sweeps is full.
     """
 
+    hopeless = False
+
     def __init__(
         self,
         tile: Tile,

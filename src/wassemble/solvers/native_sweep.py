@@ -83,6 +83,8 @@ class NativeSweep:
 
     checks_numbers: ClassVar[bool] = True
 
+    hopeless = False
+
     def __init__(
         self,
         tile: Tile,

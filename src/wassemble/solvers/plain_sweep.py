@@ -94,6 +94,7 @@ class PlainSweep:
     """
 
     checks_numbers: ClassVar[bool] = False
+    hopeless = False
 
     def __init__(self, tile: Tile, mass: MassRule, components: Components | None) -> None:
         self._order, self._exponent = mass.order, mass.exponent

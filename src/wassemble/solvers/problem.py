@@ -567,9 +567,19 @@ class BarycenterProblem(FusionProblem):
         2 f^2 < 1 the diagonal outweighs the rest everywhere, and two fixed points would
         contradict that. Nothing is known of larger f; near 1 the balanced family is near.
         """
+        return self._weighs_labels_alike or (
+            not self._is_balanced and 2 * self.mass.exponent**2 < 1
+        )
+
+    @property
+    def has_one_minimum(self) -> bool:
+        """Whether a fixed point is where a convex function is smallest: not of debiased sweeps."""
+        return self.has_one_fixed_point and self._weighs_labels_alike and not self.rule.debias
+
+    @cached_property
+    def _weighs_labels_alike(self) -> bool:
         weights = detached(self.weights)
-        per_model = weights.ndim == 1 or bool((weights == weights[..., :1]).all())
-        return per_model or (not self._is_balanced and 2 * self.mass.exponent**2 < 1)
+        return weights.ndim == 1 or bool((weights == weights[..., :1]).all())
 
     def __repr__(self) -> str:
         return (

@@ -66,7 +66,10 @@ class BarycenterResult:
 
     @property
     def n_sweeps(self) -> np.ndarray | int:
-        """Sweeps until each row stopped; 0 for a closed form."""
+        """Sweeps until each row stopped; 0 for a closed form.
+
+        A Newton step and the sweep after it count as one.
+        """
         return self._per_row(self.sweeps)
 
     @property

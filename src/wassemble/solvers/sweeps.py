@@ -36,6 +36,9 @@ class Rows:
 class Sweep(Protocol):
     """A tile under way."""
 
+    #: Rows that no sweep will bring to a fixed point, by mask; False: none is known.
+    hopeless: Any
+
     def step(self, n_sweeps: int = 1, *, watch: bool) -> Any:
         """Do some sweeps; with ``watch``, return each row's residual after the last."""
 
