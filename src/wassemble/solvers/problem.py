@@ -14,6 +14,7 @@ from wassemble._arrays import (
     convert_like,
     detached,
     find_torch,
+    is_on_host,
     log_of,
     namespace,
     widest_float,
@@ -103,6 +104,13 @@ class _Histograms:
             self.dtype = xp.result_type(xp.float32, *arrays)
             arrays = [xp.astype(array, self.dtype, copy=False) for array in arrays]
         self.arrays = arrays
+
+    def detached(self) -> _Histograms:
+        """The same in NumPy, in the same memory."""
+        other = copy(self)
+        other.arrays = [detached(array) for array in self.arrays]
+        other.dtype = other.arrays[0].dtype
+        return other
 
     def read(self, models: Sequence[int], start: int, stop: int) -> Array:
         """Checked entries of some models with the same labels, ``(n_models, n_rows, n_labels)``."""
@@ -526,6 +534,29 @@ class BarycenterProblem(FusionProblem):
         self.initial = convert_like(log_v, self.like)
 
     # -- what solvers ask ------------------------------------------------------------
+
+    def in_numpy(self) -> BarycenterProblem:
+        """The same problem in NumPy, in the memory of its tensors; itself where there is none.
+
+        Where some kernel is not dense, gradients are torch's own, and so is the problem.
+        """
+        rule = self.rule
+        if self.like is None or rule.debias or rule.mixed_precision or not self.exchange.is_alone:
+            return self
+        if not is_on_host(self.like) or not all(kernel.is_matrix for kernel in self.voting_kernels):
+            return self
+        other = copy(self)
+        other.like = None
+        other._hold(self._histograms.detached())
+        other.kernels = convert_each(self.kernels, lambda kernel: kernel.convert(None, other.dtype))
+        other.weights, other._tile_weights = detached(self.weights), detached(self._tile_weights)
+        other.initial = None if self.initial is None else detached(self.initial)
+        other._components = {}
+        return other
+
+    def tensors(self) -> list[Array]:
+        """What it was given besides kernels, in torch."""
+        return [*self._histograms.arrays, self.weights, *([] if self.initial is None else [self.initial])]
 
     def accepts(self, tile: Tile) -> bool:
         """Whether the sums of a tile, whose entries are fine, are those that must be there."""
