@@ -89,10 +89,17 @@ class Adjoint:
         self._weights = tile.weights.astype(self._dtype)
         self._size = (tile.n_models, tile.n_rows, tile.groups[0].kernel.shape[1])
         self._sweeps: list[_Sweep] = []
+        #: Rows, by mask, of which nothing was lost to underflow or overflow.
+        self.trusted = np.ones(tile.n_rows, dtype=bool)
+        self._limits = PlainLimits.of(self._dtype)
+        self._floors = [self._limits.floor(group.kernel) for group in tile.groups]
         v = None if tile.log_v is None else np.exp(tile.log_v).astype(self._dtype)
-        for _ in range(n_sweeps):
+        while len(self._sweeps) < n_sweeps and 2 * self.trusted.sum() > tile.n_rows:
             self._sweeps.append(self._do(v))
+            self._watch(self._sweeps[-1])
             v = self._sweeps[-1].next_v
+        if len(self._sweeps) < n_sweeps:  # too few are left
+            self.trusted[:] = False
 
     def _do(self, v: np.ndarray | None) -> _Sweep:
         images = np.empty(self._size, self._dtype)
@@ -115,31 +122,37 @@ class Adjoint:
         """Lines p and v."""
         if self._order == 0:
             log, exp = log_and_exp(self._dtype)
-            p = exp(weighted_sum(self._weights, log(images)))
-            return p, p / images
+            logs = log(images)
+            p = exp(weighted_sum(self._weights, logs))
+            return p, np.divide(p, images, out=logs)
         v = power(images, self._order)
         mean = weighted_sum(self._weights, v)  # p^order
         v /= images
         v *= power(mean, self._exponent / self._order)
         return power(mean, 1 / self._order), v
 
-    def trusted(self) -> np.ndarray:
-        """Rows, by mask, whose numbers stayed where plain arithmetic is exact."""
-        limits = PlainLimits.of(self._dtype)
-        floors = [limits.floor(group.kernel) for group in self._groups]
-        trusted = np.ones(self._size[1], dtype=bool)
-        for sweep in self._sweeps:
-            _keep_within(trusted, sweep.next_v, 1 / limits.scaling, limits.scaling)
-            for group, kv, floor in zip(self._groups, sweep.kv, floors, strict=True):
-                _keep_within(trusted, np.broadcast_to(kv, group.histograms.shape), floor, np.inf)
-                _keep_within(trusted, sweep.images[group.models], floor, np.inf)
-        return trusted
+    def _watch(self, sweep: _Sweep) -> None:
+        """Distrust the rows with a number that is not normal, or with a sum that lost something."""
+        least = self._limits.smallest_normal
+        self._distrust(sweep.next_v, least)
+        self._distrust(sweep.p[None], least)
+        for group, kv, u, floor in zip(
+            self._groups, sweep.kv, sweep.u, self._floors, strict=True
+        ):
+            self._distrust(kv if kv.ndim == 3 else kv[None, None], floor)
+            self._distrust(sweep.images[group.models], floor)
+            if not u.min() >= least:
+                self.trusted &= ((u >= least) | (group.histograms == 0)).all(axis=(0, 2))
+
+    def _distrust(self, values: np.ndarray, least: float) -> None:
+        if not (values.min() >= least and values.max() < np.inf):
+            self.trusted &= ((values >= least) & (values < np.inf)).all(axis=(0, 2))
 
     def unroll(
         self, grad_p: np.ndarray | None, grad_log_v: np.ndarray | None, into: Gradients
     ) -> None:
         """Add the gradients of a fixed number of sweeps to ``into``."""
-        g_v = grad_log_v
+        g_v = None if grad_log_v is None else grad_log_v.astype(self._dtype)
         for sweep in reversed(self._sweeps):
             wants_v = sweep is not self._sweeps[0] or into.log_v is not None
             g_v = self._back(sweep, grad_p, g_v, into, wants_v=wants_v)
@@ -157,12 +170,13 @@ class Adjoint:
         is summed until it adds nothing, and goes to the inputs once.
         """
         (sweep,) = self._sweeps
-        total = last = self._back(sweep, grad_p, None, None, wants_v=True)
+        last = self._back(sweep, grad_p, None, None, wants_v=True)
+        total = np.zeros(self._size, self._dtype)
         for _ in range(max_sweeps):
-            last = self._back(sweep, None, last, None, wants_v=True)
-            total = total + last
+            total += last
             if (_sizes(last) <= tolerance * _sizes(total)).all():
                 break
+            last = self._back(sweep, None, last, None, wants_v=True)
         self._back(sweep, grad_p, total, into, wants_v=False)
         self._end(into)
 
@@ -177,42 +191,37 @@ class Adjoint:
     ) -> np.ndarray | None:
         """Through one sweep: what reaches the inputs is added, what reaches v before is returned.
 
-        Gradients of histograms are those of their logarithms until the `_end`.
+        In the room of ``g_v``. Gradients of histograms are those of their logarithms until the
+        `_end`.
         """
-        f = self._exponent
-        g_p = np.zeros(sweep.p.shape, self._dtype) if grad_p is None else grad_p * sweep.p
-        if g_v is not None:
-            g_p += f * g_v.sum(axis=0)
-        grads = self._back_through_mean(sweep, g_p, into)
-        if g_v is not None:
-            grads -= f * g_v
-        grads /= sweep.images  # of K^T u
-        before = np.empty(self._size, self._dtype) if wants_v else None
+        grads = self._back_to_images(sweep, grad_p, g_v, into)
+        before = None
+        if wants_v:
+            before = np.empty(self._size, self._dtype) if g_v is None else g_v
         for place, group in enumerate(self._groups):
-            u, kv = sweep.u[place], sweep.kv[place]
-            g_u = np.empty_like(u)
-            group.kernel.bind(grads[group.models], g_u)()
-            g_u *= u
-            g_u *= f
-            if into is not None and into.histograms[place] is not None:
-                into.histograms[place] += g_u
-            wants_kernel = into is not None and into.kernels[place] is not None
-            if before is None and not wants_kernel:
-                continue
-            np.negative(g_u, out=g_u)
-            g_u /= kv  # the gradient of K v
-            if wants_kernel:
-                into.kernels[place] += _outer(u, grads[group.models])
-                into.kernels[place] += (
-                    g_u.sum(axis=(0, 1))[:, None]
-                    if sweep.v is None
-                    else _outer(g_u, sweep.v[group.models])
-                )
-            if before is not None:
-                group.kernel.T.bind(g_u, before[group.models])()
+            self._back_through_group(sweep, place, grads[group.models], into, before)
         if before is not None and sweep.v is not None:
             before *= sweep.v
         return before
+
+    def _back_to_images(
+        self,
+        sweep: _Sweep,
+        grad_p: np.ndarray | None,
+        g_v: np.ndarray | None,
+        into: Gradients | None,
+    ) -> np.ndarray:
+        """Lines v and p: the gradient of K^T u."""
+        g_p = np.zeros(sweep.p.shape, self._dtype) if grad_p is None else grad_p * sweep.p
+        if g_v is not None:
+            if self._exponent != 1:
+                g_v *= self._exponent
+            g_p += g_v.sum(axis=0)
+        grads = self._back_through_mean(sweep, g_p, into)
+        if g_v is not None:
+            grads -= g_v
+        grads /= sweep.images
+        return grads
 
     def _back_through_mean(
         self, sweep: _Sweep, g_p: np.ndarray, into: Gradients | None
@@ -222,13 +231,41 @@ class Adjoint:
         if self._order == 0:
             if wants_weights:
                 _add_over(into.weights, np.log(sweep.images) * g_p)
-            return self._weights * np.broadcast_to(g_p, self._size)
+            return np.multiply(self._weights, g_p, out=np.empty(self._size, self._dtype))
         shares = sweep.images * sweep.next_v
         shares *= g_p / sweep.p
         if wants_weights:
             _add_over(into.weights, shares / self._order)
         shares *= self._weights
         return shares
+
+    def _back_through_group(
+        self,
+        sweep: _Sweep,
+        place: int,
+        grads: np.ndarray,
+        into: Gradients | None,
+        before: np.ndarray | None,
+    ) -> None:
+        """Line u of models that share a kernel, to their part of ``before``; gradients of K."""
+        group, u = self._groups[place], sweep.u[place]
+        g_u = np.empty_like(u)
+        group.kernel.bind(grads, g_u)()
+        g_u *= u
+        if self._exponent != 1:
+            g_u *= self._exponent
+        if into is not None and into.histograms[place] is not None:
+            into.histograms[place] += g_u
+        g_u /= sweep.kv[place]  # the gradient of K v, but for its sign
+        if before is not None:
+            group.kernel.T.bind(g_u, before[group.models])()
+            np.negative(before[group.models], out=before[group.models])
+        if into is not None and into.kernels[place] is not None:
+            into.kernels[place] += _outer(u, grads)
+            at_one = sweep.v is None
+            into.kernels[place] -= (
+                g_u.sum(axis=(0, 1))[:, None] if at_one else _outer(g_u, sweep.v[group.models])
+            )
 
     def _end(self, into: Gradients) -> None:
         """Gradients of histograms from those of their logarithms; 0 where they or weights are 0."""
@@ -237,12 +274,6 @@ class Adjoint:
                 np.divide(grad, group.histograms, out=grad, where=group.histograms > 0)
         if into.weights is not None:
             into.weights[self._weights == 0] = 0
-
-
-def _keep_within(trusted: np.ndarray, values: np.ndarray, low: float, high: float) -> None:
-    """Take the rows with a value outside out of ``trusted``."""
-    if not (values.min() >= low and values.max() <= high):
-        trusted &= ((values >= low) & (values <= high)).all(axis=(0, 2))
 
 
 def _outer(left: np.ndarray, right: np.ndarray) -> np.ndarray:

@@ -281,10 +281,9 @@ class _Adjoints:
             tile = self._solver.convert(self._tile.take(rows), dtype)
             fixed = self._problem.tolerance is None
             adjoint = Adjoint(tile, self._problem.mass, self._problem.rule.max_sweeps if fixed else 1)
-            trusted = adjoint.trusted()
-            if trusted.all():
+            if adjoint.trusted.all():
                 return rows, adjoint
-            rows = rows[trusted]
+            rows = rows[adjoint.trusted]
         return rows, None
 
     def _pull(self, adjoint: Adjoint, rows: np.ndarray, into: Gradients) -> None:

@@ -15,6 +15,7 @@ from wassemble._arrays import (
     detached,
     find_torch,
     is_on_host,
+    is_torch_array,
     log_of,
     namespace,
     widest_float,
@@ -53,20 +54,21 @@ class _Histograms:
                 hint="list(predictions.values()) drops the names",
             )
         # Models that already lie in one array need no copy to share a product.
-        self._stacked: np.ndarray | None = None
-        array = histograms if like is None and isinstance(histograms, np.ndarray) else None
-        if array is not None and array.ndim in (2, 3) and len(array):
-            self._read_stacked(as_float_array(array, "histograms"))
+        self._stacked: Array | None = None
+        is_array = isinstance(histograms, np.ndarray) or is_torch_array(histograms)
+        if is_array and histograms.ndim in (2, 3) and len(histograms):
+            self._read_stacked(as_float_array(histograms, "histograms", like=like), like)
         else:
             self._read_each(histograms, like)
 
-    def _read_stacked(self, histograms: np.ndarray) -> None:
+    def _read_stacked(self, histograms: Array, like: Array | None) -> None:
         self.drops_sample_axis = histograms.ndim == 2
         self._stacked = histograms[:, None, :] if self.drops_sample_axis else histograms
         self.n_models, self.n_samples, n_labels = self._stacked.shape
         self.n_labels = [n_labels] * self.n_models
-        self.eps = [_eps(histograms.dtype, None)] * self.n_models
-        self.dtype = np.result_type(np.float32, histograms.dtype)
+        self.eps = [_eps(histograms.dtype, like)] * self.n_models
+        xp = namespace(histograms)
+        self.dtype = xp.result_type(xp.float32, histograms.dtype)
         self.arrays: Any = self._stacked
 
     def _read_each(self, histograms: Sequence[Any] | Array, like: Array | None) -> None:
@@ -108,8 +110,11 @@ class _Histograms:
     def detached(self) -> _Histograms:
         """The same in NumPy, in the same memory."""
         other = copy(self)
-        other.arrays = [detached(array) for array in self.arrays]
-        other.dtype = other.arrays[0].dtype
+        if self._stacked is None:
+            other.arrays = [detached(array) for array in self.arrays]
+        else:
+            other.arrays = other._stacked = detached(self._stacked)
+        other.dtype = np.dtype(str(self.dtype).removeprefix("torch."))
         return other
 
     def read(self, models: Sequence[int], start: int, stop: int) -> Array:
@@ -556,7 +561,8 @@ class BarycenterProblem(FusionProblem):
 
     def tensors(self) -> list[Array]:
         """What it was given besides kernels, in torch."""
-        return [*self._histograms.arrays, self.weights, *([] if self.initial is None else [self.initial])]
+        start = [] if self.initial is None else [self.initial]
+        return [*self._histograms.arrays, self.weights, *start]
 
     def accepts(self, tile: Tile) -> bool:
         """Whether the sums of a tile, whose entries are fine, are those that must be there."""
