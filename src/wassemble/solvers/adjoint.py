@@ -132,21 +132,24 @@ class Adjoint:
         return power(mean, 1 / self._order), v
 
     def _watch(self, sweep: _Sweep) -> None:
-        """Distrust the rows with a number that is not normal, or with a sum that lost something."""
+        """Distrust the rows with a number that is not normal, or with a sum that lost something.
+
+        An infinite sum shows as a quotient of 0.
+        """
         least = self._limits.smallest_normal
         self._distrust(sweep.next_v, least)
+        if not sweep.next_v.max() < np.inf:
+            self.trusted &= (sweep.next_v < np.inf).all(axis=(0, 2))
         self._distrust(sweep.p[None], least)
-        for group, kv, u, floor in zip(
-            self._groups, sweep.kv, sweep.u, self._floors, strict=True
-        ):
+        for group, kv, u, floor in zip(self._groups, sweep.kv, sweep.u, self._floors, strict=True):
             self._distrust(kv if kv.ndim == 3 else kv[None, None], floor)
             self._distrust(sweep.images[group.models], floor)
             if not u.min() >= least:
                 self.trusted &= ((u >= least) | (group.histograms == 0)).all(axis=(0, 2))
 
     def _distrust(self, values: np.ndarray, least: float) -> None:
-        if not (values.min() >= least and values.max() < np.inf):
-            self.trusted &= ((values >= least) & (values < np.inf)).all(axis=(0, 2))
+        if not values.min() >= least:
+            self.trusted &= (values >= least).all(axis=(0, 2))
 
     def unroll(
         self, grad_p: np.ndarray | None, grad_log_v: np.ndarray | None, into: Gradients
@@ -256,11 +259,13 @@ class Adjoint:
             g_u *= self._exponent
         if into is not None and into.histograms[place] is not None:
             into.histograms[place] += g_u
-        g_u /= sweep.kv[place]  # the gradient of K v, but for its sign
+        wants_kernel = into is not None and into.kernels[place] is not None
+        if before is not None or wants_kernel:
+            g_u /= sweep.kv[place]  # the gradient of K v, but for its sign
         if before is not None:
             group.kernel.T.bind(g_u, before[group.models])()
             np.negative(before[group.models], out=before[group.models])
-        if into is not None and into.kernels[place] is not None:
+        if wants_kernel:
             into.kernels[place] += _outer(u, grads)
             at_one = sweep.v is None
             into.kernels[place] -= (

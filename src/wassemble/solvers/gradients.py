@@ -170,7 +170,7 @@ class _WayBack:
         adjoints = _Adjoints(solver, tile, asked, self._problem)
         adjoints.run(rows)
         found = adjoints.found()
-        left = np.setdiff1d(self._rows, adjoints.done)
+        left = np.flatnonzero(~adjoints.done)
         if not len(left):
             return found
         rest = self.in_logs(asked, left)
@@ -243,7 +243,8 @@ class _Adjoints:
         n = len(tile.groups)
         start = room[2 * n + 1] if self._n_inputs > 2 * n + 1 and problem.tolerance is None else None
         self._total = Gradients(room[:n], room[n : 2 * n], room[2 * n], start)
-        self._done: list[np.ndarray] = []
+        #: Rows, by mask, of which gradients were found.
+        self.done = np.zeros(tile.n_rows, dtype=bool)
         self._waiting: dict[int, tuple[int, list[Gradients]]] = {}
         self._next = 0
         self._lock = Lock()
@@ -256,44 +257,45 @@ class _Adjoints:
         run_tiles(self._go, len(rows), rows_per_tile(self._tile.n_models, n_labels, size), None)
 
     def _go(self, start: int, stop: int) -> None:
-        left = self._given[start:stop]
-        shared = []
+        left, shared = self._given[start:stop], []
         with np.errstate(all="ignore"):  # rows that leave the safe range are handed over
             for dtype in self._solver.types:
                 rows, adjoint = self._record(left, dtype)
-                if adjoint is not None:
-                    found = self._total.of_rows(rows, dtype)
-                    self._pull(adjoint, rows, found)
-                    self._total.put_rows(rows, found)
-                    shared.append(found)
-                    left = np.setdiff1d(left, rows)
+                if adjoint is None:
+                    continue
+                shared.append(self._pull(adjoint, _span(rows), dtype))
+                self.done[rows] = True
+                left = left[~self.done[left]]
                 if not len(left):
                     break
         self._add(start, stop, shared)
-        with self._lock:
-            self._done.append(np.setdiff1d(self._given[start:stop], left))
 
     def _record(self, rows: np.ndarray, dtype: Any) -> tuple[np.ndarray, Adjoint | None]:
         """Those of ``rows`` that ``dtype`` can hold, and their sweeps."""
-        unsafe = self._solver.unsafe(self._tile.take(rows), dtype)
+        problem = self._problem
+        n_sweeps = problem.rule.max_sweeps if problem.tolerance is None else 1
+        unsafe = self._solver.unsafe(self._tile.take(_span(rows)), dtype)
         rows = rows if unsafe is None else rows[~unsafe]
         while len(rows):
-            tile = self._solver.convert(self._tile.take(rows), dtype)
-            fixed = self._problem.tolerance is None
-            adjoint = Adjoint(tile, self._problem.mass, self._problem.rule.max_sweeps if fixed else 1)
+            tile = self._solver.convert(self._tile.take(_span(rows)), dtype)
+            adjoint = Adjoint(tile, problem.mass, n_sweeps)
             if adjoint.trusted.all():
                 return rows, adjoint
             rows = rows[adjoint.trusted]
         return rows, None
 
-    def _pull(self, adjoint: Adjoint, rows: np.ndarray, into: Gradients) -> None:
+    def _pull(self, adjoint: Adjoint, rows: Any, dtype: Any) -> Gradients:
+        """Write down what ``rows`` have of their own, return what they share."""
+        found = self._total.of_rows(rows, dtype)
         grad_p = None if self._grad_p is None else self._grad_p[rows]
-        tolerance = self._problem.tolerance
-        if tolerance is not None:
-            adjoint.settle(grad_p, into, tolerance=tolerance, max_sweeps=self._problem.rule.max_sweeps)
-            return
         grad_log_v = None if self._grad_log_v is None else self._grad_log_v[:, rows]
-        adjoint.unroll(grad_p, grad_log_v, into)
+        tolerance, max_sweeps = self._problem.tolerance, self._problem.rule.max_sweeps
+        if tolerance is None:
+            adjoint.unroll(grad_p, grad_log_v, found)
+        elif grad_p is not None:
+            adjoint.settle(grad_p, found, tolerance=tolerance, max_sweeps=max_sweeps)
+        self._total.put_rows(rows, found)
+        return found
 
     def _add(self, start: int, stop: int, shared: list[Gradients]) -> None:
         """Add what rows share in the order of tiles: sums do not depend on threads."""
@@ -303,11 +305,6 @@ class _Adjoints:
                 self._next, ready = self._waiting.pop(self._next)
                 for each in ready:
                     self._total.add_shared(each)
-
-    @property
-    def done(self) -> np.ndarray:
-        """Rows of which gradients were found."""
-        return np.concatenate(self._done)
 
     def found(self) -> list[Array | None]:
         """Gradients as torch's tensors, in the order of `_inputs`."""
@@ -320,3 +317,9 @@ class _Adjoints:
         ]
         found = [*total.histograms, *kernels, total.weights, total.log_v][: self._n_inputs]
         return [None if each is None else torch.from_numpy(each) for each in found]
+
+
+def _span(rows: np.ndarray) -> slice | np.ndarray:
+    """Rows, in ascending order, as a slice if none is missing: a slice takes no copies."""
+    first, last = int(rows[0]), int(rows[-1])
+    return slice(first, last + 1) if last - first == len(rows) - 1 else rows
