@@ -118,6 +118,14 @@ def is_on_host(array: Array) -> bool:
     return array.device.type in _HOST_DEVICES - _SINGLE_DEVICES
 
 
+def has_tangent(array: Array) -> bool:
+    """Whether a torch tensor carries a derivative along (forward mode)."""
+    from torch.autograd.forward_ad import unpack_dual
+
+    dual = unpack_dual(array)  # type: ignore[no-untyped-call]
+    return dual.tangent is not None
+
+
 def log_of(array: Array) -> Array:
     """Natural logarithm with log 0 = -inf, silent, and with a finite gradient at 0."""
     xp = namespace(array)

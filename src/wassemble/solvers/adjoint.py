@@ -35,6 +35,11 @@ class Gradients:
     weights: np.ndarray | None
     log_v: np.ndarray | None  # of the start
 
+    @staticmethod
+    def nothing(n_groups: int) -> Gradients:
+        """Nobody asked for any."""
+        return Gradients([None] * n_groups, [None] * n_groups, None, None)
+
     def of_rows(self, rows: np.ndarray, dtype: Any) -> Gradients:
         """Room for some rows, in ``dtype``; what they share starts at 0."""
 
@@ -63,8 +68,8 @@ class Gradients:
         if self.weights is not None and self.weights.shape[1] == 1:
             pairs.append((self.weights, found.weights))
         for mine, other in pairs:
-            if mine is not None:
-                mine += other
+            if mine is not None and other is not None:
+                np.add(mine, other, out=mine)
 
 
 @dataclass
@@ -156,12 +161,13 @@ class Adjoint:
     ) -> None:
         """Add the gradients of a fixed number of sweeps to ``into``."""
         g_v = None if grad_log_v is None else grad_log_v.astype(self._dtype)
+        room = np.empty(self._size, self._dtype) if g_v is None else g_v
         for sweep in reversed(self._sweeps):
-            wants_v = sweep is not self._sweeps[0] or into.log_v is not None
-            g_v = self._back(sweep, grad_p, g_v, into, wants_v=wants_v)
-            grad_p = None
+            ends_here = sweep is self._sweeps[0] and into.log_v is None
+            self._back(sweep, grad_p, g_v, into, None if ends_here else room)
+            grad_p, g_v = None, room
         if into.log_v is not None:
-            into.log_v += g_v
+            into.log_v += room
         self._end(into)
 
     def settle(
@@ -173,14 +179,15 @@ class Adjoint:
         is summed until it adds nothing, and goes to the inputs once.
         """
         (sweep,) = self._sweeps
-        last = self._back(sweep, grad_p, None, None, wants_v=True)
-        total = np.zeros(self._size, self._dtype)
+        nothing = Gradients.nothing(len(self._groups))
+        g_v, total = np.empty(self._size, self._dtype), np.zeros(self._size, self._dtype)
+        self._back(sweep, grad_p, None, nothing, g_v)
         for _ in range(max_sweeps):
-            total += last
-            if (_sizes(last) <= tolerance * _sizes(total)).all():
+            total += g_v
+            if (_sizes(g_v) <= tolerance * _sizes(total)).all():
                 break
-            last = self._back(sweep, None, last, None, wants_v=True)
-        self._back(sweep, grad_p, total, into, wants_v=False)
+            self._back(sweep, None, g_v, nothing, g_v)
+        self._back(sweep, grad_p, total, into, None)
         self._end(into)
 
     def _back(
@@ -188,31 +195,22 @@ class Adjoint:
         sweep: _Sweep,
         grad_p: np.ndarray | None,
         g_v: np.ndarray | None,
-        into: Gradients | None,
-        *,
-        wants_v: bool,
-    ) -> np.ndarray | None:
-        """Through one sweep: what reaches the inputs is added, what reaches v before is returned.
+        into: Gradients,
+        before: np.ndarray | None,
+    ) -> None:
+        """Through one sweep: what reaches the inputs is added, what reaches v goes to ``before``.
 
-        In the room of ``g_v``. Gradients of histograms are those of their logarithms until the
-        `_end`.
+        That may be the room of ``g_v``, which is not kept. Gradients of histograms are those of
+        their logarithms until the `_end`.
         """
         grads = self._back_to_images(sweep, grad_p, g_v, into)
-        before = None
-        if wants_v:
-            before = np.empty(self._size, self._dtype) if g_v is None else g_v
         for place, group in enumerate(self._groups):
             self._back_through_group(sweep, place, grads[group.models], into, before)
         if before is not None and sweep.v is not None:
             before *= sweep.v
-        return before
 
     def _back_to_images(
-        self,
-        sweep: _Sweep,
-        grad_p: np.ndarray | None,
-        g_v: np.ndarray | None,
-        into: Gradients | None,
+        self, sweep: _Sweep, grad_p: np.ndarray | None, g_v: np.ndarray | None, into: Gradients
     ) -> np.ndarray:
         """Lines v and p: the gradient of K^T u."""
         g_p = np.zeros(sweep.p.shape, self._dtype) if grad_p is None else grad_p * sweep.p
@@ -226,18 +224,15 @@ class Adjoint:
         grads /= sweep.images
         return grads
 
-    def _back_through_mean(
-        self, sweep: _Sweep, g_p: np.ndarray, into: Gradients | None
-    ) -> np.ndarray:
+    def _back_through_mean(self, sweep: _Sweep, g_p: np.ndarray, into: Gradients) -> np.ndarray:
         """Line p: the gradients of the logarithms of K^T u."""
-        wants_weights = into is not None and into.weights is not None
         if self._order == 0:
-            if wants_weights:
+            if into.weights is not None:
                 _add_over(into.weights, np.log(sweep.images) * g_p)
             return np.multiply(self._weights, g_p, out=np.empty(self._size, self._dtype))
         shares = sweep.images * sweep.next_v
         shares *= g_p / sweep.p
-        if wants_weights:
+        if into.weights is not None:
             _add_over(into.weights, shares / self._order)
         shares *= self._weights
         return shares
@@ -247,7 +242,7 @@ class Adjoint:
         sweep: _Sweep,
         place: int,
         grads: np.ndarray,
-        into: Gradients | None,
+        into: Gradients,
         before: np.ndarray | None,
     ) -> None:
         """Line u of models that share a kernel, to their part of ``before``; gradients of K."""
@@ -255,22 +250,19 @@ class Adjoint:
         g_u = np.empty_like(u)
         group.kernel.bind(grads, g_u)()
         g_u *= u
-        if self._exponent != 1:
-            g_u *= self._exponent
-        if into is not None and into.histograms[place] is not None:
-            into.histograms[place] += g_u
-        wants_kernel = into is not None and into.kernels[place] is not None
-        if before is not None or wants_kernel:
-            g_u /= sweep.kv[place]  # the gradient of K v, but for its sign
+        g_u *= -self._exponent
+        histograms, kernel = into.histograms[place], into.kernels[place]
+        if histograms is not None:
+            histograms -= g_u
+        if before is None and kernel is None:
+            return
+        g_u /= sweep.kv[place]  # the gradient of K v
         if before is not None:
             group.kernel.T.bind(g_u, before[group.models])()
-            np.negative(before[group.models], out=before[group.models])
-        if wants_kernel:
-            into.kernels[place] += _outer(u, grads)
-            at_one = sweep.v is None
-            into.kernels[place] -= (
-                g_u.sum(axis=(0, 1))[:, None] if at_one else _outer(g_u, sweep.v[group.models])
-            )
+        if kernel is not None:
+            kernel += _outer(u, grads)
+            v = sweep.v
+            kernel += g_u.sum(axis=(0, 1))[:, None] if v is None else _outer(g_u, v[group.models])
 
     def _end(self, into: Gradients) -> None:
         """Gradients of histograms from those of their logarithms; 0 where they or weights are 0."""

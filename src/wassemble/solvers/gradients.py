@@ -7,7 +7,7 @@ not converge and gradients of gradients are torch's own, through sweeps on logar
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from threading import Lock
@@ -18,7 +18,7 @@ import numpy as np
 from wassemble._arrays import Array, convert_like, detached
 from wassemble.kernels import Kernel
 from wassemble.solvers.adjoint import Adjoint, Gradients
-from wassemble.solvers.arithmetics import LogSolver, NarrowSolver, select_plain
+from wassemble.solvers.arithmetics import LogSolver, PlainSolver, select_plain
 from wassemble.solvers.loop import Ending, Status
 from wassemble.solvers.problem import BarycenterProblem
 from wassemble.solvers.result import BarycenterResult
@@ -29,61 +29,60 @@ _TILE = 2**17
 _RECORD = 2**22
 
 
-def solve_tensors(
+def requires_gradient(problem: BarycenterProblem) -> bool:
+    """Whether torch will ask for the gradient of a problem of tensors."""
+    import torch
+
+    return torch.is_grad_enabled() and any(each.requires_grad for each in problem.tensors())
+
+
+def as_tensors(
     problem: BarycenterProblem,
-    solve: Callable[[bool], BarycenterResult],
+    result: BarycenterResult,
     *,
     keep_scalings: bool,
+    n_threads: int | None,
 ) -> BarycenterResult:
-    """The result of a ``problem`` of tensors; ``solve`` does it in NumPy, with scalings or not."""
-    wants_gradient = _requires_gradient(problem)
-    # The gradient at a fixed point starts from its scalings.
-    result = solve(keep_scalings or (wants_gradient and problem.tolerance is not None))
-    arrays, problem.are_histograms = result.problem, result.problem.are_histograms
-    p, log_v = convert_like(result.barycenters, problem.like), None
-    if keep_scalings:
-        log_v = convert_like(result.log_v, problem.like)
-    if wants_gradient:
-        p, log_v = _graft(problem, arrays, result, p, log_v)
+    """The result for ``problem`` of what was found for the same in NumPy, with gradients.
+
+    Where sweeps went to a tolerance, gradients need the scalings that were found.
+    """
+    problem.are_histograms = result.problem.are_histograms
+    p = convert_like(result.barycenters, problem.like)
+    log_v = convert_like(result.log_v, problem.like) if keep_scalings else None
+    if requires_gradient(problem):
+        for tile in problem.tile(0, problem.n_samples).split_by_vote():
+            way_back = _WayBack(problem, tile, result, n_threads)
+            p, log_v = _graft(way_back, tile, p, log_v)
     return replace(result, problem=problem, barycenters=p, log_v=log_v)
 
 
-def _requires_gradient(problem: BarycenterProblem) -> bool:
-    import torch
+def _graft(
+    way_back: _WayBack, tile: Tile, p: Array, log_v: Array | None
+) -> tuple[Array, Array | None]:
+    """``p`` and ``log_v``, with the samples of ``tile`` as functions of its tensors."""
+    rows = np.arange(len(p))[tile.samples]
+    if log_v is None:
+        (found,) = _function().apply(way_back, [p[rows]], *_inputs(tile))
+        return _put(p, (rows,), found), None
+    places = np.ix_(np.array(tile.models), rows)
+    own, own_v = _function().apply(way_back, [p[rows], log_v[places]], *_inputs(tile))
+    return _put(p, (rows,), own), _put(log_v, places, own_v)
 
-    inputs = [*problem.tensors(), *(_storage(kernel) for kernel in problem.voting_kernels)]
-    return torch.is_grad_enabled() and any(each.requires_grad for each in inputs)
+
+def _put(whole: Array, places: tuple[np.ndarray, ...], part: Array) -> Array:
+    """``whole`` with ``part`` at its places; ``part``, if that is all of it."""
+    if all(
+        np.array_equal(each.ravel(), np.arange(n))
+        for each, n in zip(places, whole.shape, strict=False)
+    ):
+        return part
+    return whole.index_put([convert_like(each, whole) for each in places], part)
 
 
 def _storage(kernel: Kernel) -> Array:
     """The tensor that the kernel's entries, or their logarithms, are in."""
     return kernel.to_log_dense() if kernel.keeps_logs else kernel.to_dense()
-
-
-def _graft(
-    problem: BarycenterProblem,
-    arrays: BarycenterProblem,
-    result: BarycenterResult,
-    p: Array,
-    log_v: Array | None,
-) -> tuple[Array, Array | None]:
-    """``p`` and ``log_v`` as functions of the tensors of ``problem``."""
-    parts = problem.tile(0, problem.n_samples).split_by_vote()
-    for tile in parts:
-        way_back = _WayBack(problem, arrays, tile, result)
-        samples, models = tile.samples, tile.models
-        outputs = [p[samples]] if log_v is None else [p[samples], log_v[models][:, samples]]
-        found = _function().apply(way_back, outputs, *_inputs(tile))
-        if len(parts) == 1:
-            p = found[0]
-        else:
-            p = p.index_put((convert_like(samples, p),), found[0])
-        if log_v is not None:
-            whole = len(parts) == 1 and models == list(range(problem.n_models))
-            rows = np.arange(problem.n_samples)[samples]
-            places = [convert_like(np.array(models)[:, None], p), convert_like(rows[None], p)]
-            log_v = found[1] if whole else log_v.index_put(places, found[1])
-    return p, log_v
 
 
 def _inputs(tile: Tile) -> list[Array]:
@@ -132,132 +131,143 @@ class _WayBack:
     def __init__(
         self,
         problem: BarycenterProblem,
-        arrays: BarycenterProblem,
         tile: Tile,
         result: BarycenterResult,
+        n_threads: int | None,
     ) -> None:
-        self._problem, self._arrays = problem, arrays
+        self._problem, self._arrays, self._n_threads = problem, result.problem, n_threads
         self._firsts = [tile.models[group.models.start] for group in tile.groups]
         self._places = [group.models for group in tile.groups]
-        # The tensors are torch's to keep.
-        self._outline = replace(tile, groups=[], weights=None, log_v=None)
+        self._outline = replace(tile, groups=[], weights=None, log_v=None)  # torch keeps tensors
         self._rows = np.arange(tile.n_rows)
-        self._at_rest: np.ndarray | None = None
+        self._at_rest = self._rows[:0]
         if problem.tolerance is not None and problem.has_one_fixed_point:
             assert result.log_v is not None  # they were asked for
             self._at_rest = np.flatnonzero(result.statuses[tile.samples] == Status.CONVERGED)
             self._log_v = result.log_v[tile.models][:, tile.samples]
 
     def _tile(self, inputs: Sequence[Array], kernels: list[Kernel]) -> Tile:
-        parts = zip(kernels, inputs, self._places, strict=False)
-        weights, *start = inputs[2 * len(kernels) :]
-        groups = [Group(*part) for part in parts]
-        return replace(
-            self._outline, groups=groups, weights=weights, log_v=start[0] if start else None
-        )
+        """The tile of other tensors, or of arrays."""
+        groups = list(map(Group, kernels, inputs, self._places))
+        weights, *start = inputs[2 * len(groups) :]
+        log_v = start[0] if start else None
+        return replace(self._outline, groups=groups, weights=weights, log_v=log_v)
 
     def in_numpy(self, asked: _Asked) -> list[Array | None]:
-        """Gradients by the adjoint of the sweeps, of the other rows on logarithms."""
-        solver = select_plain(self._arrays)
-        rows = self._adjoint_rows(asked)
-        if not isinstance(solver, NarrowSolver) or not len(rows):
+        """Gradients by the adjoint of the sweeps, of rows that it does not serve on logarithms."""
+        solver, rows = select_plain(self._arrays), self._rows
+        if self._problem.tolerance is not None:
+            # Balanced scalings come to rest anywhere along a line: their start decides.
+            rows = self._at_rest if asked.grad_log_v is None else rows[:0]
+        if not isinstance(solver, PlainSolver) or not len(rows):
             return self.in_logs(asked)
         kernels = [self._arrays.kernels[first] for first in self._firsts]
         tile = self._tile([detached(each) for each in asked.inputs], kernels)
-        n_sweeps = self._problem.rule.max_sweeps
         if self._problem.tolerance is not None:
             tile = replace(tile, log_v=self._log_v)
-        adjoints = _Adjoints(solver, tile, asked, self._problem)
-        adjoints.run(rows)
-        found = adjoints.found()
+        adjoints = _Adjoints(self._problem, solver, tile, rows, asked)
+        found = adjoints.run(self._n_threads)
         left = np.flatnonzero(~adjoints.done)
         if not len(left):
             return found
-        rest = self.in_logs(asked, left)
-        pairs = zip(found, rest, strict=True)
+        pairs = zip(found, self.in_logs(asked, left), strict=True)
         return [b if a is None else a if b is None else a + b for a, b in pairs]
 
-    def _adjoint_rows(self, asked: _Asked) -> np.ndarray:
-        """Rows that did all sweeps, or came to rest; of rows at rest the start decides on v."""
-        if self._problem.tolerance is None:
-            return self._rows
-        if self._at_rest is None or asked.grad_log_v is not None:
-            return self._rows[:0]
-        return self._at_rest
-
-    def in_logs(self, asked: _Asked, rows: np.ndarray | None = None) -> list[Array | None]:
-        """Gradients of ``rows`` (None: all) as torch finds them, through sweeps on logarithms."""
+    def in_logs(self, asked: _Asked, rows: Any = slice(None)) -> list[Array | None]:
+        """Gradients of ``rows`` as torch finds them, through sweeps on logarithms."""
         import torch
 
         graph = torch.is_grad_enabled()
+        inputs = asked.inputs
+        found: list[Array | None] = [None] * len(inputs)
+        wanted = [place for place, is_wanted in enumerate(asked.wanted) if is_wanted]
         with torch.enable_grad():
-            inputs = list(asked.inputs)
             if not graph:
-                pairs = zip(inputs, asked.wanted, strict=True)
-                inputs = [each.detach().requires_grad_(wanted) for each, wanted in pairs]
-            tile = self._tile(inputs, self._torch_kernels(inputs))
-            outputs, grads = self._sweep(tile, asked, rows)
-            wanted = [each for each, is_wanted in zip(inputs, asked.wanted, strict=True) if is_wanted]
-            found = iter(
-                torch.autograd.grad(outputs, wanted, grads, create_graph=graph, allow_unused=True)
+                inputs = [
+                    each.detach().requires_grad_(w)
+                    for each, w in zip(inputs, asked.wanted, strict=True)
+                ]
+            outputs, grads = self._sweep_in_logs(inputs, asked, rows)
+            leaves = [inputs[place] for place in wanted]
+            gradients = torch.autograd.grad(
+                outputs, leaves, grads, create_graph=graph, allow_unused=True
             )
-        return [next(found) if is_wanted else None for is_wanted in asked.wanted]
+        for place, gradient in zip(wanted, gradients, strict=True):
+            found[place] = gradient
+        return found
 
-    def _torch_kernels(self, inputs: Sequence[Array]) -> list[Kernel]:
-        firsts = [self._problem.kernels[first] for first in self._firsts]
-        stored = inputs[len(firsts) : 2 * len(firsts)]
-        return [kernel.with_storage(each) for kernel, each in zip(firsts, stored, strict=True)]
-
-    def _sweep(
-        self, tile: Tile, asked: _Asked, rows: np.ndarray | None
+    def _sweep_in_logs(
+        self, inputs: Sequence[Array], asked: _Asked, rows: Any
     ) -> tuple[list[Array], list[Array]]:
-        """What the sweeps of some rows give, and the gradients that came in for it."""
-        some = self._rows if rows is None else rows
-        outputs, grads = [], []
+        """What the sweeps of ``rows`` give, and the gradients that came in for it."""
+        firsts = [self._problem.kernels[first] for first in self._firsts]
+        stored = inputs[len(firsts) :]
+        kernels = [kernel.with_storage(each) for kernel, each in zip(firsts, stored, strict=False)]
+        outputs: list[Array] = []
+        grads: list[Array] = []
 
         def finish(ending: Ending, tile: Tile) -> None:
-            index = some[ending.index]
-            for value, grad in ((ending.rows.barycenter, asked.grad_p), (ending.rows.log_v, asked.grad_log_v)):
-                if grad is not None:
+            index = self._rows[rows][ending.index]
+            values = ending.rows.barycenter, ending.rows.log_v
+            for value, grad in zip(values, (asked.grad_p, asked.grad_log_v), strict=True):
+                if value is not None and grad is not None:
                     outputs.append(value)
                     grads.append(grad[..., index, :].to(value.dtype))
 
-        solver = LogSolver(self._problem, "torch's own gradients")
-        keep = asked.grad_log_v is not None
-        solver.solve(tile if rows is None else tile.take(rows), finish, keep_scalings=keep)
+        solver = LogSolver(self._problem, "torch finds the gradients of logarithms")
+        tile = self._tile(inputs, kernels).take(rows)
+        solver.solve(tile, finish, keep_scalings=asked.grad_log_v is not None)
         return outputs, grads
 
 
 class _Adjoints:
-    """The way back of many rows, tile by tile, and where tiles put what they find."""
+    """The way back of some rows of a tile, in smaller ones, and where those put what they find."""
 
     def __init__(
-        self, solver: NarrowSolver, tile: Tile, asked: _Asked, problem: BarycenterProblem
+        self,
+        problem: BarycenterProblem,
+        solver: PlainSolver,
+        tile: Tile,
+        rows: np.ndarray,
+        asked: _Asked,
     ) -> None:
-        self._solver, self._tile, self._problem = solver, tile, problem
+        self._problem, self._solver, self._tile, self._rows = problem, solver, tile, rows
         self._grad_p = None if asked.grad_p is None else detached(asked.grad_p)
         self._grad_log_v = None if asked.grad_log_v is None else detached(asked.grad_log_v)
-        self._n_inputs = len(asked.inputs)
-        wanted = iter(asked.wanted)
-        room = [np.zeros(each.shape, tile.groups[0].histograms.dtype) if next(wanted) else None for each in asked.inputs]
-        n = len(tile.groups)
-        start = room[2 * n + 1] if self._n_inputs > 2 * n + 1 and problem.tolerance is None else None
-        self._total = Gradients(room[:n], room[n : 2 * n], room[2 * n], start)
-        #: Rows, by mask, of which gradients were found.
+        # At a fixed point one sweep tells of all.
+        self._n_sweeps = problem.rule.max_sweeps if problem.tolerance is None else 1
+        self._total = self._room(asked)
+        #: Rows of the tile, by mask, of which gradients were found.
         self.done = np.zeros(tile.n_rows, dtype=bool)
         self._waiting: dict[int, tuple[int, list[Gradients]]] = {}
-        self._next = 0
+        self._n_added = 0
         self._lock = Lock()
+        self._n_inputs = len(asked.inputs)
 
-    def run(self, rows: np.ndarray) -> None:
-        """Go back with ``rows``."""
-        self._given = rows
+    def _room(self, asked: _Asked) -> Gradients:
+        """Zeros where gradients are wanted; a fixed point does not depend on the start."""
+        dtype, n_groups = self._tile.groups[0].histograms.dtype, len(self._tile.groups)
+        pairs = zip(asked.inputs, asked.wanted, strict=True)
+        room = [np.zeros(each.shape, dtype) if wanted else None for each, wanted in pairs]
+        weights, *start = room[2 * n_groups :]
+        log_v = start[0] if start and self._problem.tolerance is None else None
+        return Gradients(room[:n_groups], room[n_groups : 2 * n_groups], weights, log_v)
+
+    def run(self, n_threads: int | None) -> list[Array | None]:
+        """Go back; gradients as tensors, in the order of `_inputs`."""
         n_labels = max(max(group.kernel.shape) for group in self._tile.groups)
-        size = _TILE if self._problem.tolerance is not None else min(_TILE, _RECORD // self._problem.rule.max_sweeps)
-        run_tiles(self._go, len(rows), rows_per_tile(self._tile.n_models, n_labels, size), None)
+        n_rows = rows_per_tile(self._tile.n_models, n_labels, min(_TILE, _RECORD // self._n_sweeps))
+        run_tiles(self._go, len(self._rows), n_rows, n_threads)
+        total = self._total
+        kernels = [
+            grad * group.kernel.to_dense() if grad is not None and group.kernel.keeps_logs else grad
+            for grad, group in zip(total.kernels, self._tile.groups, strict=True)
+        ]
+        found = [*total.histograms, *kernels, total.weights, total.log_v][: self._n_inputs]
+        return [None if each is None else convert_like(each, self._problem.like) for each in found]
 
     def _go(self, start: int, stop: int) -> None:
-        left, shared = self._given[start:stop], []
+        left, shared = self._rows[start:stop], []
         with np.errstate(all="ignore"):  # rows that leave the safe range are handed over
             for dtype in self._solver.types:
                 rows, adjoint = self._record(left, dtype)
@@ -272,13 +282,11 @@ class _Adjoints:
 
     def _record(self, rows: np.ndarray, dtype: Any) -> tuple[np.ndarray, Adjoint | None]:
         """Those of ``rows`` that ``dtype`` can hold, and their sweeps."""
-        problem = self._problem
-        n_sweeps = problem.rule.max_sweeps if problem.tolerance is None else 1
         unsafe = self._solver.unsafe(self._tile.take(_span(rows)), dtype)
         rows = rows if unsafe is None else rows[~unsafe]
         while len(rows):
             tile = self._solver.convert(self._tile.take(_span(rows)), dtype)
-            adjoint = Adjoint(tile, problem.mass, n_sweeps)
+            adjoint = Adjoint(tile, self._problem.mass, self._n_sweeps)
             if adjoint.trusted.all():
                 return rows, adjoint
             rows = rows[adjoint.trusted]
@@ -301,22 +309,10 @@ class _Adjoints:
         """Add what rows share in the order of tiles: sums do not depend on threads."""
         with self._lock:
             self._waiting[start] = stop, shared
-            while self._next in self._waiting:
-                self._next, ready = self._waiting.pop(self._next)
+            while self._n_added in self._waiting:
+                self._n_added, ready = self._waiting.pop(self._n_added)
                 for each in ready:
                     self._total.add_shared(each)
-
-    def found(self) -> list[Array | None]:
-        """Gradients as torch's tensors, in the order of `_inputs`."""
-        import torch
-
-        total = self._total
-        kernels = [
-            grad if grad is None or not group.kernel.keeps_logs else grad * group.kernel.to_dense()
-            for grad, group in zip(total.kernels, self._tile.groups, strict=True)
-        ]
-        found = [*total.histograms, *kernels, total.weights, total.log_v][: self._n_inputs]
-        return [None if each is None else torch.from_numpy(each) for each in found]
 
 
 def _span(rows: np.ndarray) -> slice | np.ndarray:

@@ -14,6 +14,7 @@ from wassemble._arrays import (
     convert_like,
     detached,
     find_torch,
+    has_tangent,
     is_on_host,
     is_torch_array,
     log_of,
@@ -47,7 +48,7 @@ class _Histograms:
     Everything goes to the library and device of ``like``, a torch tensor; None for NumPy.
     """
 
-    def __init__(self, histograms: Sequence[Any] | Array, like: Array | None) -> None:
+    def __init__(self, histograms: Any, like: Array | None) -> None:
         if isinstance(histograms, dict):
             fail(
                 "`histograms` must be one array per model; got a dict.",
@@ -543,12 +544,14 @@ class BarycenterProblem(FusionProblem):
     def in_numpy(self) -> BarycenterProblem:
         """The same problem in NumPy, in the memory of its tensors; itself where there is none.
 
-        Where some kernel is not dense, gradients are torch's own, and so is the problem.
+        Torch has the derivatives of what is not dense, and those in forward mode.
         """
         rule = self.rule
         if self.like is None or rule.debias or rule.mixed_precision or not self.exchange.is_alone:
             return self
         if not is_on_host(self.like) or not all(kernel.is_matrix for kernel in self.voting_kernels):
+            return self
+        if any(has_tangent(tensor) for tensor in self.tensors()):
             return self
         other = copy(self)
         other.like = None
@@ -560,9 +563,10 @@ class BarycenterProblem(FusionProblem):
         return other
 
     def tensors(self) -> list[Array]:
-        """What it was given besides kernels, in torch."""
+        """All tensors of a problem in torch."""
         start = [] if self.initial is None else [self.initial]
-        return [*self._histograms.arrays, self.weights, *start]
+        kernels = [kernel.tensor for kernel in self.voting_kernels if kernel.tensor is not None]
+        return [*self._histograms.arrays, self.weights, *start, *kernels]
 
     def accepts(self, tile: Tile) -> bool:
         """Whether the sums of a tile, whose entries are fine, are those that must be there."""
