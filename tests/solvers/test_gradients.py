@@ -53,7 +53,9 @@ def gradients_of(case, options, read=lambda result: result.barycenter):
     found = read(solve_with(histograms, each, weights=weights, mass=case.mass, **options))
     inputs = [*histograms, *kernels.values(), weights]
     factors = torch.linspace(-1, 2, found.numel(), dtype=found.dtype).reshape(found.shape)
-    return torch.autograd.grad((found * factors).sum(), inputs)
+    return torch.autograd.grad(
+        (found * factors).sum(), inputs, allow_unused=True, materialize_grads=True
+    )
 
 
 def assert_same(found, expected, slack):
@@ -86,7 +88,8 @@ def test_a_fixed_point(mass, n_source, by_torch, served):
 
 def test_rows_that_did_not_converge_have_the_gradient_of_the_sweeps_they_had(by_torch, served):
     case = make_case(3, kernel_spread=6.0)
-    options = {"max_sweeps": 12, "tolerance": 1e-6}
+    enough = case.solve(max_sweeps=1000, tolerance=1e-6).n_sweeps
+    options = {"max_sweeps": int(enough.max()) - 3, "tolerance": 1e-6}
     status = case.solve(**options).status
     assert {ws.Status.CONVERGED, ws.Status.MAX_SWEEPS} == set(status)
     assert_same(gradients_of(case, options), by_torch(gradients_of, case, options), 1e-4)
@@ -108,11 +111,10 @@ def test_couplings_have_gradients(mass, options, by_torch):
 @pytest.mark.parametrize("mass", MASSES)
 def test_zeros_have_no_gradient_and_harm_none(mass, by_torch, served):
     case = make_case(5, mass=mass)
-    for histogram in case.histograms:
-        histogram[:, 0] = 0
-        histogram /= histogram.sum(axis=1, keepdims=True)
-    weights = np.array([0.3, 0.7, 0.0])
-    case = case.but(weights=weights)
+    histograms = np.stack(case.histograms)
+    histograms[..., 0] = 0
+    histograms /= histograms.sum(axis=-1, keepdims=True)
+    case = case.but(histograms=list(histograms), weights=np.array([0.3, 0.7, 0.0]))
     found = gradients_of(case, FIXED)
     assert_same(found, by_torch(gradients_of, case, FIXED), 1e-11)
     assert served[np.float64] == 4
@@ -128,11 +130,13 @@ def test_rows_that_plain_numbers_cannot_hold_go_through_logarithms(by_torch, ser
 
 
 def test_rows_that_float32_cannot_hold_are_done_in_float64(by_torch, served):
-    case = make_case(7, mass=MASSES[0], dtype=np.float32, kernel_spread=80.0)
-    options = {"max_sweeps": 40, "tolerance": None}
+    case = make_case(7, n_source=6, dtype=np.float32)
+    # Scalings are powers of quotients of histograms, one more with each sweep.
+    case = case.but(kernels=[np.float32(np.eye(6) + 1e-37)] * 3)
+    options = {"max_sweeps": 200, "tolerance": None}
     found = gradients_of(case, options)
     assert served[np.float64] > 0
-    assert_same(found, by_torch(gradients_of, case, options), 1e-3)
+    assert_same(found[:3], by_torch(gradients_of, case, options)[:3], 1e-4)
 
 
 def test_kernels_in_logarithms_have_gradients(by_torch):
@@ -175,9 +179,8 @@ def test_a_warm_start_hands_its_gradient_on(by_torch):
     def gradient():
         (histograms,) = leaves(np.stack(case.histograms))
         start = solve_with(histograms, case.kernels[0], mass=case.mass, **FIXED)
-        result = solve_with(
-            np.stack(case.histograms), case.kernels[0], mass=case.mass, initial=start, **FIXED
-        )
+        again = histograms.detach()
+        result = solve_with(again, case.kernels[0], mass=case.mass, initial=start, **FIXED)
         return torch.autograd.grad(result.barycenter.square().sum(), histograms)
 
     assert_same(gradient(), by_torch(gradient), 1e-10)
@@ -192,6 +195,7 @@ def test_gradients_of_gradients_are_right():
     assert gradgradcheck(consensus, leaves(*case.histograms, case.kernels[0]))
 
 
+@pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated")  # torch uses it itself
 def test_derivatives_in_forward_mode_are_those_of_the_gradient():
     case = make_case(13, mass=MASSES[1])
     (histograms,) = leaves(np.stack(case.histograms))
