@@ -13,6 +13,7 @@ from benchmarks import (
     case_convergence,
     case_epsilons,
     case_generation,
+    case_gradients,
     case_growth,
     case_import,
     case_latency,
@@ -33,6 +34,7 @@ CASES = {
     "growth": case_growth,
     "convergence": case_convergence,
     "epsilons": case_epsilons,
+    "gradients": case_gradients,
     "learning": case_learning,
     "web": case_web,
 }

@@ -108,6 +108,10 @@ class _Histograms:
             arrays = [xp.astype(array, self.dtype, copy=False) for array in arrays]
         self.arrays = arrays
 
+    def tensors(self) -> list[Array]:
+        """One of all models, or one per model."""
+        return self.arrays if self._stacked is None else [self._stacked]
+
     def detached(self) -> _Histograms:
         """The same in NumPy, in the same memory."""
         other = copy(self)
@@ -566,7 +570,7 @@ class BarycenterProblem(FusionProblem):
         """All tensors of a problem in torch."""
         start = [] if self.initial is None else [self.initial]
         kernels = [kernel.tensor for kernel in self.voting_kernels if kernel.tensor is not None]
-        return [*self._histograms.arrays, self.weights, *start, *kernels]
+        return [*self._histograms.tensors(), self.weights, *start, *kernels]
 
     def accepts(self, tile: Tile) -> bool:
         """Whether the sums of a tile, whose entries are fine, are those that must be there."""
