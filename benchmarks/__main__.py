@@ -14,6 +14,7 @@ from benchmarks import (
     case_convergence,
     case_epsilons,
     case_generation,
+    case_gradients,
     case_growth,
     case_import,
     case_latency,
@@ -35,6 +36,7 @@ CASES = {
     "convergence": case_convergence,
     "cliffs": case_cliffs,
     "epsilons": case_epsilons,
+    "gradients": case_gradients,
     "learning": case_learning,
     "web": case_web,
 }

@@ -54,6 +54,7 @@ def _page(records: dict[str, Any]) -> str:
         *(["Missed, and why:", "\n".join(missed)] if missed else []),
         *_multilabel(records["multilabel"]),
         *_epsilons(records["epsilons"]),
+        *_gradients(records["gradients"]),
         *_captioning(records["captioning"]),
         *_generation(records["generation"]),
         *_latency(records["latency"]),
@@ -64,6 +65,30 @@ def _page(records: dict[str, Any]) -> str:
         *_web(records["web"]),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _gradients(record: dict[str, Any]) -> list[str]:
+    rows = [
+        [
+            f"{row['n_samples']:,} x {row['n_sweeps']}",
+            row["dtype"],
+            f"{row['epsilon']:g}",
+            row["mass"],
+            f"{1e3 * row['ours']:.1f}",
+            f"{1e3 * row['lines']:.1f}",
+            f"{row['ours'] / row['lines']:.2f}",
+            f"{row['ours, all threads'] / row['lines, all threads']:.2f}",
+        ]
+        for row in record["rows"]
+    ]
+    headers = ["samples x sweeps", "type", "epsilon", "mass", "ours (ms)", "torch (ms)", "ratio"]
+    return [
+        "## Gradients",
+        "Consensus of 8 models over 80 labels and its gradient with respect to predictions and"
+        " kernel, beside the sweeps as one writes them in torch; milliseconds of the processor on"
+        " one thread. The last column is the ratio of times on all threads.",
+        table([*headers, "on all threads"], rows),
+    ]
 
 
 def _learning(record: dict[str, Any]) -> list[str]:

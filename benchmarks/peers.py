@@ -36,12 +36,15 @@ def pot_loop(scores, cost, mass, n_sweeps, samples=None):
 
 
 def whole_batch(library, scores, kernel, mass, n_sweeps):
-    """Algorithm 2 as one writes it in NumPy or torch: the whole batch at once."""
+    """Algorithms 1 and 2 as one writes them in NumPy or torch: the whole batch at once."""
     v = library.ones((*scores.shape[:2], kernel.shape[1]), dtype=scores.dtype)
     for _ in range(n_sweeps):
         u = (scores / (v @ kernel.T)) ** mass.exponent
         image = u @ kernel
-        p = (image**mass.order).mean(axis=0) ** (1 / mass.order)
+        if mass.order == 0:
+            p = library.exp(library.log(image).mean(axis=0))
+        else:
+            p = (image**mass.order).mean(axis=0) ** (1 / mass.order)
         v = (p / image) ** mass.exponent
     return p
 

@@ -15,6 +15,8 @@ Array: TypeAlias = Any
 
 # Types of torch devices that have no float64.
 _SINGLE_DEVICES = frozenset({"mps"})
+# Types of torch devices whose memory NumPy reads.
+_HOST_DEVICES = frozenset({"cpu"})
 
 
 def namespace(array: Array) -> Any:
@@ -109,6 +111,19 @@ def detached(array: Array) -> np.ndarray:
     if is_torch_array(array):
         return np.asarray(widen_half(array.detach()).cpu().numpy())
     return np.asarray(array)
+
+
+def is_on_host(array: Array) -> bool:
+    """Whether the memory of a torch tensor is NumPy's too."""
+    return array.device.type in _HOST_DEVICES - _SINGLE_DEVICES
+
+
+def has_tangent(array: Array) -> bool:
+    """Whether a torch tensor carries a derivative along (forward mode)."""
+    from torch.autograd.forward_ad import unpack_dual
+
+    dual = unpack_dual(array)  # type: ignore[no-untyped-call]
+    return dual.tangent is not None
 
 
 def log_of(array: Array) -> Array:

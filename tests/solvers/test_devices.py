@@ -1,7 +1,8 @@
 """Everything stays on the device of the tensors that came in, in types that the device has.
 
 There may be no GPU where this runs. In its place the default device is torch's "meta", which
-holds no numbers: a tensor that is not put on the device of the inputs breaks the solve.
+holds no numbers: a tensor that is not put on the device of the inputs breaks the solve. NumPy
+reads no GPU, and must not read the processor in its place.
 """
 
 import numpy as np
@@ -35,6 +36,11 @@ KERNELS = {
     "identity": ws.kernels.IdentityKernel(6),
 }
 SWEEPS = {"tolerance": 1e-5, "max_sweeps": 40}
+
+
+@pytest.fixture(autouse=True)
+def no_host(monkeypatch):
+    monkeypatch.setattr(_arrays, "_HOST_DEVICES", frozenset())
 
 
 def tensors(case, dtype=torch.float32):

@@ -71,6 +71,15 @@ pytestmark = pytest.mark.usefixtures("only_numpy")  # native ones: test_native.p
         (
             make_case().but(histograms=[torch.full((1, 5), 0.2)] * 3),
             {},
+            "plain",
+            "every kernel entry is above 0",
+        ),
+        (
+            make_case().but(
+                histograms=[torch.full((1, 5), 0.2)] * 3,
+                kernels=ws.kernels.LowRankKernel(np.ones((5, 2)), np.ones((5, 2))),
+            ),
+            {},
             "log",
             "torch tensors",
         ),

@@ -197,6 +197,12 @@ class Kernel(ABC):
         """
         return None
 
+    @property
+    def is_matrix(self) -> bool:
+        """Whether it is one dense matrix, or the logarithms of one."""
+        factors = self.factors()
+        return factors is not None and len(factors) == 1 and not factors[0].is_sparse
+
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Everything that makes the kernel, as named arrays; the same for the same kernel.
 

@@ -157,6 +157,14 @@ class DenseKernel(Kernel):
     def to_log_dense(self) -> Array:
         return log_of(self._matrix) if self._log_matrix is None else self._log_matrix
 
+    def with_storage(self, table: Array) -> DenseKernel:
+        """The kernel of other entries, or logarithms of entries, than it has, unchecked."""
+        if self._log_matrix is None:
+            return DenseKernel._trusted(table, symmetric=self.is_symmetric)
+        xp = namespace(table)
+        matrix = xp.astype(xp.exp(table), self.dtype, copy=False)
+        return DenseKernel._trusted(matrix, table, symmetric=self.is_symmetric)
+
     def _stored_arrays(self) -> tuple[str, Arrays]:
         if self._log_matrix is None:
             return "dense", {"matrix": detached(self._matrix)}

@@ -354,6 +354,8 @@ def select_solver(problem: BarycenterProblem) -> Solver:
     >>> select_solver(problem).name in ("native", "plain")
     True
     """
+    if (arrays := problem.in_numpy()) is not problem:
+        return select_solver(arrays)
     kernels = problem.voting_kernels
     balanced = problem.rule.is_balanced
     if problem.rule.debias:
@@ -375,7 +377,7 @@ def select_solver(problem: BarycenterProblem) -> Solver:
             return MixedSolver(problem, f"{finite}; the first products in half precision")
         return LogSolver(problem, finite)
     native = _select_native(problem)
-    return _select_numpy(problem) if native is None else native
+    return select_plain(problem) if native is None else native
 
 
 def _select_native(problem: BarycenterProblem) -> NativeSolver | None:
@@ -395,7 +397,7 @@ def _select_native(problem: BarycenterProblem) -> NativeSolver | None:
     )
 
 
-def _select_numpy(problem: BarycenterProblem) -> Solver:
+def select_plain(problem: BarycenterProblem) -> Solver:
     """Plain sweeps in the types that may hold what comes, or logarithms."""
     mass = problem.mass
     small = [t for t in _types_from(problem.dtype) if 0 < mass.order < PlainLimits.of(t).order]

@@ -168,7 +168,7 @@ class PlainSweep:
                 self._watch_sums(scaled, self._floors[index])
                 np.divide(group.histograms, scaled, out=scaled)
             if self._exponent != 1:
-                _power(scaled, self._exponent, out=scaled)  # u: (models, rows, source)
+                power(scaled, self._exponent, out=scaled)  # u: (models, rows, source)
             if self._steps is not None:
                 self._steps.stretch_u(index, scaled)
             self._to_target[index]()  # K^T u: (models, rows, target)
@@ -184,7 +184,7 @@ class PlainSweep:
         if self._order == 0:
             self._log(self._images, out=self._powers)  # (models, rows, target)
         else:
-            _power(self._images, self._order, out=self._powers)  # (models, rows, target)
+            power(self._images, self._order, out=self._powers)  # (models, rows, target)
         self._average()
         self._mean = self._exchange.sum(self._here)  # p^order: (rows, target)
 
@@ -196,14 +196,14 @@ class PlainSweep:
             return
         # (p / image)^exponent = p^exponent * image^order / image: the exponents sum to 1.
         np.divide(self._powers, self._images, out=self._v)
-        p = _power(self._mean, self._exponent / self._order)  # p^exponent: (rows, target)
+        p = power(self._mean, self._exponent / self._order)  # p^exponent: (rows, target)
         np.multiply(self._v, p, out=self._v)  # (models, rows, target)
 
     def _p(self) -> np.ndarray:
         """Line p: (rows, target)."""
         if self._order == 0:
             return np.asarray(self._exp(self._mean))
-        return _power(self._mean, 1 / self._order)
+        return power(self._mean, 1 / self._order)
 
     def consensus_after(self, n_sweeps: int) -> np.ndarray | None:
         """Line p after so many sweeps from v = 1, without a look; None if it is not trusted.
@@ -257,7 +257,7 @@ class PlainSweep:
             scaled[...] = last[:, rows]  # a longer step starts from it
 
 
-def _power(values: np.ndarray, exponent: float, out: np.ndarray | None = None) -> np.ndarray:
+def power(values: np.ndarray, exponent: float, out: np.ndarray | None = None) -> np.ndarray:
     """``values ** exponent``: of many numbers by logarithms, at half the cost of `numpy.power`."""
     if values.size < _FEW:
         return np.power(values, exponent, out=out)

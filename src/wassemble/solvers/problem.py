@@ -14,6 +14,9 @@ from wassemble._arrays import (
     convert_like,
     detached,
     find_torch,
+    has_tangent,
+    is_on_host,
+    is_torch_array,
     log_of,
     namespace,
     widest_float,
@@ -45,27 +48,28 @@ class _Histograms:
     Everything goes to the library and device of ``like``, a torch tensor; None for NumPy.
     """
 
-    def __init__(self, histograms: Sequence[Any] | Array, like: Array | None) -> None:
+    def __init__(self, histograms: Any, like: Array | None) -> None:
         if isinstance(histograms, dict):
             fail(
                 "`histograms` must be one array per model; got a dict.",
                 hint="list(predictions.values()) drops the names",
             )
         # Models that already lie in one array need no copy to share a product.
-        self._stacked: np.ndarray | None = None
-        array = histograms if like is None and isinstance(histograms, np.ndarray) else None
-        if array is not None and array.ndim in (2, 3) and len(array):
-            self._read_stacked(as_float_array(array, "histograms"))
+        self._stacked: Array | None = None
+        is_array = isinstance(histograms, np.ndarray) or is_torch_array(histograms)
+        if is_array and histograms.ndim in (2, 3) and len(histograms):
+            self._read_stacked(as_float_array(histograms, "histograms", like=like), like)
         else:
             self._read_each(histograms, like)
 
-    def _read_stacked(self, histograms: np.ndarray) -> None:
+    def _read_stacked(self, histograms: Array, like: Array | None) -> None:
         self.drops_sample_axis = histograms.ndim == 2
         self._stacked = histograms[:, None, :] if self.drops_sample_axis else histograms
         self.n_models, self.n_samples, n_labels = self._stacked.shape
         self.n_labels = [n_labels] * self.n_models
-        self.eps = [_eps(histograms.dtype, None)] * self.n_models
-        self.dtype = np.result_type(np.float32, histograms.dtype)
+        self.eps = [_eps(histograms.dtype, like)] * self.n_models
+        xp = namespace(histograms)
+        self.dtype = xp.result_type(xp.float32, histograms.dtype)
         self.arrays: Any = self._stacked
 
     def _read_each(self, histograms: Sequence[Any] | Array, like: Array | None) -> None:
@@ -103,6 +107,20 @@ class _Histograms:
             self.dtype = xp.result_type(xp.float32, *arrays)
             arrays = [xp.astype(array, self.dtype, copy=False) for array in arrays]
         self.arrays = arrays
+
+    def tensors(self) -> list[Array]:
+        """One of all models, or one per model."""
+        return self.arrays if self._stacked is None else [self._stacked]
+
+    def detached(self) -> _Histograms:
+        """The same in NumPy, in the same memory."""
+        other = copy(self)
+        if self._stacked is None:
+            other.arrays = [detached(array) for array in self.arrays]
+        else:
+            other.arrays = other._stacked = detached(self._stacked)
+        other.dtype = np.dtype(str(self.dtype).removeprefix("torch."))
+        return other
 
     def read(self, models: Sequence[int], start: int, stop: int) -> Array:
         """Checked entries of some models with the same labels, ``(n_models, n_rows, n_labels)``."""
@@ -526,6 +544,33 @@ class BarycenterProblem(FusionProblem):
         self.initial = convert_like(log_v, self.like)
 
     # -- what solvers ask ------------------------------------------------------------
+
+    def in_numpy(self) -> BarycenterProblem:
+        """The same problem in NumPy, in the memory of its tensors; itself where there is none.
+
+        Torch has the derivatives of what is not dense, and those in forward mode.
+        """
+        rule = self.rule
+        if self.like is None or rule.debias or rule.mixed_precision or not self.exchange.is_alone:
+            return self
+        if not is_on_host(self.like) or not all(kernel.is_matrix for kernel in self.voting_kernels):
+            return self
+        if any(has_tangent(tensor) for tensor in self.tensors()):
+            return self
+        other = copy(self)
+        other.like = None
+        other._hold(self._histograms.detached())
+        other.kernels = convert_each(self.kernels, lambda kernel: kernel.convert(None, other.dtype))
+        other.weights, other._tile_weights = detached(self.weights), detached(self._tile_weights)
+        other.initial = None if self.initial is None else detached(self.initial)
+        other._components = {}
+        return other
+
+    def tensors(self) -> list[Array]:
+        """All tensors of a problem in torch."""
+        start = [] if self.initial is None else [self.initial]
+        kernels = [kernel.tensor for kernel in self.voting_kernels if kernel.tensor is not None]
+        return [*self._histograms.tensors(), self.weights, *start, *kernels]
 
     def accepts(self, tile: Tile) -> bool:
         """Whether the sums of a tile, whose entries are fine, are those that must be there."""
