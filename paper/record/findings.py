@@ -150,6 +150,11 @@ class PaperFigures:
         found = self.figures.get(row, {}).get(column)
         return None if found is None else float(found)
 
+    def gain(self, row: str, over: str, column: str) -> float | None:
+        """How much better a row is than another, or None where the paper does not say."""
+        mine, theirs = self.get(row, column), self.get(over, column)
+        return None if mine is None or theirs is None else mine - theirs
+
 
 def paper_figures(name: str) -> PaperFigures:
     """The paper's figures for an experiment, from ``expected/NAME.json``."""
