@@ -53,13 +53,14 @@ _NOTE = """\
 Cost is the mean over all images, cost of a mistake that over the wrong answers. Saved is the
 cost below that of the barycenter of one label (the arithmetic mean with the answer of least cost),
 paired, with a 95 % bootstrap interval. Other means with the answer of least cost are ours: the
-paper compares with means alone. "Labels shuffled" is the barycenter through a kernel that joins as many
-labels as strongly but not those that belong together, tuned likewise: what it reaches is not
+paper compares with means alone. "Labels shuffled" is the barycenter through a kernel that joins as
+many labels as strongly but not those that belong together, tuned likewise: what it reaches is not
 owed to meaning. Where a large s was chosen, K is close to the identity, and the barycenter to
 the geometric mean. {verdict}"""
 
 _WHY = """\
-costs enter as well by the answer as by the kernel, and the barycenter of one label is that answer"""
+costs can enter by the answer as well as by the kernel, and the barycenter of one label is that
+answer"""
 
 _DIFFERENCE = """\
 the paper names the task in its table 1 and has no figure for it."""

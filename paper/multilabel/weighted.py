@@ -54,8 +54,8 @@ _WEIGHTS_NOTE = """\
 Greedy weights are shares of the additions up to the best of them; 0 leaves a model out."""
 
 _WHY = """\
-the same rule with other weights is compared image by image, which shows a tenth of a point; two
-rules differ by more than that at random"""
+one rule with two kinds of weights is compared image by image, which shows small changes; two rules
+differ more at random"""
 
 _DIFFERENCE = """\
 other models and fewer images (see `multilabel`). Its differences between columns are 0 to 0.3
