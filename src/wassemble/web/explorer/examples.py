@@ -65,8 +65,8 @@ SHIPPED = (
     Example(
         "animals",
         "Animals from attributes",
-        "Attributes in, animals out, which no model names. The attributes are made from two"
-        " networks' classes by the table of the kernel: a circle, to look at rather than to judge by.",
+        "Attributes in, animals out, which no model names. The attributes are made from the classes"
+        " of two networks by the kernel's own table: a circle, to look at and not to judge by.",
         ("attributes",),
         _load_animals,
     ),
