@@ -17,7 +17,8 @@ def wordnet_steps(names: Sequence[str]) -> np.ndarray:
 
     A step goes from a noun's meaning to a more general one, or back. A name that WordNet lacks is
     looked up with a capital, by its last word, or without a final s; one that is not found at all
-    is infinitely far from every other.
+    is infinitely far from every other. Two names that share a meaning are a step apart: as labels
+    they are not the same.
 
     Examples
     --------
@@ -46,6 +47,7 @@ def wordnet_steps(names: Sequence[str]) -> np.ndarray:
         if own:
             away = dijkstra(graph, directed=False, unweighted=True, indices=own).min(axis=0)
             steps[row] = [away[other].min(initial=np.inf) for other in meanings]
+    steps = np.maximum(steps, 1)
     np.fill_diagonal(steps, 0)
     return steps
 
