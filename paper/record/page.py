@@ -20,8 +20,9 @@ repository. Intervals are 95 % bootstrap intervals over test samples, gains are 
 was tuned was tuned on other samples. Where the paper has a figure it stands beside ours.
 
 A claim of a gain *held* if its interval lies above 0. It is *not held* if the interval lies below
-0, or below the gain that the paper states, which would have been seen. Otherwise our data *cannot
-tell*; "could have seen" is the smallest gain that would have shown four times out of five."""
+0, or below the gain that the paper states where that much would have been seen. Otherwise our data
+*cannot tell*; "could have seen" is the smallest gain that would have shown four times out of
+five."""
 
 _STYLE = """
 :root { color-scheme: light dark; }

@@ -1,8 +1,8 @@
 """Whether a claim of the paper holds on our data, fails, or cannot be told, and how sure that is.
 
 A claim of a gain *holds* if its whole interval lies above 0. It *fails* if the interval lies below
-0, or below the gain that the paper states: that much would have been seen. In between our data
-*cannot tell*, which says as little against the claim as for it.
+0, or below the gain that the paper states where our data would have shown that much. Otherwise our
+data *cannot tell*, which says as little against the claim as for it.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ def held(gain: Figure, stated: float | None = None) -> bool | None:
     """
     if gain.low > 0:
         return True
-    is_too_small = stated is not None and gain.high < stated
-    return False if gain.high < 0 or is_too_small else None
+    would_show = stated is not None and gain.high < stated and smallest_visible(gain) <= stated
+    return False if gain.high < 0 or would_show else None
 
 
 def all_hold(verdicts: Sequence[bool | None]) -> bool | None:

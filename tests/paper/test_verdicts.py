@@ -22,6 +22,7 @@ def gain(value, low, high):
         (-0.01, 0.01, None, None),
         (-0.01, 0.01, 0.02, False),  # that much would have been seen
         (-0.01, 0.01, 0.005, None),
+        (-0.01, 0.01, 0.011, None),  # that much might have been missed
         (0.0, 0.0, None, None),  # the same answers throughout
     ],
 )
