@@ -30,6 +30,6 @@ def test_a_stale_figure_is_written_anew():
     page = "before\n<!-- objects: x -->\n0.999\n<!-- /objects -->\nafter"
     filled = generate.fill(page)
     assert "0.999" not in filled
-    assert "| Wasserstein " in filled
+    assert "| Wasserstein, tuned " in filled
     assert filled.startswith("before\n<!-- objects: x -->")
     assert filled.endswith("<!-- /objects -->\nafter")

@@ -105,11 +105,18 @@ def test_transport_gives_a_hidden_label_what_its_neighbour_would_and_no_mean_giv
 
 def test_how_sure_a_rule_is_gains_it_nothing(two_models):
     scores = np.array([[0.3, 0.6, 0.1]] * 2)
-    rules = Rules(two_models, SMALL.grid)
-    plain, sharp = (rules.calibrate(each, "") for each in (scores, temper(scores, 0.5)))
-    np.testing.assert_allclose(plain, sharp)
-    assert plain[0, 1] > 0.6  # the truth of the sample to validate on
-    assert "temperature" in rules.knobs[""]
+    task = replace(
+        two_models,
+        truth=np.repeat([0, 1, 2], [3, 6, 1]),  # as often as the scores say
+        row=np.zeros(10, dtype=int),
+        is_test=np.zeros(10, dtype=bool),
+        groups=np.arange(10),
+    )
+    rules = Rules(task, SMALL.grid)
+    for sharper in (1.0, 0.5, 2.0):
+        found = rules.calibrate(temper(scores, sharper), f"sharper by {sharper}")
+        np.testing.assert_allclose(found, scores)
+    assert rules.knobs["sharper by 0.5"] == "temperature 2"
 
 
 def test_on_classes_that_every_network_lacks_transport_beats_spread_and_neighbour():
