@@ -71,7 +71,7 @@ kernel_options = stack(
         type=int,
         metavar="NEIGHBOR",
         help="With --embeddings: measure distances by how far each label's neighbour of this number"
-        " is (5 serves well), so that labels in crowded places spread no farther than lonely"
+        " is, such as 5, so that labels in crowded places spread no farther than lonely"
         " ones.  [default: one measure for all]",
     ),
     click.option(
