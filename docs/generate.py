@@ -25,13 +25,13 @@ RECORDS = ROOT / "docs" / "results"
 PAGES = ("README.md", "docs/evidence.md", "docs/guides/generate.md", "docs/guides/scale.md")
 
 
-def animals() -> str:
-    """The first table of `make demo`."""
-    return _first_table("attributes")
+def objects() -> str:
+    """README's second table."""
+    return _first_table("caption-attributes")
 
 
 def detectors() -> str:
-    """The second table of `make demo`."""
+    """README's first table."""
     return _first_table("languages")
 
 
@@ -108,7 +108,7 @@ def _first_table(name: str) -> str:
 
 
 BLOCKS: dict[str, Callable[[], str]] = {
-    "animals": animals,
+    "objects": objects,
     "languages": detectors,
     "evidence": evidence,
     "cluster": cluster,

@@ -3,6 +3,9 @@
 Two networks score 83 attributes; the consensus is wanted over 36 animals. Averaging
 cannot follow: it ends on attributes, and a linear map does the rest. The unbalanced
 barycenter transports attribute scores to animals through the attribute table itself.
+
+The case is circular: attribute scores are made from predicted classes through the very table
+that K is made of. What inverts that table best wins. `caption_attributes` is not circular.
 """
 
 from __future__ import annotations
@@ -12,8 +15,9 @@ from itertools import product
 
 import numpy as np
 
-from paper.record.findings import Claim, Findings, Progress, Table, fill, paper_figures
+from paper.record.findings import Findings, Progress, Table, fill, paper_figures
 from paper.record.judging import Judge, simple_rules, tune
+from paper.record.verdicts import claim_gains, conclude
 from wassemble.inputs import AnimalsData, load_animals
 from wassemble.kernels import DenseKernel
 from wassemble.metrics import ACCURACY
@@ -27,6 +31,13 @@ from wassemble.solvers import (
 )
 
 _TEXT = """\
+**This case is circular.** Attribute scores are made from the networks' predicted classes through
+the very table that K is made of; whatever undoes that map finds the classes again. Two rows that
+the paper does not have show it: the least-squares inverse of the table, applied to the arithmetic
+mean, and a plain vote of the predicted classes, with no attributes at all. The barycenter is to be
+measured by them; that it beats the linear map shows that it inverts the table well, not that
+transport adds information. *Objects from what captions say* is the same task without the circle.
+
 ResNet-18 and ResNet-34 score 83 attributes on {n_samples:,} images of {n_animals} animals;
 a hash of the image number puts half of them aside for test. K is the 0/1 attribute table,
 each column divided by its sum, as in the paper. A mean ends on attributes and is mapped
@@ -35,8 +46,10 @@ those of best validation accuracy (of {n_tried} pairs: {epsilon:g} and {mass_pen
 {ended}"""
 
 _NOTE = """\
-Gains are over the best simple rule of this table, paired, with 95 % bootstrap intervals. The
-rows "transported" give each network alone to the barycenter: what they gain over "alone" is
+Circular: attributes are made from predicted classes through the table of K. Gains are over
+{over}, the best rule without transport of those that end on attributes,
+paired, with 95 % bootstrap intervals. The last two rows undo the map, or never take it. The rows
+"transported" give each network alone to the barycenter: what they gain over "alone" is
 the transport's share, and what the barycenter of both gains over them the ensemble's."""
 
 _UNSEEN_NOTE = """\
@@ -44,7 +57,10 @@ Six times six animals are struck from what the networks know: their classes are 
 the five best, so attributes come from other animals that an image looked like. Zero-shot
 chooses among the six unseen animals; the generalised figure among all 36. Chance is 1 in 6
 and 1 in 36. Settings are the paper's, nothing is tuned; all images of unseen animals are
-used. All rules use the same attribute table."""
+used. All rules use the same attribute table, which attribute scores are made through here too."""
+
+INVERSE, VOTE = "least-squares inverse of the table", "vote of the predicted classes"
+_PAPERS_RULES = ("resnet18 alone", "resnet34 alone", "arithmetic mean", "geometric mean")
 
 _DIFFERENCE = """\
 the paper trained attribute classifiers on 30,322 images and tested 50 animals; no
@@ -92,9 +108,13 @@ def run(config: Config, progress: Progress = None) -> Findings:
     solved["Wasserstein, tuned"] = _barycenter(data.scores, kernel, tuned)
     rules = {f"{name} alone": carry(scores) for name, scores in models.items()}
     rules |= {name: scores for name, scores in simple.items() if "single" not in name}
+    over = max(rules, key=lambda name: test.score(rules[name][is_test]))
     rules |= {name: result.barycenter for name, result in solved.items()}
-    over = max(simple, key=lambda name: test.score(simple[name][is_test]))
-    gains = {name: test.gain(each[is_test], simple[over][is_test]) for name, each in rules.items()}
+    rules |= {
+        INVERSE: invert(data.scores.mean(axis=0), data.has_attribute),
+        VOTE: data.named.mean(axis=0),
+    }
+    gains = {name: test.gain(each[is_test], rules[over][is_test]) for name, each in rules.items()}
     expected = paper_figures("attributes")
     rows = [
         {
@@ -111,19 +131,34 @@ def run(config: Config, progress: Progress = None) -> Findings:
     if any(unfinished.values()):
         ended = f"Rows that did not converge: {unfinished}."
     sizes = {"n_samples": len(data.truth), "n_animals": len(data.animals), "n_tried": len(pairs)}
+    claim, behind = (
+        claim_gains(
+            "the barycenter beats both means and each network",
+            "section 6.1",
+            {over: test.gain(rules["Wasserstein"][is_test], rules[over][is_test]) for over in all_},
+            stated={over: expected.gain("Wasserstein", over, "test") for over in all_},
+        )
+        for all_ in (_PAPERS_RULES, (INVERSE, VOTE))
+    )
+    why = f"but the case is circular, and beside what undoes the circle it has {behind.found}"
     return Findings(
         text=fill(_TEXT, tuned, ended=ended, **sizes),
-        tables=[Table.of("Accuracy", rows, note=_NOTE), _zero_shot(config)],
-        claims=[
-            Claim(
-                "the barycenter beats both means and each network",
-                "section 6.1",
-                gains["Wasserstein"].low > 0,
-                f"{gains['Wasserstein'].words()} over the best of them ({over})",
-            )
+        tables=[
+            Table.of("Accuracy", rows, note=_NOTE.format(over=over)),
+            _zero_shot(config),
         ],
+        claims=[claim],
+        verdict=conclude([claim], why),
         difference=_DIFFERENCE,
     )
+
+
+def invert(scores: np.ndarray, table: np.ndarray) -> np.ndarray:
+    """Target labels whose attributes come closest to the scores, by least squares.
+
+    ``table`` has attributes in rows, target labels in columns.
+    """
+    return np.asarray(scores @ np.linalg.pinv(table).T)
 
 
 def _kernel(data: AnimalsData) -> DenseKernel:
@@ -153,6 +188,7 @@ def _zero_shot(config: Config) -> Table:
             "geometric mean": GEOMETRIC.fuse(scores).scores,
         }
         rules = {name: kernel.apply_transpose(each) for name, each in on_attributes.items()}
+        rules[INVERSE] = invert(on_attributes["arithmetic mean"], data.has_attribute)
         rules["Wasserstein"] = _barycenter(scores, kernel, config).barycenter
         folds.append((unseen, data.truth[rows], rules))
     zero_shot, generalised = (

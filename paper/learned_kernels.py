@@ -38,7 +38,8 @@ samples to learn on; stacking gives probabilities of its own. Kernels from mista
 from samples of their own while a mixture is learned, and from all that are not for test in
 the end. Means and barycenters have the same weights. Stacking is trained on all samples that
 are not for test. Defaults of `learn_kernel` (steps, penalties) were settled while these test
-figures could be seen, so take small gains with care."""
+figures could be seen, so take small gains with care. Animals are circular: their attribute scores
+are made from predicted classes through the table of the candidates."""
 
 LEARNED = "learned kernel"
 _ANEW = "learned from shuffled candidates"

@@ -27,9 +27,9 @@ def test_the_page_of_results_is_made_of_its_records():
 
 def test_a_stale_figure_is_written_anew():
     generate = load_generator()
-    page = "before\n<!-- animals: x -->\n0.999\n<!-- /animals -->\nafter"
+    page = "before\n<!-- objects: x -->\n0.999\n<!-- /objects -->\nafter"
     filled = generate.fill(page)
     assert "0.999" not in filled
-    assert "| Wasserstein " in filled
-    assert filled.startswith("before\n<!-- animals: x -->")
-    assert filled.endswith("<!-- /animals -->\nafter")
+    assert "| Wasserstein, tuned " in filled
+    assert filled.startswith("before\n<!-- objects: x -->")
+    assert filled.endswith("<!-- /objects -->\nafter")

@@ -12,11 +12,13 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from paper.data.files import find_data
+from paper.data.wordnet import wordnet_steps
 from paper.evidence.tasks import TASKS, Task
 from paper.record.findings import Figure, Progress, follow
 from paper.record.judging import Judge
 from wassemble.inputs import Predictions
 from wassemble.kernels import Kernel, from_cooccurrence, from_cost, top_labels
+from wassemble.kernels.builders.cost import local_bandwidths
 from wassemble.metrics import MEAN_AVERAGE_PRECISION
 from wassemble.solvers import Barycenter, Fused, PowerMean, Rule, Single, Unbalanced
 
@@ -77,8 +79,11 @@ def _coco_costs(task: Task) -> dict[str, np.ndarray]:
         vectors = arrays["vectors"].astype(np.float64)
     return {
         "GloVe": _distances(vectors),
+        "GloVe, local": _local(_distances(vectors)),
         "visual embeddings": _distances(visual_embeddings(features, labels)),
+        "visual embeddings, local": _local(_distances(visual_embeddings(features, labels))),
         "co-occurrence": -np.log(from_cooccurrence(labels, task.target).to_dense()),
+        "WordNet": wordnet_steps(task.target) / _STEPS,
     }
 
 
@@ -87,7 +92,23 @@ def _voc_costs(task: Task) -> dict[str, np.ndarray]:
     with np.errstate(divide="ignore"):  # never together: an infinite cost
         apart = -np.log(together)
     vectors = np.load(find_data("voc2007/voc_glove_300d.npy")).astype(np.float64)
-    return {"GloVe": _distances(vectors), "co-occurrence": apart}
+    return {
+        "GloVe": _distances(vectors),
+        "GloVe, local": _local(_distances(vectors)),
+        "co-occurrence": apart,
+        "WordNet": wordnet_steps(task.target) / _STEPS,
+    }
+
+
+# Steps in WordNet that cost 1, so that the same epsilons serve for all costs.
+_STEPS = 5.0
+_LOCAL_BANDWIDTH = 5
+
+
+def _local(cost: np.ndarray) -> np.ndarray:
+    """Costs measured by those of both labels' fifth neighbours: ``local_bandwidth``."""
+    widths = np.sqrt(local_bandwidths(cost, _LOCAL_BANDWIDTH))
+    return np.asarray(cost / np.outer(widths, widths))
 
 
 def visual_embeddings(features: np.ndarray, labels: np.ndarray) -> np.ndarray:
@@ -96,9 +117,9 @@ def visual_embeddings(features: np.ndarray, labels: np.ndarray) -> np.ndarray:
 
 
 def _distances(vectors: np.ndarray) -> np.ndarray:
-    """Between vectors of length 1, as in the paper's kernel from word vectors."""
+    """Squared, between vectors of length 1, as in the paper's kernel from word vectors."""
     unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-    return np.asarray(cdist(unit, unit))
+    return np.asarray(cdist(unit, unit, "sqeuclidean"))
 
 
 @dataclass(frozen=True)

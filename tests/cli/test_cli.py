@@ -243,6 +243,7 @@ def test_nine_language_detectors_as_files(tmp_path, monkeypatch, capsys):
         (["fuse", "a.csv", "--json"], "got no --out"),
         (["fuse", "a.csv", "--tree", "t", "--spelling"], "one origin"),
         (["fuse", "a.csv", "--spelling", "--n-neighbors", "3"], "must go with --embeddings"),
+        (["fuse", "a.csv", "--tree", "t", "--local-bandwidth", "5"], "must go with --embeddings"),
         (["fuse", "a.csv", "--kernel", "b=k.npz"], "one of a; got b"),
         (["fuse", "a.csv", "--kernel", "k.npz", "--spelling"], "got --spelling beside it"),
         (["fuse", "a.csv", "a.csv"], "got 'a' for a.csv and a.csv."),

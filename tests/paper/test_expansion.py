@@ -19,6 +19,7 @@ from paper.expansion import (
     run,
     strike_classes,
 )
+from wassemble.ensemble.learning.temperature import temper
 from wassemble.inputs import Predictions
 from wassemble.labels import LabelSpace
 
@@ -80,6 +81,7 @@ def two_models() -> Expansion:
         target,
         np.array([[True, False, True]] * 2),
         similarity,
+        similarity,
         truth=np.array([1, 1]),
         row=np.array([0, 1]),
         is_test=np.array([False, True]),
@@ -90,7 +92,7 @@ def two_models() -> Expansion:
 def test_transport_gives_a_hidden_label_what_its_neighbour_would_and_no_mean_gives_it_any(
     two_models,
 ):
-    found = Rules(two_models, replace(SMALL.grid, given=(0.3,))).all()
+    found = Rules(two_models, replace(SMALL.grid, given=(0.3,))).uncalibrated()
     cub = {name: scores[1, 1] for name, scores in found.items()}
     assert cub["mean of those who know"] == cub["geometric mean of those who know"] == 0
     assert cub["spread evenly"] == pytest.approx(0.3 / 1.3)
@@ -99,6 +101,22 @@ def test_transport_gives_a_hidden_label_what_its_neighbour_would_and_no_mean_giv
     assert cub["barycenter"] == pytest.approx(cub["nearest neighbour"], rel=0.1)
     for scores in found.values():
         assert scores.sum(axis=1) == pytest.approx(1)
+
+
+def test_how_sure_a_rule_is_gains_it_nothing(two_models):
+    scores = np.array([[0.3, 0.6, 0.1]] * 2)
+    task = replace(
+        two_models,
+        truth=np.repeat([0, 1, 2], [3, 6, 1]),  # as often as the scores say
+        row=np.zeros(10, dtype=int),
+        is_test=np.zeros(10, dtype=bool),
+        groups=np.arange(10),
+    )
+    rules = Rules(task, SMALL.grid)
+    for sharper in (1.0, 0.5, 2.0):
+        found = rules.calibrate(temper(scores, sharper), f"sharper by {sharper}")
+        np.testing.assert_allclose(found, scores)
+    assert rules.knobs["sharper by 0.5"] == "temperature 2"
 
 
 def test_on_classes_that_every_network_lacks_transport_beats_spread_and_neighbour():

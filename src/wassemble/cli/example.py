@@ -15,7 +15,7 @@ def example(name: str, folder: Path) -> None:
     """Write the files of a shipped example into FOLDER.
 
     \b
-    wassemble example animals demo      # two networks that see attributes; wanted: animals
+    wassemble example animals demo      # attributes from classes of two networks; wanted: animals
     wassemble example languages demo    # nine language detectors with nine label sets
     """
     lines = _animals(folder) if name == "animals" else _languages(folder)

@@ -41,6 +41,7 @@ _FILES = {
 # Options that have an effect only with one of some others.
 _USERS: dict[str, tuple[str, ...]] = {
     "epsilon": ("embeddings", "tree", "graph", "costs", "spelling", "mass_penalty"),
+    "local_bandwidth": ("embeddings",),
     "n_neighbors": ("embeddings",),
     "prior": ("confusion",),
     "truth_column": ("confusion",),
@@ -64,6 +65,14 @@ kernel_options = stack(
         metavar="NUMBER|auto",
         help="How far a score spreads to similar labels: the larger, the farther. auto chooses it"
         " so that each label has a few neighbours.  [default: auto]",
+    ),
+    click.option(
+        "--local-bandwidth",
+        type=int,
+        metavar="NEIGHBOR",
+        help="With --embeddings: measure distances by how far each label's neighbour of this number"
+        " is, such as 5, so that labels in crowded places spread no farther than lonely"
+        " ones.  [default: one measure for all]",
     ),
     click.option(
         "--n-neighbors",
@@ -126,7 +135,8 @@ def read_kernel(values: dict[str, Any], models: Sequence[str]) -> Any:
         return lambda source, target: from_spelling(source, target, epsilon=epsilon)
     from wassemble.kernels.builders.files import read_kernel_origin
 
-    return read_kernel_origin(name, values[name], n_neighbors=values["n_neighbors"]).at(epsilon)
+    ways = {key: values[key] for key in ("local_bandwidth", "n_neighbors")}
+    return read_kernel_origin(name, values[name], **ways).at(epsilon)
 
 
 def _origins(values: dict[str, Any]) -> list[str]:

@@ -197,6 +197,8 @@ BUILDERS: dict[str, Builder] = {
     "word-vectors": Builder(_word_vectors(), PETS, PETS),
     "word-vectors-rectangular": Builder(_word_vectors(metric="sqeuclidean"), PETS, KINDS),
     "word-vectors-sparse": Builder(_word_vectors(n_neighbors=3, epsilon=0.2), PETS, PETS),
+    "word-vectors-local": Builder(_word_vectors(local_bandwidth=2), PETS, PETS),
+    "word-vectors-local-rectangular": Builder(_word_vectors(local_bandwidth=2), PETS, KINDS),
     "word-vectors-in-logs": Builder(_word_vectors(epsilon=1e-3), PETS, PETS),
     "synonyms": Builder(_synonyms(), PETS, KINDS),
     "synonyms-symmetric": Builder(_synonyms(symmetric=True, strength=0.5), PETS, PETS),

@@ -1,4 +1,4 @@
-"""Kernels from label vectors: dense, nearest neighbours and random features."""
+"""Kernels from label vectors: dense, nearest neighbours, random features and landmarks."""
 
 import numpy as np
 import pytest
@@ -52,7 +52,10 @@ def test_the_default_metric_is_the_squared_distance():
     ("given", "kept"),
     [(np.float16, np.float32), (np.float32, np.float32), (np.int64, np.float64)],
 )
-@pytest.mark.parametrize("options", [{}, {"n_neighbors": 2}, {"n_features": 50}])
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"n_neighbors": 2}, {"n_features": 50}, {"n_landmarks": 2}, {"local_bandwidth": 1}],
+)
 def test_the_kernel_keeps_the_type_of_the_vectors(given, kept, options):
     vectors = np.array([[0.0], [1.0], [2.0]], dtype=given)
     assert ws.kernels.from_embeddings(vectors, epsilon=4.0, **options).dtype == kept
@@ -192,6 +195,107 @@ def test_features_that_overflow_or_vanish_are_refused():
         ws.kernels.from_embeddings([[0.0]], [[1e3]], epsilon=1.0, n_features=2)
 
 
+# -- landmarks -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("with_target", [False, True])
+def test_landmarks_make_a_kernel_without_negative_entries_and_say_their_error(
+    metric, with_target, rng
+):
+    x = rng.normal(size=(200, 3))
+    target = rng.normal(size=(150, 3)) if with_target else None
+    options = {"epsilon": 2.0, "metric": metric}
+    dense = ws.kernels.from_embeddings(x, target, **options).to_dense()
+    errors = []
+    for n_landmarks in (2, 10, 50):
+        kernel = ws.kernels.from_embeddings(x, target, n_landmarks=n_landmarks, **options)
+        assert isinstance(kernel, ws.kernels.LowRankKernel)
+        assert kernel.rank == n_landmarks
+        assert kernel.to_dense().min() >= 0
+        true = np.linalg.norm(kernel.to_dense() - dense) / np.linalg.norm(dense)
+        assert_allclose(kernel.measured_error, true, rtol=1e-6)
+        errors.append(true)
+    assert errors == sorted(errors, reverse=True)
+    assert errors[-1] < errors[0] / 2
+
+
+def test_landmarks_are_nearer_than_as_many_random_features(rng):
+    x = rng.normal(size=(300, 8))
+    landmarks, features = (
+        ws.kernels.from_embeddings(x, epsilon=16.0, **{way: 40}).measured_error
+        for way in ("n_landmarks", "n_features")
+    )
+    assert landmarks < features / 2
+
+
+def test_landmarks_stand_for_local_bandwidths_too(rng):
+    x = rng.normal(size=(100, 3))
+    options = {"epsilon": 4.0, "local_bandwidth": 5}
+    dense = ws.kernels.from_embeddings(x, **options).to_dense()
+    kernel = ws.kernels.from_embeddings(x, n_landmarks=60, **options)
+    true = np.linalg.norm(kernel.to_dense() - dense) / np.linalg.norm(dense)
+    assert_allclose(kernel.measured_error, true, rtol=1e-6)
+    assert true < 0.2
+
+
+def test_more_landmarks_than_target_labels_are_all_of_them(x, y):
+    kernel = ws.kernels.from_embeddings(x, y, epsilon=4.0, n_landmarks=100)
+    assert kernel.rank == len(y)
+
+
+def test_a_label_that_is_similar_to_no_landmark_is_refused():
+    words = r"every source label must be similar to some landmark; got source label 0, which is"
+    with pytest.raises(ws.InvalidInputError, match=words):
+        ws.kernels.from_embeddings([[1e3]], [[0.0]], epsilon=1.0, n_landmarks=1)
+
+
+# -- local bandwidths ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_a_local_bandwidth_is_the_distance_to_a_neighbour(metric, x):
+    kernel = ws.kernels.from_embeddings(x, epsilon=0.7, metric=metric, local_bandwidth=5)
+    cost = cdist(x, x, metric)
+    widths = np.sqrt(np.sort(cost, axis=1)[:, 5])  # the label itself is at 0
+    assert kernel.is_symmetric
+    expected = np.exp(-cost / (0.7 * np.outer(widths, widths)))
+    assert_allclose(kernel.to_dense(), expected, rtol=1e-10, atol=1e-14)
+
+
+def test_the_labels_own_bandwidths_hold_for_a_target_of_the_same_labels(x):
+    options = {"epsilon": 0.7, "local_bandwidth": 3}
+    given, itself = (ws.kernels.from_embeddings(x, y, **options) for y in (x.copy(), None))
+    assert_allclose(given.to_dense(), itself.to_dense(), rtol=1e-10)
+
+
+def test_scaling_all_vectors_changes_no_kernel_of_local_bandwidths(x):
+    options = {"epsilon": 0.7, "local_bandwidth": 3}
+    kernel, larger = (ws.kernels.from_embeddings(each, **options) for each in (x, 50 * x))
+    assert_allclose(larger.to_dense(), kernel.to_dense(), rtol=1e-9)
+
+
+def test_neighbours_of_local_bandwidths_are_the_most_similar(x):
+    options = {"epsilon": 0.7, "local_bandwidth": 5}
+    dense = ws.kernels.from_embeddings(x, **options).to_dense()
+    sparse = ws.kernels.from_embeddings(x, n_neighbors=4, **options).to_dense()
+    largest = dense >= np.sort(dense, axis=1)[:, -4][:, None]
+    assert_allclose(sparse, np.where(largest | largest.T, dense, 0), rtol=1e-10)
+
+
+def test_doubles_are_no_neighbours_and_a_lonely_label_has_bandwidth_1():
+    doubled = ws.kernels.from_embeddings([[0.0], [0.0], [2.0]], epsilon=1.0, local_bandwidth=1)
+    assert_allclose(doubled.to_dense()[0], [1, 1, np.exp(-1)])
+    alone = ws.kernels.from_embeddings([[3.0], [3.0]], epsilon=1.0, local_bandwidth=1)
+    assert_array_equal(alone.to_dense(), 1)
+
+
+def test_random_features_have_one_bandwidth():
+    words = r"random features need one bandwidth for all labels; got `local_bandwidth`.\nhint: use"
+    with pytest.raises(ws.InvalidInputError, match=words):
+        ws.kernels.from_embeddings([[1.0]], epsilon=1.0, n_features=2, local_bandwidth=5)
+
+
 # -- wrong input ---------------------------------------------------------------------
 
 
@@ -241,7 +345,7 @@ def test_a_zero_vector_has_no_direction(options):
 
 
 @pytest.mark.parametrize(("dtype", "length"), [(np.float32, 1e20), (np.float64, 1e200)])
-@pytest.mark.parametrize("options", [{}, {"n_neighbors": 1}, {"n_features": 2}])
+@pytest.mark.parametrize("options", [{}, {"n_neighbors": 1}, {"n_features": 2}, {"n_landmarks": 1}])
 def test_distances_that_overflow_are_refused(dtype, length, options):
     vectors = np.array([[length], [0.0]], dtype=dtype)
     words = f"distances between label vectors must be finite in {np.dtype(dtype)}; got an overflow"
@@ -270,7 +374,7 @@ def test_unit_norm_is_true_or_false(wrong):
         ws.kernels.from_embeddings([[1.0]], epsilon=1.0, unit_norm=wrong)
 
 
-@pytest.mark.parametrize("name", ["n_neighbors", "n_features"])
+@pytest.mark.parametrize("name", ["n_neighbors", "n_features", "n_landmarks", "local_bandwidth"])
 def test_counts_are_whole_numbers_of_at_least_1(name):
     for wrong in ("3", 3.0, True, [3], 1j, object()):
         with pytest.raises(ws.InvalidInputError, match=f"`{name}` must be a whole number; got"):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import wassemble as ws
+from wassemble.kernels import from_word_vectors
 from wassemble.kernels.builders.files import FILE_ORIGINS, read_kernel_origin
 
 LABELS = ws.LabelSpace(["cat", "dog", "car"])
@@ -70,14 +71,18 @@ def test_epsilon_matters_where_there_is_a_cost(named):
     assert (near != far).any() == read_kernel_origin(name, path).has_cost
 
 
-def test_neighbours_go_with_word_vectors(named):
+@pytest.mark.parametrize("way", ["n_neighbors", "local_bandwidth"])
+def test_neighbours_go_with_word_vectors(named, way):
     name, path = named
     if name == "embeddings":
-        made = read_kernel_origin(name, path, n_neighbors=1).at(1.0)(LABELS, LABELS)
-        np.testing.assert_array_equal(made.to_dense(), np.eye(3))
+        made = read_kernel_origin(name, path, **{way: 1}).at(1.0)(LABELS, LABELS)
+        embeddings = ws.inputs.read_embeddings(path)
+        direct = from_word_vectors(LABELS, embeddings=embeddings, epsilon=1.0, **{way: 1})
+        np.testing.assert_array_equal(made.to_dense(), direct.to_dense())
+        assert (made.to_dense() != build(name, path, 1.0).to_dense()).any()
     else:
-        with pytest.raises(ws.InvalidInputError, match="must go with word vectors"):
-            read_kernel_origin(name, path, n_neighbors=1)
+        with pytest.raises(ws.InvalidInputError, match=f"`{way}` must go with word vectors"):
+            read_kernel_origin(name, path, **{way: 1})
 
 
 def test_an_unknown_kind_is_named():

@@ -28,6 +28,7 @@ class AnimalsData:
     attributes: tuple[str, ...]
     animals: tuple[str, ...]
     scores: np.ndarray  # (n_models, n_samples, n_attributes)
+    named: np.ndarray  # (n_models, n_samples, n_animals): what they are made from
     has_attribute: np.ndarray  # (n_attributes, n_animals), 0 or 1
     truth: np.ndarray  # (n_samples,), index of the animal
     is_test: np.ndarray  # (n_samples,), False for validation
@@ -41,7 +42,8 @@ def load_animals(*, unseen: Sequence[str] = ()) -> AnimalsData:
     animals adds its score times that animal's attributes, any other class its score
     times the mean animal's. Scores are clipped to [1e-6, 1], attributes that no animal
     has are dropped, and a hash of the image number puts half of the images aside for
-    test.
+    test. So the scores know of an image what its predicted classes say, ``named``, and no
+    more: to go from attributes to animals is to undo the map that made them.
 
     Parameters
     ----------
@@ -81,11 +83,13 @@ def load_animals(*, unseen: Sequence[str] = ()) -> AnimalsData:
     known_rows = np.delete(rows, hidden, axis=0)
     seen = np.vstack([rows, known_rows.mean(axis=0)])[predicted]
     scores = np.einsum("r,msra->msa", _RANK_SCORES, seen)
+    named = np.einsum("r,msra->msa", _RANK_SCORES, np.eye(len(animals) + 1)[predicted])
     return AnimalsData(
         models=models,
         attributes=tuple(attributes[index] for index in known),
         animals=animals,
         scores=np.clip(scores, 1e-6, 1),
+        named=named[..., :-1],
         has_attribute=rows.T,
         truth=animal_of[truth],
         is_test=np.array([zlib.crc32(str(number).encode()) % 2 == 0 for number in image]),

@@ -71,6 +71,23 @@ def from_cost(cost: Array, epsilon: float, *, symmetric: bool = False) -> DenseK
     return exact.convert(None, cost.dtype)
 
 
+def local_bandwidths(cost: np.ndarray, neighbor: int) -> np.ndarray:
+    """Each row's cost of its neighbour of this number, ``(n_source,)``.
+
+    What costs nothing is the label itself or its double, no neighbour. A label with fewer
+    neighbours has the cost of the last of them, one without any 1.
+
+    Examples
+    --------
+    >>> local_bandwidths(np.array([[0.0, 3.0, 1.0], [3.0, 0.0, 2.0], [0.0, 0.0, 0.0]]), 2)
+    array([3., 3., 1.])
+    """
+    apart = np.where(cost > 0, cost, np.inf)
+    nearest = np.partition(apart, min(neighbor, cost.shape[1]) - 1, axis=1)[:, :neighbor]
+    furthest = np.where(np.isfinite(nearest), nearest, 0).max(axis=1)
+    return np.where(furthest > 0, furthest, 1).astype(cost.dtype)
+
+
 @dataclass(frozen=True, eq=False)
 class PairCosts:
     """Costs of pairs of labels, each pair once: ``costs[k]`` from ``rows[k]`` to ``columns[k]``.

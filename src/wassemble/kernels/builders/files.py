@@ -33,26 +33,36 @@ class KernelOrigin:
     at: Callable[[Epsilon], Any]
 
 
-def read_kernel_origin(name: str, path: Path, *, n_neighbors: int | None = None) -> KernelOrigin:
+def read_kernel_origin(
+    name: str, path: Path, *, local_bandwidth: int | None = None, n_neighbors: int | None = None
+) -> KernelOrigin:
     """The knowledge in the file ``path``, of the kind ``name``, one of `FILE_ORIGINS`.
 
-    Of word vectors, ``n_neighbors`` target labels of each source label are kept.
+    The rest is for word vectors alone, and as `from_word_vectors` takes it.
     """
     if name not in _READERS:
         fail(f"what a kernel is made from must be one of {', '.join(_READERS)}; got {name!r}.")
-    if n_neighbors is None:
-        return _READERS[name](path)
-    if name != "embeddings":
-        fail(f"{option('n_neighbors')} must go with word vectors; got {name}.")
-    return _read_word_vectors(path, n_neighbors)
+    if name == "embeddings":
+        return _read_word_vectors(path, local_bandwidth, n_neighbors)
+    for key, value in (("local_bandwidth", local_bandwidth), ("n_neighbors", n_neighbors)):
+        if value is not None:
+            fail(f"{option(key)} must go with word vectors; got {name}.")
+    return _READERS[name](path)
 
 
-def _read_word_vectors(path: Path, n_neighbors: int | None = None) -> KernelOrigin:
+def _read_word_vectors(
+    path: Path, local_bandwidth: int | None = None, n_neighbors: int | None = None
+) -> KernelOrigin:
     embeddings = read_embeddings(path)
 
     def at(epsilon: Epsilon) -> Any:
         return lambda source, target: from_word_vectors(
-            source, target, embeddings=embeddings, epsilon=epsilon, n_neighbors=n_neighbors
+            source,
+            target,
+            embeddings=embeddings,
+            epsilon=epsilon,
+            local_bandwidth=local_bandwidth,
+            n_neighbors=n_neighbors,
         )
 
     return KernelOrigin(True, at)

@@ -1,15 +1,13 @@
 """Kernels from the word vectors of label names."""
 
 from dataclasses import dataclass
-from typing import get_args
 
 import numpy as np
-from scipy.spatial.distance import cdist
 
-from wassemble._checks import Count, OneOf, Optional, check_flag, fail
+from wassemble._checks import Count, Optional, fail
 from wassemble.inputs.words.embeddings import Embeddings, split_words, word_forms
 from wassemble.kernels.builders.auto_epsilon import Epsilon, choose_epsilon
-from wassemble.kernels.builders.embeddings import Metric, from_embeddings
+from wassemble.kernels.builders.embeddings import EmbeddingCosts, Metric
 from wassemble.kernels.builders.spaces import count_names, expand_kernel
 from wassemble.kernels.named.labelled import LabelledKernel, Names, read_spaces
 from wassemble.kernels.places import named_labels
@@ -24,6 +22,7 @@ def from_word_vectors(
     epsilon: Epsilon = "auto",
     metric: Metric = "cosine",
     unit_norm: bool = False,
+    local_bandwidth: int | None = None,
     n_neighbors: int | None = None,
 ) -> LabelledKernel:
     """K = exp(-distance / epsilon) between the word vectors of label names.
@@ -42,7 +41,7 @@ def from_word_vectors(
         See `read_embeddings`.
     epsilon : float, "auto" or AutoEpsilon
         Entropic regularisation. "auto" gives the median label 3 effective neighbours.
-    metric, unit_norm, n_neighbors
+    metric, unit_norm, local_bandwidth, n_neighbors
         As in `kernels.from_embeddings`.
 
     Examples
@@ -61,8 +60,6 @@ def from_word_vectors(
             f"`embeddings` must be Embeddings; got {type(embeddings).__name__}.",
             hint="`read_embeddings(path)` reads them, `Embeddings(words, vectors)` wraps arrays",
         )
-    OneOf(get_args(Metric))(metric, "metric")
-    unit_norm = check_flag(unit_norm, "unit_norm")
     source, target = read_spaces(source, target)
     x = _look_up(source, embeddings)
     y = x if target is source else _look_up(target, embeddings)
@@ -73,26 +70,30 @@ def from_word_vectors(
                 f" {enumerate_names(space)}."
             )
     n_neighbors = Optional(Count())(n_neighbors, "n_neighbors")
+    costs = EmbeddingCosts.read(
+        x.vectors,
+        None if y is x else y.vectors,
+        metric=metric,
+        unit_norm=unit_norm,
+        local_bandwidth=local_bandwidth,
+    )
 
     def cost_of(rows: np.ndarray) -> np.ndarray:
-        return _nearest_costs(x.vectors[rows], y.vectors, metric, n_neighbors, unit=unit_norm)
+        found = costs.of(rows)
+        if n_neighbors is None or n_neighbors >= found.shape[1]:
+            return found
+        return np.partition(found, n_neighbors - 1, axis=1)[:, :n_neighbors]
 
     value, words = choose_epsilon(epsilon, cost_of, len(x.places))
     names = (
         [space[i] for i in looked_up.places] for space, looked_up in ((source, x), (target, y))
     )
     with named_labels(*names):
-        kernel = from_embeddings(
-            x.vectors,
-            None if y is x else y.vectors,
-            epsilon=value,
-            metric=metric,
-            unit_norm=unit_norm,
-            n_neighbors=n_neighbors,
-        )
+        kernel = costs.to_kernel(value, n_neighbors)
     kernel = expand_kernel(kernel, source, target, x.places, y.places)
     near = "" if n_neighbors is None else f", {n_neighbors} nearest"
-    origin = f"word vectors of {embeddings.origin}, {metric}{near}, {words}"
+    local = "" if local_bandwidth is None else f", bandwidth of neighbour {local_bandwidth}"
+    origin = f"word vectors of {embeddings.origin}, {metric}{local}{near}, {words}"
     notes = x.notes if y is x else tuple(dict.fromkeys(x.notes + y.notes))
     return LabelledKernel(kernel, source, target, origin, notes)
 
@@ -151,14 +152,3 @@ def _find_rows(label: str, embeddings: Embeddings) -> tuple[list[int], str]:
         if row is not None:
             rows.append(row)
     return rows, _WAYS[1] if len(rows) == len(words) else _WAYS[2]
-
-
-def _nearest_costs(
-    x: np.ndarray, y: np.ndarray, metric: str, n_neighbors: int | None, *, unit: bool
-) -> np.ndarray:
-    if unit and metric != "cosine":
-        x, y = (rows / np.linalg.norm(rows, axis=1, keepdims=True) for rows in (x, y))
-    costs = np.maximum(cdist(x, y, metric), 0)
-    if n_neighbors is None or n_neighbors >= costs.shape[1]:
-        return costs
-    return np.partition(costs, n_neighbors - 1, axis=1)[:, :n_neighbors]

@@ -65,7 +65,8 @@ SHIPPED = (
     Example(
         "animals",
         "Animals from attributes",
-        "Two networks see attributes; the consensus is wanted over animals, which neither names.",
+        "Attributes in, animals out, which no model names. The attributes are made from the classes"
+        " of two networks by the kernel's own table: a circle, to look at and not to judge by.",
         ("attributes",),
         _load_animals,
     ),
