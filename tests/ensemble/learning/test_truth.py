@@ -132,7 +132,6 @@ def test_whole_numbers_that_are_no_labels_are_taken_for_places():
 
 
 def test_what_is_no_truth_is_refused():
-    refused(None, "`truth` must hold the true label of each sample, to learn from; got none")
     refused("cat", "a list of label names, or a dict of sample id to name; got 'cat'")
     refused(3, "a list of label names, or a dict of sample id to name; got 3")
     refused([0.5, 1, 1, 1], "whole number; got 0.5 in `truth`")
