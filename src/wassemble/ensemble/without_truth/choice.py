@@ -84,7 +84,7 @@ def choose_rung(
     """The richest rung that gains more than ``caution`` standard errors over those below it.
 
     What counts is how well the consensus of some models foretells what others answer, models
-    being left out with their relatives. Where most models repeat each other even that flatters,
+    being left out with their relatives. Where many models repeat each other even that flatters,
     and no rung is taken that trusts in their independence.
     """
     few = _thin(votes, known)
@@ -160,8 +160,8 @@ def _deal(votes: Votes, relatives: Relatives) -> np.ndarray:
 
 
 def _families(kinship: np.ndarray) -> np.ndarray:
-    """The number of each model's family: those that more kinship than not joins to each other."""
-    return np.asarray(connected_components(kinship > 0.5, directed=False)[1])
+    """The number of each model's family: relatives, and their relatives."""
+    return np.asarray(connected_components(kinship > 0, directed=False)[1])
 
 
 def _thin(votes: Votes, known: Known) -> tuple[Votes, Known]:
@@ -185,5 +185,5 @@ def _say(
         " above"
     )
     if enough and blocked:
-        return f"{told}, but a third of the votes or more repeat others: not taken"
+        return f"{told}, but a tenth of the votes or more repeat others: not taken"
     return f"{told}: {'taken' if enough else 'not taken'}"

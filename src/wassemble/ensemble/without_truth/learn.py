@@ -75,7 +75,7 @@ def learn_without_truth(
         models=tuple((model.model, model.labels) for model in models),
         choice=Choice(
             chosen.recipe,
-            (*choice.reasons, *_say_relatives(relatives, heard.votes.models)),
+            (*choice.reasons, *say_relatives(relatives, heard.votes.models)),
             choice.comparisons,
             None,
             float(believed.mean()),
@@ -248,7 +248,7 @@ def _rank(
     return tuple(sorted(map(stand, choice.rated), key=lambda line: -line.score))
 
 
-def _say_relatives(relatives: Relatives, models: Sequence[str]) -> list[str]:
+def say_relatives(relatives: Relatives, models: Sequence[str]) -> list[str]:
     """Which models repeat each other, in words."""
     if relatives.kinship is None:
         return [f"{len(models):,} models are too many to look for relatives among them"]

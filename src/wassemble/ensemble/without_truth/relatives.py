@@ -14,8 +14,8 @@ _N_ROUNDS = 3
 # Samples in common that a doubt is worth, and standard errors that may be chance.
 _PRIOR_SAMPLES = 20.0
 _CHANCE = 2.0
-# Less would be noise, which adds up over hundreds of models.
-_LEAST_KINSHIP = 0.1
+# Less may be chance, or two good models among bad ones, which look alike.
+_LEAST_KINSHIP = 0.5
 # Samples on which models must not differ once to be copies.
 _COPIED_SAMPLES = 100
 # Models beyond this number are not compared in pairs: tables of pairs would fill the memory.
@@ -29,8 +29,8 @@ class Relatives:
     Attributes
     ----------
     kinship : array of shape (n_models, n_models), or None
-        0 for models that agree no more than their reliability explains, 1 for copies; None where
-        there are too many models to compare.
+        0 for models that hardly agree more than their reliability explains, 1 for copies; None
+        where there are too many models to compare.
     agreement : array of shape (n_models, n_models), or None
         Share of samples that both answered with the same label; nan where there is none.
     shares : array of shape (n_models,)
@@ -48,8 +48,8 @@ class Relatives:
 
     @property
     def are_many(self) -> bool:
-        """Whether a third of the votes or more are repetitions."""
-        return self.n_effective <= len(self.shares) * 2 / 3
+        """Whether a tenth of the votes or more are repetitions."""
+        return self.n_effective <= len(self.shares) * 0.9
 
 
 def find_relatives(votes: Votes, known: Known) -> Relatives:

@@ -8,13 +8,14 @@ round (Dawid and Skene 1979). All that is kept of the samples are sums.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar, final
 
 import numpy as np
-from scipy.special import logsumexp
+from scipy.special import softmax
 
-from wassemble.ensemble.without_truth.votes import Votes
+from wassemble.ensemble.without_truth.votes import Votes, divided
 
 _MOST_ROUNDS = 100
 _TOLERANCE = 1e-4
@@ -118,6 +119,37 @@ class Fitted:
             return votes.mean(self.weights)
         return _weigh(votes, self.meaning, self.silence, self.balance, self.weights)
 
+    def compare_with_others(self) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """Each answer beside what the others make of the sample, some samples at a time.
+
+        Yields
+        ------
+        owner : array of shape (n_answers,)
+            Place of the model.
+        own, others : arrays of shape (n_answers, n_target)
+            Its answer by name, and the consensus without it: histograms; 0 where there is none.
+        """
+        n_together = max(1, _TILE // (len(self.votes.target) * self.votes.n_models))
+        for start in range(0, self.votes.n_samples, n_together):
+            rows = np.arange(start, min(start + n_together, self.votes.n_samples))
+            answers = _Answers(self.votes.on(rows))
+            if answers.n_answers:
+                yield answers.owner, answers.sum_of(self.votes.images), self._others(answers)
+
+    def _others(self, answers: _Answers) -> np.ndarray:
+        votes, shares = answers.votes, self.weights[self.votes.owner][:, None]
+        if self.meaning is None or self.silence is None:
+            pull = self.votes.images * shares
+            rest = (votes.given @ pull)[answers.row] - answers.sum_of(pull)
+            speak = votes.declares * self.weights[:, None]
+            total = (votes.answers @ speak)[answers.row] - speak[answers.owner]
+            mean = np.where(total > _TINY, rest, 0) / np.where(total > _TINY, total, 1)
+            return divided(np.maximum(mean, 0) * (mean > _TINY), axis=1)
+        evidence = _evidence(votes, self.meaning, self.silence, self.balance, self.weights)
+        rest = evidence[answers.row] - answers.sum_of(self.meaning * shares)
+        is_alone = votes.answers.sum(axis=1)[answers.row] < 1.5
+        return np.where(is_alone[:, None], 0, softmax(rest, axis=1))
+
     def update(self, votes: Votes) -> Fitted:
         """The same after votes on new samples, which change the sums; nothing is fitted anew."""
         consensus = self.believe(votes)
@@ -131,6 +163,26 @@ class Fitted:
         right = np.asarray(votes.owners.T @ (said * votes.images)).sum(axis=1)
         total = np.asarray(votes.owners.T @ said).sum(axis=1)
         return np.divide(right, total, out=np.full(len(total), np.nan), where=total > 0)
+
+
+class _Answers:
+    """The answers to some samples, one after the other."""
+
+    def __init__(self, votes: Votes) -> None:
+        given = votes.given.tocoo()
+        order = np.lexsort((given.col, given.row))
+        self.votes = votes
+        self._column, self._share = given.col[order], given.data[order][:, None]
+        row, owner = given.row[order], votes.owner[self._column]
+        is_first = np.ones(len(row), dtype=bool)
+        is_first[1:] = (row[1:] != row[:-1]) | (owner[1:] != owner[:-1])
+        self._starts = np.flatnonzero(is_first)
+        self.row, self.owner = row[self._starts], owner[self._starts]
+        self.n_answers = len(self._starts)
+
+    def sum_of(self, table: np.ndarray) -> np.ndarray:
+        """The rows of a table over labels that each answer is of, by their shares."""
+        return np.add.reduceat(self._share * table[self._column], self._starts, axis=0)
 
 
 class Rung(ABC):
@@ -189,7 +241,7 @@ class Agreement(_Mean):
     key: ClassVar[str] = "weights by agreement"
 
     def _weigh(self, votes: Votes, known: Known) -> np.ndarray:
-        return known.shares * measure_agreement(votes, known)
+        return known.shares * measure_agreement(Equal().fit(votes, known))
 
 
 @final
@@ -273,30 +325,17 @@ RUNGS: tuple[Rung, ...] = (
 """From few parameters to many."""
 
 
-def measure_agreement(votes: Votes, known: Known) -> np.ndarray:
+def measure_agreement(fitted: Fitted) -> np.ndarray:
     """Share of its answers in which each model agrees with the mean of the others.
 
     Of a model with few answers little is known: it is drawn to what all have.
     """
-    images = votes.images * known.shares[votes.owner][:, None]
-    total = votes.given @ images
-    votes_on = votes.answers @ (votes.declares * known.shares[:, None])
-    given = votes.given.tocoo()
-    agreed, asked = np.zeros(votes.n_models), np.zeros(votes.n_models)
-    n_together = max(1, _TILE // len(votes.target))  # a row of labels for each vote
-    for start in range(0, given.nnz, n_together):
-        part = slice(start, start + n_together)
-        row, column, share = given.row[part], given.col[part], given.data[part]
-        owner = votes.owner[column]
-        own = share[:, None] * images[column]
-        others = total[row] - own
-        n_others = votes_on[row] - votes.declares[owner] * known.shares[owner][:, None]
-        others = others / np.where(n_others > _TINY, n_others, np.inf)
-        mass = others.sum(axis=1)
-        there = mass > _TINY
-        met = (others * votes.images[column]).sum(axis=1) / np.where(there, mass, 1)
-        agreed += np.bincount(owner, share * np.where(there, met, 0), minlength=votes.n_models)
-        asked += np.bincount(owner, share * there, minlength=votes.n_models)
+    n_models = fitted.votes.n_models
+    agreed, asked = np.zeros(n_models), np.zeros(n_models)
+    for owner, own, others in fitted.compare_with_others():
+        there = others.sum(axis=1)
+        agreed += np.bincount(owner, (own * others).sum(axis=1), minlength=n_models)
+        asked += np.bincount(owner, there, minlength=n_models)
     usual = agreed.sum() / max(asked.sum(), _TINY)
     return (agreed + _PRIOR_VOTES * usual) / (asked + _PRIOR_VOTES)
 
@@ -399,11 +438,17 @@ def _weigh(
     votes: Votes, meaning: np.ndarray, silence: np.ndarray, balance: np.ndarray, shares: np.ndarray
 ) -> np.ndarray:
     """How likely each target label is, given the votes."""
+    return np.asarray(softmax(_evidence(votes, meaning, silence, balance, shares), axis=1))
+
+
+def _evidence(
+    votes: Votes, meaning: np.ndarray, silence: np.ndarray, balance: np.ndarray, shares: np.ndarray
+) -> np.ndarray:
+    """The logs of it, but for a number for each sample."""
     evidence = votes.given @ (meaning * shares[votes.owner][:, None])
     if votes.silent.nnz:
         evidence = evidence + votes.silent @ (silence * shares[:, None])
-    evidence = evidence + _log(balance)
-    return np.exp(evidence - logsumexp(evidence, axis=1, keepdims=True))
+    return np.asarray(evidence + _log(balance))
 
 
 def _smooth(believed: np.ndarray) -> np.ndarray:

@@ -6,7 +6,8 @@ table, so that millions of votes of thousands of models take little time and mem
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -14,11 +15,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from wassemble._checks import fail
-from wassemble.ensemble.fusion import Fusion
+from wassemble._checks import fail, option
 from wassemble.ensemble.plan import FusionPlan
 from wassemble.inputs import Predictions
-from wassemble.labels import LabelSpace
+from wassemble.labels import LabelSpace, enumerate_names, name_of
 
 # Share of its mass that a sample's least labels may hold together without being votes.
 _LEAST = 1e-6
@@ -69,7 +69,7 @@ class Votes:
             target=plan.target,
             given=sp.csr_array(sp.hstack(tables, format="csr")),
             owner=np.repeat(np.arange(len(kernels)), [len(kernel) for kernel in kernels]),
-            meant=np.vstack([_divided(kernel, axis=0) for kernel in kernels]),
+            meant=np.vstack([divided(kernel, axis=0) for kernel in kernels]),
             silent=sp.csr_array((asked & ~votes).T.astype(np.float64)),
         )
 
@@ -81,54 +81,51 @@ class Votes:
         *,
         shares: Sequence[float] | None = None,
         target: LabelSpace | Sequence[str] | None = None,
-        fusion: Fusion | None = None,
+        scales: Mapping[str, Sequence[str]] | None = None,
     ) -> Votes:
         """The votes of a long table: who, about what, says what; every model could say any label.
 
-        A label of None is a silence. ``shares`` are those of an answer that is a distribution.
-
         Parameters
         ----------
-        fusion : Fusion, optional
-            Its kernel says which labels are confused by a model that is nearly right; its target
-            labels are those of the consensus.
+        labels : sequence of str, int or None
+            None is a silence.
+        shares : sequence of float, optional
+            Of the labels of an answer that is a distribution, and takes several rows.
+        target : list of str, optional
+            Labels of the consensus; those that occur if not given. In order, from the lowest, if
+            there are scales.
+        scales : dict of model to list of str, optional
+            Labels of models that do not have those of the consensus: grades from the lowest to
+            the highest. Grades at the same place of two scales mean the same.
 
         Examples
         --------
         >>> votes = Votes.of_table(["ann", "bob", "bob"], [1, 1, 2], ["cat", "dog", None])
-        >>> votes.given.toarray(), votes.silent.toarray()
-        (array([[1., 0., 0., 1.], [0., 0., 0., 0.]]), array([[0., 0.], [0., 1.]]))
+        >>> votes.given.toarray().tolist(), votes.silent.toarray().tolist()
+        ([[1.0, 0.0, 0.0, 1.0], [0.0, 0.0, 0.0, 0.0]], [[0.0, 0.0], [0.0, 1.0]])
         """
-        who, model = _code(models)
+        who, model = _code([str(name) for name in models])
         what, sample = _code(samples)
-        spoken = np.array([label is not None for label in labels], dtype=bool)
-        said = [str(label) for label in labels if label is not None]
-        if not said:
-            fail("there must be at least one vote; got none.")
-        space = LabelSpace(dict.fromkeys(sorted(set(said)) if target is None else target))
-        plan = (
-            (Fusion() if fusion is None else fusion)
-            .replace(kind="multiclass")
-            .plan(dict.fromkeys(["any"], space))
-        )
-        kernel = _divided(np.asarray(plan.members[0].kernel.to_dense(), float), axis=0)
-        n_models, n_labels = len(who), len(space)
-        share = np.ones(len(spoken)) if shares is None else np.asarray(shares, dtype=np.float64)
-        column = model[spoken] * n_labels + space.positions(said)
-        given = sp.csr_array(
-            (share[spoken], (sample[spoken], column)), shape=(len(what), n_models * n_labels)
-        )
-        silent = np.ones(int((~spoken).sum())), (sample[~spoken], model[~spoken])
-        votes = Votes(
-            samples=np.array(what, dtype=object),
-            models=tuple(str(name) for name in who),
-            target=plan.target,
-            given=given,
-            owner=np.repeat(np.arange(n_models), n_labels),
-            meant=np.tile(kernel, (n_models, 1)),
-            silent=sp.csr_array(silent, shape=(len(what), n_models)),
-        )
-        return votes._with_whole_answers()
+        given = [None if label is None else name_of(label) for label in labels]
+        own = {} if scales is None else {str(name): LabelSpace(x) for name, x in scales.items()}
+        goal = _find_target(target, given, [name in own for name in models])
+        spaces = [own.get(name, goal) for name in who]
+        starts = np.cumsum([0, *(len(space) for space in spaces)])
+        column = [
+            -1 if label is None else starts[place] + _place_of(label, spaces[place], who[place])
+            for label, place in zip(given, model.tolist(), strict=True)
+        ]
+        return Votes(
+            samples=_as_ids(what),
+            models=tuple(who),
+            target=goal,
+            given=_fill(sample, np.array(column), shares, (len(what), int(starts[-1]))),
+            owner=np.repeat(np.arange(len(who)), np.diff(starts)),
+            meant=np.vstack([_join_scales(space, goal) for space in spaces]),
+            silent=_fill(
+                sample, np.where(np.array(column) < 0, model, -1), None, (len(what), len(who))
+            ),
+        )._with_whole_answers()
 
     def _with_whole_answers(self) -> Votes:
         """Several votes of a model on a sample share one."""
@@ -182,7 +179,7 @@ class Votes:
     @cached_property
     def images(self) -> np.ndarray:
         """Where the share of each label goes by name, ``(n_labels, n_target)``; rows sum to 1."""
-        return _divided(self.meant, axis=1)
+        return divided(self.meant, axis=1)
 
     def mean(self, weights: np.ndarray) -> np.ndarray:
         """The label-aware mean of the votes, ``(n_samples, n_target)``; 0 where nobody voted."""
@@ -190,7 +187,7 @@ class Votes:
         if not self.declares.all():
             total = self.answers @ (self.declares * weights[:, None])
             mean = mean / np.where(total > 0, total, 1)
-        return _divided(mean, axis=1)
+        return divided(mean, axis=1)
 
     def of(self, kept: np.ndarray) -> Votes:
         """The votes of some models, by place."""
@@ -213,11 +210,11 @@ class Votes:
 
 def _shares(scores: np.ndarray, said: np.ndarray) -> sp.csr_array:
     """Rows divided by their sums; nothing where a model has no say, or hardly any."""
-    shares = _divided(np.where(said[:, None], scores, 0).astype(np.float64), axis=1)
+    shares = divided(np.where(said[:, None], scores, 0).astype(np.float64), axis=1)
     return sp.csr_array(np.where(shares > _LEAST / shares.shape[1], shares, 0))
 
 
-def _divided(table: np.ndarray, *, axis: int) -> np.ndarray:
+def divided(table: np.ndarray, *, axis: int) -> np.ndarray:
     """Divided by its sums along an axis, where they are not 0."""
     sums = table.sum(axis=axis, keepdims=True)
     return np.asarray(table / np.where(sums > 0, sums, 1))
@@ -228,3 +225,57 @@ def _code(values: Sequence[Any]) -> tuple[list[Any], np.ndarray]:
     places: dict[Any, int] = {}
     coded = np.array([places.setdefault(value, len(places)) for value in values], dtype=np.int64)
     return list(places), coded
+
+
+def _as_ids(samples: list[Any]) -> np.ndarray:
+    ids = np.empty(len(samples), dtype=object)
+    ids[:] = samples
+    return ids
+
+
+def _find_target(
+    target: LabelSpace | Sequence[str] | None, labels: Sequence[str | None], has_own: Sequence[bool]
+) -> LabelSpace:
+    """The labels of the consensus: those that were told, or those that occur, in order."""
+    if target is not None:
+        return LabelSpace(target)
+    told = {x for x, own in zip(labels, has_own, strict=True) if x is not None and not own}
+    if not told:
+        fail("there must be at least one vote for a label of the consensus; got none.")
+    return LabelSpace(sorted(told, key=lambda name: (_number(name), name)))
+
+
+def _number(name: str) -> float:
+    try:
+        return float(name)
+    except ValueError:
+        return math.inf
+
+
+def _place_of(label: str, space: LabelSpace, model: str) -> int:
+    if label not in space:
+        fail(
+            f"a vote of {model!r} must be one of {enumerate_names(space)}; got {label!r}.",
+            hint=f"{option('scales')} says which labels it has",
+        )
+    return int(space.positions([label])[0])
+
+
+def _fill(
+    row: np.ndarray, column: np.ndarray, shares: Sequence[float] | None, shape: tuple[int, int]
+) -> sp.csr_array:
+    """A sparse table of shares, 1 if there are none, where a column is named."""
+    there = column >= 0
+    entries = np.ones(len(row)) if shares is None else np.asarray(shares, dtype=np.float64)
+    return sp.csr_array((entries[there], (row[there], column[there])), shape=shape)
+
+
+def _join_scales(source: LabelSpace, target: LabelSpace) -> np.ndarray:
+    """How likely each grade is where another scale's is true: those at the same place."""
+    if source == target:
+        return np.eye(len(target))
+    if min(len(source), len(target)) < 2:
+        fail(f"a scale must have at least two grades; got {enumerate_names(source)}.")
+    places = [np.linspace(0, 1, len(space)) for space in (source, target)]
+    apart = np.abs(places[0][:, None] - places[1]) * (min(len(source), len(target)) - 1)
+    return divided(np.maximum(1 - apart, 0), axis=0)
