@@ -12,7 +12,7 @@ from paper.without_truth.rivals import RIVALS, aggregate, has_crowdkit
 from paper.without_truth.sets import JUDGES, VoteSet
 from wassemble.ensemble.without_truth import RUNGS, Fitted, Known, find_relatives
 from wassemble.ensemble.without_truth.choice import choose_rung
-from wassemble.ensemble.without_truth.rank import judge_by_others
+from wassemble.ensemble.without_truth.rank import judge_answers
 from wassemble.ensemble.without_truth.relatives import mark_answers
 from wassemble.solvers.stacked import mark_best
 
@@ -73,7 +73,7 @@ def _error(given: VoteSet, values: np.ndarray) -> float:
 
 def _judge_ranks(given: VoteSet, chosen: Fitted) -> dict[str, float] | None:
     """How accuracies that were estimated without truth compare with true ones."""
-    right, judged = judge_by_others(chosen)
+    right, judged = judge_answers(chosen)
     rows = np.flatnonzero(given.truth >= 0)
     marked = mark_answers(given.votes.on(rows))
     n_right = sum(

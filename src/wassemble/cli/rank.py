@@ -71,8 +71,8 @@ def rank(
 ) -> None:
     """Rank the models in FILES by each other, without truth or with that of a few samples.
 
-    The accuracy of a model is how often the consensus of the others thinks it right: an estimate
-    that stands and falls with them. Models that repeat each other share their vote.
+    The accuracy of a model is how often the consensus thinks it right: an estimate that stands and
+    falls with the others. Models that repeat each other share their vote.
 
     \b
     wassemble rank a.csv b.csv c.npz

@@ -33,10 +33,11 @@ class Ranked:
     Attributes
     ----------
     accuracy : float
-        How often it is thought to be right where it answers: by the consensus of the *others*,
-        as if that were right. nan where nobody else answered.
+        How often it is thought to be right where it answers: by the consensus, as if that were
+        right; by the mean of the *others* where nothing is learned of models. nan where nobody
+        else answered.
     low, high : float
-        95 % interval over samples (Wilson 1927); it does not know whether the others are right.
+        95 % interval over samples (Wilson 1927); it does not know whether the consensus is right.
     coverage, silence : float
         Share of all samples that it answered, and about which it was asked and said nothing.
     conflict : float
@@ -212,7 +213,7 @@ def rank_votes(votes: Votes, known: Known, *, caution: float = 0.5) -> Ranking:
 
 def _describe(fitted: Fitted, relatives: Relatives) -> list[Ranked]:
     votes, known = fitted.votes, fitted.known
-    right, judged = judge_by_others(fitted)
+    right, judged = judge_answers(fitted)
     if known.gold is not None:
         right, judged = _judge_by_gold(votes, known.gold, right, judged)
     silent = np.asarray(votes.silent.sum(axis=0)).ravel()
@@ -237,16 +238,21 @@ def _describe(fitted: Fitted, relatives: Relatives) -> list[Ranked]:
     ]
 
 
-def judge_by_others(fitted: Fitted) -> tuple[np.ndarray, np.ndarray]:
-    """Answers of each model that the others think right, and all that others answered too."""
-    n_models = fitted.votes.n_models
-    right, judged = np.zeros(n_models), np.zeros(n_models)
+def judge_answers(fitted: Fitted) -> tuple[np.ndarray, np.ndarray]:
+    """Answers of each model that are thought right, and all that could be judged.
+
+    By what was learned of each model; for a mean, which learns nothing, by the best label of the
+    mean of the others.
+    """
+    votes = fitted.votes
+    if fitted.meaning is not None:
+        right = votes.owners.T @ (fitted.sums.said * votes.images).sum(axis=1)
+        return np.asarray(right), votes.n_answers
+    right, judged = np.zeros(votes.n_models), np.zeros(votes.n_models)
     for owner, own, others in fitted.compare_with_others():
-        there = others.sum(axis=1)
-        # A mean is right or wrong by its best label: its shares are no probabilities.
-        believed = mark_best(others) if fitted.meaning is None else others
-        right += np.bincount(owner, (mark_best(own) * believed).sum(axis=1), minlength=n_models)
-        judged += np.bincount(owner, there, minlength=n_models)
+        met = (mark_best(own) * mark_best(others)).sum(axis=1)
+        right += np.bincount(owner, met, minlength=votes.n_models)
+        judged += np.bincount(owner, others.sum(axis=1), minlength=votes.n_models)
     return right, judged
 
 

@@ -120,14 +120,14 @@ class Fitted:
         return _weigh(votes, self.meaning, self.silence, self.balance, self.weights)
 
     def compare_with_others(self) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-        """Each answer beside what the others make of the sample, some samples at a time.
+        """Each answer beside the mean of the others, some samples at a time.
 
         Yields
         ------
         owner : array of shape (n_answers,)
             Place of the model.
         own, others : arrays of shape (n_answers, n_target)
-            Its answer by name, and the consensus without it: histograms; 0 where there is none.
+            Its answer by name, and the mean without it: histograms; 0 where there is none.
         """
         n_together = max(1, _TILE // (len(self.votes.target) * self.votes.n_models))
         for start in range(0, self.votes.n_samples, n_together):
@@ -137,18 +137,13 @@ class Fitted:
                 yield answers.owner, answers.sum_of(self.votes.images), self._others(answers)
 
     def _others(self, answers: _Answers) -> np.ndarray:
-        votes, shares = answers.votes, self.weights[self.votes.owner][:, None]
-        if self.meaning is None or self.silence is None:
-            pull = self.votes.images * shares
-            rest = (votes.given @ pull)[answers.row] - answers.sum_of(pull)
-            speak = votes.declares * self.weights[:, None]
-            total = (votes.answers @ speak)[answers.row] - speak[answers.owner]
-            mean = np.where(total > _TINY, rest, 0) / np.where(total > _TINY, total, 1)
-            return divided(np.maximum(mean, 0) * (mean > _TINY), axis=1)
-        evidence = _evidence(votes, self.meaning, self.silence, self.balance, self.weights)
-        rest = evidence[answers.row] - answers.sum_of(self.meaning * shares)
-        is_alone = votes.answers.sum(axis=1)[answers.row] < 1.5
-        return np.where(is_alone[:, None], 0, softmax(rest, axis=1))
+        votes = answers.votes
+        pull = votes.images * self.weights[votes.owner][:, None]
+        rest = (votes.given @ pull)[answers.row] - answers.sum_of(pull)
+        speak = votes.declares * self.weights[:, None]
+        total = (votes.answers @ speak)[answers.row] - speak[answers.owner]
+        is_there = (total > _TINY) & (rest > _TINY)
+        return divided(np.where(is_there, rest, 0) / np.where(is_there, total, 1), axis=1)
 
     def update(self, votes: Votes) -> Fitted:
         """The same after votes on new samples, which change the sums; nothing is fitted anew."""
@@ -209,7 +204,9 @@ class _Mean(Rung):
 
     def fit(self, votes: Votes, known: Known) -> Fitted:
         weights = self._weigh(votes, known)
-        weights = weights / weights.sum()
+        weights = (weights if weights.any() else known.shares) / (
+            weights.sum() or known.shares.sum()
+        )
         consensus = votes.mean(weights)
         balance = known.balance
         if balance is None:
@@ -438,17 +435,10 @@ def _weigh(
     votes: Votes, meaning: np.ndarray, silence: np.ndarray, balance: np.ndarray, shares: np.ndarray
 ) -> np.ndarray:
     """How likely each target label is, given the votes."""
-    return np.asarray(softmax(_evidence(votes, meaning, silence, balance, shares), axis=1))
-
-
-def _evidence(
-    votes: Votes, meaning: np.ndarray, silence: np.ndarray, balance: np.ndarray, shares: np.ndarray
-) -> np.ndarray:
-    """The logs of it, but for a number for each sample."""
     evidence = votes.given @ (meaning * shares[votes.owner][:, None])
     if votes.silent.nnz:
         evidence = evidence + votes.silent @ (silence * shares[:, None])
-    return np.asarray(evidence + _log(balance))
+    return np.asarray(softmax(evidence + _log(balance), axis=1))
 
 
 def _smooth(believed: np.ndarray) -> np.ndarray:

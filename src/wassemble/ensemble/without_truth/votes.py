@@ -108,6 +108,9 @@ class Votes:
         what, sample = _code(samples)
         given = [None if label is None else name_of(label) for label in labels]
         own = {} if scales is None else {str(name): LabelSpace(x) for name, x in scales.items()}
+        strange = sorted(set(own) - set(who))
+        if strange:
+            fail(f"{option('scales')} must be of those who voted; got {enumerate_names(strange)}.")
         goal = _find_target(target, given, [name in own for name in models])
         spaces = [own.get(name, goal) for name in who]
         starts = np.cumsum([0, *(len(space) for space in spaces)])
