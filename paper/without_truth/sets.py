@@ -75,10 +75,9 @@ def _load_crowd(name: str) -> VoteSet | None:
         return None
     rows, told = _read(paths[0]), {row["item"]: row["label"] for row in _read(paths[1])}
     given = [(row["worker"], row["item"], row["label"]) for row in rows]
-    if name in FUNCTIONS:  # every function saw every item
-        given += _list_silences(given)
-    workers, items, labels = zip(*given, strict=True)
-    votes = Votes.of_table(workers, items, labels)
+    # Every function saw every item.
+    silences = _list_silences(given) if name in FUNCTIONS else []
+    votes = Votes.of_table(*zip(*given, *silences, strict=True))
     return _with_truth(votes, told.get)
 
 

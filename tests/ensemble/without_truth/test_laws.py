@@ -18,6 +18,7 @@ from wassemble.ensemble.without_truth import (
     find_relatives,
     rank_votes,
 )
+from wassemble.errors import InvalidInputError
 from wassemble.labels import LabelSpace
 
 seeds = st.integers(0, 10_000)
@@ -153,6 +154,8 @@ def test_new_votes_change_the_sums(rung):
     assert later.sums.believed.sum() == pytest.approx(n_voted if is_mean else 400)
     right = later.consensus.argmax(axis=1) == truth[second.samples.astype(int)]
     assert right.mean() > 0.6
+    with pytest.raises(InvalidInputError, match="new votes must be of the same models"):
+        fitted.update(second.of(np.arange(2)))
     whole = fit(rung, votes).reliability
     np.testing.assert_allclose(later.reliability, whole, atol=0.05)
 

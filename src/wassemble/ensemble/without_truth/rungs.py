@@ -15,6 +15,7 @@ from typing import ClassVar, final
 import numpy as np
 from scipy.special import softmax
 
+from wassemble._checks import fail
 from wassemble.ensemble.without_truth.votes import Votes, divided
 
 _MOST_ROUNDS = 100
@@ -147,6 +148,8 @@ class Fitted:
 
     def update(self, votes: Votes) -> Fitted:
         """The same after votes on new samples, which change the sums; nothing is fitted anew."""
+        if (votes.models, votes.target) != (self.votes.models, self.votes.target):
+            fail("new votes must be of the same models, in their order, for the same labels.")
         consensus = self.believe(votes)
         sums = self.sums + Sums.of(votes, consensus)
         return replace(self.rung.after(self, sums), consensus=consensus, votes=votes)
