@@ -149,14 +149,12 @@ def _deal(votes: Votes, relatives: Relatives) -> np.ndarray:
     if relatives.kinship is not None:
         family = _families(relatives.kinship)
     size = np.bincount(family, votes.n_answers, minlength=votes.n_models)
-    order = np.argsort(-size, kind="stable")
-    fold = np.empty(votes.n_models, dtype=np.int64)
-    n_folds = min(max(_N_FOLDS, 1), len(np.unique(family)))
-    held = np.zeros(n_folds)
-    for own in order.tolist():
-        fold[family == own] = place = int(held.argmin())
-        held[place] += size[own]
-    return fold
+    n_folds = min(_N_FOLDS, len(np.unique(family)))
+    fold, held = np.zeros(votes.n_models, dtype=np.int64), np.zeros(n_folds)
+    for own in np.argsort(-size, kind="stable").tolist():
+        fold[own] = held.argmin()
+        held[fold[own]] += size[own]
+    return fold[family]
 
 
 def _families(kinship: np.ndarray) -> np.ndarray:

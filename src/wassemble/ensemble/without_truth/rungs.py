@@ -130,7 +130,8 @@ class Fitted:
         own, others : arrays of shape (n_answers, n_target)
             Its answer by name, and the mean without it: histograms; 0 where there is none.
         """
-        n_together = max(1, _TILE // (len(self.votes.target) * self.votes.n_models))
+        n_numbers = len(self.votes.target) * self.votes.given.nnz / max(1, self.votes.n_samples)
+        n_together = max(1, int(_TILE / max(1, n_numbers)))
         for start in range(0, self.votes.n_samples, n_together):
             rows = np.arange(start, min(start + n_together, self.votes.n_samples))
             answers = _Answers(self.votes.on(rows))
