@@ -20,8 +20,9 @@ help:
 	@echo "make lint   formatting, lint and types"
 	@echo "make docs   write generated figures into the pages"
 	@echo "make results every experiment of the paper on real data; writes docs/results.md"
-	@echo "make evidence  learn and judge an ensemble on ten real tasks, beside its rivals; writes"
-	@echo "            docs/evidence.md"
+	@echo "make evidence  learn and judge an ensemble on ten real tasks, beside its rivals, and a"
+	@echo "            consensus without truth; writes docs/evidence.md and"
+	@echo "            docs/evidence-without-truth.md"
 	@echo "make bench  benchmarks beside POT, OTT-JAX and torch; writes docs/benchmarks.md"
 	@echo "            (make bench-quick: smaller sizes, under two minutes, writes no page)"
 	@echo "make bench-cluster  a Dask cluster of 1, 2 and 4 workers, and kernels split over"
@@ -70,6 +71,9 @@ lint: .venv/develop.stamp
 evidence: .venv/core.stamp
 	$(BIN)/python -m paper evidence --out reports
 	cp reports/evidence.json docs/evidence.json
+	$(PIP) -e '.[cli,crowds]'
+	$(BIN)/python -m paper without-truth --out reports
+	cp reports/without-truth.json docs/without-truth.json
 	$(BIN)/python docs/generate.py
 
 results: .venv/core.stamp

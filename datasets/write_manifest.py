@@ -236,6 +236,23 @@ FILES = {
         "CC BY-SA 4.0",
     ),
     "part_of_speech/target.txt": ("the 47 Penn tags", "made for this data set", "Apache-2.0"),
+    "adult_content2/votes.csv.gz": (
+        "89,799 votes of 825 workers on how adult 11,040 web sites are",
+        "ipeirotis/Get-Another-Label, changed: see adult_content2/SOURCES.md",
+        "Apache-2.0",
+    ),
+    "adult_content2/truth.csv.gz": (
+        "the true grade of 333 of the web sites",
+        "ipeirotis/Get-Another-Label, changed: see adult_content2/SOURCES.md",
+        "Apache-2.0",
+    ),
+    "adult_content2/SOURCES.md": ("origins in full", "as named there", "as named there"),
+    "llm_judges/grades.npz": (
+        "relevance of 4,423 passages as 33 runs of language models grade it, without truth",
+        "llm4eval/LLMJudge-benchmark, changed: see llm_judges/SOURCES.md",
+        "MIT, Copyright (c) 2023 LLMJudge-Benchmark",
+    ),
+    "llm_judges/SOURCES.md": ("origins in full", "as named there", "as named there"),
     "part_of_speech/SOURCES.md": ("origins in full", "as named there", "as named there"),
 }
 

@@ -19,10 +19,17 @@ sys.path.insert(0, str(ROOT))  # paper/ is beside this folder, and not installed
 from paper.evidence.summary import to_markdown  # noqa: E402
 from paper.record.findings import markdown_table, table_of  # noqa: E402
 from paper.record.page import read_records, to_page  # noqa: E402
+from paper.without_truth.page import to_markdown as tell_without_truth  # noqa: E402
 from wassemble._files import write_whole  # noqa: E402
 
 RECORDS = ROOT / "docs" / "results"
-PAGES = ("README.md", "docs/evidence.md", "docs/guides/generate.md", "docs/guides/scale.md")
+PAGES = (
+    "README.md",
+    "docs/evidence.md",
+    "docs/evidence-without-truth.md",
+    "docs/guides/generate.md",
+    "docs/guides/scale.md",
+)
 
 
 def objects() -> str:
@@ -39,6 +46,12 @@ def evidence() -> str:
     """Tables and words of `make evidence`, from what it sums up."""
     path = ROOT / "docs" / "evidence.json"
     return to_markdown(json.loads(path.read_text(encoding="utf-8")))
+
+
+def without_truth() -> str:
+    """Tables and words of `python -m paper without-truth`."""
+    path = ROOT / "docs" / "without-truth.json"
+    return tell_without_truth(json.loads(path.read_text(encoding="utf-8")))
 
 
 def cluster() -> str:
@@ -111,6 +124,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "objects": objects,
     "languages": detectors,
     "evidence": evidence,
+    "without_truth": without_truth,
     "cluster": cluster,
     "split_kernel": split_kernel,
     "two_language_models": two_language_models,

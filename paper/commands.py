@@ -10,6 +10,7 @@ from paper.captioners.command import train_captioners
 from paper.captioning.command import generate, references
 from paper.evidence.command import evidence
 from paper.record.command import reproduce
+from paper.without_truth.command import without_truth
 from wassemble.cli.command import run
 from wassemble.cli.console import print_json, print_table, talk
 from wassemble.cli.options import output_options
@@ -75,7 +76,8 @@ def serve(open_browser: bool, **options: Any) -> None:
     start(open_browser, examples=(*SHIPPED, *EXAMPLES), **options)
 
 
-for _command in (reproduce, data, evidence, train_captioners, generate, references, serve):
+_experiments = (reproduce, evidence, without_truth)
+for _command in (*_experiments, data, train_captioners, generate, references, serve):
     paper.add_command(_command)
 
 

@@ -24,7 +24,7 @@ def write_all(folder: Path) -> None:
     for prefix, rows in parts.items():
         for model, end in zip(models, ("csv", "csv", "npz"), strict=True):
             write_predictions(folder / f"{prefix}{model.model}.{end}", model.take(rows))
-    known = {"validation": "", "val": "", "truth": "", "test": "test_"}
+    known = {"validation": "", "val": "", "truth": "", "few": "", "test": "test_"}
     for name, prefix in known.items():
         lines = "".join(f"{i},{truth[i]}\n" for i in parts[prefix])
         (folder / f"{name}.csv").write_text(f"sample,label\n{lines}")
@@ -43,6 +43,7 @@ def write_all(folder: Path) -> None:
     _write_kernels(folder)
     _write_animals(folder)
     _write_captions(folder)
+    _write_verdicts(folder)
     (folder / "wanted.txt").write_text("lion\ntiger\nwolf\nfox\nbus\n")
     (folder / "aliases.csv").write_text("tractor,bus\n")
     (folder / "fuse.toml").write_text('files = ["a.csv", "b.csv"]\nout = "configured.csv"\n')
@@ -75,6 +76,19 @@ def _networks() -> tuple[list[Predictions], list[str]]:
         table /= table.sum(axis=1, keepdims=True)
         models.append(Predictions(model, range(len(images)), labels, table))
     return models, names[data["truth"][images]].tolist()
+
+
+def _write_verdicts(folder: Path) -> None:
+    """Three judges with three grades, and one that lets pass or not, of twelve items."""
+    grades = {"kind": "333222111333", "fair": "332221111322", "odd": "123123123123"}
+    rows = [
+        (judge, item, grade) for judge, all_ in grades.items() for item, grade in enumerate(all_)
+    ]
+    rows += [("strict", item, "pass" if item % 4 else "fail") for item in range(12)]
+    lines = [json.dumps({"judge": j, "item": i, "verdict": v}) for j, i, v in rows]
+    (folder / "verdicts.jsonl").write_text("\n".join(lines))
+    lines = ["judge,item,verdict", *(f"{j},{i},{v}" for j, i, v in rows)]
+    (folder / "verdicts.csv").write_text("\n".join(lines))
 
 
 def _write_kernels(folder: Path) -> None:

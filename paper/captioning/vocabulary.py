@@ -102,6 +102,10 @@ def run(config: Config, progress: Progress = None) -> Findings:
 class _CountingSilence(CarriedRule):
     """The mean over all captioners, whoever knows a word."""
 
+    @property
+    def mean_order(self) -> float:
+        return 1.0
+
     def _combine(self, images: Array, weights: Array) -> Array:
         return weighted_sum(np.full((len(images), 1, 1), 1 / len(images)), images)
 

@@ -27,6 +27,7 @@ from .ensemble.learning import (
     learn_ensemble as learn_ensemble,
 )
 from .ensemble.learning.kernels import learn_kernel as learn_kernel
+from .ensemble.without_truth import rank_models as rank_models
 from .errors import (
     ConvergenceWarning as ConvergenceWarning,
     InputWarning as InputWarning,

@@ -322,3 +322,26 @@ def test_a_folder_that_is_learned_into_again_keeps_no_kernels_of_before(folder):
     (folder / "e" / "kernel-mine.npz").write_bytes(b"")
     assert main([*command, "--time-budget", "0"]) == 0
     assert [path.name for path in (folder / "e").glob("*.npz")] == ["kernel-mine.npz"]
+
+
+def test_an_ensemble_is_learned_without_truth(folder, capsys, rng):
+    for name in ("c", "d"):
+        scores = rng.dirichlet([1, 1, 1], size=120)
+        write_predictions(
+            f"{name}.csv", Predictions(name, range(120), ["cat", "dog", "cow"], scores)
+        )
+    files = ["a.csv", "b.csv", "c.csv", "d.csv"]
+    assert main(["fit", *files, "--out", "e"]) == 0
+    printed = capsys.readouterr()
+    assert "log likelihood of left-out answers" in printed.out
+    assert "known truth: none" in printed.err
+    assert main(["predict", "e", *files, "--out", "fused.csv"]) == 0
+    assert main(["fit", *files, "--gold", "validation.csv", "--out", "e"]) == 0
+    assert "known truth: that of 60 samples" in capsys.readouterr().err
+    assert main(["evaluate", "e", *files, "--truth", "test.csv"]) == 0
+
+
+def test_gold_beside_truth_is_refused(folder, capsys):
+    options = ["--truth", "validation.csv", "--gold", "test.csv", "--out", "e"]
+    assert main(["fit", "a.csv", "b.csv", *options]) == 2
+    assert "without `truth`" in capsys.readouterr().err

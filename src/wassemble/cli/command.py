@@ -17,6 +17,7 @@ from wassemble.cli.explain import explain
 from wassemble.cli.fuse import fuse
 from wassemble.cli.kernel import kernel
 from wassemble.cli.learn import evaluate, fit, predict, report
+from wassemble.cli.rank import jury, rank
 from wassemble.cli.ranks import ranks
 from wassemble.cli.score import score
 from wassemble.cli.serve import serve
@@ -60,7 +61,10 @@ def completion(shell: str) -> None:
     click.echo(kind(command, {}, "wassemble", "_WASSEMBLE_COMPLETE").source())
 
 
-_fusing, _learning = (fuse, explain, kernel, describe), (fit, predict, evaluate, report, score)
+_fusing, _learning = (
+    (fuse, explain, kernel, describe),
+    (fit, predict, evaluate, report, score, rank, jury),
+)
 for _command in (*_fusing, *_learning, ranks, serve, study, example):
     command.add_command(_command)
 

@@ -21,7 +21,9 @@ from wassemble.cli.options import (
     check_as_json,
     file_arguments,
     fold_option,
+    gold_option,
     hide,
+    optional_truth_option,
     other_option,
     output_options,
     read_labels,
@@ -116,10 +118,11 @@ def _tell_inputs(
         talk(line, quiet=quiet)
 
 
-@click.command(cls=Command, short_help="Learn how to fuse models from samples with known labels.")
+@click.command(cls=Command, short_help="Learn how to fuse models, with known labels or without.")
 @file_arguments
-@truth_option
+@optional_truth_option
 @truth_column_option
+@gold_option
 @click.option(
     "--out",
     type=Output(is_folder=True, path_type=Path),
@@ -164,8 +167,9 @@ def _tell_inputs(
 @output_options
 def fit(
     inputs: ModelFiles,
-    truth: Path,
+    truth: Path | None,
     truth_column: str | None,
+    gold: Path | None,
     out: Path,
     metric: str | None,
     target: Path | None,
@@ -182,17 +186,24 @@ def fit(
     quiet: bool,
     **values: Any,
 ) -> None:
-    """Learn from samples with known labels how best to fuse the models in FILES.
+    """Learn how best to fuse the models in FILES, from samples with known labels or without.
 
-    Single models, means, barycenters, stacking by logistic regression and the stacked consensus
-    of all of these are compared by cross-validation. A richer rule is taken only if its gain over
-    the simpler ones, by nested choice, is more than --caution standard errors of the paired
-    difference; the reason is given either way. Nested choice takes on each fold the rule that is
-    best on the others: an honest estimate, where the table flatters the best of many, picked on
-    the same folds. Kernels from the models' own mistakes are always tried; the options below add
-    another. Ctrl-C ends the search and keeps the best rule so far.
+    With --truth: single models, means, barycenters, stacking by logistic regression and the
+    stacked consensus of all of these are compared by cross-validation. A richer rule is taken only
+    if its gain over the simpler ones, by nested choice, is more than --caution standard errors of
+    the paired difference; the reason is given either way. Nested choice takes on each fold the
+    rule that is best on the others: an honest estimate, where the table flatters the best of many,
+    picked on the same folds. Kernels from the models' own mistakes are always tried; the options
+    below add another. Ctrl-C ends the search and keeps the best rule so far.
+
+    Without --truth models are judged by each other: equal weights, weights by agreement,
+    reliability per model, per model and label, and confusions; a richer one is taken only if the
+    consensus of some models then foretells better what the others answer. Models that repeat each
+    other share their vote. A sample without an answer in a file is a silence of its model; a
+    sample that is not in the file was never asked.
 
     \b
+    wassemble fit a.csv b.csv c.npz --out ensemble
     wassemble fit a.csv b.csv c.npz --truth validation.csv --out ensemble
     wassemble fit a.csv b.csv --truth val.csv --embeddings glove.txt --metric log_loss --out e
     wassemble predict ensemble new_a.csv new_b.csv new_c.npz --out fused.csv
@@ -207,11 +218,12 @@ def fit(
     goal = None if target is None else read_labels(target)
     if goal is None and hasattr(kernel, "target"):
         goal = kernel.target
-    known = inputs.read_truth(truth, truth_column, models)
+    known = None if truth is None else inputs.read_truth(truth, truth_column, models)
     with _keeping(log), progress_bar("trying rules", quiet=quiet) as progress:
         learned = learn_ensemble(
             models,
             known,
+            gold=None if gold is None else inputs.read_truth(gold, truth_column, models),
             metric=metric,
             kernels=None if kernel is None else {"given kernel": kernel},
             target=goal,
@@ -230,11 +242,13 @@ def fit(
     # What leads nowhere by name may lead somewhere by a kernel.
     meanings |= {"kind": inputs.kind, "target": learned.target if kernel is None else None}
     _tell_inputs(models, meanings, quiet=quiet)
-    _tell_truth(known, models, quiet=quiet)
+    if known is not None:
+        _tell_truth(known, models, quiet=quiet)
     if as_json:
         print_json(learned.to_dict())
     else:
-        _print_rules(learned.metric, learned.leaderboard)
+        judged = learned.metric if learned.n_gold is None else "log likelihood of left-out answers"
+        _print_rules(judged, learned.leaderboard)
     for line in learned.report.splitlines():
         talk(line, quiet=quiet)
     talk(

@@ -150,12 +150,20 @@ allow_disjoint_option = click.option(
     " warning.",
 )
 
-truth_option = click.option(
-    "--truth",
+_TRUTH = (
+    "True labels: a table with the columns sample and label or, where samples have several"
+    " labels, a column of 0 and 1 for each label."
+)
+truth_option = click.option("--truth", type=PATH, required=True, help=_TRUTH)
+optional_truth_option = click.option(
+    "--truth", type=PATH, help=f"{_TRUTH}  [default: models are judged by each other]"
+)
+
+gold_option = click.option(
+    "--gold",
     type=PATH,
-    required=True,
-    help="True labels: a table with the columns sample and label or, where samples have several"
-    " labels, a column of 0 and 1 for each label.",
+    help="True labels of a few samples, as a table with the columns sample and label, where those"
+    " of the others are not known: in place of --truth.",
 )
 
 target_option = click.option(

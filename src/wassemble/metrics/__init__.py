@@ -51,6 +51,7 @@ from wassemble.metrics.properties import (
     pairwise_diversity as pairwise_diversity,
     smoothness_energy as smoothness_energy,
 )
+from wassemble.metrics.raters import krippendorff_alpha as krippendorff_alpha
 from wassemble.metrics.resamples import (
     Resamples as Resamples,
     percentile_interval as percentile_interval,

@@ -29,3 +29,4 @@ from wassemble.solvers.stacked import (
     LogisticStacking as LogisticStacking,
     StackedConsensus as StackedConsensus,
 )
+from wassemble.solvers.voting import VoteProduct as VoteProduct

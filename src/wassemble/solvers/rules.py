@@ -633,8 +633,9 @@ _RULES: tuple[type[Rule], ...] = (Barycenter, PowerMean, GatedMean, GatedBarycen
 def _list_rules() -> tuple[type[Rule], ...]:
     """Every rule there is; those that are fitted import this file."""
     from wassemble.solvers.stacked import LogisticStacking, StackedConsensus
+    from wassemble.solvers.voting import VoteProduct
 
-    fitted: tuple[type[Rule], ...] = (LogisticStacking, StackedConsensus)
+    fitted: tuple[type[Rule], ...] = (LogisticStacking, StackedConsensus, VoteProduct)
     return (*_RULES, *fitted)
 
 

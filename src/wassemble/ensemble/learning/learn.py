@@ -59,6 +59,7 @@ _PLAIN: dict[str, Constraint] = {
     "n_tried": Count(),
     "seconds": Number(at_least=0),
     "caution": Number(at_least=0),
+    "n_gold": Optional(Count(at_least=0)),
 }
 
 
@@ -87,6 +88,9 @@ class LearnedEnsemble:
         Multi-label: above which score a label is decided to be there.
     caution : float
         Standard errors by which a richer rule had to be better than a simpler one.
+    n_gold : int or None
+        Learned without truth: number of samples whose truth was known nevertheless. None: learned
+        with truth.
     """
 
     fitted: FittedRecipe
@@ -102,6 +106,7 @@ class LearnedEnsemble:
     n_tried: int
     seconds: float
     caution: float
+    n_gold: int | None = None
 
     @property
     def fusion(self) -> Fusion:
@@ -211,6 +216,8 @@ class LearnedEnsemble:
                 f"temperature: {self.temperature:.3g}; the consensus is made {surer}, the order of"
                 " its labels stays"
             )
+        if self.n_gold is not None:
+            return "\n".join([*lines, *self._say_without_truth()])
         lines += [
             "the table of rules scores each on samples that it was not fitted on, but the best is"
             " picked on the same folds, which flatters it; nested choice takes on each fold the"
@@ -230,6 +237,15 @@ class LearnedEnsemble:
             "temperature": self.temperature,
             "thresholds": None if self.thresholds is None else self.thresholds.tolist(),
         }
+
+    def _say_without_truth(self) -> list[str]:
+        told = f"that of {self.n_gold:,} samples" if self.n_gold else "none"
+        return [
+            f"known truth: {told}; rules are compared by how well the consensus of some models"
+            " foretells what the others answer",
+            f"the consensus takes itself to be right on {self.choice.estimate:.1%} of the samples;"
+            " nothing here can check that",
+        ]
 
     def save(self, folder: str | Path) -> None:
         """Write it into ``folder``: ``ensemble.json``, and its kernels as ``.npz``.
@@ -298,6 +314,8 @@ def learn_ensemble(
     models: Sequence[Any] | Mapping[str, Any],
     truth: Any = None,
     *,
+    gold: Any = None,
+    balance: Mapping[str, float] | None = None,
     metric: Any = None,
     kernels: Mapping[str, Any] | None = None,
     target: LabelSpace | Sequence[str] | None = None,
@@ -323,6 +341,12 @@ def learn_ensemble(
     taken only if its gain over the simpler ones, by nested choice, is more than ``caution``
     standard errors of the paired difference; a kernel is compared with itself, labels shuffled.
 
+    Without ``truth``, models are judged by each other: equal weights, weights by agreement,
+    reliability per model, per model and label, and whole confusions. A richer one is taken only if
+    the consensus of some models then foretells better what the others answer. Models that repeat
+    each other share their vote. A sample that a model lists without an answer counts as its
+    silence, one that it does not list as never asked.
+
     Parameters
     ----------
     models : dict of name to data frame or Predictions, or list of either
@@ -331,6 +355,11 @@ def learn_ensemble(
         Multi-class: the label name of each sample, by id or in order; whole numbers are names
         too. Multi-label: lists of names, or a table of 0 and 1. A dict, a pandas Series or a
         data frame goes by sample id, anything else along with the samples of the first model.
+        None: learn without.
+    gold : as ``truth``, optional
+        Without ``truth``: that of a few samples, by id.
+    balance : dict of label to share, optional
+        Without ``truth``: how often each target label is true; learned if not given.
     metric : str or callable, optional
         "accuracy" or "mAP" if not given; "log_loss", "brier_score", the name of a scikit-learn
         scorer, a scorer, or a function of ``(scores, truth)`` where higher is better.
@@ -373,6 +402,28 @@ def learn_ensemble(
     >>> learned.fitted.recipe.is_simple, learned.choice.estimate
     (True, 1.0)
     """
+    if truth is None:
+        if n_folds is not None or time_budget is not None or log is not None:
+            fail("without truth there are no folds, time budget or log; got one of them.")
+        if metric is not None or sample_weight is not None or groups is not None:
+            fail("without truth there are no metric, sample weights or groups; got one of them.")
+        from wassemble.ensemble.without_truth.learn import learn_without_truth
+
+        return learn_without_truth(
+            read_models(models, kind, normalize=normalize)[0],
+            gold=gold,
+            balance=balance,
+            kernels=kernels,
+            target=None if target is None else LabelSpace(target),
+            kind=kind,
+            aliases=aliases,
+            other=other,
+            fold=fold,
+            normalize=normalize,
+            caution=Number(at_least=0)(caution, "caution"),
+        )
+    if gold is not None or balance is not None:
+        fail("`gold` and `balance` must go without `truth`; got both.")
     Optional(Number(at_least=0))(time_budget, "time_budget")
     caution = Number(at_least=0)(caution, "caution")
     clock = Clock(time_budget)

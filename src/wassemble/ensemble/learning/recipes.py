@@ -72,8 +72,9 @@ class Recipe:
 
     Attributes
     ----------
-    weights : {"uniform", "metric", "greedy", "gradient"}
-        How the models' weights are learned; see `learn_weights`.
+    weights : {"uniform", "metric", "greedy", "gradient", "agreement", "shared"}
+        How the models' weights are learned; see `learn_weights`, and `learn_without_truth` for
+        the last two.
     kernel : str
         Name of a kernel on offer, "names" or "confusion".
     mixed_with : str or None

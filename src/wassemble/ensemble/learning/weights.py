@@ -12,7 +12,8 @@ from wassemble.ensemble.learning.trial import Trial
 from wassemble.ensemble.plan import FusionPlan
 from wassemble.metrics import USUAL, Measure
 
-WeightRule = Literal["uniform", "metric", "greedy", "gradient"]
+WeightRule = Literal["uniform", "metric", "greedy", "gradient", "agreement", "shared"]
+"""How weights are found; "agreement" and "shared", among relatives, without truth."""
 
 _N_GREEDY = 20
 _N_IDLE = 10  # additions without a better mean

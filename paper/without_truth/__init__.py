@@ -1,0 +1,1 @@
+"""Consensus without truth on crowds, labelling functions, judges and models, beside its rivals."""

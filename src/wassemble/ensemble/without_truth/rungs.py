@@ -1,0 +1,454 @@
+"""Rungs: from few parameters to many, what is believed of models whose truth nobody knows.
+
+Each fits itself to votes alone by expectation and maximisation, in logs, from the label-aware
+mean on: what it believes of the samples tells what to believe of the models, and the other way
+round (Dawid and Skene 1979). All that is kept of the samples are sums.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import ClassVar, final
+
+import numpy as np
+from scipy.special import softmax
+
+from wassemble._checks import fail
+from wassemble.ensemble.without_truth.votes import Votes, divided
+
+_MOST_ROUNDS = 100
+_TOLERANCE = 1e-4
+# Votes that a prior is worth: the models' common reliability, and the rung below.
+_PRIOR_VOTES = 4.0
+_BELOW_VOTES = 2.0
+# A model is never thought to be right in all cases.
+_MOST_RELIABLE = 0.995
+_TINY = 1e-12
+# Numbers that are looked at together.
+_TILE = 1_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """What is known, or asked for, before anything is learned.
+
+    Attributes
+    ----------
+    shares : array of shape (n_models,)
+        How much of a vote each model has: relatives share theirs.
+    balance : array of shape (n_target,), or None
+        How often each label is true; None: it is learned.
+    gold : array of shape (n_samples,), or None
+        Place of the true label, -1 where nobody knows.
+    """
+
+    shares: np.ndarray
+    balance: np.ndarray | None = None
+    gold: np.ndarray | None = None
+
+    def believe(self, consensus: np.ndarray) -> np.ndarray:
+        """The consensus, with the truth where it is known."""
+        if self.gold is None:
+            return consensus
+        told = np.eye(consensus.shape[1])[self.gold]
+        return np.where((self.gold >= 0)[:, None], told, consensus)
+
+
+@dataclass(frozen=True, eq=False)
+class Sums:
+    """All that a fit keeps of samples: new votes add to them.
+
+    Attributes
+    ----------
+    said : array of shape (n_labels of all models, n_target)
+        Votes for each label of each model, by what was believed true.
+    kept_silent : array of shape (n_models, n_target)
+    believed : array of shape (n_target,)
+        Samples for which each label was believed true.
+    """
+
+    said: np.ndarray
+    kept_silent: np.ndarray
+    believed: np.ndarray
+
+    @staticmethod
+    def of(votes: Votes, consensus: np.ndarray) -> Sums:
+        """Of the votes on samples that a consensus is believed of."""
+        said, silent = votes.given.T @ consensus, votes.silent.T @ consensus
+        return Sums(np.asarray(said), np.asarray(silent), consensus.sum(axis=0))
+
+    def __add__(self, other: Sums) -> Sums:
+        return Sums(
+            self.said + other.said,
+            self.kept_silent + other.kept_silent,
+            self.believed + other.believed,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """What a rung came to believe.
+
+    Attributes
+    ----------
+    consensus : array of shape (n_samples, n_target)
+        How likely each label is, given the votes; 0 where nobody voted and nothing is learned.
+    weights : array of shape (n_models,)
+        On the simplex: of a mean. The shares of votes for other rungs.
+    balance : array of shape (n_target,)
+    meaning : array of shape (n_labels of all models, n_target), or None
+        The log of how likely a model gives each of its labels, where each target label is true.
+    silence : array of shape (n_models, n_target), or None
+        The same of saying nothing; 0 where that is not looked at.
+    """
+
+    rung: Rung
+    votes: Votes
+    known: Known
+    consensus: np.ndarray
+    weights: np.ndarray
+    balance: np.ndarray
+    sums: Sums
+    meaning: np.ndarray | None = None
+    silence: np.ndarray | None = None
+
+    def believe(self, votes: Votes) -> np.ndarray:
+        """The consensus on other samples of the same models."""
+        if self.meaning is None or self.silence is None:
+            return votes.mean(self.weights)
+        return _weigh(votes, self.meaning, self.silence, self.balance, self.weights)
+
+    def compare_with_others(self) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """Each answer beside the mean of the others, some samples at a time.
+
+        Yields
+        ------
+        owner : array of shape (n_answers,)
+            Place of the model.
+        own, others : arrays of shape (n_answers, n_target)
+            Its answer by name, and the mean without it: histograms; 0 where there is none.
+        """
+        n_numbers = len(self.votes.target) * self.votes.given.nnz / max(1, self.votes.n_samples)
+        n_together = max(1, int(_TILE / max(1, n_numbers)))
+        for start in range(0, self.votes.n_samples, n_together):
+            rows = np.arange(start, min(start + n_together, self.votes.n_samples))
+            answers = _Answers(self.votes.on(rows))
+            if answers.n_answers:
+                yield answers.owner, answers.sum_of(self.votes.images), self._others(answers)
+
+    def _others(self, answers: _Answers) -> np.ndarray:
+        votes = answers.votes
+        pull = votes.images * self.weights[votes.owner][:, None]
+        rest = (votes.given @ pull)[answers.row] - answers.sum_of(pull)
+        speak = votes.declares * self.weights[:, None]
+        total = (votes.answers @ speak)[answers.row] - speak[answers.owner]
+        is_there = (total > _TINY) & (rest > _TINY)
+        return divided(np.where(is_there, rest, 0) / np.where(is_there, total, 1), axis=1)
+
+    def update(self, votes: Votes) -> Fitted:
+        """The same after votes on new samples, which change the sums; nothing is fitted anew."""
+        if (votes.models, votes.target) != (self.votes.models, self.votes.target):
+            fail("new votes must be of the same models, in their order, for the same labels.")
+        consensus = self.believe(votes)
+        sums = self.sums + Sums.of(votes, consensus)
+        return replace(self.rung.after(self, sums), consensus=consensus, votes=votes)
+
+    @property
+    def reliability(self) -> np.ndarray:
+        """How often each model is thought to be right where it answers, ``(n_models,)``."""
+        votes, said = self.votes, self.sums.said
+        right = np.asarray(votes.owners.T @ (said * votes.images)).sum(axis=1)
+        total = np.asarray(votes.owners.T @ said).sum(axis=1)
+        return np.divide(right, total, out=np.full(len(total), np.nan), where=total > 0)
+
+
+class _Answers:
+    """The answers to some samples, one after the other."""
+
+    def __init__(self, votes: Votes) -> None:
+        given = votes.given.tocoo()
+        order = np.lexsort((given.col, given.row))
+        self.votes = votes
+        self._column, self._share = given.col[order], given.data[order][:, None]
+        row, owner = given.row[order], votes.owner[self._column]
+        is_first = np.ones(len(row), dtype=bool)
+        is_first[1:] = (row[1:] != row[:-1]) | (owner[1:] != owner[:-1])
+        self._starts = np.flatnonzero(is_first)
+        self.row, self.owner = row[self._starts], owner[self._starts]
+        self.n_answers = len(self._starts)
+
+    def sum_of(self, table: np.ndarray) -> np.ndarray:
+        """The rows of a table over labels that each answer is of, by their shares."""
+        return np.add.reduceat(self._share * table[self._column], self._starts, axis=0)
+
+
+class Rung(ABC):
+    """What is believed of models."""
+
+    key: ClassVar[str]
+    #: Whether it can be misled by models that are relatives of each other.
+    trusts_independence: ClassVar[bool] = False
+
+    @abstractmethod
+    def fit(self, votes: Votes, known: Known) -> Fitted:
+        """What the votes tell."""
+
+    def __str__(self) -> str:
+        return self.key
+
+    def after(self, fitted: Fitted, sums: Sums) -> Fitted:
+        """What is believed after more votes."""
+        return replace(fitted, sums=sums)
+
+
+class _Mean(Rung):
+    """The label-aware mean of the votes."""
+
+    def fit(self, votes: Votes, known: Known) -> Fitted:
+        weights = self._weigh(votes, known)
+        weights = (weights if weights.any() else known.shares) / (
+            weights.sum() or known.shares.sum()
+        )
+        consensus = votes.mean(weights)
+        balance = known.balance
+        if balance is None:
+            balance = _smooth(consensus.sum(axis=0))
+        sums = Sums.of(votes, known.believe(consensus))
+        return Fitted(self, votes, known, consensus, weights, balance, sums)
+
+    @abstractmethod
+    def _weigh(self, votes: Votes, known: Known) -> np.ndarray:
+        """Weights of models, of any sum."""
+
+
+@final
+@dataclass(frozen=True)
+class Equal(_Mean):
+    """Every model counts as much; relatives share."""
+
+    key: ClassVar[str] = "equal weights"
+
+    def _weigh(self, votes: Votes, known: Known) -> np.ndarray:
+        return known.shares
+
+
+@final
+@dataclass(frozen=True)
+class Agreement(_Mean):
+    """A model counts as much as it agrees with the label-aware mean of the others."""
+
+    key: ClassVar[str] = "weights by agreement"
+
+    def _weigh(self, votes: Votes, known: Known) -> np.ndarray:
+        return known.shares * measure_agreement(Equal().fit(votes, known))
+
+
+@final
+@dataclass(frozen=True)
+class Reliability(Rung):
+    """A model knows the truth so often, and else answers as it usually does.
+
+    One number for each model, or ``per_label`` one for each model and label.
+    """
+
+    key: ClassVar[str] = "reliability"
+
+    per_label: bool = False
+
+    @property
+    def trusts_independence(self) -> bool:  # type: ignore[override]
+        return self.per_label
+
+    def __str__(self) -> str:
+        return "reliability per model and label" if self.per_label else "reliability per model"
+
+    def fit(self, votes: Votes, known: Known) -> Fitted:
+        return _maximise(self, votes, known)
+
+    def after(self, fitted: Fitted, sums: Sums) -> Fitted:
+        return _revise(fitted, sums)
+
+    def meaning(self, votes: Votes, sums: Sums, balance: np.ndarray) -> np.ndarray:
+        """How likely each label of each model is, where each target label is true."""
+        usual = _usual(votes, sums)
+        knows = _Knowing(votes, sums, usual, balance)
+        share = knows.per_label() if self.per_label else knows.per_model()
+        return knows.meaning(share)
+
+    def silence(self, votes: Votes, sums: Sums) -> np.ndarray:
+        """Of silence it thinks nothing."""
+        return np.ones_like(sums.kept_silent)
+
+
+@final
+@dataclass(frozen=True)
+class Confusions(Rung):
+    """Each model's confusions, and when it keeps silent; where votes are few, its reliability."""
+
+    key: ClassVar[str] = "confusions"
+    trusts_independence: ClassVar[bool] = True
+
+    def fit(self, votes: Votes, known: Known) -> Fitted:
+        return _maximise(self, votes, known)
+
+    def after(self, fitted: Fitted, sums: Sums) -> Fitted:
+        return _revise(fitted, sums)
+
+    def meaning(self, votes: Votes, sums: Sums, balance: np.ndarray) -> np.ndarray:
+        """How likely each label of each model is, where each target label is true."""
+        below = Reliability().meaning(votes, sums, balance)
+        # Who says ever the same: how often it speaks is all there is to know.
+        alone = votes.says_one_thing[votes.owner]
+        below[alone] = _usual(votes, sums)[alone][:, None]
+        speaks = 1 - _silent_share(sums)[votes.owner][:, None]
+        return (sums.said + _BELOW_VOTES * below * speaks) / self._total(votes, sums)[votes.owner]
+
+    def silence(self, votes: Votes, sums: Sums) -> np.ndarray:
+        """How likely each model keeps silent, where each target label is true."""
+        share = _silent_share(sums)
+        prior = _BELOW_VOTES * share[:, None]
+        found = (sums.kept_silent + prior) / self._total(votes, sums)
+        return np.where(share[:, None] > 0, found, 1.0)
+
+    def _total(self, votes: Votes, sums: Sums) -> np.ndarray:
+        return np.asarray(votes.owners.T @ sums.said) + sums.kept_silent + _BELOW_VOTES
+
+
+RUNGS: tuple[Rung, ...] = (
+    Equal(),
+    Agreement(),
+    Reliability(),
+    Reliability(per_label=True),
+    Confusions(),
+)
+"""From few parameters to many."""
+
+
+def measure_agreement(fitted: Fitted) -> np.ndarray:
+    """Share of its answers in which each model agrees with the mean of the others.
+
+    Of a model with few answers little is known: it is drawn to what all have.
+    """
+    n_models = fitted.votes.n_models
+    agreed, asked = np.zeros(n_models), np.zeros(n_models)
+    for owner, own, others in fitted.compare_with_others():
+        there = others.sum(axis=1)
+        agreed += np.bincount(owner, (own * others).sum(axis=1), minlength=n_models)
+        asked += np.bincount(owner, there, minlength=n_models)
+    usual = agreed.sum() / max(asked.sum(), _TINY)
+    return (agreed + _PRIOR_VOTES * usual) / (asked + _PRIOR_VOTES)
+
+
+class _Knowing:
+    """How often models know the truth, by what they said where it was believed."""
+
+    def __init__(self, votes: Votes, sums: Sums, usual: np.ndarray, balance: np.ndarray) -> None:
+        self._votes, self._said, self._usual = votes, sums.said, usual
+        alone = votes.says_one_thing[votes.owner][:, None]
+        # A model that says ever the same tells by speaking: how much likelier that makes the
+        # label than it is without.
+        self._meant = np.where(alone, votes.meant / np.maximum(balance, _TINY), votes.meant)
+        self._guess = np.where(alone, 1.0, usual[:, None])
+        self._speaks = votes.declares[votes.owner]
+
+    def per_model(self) -> np.ndarray:
+        """One number for each model, ``(n_models, 1)``."""
+        knew, all_ = self._split(np.full((self._votes.n_models, 1), 0.5))
+        for _ in range(3):
+            knew, all_ = knew.sum(axis=1, keepdims=True), all_.sum(axis=1, keepdims=True)
+            usual = knew.sum() / max(all_.sum(), _TINY)
+            share = (knew + _PRIOR_VOTES * usual) / (all_ + _PRIOR_VOTES)
+            share = np.minimum(share, _MOST_RELIABLE)
+            knew, all_ = self._split(share)
+        return share
+
+    def per_label(self) -> np.ndarray:
+        """One number for each model and label, ``(n_models, n_target)``."""
+        below = self.per_model()
+        share = np.tile(below, (1, len(self._votes.target)))
+        for _ in range(3):
+            knew, all_ = self._split(share)
+            share = (knew + _PRIOR_VOTES * below) / (all_ + _PRIOR_VOTES)
+            share = np.minimum(share, _MOST_RELIABLE)
+        return share
+
+    def _split(self, share: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Votes that came from knowing the truth, and all, ``(n_models, n_target)``."""
+        knowing = share[self._votes.owner] * self._meant
+        guessing = (1 - share[self._votes.owner]) * self._guess
+        said = np.where(self._speaks, self._said, 0)
+        knew = said * knowing / np.maximum(knowing + guessing, _TINY)
+        return np.asarray(self._votes.owners.T @ knew), np.asarray(self._votes.owners.T @ said)
+
+    def meaning(self, share: np.ndarray) -> np.ndarray:
+        """How likely each label is, of models that know the truth so often."""
+        own = share[self._votes.owner]
+        return np.where(self._speaks, own * self._meant + (1 - own) * self._guess, self._guess)
+
+
+def _usual(votes: Votes, sums: Sums) -> np.ndarray:
+    """How often each model gives each of its labels, ``(n_labels,)``; drawn to what all say."""
+    said = sums.said.sum(axis=1)
+    overall = votes.images.T @ said
+    prior = votes.meant @ (overall / max(overall.sum(), _TINY)) + 1e-3
+    prior = prior / (votes.owners.T @ prior)[votes.owner]
+    found = said + prior
+    return np.asarray(found / (votes.owners.T @ found)[votes.owner])
+
+
+def _silent_share(sums: Sums) -> np.ndarray:
+    return np.asarray(sums.kept_silent.sum(axis=1) / max(sums.believed.sum(), _TINY))
+
+
+def _maximise(rung: Reliability | Confusions, votes: Votes, known: Known) -> Fitted:
+    """Expectation and maximisation, from the label-aware mean on."""
+    consensus = known.believe(votes.mean(known.shares))
+    balance = known.balance
+    if balance is None and votes.says_one_thing.any():
+        # Who says ever the same cannot tell how often a label is true.
+        balance = _smooth(consensus.sum(axis=0))
+    fixed = replace(known, balance=balance)
+    draft = Fitted(rung, votes, fixed, consensus, known.shares, np.empty(0), _no_sums)
+    for _ in range(_MOST_ROUNDS):
+        draft = _revise(draft, Sums.of(votes, consensus))
+        believed = known.believe(draft.believe(votes))
+        change = np.abs(believed - consensus).max(initial=0)
+        consensus = believed
+        if change < _TOLERANCE:
+            break
+    return replace(draft, consensus=consensus)
+
+
+_no_sums = Sums(np.empty((0, 0)), np.empty((0, 0)), np.empty(0))
+
+
+def _revise(fitted: Fitted, sums: Sums) -> Fitted:
+    """What is believed of models by these sums."""
+    rung, votes = fitted.rung, fitted.votes
+    assert isinstance(rung, Reliability | Confusions)
+    balance = fitted.known.balance
+    balance = _smooth(sums.believed) if balance is None else balance
+    meaning = _log(rung.meaning(votes, sums, balance))
+    silence = _log(rung.silence(votes, sums))
+    return replace(fitted, sums=sums, balance=balance, meaning=meaning, silence=silence)
+
+
+def _weigh(
+    votes: Votes, meaning: np.ndarray, silence: np.ndarray, balance: np.ndarray, shares: np.ndarray
+) -> np.ndarray:
+    """How likely each target label is, given the votes."""
+    evidence = votes.given @ (meaning * shares[votes.owner][:, None])
+    if votes.silent.nnz:
+        evidence = evidence + votes.silent @ (silence * shares[:, None])
+    return np.asarray(softmax(evidence + _log(balance), axis=1))
+
+
+def _smooth(believed: np.ndarray) -> np.ndarray:
+    """Shares of labels, one sample of each added."""
+    return np.asarray((believed + 1) / (believed + 1).sum())
+
+
+def _log(values: np.ndarray) -> np.ndarray:
+    return np.log(np.maximum(values, _TINY))

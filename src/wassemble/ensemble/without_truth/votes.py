@@ -1,0 +1,284 @@
+"""Votes: what each model said about each sample, as one sparse table.
+
+A column is a label of a model. What is learned without truth needs nothing but products with this
+table, so that millions of votes of thousands of models take little time and memory.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from wassemble._checks import fail, option
+from wassemble.ensemble.plan import FusionPlan
+from wassemble.inputs import Predictions
+from wassemble.labels import LabelSpace, enumerate_names, name_of
+
+# Share of its mass that a sample's least labels may hold together without being votes.
+_LEAST = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class Votes:
+    """What models said about samples.
+
+    A model that *was asked and said nothing* is silent, which may tell something; one that *was
+    not asked* has no vote and no silence.
+
+    Attributes
+    ----------
+    samples : array of shape (n_samples,)
+    models : tuple of str
+    target : LabelSpace
+        Labels of the consensus.
+    given : sparse array of shape (n_samples, n_labels of all models)
+        Shares of each answer, which sum to 1 for each sample and model.
+    owner : array of shape (n_labels of all models,)
+        Place of the model that each label belongs to; in order.
+    meant : array of shape (n_labels of all models, n_target)
+        How a model that knows the truth would answer: of each model, a column sums to 1 over its
+        labels, or to 0 where it cannot speak of the target label.
+    silent : sparse array of shape (n_samples, n_models)
+        1 where a model was asked and said nothing.
+    """
+
+    samples: np.ndarray
+    models: tuple[str, ...]
+    target: LabelSpace
+    given: sp.csr_array
+    owner: np.ndarray
+    meant: np.ndarray
+    silent: sp.csr_array
+
+    @staticmethod
+    def of_models(plan: FusionPlan, models: Sequence[Predictions], asked: np.ndarray) -> Votes:
+        """The votes of predictions on the same samples; ``asked`` is ``(n_models, n_samples)``."""
+        ready = plan.complete(models)
+        votes = ready.votes
+        tables = [_shares(scores, said) for scores, said in zip(ready.scores, votes, strict=True)]
+        kernels = [np.asarray(member.kernel.to_dense(), float) for member in plan.members]
+        return Votes(
+            samples=models[0].samples,
+            models=tuple(member.model for member in plan.members),
+            target=plan.target,
+            given=sp.csr_array(sp.hstack(tables, format="csr")),
+            owner=np.repeat(np.arange(len(kernels)), [len(kernel) for kernel in kernels]),
+            meant=np.vstack([divided(kernel, axis=0) for kernel in kernels]),
+            silent=sp.csr_array((asked & ~votes).T.astype(np.float64)),
+        )
+
+    @staticmethod
+    def of_table(
+        models: Sequence[Any],
+        samples: Sequence[Any],
+        labels: Sequence[Any],
+        *,
+        shares: Sequence[float] | None = None,
+        target: LabelSpace | Sequence[str] | None = None,
+        scales: Mapping[str, Sequence[str]] | None = None,
+    ) -> Votes:
+        """The votes of a long table: who, about what, says what; every model could say any label.
+
+        Parameters
+        ----------
+        labels : sequence of str, int or None
+            None is a silence.
+        shares : sequence of float, optional
+            Of the labels of an answer that is a distribution, and takes several rows.
+        target : list of str, optional
+            Labels of the consensus; those that occur if not given. In order, from the lowest, if
+            there are scales.
+        scales : dict of model to list of str, optional
+            Labels of models that do not have those of the consensus: grades from the lowest to
+            the highest. Grades at the same place of two scales mean the same.
+
+        Examples
+        --------
+        >>> votes = Votes.of_table(["ann", "bob", "bob"], [1, 1, 2], ["cat", "dog", None])
+        >>> votes.given.toarray().tolist(), votes.silent.toarray().tolist()
+        ([[1.0, 0.0, 0.0, 1.0], [0.0, 0.0, 0.0, 0.0]], [[0.0, 0.0], [0.0, 1.0]])
+        """
+        who, model = _code([str(name) for name in models])
+        what, sample = _code(samples)
+        given = [None if label is None else name_of(label) for label in labels]
+        own = {} if scales is None else {str(name): LabelSpace(x) for name, x in scales.items()}
+        strange = sorted(set(own) - set(who))
+        if strange:
+            fail(f"{option('scales')} must be of those who voted; got {enumerate_names(strange)}.")
+        goal = _find_target(target, given, [name in own for name in models])
+        spaces = [own.get(name, goal) for name in who]
+        starts = np.cumsum([0, *(len(space) for space in spaces)])
+        column = [
+            -1 if label is None else starts[place] + _place_of(label, spaces[place], who[place])
+            for label, place in zip(given, model.tolist(), strict=True)
+        ]
+        return Votes(
+            samples=_as_ids(what),
+            models=tuple(who),
+            target=goal,
+            given=_fill(sample, np.array(column), shares, (len(what), int(starts[-1]))),
+            owner=np.repeat(np.arange(len(who)), np.diff(starts)),
+            meant=np.vstack([_join_scales(space, goal) for space in spaces]),
+            silent=_fill(
+                sample, np.where(np.array(column) < 0, model, -1), None, (len(what), len(who))
+            ),
+        )._with_whole_answers()
+
+    def _with_whole_answers(self) -> Votes:
+        """Several votes of a model on a sample share one."""
+        given = self.given.tocoo()
+        total = np.asarray(self.answers[given.row, self.owner[given.col]]).ravel()
+        whole = sp.csr_array((given.data / total, (given.row, given.col)), shape=given.shape)
+        return replace(self, given=whole)
+
+    @property
+    def n_samples(self) -> int:
+        """Number of samples."""
+        return len(self.samples)
+
+    @property
+    def n_models(self) -> int:
+        """Number of models."""
+        return len(self.models)
+
+    @cached_property
+    def owners(self) -> sp.csr_array:
+        """1 where a label (row) belongs to a model (column)."""
+        n_labels = len(self.owner)
+        entries = np.ones(n_labels), (np.arange(n_labels), self.owner)
+        return sp.csr_array(entries, shape=(n_labels, self.n_models))
+
+    @cached_property
+    def answers(self) -> sp.csr_array:
+        """1 where a model answered a sample, ``(n_samples, n_models)``."""
+        return sp.csr_array(self.given @ self.owners)
+
+    @cached_property
+    def n_answers(self) -> np.ndarray:
+        """Samples that each model answered, ``(n_models,)``."""
+        return np.asarray(self.answers.sum(axis=0)).ravel()
+
+    @cached_property
+    def declares(self) -> np.ndarray:
+        """Target labels that each model can speak of, ``(n_models, n_target)``, as a mask."""
+        return np.asarray(self.owners.T @ self.meant) > 0
+
+    @cached_property
+    def says_one_thing(self) -> np.ndarray:
+        """Models that say ever the same label or nothing, ``(n_models,)``, as a mask.
+
+        Only *when* such a model speaks can tell anything.
+        """
+        used = np.asarray(self.given.sum(axis=0)).ravel() > 0
+        keeps_silent = np.asarray(self.silent.sum(axis=0)).ravel() > 0
+        return (self.owners.T @ used.astype(float) <= 1) & keeps_silent
+
+    @cached_property
+    def images(self) -> np.ndarray:
+        """Where the share of each label goes by name, ``(n_labels, n_target)``; rows sum to 1."""
+        return divided(self.meant, axis=1)
+
+    def mean(self, weights: np.ndarray) -> np.ndarray:
+        """The label-aware mean of the votes, ``(n_samples, n_target)``; 0 where nobody voted."""
+        mean = self.given @ (self.images * weights[self.owner][:, None])
+        if not self.declares.all():
+            total = self.answers @ (self.declares * weights[:, None])
+            mean = mean / np.where(total > 0, total, 1)
+        return divided(mean, axis=1)
+
+    def of(self, kept: np.ndarray) -> Votes:
+        """The votes of some models, by place."""
+        columns = np.flatnonzero(np.isin(self.owner, kept))
+        return Votes(
+            self.samples,
+            tuple(self.models[place] for place in kept.tolist()),
+            self.target,
+            self.given[:, columns],
+            np.searchsorted(kept, self.owner[columns]),
+            self.meant[columns],
+            self.silent[:, kept],
+        )
+
+    def on(self, rows: np.ndarray) -> Votes:
+        """The votes on some samples, by place."""
+        samples, given, silent = self.samples[rows], self.given[rows], self.silent[rows]
+        return replace(self, samples=samples, given=given, silent=silent)
+
+
+def _shares(scores: np.ndarray, said: np.ndarray) -> sp.csr_array:
+    """Rows divided by their sums; nothing where a model has no say, or hardly any."""
+    shares = divided(np.where(said[:, None], scores, 0).astype(np.float64), axis=1)
+    return sp.csr_array(np.where(shares > _LEAST / shares.shape[1], shares, 0))
+
+
+def divided(table: np.ndarray, *, axis: int) -> np.ndarray:
+    """Divided by its sums along an axis, where they are not 0."""
+    sums = table.sum(axis=axis, keepdims=True)
+    return np.asarray(table / np.where(sums > 0, sums, 1))
+
+
+def _code(values: Sequence[Any]) -> tuple[list[Any], np.ndarray]:
+    """Values in the order in which they first appear, and the place of each."""
+    places: dict[Any, int] = {}
+    coded = np.array([places.setdefault(value, len(places)) for value in values], dtype=np.int64)
+    return list(places), coded
+
+
+def _as_ids(samples: list[Any]) -> np.ndarray:
+    ids = np.empty(len(samples), dtype=object)
+    ids[:] = samples
+    return ids
+
+
+def _find_target(
+    target: LabelSpace | Sequence[str] | None, labels: Sequence[str | None], has_own: Sequence[bool]
+) -> LabelSpace:
+    """The labels of the consensus: those that were told, or those that occur, in order."""
+    if target is not None:
+        return LabelSpace(target)
+    told = {x for x, own in zip(labels, has_own, strict=True) if x is not None and not own}
+    if not told:
+        fail("there must be at least one vote for a label of the consensus; got none.")
+    return LabelSpace(sorted(told, key=lambda name: (_number(name), name)))
+
+
+def _number(name: str) -> float:
+    try:
+        return float(name)
+    except ValueError:
+        return math.inf
+
+
+def _place_of(label: str, space: LabelSpace, model: str) -> int:
+    if label not in space:
+        fail(
+            f"a vote of {model!r} must be one of {enumerate_names(space)}; got {label!r}.",
+            hint=f"{option('scales')} says which labels it has",
+        )
+    return int(space.positions([label])[0])
+
+
+def _fill(
+    row: np.ndarray, column: np.ndarray, shares: Sequence[float] | None, shape: tuple[int, int]
+) -> sp.csr_array:
+    """A sparse table of shares, 1 if there are none, where a column is named."""
+    there = column >= 0
+    entries = np.ones(len(row)) if shares is None else np.asarray(shares, dtype=np.float64)
+    return sp.csr_array((entries[there], (row[there], column[there])), shape=shape)
+
+
+def _join_scales(source: LabelSpace, target: LabelSpace) -> np.ndarray:
+    """How likely each grade is where another scale's is true: those at the same place."""
+    if source == target:
+        return np.eye(len(target))
+    if min(len(source), len(target)) < 2:
+        fail(f"a scale must have at least two grades; got {enumerate_names(source)}.")
+    places = [np.linspace(0, 1, len(space)) for space in (source, target)]
+    apart = np.abs(places[0][:, None] - places[1]) * (min(len(source), len(target)) - 1)
+    return divided(np.maximum(1 - apart, 0), axis=0)

@@ -1,0 +1,158 @@
+"""The leaderboard and the jury."""
+
+import json
+
+import numpy as np
+import pytest
+from simulated_models import LABELS, draw_answers, draw_models, draw_truth
+
+import wassemble as ws
+from wassemble.cli import main
+from wassemble.ensemble.without_truth import Verdict, hear_jury, read_verdicts
+
+
+def draw_verdicts(rng, accuracies, n_items=200, n_grades=4):
+    truth = draw_truth(rng, n_items, n_grades)
+    return truth, [
+        Verdict(f"j{judge}", str(item), int(grade))
+        for judge, accuracy in enumerate(accuracies)
+        for item, grade in enumerate(draw_answers(rng, truth, accuracy, n_grades))
+    ]
+
+
+def test_models_are_ranked_as_they_deserve(rng):
+    truth = draw_truth(rng, 800)
+    models = draw_models(rng, truth, [0.5, 0.9, 0.7, 0.6])
+    ranking = ws.rank_models(models)
+    assert [each.model for each in ranking.models] == ["m1", "m2", "m3", "m0"]
+    for each, true in zip(ranking.models, (0.9, 0.7, 0.6, 0.5), strict=True):
+        assert each.accuracy == pytest.approx(true, abs=0.06)
+        assert each.low < each.accuracy < each.high
+        assert each.coverage == 1
+    assert ranking.agreement.shape == (4, 4)
+    np.testing.assert_allclose(ranking.confusions["m1"].sum(axis=0), 1)
+    assert json.dumps(ranking.to_dict(), allow_nan=False)
+
+
+def test_relatives_are_named_and_share_their_vote(rng):
+    truth = draw_truth(rng, 400)
+    models = draw_models(rng, truth, [0.8, 0.7, 0.6])
+    ranking = ws.rank_models([*models, models[2].replace(model="copy")])
+    by_name = {each.model: each for each in ranking.models}
+    assert by_name["copy"].relative == "m2"
+    assert by_name["copy"].share == pytest.approx(0.5)
+    assert ranking.n_effective == pytest.approx(3)
+
+
+def test_silence_and_conflict_are_counted(rng):
+    truth = draw_truth(rng, 100)
+    models = draw_models(rng, truth, [1.0, 1.0, 1.0])
+    models[0].scores[:25] = np.nan  # asked, and said nothing
+    models[1] = models[1].take(slice(0, 50))  # asked half as often
+    wrong = (truth + 1) % 3
+    models.append(ws.Predictions("wrong", range(100), LABELS, np.eye(3)[wrong]))
+    by_name = {each.model: each for each in ws.rank_models(models).models}
+    assert (by_name["m0"].coverage, by_name["m0"].silence) == (0.75, 0.25)
+    assert (by_name["m1"].coverage, by_name["m1"].silence) == (0.5, 0)
+    assert by_name["wrong"].conflict == 1
+    assert by_name["wrong"].accuracy < 0.05
+
+
+def test_gold_tells_the_accuracy(rng):
+    truth = draw_truth(rng, 300)
+    wrong = np.where(truth == 0, 1, truth)
+    models = draw_models(rng, wrong, [0.95, 0.95, 0.95])
+    gold = {i: LABELS[truth[i]] for i in range(300)}
+    blind, told = ws.rank_models(models), ws.rank_models(models, gold=gold)
+    assert blind.models[0].accuracy > 0.9
+    assert told.models[0].accuracy < 0.75
+
+
+def test_samples_to_ask_about_are_drawn_at_random(rng):
+    truth = draw_truth(rng, 100)
+    ranking = ws.rank_models(draw_models(rng, truth, [0.9, 0.6, 0.5]))
+    drawn = ranking.draw_samples(10)
+    assert len(set(drawn)) == 10
+    assert drawn == ranking.draw_samples(10)
+    assert drawn != ranking.draw_samples(10, seed=1)
+    worst = ranking.disputed(5)
+    assert ranking.quality[worst[0]] == ranking.quality.min()
+
+
+def test_a_jury_is_heard(rng):
+    truth, verdicts = draw_verdicts(rng, [0.9, 0.6, 0.5, 0.4])
+    jury = hear_jury(verdicts)
+    assert jury.ranking.models[0].model == "j0"
+    answers = [int(top.label) for top in jury.consensus.top()]
+    assert np.mean(answers == truth) > 0.85
+    assert 0 < jury.alpha < 1
+
+
+def test_judges_may_have_other_scales(rng):
+    truth, verdicts = draw_verdicts(rng, [0.9, 0.6, 0.5], n_items=100)
+    verdicts += [
+        Verdict("strict", str(i), "pass" if x >= 2 else "fail") for i, x in enumerate(truth)
+    ]
+    scale = ["0", "1", "2", "3"]
+    jury = hear_jury(verdicts, scale=scale, scales={"strict": ["fail", "pass"]})
+    assert jury.consensus.labels.names == tuple(scale)
+    answers = np.array([int(top.label) for top in jury.consensus.top()])
+    without = hear_jury(verdicts[:300], scale=scale)
+    plain = np.array([int(top.label) for top in without.consensus.top()])
+    assert np.mean((answers >= 2) == (truth >= 2)) > np.mean((plain >= 2) == (truth >= 2))
+    with pytest.raises(ws.InvalidInputError, match="must go with `scale`"):
+        hear_jury(verdicts, scales={"strict": ["fail", "pass"]})
+    with pytest.raises(ws.InvalidInputError, match="must be of those who voted; got 'nobody'"):
+        hear_jury(verdicts, scale=scale, scales={"nobody": ["fail", "pass"]})
+    with pytest.raises(ws.InvalidInputError, match="a vote of 'strict' must be one of"):
+        hear_jury(verdicts, scale=scale)
+
+
+def test_verdicts_may_be_distributions_flags_or_nothing():
+    said = [{"pass": 0.7, "fail": 0.3}, True, False, None]
+    verdicts = [Verdict(f"j{i}", "x", each) for i, each in enumerate(said)]
+    jury = hear_jury(verdicts)
+    assert jury.consensus.labels.names == ("fail", "pass")
+    by_name = {each.model: each for each in jury.ranking.models}
+    assert by_name["j3"].silence == 1
+    assert jury.consensus.scores[0].argmax() == 1
+
+
+def test_the_commands_tell_who_is_right(tmp_path, monkeypatch, capsys, rng):
+    monkeypatch.chdir(tmp_path)
+    truth = draw_truth(rng, 200)
+    for model in draw_models(rng, truth, [0.9, 0.6, 0.5]):
+        ws.write_predictions(f"{model.model}.csv", model)
+    assert main(["rank", "m0.csv", "m1.csv", "m2.csv", "--out", "c.csv"]) == 0
+    printed = capsys.readouterr()
+    assert printed.out.splitlines()[1].startswith("m0\t0.")
+    assert "believed of each model: " in printed.err
+    assert ws.read_predictions("c.csv").n_samples == 200
+    assert main(["rank", "m0.csv", "m1.csv", "m2.csv", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["models"][0]["model"] == "m0"
+    _, verdicts = draw_verdicts(rng, [0.9, 0.6, 0.5], n_items=60)
+    lines = [f"{each.judge},{each.item},{each.verdict}" for each in verdicts]
+    (tmp_path / "v.csv").write_text("\n".join(["worker,sample,label", *lines]))
+    (tmp_path / "gold.csv").write_text("sample,label\n0,1\n1,2\n")
+    assert main(["jury", "v.csv", "--scale", "0,1,2,3", "--gold", "gold.csv"]) == 0
+    printed = capsys.readouterr()
+    assert printed.out.splitlines()[1].startswith("j0\t")
+    assert "Krippendorff's alpha: 0." in printed.err
+
+
+@pytest.mark.parametrize(
+    ("text", "match"),
+    [
+        ('{"judge": "a", "item": 1}\n', "must have a column verdict or label"),
+        ('{"judge": "a", "item": 1, "verdict": 2}\n{', "line 2: must be JSON"),
+        ('{"judge": "", "item": 1, "verdict": 2}\n', "must name a judge and an item"),
+        ("[1]\n", "must be an object"),
+    ],
+)
+def test_odd_files_of_verdicts_are_refused(tmp_path, text, match):
+    path = tmp_path / "v.jsonl"
+    path.write_text(text)
+    with pytest.raises(ws.InvalidInputError, match=match):
+        list(read_verdicts(path))
+    with pytest.raises(ws.InvalidInputError, match=r"must be in a file that ends in"):
+        list(read_verdicts(tmp_path / "v.txt"))
