@@ -111,12 +111,13 @@ class Plot:
 
 @dataclass(frozen=True)
 class Claim:
-    """A statement of the paper, and whether it held on our data."""
+    """A statement of the paper, and whether it held on our data; see `verdicts` for gains."""
 
     statement: str
     source: str
-    held: bool
+    held: bool | None  # None where our data cannot tell
     found: str
+    power: str = ""  # the smallest effect that our data would have shown
 
 
 @dataclass(frozen=True)
@@ -127,6 +128,7 @@ class Findings:
     tables: Sequence[Table]
     plots: Sequence[Plot] = ()
     claims: Sequence[Claim] = ()
+    verdict: str = ""  # one sentence: whether the paper's claims hold here, and why
     difference: str = ""  # why our figures are not the paper's
     extra: Mapping[str, Any] = field(default_factory=dict)
 
@@ -155,11 +157,18 @@ def paper_figures(name: str) -> PaperFigures:
     return PaperFigures(**json.loads(path.read_text(encoding="utf-8")))
 
 
+_VERDICTS = {True: "held", False: "**not held**", None: "cannot tell"}
+
+
 def to_markdown(record: Mapping[str, Any], *, level: int = 1, folder: str = "") -> str:
     """A record as a page, or as a chapter of one whose plots are in ``folder``."""
     findings = record["findings"]
     mark = "#" * level
-    parts = [f"{mark} {record['title']}", f"*{record['paper']}.* {findings['text'].strip()}"]
+    parts = [f"{mark} {record['title']}"]
+    # Records from before there were verdicts and powers have none.
+    if findings.get("verdict"):
+        parts.append(f"**{findings['verdict']}**")
+    parts.append(f"*{record['paper']}.* {findings['text'].strip()}")
     for each in findings["tables"]:
         if each["title"]:
             parts.append(f"**{each['title']}**")
@@ -172,10 +181,10 @@ def to_markdown(record: Mapping[str, Any], *, level: int = 1, folder: str = "") 
     ]
     if findings["claims"]:
         rows = [
-            [c["statement"], c["source"], "held" if c["held"] else "**not held**", c["found"]]
+            [c["statement"], c["source"], _VERDICTS[c["held"]], c["found"], c.get("power", "")]
             for c in findings["claims"]
         ]
-        header = ["claim of the paper", "where", "on our data", "what we saw"]
+        header = ["claim of the paper", "where", "on our data", "what we saw", "could have seen"]
         parts.append(markdown_table(header, rows, range(len(header))))
     if findings["difference"]:
         parts.append(f"Why our figures are not the paper's: {findings['difference'].strip()}")

@@ -17,7 +17,11 @@ from wassemble._files import write_whole
 _INTRO = """\
 Every experiment runs from a clone by the command below its tables, on data that ships with the
 repository. Intervals are 95 % bootstrap intervals over test samples, gains are paired; what
-was tuned was tuned on other samples. Where the paper has a figure it stands beside ours."""
+was tuned was tuned on other samples. Where the paper has a figure it stands beside ours.
+
+A claim of a gain *held* if its interval lies above 0. It is *not held* if the interval lies below
+0, or below the gain that the paper states, which would have been seen. Otherwise our data *cannot
+tell*; "could have seen" is the smallest gain that would have shown four times out of five."""
 
 _STYLE = """
 :root { color-scheme: light dark; }
@@ -42,14 +46,14 @@ def to_page(records: Sequence[Mapping[str, Any]], *, folder: str = "") -> str:
         [f"[{record['title']}](#{_anchor(record['title'])})", record["paper"], _held(record)]
         for record in records
     ]
-    header = ["experiment", "in the paper", "claims held"]
+    header = ["experiment", "in the paper", "claims held, not held, open"]
     chapters = [to_markdown(record, level=2, folder=folder) for record in records]
     return "\n\n".join(["# Results", _INTRO, markdown_table(header, rows, (0, 1)), *chapters])
 
 
 def _held(record: Mapping[str, Any]) -> str:
-    claims = record["findings"]["claims"]
-    return f"{sum(claim['held'] for claim in claims)} of {len(claims)}" if claims else ""
+    verdicts = [claim["held"] for claim in record["findings"]["claims"]]
+    return ", ".join(str(verdicts.count(each)) for each in (True, False, None)) if verdicts else ""
 
 
 def _anchor(title: str) -> str:

@@ -56,6 +56,7 @@ def experiment(monkeypatch):
             ],
             plots=[Plot("curve", "A curve", "x", "y", {"a": [(1, config.epsilon), (2, 3)]})],
             claims=[Claim("||K|| grows", "section 4", np.bool_(False), "it does not")],
+            verdict="The paper's claim fails here: it is flat.",
             difference="other data.",
         )
 
@@ -102,6 +103,8 @@ def test_a_page_shows_figures_gains_and_claims(experiment, tmp_path):
     assert "+0.10 [+0.00, +0.20]" in page
     assert "![A curve](attributes-curve.svg)" in page
     assert "**not held**" in page
+    assert "**The paper's claim fails here: it is flat.**" in page
+    assert "could have seen" in page
     assert "Why our figures are not the paper's: other data." in page
     assert (tmp_path / "attributes-curve.svg").read_text().startswith("<?xml")
 
@@ -120,7 +123,7 @@ def test_all_records_are_one_page(experiment, tmp_path):
     assert [record["name"] for record in found] == ["attributes", "timing"]
     page = to_page(found, folder="results/")
     assert "[Animals from attributes](#animals-from-attributes)" in page
-    assert "0 of 1" in page
+    assert "0, 1, 0" in page
     assert "(results/timing-curve.svg)" in page
     html = write_html(found, tmp_path).read_text()
     assert '<h2 id="animals-from-attributes">' in html

@@ -1,0 +1,118 @@
+"""Whether a claim of the paper holds on our data, fails, or cannot be told, and how sure that is.
+
+A claim of a gain *holds* if its whole interval lies above 0. It *fails* if the interval lies below
+0, or below the gain that the paper states: that much would have been seen. In between our data
+*cannot tell*, which says as little against the claim as for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from paper.record.findings import Claim, Figure
+
+# From the width of a 95 % interval to the true gain that would be told from 0 in four draws of
+# five: (1.96 + 0.84) standard errors, where the interval is 2 * 1.96 of them wide.
+_TOLD = (1.96 + 0.84) / (2 * 1.96)
+
+
+def smallest_visible(gain: Figure) -> float:
+    """The power of a comparison: the smallest gain that would have shown four times out of five.
+
+    Examples
+    --------
+    >>> round(smallest_visible(Figure(0.010, -0.004, 0.024, is_gain=True)), 3)
+    0.02
+    """
+    return _TOLD * (gain.high - gain.low)
+
+
+def held(gain: Figure, stated: float | None = None) -> bool | None:
+    """Whether a claim of a gain holds; None if these data cannot tell.
+
+    ``stated`` is the gain that the paper reports, where it reports one.
+
+    Examples
+    --------
+    >>> gain = Figure(0.001, -0.004, 0.006, is_gain=True)
+    >>> print(held(gain), held(gain, stated=0.012), held(gain, stated=0.005))
+    None False None
+    """
+    if gain.low > 0:
+        return True
+    is_too_small = stated is not None and gain.high < stated
+    return False if gain.high < 0 or is_too_small else None
+
+
+def all_hold(verdicts: Sequence[bool | None]) -> bool | None:
+    """The verdict on several statements at once: one that fails is enough to fail."""
+    return False if False in verdicts else None if None in verdicts else True
+
+
+def claim_gains(
+    statement: str,
+    source: str,
+    gains: Mapping[str, Figure],
+    *,
+    stated: Mapping[str, float | None] | None = None,
+    beside: str = "",
+    digits: int = 3,
+) -> Claim:
+    """A claim that each of ``gains`` is one, with its verdict and power.
+
+    Parameters
+    ----------
+    statement, source : str
+        What the paper says, and where.
+    gains : dict of str to Figure
+        Paired gains by what they are over.
+    stated : dict of str to float, optional
+        The paper's own gains, by the same names.
+    beside : str, optional
+        More words on what was seen.
+    digits : int, default 3
+        Behind the point.
+
+    Examples
+    --------
+    >>> gains = {"the best mean": Figure(0.001, -0.004, 0.006, is_gain=True)}
+    >>> claim = claim_gains("it gains", "table 6", gains, stated={"the best mean": 0.012})
+    >>> print(claim.held, "|", claim.found, "|", claim.power)
+    False | +0.001 [-0.004, +0.006] over the best mean (paper +0.012) | 0.007
+    """
+    stated = stated or {}
+    verdicts = [held(gain, stated.get(over)) for over, gain in gains.items()]
+    words = []
+    for over, gain in gains.items():
+        papers = stated.get(over)
+        beyond = "" if papers is None else f" (paper {papers:+.{digits}f})"
+        words.append(f"{gain.words(digits)} over {over}{beyond}")
+    power = ", ".join(f"{smallest_visible(gain):.{digits}f}" for gain in gains.values())
+    found = ", ".join(words) + (f"; {beside}" if beside else "")
+    return Claim(statement, source, all_hold(verdicts), found, power)
+
+
+_WORDS = {True: "holds", False: "fails", None: "cannot be told"}
+_COUNTED = {True: "hold", False: "fail", None: "cannot be told"}
+
+
+def conclude(claims: Sequence[Claim], why: str) -> str:
+    """One sentence on an experiment: what became of the paper's claims here, and why.
+
+    Examples
+    --------
+    >>> conclude([Claim("it gains", "table 6", None, "+0.001")], "1,300 images are too few")
+    "The paper's claim cannot be told here: 1,300 images are too few."
+    >>> both = [Claim("a", "table 6", True, ""), Claim("b", "table 6", False, "")]
+    >>> conclude(both, "the gate does it")
+    "Of the paper's 2 claims 1 holds, 1 fails here: the gate does it."
+    """
+    if len(claims) == 1:
+        return f"The paper's claim {_WORDS[claims[0].held]} here: {why}."
+    verdicts = [claim.held for claim in claims]
+    counted = ", ".join(
+        f"{n} {(_WORDS if n == 1 else _COUNTED)[verdict]}"
+        for verdict in _WORDS
+        if (n := verdicts.count(verdict))
+    )
+    return f"Of the paper's {len(claims)} claims {counted} here: {why}."

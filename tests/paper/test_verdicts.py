@@ -1,0 +1,65 @@
+"""Claims that hold, fail, or cannot be told."""
+
+import numpy as np
+import pytest
+
+from paper.record.findings import Claim, Figure
+from paper.record.judging import Judge
+from paper.record.verdicts import all_hold, claim_gains, conclude, held, smallest_visible
+from wassemble.metrics import MEAN
+
+
+def gain(value, low, high):
+    return Figure(value, low, high, is_gain=True)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "stated", "expected"),
+    [
+        (0.01, 0.03, None, True),
+        (0.01, 0.03, 0.1, True),  # smaller than the paper's, but a gain
+        (-0.03, -0.01, None, False),
+        (-0.01, 0.01, None, None),
+        (-0.01, 0.01, 0.02, False),  # that much would have been seen
+        (-0.01, 0.01, 0.005, None),
+        (0.0, 0.0, None, None),  # the same answers throughout
+    ],
+)
+def test_a_claim_fails_only_if_what_it_states_would_have_been_seen(low, high, stated, expected):
+    assert held(gain((low + high) / 2, low, high), stated) is expected
+
+
+def test_one_failure_fails_a_claim_of_several_gains():
+    assert all_hold([True, True]) is True
+    assert all_hold([True, None]) is None
+    assert all_hold([None, False, True]) is False
+
+
+def test_an_effect_of_the_smallest_visible_size_is_seen_four_times_out_of_five(rng):
+    n_draws, n_samples = 300, 100
+    power = smallest_visible(gain(0, -1.96 / np.sqrt(n_samples), 1.96 / np.sqrt(n_samples)))
+    n_seen = 0
+    for _ in range(n_draws):
+        judge = Judge(MEAN, np.zeros(n_samples))
+        better = rng.normal(power, 1, size=n_samples)
+        n_seen += held(judge.gain(better, np.zeros(n_samples))) is True
+    assert 0.7 < n_seen / n_draws < 0.9
+
+
+def test_a_claim_has_its_gains_the_papers_and_its_power():
+    gains = {"a": gain(0.02, 0.01, 0.03), "b": gain(0.0, -0.02, 0.02)}
+    claim = claim_gains("it gains", "table 6", gains, stated={"b": 0.01}, beside="more", digits=2)
+    assert claim == Claim(
+        "it gains",
+        "table 6",
+        None,
+        "+0.02 [+0.01, +0.03] over a, +0.00 [-0.02, +0.02] over b (paper +0.01); more",
+        "0.01, 0.03",
+    )
+
+
+def test_an_experiment_is_summed_up_in_a_sentence():
+    claims = [Claim("", "", verdict, "") for verdict in (True, True, None, False)]
+    assert conclude(claims, "few images") == (
+        "Of the paper's 4 claims 2 hold, 1 fails, 1 cannot be told here: few images."
+    )
