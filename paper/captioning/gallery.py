@@ -105,11 +105,11 @@ class SearchConfig:
         models: Iterable[NextWordModel],
         kernel: LabelledKernel | Sequence[LabelledKernel] | None,
         *,
-        debias: bool = False,
+        n_top: int | None = None,
     ) -> FusedNextWord:
-        """The models fused through ``kernel``."""
-        rule = Barycenter(max_sweeps=self.max_sweeps, tolerance=self.tolerance, debias=debias)
-        return FusedNextWord(list(models), kernel=kernel, rule=rule)
+        """The models fused through ``kernel``, of all words or of the ``n_top`` likeliest."""
+        rule = Barycenter(max_sweeps=self.max_sweeps, tolerance=self.tolerance)
+        return FusedNextWord(list(models), kernel=kernel, rule=rule, n_top=n_top)
 
 
 class Gallery:
