@@ -37,11 +37,11 @@ of their nearest words by K, a star of each, change places: at random, anew for 
 each sentence of the beam. Function words, digits and the end of the sentence keep theirs. Stars
 are of GloVe neighbours or of synonyms, and a rule that uses a kernel uses the same one. Top-k
 search, beam {width}, sentences ranked by their mean log probability per word. The barycenter is
-Algorithm 1, at most {max_sweeps} sweeps, between the {n_top} words that some captioner finds likeliest;
-all others count as one. For each size of stars, the distance of K to the identity
-(of {distances}), the order of the power mean and the best single captioner are those of
-best CIDEr on {n_validation} shuffled validation images; {n_test} test images have shuffles of
-their own."""
+Algorithm 1, at most {max_sweeps} sweeps, between the {n_top} words that some captioner finds
+likeliest; all others count as one. The distance of K to the identity is that of the paper's table 7
+and of the middle of its table 3 ({distances}). For each size of stars, the order of the power mean
+and the best single captioner are those of best CIDEr on {n_validation} shuffled validation images;
+{n_test} test images have shuffles of their own."""
 
 _NOTE = """\
 CIDEr on test images. "Arithmetic mean through K" and "geometric mean through K" send each captioner
@@ -180,7 +180,9 @@ class _Trial:
             **{mean: [partial(_mean, order=order)] for mean, order in orders.items()},
             "power mean": [partial(_mean, order=order) for order in self.config.orders],
             **{
-                f"{mean} through K": [partial(self._through, order=order, kernel=k) for k in kernels]
+                f"{mean} through K": [
+                    partial(self._through, order=order, kernel=k) for k in kernels
+                ]
                 for mean, order in orders.items()
             },
             _BARYCENTER: [partial(self._barycenter, kernel=kernel) for kernel in kernels],

@@ -1,5 +1,6 @@
-"""Next-word models without pictures, and kernels between words: by epsilon, or by how far K is
-from the identity, which is how the paper says it.
+"""Next-word models without pictures, and kernels between words.
+
+Kernels go by epsilon, or by how far K is from the identity, which is how the paper tells them.
 """
 
 from __future__ import annotations
@@ -28,8 +29,7 @@ _PAPER_WORDS = 10_096
 _EPSILONS = 1e-3, 1e3  # that a distance to the identity is looked for between
 
 # Words that say how a sentence is built, not what is in a picture.
-FUNCTION_WORDS = frozenset(
-    """
+_FUNCTION_WORDS = """
     a an the this that these those some any each every another other all both no its his her their
     my your our it he she they them him we you i who which what there where when how and or but as
     while if so than then to of in on at by with from for into onto over under up down out off
@@ -37,8 +37,8 @@ FUNCTION_WORDS = frozenset(
     among during before after about toward towards without within upon is are was were be been
     being am has have having had do does did doing will would can could may might must should not
     very too just also s
-    """.split()
-)
+"""
+FUNCTION_WORDS = frozenset(_FUNCTION_WORDS.split())
 
 
 def load_glove(n_words: int = 10_000) -> tuple[LabelSpace, np.ndarray]:
@@ -145,7 +145,7 @@ def epsilon_at(kernel_at: KernelAt, distance: float) -> float:
 def raw_glove() -> Embeddings:
     """GloVe vectors of caption words with their lengths, which unit vectors have lost.
 
-    Words that are not among the 10,000 whose lengths are shipped have the mean length of the others.
+    Words that are not among the 10,000 whose lengths are shipped have the others' mean length.
     """
     _, units = load_caption_words()
     with np.load(find_data("words/glove_100d_10k.npz")) as arrays:
