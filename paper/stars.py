@@ -36,8 +36,9 @@ def shuffle_stars(
 ) -> np.ndarray:
     """Scores that changed places inside the stars of each row's ``n_hubs`` best labels.
 
-    Labels whose star is empty are no hubs. ``keys``, random numbers of the shape of ``scores``, are
-    the permutation: rows that have the same keys and the same hubs are shuffled alike.
+    The best label comes first; what has moved once stays where it is, else mass would wander from
+    star to star. Labels whose star is empty are no hubs. ``keys``, random numbers of the shape of
+    ``scores``, are the permutation: rows with the same keys and hubs are shuffled alike.
 
     Examples
     --------
@@ -51,8 +52,12 @@ def shuffle_stars(
     # One place more, for the empty places of stars: its key is the largest, so it stays.
     shuffled = np.concatenate([scores, np.zeros((n_rows, 1), scores.dtype)], axis=1)
     keys = np.concatenate([keys, np.full((n_rows, 1), np.inf)], axis=1)
+    is_free = np.ones(shuffled.shape, dtype=bool)
     for hub in hubs.T:
         star = stars[hub]
+        may_move = np.take_along_axis(is_free, star, axis=1) & is_free[np.arange(n_rows), hub, None]
+        star = np.sort(np.where(may_move, star, n_labels), axis=1)
+        np.put_along_axis(is_free, star, values=False, axis=1)
         order = np.take_along_axis(keys, star, axis=1).argsort(axis=1, kind="stable")
         moved = np.take_along_axis(shuffled, np.take_along_axis(star, order, axis=1), axis=1)
         np.put_along_axis(shuffled, star, moved, axis=1)

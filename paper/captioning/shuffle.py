@@ -38,10 +38,9 @@ each sentence of the beam. Function words, digits and the end of the sentence ke
 are of GloVe neighbours or of synonyms, and a rule that uses a kernel uses the same one. Top-k
 search, beam {width}, sentences ranked by their mean log probability per word. The barycenter is
 Algorithm 1, at most {max_sweeps} sweeps, between the {n_top} words that some captioner finds
-likeliest; all others count as one. The distance of K to the identity is that of the paper's table 7
-and of the middle of its table 3 ({distances}). For each size of stars, the order of the power mean
-and the best single captioner are those of best CIDEr on {n_validation} shuffled validation images;
-{n_test} test images have shuffles of their own."""
+likeliest; all others count as one. For each size of stars, the distance of K to the identity (of
+{distances}), the order of the power mean and the best single captioner are those of best CIDEr on
+{n_validation} shuffled validation images; {n_test} test images have shuffles of their own."""
 
 _NOTE = """\
 CIDEr on test images. "Arithmetic mean through K" and "geometric mean through K" send each captioner
@@ -75,11 +74,11 @@ class Config(SearchConfig):
     sizes: tuple[int, ...] = (3, 5, 9)  # of stars; the middle one is judged
     n_hubs: int = 10
     n_top: int = 500
-    glove_distances: tuple[float, ...] = (48.5,)
-    synonym_distances: tuple[float, ...] = (59.4,)
+    glove_distances: tuple[float, ...] = (15.9, 48.5)
+    synonym_distances: tuple[float, ...] = (15.8, 59.4)
     orders: tuple[float, ...] = (0.5, 2.0)
     n_validation: int = 20
-    n_test: int = 150
+    n_test: int = 100
 
     @property
     def judged(self) -> int:

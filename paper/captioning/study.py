@@ -49,7 +49,7 @@ class StudyConfig(SearchConfig):
     far: float  # one of them, judged on test images beside the best one
     orders: tuple[float, ...] = (0.25, 0.5, 2.0)
     n_validation: int = 50
-    n_test: int = 150
+    n_test: int = 100
     n_samples: int = 5
 
 
