@@ -45,7 +45,7 @@ meaning."""
 class StudyConfig(SearchConfig):
     """Knobs: images, and what is tried on validation images."""
 
-    distances: tuple[float, ...]  # of K to the identity, as `paper_distance` has them
+    distances: tuple[float, ...]  # of K to the identity, as `epsilon_at` takes them
     far: float  # one of them, judged on test images beside the best one
     orders: tuple[float, ...] = (0.25, 0.5, 2.0)
     n_validation: int = 50

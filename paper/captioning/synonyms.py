@@ -52,8 +52,9 @@ def _diffuses_less(study: Study, found: Found) -> Claim:
     kernels = glove_kernels(study.vocabulary.words)
     kernel = kernels(epsilon_at(kernels, last.distance))
     glove = study.config.barycenter(study.models.values(), kernel)
-    other = study.caption(study.validation, glove, "randomised")
-    own, judge = last.found["randomised"], study.validation.judge(study.config.seed)
+    gallery = study.config.gallery("val", study.config.n_validation)
+    other = study.caption(gallery, glove, "randomised")
+    own, judge = last.found["randomised"], gallery.judge(study.config.seed)
     more = float(randomised_loss(last, found.simple).mean())
     return claim_gains(
         "diffusion is smaller than with GloVe: neighbourhoods are limited (randomised, CIDEr)",

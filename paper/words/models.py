@@ -18,7 +18,7 @@ from paper.data.files import find_data
 from wassemble.errors import fail
 from wassemble.inputs.words.embeddings import Embeddings
 from wassemble.inputs.words.graphs import Edges, as_edges
-from wassemble.kernels import LabelledKernel, distance_to_identity, from_synonyms, from_word_vectors
+from wassemble.kernels import LabelledKernel, from_synonyms, from_word_vectors
 from wassemble.labels import LabelSpace
 from wassemble.text import NGramModel, Vocabulary
 
@@ -112,17 +112,12 @@ def glove_kernels(source: LabelSpace, target: LabelSpace | None = None) -> Kerne
     )
 
 
-def paper_distance(kernel: LabelledKernel) -> float:
-    """||K - I||_F, times what it would grow by if there were as many words as in the paper.
-
-    The norm grows with the root of the number of words that have like neighbours.
-    """
-    n_words = len(kernel.source)
-    return float(distance_to_identity(kernel.kernel)) * (_PAPER_WORDS / n_words) ** 0.5
-
-
 def epsilon_at(kernel_at: KernelAt, distance: float) -> float:
-    """The epsilon at which a square kernel has this `paper_distance`."""
+    """The epsilon at which a square kernel is this far from the identity, in the paper's measure.
+
+    That is ||K - I||_F times what it would grow by with the paper's 10,096 words: the norm grows
+    with the root of the number of words that have like neighbours.
+    """
     kernel = kernel_at(1.0)
     n_words = len(kernel.source)
     entries = np.asarray(kernel.kernel.to_dense(), dtype=np.float64)
