@@ -56,8 +56,8 @@ class Config(SearchConfig):
     other: str = "cross-entropy"
     distances: tuple[float, ...] = (4.2, 15.9, 48.5)
     orders: tuple[float, ...] = (0.5, 2.0)
-    n_validation: int = 50
-    n_test: int = 200
+    n_validation: int = 40
+    n_test: int = 120
 
 
 def run(config: Config, progress: Progress = None) -> Findings:
