@@ -52,10 +52,10 @@ for cost. "Labels shuffled" is the barycenter through a kernel that joins as man
 strongly, but not those that belong together, tuned likewise: a blur without meaning."""
 
 _ALIKE_NOTE = """\
-The same, but in each sample the permutation is the same for all models: they are then models that
-mean the other labels, and K, by which the labels of a star are alike, cannot tell. No rule can
-recover; what K still does is to stay near the truth. Stars of {size} labels; gains are over the
-{over}, the best mean on validation samples."""
+The same, but in each sample a star is shuffled in the same way by every model that has it: they are
+then models that mean the other labels, and where K does not tell the labels of a star apart, no
+rule can recover. Stars of {size} labels; gains are over the {over}, the best mean on validation
+samples."""
 
 _WHY = """\
 two good networks and a weak one are too few to find the middle of a star by, where five captioners

@@ -47,13 +47,15 @@ CIDEr on test images. "Arithmetic mean through K" and "geometric mean through K"
 through K and then take the mean; the second is the first sweep of the barycenter."""
 
 _ALIKE_NOTE = """\
-Test images; the distance of K is that of the table above. Where words change places in the same way
-in every captioner, the histograms are those of captioners that mean the other words, and K, by
-which the words of a star are alike, cannot tell: no rule can recover. Gains in CIDEr, paired, are
-over the arithmetic mean."""
+Test images; the distance of K is that of the table above. Here a star is shuffled in the same way
+by every captioner that has it. Where words that K does not tell apart change places in all
+captioners alike, the histograms are those of captioners that mean the other words, and no rule can
+recover. What is left of the gain is from stars that captioners do not share, and from words that
+are nearer to the hub than to each other. Gains in CIDEr, paired, are over the arithmetic mean."""
 
-_WHY = "the means are lost where each captioner's best words fall on other neighbours, and K finds"
-_WHY += " what is in the middle of them"
+_WHY = """\
+the means are lost where each captioner's best words fall on other neighbours, and K finds what is
+in the middle of them, most of it in the first sweep"""
 
 _DIFFERENCE = """\
 the paper's figure has no numbers and does not say how many words changed places; its
