@@ -1,12 +1,13 @@
 """Robustness to semantic shuffling (the paper's section 6.3, right panel of figure 2).
 
-Scores change places among labels of like meaning, anew in each sample of each model. A mean
-takes them at their word; the barycenter knows through K which labels are neighbours.
+Scores change places among labels and their neighbours, anew in each sample of each model. A mean
+takes them at their word; the barycenter knows through K which labels are neighbours. The same is
+done to captioners in `paper.captioning.shuffle`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,46 +24,48 @@ from paper.data.files import find_data
 from paper.evidence.tasks import TASKS
 from paper.record.findings import Claim, Findings, Plot, Progress, Table, fill, ticker
 from paper.record.judging import Judge, simple_rules
+from paper.record.verdicts import claim_gains, conclude
+from paper.stars import make_stars, shuffle_stars
 from wassemble.ensemble.decisions import choose_best, choose_least_cost
 from wassemble.ensemble.learning.fitting import shuffle_labels
-from wassemble.ensemble.shuffling import group_labels, label_similarity, shuffle_inside
-from wassemble.inputs import Predictions, load_animals, read_edges
-from wassemble.kernels import DenseKernel, Kernel, LabelledKernel
+from wassemble.ensemble.shuffling import label_similarity
+from wassemble.inputs import Predictions, read_edges
+from wassemble.kernels import LabelledKernel
 from wassemble.metrics import Measure
-from wassemble.solvers import ARITHMETIC, Barycenter, Unbalanced
+from wassemble.solvers import ARITHMETIC
 
 _TEXT = """\
-Labels are put into neighbourhoods of equal size: by K for the 100 classes of CIFAR-100
-(three networks; K from GloVe vectors, and from a tree of the classes), by the animals that
-have them for the 83 attributes of "Animals from attributes" (two networks). In each sample of
-each model the scores of a neighbourhood are shuffled, {n_shuffles} with fixed seeds. Validation
-samples, which epsilon, the best single model and the order of the power mean are tuned on for
-accuracy, have shuffles of their own. The barycenter of CIFAR-100 is Algorithm 1 with {sweeps}
-sweeps, that of animals Algorithm 2 with mass_penalty {mass_penalty:g}; untuned, epsilon is that
-of 3 effective neighbours, and the paper's {epsilon:g}. Tuned, it is chosen at each size."""
+A star is a label with its nearest by K, among the 100 classes of CIFAR-100 (three networks, one of
+them weak; K from GloVe vectors, and from a tree of the classes). In each sample of each model the
+scores in the stars of its {n_hubs} best labels change places at random, {n_shuffles} with fixed
+seeds. Validation samples, which epsilon, the best single model and the order of the power mean are
+tuned on for accuracy, have shuffles of their own. The barycenter is Algorithm 1 with {sweeps}
+sweeps; untuned, epsilon is that of 3 effective neighbours. Tuned, it is chosen at each size."""
 
 _NOTE = """\
-Neighbourhoods of {size} labels. Gains are over the mean that is best on validation samples
+Stars of {size} labels. Gains are over the mean that is best on validation samples
 ({over}), paired, with 95 % bootstrap intervals over images. "Arithmetic mean through K" is the
-barycenter of one model, the arithmetic mean: K without a consensus of transports, tuned
-likewise. "Least cost" answers with the label of least expected cost;
-what is tuned is then tuned for cost. {control}{ceiling}"""
+barycenter of one model, the arithmetic mean: K without a consensus of transports; "one sweep" is
+the barycenter after its first, a geometric mean of what K makes of each model. Both are tuned
+likewise. "Least cost" answers with the label of least expected cost; what is tuned is then tuned
+for cost. "Labels shuffled" is the barycenter through a kernel that joins as many labels as
+strongly, but not those that belong together, tuned likewise: a blur without meaning."""
 
-_CONTROL = """\
-"Labels shuffled" is the barycenter through a kernel that joins as many labels as strongly,
-but not those that belong together, tuned likewise: a blur without meaning. """
+_ALIKE_NOTE = """\
+The same, but in each sample a star is shuffled in the same way by every model that has it: they are
+then models that mean the other labels, and where K does not tell the labels of a star apart, no
+rule can recover. Stars of {size} labels; gains are over the {over}, the best mean on validation
+samples."""
 
-_CEILING = """\
-Inside a neighbourhood nothing is left to tell labels by: who finds the right neighbourhood
-every time is still right only once in {size}."""
-
-_NO_HISTOGRAM = """\
-Scores of animals that come from attributes are no shares of how likely each animal is, with
-either rule: costs expected under them say little."""
+_WHY = """\
+two good networks and a weak one are too few to find the middle of a star by, where five captioners
+are enough; K helps, and helps a mean as much"""
 
 _DIFFERENCE = """\
 the paper shuffled words under five captioners and plotted scores of captions, and gives no
 numbers; its neighbourhoods grow with epsilon, ours are given and epsilon is tuned or fixed."""
+
+_THROUGH, _ONE_SWEEP = "arithmetic mean through K", "one sweep"
 
 _FIXED, _TUNED, SHUFFLED = (f"barycenter, {way}" for way in ("untuned", "tuned", "labels shuffled"))
 _MEANS = ("arithmetic mean", "geometric mean", "power mean")
@@ -80,50 +83,53 @@ _Curves = dict[str, list[tuple[int, float]]]
 
 @dataclass(frozen=True)
 class Config:
-    """Knobs: sizes of neighbourhoods, and what is tried on validation samples."""
+    """Knobs: sizes of stars, and what is tried on validation samples."""
 
-    cases: tuple[str, ...] = ("GloVe", "tree", "animals")
-    sizes: tuple[int, ...] = (1, 2, 3, 5, 10, 20)
+    cases: tuple[str, ...] = ("GloVe", "tree")
+    sizes: tuple[int, ...] = (1, 2, 3, 5, 10)
+    n_hubs: int = 10
     n_shuffles: int = 2
     sharpness: tuple[float, ...] = (0.5, 0.7, 1.0, 1.4, 2.0)
     sweeps: int = 5
-    epsilons: tuple[float, ...] = (0.1, 0.3, 1.0, 3.0)
-    epsilon: float = 0.3
-    mass_penalty: float = 2.0
     seed: int = 0
 
 
 def run(config: Config, progress: Progress = None) -> Findings:
-    """Accuracy and cost of each rule as neighbourhoods grow, for each case."""
+    """Accuracy and cost of each rule as stars grow, for each case."""
     tables: list[Table] = []
     plots: list[Plot] = []
     claims: list[Claim] = []
-    tick = ticker(progress, len(config.cases) * len(config.sizes))
+    tick = ticker(progress, len(config.cases) * (len(config.sizes) + 1))
     for name in config.cases:
-        case = animals(config) if name == "animals" else cifar100(name, config)
+        case = cifar100(name, config)
         curves: dict[str, _Curves] = {"accuracy": {}, "cost": {}}
         for size in config.sizes:
-            shuffled = case.shuffle(size, config.n_shuffles, config.seed)
-            judged = _Judged(case, shuffled, _fuse(case, shuffled), config.seed)
+            judged = _Judged(case, case.shuffle(size, config.n_shuffles, config.seed), config.seed)
             for title, judge in judged.judges.items():
                 for rule, mine in judged.test.items():
                     value = judge.measure.value(mine, judge.truth)
                     curves[title].setdefault(rule, []).append((size, value))
             tick()
-        tables += [_by_size(case, curves["accuracy"], config), judged.table(config.sizes[-1])]
+        alike = _Judged(case, case.shuffle(size, 1, config.seed, alike=True), config.seed)
+        tick()
+        tables += [
+            _by_size(case, curves["accuracy"], config),
+            judged.table(size),
+            alike.alike_table(size),
+        ]
         for title, each in curves.items():
             claims.append(judged.claim(title, each))
             plots.append(_plot(case, title, each))
     n_shuffles = {1: "once", 2: "twice"}.get(config.n_shuffles, f"{config.n_shuffles} times")
     text = fill(_TEXT, config, n_shuffles=n_shuffles)
-    return Findings(text, tables, plots, claims, _DIFFERENCE)
+    return Findings(text, tables, plots, claims, conclude(claims, _WHY), _DIFFERENCE)
 
 
 def _fuse(case: Case, shuffled: Shuffled) -> dict[str, np.ndarray]:
     """Scores of every rule on all rows; knobs are tuned on the validation rows."""
     right = share_right(choose_best)
     truth, is_test = shuffled.truth, shuffled.is_test
-    simple = simple_rules(shuffled.models, truth, is_test, right, carry=case.carry)
+    simple = simple_rules(shuffled.models, truth, is_test, right)
     # What was chosen differs from size to size; a curve needs one name.
     rules = {name.split(" (")[0]: scores for name, scores in simple.items()}
 
@@ -152,10 +158,9 @@ def _fuse(case: Case, shuffled: Shuffled) -> dict[str, np.ndarray]:
 class _Judged:
     """Every rule on shuffled test samples, in accuracy and in cost."""
 
-    def __init__(
-        self, case: Case, shuffled: Shuffled, rules: Mapping[str, np.ndarray], seed: int
-    ) -> None:
+    def __init__(self, case: Case, shuffled: Shuffled, seed: int) -> None:
         self.case, is_test = case, shuffled.is_test
+        rules = _fuse(case, shuffled)
         self.test, self._seen = (
             {name: scores[rows] for name, scores in rules.items()} for rows in (is_test, ~is_test)
         )
@@ -178,13 +183,20 @@ class _Judged:
             [name, *cells, -cheap.score(self.test[name])]
             for name, cells in right.compare(self.test, over).items()
         ]
-        is_square = self.case.similar.shape == self.case.cost.shape
-        ceiling = _CEILING.format(size=size) if is_square else _NO_HISTOGRAM
-        control = _CONTROL if SHUFFLED in self.test else ""
-        note = _NOTE.format(size=size, over=over, control=control, ceiling=ceiling)
+        note = _NOTE.format(size=size, over=over)
         columns = ["rule", "accuracy", "gain", f"cost ({self.case.cost_title})"]
-        title = f"{self.case.title}, in neighbourhoods of {size}"
+        title = f"{self.case.title}, in stars of {size}"
         return Table(title, columns, rows, note=note)
+
+    def alike_table(self, size: int) -> Table:
+        """Accuracy and gain of a few rules, where all models were shuffled alike."""
+        judge = self.judges["accuracy"]
+        over = self.best(_MEANS, judge.measure)
+        shown = {name: self.test[name] for name in (*_MEANS, _THROUGH, _ONE_SWEEP, _TUNED)}
+        rows = [[name, *cells] for name, cells in judge.compare(shown, over).items()]
+        title = f"{self.case.title}, all models shuffled alike"
+        note = _ALIKE_NOTE.format(size=size, over=over)
+        return Table(title, ["rule", "accuracy", "gain"], rows, note=note)
 
     def claim(self, title: str, curves: _Curves) -> Claim:
         """Whether the barycenter beats the best mean, both chosen on validation rows."""
@@ -198,24 +210,24 @@ class _Judged:
         over, mine, controls = best(*_MEANS), best(_TUNED), [*map(best, self.case.controls)]
         others = dict.fromkeys([over, self.best(_MEANS, judge.measure), *controls])
         gains = {name: judge.gain(self.test[mine], self.test[name]) for name in others}
+        main = gains.pop(over)
         words = ", ".join(f"{gain.words()} over the {name}" for name, gain in gains.items())
-        if gains[over].low > 0 and gains[controls[0]].low <= 0:
+        if main.low > 0 and gains[controls[0]].low <= 0:
             words += f"; the {controls[0]} does as well: what helps is K, after a mean too"
         (_, was), *_, (size, is_now) = curves[mine]
         (_, mean_was), *_, (_, mean_is) = curves[over]
-        return Claim(
+        return claim_gains(
             "the barycenter recovers from shuffles among similar labels, means do not"
             f" ({self.case.title}, {title})",
             "section 6.3, figure 2",
-            gains[over].low > 0,
-            f"in neighbourhoods of {size} {title} of the {mine} goes from {was:.3f} to"
-            f" {is_now:.3f}, that of the {over} from {mean_was:.3f} to {mean_is:.3f};"
-            f" {'saved' if is_cost else 'gained'}: {words}",
+            {f"the {over}": main},
+            beside=f"{words}; in stars of {size} {title} of the {mine} goes from {was:.3f} to"
+            f" {is_now:.3f}, that of the {over} from {mean_was:.3f} to {mean_is:.3f}",
         )
 
 
 def _by_size(case: Case, scores: _Curves, config: Config) -> Table:
-    columns = ["accuracy with neighbourhoods of", *(str(size) for size in config.sizes)]
+    columns = ["accuracy with stars of", *(str(size) for size in config.sizes)]
     rows = [
         [rule, *(value for _, value in points)]
         for rule, points in scores.items()
@@ -227,7 +239,7 @@ def _by_size(case: Case, scores: _Curves, config: Config) -> Table:
 def _plot(case: Case, title: str, curves: _Curves) -> Plot:
     label = "accuracy" if title == "accuracy" else f"cost ({case.cost_title})"
     shown = {name: curves[name] for name in _DRAWN[title] if name in curves}
-    return Plot(f"{case.name}-{title}", case.title, "labels in a neighbourhood", label, shown)
+    return Plot(f"{case.name}-{title}", case.title, "labels in a star", label, shown)
 
 
 Fuse = Callable[[np.ndarray, float], np.ndarray]
@@ -257,6 +269,7 @@ class Case:
     models: list[Predictions]
     truth: np.ndarray
     is_test: np.ndarray
+    n_hubs: int
     similar: np.ndarray  # (n_source, n_source): who is whose neighbour
     cost: np.ndarray  # (n_target, n_target), of each answer (column) for each true label (row)
     cost_title: str
@@ -264,24 +277,25 @@ class Case:
     knobs: tuple[float, ...]
     barycenter: Fuse
     controls: dict[str, Fuse]  # other ways through the kernel, with the same knob
-    complete: Callable[[list[Predictions]], dict[str, np.ndarray]]
-    # From the models' labels to those of the truth, after a mean.
-    carry: Callable[[np.ndarray], np.ndarray] = lambda scores: scores
 
-    def shuffle(self, size: int, n_shuffles: int, seed: int) -> Shuffled:
-        """Scores shuffled inside groups of ``size`` neighbours, per sample and model.
+    def shuffle(self, size: int, n_shuffles: int, seed: int, *, alike: bool = False) -> Shuffled:
+        """Scores shuffled inside stars of ``size`` labels, per sample and model, or all ``alike``.
 
         The two sides of the split have shuffles of their own.
         """
-        labels = self.models[0].labels
-        groups = [[labels[i] for i in group] for group in group_labels(self.similar, size)]
+        stars = make_stars(self.similar, size)
         parts, rows = [], []
         for is_test in (False, True):
             mine = np.flatnonzero(self.is_test == is_test)
             for turn in range(n_shuffles if size > 1 else 1):
-                rng = np.random.default_rng([seed, size, turn, int(is_test)])
-                taken = [model.take(mine) for model in self.models]
-                parts.append(self.complete(shuffle_inside(taken, groups, rng)))
+                moved = []
+                for place, model in enumerate(self.models):
+                    taken = model.take(mine)
+                    drawn = [seed, size, turn, int(is_test), 0 if alike else place]
+                    keys = np.random.default_rng(drawn).random(taken.scores.shape)
+                    scores = shuffle_stars(taken.scores, stars, keys, n_hubs=self.n_hubs)
+                    moved.append(taken.replace(scores=scores))
+                parts.append(histograms_of(moved))
                 rows.append(mine)
         places = np.concatenate(rows)
         models = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
@@ -293,8 +307,8 @@ def cifar100(kernel_name: str, config: Config) -> Case:
     task = TASKS["cifar100"]()
     kernel = task.kernels[kernel_name]
 
-    def through(kernel: LabelledKernel) -> Fuse:
-        return lambda stack, knob: sharpened_barycenter(stack, kernel, knob, config.sweeps)
+    def through(kernel: LabelledKernel, sweeps: int = config.sweeps) -> Fuse:
+        return lambda stack, knob: sharpened_barycenter(stack, kernel, knob, sweeps)
 
     real = through(kernel)
     return Case(
@@ -303,6 +317,7 @@ def cifar100(kernel_name: str, config: Config) -> Case:
         models=task.models,
         truth=task.target.positions(task.truth),
         is_test=task.is_test,
+        n_hubs=config.n_hubs,
         similar=label_similarity(kernel),
         cost=tree_steps(task.target, read_edges(find_data("cifar100/tree.txt"))),
         cost_title="steps in the tree",
@@ -310,45 +325,10 @@ def cifar100(kernel_name: str, config: Config) -> Case:
         knobs=config.sharpness,
         barycenter=real,
         controls={
-            "arithmetic mean through K": lambda stack, s: real(_mean(stack), s),
+            _THROUGH: lambda stack, s: real(_mean(stack), s),
+            _ONE_SWEEP: through(kernel, 1),
             SHUFFLED: through(shuffle_labels(kernel, config.seed)),
         },
-        complete=histograms_of,
-    )
-
-
-def animals(config: Config) -> Case:
-    """Animals from attributes; attributes of the same animals are neighbours.
-
-    The knob is epsilon. Means are mapped to animals by the same table.
-    """
-    data = load_animals()
-    task = TASKS["animals"]()
-    has = data.has_attribute
-    kernel: Kernel = DenseKernel(has / has.sum(axis=0))
-
-    def fuse(stack: np.ndarray, epsilon: float) -> np.ndarray:
-        rule = Barycenter(Unbalanced(config.mass_penalty, epsilon=epsilon))
-        return np.asarray(rule.fuse(stack, kernel, holds="scores").scores)
-
-    lengths = np.linalg.norm(has, axis=1)
-    similar = has @ has.T / np.outer(lengths, lengths)
-    np.fill_diagonal(similar, 0)
-    return Case(
-        name="animals",
-        title="Animals from attributes, attributes of the same animals",
-        models=task.models,
-        truth=data.truth,
-        is_test=data.is_test,
-        similar=similar,
-        cost=(has[:, :, None] != has[:, None, :]).sum(axis=0).astype(float),
-        cost_title="attributes that differ",
-        untuned=config.epsilon,
-        knobs=config.epsilons,
-        barycenter=fuse,
-        controls={"arithmetic mean through K": lambda stack, e: fuse(_mean(stack), e)},
-        complete=lambda models: {each.model: each.scores for each in models},
-        carry=kernel.apply_transpose,
     )
 
 

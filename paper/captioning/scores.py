@@ -125,13 +125,14 @@ def word_movers_distance(
     embeddings: Embeddings,
     *,
     leave_out: Collection[str] = (),
+    to_nearest: bool = True,
 ) -> CaptionScore:
     """Exact cost of moving a caption's words onto those of its nearest reference.
 
     Kusner et al. 2015: each word has the same mass, moving it costs the Euclidean distance
     of the words' vectors. The smaller, the closer in meaning. Words without a vector are left
     out, and ``leave_out``, such as stop words; a caption that has no others scores nan, and the
-    value is the mean over the rest.
+    value is the mean over the rest. Without ``to_nearest`` it is the mean over the references.
 
     Examples
     --------
@@ -151,12 +152,19 @@ def word_movers_distance(
         cost = np.linalg.norm(vectors[words][:, None] - vectors[others], axis=2)
         return float(exact(masses, other_masses, cost.astype(np.float64)))
 
-    nearest = [
-        # fmin: a reference without a known word is no reference
-        np.fmin.reduce([distance(caption, reference) for reference in texts])
-        for caption, texts in zip(captions, references, strict=True)
-    ]
-    per_image = np.array(nearest)
+    def over_references(distances: list[float]) -> float:
+        # A reference without a known word is no reference.
+        known = [each for each in distances if not np.isnan(each)]
+        if not known:
+            return np.nan
+        return min(known) if to_nearest else float(np.mean(known))
+
+    per_image = np.array(
+        [
+            over_references([distance(caption, reference) for reference in texts])
+            for caption, texts in zip(captions, references, strict=True)
+        ]
+    )
     known = per_image[~np.isnan(per_image)]
     return CaptionScore(float(known.mean()) if len(known) else np.nan, per_image)
 

@@ -1,60 +1,91 @@
 """Captions from shuffled predictions (the paper's section 6.3, figure 2, right panel).
 
-Next-word probabilities change places among words of like meaning. A mean takes them at their
-word; the barycenter knows through K which words are neighbours.
+At each step the best words of each captioner change places with their neighbours by K. A mean
+takes them at their word; the barycenter knows through K which words are neighbours.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from operator import itemgetter
 from typing import Any
 
 import numpy as np
 
-from paper.captioning.gallery import Captioned, Rules, SearchConfig, judged_table
+from paper.captioning.gallery import Captioned, Gallery, Rules, SearchConfig, judged_table
 from paper.record.findings import Claim, Figure, Findings, Plot, Progress, Table, fill, ticker
-from paper.words.models import KernelAt, glove_kernels
-from wassemble.ensemble.shuffling import group_labels, label_similarity
+from paper.record.judging import Judge
+from paper.record.verdicts import claim_gains, conclude
+from paper.stars import make_stars, shuffle_stars
+from paper.words.models import (
+    FUNCTION_WORDS,
+    KernelAt,
+    epsilon_at,
+    glove_kernels,
+    synonym_kernels,
+)
 from wassemble.kernels import LabelledKernel
 from wassemble.solvers import PowerMean
 from wassemble.text import FusedNextWord, NextWordModel, Vocabulary
 from wassemble.text.kernels import has_letters
 
 _TEXT = """\
-Words are put into neighbourhoods of equal size by their GloVe vectors; function words have
-neighbours too, the end of the sentence, digits and words without a vector have none. At every
-step of every captioner ({names}) the probabilities of a neighbourhood are shuffled, anew for each
-sentence of the beam. Top-k search, beam {width}, sentences ranked by their mean log probability
-per word. The barycenter is Algorithm 1 through K = exp(-distance / epsilon) of all words, at
-most {sweeps} sweeps. At each size epsilon (of {epsilons}), the order of the power mean and the best
-single captioner are those of best CIDEr on {n_validation} shuffled validation images; {n_test}
-test images have shuffles of their own."""
+At every step of every captioner ({names}) the probabilities of its {n_hubs} best content words and
+of their nearest words by K, a star of each, change places: at random, anew for each captioner and
+each sentence of the beam. Function words, digits and the end of the sentence keep theirs. Stars
+are of GloVe neighbours or of synonyms, and a rule that uses a kernel uses the same one. Top-k
+search, beam {width}, sentences ranked by their mean log probability per word. The barycenter is
+Algorithm 1, at most {max_sweeps} sweeps, between the {n_top} words that some captioner finds
+likeliest; all others count as one. For each size of stars, the distance of K to the identity (of
+{distances}), the order of the power mean and the best single captioner are those of best CIDEr on
+{n_validation} shuffled validation images; {n_test} test images have shuffles of their own."""
 
 _NOTE = """\
-CIDEr on test images. "Arithmetic mean through K" blurs each captioner by K and then takes the
-mean: K without a consensus of transports. Inside a neighbourhood nothing is left to tell words
-by but the words before."""
+CIDEr on test images. "Arithmetic mean through K" and "geometric mean through K" send each captioner
+through K and then take the mean; the second is the first sweep of the barycenter."""
+
+_ALIKE_NOTE = """\
+Test images; the distance of K is that of the table above. Here a star is shuffled in the same way
+by every captioner that has it. Where words that K does not tell apart change places in all
+captioners alike, the histograms are those of captioners that mean the other words, and no rule can
+recover. What is left of the gain is from stars that captioners do not share, and from words that
+are nearer to the hub than to each other. Gains in CIDEr, paired, are over the arithmetic mean."""
+
+_WHY = """\
+the means are lost where each captioner's best words fall on other neighbours, and K finds what is
+in the middle of them, most of it in the first sweep"""
 
 _DIFFERENCE = """\
-the paper's figure has no numbers; its neighbourhoods grow with epsilon, ours are given and
-epsilon is tuned. Our captioners are small and learned from 3,000 images."""
+the paper's figure has no numbers and does not say how many words changed places; its
+neighbourhoods grow with epsilon, ours are given and K is tuned. Our captioners are small and
+learned from 3,000 images."""
 
-_SIMPLE = ("best single captioner", "arithmetic mean", "geometric mean", "power mean")
+_MEANS = ("arithmetic mean", "geometric mean")
+_SIMPLE = ("best single captioner", *_MEANS, "power mean")
+_THROUGH = tuple(f"{mean} through K" for mean in _MEANS)
 _BARYCENTER = "barycenter"
+_ALIKE = (*_MEANS, _BARYCENTER)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config(SearchConfig):
-    """Knobs: sizes of neighbourhoods, and what is tried on validation images."""
+    """Knobs: stars, and what is tried on validation images."""
 
-    sizes: tuple[int, ...] = (1, 2, 3, 5)
-    epsilons: tuple[float, ...] = (0.15, 0.2, 0.25)
+    sizes: tuple[int, ...] = (3, 5, 9)  # of stars; the middle one is judged
+    n_hubs: int = 10
+    n_top: int = 500
+    glove_distances: tuple[float, ...] = (15.9, 48.5)
+    synonym_distances: tuple[float, ...] = (15.8, 59.4)
     orders: tuple[float, ...] = (0.5, 2.0)
-    n_validation: int = 40
-    n_test: int = 120
+    n_validation: int = 20
+    n_test: int = 100
+
+    @property
+    def judged(self) -> int:
+        """The size of stars that claims are about."""
+        return self.sizes[len(self.sizes) // 2]
 
 
 Models = Mapping[str, NextWordModel]
@@ -63,153 +94,227 @@ Way = Callable[[Models], NextWordModel]
 
 
 def run(config: Config, progress: Progress = None) -> Findings:
-    """CIDEr and meaning of each rule as neighbourhoods grow."""
+    """CIDEr and meaning of each rule as stars grow, for each kernel."""
     captioners = config.read_captioners()
     vocabulary = FusedNextWord(list(captioners.values())).vocabulary
-    kernels = glove_kernels(vocabulary.words)
-    rules = _rules(config, kernels)
-    by_size: dict[int, Rules] = {}
-    tick = ticker(progress, len(config.sizes) * sum(len(ways) + 1 for ways in rules.values()))
+    kernels = {
+        "GloVe": (glove_kernels(vocabulary.words), config.glove_distances),
+        "synonyms": (synonym_kernels(vocabulary.words), config.synonym_distances),
+    }
+    tick = ticker(progress, sum(_count(config, len(tried)) for _, tried in kernels.values()))
     validation = config.gallery("val", config.n_validation, tick)
     test = config.gallery("test", config.n_test, tick)
-    for size in config.sizes:
-        groups = word_groups(kernels(config.epsilons[0]), vocabulary, size)
-        # Validation and test images have shuffles of their own.
-        seen, held_out = (
-            {
-                name: ShuffledNextWord(model, groups, [config.seed, size, side, place])
-                for place, (name, model) in enumerate(captioners.items())
-            }
-            for side in (0, 1)
-        )
-        scores: dict[str, float] = {}
-        by_size[size] = {}
-        for rule, ways in rules.items():
-            tried = [validation.caption(way(seen)).mean_cider for way in ways]
-            scores[rule] = max(tried)
-            best = ways[int(np.argmax(tried))]
-            by_size[size][rule] = test.caption(best(held_out))
-        over = max(_SIMPLE, key=scores.__getitem__)
-    last, judge = by_size[size], test.judge(config.seed)
-    own, other = last[_BARYCENTER], last[over]
+    trials = {
+        name: _Trial(config, captioners, vocabulary, *each, validation, test)
+        for name, each in kernels.items()
+    }
+    tables, plots, claims = [], [], []
+    for name, trial in trials.items():
+        by_size = {size: trial.at(size) for size in config.sizes}
+        judged = by_size[config.judged]
+        tables += [
+            _by_size(name, by_size),
+            trial.table(name, judged),
+            trial.alike_table(name, judged),
+        ]
+        plots.append(_plot(name, by_size))
+        claims += trial.claims(name, judged)
     return Findings(
         text=fill(
             _TEXT,
             config,
             names=", ".join(captioners),
-            sweeps=config.max_sweeps,
-            epsilons=", ".join(f"{epsilon:g}" for epsilon in config.epsilons),
+            distances="; ".join(
+                f"{name} {', '.join(f'{each:g}' for each in tried)}"
+                for name, (_, tried) in kernels.items()
+            ),
             n_validation=len(validation.references),
             n_test=len(test.references),
         ),
-        tables=[
-            _table(by_size),
-            judged_table(f"Test images, neighbourhoods of {size}", last, test, judge, over=over),
-        ],
-        plots=[
-            _plot("cider", "CIDEr", by_size, lambda each: each.mean_cider),
-            _plot("wmd", "WMD similarity", by_size, lambda each: each.mean_similarity),
-        ],
-        claims=[
-            _recovers("CIDEr", judge.gain(own.cider, other.cider), over, size),
-            _recovers("WMD", judge.gain(own.similarity, other.similarity), over, size),
-            _drops_less(by_size),
-        ],
+        tables=tables,
+        plots=plots,
+        claims=claims,
+        verdict=conclude(claims, _WHY),
         difference=_DIFFERENCE,
     )
 
 
-def _rules(config: Config, kernels: KernelAt) -> dict[str, list[Way]]:
-    """Every rule, with what is tried for it."""
-
-    def mean(models: Models, order: float, epsilon: float | None = None) -> NextWordModel:
-        kernel = None if epsilon is None else kernels(epsilon)
-        return FusedNextWord(list(models.values()), kernel=kernel, rule=PowerMean(order))
-
-    def barycenter(models: Models, epsilon: float) -> NextWordModel:
-        return config.barycenter(models.values(), kernels(epsilon))
-
-    return {
-        "best single captioner": [itemgetter(name) for name in config.captioners],
-        "arithmetic mean": [partial(mean, order=1.0)],
-        "geometric mean": [partial(mean, order=0.0)],
-        "power mean": [partial(mean, order=order) for order in config.orders],
-        "arithmetic mean through K": [
-            partial(mean, order=1.0, epsilon=each) for each in config.epsilons
-        ],
-        _BARYCENTER: [partial(barycenter, epsilon=each) for each in config.epsilons],
-    }
+def _count(config: Config, n_distances: int) -> int:
+    """Galleries that one kernel captions."""
+    n_simple = len(config.captioners) + len(_MEANS) + len(config.orders) + len(_SIMPLE)
+    n_through = (len(_THROUGH) + 1) * (n_distances + 1)
+    return len(config.sizes) * (n_simple + n_through) + len(_ALIKE)
 
 
-def _table(by_size: dict[int, Rules]) -> Table:
+@dataclass(frozen=True, eq=False)
+class _AtSize:
+    """What became of every rule with stars of one size."""
+
+    chosen: dict[str, Way]  # on validation images
+    scores: dict[str, float]  # CIDEr there
+    said: Rules  # of test images
+
+
+@dataclass(frozen=True, eq=False)
+class _Trial:
+    """Stars of one kernel, and every rule on them."""
+
+    config: Config
+    captioners: Models
+    vocabulary: Vocabulary
+    kernel_at: KernelAt
+    distances: Sequence[float]
+    validation: Gallery
+    test: Gallery
+
+    @cached_property
+    def judge(self) -> Judge:
+        return self.test.judge(self.config.seed)
+
+    @cached_property
+    def rules(self) -> dict[str, list[Way]]:
+        """Every rule, with what is tried for it."""
+        kernels = [self.kernel_at(epsilon_at(self.kernel_at, each)) for each in self.distances]
+        orders = dict(zip(_MEANS, (1.0, 0.0), strict=True))
+        return {
+            "best single captioner": [itemgetter(name) for name in self.config.captioners],
+            **{mean: [partial(_mean, order=order)] for mean, order in orders.items()},
+            "power mean": [partial(_mean, order=order) for order in self.config.orders],
+            **{
+                f"{mean} through K": [
+                    partial(self._through, order=order, kernel=k) for k in kernels
+                ]
+                for mean, order in orders.items()
+            },
+            _BARYCENTER: [partial(self._barycenter, kernel=kernel) for kernel in kernels],
+        }
+
+    def at(self, size: int) -> _AtSize:
+        """Every rule, chosen on validation images, on test images with shuffles of their own."""
+        seen, held_out = (self.shuffled(size, side) for side in (0, 1))
+        found = _AtSize({}, {}, {})
+        for rule, ways in self.rules.items():
+            tried = [self.validation.caption(way(seen)).mean_cider for way in ways]
+            found.chosen[rule] = ways[int(np.argmax(tried))]
+            found.scores[rule] = max(tried)
+            found.said[rule] = self.test.caption(found.chosen[rule](held_out))
+        return found
+
+    def shuffled(self, size: int, side: int, *, alike: bool = False) -> Models:
+        """The captioners with shuffles of their own, or all shuffled ``alike``."""
+        stars = word_stars(self.kernel_at(1.0), self.vocabulary, size)
+        return {
+            name: ShuffledNextWord(
+                model,
+                stars,
+                [self.config.seed, size, side, 0 if alike else place],
+                n_hubs=self.config.n_hubs,
+            )
+            for place, (name, model) in enumerate(self.captioners.items())
+        }
+
+    def table(self, name: str, judged: _AtSize) -> Table:
+        over = max(_SIMPLE, key=judged.scores.__getitem__)
+        title = f"Test images, stars of {self.config.judged} by {name}"
+        return judged_table(title, judged.said, self.test, self.judge, over=over)
+
+    def alike_table(self, name: str, judged: _AtSize) -> Table:
+        """The control: all captioners are shuffled alike."""
+        models = self.shuffled(self.config.judged, 1, alike=True)
+        said = {rule: self.test.caption(judged.chosen[rule](models)) for rule in _ALIKE}
+        ciders = {rule: each.cider for rule, each in said.items()}
+        rows = [
+            [rule, judged.said[rule].mean_cider, *cells]
+            for rule, cells in self.judge.compare(ciders, _ALIKE[0]).items()
+        ]
+        title = f"All captioners shuffled alike, stars of {self.config.judged} by {name}"
+        columns = ["rule", "CIDEr, each in its way", "CIDEr, all alike", "gain, all alike"]
+        return Table(title, columns, rows, note=_ALIKE_NOTE)
+
+    def claims(self, name: str, judged: _AtSize) -> list[Claim]:
+        """The barycenter beside both means; beside what K does without it, in words."""
+        said = judged.said
+
+        def claim(metric: str, values: Callable[[Captioned], np.ndarray], digits: int) -> Claim:
+            own = values(said[_BARYCENTER])
+
+            def gain(rule: str) -> Figure:
+                return self.judge.gain(own, values(said[rule]))
+
+            through = (f"{gain(rule).words(digits)} over the {rule}" for rule in _THROUGH)
+            return claim_gains(
+                f"the barycenter recovers from shuffles, both means do not ({name}, {metric})",
+                "section 6.3, figure 2",
+                {f"the {rule}": gain(rule) for rule in _MEANS},
+                beside=", ".join(through),
+                digits=digits,
+            )
+
+        return [
+            claim("CIDEr", lambda each: each.cider, 3),
+            claim("WMD, as the paper's", lambda each: each.paper_similarity, 4),
+        ]
+
+    def _through(self, models: Models, order: float, kernel: LabelledKernel) -> NextWordModel:
+        rule, n_top = PowerMean(order), self.config.n_top
+        return FusedNextWord(list(models.values()), kernel=kernel, rule=rule, n_top=n_top)
+
+    def _barycenter(self, models: Models, kernel: LabelledKernel) -> NextWordModel:
+        return self.config.barycenter(models.values(), kernel, n_top=self.config.n_top)
+
+
+def _mean(models: Models, order: float) -> NextWordModel:
+    return FusedNextWord(list(models.values()), rule=PowerMean(order))
+
+
+def _by_size(name: str, by_size: Mapping[int, _AtSize]) -> Table:
     first, *_ = by_size.values()
-    rows = [[rule, *(rules[rule].mean_cider for rules in by_size.values())] for rule in first]
-    columns = ["rule", *(f"neighbourhoods of {size}" for size in by_size)]
-    return Table("CIDEr as neighbourhoods grow", columns, rows, note=_NOTE)
+    rows = [
+        [rule, *(each.said[rule].mean_cider for each in by_size.values())] for rule in first.said
+    ]
+    columns = ["rule", *(f"stars of {size}" for size in by_size)]
+    return Table(f"CIDEr as stars by {name} grow", columns, rows, note=_NOTE)
 
 
-def _plot(
-    name: str, title: str, by_size: dict[int, Rules], value: Callable[[Captioned], float]
-) -> Plot:
+def _plot(name: str, by_size: Mapping[int, _AtSize]) -> Plot:
     first, *_ = by_size.values()
     series = {
-        rule: [(size, value(rules[rule])) for size, rules in by_size.items()] for rule in first
+        rule: [(size, each.said[rule].mean_cider) for size, each in by_size.items()]
+        for rule in first.said
     }
-    return Plot(name, f"{title} of shuffled captioners", "words of a neighbourhood", title, series)
+    title = f"CIDEr of shuffled captioners, {name}"
+    return Plot(name.lower(), title, "words of a star", "CIDEr", series)
 
 
-def _recovers(metric: str, gain: Figure, over: str, size: int) -> Claim:
-    return Claim(
-        f"the barycenter is better than the best simple rule when shuffled ({metric})",
-        "section 6.3, figure 2",
-        gain.low > 0,
-        f"{gain.words()} over the {over}, neighbourhoods of {size}",
-    )
+def word_stars(kernel: LabelledKernel, vocabulary: Vocabulary, size: int) -> np.ndarray:
+    """Stars of content words by a kernel between all words; see `make_stars`.
 
-
-def _drops_less(by_size: dict[int, Rules]) -> Claim:
-    """The share of its own CIDEr that a rule loses from the first size to the last."""
-    first, *_, last = by_size.values()
-    lost = {
-        rule: 1 - last[rule].mean_cider / first[rule].mean_cider
-        for rule in (_BARYCENTER, "arithmetic mean", "geometric mean")
-    }
-    return Claim(
-        "shuffling hurts the means more than the barycenter",
-        "section 6.3, figure 2",
-        all(lost[_BARYCENTER] < loss for rule, loss in lost.items() if rule != _BARYCENTER),
-        "CIDEr lost: " + ", ".join(f"{rule} {loss:.0%}" for rule, loss in lost.items()),
-    )
-
-
-def word_groups(kernel: LabelledKernel, vocabulary: Vocabulary, size: int) -> list[list[int]]:
-    """Groups of two to ``size`` words that are neighbours by a kernel between all, as numbers.
-
-    Special words, digits and words without a neighbour are in none.
+    Special words, digits and function words are in none.
     """
-    similar = label_similarity(kernel)
-    stays = [
-        place
-        for place, word in enumerate(kernel.target)
-        if word in vocabulary.special or not has_letters(word)
-    ]
+    similar = np.asarray(kernel.kernel.to_dense()).copy()
+    np.fill_diagonal(similar, 0)
+    stays = [place for place, word in enumerate(kernel.target) if not _moves(word, vocabulary)]
     similar[stays] = 0
     similar[:, stays] = 0
-    return [group for group in group_labels(similar, size) if len(group) > 1]
+    return make_stars(similar, size)
+
+
+def _moves(word: str, vocabulary: Vocabulary) -> bool:
+    return word not in vocabulary.special and word not in FUNCTION_WORDS and has_letters(word)
 
 
 class ShuffledNextWord:
-    """A next-word model whose words change places inside groups, anew for each row of a step.
+    """A next-word model whose best words change places with their neighbours, anew in each row.
 
-    ``groups`` are of words by number, each in one group at most.
+    ``stars`` are those of `make_stars`, of words by number. Models with the same seed are shuffled
+    alike.
     """
 
     def __init__(
-        self, model: NextWordModel, groups: Sequence[Sequence[int]], seed: Sequence[int]
+        self, model: NextWordModel, stars: np.ndarray, seed: Sequence[int], *, n_hubs: int
     ) -> None:
-        self.vocabulary, self._model, self._seed = model.vocabulary, model, seed
-        self._words = np.array([word for group in groups for word in group], dtype=np.int64)
-        self._groups = np.repeat(np.arange(len(groups)), [len(group) for group in groups])
+        self.vocabulary, self._model = model.vocabulary, model
+        self._stars, self._seed, self._n_hubs = stars, seed, n_hubs
 
     def start(self, context: Any) -> tuple[Any, int]:
         """The model's state, and the number of the step."""
@@ -220,11 +325,8 @@ class ShuffledNextWord:
         inner, number = state
         logs, inner = self._model.step(inner, words)
         # Drawn from the step's number alone: threads and earlier searches change nothing.
-        rng = np.random.default_rng([*self._seed, number])
-        order = (self._groups + rng.random((len(logs), len(self._words)))).argsort(axis=1)
-        shuffled = logs.copy()
-        shuffled[:, self._words] = np.take_along_axis(logs[:, self._words], order, axis=1)
-        return shuffled, (inner, number + 1)
+        keys = np.random.default_rng([*self._seed, number]).random(logs.shape)
+        return shuffle_stars(logs, self._stars, keys, n_hubs=self._n_hubs), (inner, number + 1)
 
     def reorder(self, state: tuple[Any, int], rows: np.ndarray) -> tuple[Any, int]:
         """The model's state with the given rows."""

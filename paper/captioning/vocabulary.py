@@ -16,8 +16,10 @@ import numpy as np
 from paper.captioning.gallery import Captioned, Rules, SearchConfig, judged_table
 from paper.record.findings import Claim, Findings, Plot, Progress, fill, ticker
 from paper.record.judging import Judge
-from paper.words.models import glove_kernels
+from paper.record.verdicts import claim_gains, conclude
+from paper.words.models import epsilon_at, glove_kernels
 from wassemble._arrays import Array
+from wassemble.kernels import LabelledKernel
 from wassemble.solvers import ARITHMETIC, GEOMETRIC, PowerMean
 from wassemble.solvers.power_means import weighted_sum
 from wassemble.solvers.rules import CarriedRule
@@ -28,7 +30,8 @@ _TEXT = """\
 over the captioners that know a word; "silence is a no" counts what a captioner does not know as
 0. The barycenter is Algorithm 1 with a GloVe kernel for each captioner, from its own words to
 those of both, at most {max_sweeps} sweeps. A captioner reads the nearest word that it knows.
-Epsilon and the order of the power mean are those of best CIDEr on {n_validation} validation
+Epsilon goes by the distance of K to the identity (see "Captions through GloVe"), between all words
+of both. It and the order of the power mean are those of best CIDEr on {n_validation} validation
 images; top-k search, beam {width}, sentences ranked by their mean log probability per word.
 {other}, which knows every word, is for comparison and is not fused."""
 
@@ -36,9 +39,13 @@ _NOTE = """\
 Rare words are those that only one of the two captioners knows: how many the captions have, all
 together."""
 
+_WHY = """\
+a word that one captioner lacks is rarely the best one, so that there is little for a kernel to
+bring"""
+
 _POWER = "power mean, order tuned"
-_BARYCENTER = "barycenter, epsilon tuned"
-_THROUGH = "arithmetic mean through the kernels, epsilon tuned"
+_BARYCENTER = "barycenter, distance tuned"
+_THROUGH = "arithmetic mean through the kernels, distance tuned"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,10 +54,10 @@ class Config(SearchConfig):
 
     captioners: tuple[str, ...] = ("frequent-words", "missing-words")
     other: str = "cross-entropy"
-    epsilons: tuple[float, ...] = (0.075, 0.1, 0.125, 0.15, 0.2)
-    orders: tuple[float, ...] = (0.25, 0.5, 2.0)
-    n_validation: int = 150
-    n_test: int = 400
+    distances: tuple[float, ...] = (4.2, 15.9, 48.5)
+    orders: tuple[float, ...] = (0.5, 2.0)
+    n_validation: int = 40
+    n_test: int = 120
 
 
 def run(config: Config, progress: Progress = None) -> Findings:
@@ -82,6 +89,7 @@ def run(config: Config, progress: Progress = None) -> Findings:
         for name, each in said.items()
     }
     extra = {"rare words": n_rare}
+    claims = _claims(said, judge, list(captioners), over)
     table = judged_table("Test images", said, test, judge, over=over, extra=extra, note=_NOTE)
     return Findings(
         text=fill(
@@ -94,7 +102,8 @@ def run(config: Config, progress: Progress = None) -> Findings:
         ),
         tables=[table],
         plots=[_plot(tried)],
-        claims=_claims(said, judge, list(captioners), over),
+        claims=claims,
+        verdict=conclude(claims, _WHY),
     )
 
 
@@ -132,30 +141,36 @@ def _tuned_rules(
 ) -> dict[str, dict[float, Callable[[], NextWordModel]]]:
     """Rules with a knob, made when they are used: kernels take much room."""
     target = FusedNextWord(models).vocabulary.words
+    between_all = glove_kernels(target)
     at = [glove_kernels(model.vocabulary.words, target) for model in models]
 
-    def through(epsilon: float) -> NextWordModel:
-        return FusedNextWord(models, kernel=[k(epsilon) for k in at], rule=ARITHMETIC)
+    def kernels(distance: float) -> list[LabelledKernel]:
+        epsilon = epsilon_at(between_all, distance)
+        return [kernel_at(epsilon) for kernel_at in at]
 
-    def barycenter(epsilon: float) -> NextWordModel:
-        return config.barycenter(models, [k(epsilon) for k in at])
+    def through(distance: float) -> NextWordModel:
+        return FusedNextWord(models, kernel=kernels(distance), rule=ARITHMETIC)
+
+    def barycenter(distance: float) -> NextWordModel:
+        return config.barycenter(models, kernels(distance))
 
     return {
         _POWER: {
             order: partial(FusedNextWord, models, rule=PowerMean(order)) for order in config.orders
         },
-        _THROUGH: {epsilon: partial(through, epsilon) for epsilon in config.epsilons},
-        _BARYCENTER: {epsilon: partial(barycenter, epsilon) for epsilon in config.epsilons},
+        _THROUGH: {each: partial(through, each) for each in config.distances},
+        _BARYCENTER: {each: partial(barycenter, each) for each in config.distances},
     }
 
 
 def _plot(tried: Mapping[str, Mapping[float, Captioned]]) -> Plot:
-    """CIDEr on validation images against epsilon."""
+    """CIDEr on validation images against the distance of K to the identity."""
     series = {
-        name: [(epsilon, said.mean_cider) for epsilon, said in tried[name].items()]
+        name: [(distance, said.mean_cider) for distance, said in tried[name].items()]
         for name in (_THROUGH, _BARYCENTER)
     }
-    return Plot("epsilon", "CIDEr on validation images", "epsilon", "CIDEr", series)
+    title = "CIDEr on validation images"
+    return Plot("distance", title, "distance to the identity", "CIDEr", series, log_x=True)
 
 
 def _claims(said: Rules, judge: Judge, singles: Sequence[str], over: str) -> list[Claim]:
@@ -163,10 +178,9 @@ def _claims(said: Rules, judge: Judge, singles: Sequence[str], over: str) -> lis
     [best] = [each for name, each in said.items() if name.startswith(_BARYCENTER)]
 
     def better(than: str, other: str) -> Claim:
-        gain = judge.gain(best.cider, said[other].cider)
-        statement = f"the barycenter over all words is better than {than}"
-        found = f"CIDEr {gain.words()} over {other}"
-        return Claim(statement, "section 2 (different label sets)", gain.low > 0, found)
+        gains = {other: judge.gain(best.cider, said[other].cider)}
+        statement = f"the barycenter over all words is better than {than} (CIDEr)"
+        return claim_gains(statement, "section 2 (different label sets)", gains)
 
     single = max(singles, key=lambda name: said[name].mean_cider)
     return [better("each captioner alone", single), better("the best simple rule", over)]

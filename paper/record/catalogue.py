@@ -37,7 +37,7 @@ weighted=multilabel.weighted | Weights by performance | Appendix B.2, table 11
 cost-sensitive | When mistakes cost differently | Table 1, row 3
 expansion | Larger vocabularies | Table 12, row 2
 multilingual | Several languages | Table 12, row 3
-entropy=words.entropy | Controllable entropy | Section 4, tables 2, 3 and 8, figures 4 and 5
+entropy=captioning.entropy | Controllable entropy | Section 4, tables 2, 3 and 8, figures 4 and 5
 mapping=words.mapping | Where consensus words come from | Table 9
 shuffle | Robustness to semantic shuffling | Section 6.3, figure 2, right panel
 properties=theory | Bounds on real predictions | Proposition 1, lemma 2, remarks

@@ -44,6 +44,13 @@ def held(gain: Figure, stated: float | None = None) -> bool | None:
     return False if gain.high < 0 or would_show else None
 
 
+def is_within(change: Figure, low: float, high: float) -> bool | None:
+    """Whether a change is between two bounds; None if its interval has a bound inside."""
+    if low <= change.low and change.high <= high:
+        return True
+    return False if change.high < low or change.low > high else None
+
+
 def all_hold(verdicts: Sequence[bool | None]) -> bool | None:
     """The verdict on several statements at once: one that fails is enough to fail."""
     return False if False in verdicts else None if None in verdicts else True

@@ -14,8 +14,9 @@ from wassemble.labels import LabelSpace
 from wassemble.solvers import Barycenter, BarycenterResult, solve_barycenter
 
 _TEXT = """\
-The four next-word models and the synonym kernel of the experiment "entropy", after
-"{context} ..."; epsilon {epsilon:g}, ||K - I||_F {distance:.1f}, {n_sweeps} sweeps of
+Four 4-gram models over 10,000 words, each of a quarter of the training images' captions, after
+"{context} ...", and the synonym kernel of "Controllable entropy" between their words; epsilon
+{epsilon:g}, ||K - I||_F {distance:.1f}, {n_sweeps} sweeps of
 Algorithm 1. Three words of the consensus, chosen by rule: the best one; the best that is in no
 model's {n_known} best words, so that transport alone brought it; and the best that is no
 synonym of the first but has synonyms itself. For each, the words of each model that sent its
@@ -27,7 +28,7 @@ Columns sum to 100 % over all words of a model; the {n_shown} largest shares are
 after {n_sweeps} (residual {residual:.2f}; {later:.2f} after {n_longer})."""
 
 _DIFFERENCE = """\
-other models, another text and other synonyms (see "entropy"); the paper's words are those of
+other models, another text and other synonyms; the paper's words are those of
 an image of a car. What can be compared is the kind of answer."""
 
 

@@ -98,6 +98,19 @@ def test_word_movers_distance_has_no_order_and_takes_the_nearest_reference():
         assert score.value == pytest.approx(0, abs=1e-6)
 
 
+def test_word_movers_distance_may_be_the_mean_over_references():
+    vectors = Embeddings(["cat", "dog", "mat"], [[1, 0], [0.6, 0.8], [0, 1]])
+    references = [["dog", "mat", "unknown"]]
+    each = [
+        metrics.word_movers_distance(["cat"], [[text]], vectors).value for text in ("dog", "mat")
+    ]
+    found = metrics.word_movers_distance(["cat"], references, vectors, to_nearest=False)
+    assert found.value == pytest.approx(np.mean(each))
+    assert metrics.word_movers_distance(["cat"], references, vectors).value == pytest.approx(
+        min(each)
+    )
+
+
 def test_word_movers_distance_leaves_out_what_it_is_told_to():
     embeddings = Embeddings(["the", "cat", "dog"], [[1, 0], [0, 1], [0.6, 0.8]])
     captions, references = ["the cat"], [["dog"]]

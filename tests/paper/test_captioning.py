@@ -9,21 +9,25 @@ from text.tables import TableModel
 from paper.captioning import gallery as captioning_gallery
 from paper.captioning.gallery import Captioned, Gallery, SearchConfig, java_scores
 from paper.captioning.scores import CaptionScore
-from paper.captioning.shuffle import ShuffledNextWord, word_groups
+from paper.captioning.shuffle import ShuffledNextWord, word_stars
 from paper.captioning.study import (
     Found,
     Step,
-    ends_sooner,
     entropy_grows,
     meaning_stays,
     ngrams_suffer,
+    randomised_loss,
     reach,
 )
+from paper.data.captions import load_caption_words
 from paper.record.catalogue import find_experiment
 from paper.record.findings import Figure
-from paper.words.models import glove_kernels, synonym_kernels
-from wassemble.errors import MissingExtraError
+from paper.record.judging import Judge
+from paper.words.models import epsilon_at, glove_kernels, synonym_kernels
+from wassemble.errors import InvalidInputError, MissingExtraError
+from wassemble.kernels import distance_to_identity
 from wassemble.labels import LabelSpace
+from wassemble.metrics import MEAN
 from wassemble.text import Vocabulary, beam_search
 
 WORDS = ["<end>", "<unk>", "a", "cat", "dog", "mat", "2"]
@@ -52,24 +56,32 @@ class OfPictures(TableModel):
 
 
 def said(cider, *, similarity=0.5, entropy=1.0):
-    return Captioned(["a cat"], entropy, np.array([cider]), np.array([similarity]))
+    """Of forty images, no two alike, with these means."""
+    spread = np.linspace(-0.01, 0.01, 40)
+    near = similarity * (1 + spread)
+    return Captioned(["a cat"], entropy, cider + spread, near, near)
 
 
-def step(epsilon, top, sampled=1.0, **more):
+def step(distance, top, sampled=1.0, **more):
     found = {"top-k": said(top, **more), "randomised": said(sampled, **more)}
-    return Step(epsilon, 10 * epsilon, found)
+    return Step(distance, distance / 10, found)
+
+
+def judge():
+    return Judge(MEAN, np.zeros(40))
 
 
 SIMPLE = {search: {"geometric mean": said(1.0)} for search in ("top-k", "randomised")}
 
 
 def test_references_score_high_and_silence_scores_nothing(gallery):
-    cider, similarity = gallery.score([texts[0] for texts in gallery.references])
+    cider, similarity, papers = gallery.score([texts[0] for texts in gallery.references])
     assert similarity == pytest.approx(1)
     assert cider.min() > 1
-    cider, similarity = gallery.score([""] * 30)
-    assert not cider.any()
-    assert not similarity.any()
+    # One of five references is the caption itself; the others keep the paper's from 1.
+    assert 0.2 < papers.mean() < 0.4
+    for score in gallery.score([""] * 30):
+        assert not score.any()
 
 
 def test_captions_are_those_of_one_search_over_all_pictures(gallery):
@@ -99,44 +111,67 @@ def test_a_missing_program_is_told_and_the_other_scores_every_rule(monkeypatch):
 
     monkeypatch.setattr("paper.captioning.scores.meteor", missing)
     monkeypatch.setattr("paper.captioning.scores.spice", lengths)
-    rules = {"one": Captioned(["a", "ab"], 0, *np.zeros((2, 2)))}
-    rules["two"] = Captioned(["abc", "abcd"], 0, *np.zeros((2, 2)))
+    rules = {"one": Captioned(["a", "ab"], 0, *np.zeros((3, 2)))}
+    rules["two"] = Captioned(["abc", "abcd"], 0, *np.zeros((3, 2)))
     found, notes = java_scores(rules, [["x"], ["x", "y", "z"]])
     assert found == {"SPICE": {"one": 3.5, "two": 5.5}}
     assert notes == ["METEOR needs Java, which is not installed."]
 
 
-def test_groups_are_neighbours_without_special_words_and_digits():
-    words = ["<end>", "<unk>", "a", "man", "dog", "2", "woman", "3", "cat", "kite"]
+def test_stars_are_neighbours_without_special_words_digits_and_function_words():
+    words = ["<end>", "<unk>", "a", "man", "dog", "2", "woman", "3", "cat", "of", "with"]
     vocabulary = Vocabulary(LabelSpace(words))
-    kernel = glove_kernels(vocabulary.words)(0.2)
-    groups = [vocabulary.decode(group) for group in word_groups(kernel, vocabulary, 2)]
-    assert sorted(map(sorted, groups)) == [["cat", "dog"], ["man", "woman"]]
-    assert word_groups(kernel, vocabulary, 1) == []
+    stars = word_stars(glove_kernels(vocabulary.words)(0.2), vocabulary, 2)
+    joined = {tuple(vocabulary.decode(star)) for star in stars if star[1] < len(words)}
+    assert joined == {("man", "woman"), ("woman", "man"), ("dog", "cat"), ("cat", "dog")}
 
 
-def test_shuffles_stay_inside_groups_and_come_out_again():
+def test_best_words_fall_on_any_word_of_their_star_and_come_out_again():
     model = TableModel(WORDS, seed=1)
-    groups = [[2, 3, 4], [5, 1]]
-    shuffled = ShuffledNextWord(model, groups, [0, 1])
-    start = np.zeros(400, dtype=np.int64)
-    logs, state = shuffled.step(shuffled.start(np.zeros(400)), start)
-    plain, _ = model.step(model.start(np.zeros(400)), start)
-    for group in groups:
-        assert np.sort(logs[:, group], axis=1) == pytest.approx(np.sort(plain[:, group], axis=1))
-    assert np.array_equal(logs[:, [0, 6]], plain[:, [0, 6]])
-    # All six orders of three words, about as often.
-    _, counts = np.unique(logs[:, groups[0]], axis=0, return_counts=True)
+    n_words = len(WORDS)
+    stars = np.full((n_words, 3), n_words)
+    stars[:, 0] = range(n_words)
+    stars[2:5, 1:] = [[3, 4], [2, 4], [2, 3]]
+    shuffled = ShuffledNextWord(model, stars, [0, 1], n_hubs=2)
+    start = np.zeros(600, dtype=np.int64)
+    logs, state = shuffled.step(shuffled.start(np.zeros(600)), start)
+    plain, _ = model.step(model.start(np.zeros(600)), start)
+    assert np.array_equal(logs[:, [0, 1, 5, 6]], plain[:, [0, 1, 5, 6]])
+    # All six orders of three words, about as often: no second star moved them again.
+    _, counts = np.unique(logs[:, 2:5], axis=0, return_counts=True)
     assert len(counts) == 6
-    assert counts.min() > 35
-    again, _ = shuffled.step(shuffled.start(np.zeros(400)), start)
+    assert counts.min() > 60
+    again, _ = shuffled.step(shuffled.start(np.zeros(600)), start)
     assert np.array_equal(again, logs)
-    # The next step, and another captioner, have shuffles of their own.
-    other, _ = ShuffledNextWord(model, groups, [0, 2]).step(shuffled.start(np.zeros(400)), start)
-    assert not np.array_equal(other, logs)
-    later, _ = shuffled.step(shuffled.reorder(state, np.arange(400)), start)
+    # Another captioner has shuffles of its own, one with the same seed the same.
+    others = [ShuffledNextWord(model, stars, [0, seed], n_hubs=2) for seed in (2, 1)]
+    own, alike = (each.step(each.start(np.zeros(600)), start)[0] for each in others)
+    assert not np.array_equal(own, logs)
+    assert np.array_equal(alike, logs)
+    later, _ = shuffled.step(shuffled.reorder(state, np.arange(600)), start)
     read, _ = model.step(state[0], start)
-    assert not np.array_equal(later.argsort(axis=1)[:, 1] == 2, read.argsort(axis=1)[:, 1] == 2)
+    assert len(np.unique(later[:, 2:5], axis=0)) > len(np.unique(read[:, 2:5], axis=0))
+
+
+def test_an_epsilon_is_found_for_a_distance_and_the_paper_has_more_words():
+    words = LabelSpace(["sofa", "couch", "chair", "giraffe", "zebra", "dog", "cat"])
+    for kernel_at in (glove_kernels(words), synonym_kernels(words)):
+        epsilon = epsilon_at(kernel_at, 20.0)
+        kernel = kernel_at(epsilon)
+        norm = float(distance_to_identity(kernel.kernel))
+        assert norm * np.sqrt(10_096 / 7) == pytest.approx(20.0, rel=1e-3)
+    with pytest.raises(InvalidInputError, match="distance to the identity must be between"):
+        epsilon_at(synonym_kernels(words), 1e4)
+
+
+def test_word_vectors_are_compared_by_their_squared_distance():
+    words = LabelSpace(["sofa", "couch", "giraffe"])
+    near, far = (np.asarray(glove_kernels(words)(epsilon).to_dense()) for epsilon in (0.5, 1.0))
+    np.testing.assert_allclose(near, far**2, rtol=1e-4)
+    # Of unit vectors: 2 - 2 cosine, at most 4; a distance would be at most 2.
+    _, vectors = load_caption_words()
+    sofa, giraffe = (vectors.vectors[vectors.find(word)] for word in ("sofa", "giraffe"))
+    assert -np.log(far[0, 2]) == pytest.approx(np.square(sofa - giraffe).sum(), rel=0.01)
 
 
 def test_synonyms_and_vectors_join_words_of_like_meaning():
@@ -156,39 +191,64 @@ def test_a_search_reaches_as_far_as_it_keeps_nine_tenths():
     steps = [step(1, 1.0, 0.95), step(2, 0.92, 0.5), step(3, 0.8, 0.95)]
     assert reach(steps, SIMPLE, "top-k") == 2
     assert reach(steps, SIMPLE, "randomised") == 1  # what comes back later does not count
-    assert ends_sooner(steps, SIMPLE).held
-    assert not ends_sooner([step(1, 0.5, 0.5)], SIMPLE).held
+    assert reach([step(1, 0.5)], SIMPLE, "top-k") == 0
+    assert randomised_loss(steps[1], SIMPLE) == pytest.approx(0.42)
 
 
-def test_ngrams_suffer_only_below_the_mean():
-    assert ngrams_suffer([step(1, 1.0), step(2, 0.9)], SIMPLE).held
-    assert not ngrams_suffer([step(1, 1.2), step(2, 1.1)], SIMPLE).held
-    assert not ngrams_suffer([step(1, 0.8), step(2, 0.9)], SIMPLE).held
+def test_ngrams_suffer_where_the_loss_is_beyond_chance():
+    assert ngrams_suffer([step(1, 1.0), step(2, 0.9)], judge()).held is True
+    assert ngrams_suffer([step(1, 0.8), step(2, 0.9)], judge()).held is False
+    noisy = Captioned(["a cat"], 1.0, np.tile([0.0, 2.0], 20) - 0.01, *np.zeros((2, 40)))
+    far = Step(2, 0.2, {"top-k": noisy})
+    assert ngrams_suffer([step(1, 1.0), far], judge()).held is None
 
 
-@pytest.mark.parametrize(
-    ("cider", "similarity", "held"),
-    [(0.9, 0.495, True), (0.9, 0.48, False), (1.1, 0.5, False), (0.995, 0.495, False)],
-)
-def test_meaning_stays_within_bounds_while_ngrams_fall(cider, similarity, held):
-    rules = {"geometric mean": said(1.0), "far": said(cider, similarity=similarity)}
+@pytest.mark.parametrize(("similarity", "held"), [(0.495, True), (0.48, False), (0.55, False)])
+def test_meaning_stays_within_bounds(similarity, held):
+    rules = {"geometric mean": said(1.0), "far": said(0.9, similarity=similarity)}
     found = Found([], {}, {"top-k": rules}, "far")
-    assert meaning_stays(found, at_most=0.02).held is held
+    assert meaning_stays(found, judge(), at_most=0.02).held is held
 
 
 SMALL = {"n_validation": 2, "n_test": 3, "width": 2, "max_words": 8}
 TINY = {"captioners": ("tiny",)}
 RUNS = {
-    "captioning-glove": {**SMALL, **TINY, "epsilons": (0.1, 0.25), "orders": (0.5,)},
-    "captioning-synonyms": {**SMALL, **TINY, "epsilons": (0.1, 10.0), "orders": (0.5,)},
-    "captioning-shuffle": {**SMALL, **TINY, "sizes": (1, 5), "epsilons": (0.2,), "orders": (0.5,)},
-    "captioning-examples": {"n_images": 2, "width": 2, "max_words": 8, **TINY},
+    "captioning-glove": {**SMALL, **TINY, "distances": (4.2, 48.5), "orders": (0.5,)},
+    "captioning-synonyms": {
+        **SMALL,
+        **TINY,
+        "distances": (0.25, 20.0),
+        "far": 20.0,
+        "orders": (0.5,),
+    },
+    "captioning-shuffle": {
+        **SMALL,
+        **TINY,
+        "sizes": (1, 5),
+        "glove_distances": (48.5,),
+        "synonym_distances": (20.0,),
+        "orders": (0.5,),
+    },
+    "captioning-examples": {
+        "n_images": 2,
+        "width": 2,
+        "max_words": 8,
+        "synonym_distance": 20.0,
+        **TINY,
+    },
     "captioning-vocabulary": {
         **SMALL,
         "captioners": ("tiny", "cross-entropy-small"),
         "other": "tiny",
-        "epsilons": (0.1, 0.15),
+        "distances": (4.2, 15.9),
         "orders": (0.5,),
+    },
+    "entropy": {
+        **TINY,
+        "n_images": 2,
+        "word": "train",
+        "synonym_distances": (20.0, 0.25),
+        "glove_distances": (1500.0, 48.5, 4.2),
     },
 }
 
@@ -218,7 +278,7 @@ def test_a_study_has_every_rule_of_both_searches(runs, name):
     findings, _ = runs[name]
     sweep, top, sampled = findings.tables
     assert [row[0] for row in sweep.rows[-2:]] == [
-        f"barycenter, epsilon {epsilon:g}" for epsilon in RUNS[name]["epsilons"]
+        f"barycenter, distance {distance:g}" for distance in RUNS[name]["distances"]
     ]
     near, far = (row[1] for row in sweep.rows[-2:])
     assert 0 < near < far
@@ -240,15 +300,31 @@ def test_the_paper_stands_beside_the_rules_of_its_table(runs):
     assert "paper: entropy" not in sampled.columns
 
 
-def test_neighbourhoods_of_one_are_not_shuffled(runs):
-    by_size, at_largest = runs["captioning-shuffle"][0].tables
+def test_stars_of_one_word_are_not_shuffled_and_the_middle_size_is_judged(runs):
+    by_size, judged, alike, *_ = runs["captioning-shuffle"][0].tables
     [captioner] = SearchConfig().read_captioners("tiny").values()
     test = Gallery("test", 3, width=2, max_words=8, length_power=1.0)
     clean = {row[0]: row[1] for row in by_size.rows}
     assert clean["best single captioner"] == pytest.approx(test.caption(captioner).cider.mean())
-    last = {row[0]: row[1].value for row in at_largest.rows}
-    assert last == {row[0]: pytest.approx(row[-1]) for row in by_size.rows}
-    assert last["best single captioner"] != clean["best single captioner"]
+    at_five = {row[0]: row[1].value for row in judged.rows}
+    assert at_five == {row[0]: pytest.approx(row[-1]) for row in by_size.rows}
+    assert at_five["best single captioner"] != clean["best single captioner"]
+    assert [row[0] for row in alike.rows] == ["arithmetic mean", "geometric mean", "barycenter"]
+
+
+def test_entropy_follows_the_distance_from_the_geometric_mean_to_uniform(runs):
+    findings, _ = runs["entropy"]
+    held = {claim.statement: claim.held for claim in findings.claims}
+    assert held["entropy grows with the distance of K to the identity (synonyms)"]
+    assert held["entropy grows with the distance of K to the identity (GloVe)"]
+    assert held["a large epsilon gives a nearly uniform consensus"]
+    assert held["K = I gives the geometric mean"]
+    rows = {row[0]: row for row in findings.tables[0].rows}
+    [far] = [row for name, row in rows.items() if "GloVe, 48.5" in name]
+    assert far[4] == 6.94
+    assert far[1] > rows["geometric mean"][1]
+    # The best word of one captioner alone is "train": the image was chosen for it.
+    assert findings.tables[1].rows[0][2].startswith("train ")
 
 
 def test_examples_have_every_caption_and_reference(runs):
@@ -269,6 +345,6 @@ def test_the_union_says_words_that_one_captioner_lacks(runs):
     assert rare["tiny"] == 0
     assert "tiny and cross-entropy-small are fused" in findings.text
     assert [claim.statement.split(" is ")[1] for claim in findings.claims] == [
-        "better than each captioner alone",
-        "better than the best simple rule",
+        "better than each captioner alone (CIDEr)",
+        "better than the best simple rule (CIDEr)",
     ]

@@ -1,10 +1,10 @@
-"""Next-word models and synonyms, and the experiments on them: entropy and mapping."""
+"""Next-word models and synonyms, and the experiment on them."""
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from paper.words import entropy, mapping
+from paper.words import mapping
 from paper.words.models import (
     count_votes,
     draw_contexts,
@@ -53,21 +53,6 @@ def test_votes_count_synsets_and_ppdb_both_ways():
     assert found["car", "auto"] == 1  # the synset alone
     assert not any("dog" in pair for pair in found)
     assert all(found[b, a] == n for (a, b), n in found.items())
-
-
-def test_more_synonyms_more_entropy_down_to_the_geometric_mean():
-    config = entropy.Config(
-        n_words=2000, n_contexts=2, synonym_epsilons=(0.9, 0.1), glove_epsilons=(10.0, 0.2)
-    )
-    found = entropy.run(config)
-    held = {claim.statement: claim.held for claim in found.claims}
-    assert held["entropy grows with the distance of K to the identity (synonyms)"]
-    assert held["entropy grows with the distance of K to the identity (GloVe)"]
-    assert held["a large epsilon gives a nearly uniform consensus"]
-    assert held["K = I gives the geometric mean"]
-    rows = {str(row[0]): row for row in found.tables[0].rows}
-    wide, near = (row for name, row in rows.items() if "synonyms" in name)
-    assert wide[1] > near[1] > rows["geometric mean"][1]
 
 
 def test_three_words_are_chosen_by_rule():

@@ -5,7 +5,14 @@ import pytest
 
 from paper.record.findings import Claim, Figure
 from paper.record.judging import Judge
-from paper.record.verdicts import all_hold, claim_gains, conclude, held, smallest_visible
+from paper.record.verdicts import (
+    all_hold,
+    claim_gains,
+    conclude,
+    held,
+    is_within,
+    smallest_visible,
+)
 from wassemble.metrics import MEAN
 
 
@@ -28,6 +35,12 @@ def gain(value, low, high):
 )
 def test_a_claim_fails_only_if_what_it_states_would_have_been_seen(low, high, stated, expected):
     assert held(gain((low + high) / 2, low, high), stated) is expected
+
+
+def test_a_change_whose_interval_has_a_bound_inside_cannot_be_told():
+    assert is_within(Figure(0.0, -0.1, 0.1), -0.2, 0.2) is True
+    assert is_within(Figure(0.0, -0.3, 0.1), -0.2, 0.2) is None
+    assert is_within(Figure(-0.4, -0.5, -0.3), -0.2, 0.2) is False
 
 
 def test_one_failure_fails_a_claim_of_several_gains():
