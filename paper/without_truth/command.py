@@ -22,7 +22,7 @@ def without_truth(names: tuple[str, ...], out: Path, as_json: bool, quiet: bool)
 
     Sets whose licence does not allow to ship them are read from the folder that
     $WASSEMBLE_CHECKING_DATA names, and skipped without it. crowd-kit's aggregators are tried where
-    it is installed.
+    it is installed. Sets that are not named keep what --out has of them.
 
     \b
     python -m paper without-truth adult_content2
@@ -34,6 +34,8 @@ def without_truth(names: tuple[str, ...], out: Path, as_json: bool, quiet: bool)
     from paper.without_truth.sets import load_set
     from wassemble._files import write_whole
 
+    path = out / "without-truth.json"
+    kept = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     found = {}
     for name in dict.fromkeys(names or NAMES):
         given = load_set(name)
@@ -41,11 +43,14 @@ def without_truth(names: tuple[str, ...], out: Path, as_json: bool, quiet: bool)
             talk(f"{name}: skipped, for ${CHECKING} names no folder that has it", quiet=quiet)
             continue
         found[name] = judge_set(name, given)
+        kept[name] = found[name]
+        ordered = {name: kept[name] for name in NAMES if name in kept}
+        out.mkdir(parents=True, exist_ok=True)
+        write_whole(path, json.dumps(ordered, indent=1) + "\n")
         talk(f"{name}: {found[name]['chosen']}", quiet=quiet)
-    out.mkdir(parents=True, exist_ok=True)
-    write_whole(out / "without-truth.json", json.dumps(found, indent=1) + "\n")
     if as_json:
         print_json(found)
         return
     print_table(*list_rows(found))
-    talk(f"wrote {out / 'without-truth.json'}", quiet=quiet)
+    if found:
+        talk(f"wrote {path}", quiet=quiet)

@@ -105,7 +105,9 @@ def _load_task(name: str) -> VoteSet:
 
     task = MAKERS[name]()
     models, truth = task.part(True)
-    votes = hear(models, **task.meanings).votes
+    if task.kind == "multilabel":  # confidences of labels that exclude each other
+        models = [model.normalized() for model in models]
+    votes = hear(models, **task.meanings | {"kind": "multiclass"}).votes
     return VoteSet(votes, np.asarray(votes.target.positions(truth)), np.arange(len(truth)))
 
 

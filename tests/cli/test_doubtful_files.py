@@ -282,14 +282,14 @@ def test_a_truth_with_other_ids_is_one_clear_error(put, capsys):
     assert "'img1.jpg' and 'img1'" in capsys.readouterr().err
 
 
-def test_labels_of_the_truth_that_are_written_otherwise_are_a_warning(put, capsys):
+def test_labels_of_the_truth_that_are_all_written_otherwise_are_refused(put, capsys):
     rows = [f"s{i},.{6 + i % 3},.{4 - i % 3}" for i in range(10)]
     put(
         a="sample,cat,dog\n" + "\n".join(rows) + "\n", b="sample,cat,dog\n" + "\n".join(rows) + "\n"
     )
     put(t="sample,label\n" + "\n".join(f"s{i},{'Cat' if i % 2 else 'Dog'}" for i in range(10)))
-    assert main(["fit", "a.csv", "b.csv", "--truth", "t.csv", "--out", "e"]) == 0
-    assert "warning: labels that differ only in case" in capsys.readouterr().err
+    assert main(["fit", "a.csv", "b.csv", "--truth", "t.csv", "--out", "e"]) == 2
+    assert "hint: --fold takes them for the same label" in capsys.readouterr().err
 
 
 def test_new_files_without_a_sample_in_common_are_refused(put, capsys):

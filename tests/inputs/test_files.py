@@ -545,7 +545,7 @@ def test_ids_of_text_files_that_are_missing_or_come_twice(tmp_path):
     path = tmp_path / "x.csv"
     refused("must have a sample id; got none at line 4", put(path, "id,a\n1,1\n\n,1\n"))
     refused("must differ; got more than once: '1'", put(path, "id,a\n1,1\n2,1\n1,1\n"))
-    refused("names of columns must differ; got 'a'", put(path, "id,a,a\n1,1,1\n"))
+    refused("names of columns must differ; got more than once: 'a'", put(path, "id,a,a\n1,1,1\n"))
     refused("label name must be a text that is not empty", put(path, "id,a,\n1,1,1\n"))
     refused("sample 'x', label 'a', at line 2 and line 5", put(path, "id,label\nx,a\ny,a\n\nx,a\n"))
 
@@ -660,7 +660,7 @@ def test_columns_of_tables_that_are_no_scores(tmp_path, suffix):
 
 def test_columns_of_the_same_name_in_tables(tmp_path):
     pq.write_table(pa.table([["a"], [1], [2]], names=["id", "x", "x"]), tmp_path / "x.parquet")
-    refused("names of columns must differ; got 'x'", tmp_path / "x.parquet")
+    refused("names of columns must differ; got more than once: 'x'", tmp_path / "x.parquet")
 
 
 def test_row_groups_gather_small_chunks(tmp_path, rng):
@@ -703,7 +703,7 @@ def test_npy_files_need_names_beside_them(tmp_path):
     put(tmp_path / "x.samples.txt", "8\n")
     refused("as many lines of x.samples.txt as rows, 2; got 1", path)
     put(tmp_path / "x.samples.txt", "8\n8\n")
-    refused("must differ; got '8'", path)
+    refused("must differ; got more than once: '8'", path)
     put(tmp_path / "x.labels.txt", "cat\n\n")
     refused("x.labels.txt must have a name on each line; line 2 is empty", path)
     put(tmp_path / "x.labels.txt", b"cat\n\xff\n")
@@ -861,7 +861,7 @@ def test_json_lines_with_hard_labels_and_other_names(tmp_path):
         ('{"sample": 1.5, "scores": {"cat": 1}}', "line 2: 'sample' must be a text or a whole"),
         ('{"sample": true, "scores": {"cat": 1}}', "line 2: 'sample' must be a text or a whole"),
         ('{"sample": "", "scores": {"cat": 1}}', "line 2: 'sample' must be a text or a whole"),
-        ('{"sample": "a", "scores": {"cat": 1}}', "must differ; got 'a'"),
+        ('{"sample": "a", "scores": {"cat": 1}}', "must differ; got more than once: 'a'"),
         ('{"sample": 1, "scores": {"cat": "1"}}', "line 2: the score of 'cat' must be a number"),
         ('{"sample": 1, "scores": [1]}', 'line 2 must have "scores", an object'),
         ('{"sample": 1, "scores": {"cat": 1, "cat": 2}}', "line 2 .* the same name twice"),

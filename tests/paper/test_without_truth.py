@@ -1,7 +1,5 @@
 """The page without truth is made of what its command finds."""
 
-import json
-
 import numpy as np
 import pytest
 
@@ -36,7 +34,7 @@ def test_sets_that_are_not_here_are_skipped_in_words(tmp_path, monkeypatch, caps
     monkeypatch.delenv(sets.CHECKING, raising=False)
     assert main(["without-truth", "bluebird", "llm_judges", "--out", str(tmp_path)]) == 0
     assert "bluebird: skipped, for $WASSEMBLE_CHECKING_DATA" in capsys.readouterr().err
-    assert json.loads((tmp_path / "without-truth.json").read_text()) == {}
+    assert not (tmp_path / "without-truth.json").exists()
 
 
 def test_shipped_votes_are_whole():

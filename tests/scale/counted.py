@@ -15,6 +15,8 @@ class CountedMean(CarriedRule):
 
     key = "counted mean"
 
+    mean_order = 1.0
+
     def _combine(self, images, weights):
         return (images * weights).sum(axis=0)
 

@@ -354,7 +354,7 @@ def select_solver(problem: BarycenterProblem) -> Solver:
     >>> select_solver(problem).name in ("native", "plain")
     True
     """
-    if (arrays := problem.in_numpy()) is not problem:
+    if problem.like is not None and (arrays := problem.in_numpy()) is not problem:
         return select_solver(arrays)
     kernels = problem.voting_kernels
     balanced = problem.rule.is_balanced

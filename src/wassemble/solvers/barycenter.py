@@ -84,7 +84,7 @@ def solve(
     """
     if n_threads is not None:
         check_count(n_threads, "n_threads")
-    if (arrays := problem.in_numpy()) is not problem:
+    if problem.like is not None and (arrays := problem.in_numpy()) is not problem:
         keep = keep_scalings or (problem.tolerance is not None and requires_gradient(problem))
         found = solve(arrays, n_threads=n_threads, progress=progress, keep_scalings=keep)
         return as_tensors(problem, found, keep_scalings=keep_scalings, n_threads=n_threads)

@@ -56,7 +56,9 @@ class _Histograms:
             )
         # Models that already lie in one array need no copy to share a product.
         self._stacked: Array | None = None
-        is_array = isinstance(histograms, np.ndarray) or is_torch_array(histograms)
+        is_array = isinstance(histograms, np.ndarray) or (
+            like is not None and is_torch_array(histograms)
+        )
         if is_array and histograms.ndim in (2, 3) and len(histograms):
             self._read_stacked(as_float_array(histograms, "histograms", like=like), like)
         else:
@@ -68,7 +70,7 @@ class _Histograms:
         self.n_models, self.n_samples, n_labels = self._stacked.shape
         self.n_labels = [n_labels] * self.n_models
         self.eps = [_eps(histograms.dtype, like)] * self.n_models
-        xp = namespace(histograms)
+        xp = np if like is None else namespace(like)
         self.dtype = xp.result_type(xp.float32, histograms.dtype)
         self.arrays: Any = self._stacked
 
@@ -546,12 +548,12 @@ class BarycenterProblem(FusionProblem):
     # -- what solvers ask ------------------------------------------------------------
 
     def in_numpy(self) -> BarycenterProblem:
-        """The same problem in NumPy, in the memory of its tensors; itself where there is none.
+        """A problem of tensors in NumPy, in the same memory; itself where NumPy does not serve.
 
         Torch has the derivatives of what is not dense, and those in forward mode.
         """
         rule = self.rule
-        if self.like is None or rule.debias or rule.mixed_precision or not self.exchange.is_alone:
+        if rule.debias or rule.mixed_precision or not self.exchange.is_alone:
             return self
         if not is_on_host(self.like) or not all(kernel.is_matrix for kernel in self.voting_kernels):
             return self

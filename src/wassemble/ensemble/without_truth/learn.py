@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from wassemble._checks import check_nonnegative_number, fail
+from wassemble._checks import check_nonnegative_number, fail, option_or
 from wassemble.ensemble.fusion import Fusion
 from wassemble.ensemble.learning.choice import Choice, Standing
 from wassemble.ensemble.learning.fitting import FittedRecipe
@@ -157,10 +157,12 @@ def hear(
 
 
 def _check_models(models: Sequence[Predictions], kind: Kind | None) -> None:
+    divide = option_or("`Predictions.normalized()`", normalize=True)
     if common_kind(models, kind)[0] != "multiclass":
         fail(
             "without truth, samples must have one label each; got multi-label scores.",
-            hint="give the truth of some samples; or fuse them by a mean or a barycenter",
+            hint=f"{divide} divides each row by its sum, if labels exclude each other; or give the"
+            " truth of some samples",
         )
     if len(models) < 3:
         fail(
