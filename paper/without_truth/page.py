@@ -56,7 +56,7 @@ def to_markdown(found: Mapping[str, Any]) -> str:
         markdown_table(*_list_ranks(found)),
     ]
     if left_out:
-        parts.append(f"Not here, for their data were not: {', '.join(left_out)}.")
+        parts.append(f"Not judged in this run: {', '.join(left_out)}.")
     return "\n\n".join(parts)
 
 

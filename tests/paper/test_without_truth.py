@@ -27,7 +27,7 @@ def test_a_set_is_judged_and_shown(rng):
     assert found["accuracy"][found["chosen"]] >= found["accuracy"]["majority"]
     page = to_markdown({"bluebird": found})
     assert "| bluebird |" in page
-    assert "Not here, for their data were not: adult_content2, rte" in page
+    assert "Not judged in this run: adult_content2, rte" in page
 
 
 def test_sets_that_are_not_here_are_skipped_in_words(tmp_path, monkeypatch, capsys):

@@ -240,12 +240,16 @@ class LearnedEnsemble:
 
     def _say_without_truth(self) -> list[str]:
         told = f"that of {self.n_gold:,} samples" if self.n_gold else "none"
-        return [
+        said = [
             f"known truth: {told}; rules are compared by how well the consensus of some models"
-            " foretells what the others answer",
-            f"the consensus takes itself to be right on {self.choice.estimate:.1%} of the samples;"
-            " nothing here can check that",
+            " foretells what the others answer"
         ]
+        if self.fitted.recipe.is_stacked:  # the shares of a mean are no probabilities
+            said.append(
+                f"the consensus takes itself to be right on {self.choice.estimate:.1%} of the"
+                " samples; nothing here can check that"
+            )
+        return said
 
     def save(self, folder: str | Path) -> None:
         """Write it into ``folder``: ``ensemble.json``, and its kernels as ``.npz``.
