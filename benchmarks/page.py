@@ -96,7 +96,7 @@ def _learning(record: dict[str, Any]) -> list[str]:
         [
             row["task"],
             f"{row['n_samples']:,} x {row['n_models']} x {row['n_target']:,}",
-            row["n_tried"],
+            str(row["n_tried"]),
             f"{row['seconds']:.1f}",
             f"{row['processor_seconds']:.1f}",
             row["chosen"],
