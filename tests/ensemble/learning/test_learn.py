@@ -1,6 +1,7 @@
 """Learning an ensemble: the promise is kept, and the reason is said."""
 
 import json
+import sys
 import time
 from dataclasses import replace
 
@@ -74,6 +75,22 @@ def assert_the_account_says_which_number_is_which(learned):
     assert "the same folds" in table
     assert honest.startswith(f"{learned.metric} by nested choice, the honest estimate: ")
     assert f"{learned.choice.estimate:.4f}" in honest
+
+
+def test_without_scikit_learn_all_but_stacking_is_tried(plain, monkeypatch):
+    monkeypatch.setitem(sys.modules, "sklearn", None)
+    monkeypatch.setitem(sys.modules, "sklearn.linear_model", None)
+    learned = learn_ensemble(*plain)
+    assert not any("logistic" in line.name for line in learned.leaderboard)
+    assert any("stacked consensus" in line.name for line in learned.leaderboard)
+    assert "stacking by logistic regression was not tried: scikit-learn is not" in learned.report
+
+
+def test_what_was_learned_is_shown_in_a_line(plain):
+    learned = learn_ensemble(*plain)
+    name = learned.fitted.recipe.name
+    told = f"3 models, 240 samples, {learned.n_tried} rules tried"
+    assert repr(learned) == f"LearnedEnsemble({name!r}, {told})"
 
 
 def test_where_nothing_is_to_be_gained_a_simple_rule_is_kept(plain):

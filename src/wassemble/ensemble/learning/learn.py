@@ -108,6 +108,13 @@ class LearnedEnsemble:
     caution: float
     n_gold: int | None = None
 
+    def __repr__(self) -> str:
+        known = "" if self.n_gold is None else f", truth of {self.n_gold:,}"
+        return (
+            f"LearnedEnsemble({self.fitted.recipe.name!r}, {len(self.models)} models,"
+            f" {self.n_samples:,} samples{known}, {self.n_tried} rules tried)"
+        )
+
     @property
     def fusion(self) -> Fusion:
         """How to fuse, with what was learned; all but the temperature."""

@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from importlib.util import find_spec
 from itertools import product
 from typing import Any
 
@@ -22,7 +23,6 @@ from wassemble.ensemble.fusion import Fusion
 from wassemble.ensemble.learning.clock import Clock
 from wassemble.ensemble.learning.logit import fit_conditional_logit, fit_logistic
 from wassemble.ensemble.learning.trial import Trial
-from wassemble.errors import MissingExtraError
 from wassemble.kernels import DenseKernel, LabelledKernel
 from wassemble.metrics import USUAL
 from wassemble.solvers import LogisticStacking, StackedConsensus
@@ -77,6 +77,8 @@ def why_not_stacking(trial: Trial) -> str | None:
         return "there are too many scores and labels for the samples"
     if not trial.repeats_labels:
         return "most samples are the only one of their label"
+    if find_spec("sklearn") is None:
+        return "scikit-learn is not installed (pip install 'wassemble[learn]')"
     return None
 
 
@@ -427,16 +429,13 @@ class Stacker:
     ) -> LogisticStacking | None:
         if not self._regresses:
             return None
-        try:
-            return fit_stacking(
-                LogisticStacking(self.trial.task),
-                stacking_features(sight),
-                truth,
-                len(self.trial.target),
-                None if self.trial.sample_weight is None else weight,
-            )
-        except MissingExtraError:  # then it is not tried
-            return None
+        return fit_stacking(
+            LogisticStacking(self.trial.task),
+            stacking_features(sight),
+            truth,
+            len(self.trial.target),
+            None if self.trial.sample_weight is None else weight,
+        )
 
     # -- features ----------------------------------------------------------------------
 
