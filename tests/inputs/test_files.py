@@ -849,6 +849,19 @@ def test_json_lines_with_hard_labels_and_other_names(tmp_path):
     assert read_predictions(path, score_column="p").labels.names == ("dog",)
 
 
+def test_json_lines_as_tables_are_written(tmp_path):
+    path = tmp_path / "x.jsonl"
+    frame = pd.DataFrame({"cat": [0.7, 0.2], "dog": [0.3, nan], "id": ["a", "b"]})
+    frame.to_json(path, orient="records", lines=True)
+    found = read_predictions(path)
+    assert (found.samples.tolist(), found.labels.names) == (["a", "b"], ("cat", "dog"))
+    np.testing.assert_array_equal(found.scores, [[0.7, 0.3], [0.2, nan]])
+    frame.assign(split="val").to_json(path, orient="records", lines=True)
+    refused("nothing but a sample id and numbers; got 'cat', 'dog', 'id', 'split'", path)
+    frame.to_json(path, orient="records", lines=True)
+    refused('line 1 must have "scores"', path, label_column="animal")
+
+
 @pytest.mark.parametrize(
     ("line", "match"),
     [
@@ -871,6 +884,7 @@ def test_json_lines_with_hard_labels_and_other_names(tmp_path):
         ('{"sample": 1, "scores": {"cat": 1' + "0" * 400 + "}}", "must be finite"),
         ('{"sample": 1, "scores": {"cat": -1}}', "must not be negative"),
         ('{"sample": 1, "label": "cat", "score": 1}', "line 2 must have the form of the first"),
+        ('{"sample": 1, "cat": 1}', 'line 2 must have the form of the first lines, all with "sco'),
         ('{"sample": 1' + "0" * 5000 + ', "scores": {"cat": 1}}', "line 2 must be one JSON object"),
         ("[" * 100_000, "line 2 must be one JSON object"),
     ],

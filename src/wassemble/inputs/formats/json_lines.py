@@ -25,33 +25,37 @@ class _Line(NamedTuple):
     label: str | None  # of a long line
     scores: Any  # wide: name -> number or None; long: number or None; hard: _HARD
     id_key: str | None  # None where rows are counted
+    form: str  # in words
 
 
 _HARD = object()
+_WIDE = 'all with "scores"'
+_FLAT = "all with nothing but a sample id and numbers"
+_LONG = 'all with "label"'
 
 
 def open_json_lines(path: Path, reading: Reading, model: str) -> Source:
     """The predictions in a file of JSON lines; long ones are read whole.
 
-    Wide: ``{"sample": "a", "scores": {"cat": 0.9, "dog": 0.1}}``; other keys are not read.
+    Wide: ``{"sample": "a", "scores": {"cat": 0.9, "dog": 0.1}}``; other keys are not read. Flat, as
+    tables are written: ``{"sample": "a", "cat": 0.9, "dog": 0.1}``, with nothing but numbers.
     Long: ``{"sample": "a", "label": "cat", "score": 0.9}``; without scores, and without any
     other key, the labels are hard.
     """
     ids: list[Any] = []
     names: dict[str, None] = {}
     listed: list[_Line] = []
-    id_key = None
+    first = None
     for line in _read(path, reading):
-        if not (ids or listed):
-            id_key = line.id_key
+        first = first or line
+        _check_form(line, first)
         if isinstance(line.scores, dict):
-            _check_form(line, not listed)
             ids.append(line.sample)
             if not names.keys() >= line.scores.keys():
                 names |= dict.fromkeys(line.scores)
         else:
-            _check_form(line, not ids)
             listed.append(line)
+    id_key = None if first is None else first.id_key
     if listed:
         return _open_long(listed, reading, model, id_key)
     labels = find_labels(names, reading.labels)
@@ -112,11 +116,11 @@ def _open_long(listed: list[_Line], reading: Reading, model: str, id_key: str | 
     return long_source(table, layout, model)
 
 
-def _check_form(line: _Line, is_alike: bool) -> None:
-    if not is_alike:
+def _check_form(line: _Line, first: _Line) -> None:
+    if line.form != first.form:
         fail(
-            f'line {line.number} must have the form of the first lines: all with "scores", or'
-            ' all with "label".'
+            f"line {line.number} must have the form of the first lines, {first.form}; got"
+            f" {line.form}."
         )
 
 
@@ -151,20 +155,18 @@ def _as_line(number: int, n_before: int, record: dict[str, Any], reading: Readin
         if not set(map(type, scores.values())) <= {float, int, bool, type(None)}:
             for name, value in scores.items():
                 _number(number, name, value)  # one of them is none
-        return _Line(number, sample, None, scores, id_key)
+        return _Line(number, sample, None, scores, id_key, _WIDE)
     label_key = reading.label_column or "label"
     if label_key not in record:
-        fail(
-            f'line {number} must have "scores", an object with a number for each label, or'
-            f" {json.dumps(label_key)}; got {enumerate_names(record)}."
-        )
+        scores = _flat_scores(number, record, id_key, reading)
+        return _Line(number, sample, None, scores, id_key, _FLAT)
     label = _label_name(number, record[label_key])
     score_key = reading.score_column or "score"
     if reading.is_truth and (reading.label_column is not None or score_key not in record):
-        return _Line(number, sample, label or None, _HARD, id_key)
+        return _Line(number, sample, label or None, _HARD, id_key, _LONG)
     if score_key in record:
         score = _number(number, label, record[score_key])
-        return _Line(number, sample, label or None, score, id_key)
+        return _Line(number, sample, label or None, score, id_key, _LONG)
     others = [key for key in record if key not in (id_key, label_key)]
     if others and label:
         # Labels without scores are hard: not to be concluded from a misnamed key.
@@ -173,7 +175,22 @@ def _as_line(number: int, n_before: int, record: dict[str, Any], reading: Readin
             f" got {enumerate_names(others)}.",
             hint=f"{option('score_column')} names it",
         )
-    return _Line(number, sample, label or None, _HARD, id_key)
+    return _Line(number, sample, label or None, _HARD, id_key, _LONG)
+
+
+def _flat_scores(
+    number: int, record: dict[str, Any], id_key: str | None, reading: Reading
+) -> dict[str, Any]:
+    """The scores of a line whose labels stand beside the sample id."""
+    scores = {name: value for name, value in record.items() if name != id_key}
+    are_numbers = set(map(type, scores.values())) <= {float, int, bool, type(None)}
+    if not scores or not are_numbers or reading.label_column or reading.score_column:
+        label_key = json.dumps(reading.label_column or "label")
+        fail(
+            f'line {number} must have "scores", an object with a number for each label, or'
+            f" {label_key}, or nothing but a sample id and numbers; got {enumerate_names(record)}."
+        )
+    return scores
 
 
 def _label_name(number: int, label: Any) -> str | None:

@@ -37,6 +37,8 @@ class Origin:
     def of_normalized(self) -> Origin:
         """The same, of a table whose rows were divided by their sums."""
         done = "each row divided by its sum"
+        if self.ids is not None and self.ids.endswith(done):
+            return self  # twice is no more than once
         return replace(self, ids=done if self.ids is None else f"{self.ids}, {done}")
 
 
