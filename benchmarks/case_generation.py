@@ -14,12 +14,14 @@ import numpy as np
 import wassemble as ws
 from benchmarks.measure import race
 from paper.captioners.captioner import Captioner, read_captioner
-from paper.data.captions import load_caption_words, load_captions
+from paper.data.captions import load_captions
 from paper.data.files import data_folder, find_data
+from paper.words.models import glove_kernels
 from wassemble.inputs.words.embeddings import Embeddings
 
 THREADS = "WASSEMBLE_NUM_THREADS"
 EPSILON = 0.3
+CAPTIONS_EPSILON = 0.05  # of `python -m paper generate`
 N_TOP = 500
 SWEEPS = {"rule": ws.Barycenter(max_sweeps=5, tolerance=None)}
 FIVE = ("cross-entropy", "cross-entropy-small", "smoothed", "self-critical", "self-critical-small")
@@ -111,13 +113,7 @@ def _truncation(*, quick: bool) -> dict:
     names = [name for name in FIVE if (data_folder() / f"captioners/{name}.npz").is_file()]
     models = [read_captioner(find_data(f"captioners/{name}.npz")) for name in names]
     vocabulary = models[0].vocabulary
-    kernel = ws.kernels.from_word_vectors(
-        vocabulary.words,
-        embeddings=load_caption_words()[1],
-        epsilon=0.15,
-        metric="euclidean",
-        unit_norm=True,
-    )
+    kernel = glove_kernels(vocabulary.words)(CAPTIONS_EPSILON)
     images = load_captions("test").features[: 20 if quick else 100]
     captions, dropped = {}, {}
     for n_top in (None, 1000, N_TOP):

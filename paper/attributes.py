@@ -10,12 +10,14 @@ that K is made of. What inverts that table best wins. `caption_attributes` is no
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
+from typing import Any
 
 import numpy as np
 
-from paper.record.findings import Findings, Progress, Table, fill, paper_figures
+from paper.record.findings import Claim, Findings, Progress, Table, fill, paper_figures
 from paper.record.judging import Judge, simple_rules, tune
 from paper.record.verdicts import claim_gains, conclude
 from wassemble.inputs import AnimalsData, load_animals
@@ -85,72 +87,106 @@ class Config:
 
 def run(config: Config, progress: Progress = None) -> Findings:
     """Accuracy of each rule, with the paper's beside it."""
-    data = load_animals()
-    kernel = _kernel(data)
-    carry, is_test = kernel.apply_transpose, data.is_test
+    data, pairs = load_animals(), list(product(config.epsilons, config.mass_penalties))
     validation, test = (
-        Judge(ACCURACY, data.truth[is_test == side], seed=config.seed) for side in (False, True)
+        Judge(ACCURACY, data.truth[data.is_test == side], seed=config.seed)
+        for side in (False, True)
     )
-    models = dict(zip(data.models, data.scores, strict=True))
-    simple = simple_rules(models, data.truth, is_test, ACCURACY, carry=carry)
-    pairs = list(product(config.epsilons, config.mass_penalties))
-    tuned, _ = tune(
-        [replace(config, epsilon=epsilon, mass_penalty=penalty) for epsilon, penalty in pairs],
-        lambda tried: _barycenter(data.scores[:, ~is_test], kernel, tried).barycenter,
-        validation.score,
-        progress,
-    )
-    solved = {
-        f"{name} transported": _barycenter(scores[None], kernel, config)
-        for name, scores in models.items()
-    }
-    solved["Wasserstein"] = _barycenter(data.scores, kernel, config)
-    solved["Wasserstein, tuned"] = _barycenter(data.scores, kernel, tuned)
-    rules = {f"{name} alone": carry(scores) for name, scores in models.items()}
-    rules |= {name: scores for name, scores in simple.items() if "single" not in name}
-    over = max(rules, key=lambda name: test.score(rules[name][is_test]))
-    rules |= {name: result.barycenter for name, result in solved.items()}
-    rules |= {
-        INVERSE: invert(data.scores.mean(axis=0), data.has_attribute),
-        VOTE: data.named.mean(axis=0),
-    }
-    gains = {name: test.gain(each[is_test], rules[over][is_test]) for name, each in rules.items()}
-    expected = paper_figures("attributes")
-    rows = [
-        {
-            "rule": name,
-            "validation": validation.score(scores[~is_test]),
-            "test": test.figure(scores[is_test]),
-            "gain over the best simple rule": gains[name] if name != over else None,
-            "paper, test": expected.get(name, "test"),
-        }
-        for name, scores in rules.items()
-    ]
-    unfinished = {name: int(np.sum(~np.asarray(r.converged))) for name, r in solved.items()}
-    ended = "Every barycenter converged."
-    if any(unfinished.values()):
-        ended = f"Rows that did not converge: {unfinished}."
+    tried = [replace(config, epsilon=epsilon, mass_penalty=penalty) for epsilon, penalty in pairs]
+    tuned = _tune(data, tried, validation, progress)
+    solved, simple = _solve(data, config, tuned), _simple(data)
+    over = max(simple, key=lambda name: test.score(simple[name][data.is_test]))
+    rules = simple | {name: result.barycenter for name, result in solved.items()} | _undo(data)
+    rows = _rows(rules, over, data.is_test, validation, test)
+    claim, why = _claim({name: scores[data.is_test] for name, scores in rules.items()}, test)
     sizes = {"n_samples": len(data.truth), "n_animals": len(data.animals), "n_tried": len(pairs)}
-    claim, behind = (
-        claim_gains(
-            "the barycenter beats both means and each network",
-            "section 6.1",
-            {over: test.gain(rules["Wasserstein"][is_test], rules[over][is_test]) for over in all_},
-            stated={over: expected.gain("Wasserstein", over, "test") for over in all_},
-        )
-        for all_ in (_PAPERS_RULES, (INVERSE, VOTE))
-    )
-    why = f"but the case is circular, and beside what undoes the circle it has {behind.found}"
     return Findings(
-        text=fill(_TEXT, tuned, ended=ended, **sizes),
-        tables=[
-            Table.of("Accuracy", rows, note=_NOTE.format(over=over)),
-            _zero_shot(config),
-        ],
+        text=fill(_TEXT, tuned, ended=_tell_end(solved), **sizes),
+        tables=[Table.of("Accuracy", rows, note=_NOTE.format(over=over)), _zero_shot(config)],
         claims=[claim],
         verdict=conclude([claim], why),
         difference=_DIFFERENCE,
     )
+
+
+def _tune(
+    data: AnimalsData, tried: Sequence[Config], validation: Judge, progress: Progress
+) -> Config:
+    """The settings of best validation accuracy."""
+    kernel, seen = _kernel(data), data.scores[:, ~data.is_test]
+
+    def fuse(config: Config) -> np.ndarray:
+        return _barycenter(seen, kernel, config).barycenter
+
+    return tune(tried, fuse, validation.score, progress)[0]
+
+
+def _simple(data: AnimalsData) -> dict[str, np.ndarray]:
+    """Scores of animals by rules that end on attributes, mapped linearly."""
+    carry, models = _kernel(data).apply_transpose, dict(zip(data.models, data.scores, strict=True))
+    simple = simple_rules(models, data.truth, data.is_test, ACCURACY, carry=carry)
+    alone = {f"{name} alone": carry(scores) for name, scores in models.items()}
+    return alone | {name: scores for name, scores in simple.items() if "single" not in name}
+
+
+def _solve(data: AnimalsData, config: Config, tuned: Config) -> dict[str, BarycenterResult]:
+    """Barycenters of each network alone, and of both with the paper's settings and the tuned."""
+    kernel = _kernel(data)
+    alone = {
+        f"{name} transported": _barycenter(scores[None], kernel, config)
+        for name, scores in zip(data.models, data.scores, strict=True)
+    }
+    both = {"Wasserstein": config, "Wasserstein, tuned": tuned}
+    return alone | {name: _barycenter(data.scores, kernel, each) for name, each in both.items()}
+
+
+def _undo(data: AnimalsData) -> dict[str, np.ndarray]:
+    """What finds the predicted classes again, or never leaves them."""
+    inverted = invert(data.scores.mean(axis=0), data.has_attribute)
+    return {INVERSE: inverted, VOTE: data.named.mean(axis=0)}
+
+
+def _rows(
+    rules: Mapping[str, np.ndarray], over: str, is_test: np.ndarray, validation: Judge, test: Judge
+) -> list[dict[str, Any]]:
+    expected, best = paper_figures("attributes"), rules[over][is_test]
+    return [
+        {
+            "rule": name,
+            "validation": validation.score(scores[~is_test]),
+            "test": test.figure(scores[is_test]),
+            "gain over the best simple rule": (
+                None if name == over else test.gain(scores[is_test], best)
+            ),
+            "paper, test": expected.get(name, "test"),
+        }
+        for name, scores in rules.items()
+    ]
+
+
+def _claim(rules: Mapping[str, np.ndarray], test: Judge) -> tuple[Claim, str]:
+    """The paper's claim, and why its verdict says little; ``rules`` have test scores."""
+    expected = paper_figures("attributes")
+    claim, behind = (
+        claim_gains(
+            "the barycenter beats both means and each network",
+            "section 6.1",
+            {over: test.gain(rules["Wasserstein"], rules[over]) for over in all_},
+            stated={over: expected.gain("Wasserstein", over, "test") for over in all_},
+        )
+        for all_ in (_PAPERS_RULES, (INVERSE, VOTE))
+    )
+    return (
+        claim,
+        f"but the case is circular, and beside what undoes the circle it has {behind.found}",
+    )
+
+
+def _tell_end(solved: Mapping[str, BarycenterResult]) -> str:
+    unfinished = {name: int(np.sum(~np.asarray(r.converged))) for name, r in solved.items()}
+    if any(unfinished.values()):
+        return f"Rows that did not converge: {unfinished}."
+    return "Every barycenter converged."
 
 
 def invert(scores: np.ndarray, table: np.ndarray) -> np.ndarray:

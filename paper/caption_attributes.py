@@ -8,9 +8,10 @@ is wanted over the objects, which no model has.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize
@@ -19,7 +20,7 @@ from scipy.special import expit
 from paper.attributes import INVERSE
 from paper.data.captions import load_captions
 from paper.data.files import find_data
-from paper.record.findings import Figure, Findings, Progress, Table, fill, follow
+from paper.record.findings import Claim, Findings, Progress, Table, fill, follow
 from paper.record.judging import Judge, simple_rules, tune
 from paper.record.verdicts import claim_gains, conclude
 from wassemble.kernels import LabelledKernel, from_attributes
@@ -85,83 +86,128 @@ class Pictures(NamedTuple):
 def run(config: Config, progress: Progress = None) -> Findings:
     """Mean average precision of each rule on objects, from scores of words."""
     data = load_pictures(config)
-    train, *sides = (data.split == part for part in range(len(_SPLITS)))
-    kept = data.split > 0
-    is_test, truth = (data.split == 2)[kept], data.has_object[kept]
-    validation, test = (
-        Judge(MEAN_AVERAGE_PRECISION, data.has_object[side], seed=config.seed) for side in sides
-    )
-    jobs = list(product(data.features, (data.has_word, data.has_object)))
-    learned = [learn(data, name, labels, config)[kept] for name, labels in follow(jobs, progress)]
-    models, heads = dict(zip(data.features, learned[::2], strict=True)), learned[1::2]
-    kernel = word_table(data, train)
-    table = share_with_word(data, train)
-    rules = {f"{name} alone": kernel.kernel.apply_transpose(each) for name, each in models.items()}
-    simple = simple_rules(
-        models, truth, is_test, MEAN_AVERAGE_PRECISION, carry=kernel.kernel.apply_transpose
-    )
-    rules |= {name: scores for name, scores in simple.items() if "single" not in name}
-    mean = ARITHMETIC.fuse(list(models.values())).scores
-
-    def score(scores: np.ndarray) -> float:
-        return validation.score(scores[~is_test])
-
-    def transport(tried: Config) -> np.ndarray:
-        mass = Unbalanced(tried.mass_penalty, epsilon=tried.epsilon)
-        rule = Barycenter(mass, max_sweeps=config.n_sweeps, tolerance=None)
-        return rule.fuse(list(models.values()), kernel.kernel, holds="scores").scores
-
-    pairs = product(config.epsilons, config.mass_penalties)
-    tuned, consensus = tune(
-        [replace(config, epsilon=epsilon, mass_penalty=penalty) for epsilon, penalty in pairs],
-        transport,
-        score,
-    )
-    ridge, inverted = tune(config.ridges, lambda ridge: invert(mean, table, ridge), score)
-    rules |= {
-        INVERSE: inverted,
-        _BAYES: bayes(mean, table, data.has_word[train].mean(axis=0)),
-        "Wasserstein, the paper's settings": transport(config),
-        _WASSERSTEIN: consensus,
-        "trained on objects, arithmetic mean": np.mean(heads, axis=0),
-    }
-    held_out = {name: scores[is_test] for name, scores in rules.items()}
-    compared = test.compare(held_out, "arithmetic mean")
-    rows = [
-        {
-            "rule": name,
-            "validation": score(rules[name]),
-            "test": figure,
-            "gain over arithmetic mean": gain,
-        }
-        for name, (figure, gain) in compared.items()
-    ]
-
-    def gains(*over: str) -> dict[str, Figure]:
-        return {name: test.gain(held_out[_WASSERSTEIN], held_out[name]) for name in over}
-
-    papers = [f"{name} alone" for name in models] + ["arithmetic mean", "geometric mean"]
-    statement = "the barycenter beats both means and each network"
-    claim = claim_gains(statement, "section 6.1", gains(*papers))
-    ours = claim_gains(statement, "", gains(INVERSE, _BAYES))
+    case = _learn_case(data, config, progress)
+    tuned, ridge, rules = _fuse(case, config)
+    held_out = {name: scores[case.is_test] for name, scores in rules.items()}
+    claim, ours = _claims(case, held_out)
     text = fill(
         _TEXT,
         tuned,
         n_words=len(data.words),
-        n_train=int(train.sum()),
-        n_validation=int((~is_test).sum()),
+        n_train=int((data.split == 0).sum()),
+        n_validation=int((~case.is_test).sum()),
         ridge=ridge,
         papers_epsilon=config.epsilon,
         papers_penalty=config.mass_penalty,
     )
-    note = _NOTE.format(n_test=int(is_test.sum()), inverse=INVERSE)
+    note = _NOTE.format(n_test=int(case.is_test.sum()), inverse=INVERSE)
     return Findings(
         text=text,
-        tables=[Table.of("mAP of objects, from words", rows, note=note)],
+        tables=[Table.of("mAP of objects, from words", _rows(case, rules, held_out), note=note)],
         claims=[claim],
         verdict=conclude([claim], f"beside rules that the paper leaves out it has {ours.found}"),
         difference=_DIFFERENCE,
     )
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """What networks learned to say of the images that they did not learn from."""
+
+    models: dict[str, np.ndarray]  # scores of words by network, (n_images, n_words)
+    heads: list[np.ndarray]  # scores of objects, by the same networks trained on these
+    table: np.ndarray  # share of an object's training images with a word, (n_words, n_objects)
+    kernel: LabelledKernel
+    shares: np.ndarray  # how usual each word is
+    truth: np.ndarray  # (n_images, n_objects)
+    is_test: np.ndarray
+    seed: int
+
+    def judge(self, *, is_test: bool) -> Judge:
+        """Of one side of the split."""
+        truth = self.truth[self.is_test == is_test]
+        return Judge(MEAN_AVERAGE_PRECISION, truth, seed=self.seed)
+
+
+def _learn_case(data: Pictures, config: Config, progress: Progress) -> Case:
+    train, kept = data.split == 0, data.split > 0
+    jobs = list(product(data.features, (data.has_word, data.has_object)))
+    learned = [learn(data, name, labels, config)[kept] for name, labels in follow(jobs, progress)]
+    return Case(
+        models=dict(zip(data.features, learned[::2], strict=True)),
+        heads=learned[1::2],
+        table=share_with_word(data, train),
+        kernel=word_table(data, train),
+        shares=data.has_word[train].mean(axis=0),
+        truth=data.has_object[kept],
+        is_test=(data.split == 2)[kept],
+        seed=config.seed,
+    )
+
+
+def _fuse(case: Case, config: Config) -> tuple[Config, float, dict[str, np.ndarray]]:
+    """Settings and ridge of best validation mAP, and scores of objects by every rule."""
+    judge, mean = case.judge(is_test=False), ARITHMETIC.fuse(list(case.models.values())).scores
+
+    def score(scores: np.ndarray) -> float:
+        return judge.score(scores[~case.is_test])
+
+    pairs = product(config.epsilons, config.mass_penalties)
+    tried = [replace(config, epsilon=epsilon, mass_penalty=penalty) for epsilon, penalty in pairs]
+    tuned, consensus = tune(tried, lambda each: _transport(case, each), score)
+    ridge, inverted = tune(config.ridges, lambda ridge: invert(mean, case.table, ridge), score)
+    return (
+        tuned,
+        ridge,
+        {
+            **_simple(case),
+            INVERSE: inverted,
+            _BAYES: bayes(mean, case.table, case.shares),
+            "Wasserstein, the paper's settings": _transport(case, config),
+            _WASSERSTEIN: consensus,
+            "trained on objects, arithmetic mean": np.mean(case.heads, axis=0),
+        },
+    )
+
+
+def _simple(case: Case) -> dict[str, np.ndarray]:
+    """Scores of objects by rules that end on words, mapped linearly."""
+    carry, measure = case.kernel.kernel.apply_transpose, MEAN_AVERAGE_PRECISION
+    simple = simple_rules(case.models, case.truth, case.is_test, measure, carry=carry)
+    alone = {f"{name} alone": carry(scores) for name, scores in case.models.items()}
+    return alone | {name: scores for name, scores in simple.items() if "single" not in name}
+
+
+def _transport(case: Case, config: Config) -> np.ndarray:
+    mass = Unbalanced(config.mass_penalty, epsilon=config.epsilon)
+    rule = Barycenter(mass, max_sweeps=config.n_sweeps, tolerance=None)
+    models = list(case.models.values())
+    return np.asarray(rule.fuse(models, case.kernel.kernel, holds="scores").scores)
+
+
+def _rows(
+    case: Case, rules: Mapping[str, np.ndarray], held_out: Mapping[str, np.ndarray]
+) -> list[dict[str, Any]]:
+    validation, test = (case.judge(is_test=side) for side in (False, True))
+    return [
+        {
+            "rule": name,
+            "validation": validation.score(rules[name][~case.is_test]),
+            "test": figure,
+            "gain over arithmetic mean": gain,
+        }
+        for name, (figure, gain) in test.compare(held_out, "arithmetic mean").items()
+    ]
+
+
+def _claims(case: Case, held_out: Mapping[str, np.ndarray]) -> Iterator[Claim]:
+    """The paper's claim, and the same beside rules that are ours."""
+    test = case.judge(is_test=True)
+    papers = [*(f"{name} alone" for name in case.models), "arithmetic mean", "geometric mean"]
+    for all_ in (papers, [INVERSE, _BAYES]):
+        gains = {name: test.gain(held_out[_WASSERSTEIN], held_out[name]) for name in all_}
+        statement = "the barycenter beats both means and each network"
+        yield claim_gains(statement, "section 6.1", gains)
 
 
 def load_pictures(config: Config) -> Pictures:

@@ -19,7 +19,7 @@ import numpy as np
 from paper.data.files import find_data
 from paper.data.imagenet import load_imagenet, score_ranks
 from paper.evidence.tasks import TASKS, Task
-from paper.record.findings import Claim, Figure, Findings, Progress, Table, follow
+from paper.record.findings import Claim, Findings, Progress, Table, follow
 from paper.record.judging import Judge, simple_rules
 from paper.record.verdicts import claim_gains, conclude
 from wassemble.ensemble.completion import complete_scores
@@ -56,7 +56,7 @@ paired, with a 95 % bootstrap interval. Other means with the answer of least cos
 paper compares with means alone. "Labels shuffled" is the barycenter through a kernel that joins as
 many labels as strongly but not those that belong together, tuned likewise: what it reaches is not
 owed to meaning. Where a large s was chosen, K is close to the identity, and the barycenter to
-the geometric mean. {verdict}"""
+the geometric mean."""
 
 _WHY = """\
 costs can enter by the answer as well as by the kernel, and the barycenter of one label is that
@@ -149,8 +149,7 @@ def _compare(task: CostTask, settings: Sequence[Setting], config: Config) -> tup
         }
         for rule in rules
     ]
-    claim, verdict = _claim(task, rules, cheap)
-    return Table.of(task.title, rows, note=_NOTE.format(verdict=verdict)), claim
+    return Table.of(task.title, rows, note=_NOTE), _claim(task, rules, cheap)
 
 
 def _measures(task: CostTask) -> dict[tuple[str, str], Measure]:
@@ -212,7 +211,7 @@ def _tuned(
     return rules
 
 
-def _claim(task: CostTask, rules: Sequence[Rule], judge: Judge) -> tuple[Claim, str]:
+def _claim(task: CostTask, rules: Sequence[Rule], judge: Judge) -> Claim:
     """Whether the cheapest barycenter costs less than the means that the paper compares with.
 
     The cheapest are those of least cost on validation images, whatever their answer.
@@ -226,22 +225,13 @@ def _claim(task: CostTask, rules: Sequence[Rule], judge: Judge) -> tuple[Claim, 
     plain = cheapest(lambda rule: not rule.transports)
     means = [rule for rule in rules if rule.answer == _LARGEST and rule.name in _MEANS]
     saved = judge.gain(mine.test, plain.test)
-    claim = claim_gains(
+    return claim_gains(
         f"cost-sensitive classification can gain from the barycenter ({task.title})",
         "table 1, row 3",
         {f"the {rule.title}": judge.gain(mine.test, rule.test) for rule in means},
         beside=f"cost saved by the {mine.title}; {saved.words()} over the {plain.title}, the"
         " cheapest plain rule on validation images, which is ours",
     )
-    return claim, _verdict(saved, plain)
-
-
-def _verdict(gain: Figure, theirs: Rule) -> str:
-    if gain.low > 0:
-        return f"The barycenter costs less than the best plain rule: the {theirs.title}."
-    if gain.high < 0:
-        return f"A plain rule is better than the barycenter: the {theirs.title}."
-    return f"The barycenter cannot be told from the best plain rule: the {theirs.title}."
 
 
 Answer = Callable[[np.ndarray], np.ndarray]

@@ -25,10 +25,9 @@ from paper.evidence.tasks import TASKS
 from paper.record.findings import Claim, Findings, Plot, Progress, Table, fill, ticker
 from paper.record.judging import Judge, simple_rules
 from paper.record.verdicts import claim_gains, conclude
-from paper.stars import make_stars, shuffle_stars
 from wassemble.ensemble.decisions import choose_best, choose_least_cost
 from wassemble.ensemble.learning.fitting import shuffle_labels
-from wassemble.ensemble.shuffling import label_similarity
+from wassemble.ensemble.shuffling import label_similarity, make_stars, shuffle_stars
 from wassemble.inputs import Predictions, read_edges
 from wassemble.kernels import LabelledKernel
 from wassemble.metrics import Measure

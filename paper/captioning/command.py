@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _SHIPPED = (*FIVE, "frequent-words", "missing-words", "tiny")
 _SPLITS = ("test", "val", "train")
 _MEANS = ("arithmetic", "geometric")
-_EPSILON = {"glove": 0.15, "synonyms": 1.0}
+_EPSILON = {"glove": 0.05, "synonyms": 1.0}
 _N_TOGETHER = 16  # images that are captioned in one batch
 _ABOVE_ZERO = click.FloatRange(min=0, min_open=True)
 _AT_LEAST_ONE = click.IntRange(min=1)
@@ -74,7 +74,7 @@ _out_option = click.option(
     "--epsilon",
     type=_ABOVE_ZERO,
     help="How far probability spreads to similar words: the larger, the farther. With a kernel"
-    " file, only for --rule unbalanced: the epsilon that the file was made with.  [default: 0.15"
+    " file, only for --rule unbalanced: the epsilon that the file was made with.  [default: 0.05"
     " for glove, 1 for synonyms]",
 )
 @shown_option(

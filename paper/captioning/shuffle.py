@@ -18,7 +18,6 @@ from paper.captioning.gallery import Captioned, Gallery, Rules, SearchConfig, ju
 from paper.record.findings import Claim, Figure, Findings, Plot, Progress, Table, fill, ticker
 from paper.record.judging import Judge
 from paper.record.verdicts import claim_gains, conclude
-from paper.stars import make_stars, shuffle_stars
 from paper.words.models import (
     FUNCTION_WORDS,
     KernelAt,
@@ -26,6 +25,7 @@ from paper.words.models import (
     glove_kernels,
     synonym_kernels,
 )
+from wassemble.ensemble.shuffling import make_stars, shuffle_stars
 from wassemble.kernels import LabelledKernel
 from wassemble.solvers import PowerMean
 from wassemble.text import FusedNextWord, NextWordModel, Vocabulary

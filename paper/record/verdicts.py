@@ -1,4 +1,4 @@
-"""Whether a claim of the paper holds on our data, fails, or cannot be told, and how sure that is.
+"""Whether a claim of the paper holds on our data, fails or cannot be decided, and how sure that is.
 
 A claim of a gain *holds* if its whole interval lies above 0. It *fails* if the interval lies below
 0, or below the gain that the paper states where our data would have shown that much. Otherwise our
@@ -99,8 +99,8 @@ def claim_gains(
     return Claim(statement, source, all_hold(verdicts), found, power)
 
 
-_WORDS = {True: "holds", False: "fails", None: "cannot be told"}
-_COUNTED = {True: "hold", False: "fail", None: "cannot be told"}
+_WORDS = {True: "holds", False: "fails", None: "cannot be decided"}
+_COUNTED = {True: "hold", False: "fail", None: "cannot be decided"}
 
 
 def conclude(claims: Sequence[Claim], why: str) -> str:
@@ -109,17 +109,17 @@ def conclude(claims: Sequence[Claim], why: str) -> str:
     Examples
     --------
     >>> conclude([Claim("it gains", "table 6", None, "+0.001")], "1,300 images are too few")
-    "The paper's claim cannot be told here: 1,300 images are too few."
+    "The paper's claim cannot be decided here: 1,300 images are too few."
     >>> both = [Claim("a", "table 6", True, ""), Claim("b", "table 6", False, "")]
     >>> conclude(both, "the gate does it")
-    "Of the paper's 2 claims 1 holds, 1 fails here: the gate does it."
+    "Of the paper's 2 claims, 1 holds and 1 fails here: the gate does it."
     """
-    if len(claims) == 1:
-        return f"The paper's claim {_WORDS[claims[0].held]} here: {why}."
     verdicts = [claim.held for claim in claims]
-    counted = ", ".join(
-        f"{n} {(_WORDS if n == 1 else _COUNTED)[verdict]}"
-        for verdict in _WORDS
-        if (n := verdicts.count(verdict))
-    )
-    return f"Of the paper's {len(claims)} claims {counted} here: {why}."
+    if len(verdicts) == 1:
+        return f"The paper's claim {_WORDS[verdicts[0]]} here: {why}."
+    if len(set(verdicts)) == 1:
+        each = "Both" if len(verdicts) == 2 else f"All {len(verdicts)}"
+        return f"{each} of the paper's claims {_COUNTED[verdicts[0]]} here: {why}."
+    counts = {verdict: n for verdict in _WORDS if (n := verdicts.count(verdict))}
+    *most, last = (f"{n} {(_WORDS if n == 1 else _COUNTED)[each]}" for each, n in counts.items())
+    return f"Of the paper's {len(verdicts)} claims, {', '.join(most)} and {last} here: {why}."

@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from paper.record.findings import Claim, Findings, Progress, Table, fill
+from paper.record.verdicts import conclude
 from paper.words.models import load_glove, next_words, synonym_kernels, train_models
 from wassemble.kernels import distance_to_identity
 from wassemble.labels import LabelSpace
@@ -30,6 +31,10 @@ after {n_sweeps} (residual {residual:.2f}; {later:.2f} after {n_longer})."""
 _DIFFERENCE = """\
 other models, another text and other synonyms; the paper's words are those of
 an image of a car. What can be compared is the kind of answer."""
+
+_WHY = """\
+a coupling moves mass along entries of K alone, and the synonym kernel joins nothing but words of
+like meaning"""
 
 
 @dataclass(frozen=True)
@@ -61,18 +66,18 @@ def run(config: Config, progress: Progress = None) -> Findings:
     rows, moved, joined = _rows(words, result, longer, links, places, config.n_shown)
     title = "Words that made three words of the consensus, in percent"
     columns = ["consensus", *(f"model {n}" for n in range(1, len(histograms) + 1))]
+    claim = Claim(
+        "couplings map words of the consensus back to words of like meaning",
+        "section 4, table 9",
+        joined > 99.9,
+        f"{joined:.1f} % of each word's mass came from itself or a synonym, at least",
+    )
     note = fill(_NOTE, config, moved=moved, residual=result.residual, later=longer.residual)
     return Findings(
         text=fill(_TEXT, config, distance=float(distance_to_identity(kernel))),
         tables=[Table(title, columns, rows, note=note)],
-        claims=[
-            Claim(
-                "couplings map words of the consensus back to words of like meaning",
-                "section 4, table 9",
-                joined > 99.9,
-                f"{joined:.1f} % of each word's mass came from itself or a synonym, at least",
-            )
-        ],
+        claims=[claim],
+        verdict=conclude([claim], _WHY),
         difference=_DIFFERENCE,
     )
 

@@ -1,4 +1,4 @@
-"""Claims that hold, fail, or cannot be told."""
+"""Claims that hold, fail, or cannot be decided."""
 
 import numpy as np
 import pytest
@@ -37,7 +37,7 @@ def test_a_claim_fails_only_if_what_it_states_would_have_been_seen(low, high, st
     assert held(gain((low + high) / 2, low, high), stated) is expected
 
 
-def test_a_change_whose_interval_has_a_bound_inside_cannot_be_told():
+def test_a_change_whose_interval_has_a_bound_inside_cannot_be_decided():
     assert is_within(Figure(0.0, -0.1, 0.1), -0.2, 0.2) is True
     assert is_within(Figure(0.0, -0.3, 0.1), -0.2, 0.2) is None
     assert is_within(Figure(-0.4, -0.5, -0.3), -0.2, 0.2) is False
@@ -72,8 +72,17 @@ def test_a_claim_has_its_gains_the_papers_and_its_power():
     )
 
 
-def test_an_experiment_is_summed_up_in_a_sentence():
-    claims = [Claim("", "", verdict, "") for verdict in (True, True, None, False)]
-    assert conclude(claims, "few images") == (
-        "Of the paper's 4 claims 2 hold, 1 fails, 1 cannot be told here: few images."
-    )
+@pytest.mark.parametrize(
+    ("verdicts", "expected"),
+    [
+        ([True], "The paper's claim holds here: few images."),
+        ([None, None], "Both of the paper's claims cannot be decided here: few images."),
+        ([True, True, True], "All 3 of the paper's claims hold here: few images."),
+        (
+            [True, True, None, False],
+            "Of the paper's 4 claims, 2 hold, 1 fails and 1 cannot be decided here: few images.",
+        ),
+    ],
+)
+def test_an_experiment_is_summed_up_in_a_sentence(verdicts, expected):
+    assert conclude([Claim("", "", verdict, "") for verdict in verdicts], "few images") == expected

@@ -11,8 +11,9 @@ import numpy as np
 
 from wassemble.ensemble.learning import FittedRecipe
 from wassemble.ensemble.learning.fitting import change_each, sharpen
-from wassemble.ensemble.shuffling import group_labels, label_similarity, shuffle_inside
+from wassemble.ensemble.shuffling import label_similarity, shuffle_model
 from wassemble.kernels import LabelledKernel, distance_to_identity
+from wassemble.labels import LabelSpace
 from wassemble.metrics import entropy
 from wassemble.report.evidence import Evidence
 
@@ -81,42 +82,30 @@ def _is_binary(kernel: LabelledKernel) -> bool:
 
 
 def shuffle_neighbours(evidence: Evidence) -> dict[str, Any]:
-    """The metric when scores are shuffled inside neighbourhoods of ever more labels.
+    """The metric when scores are shuffled inside the stars of ever more labels.
 
-    Robustness to semantic shuffling: the paper, section 6.3, right panel of its last figure.
-    Labels are put into groups of neighbours by the kernel. In each sample of each model, scores
-    of a group are shuffled; the mean over several shuffles is kept.
+    Robustness to semantic shuffling: the paper, section 6.3, right panel of its last figure. In
+    each sample of each model, scores change places among a label and its nearest by the kernel;
+    the mean over several shuffles is kept.
     """
     rule = evidence.find(lambda each: _same_labels(each) is not None)
     kernel = None if rule is None else _same_labels(rule)
     if rule is None or kernel is None:
         return {"omitted": "No rule on the leaderboard has a kernel from labels to themselves."}
-    others = [("arithmetic mean", evidence.plain_mean(1.0))]
-    others.append(("geometric mean", evidence.plain_mean(0.0)))
-    title = "chosen" if rule is evidence.chosen else "barycenter"
-    rules = [(title, rule), *((name, each) for name, each in others if each is not None)]
     similar = label_similarity(kernel)
     if not (similar > 0).any():
         return {"omitted": "The kernel joins no two labels, so that there are no neighbours."}
+    means = {
+        "arithmetic mean": evidence.plain_mean(1.0),
+        "geometric mean": evidence.plain_mean(0.0),
+    }
+    rules = {"chosen" if rule is evidence.chosen else "barycenter": rule}
+    rules |= {name: each for name, each in means.items() if each is not None}
     sizes = [size for size in _SIZES if size <= len(kernel.target)]
-    by_rule: dict[str, list[float]] = {name: [] for name, _ in rules}
-    for size in sizes:
-        groups = [[kernel.target[i] for i in group] for group in group_labels(similar, size)]
-        scores = np.zeros(len(rules))
-        n_shuffles = 1 if size == 1 else _N_SHUFFLES
-        for turn in range(n_shuffles):
-            rng = np.random.default_rng([evidence.seed, size, turn])
-            shuffled = shuffle_inside(evidence.few.models, groups, rng)
-            scores += [evidence.score_few(each.fuse(shuffled)) for _, each in rules]
-        for (name, _), score in zip(rules, scores / n_shuffles, strict=True):
-            by_rule[name].append(float(score))
-    kept, *means = (scores[-1] for scores in by_rule.values())
-    better = "more" if kept > max(means, default=kept) else "no more"
+    scores = [_score_shuffled(evidence, rules, kernel.target, similar, size) for size in sizes]
+    by_rule = dict(zip(rules, np.transpose(scores).tolist(), strict=True))
     return {
-        "sentence": (
-            f"In neighbourhoods of {sizes[-1]} labels the barycenter keeps {better} than the"
-            f" means: {', '.join(f'{name} {scores[-1]:.4f}' for name, scores in by_rule.items())}."
-        ),
+        "sentence": _compare_kept(by_rule, sizes[-1]),
         "kernel": kernel.origin,
         "rule": rule.recipe.name,
         "is_chosen": rule is evidence.chosen,
@@ -125,6 +114,29 @@ def shuffle_neighbours(evidence: Evidence) -> dict[str, Any]:
         "n_samples": evidence.few.n_samples,
         "n_shuffles": _N_SHUFFLES,
     }
+
+
+def _score_shuffled(
+    evidence: Evidence,
+    rules: Mapping[str, FittedRecipe],
+    labels: LabelSpace,
+    similar: np.ndarray,
+    size: int,
+) -> np.ndarray:
+    """The metric of each rule, mean over shuffles; stars of one leave nothing to draw."""
+    scores = []
+    for turn in range(1 if size == 1 else _N_SHUFFLES):
+        rng = np.random.default_rng([evidence.seed, size, turn])
+        moved = [shuffle_model(each, similar, labels, size, rng) for each in evidence.few.models]
+        scores.append([evidence.score_few(rule.fuse(moved)) for rule in rules.values()])
+    return np.asarray(np.mean(scores, axis=0))
+
+
+def _compare_kept(by_rule: Mapping[str, list[float]], size: int) -> str:
+    kept, *means = (scores[-1] for scores in by_rule.values())
+    better = "more" if kept > max(means, default=kept) else "no more"
+    each = ", ".join(f"{name} {scores[-1]:.4f}" for name, scores in by_rule.items())
+    return f"In stars of {size} labels the barycenter keeps {better} than the means: {each}."
 
 
 def _same_labels(rule: FittedRecipe) -> LabelledKernel | None:
