@@ -47,6 +47,10 @@ constexpr uint8_t overflown = 4;  // some label has a consensus too large for it
 // Numbers of one array of the samples that are swept together.
 constexpr int64_t together = 1 << 13;
 
+// Rows of a dense product that make up for the way of a large kernel through the caches, and from
+// how many entries on a kernel is large.
+constexpr int64_t rows_of_large = 48, large_kernel = 1 << 15;
+
 // An order from which on powers are taken relative to the largest number of a mean, so that none
 // overflows; below it relative to the middle, so that their sum is near 1.
 constexpr double large_order = 0.25;
@@ -113,11 +117,8 @@ template <class T> class Sweeper {
       wide_ = wide_ > n ? wide_ : n;
     }
     int64_t numbers = tile.n_models * (width_ > wide_ ? width_ : wide_);
-    n_samples_ = together / numbers;
-    // A sparse product wants whole vectors of rows, no more than two.
-    int64_t least = 2 * step / tile.n_models;
-    if (n_samples_ < least && needs_turning()) n_samples_ = least;
-    n_samples_ = n_samples_ < 1 ? 1 : n_samples_ > tile.n_rows ? tile.n_rows : n_samples_;
+    n_samples_ = at_least(at_least(1, together / numbers), samples_for_products());
+    n_samples_ = n_samples_ < tile.n_rows ? n_samples_ : tile.n_rows;
   }
 
   // Sweep every sample; the flags of all of them together, -1 if there is no memory.
@@ -148,6 +149,20 @@ template <class T> class Sweeper {
     for (int64_t g = 0; g < tile_.n_groups; g++)
       if (turns(tile_.groups[g].kernel.to_source[0])) return true;
     return false;
+  }
+
+  static int64_t at_least(int64_t least, int64_t n) { return n > least ? n : least; }
+
+  // Samples that make up for what their products read.
+  int64_t samples_for_products() const {
+    // A sparse product wants whole vectors of rows, no more than two.
+    int64_t n = needs_turning() ? 2 * step / tile_.n_models : 1;
+    for (int64_t g = 0; g < tile_.n_groups; g++) {
+      const Matrix<T> &matrix = tile_.groups[g].kernel.to_source[0];
+      if (!turns(matrix) && matrix.n_in * matrix.n_out > large_kernel)
+        n = at_least(n, rows_of_large / tile_.groups[g].n_models);
+    }
+    return n;
   }
 
   bool make_room() {

@@ -236,6 +236,16 @@ def test_a_batch_equals_its_rows_alone_to_the_last_bit(share, rng):
         np.testing.assert_array_equal(alone[0], whole[row])
 
 
+def test_samples_that_share_the_way_of_large_kernels_equal_their_rows_alone(rng):
+    scores = draw(rng, ws.Balanced(), (3, 60, 200))
+    kernels = [rng.uniform(0.1, 1, size=(200, 210)) for _ in scores]
+    options = {"mass": ws.Balanced(), **FIXED}
+    whole = solve_with(scores, kernels, **options).barycenter
+    for row in (0, 47, 48, 59):
+        alone = solve_with(scores[:, row], kernels, **options).barycenter
+        np.testing.assert_array_equal(alone, whole[row])
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("entry", [np.nan, np.inf, -np.inf, -1e-3])
 def test_rows_of_what_is_no_number_are_not_trusted(level, native, entry, dtype, rng):
