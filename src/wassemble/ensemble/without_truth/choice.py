@@ -126,7 +126,7 @@ def _foretell(votes: Votes, consensus: np.ndarray) -> np.ndarray:
     What an answer has to do with the consensus is learned on every other sample. That a model
     answered at all is not foretold: who says ever the same thing tells nothing here.
     """
-    votes = votes.of(np.flatnonzero(~votes.says_one_thing))
+    votes = votes.of(np.flatnonzero(~votes.says_one_thing)).best
     foretold = np.zeros(votes.n_samples)
     # A model that lacks a label answers another one instead. To look for its confusions would
     # reward a consensus for lacking the label too.
