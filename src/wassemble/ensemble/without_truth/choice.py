@@ -15,7 +15,6 @@ from wassemble.ensemble.without_truth.rungs import (
     Confusions,
     Fitted,
     Known,
-    Reliability,
     Rung,
     Sums,
 )
@@ -128,14 +127,11 @@ def _foretell(votes: Votes, consensus: np.ndarray) -> np.ndarray:
     """
     votes = votes.of(np.flatnonzero(~votes.says_one_thing)).best
     foretold = np.zeros(votes.n_samples)
-    # A model that lacks a label answers another one instead. To look for its confusions would
-    # reward a consensus for lacking the label too.
-    judge = Confusions() if votes.declares.all() else Reliability()
     is_even = np.arange(votes.n_samples) % 2 == 0
     for half in (is_even, ~is_even):
         other = votes.on(np.flatnonzero(~half))
         sums = Sums.of(other, consensus[~half])
-        meaning = judge.meaning(other, sums, sums.believed / max(sums.believed.sum(), 1))
+        meaning = Confusions().meaning(other, sums, sums.believed / max(sums.believed.sum(), 1))
         given = votes.given[np.flatnonzero(half)].tocoo()
         likely = np.einsum("vt,vt->v", consensus[half][given.row], meaning[given.col])
         told = given.data * np.log(np.maximum(likely, _TINY))

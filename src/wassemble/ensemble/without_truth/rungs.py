@@ -20,9 +20,11 @@ from wassemble.ensemble.without_truth.votes import Answers, Votes, divided
 
 _MOST_ROUNDS = 100
 _TOLERANCE = 1e-4
-# Votes that a prior is worth: the models' common reliability, and the rung below.
+# Votes that a prior is worth: what all models have in common, and the rung below.
 _PRIOR_VOTES = 4.0
 _BELOW_VOTES = 2.0
+# Steps after which shares of knowing the truth no longer change a consensus.
+_N_STEPS = 10
 # A model is never thought to be right in all cases.
 _MOST_RELIABLE = 0.995
 _TINY = 1e-12
@@ -350,23 +352,18 @@ class _Knowing:
 
     def per_model(self) -> np.ndarray:
         """One number for each model, ``(n_models, 1)``."""
-        knew, all_ = self._split(np.full((self._votes.n_models, 1), 0.5))
-        for _ in range(3):
-            knew, all_ = knew.sum(axis=1, keepdims=True), all_.sum(axis=1, keepdims=True)
-            usual = knew.sum() / max(all_.sum(), _TINY)
-            share = (knew + _PRIOR_VOTES * usual) / (all_ + _PRIOR_VOTES)
-            share = np.minimum(share, _MOST_RELIABLE)
-            knew, all_ = self._split(share)
+        share = np.full((self._votes.n_models, 1), 0.5)
+        for _ in range(_N_STEPS):
+            knew, all_ = (part.sum(axis=1, keepdims=True) for part in self._split(share))
+            share = _draw(knew, all_, knew.sum() / max(all_.sum(), _TINY))
         return share
 
     def per_label(self) -> np.ndarray:
         """One number for each model and label, ``(n_models, n_target)``."""
         below = self.per_model()
         share = np.tile(below, (1, len(self._votes.target)))
-        for _ in range(3):
-            knew, all_ = self._split(share)
-            share = (knew + _PRIOR_VOTES * below) / (all_ + _PRIOR_VOTES)
-            share = np.minimum(share, _MOST_RELIABLE)
+        for _ in range(_N_STEPS):
+            share = _draw(*self._split(share), below)
         return share
 
     def _split(self, share: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -381,6 +378,12 @@ class _Knowing:
         """How likely each label is, of models that know the truth so often."""
         own = share[self._votes.owner]
         return np.where(self._speaks, own * self._meant + (1 - own) * self._guess, self._guess)
+
+
+def _draw(knew: np.ndarray, all_: np.ndarray, usual: np.ndarray | float) -> np.ndarray:
+    """Shares of knowing the truth, drawn to what is usual where votes are few."""
+    share = (knew + _PRIOR_VOTES * usual) / (all_ + _PRIOR_VOTES)
+    return np.asarray(np.minimum(share, _MOST_RELIABLE))
 
 
 def _usual(votes: Votes, sums: Sums) -> np.ndarray:
