@@ -51,9 +51,9 @@ class VoteProduct(StackedRule):
     def contributions(self, sight: Sight) -> list[tuple[Feature, np.ndarray]]:
         balance = np.tile(self.arrays["balance"], (sight.answered.shape[1], 1))
         parts = [(Feature("frequencies", "how often the label is true"), balance)]
-        for model, share in enumerate(sight.shares):
+        for model, best in enumerate(sight.answers):
             silence = np.outer(~sight.answered[model], self.arrays["silence"][model])
-            said = share @ self.arrays[f"meaning {model}"] + silence
+            said = best @ self.arrays[f"meaning {model}"] + silence
             parts.append((Feature("votes", "what its answer means", model), said))
         return parts
 

@@ -29,10 +29,23 @@ def test_equally_good_models_get_what_the_mean_gives(rng):
     assert same[clear].mean() > 0.97
 
 
+def test_a_timid_model_counts_by_how_often_it_is_right(rng):
+    truth = draw_truth(rng, 600)
+    bold = draw_models(rng, truth, [0.6, 0.6, 0.6, 0.6])
+    answers = draw_answers(rng, truth, 0.95)
+    shares = np.full((600, 3), 0.3) + 0.1 * np.eye(3)[answers]
+    models = [*bold, ws.Predictions("timid", range(600), LABELS, shares, kind="multiclass")]
+    learned = ws.learn_ensemble(models)
+    assert accuracy_of(learned.predict(models), truth) > 0.9
+    assert ws.rank_models(models).models[0].model == "timid"
+
+
 @pytest.mark.parametrize("rung", RUNGS, ids=str)
 def test_the_fusion_of_a_rung_believes_what_the_rung_believes(rng, rung):
     truth = draw_truth(rng, 200)
     models = draw_models(rng, truth, [0.9, 0.6, 0.5, 0.5])
+    soft = rng.integers(1, 4, size=(200, 3)).astype(float)  # often two labels are equally good
+    models[3] = ws.Predictions("m3", range(200), LABELS, soft).normalized()
     models[1].scores[::3] = np.nan  # it was asked, and said nothing
     models[2] = models[2].take(slice(0, 150))  # it was not asked
     heard = hear(models)

@@ -15,7 +15,6 @@ from wassemble.ensemble.without_truth.rungs import (
     Confusions,
     Fitted,
     Known,
-    Reliability,
     Rung,
     Sums,
 )
@@ -126,16 +125,13 @@ def _foretell(votes: Votes, consensus: np.ndarray) -> np.ndarray:
     What an answer has to do with the consensus is learned on every other sample. That a model
     answered at all is not foretold: who says ever the same thing tells nothing here.
     """
-    votes = votes.of(np.flatnonzero(~votes.says_one_thing))
+    votes = votes.of(np.flatnonzero(~votes.says_one_thing)).best
     foretold = np.zeros(votes.n_samples)
-    # A model that lacks a label answers another one instead. To look for its confusions would
-    # reward a consensus for lacking the label too.
-    judge = Confusions() if votes.declares.all() else Reliability()
     is_even = np.arange(votes.n_samples) % 2 == 0
     for half in (is_even, ~is_even):
         other = votes.on(np.flatnonzero(~half))
         sums = Sums.of(other, consensus[~half])
-        meaning = judge.meaning(other, sums, sums.believed / max(sums.believed.sum(), 1))
+        meaning = Confusions().meaning(other, sums, sums.believed / max(sums.believed.sum(), 1))
         given = votes.given[np.flatnonzero(half)].tocoo()
         likely = np.einsum("vt,vt->v", consensus[half][given.row], meaning[given.col])
         told = given.data * np.log(np.maximum(likely, _TINY))

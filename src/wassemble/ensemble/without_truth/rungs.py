@@ -16,13 +16,15 @@ import numpy as np
 from scipy.special import softmax
 
 from wassemble._checks import fail
-from wassemble.ensemble.without_truth.votes import Votes, divided
+from wassemble.ensemble.without_truth.votes import Answers, Votes, divided
 
 _MOST_ROUNDS = 100
 _TOLERANCE = 1e-4
-# Votes that a prior is worth: the models' common reliability, and the rung below.
+# Votes that a prior is worth: what all models have in common, and the rung below.
 _PRIOR_VOTES = 4.0
 _BELOW_VOTES = 2.0
+# Steps after which shares of knowing the truth no longer change a consensus.
+_N_STEPS = 10
 # A model is never thought to be right in all cases.
 _MOST_RELIABLE = 0.995
 _TINY = 1e-12
@@ -118,7 +120,7 @@ class Fitted:
         """The consensus on other samples of the same models."""
         if self.meaning is None or self.silence is None:
             return votes.mean(self.weights)
-        return _weigh(votes, self.meaning, self.silence, self.balance, self.weights)
+        return _weigh(self.rung.hear(votes), self.meaning, self.silence, self.balance, self.weights)
 
     def compare_with_others(self) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
         """Each answer beside the mean of the others, some samples at a time.
@@ -134,12 +136,12 @@ class Fitted:
         n_together = max(1, int(_TILE / max(1, n_numbers)))
         for start in range(0, self.votes.n_samples, n_together):
             rows = np.arange(start, min(start + n_together, self.votes.n_samples))
-            answers = _Answers(self.votes.on(rows))
-            if answers.n_answers:
-                yield answers.owner, answers.sum_of(self.votes.images), self._others(answers)
+            votes = self.votes.on(rows)
+            if votes.given.nnz:
+                answers = Answers(votes)
+                yield answers.owner, answers.sum_of(votes.images), self._others(votes, answers)
 
-    def _others(self, answers: _Answers) -> np.ndarray:
-        votes = answers.votes
+    def _others(self, votes: Votes, answers: Answers) -> np.ndarray:
         pull = votes.images * self.weights[votes.owner][:, None]
         rest = (votes.given @ pull)[answers.row] - answers.sum_of(pull)
         speak = votes.declares * self.weights[:, None]
@@ -152,7 +154,7 @@ class Fitted:
         if (votes.models, votes.target) != (self.votes.models, self.votes.target):
             fail("new votes must be of the same models, in their order, for the same labels.")
         consensus = self.believe(votes)
-        sums = self.sums + Sums.of(votes, consensus)
+        sums = self.sums + Sums.of(self.rung.hear(votes), consensus)
         return replace(self.rung.after(self, sums), consensus=consensus, votes=votes)
 
     @property
@@ -162,26 +164,6 @@ class Fitted:
         right = np.asarray(votes.owners.T @ (said * votes.images)).sum(axis=1)
         total = np.asarray(votes.owners.T @ said).sum(axis=1)
         return np.divide(right, total, out=np.full(len(total), np.nan), where=total > 0)
-
-
-class _Answers:
-    """The answers to some samples, one after the other."""
-
-    def __init__(self, votes: Votes) -> None:
-        given = votes.given.tocoo()
-        order = np.lexsort((given.col, given.row))
-        self.votes = votes
-        self._column, self._share = given.col[order], given.data[order][:, None]
-        row, owner = given.row[order], votes.owner[self._column]
-        is_first = np.ones(len(row), dtype=bool)
-        is_first[1:] = (row[1:] != row[:-1]) | (owner[1:] != owner[:-1])
-        self._starts = np.flatnonzero(is_first)
-        self.row, self.owner = row[self._starts], owner[self._starts]
-        self.n_answers = len(self._starts)
-
-    def sum_of(self, table: np.ndarray) -> np.ndarray:
-        """The rows of a table over labels that each answer is of, by their shares."""
-        return np.add.reduceat(self._share * table[self._column], self._starts, axis=0)
 
 
 class Rung(ABC):
@@ -197,6 +179,10 @@ class Rung(ABC):
 
     def __str__(self) -> str:
         return self.key
+
+    def hear(self, votes: Votes) -> Votes:
+        """What it makes of votes before it looks at them: nothing else."""
+        return votes
 
     def after(self, fitted: Fitted, sums: Sums) -> Fitted:
         """What is believed after more votes."""
@@ -245,9 +231,32 @@ class Agreement(_Mean):
         return known.shares * measure_agreement(Equal().fit(votes, known))
 
 
+class _Product(Rung):
+    """The product of how likely each answer is, where each label is true."""
+
+    def fit(self, votes: Votes, known: Known) -> Fitted:
+        return _maximise(self, self.hear(votes), known)
+
+    def hear(self, votes: Votes) -> Votes:
+        # Shares are no odds: a model that gives its best label .6 may be right nineteen times out
+        # of twenty. How often it is right is what is learned here.
+        return votes.best
+
+    def after(self, fitted: Fitted, sums: Sums) -> Fitted:
+        return _revise(self, fitted, sums)
+
+    @abstractmethod
+    def meaning(self, votes: Votes, sums: Sums, balance: np.ndarray) -> np.ndarray:
+        """How likely each label of each model is, where each target label is true."""
+
+    @abstractmethod
+    def silence(self, votes: Votes, sums: Sums) -> np.ndarray:
+        """How likely each model keeps silent, where each target label is true."""
+
+
 @final
 @dataclass(frozen=True)
-class Reliability(Rung):
+class Reliability(_Product):
     """A model knows the truth so often, and else answers as it usually does.
 
     One number for each model, or ``per_label`` one for each model and label.
@@ -264,12 +273,6 @@ class Reliability(Rung):
     def __str__(self) -> str:
         return "reliability per model and label" if self.per_label else "reliability per model"
 
-    def fit(self, votes: Votes, known: Known) -> Fitted:
-        return _maximise(self, votes, known)
-
-    def after(self, fitted: Fitted, sums: Sums) -> Fitted:
-        return _revise(fitted, sums)
-
     def meaning(self, votes: Votes, sums: Sums, balance: np.ndarray) -> np.ndarray:
         """How likely each label of each model is, where each target label is true."""
         usual = _usual(votes, sums)
@@ -284,17 +287,11 @@ class Reliability(Rung):
 
 @final
 @dataclass(frozen=True)
-class Confusions(Rung):
+class Confusions(_Product):
     """Each model's confusions, and when it keeps silent; where votes are few, its reliability."""
 
     key: ClassVar[str] = "confusions"
     trusts_independence: ClassVar[bool] = True
-
-    def fit(self, votes: Votes, known: Known) -> Fitted:
-        return _maximise(self, votes, known)
-
-    def after(self, fitted: Fitted, sums: Sums) -> Fitted:
-        return _revise(fitted, sums)
 
     def meaning(self, votes: Votes, sums: Sums, balance: np.ndarray) -> np.ndarray:
         """How likely each label of each model is, where each target label is true."""
@@ -355,23 +352,18 @@ class _Knowing:
 
     def per_model(self) -> np.ndarray:
         """One number for each model, ``(n_models, 1)``."""
-        knew, all_ = self._split(np.full((self._votes.n_models, 1), 0.5))
-        for _ in range(3):
-            knew, all_ = knew.sum(axis=1, keepdims=True), all_.sum(axis=1, keepdims=True)
-            usual = knew.sum() / max(all_.sum(), _TINY)
-            share = (knew + _PRIOR_VOTES * usual) / (all_ + _PRIOR_VOTES)
-            share = np.minimum(share, _MOST_RELIABLE)
-            knew, all_ = self._split(share)
+        share = np.full((self._votes.n_models, 1), 0.5)
+        for _ in range(_N_STEPS):
+            knew, all_ = (part.sum(axis=1, keepdims=True) for part in self._split(share))
+            share = _draw(knew, all_, knew.sum() / max(all_.sum(), _TINY))
         return share
 
     def per_label(self) -> np.ndarray:
         """One number for each model and label, ``(n_models, n_target)``."""
         below = self.per_model()
         share = np.tile(below, (1, len(self._votes.target)))
-        for _ in range(3):
-            knew, all_ = self._split(share)
-            share = (knew + _PRIOR_VOTES * below) / (all_ + _PRIOR_VOTES)
-            share = np.minimum(share, _MOST_RELIABLE)
+        for _ in range(_N_STEPS):
+            share = _draw(*self._split(share), below)
         return share
 
     def _split(self, share: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -388,6 +380,12 @@ class _Knowing:
         return np.where(self._speaks, own * self._meant + (1 - own) * self._guess, self._guess)
 
 
+def _draw(knew: np.ndarray, all_: np.ndarray, usual: np.ndarray | float) -> np.ndarray:
+    """Shares of knowing the truth, drawn to what is usual where votes are few."""
+    share = (knew + _PRIOR_VOTES * usual) / (all_ + _PRIOR_VOTES)
+    return np.asarray(np.minimum(share, _MOST_RELIABLE))
+
+
 def _usual(votes: Votes, sums: Sums) -> np.ndarray:
     """How often each model gives each of its labels, ``(n_labels,)``; drawn to what all say."""
     said = sums.said.sum(axis=1)
@@ -402,7 +400,7 @@ def _silent_share(sums: Sums) -> np.ndarray:
     return np.asarray(sums.kept_silent.sum(axis=1) / max(sums.believed.sum(), _TINY))
 
 
-def _maximise(rung: Reliability | Confusions, votes: Votes, known: Known) -> Fitted:
+def _maximise(rung: _Product, votes: Votes, known: Known) -> Fitted:
     """Expectation and maximisation, from the label-aware mean on."""
     consensus = known.believe(votes.mean(known.shares))
     balance = known.balance
@@ -412,7 +410,7 @@ def _maximise(rung: Reliability | Confusions, votes: Votes, known: Known) -> Fit
     fixed = replace(known, balance=balance)
     draft = Fitted(rung, votes, fixed, consensus, known.shares, np.empty(0), _no_sums)
     for _ in range(_MOST_ROUNDS):
-        draft = _revise(draft, Sums.of(votes, consensus))
+        draft = _revise(rung, draft, Sums.of(votes, consensus))
         believed = known.believe(draft.believe(votes))
         change = np.abs(believed - consensus).max(initial=0)
         consensus = believed
@@ -424,10 +422,9 @@ def _maximise(rung: Reliability | Confusions, votes: Votes, known: Known) -> Fit
 _no_sums = Sums(np.empty((0, 0)), np.empty((0, 0)), np.empty(0))
 
 
-def _revise(fitted: Fitted, sums: Sums) -> Fitted:
+def _revise(rung: _Product, fitted: Fitted, sums: Sums) -> Fitted:
     """What is believed of models by these sums."""
-    rung, votes = fitted.rung, fitted.votes
-    assert isinstance(rung, Reliability | Confusions)
+    votes = fitted.votes
     balance = fitted.known.balance
     balance = _smooth(sums.believed) if balance is None else balance
     meaning = _log(rung.meaning(votes, sums, balance))

@@ -184,6 +184,19 @@ class Votes:
         """Where the share of each label goes by name, ``(n_labels, n_target)``; rows sum to 1."""
         return divided(self.meant, axis=1)
 
+    @cached_property
+    def best(self) -> Votes:
+        """The same answers, each for its best label alone, or shared by equally good ones."""
+        if (self.given.data == 1).all():
+            return self
+        answers = Answers(self)
+        is_best = answers.share == answers.spread(np.maximum.reduceat(answers.share, answers.starts))
+        n_best = answers.spread(np.add.reduceat(is_best.astype(float), answers.starts))
+        given = sp.csr_array(
+            ((is_best / n_best)[is_best], answers.cells[:, is_best]), shape=self.given.shape
+        )
+        return replace(self, given=given)
+
     def mean(self, weights: np.ndarray) -> np.ndarray:
         """The label-aware mean of the votes, ``(n_samples, n_target)``; 0 where nobody voted."""
         mean = self.given @ (self.images * weights[self.owner][:, None])
@@ -209,6 +222,41 @@ class Votes:
         """The votes on some samples, by place."""
         samples, given, silent = self.samples[rows], self.given[rows], self.silent[rows]
         return replace(self, samples=samples, given=given, silent=silent)
+
+
+class Answers:
+    """The answers to samples, one after the other: runs of votes of one model on one sample.
+
+    Attributes
+    ----------
+    cells : array of shape (2, n_votes)
+        Row and column of each vote.
+    share : array of shape (n_votes,)
+    starts : array of shape (n_answers,)
+        Where each answer begins.
+    row, owner : arrays of shape (n_answers,)
+        Its sample and its model, by place.
+    """
+
+    def __init__(self, votes: Votes) -> None:
+        given = votes.given.tocoo()
+        order = np.lexsort((given.col, given.row))
+        self.cells = np.stack([given.row, given.col])[:, order]
+        self.share = given.data[order]
+        row, owner = self.cells[0], votes.owner[self.cells[1]]
+        is_first = np.ones(len(row), dtype=bool)
+        is_first[1:] = (row[1:] != row[:-1]) | (owner[1:] != owner[:-1])
+        self.starts = np.flatnonzero(is_first)
+        self.row, self.owner = row[self.starts], owner[self.starts]
+
+    def sum_of(self, table: np.ndarray) -> np.ndarray:
+        """The rows of a table over labels that each answer is of, by their shares."""
+        drawn = self.share[:, None] * table[self.cells[1]]
+        return np.asarray(np.add.reduceat(drawn, self.starts, axis=0))
+
+    def spread(self, values: np.ndarray) -> np.ndarray:
+        """A value of each answer, given to each of its votes."""
+        return np.repeat(values, np.diff(self.starts, append=len(self.share)))
 
 
 def _shares(scores: np.ndarray, said: np.ndarray) -> sp.csr_array:
