@@ -190,7 +190,8 @@ class Votes:
         if (self.given.data == 1).all():
             return self
         answers = Answers(self)
-        is_best = answers.share == answers.spread(np.maximum.reduceat(answers.share, answers.starts))
+        top = np.maximum.reduceat(answers.share, answers.starts)
+        is_best = answers.share == answers.spread(top)
         n_best = answers.spread(np.add.reduceat(is_best.astype(float), answers.starts))
         given = sp.csr_array(
             ((is_best / n_best)[is_best], answers.cells[:, is_best]), shape=self.given.shape
