@@ -206,7 +206,7 @@ def test_the_browser_is_opened_when_asked_for(tmp_path, monkeypatch):
     assert address.startswith("http://127.0.0.1:")
 
 
-@pytest.mark.parametrize("missing", ["fastapi", "uvicorn", "sqlalchemy", "krippendorff"])
+@pytest.mark.parametrize("missing", ["fastapi", "uvicorn", "sqlalchemy"])
 def test_without_the_extra_the_command_says_what_to_install(missing, capsys, monkeypatch, tmp_path):
     real = builtins.__import__
 

@@ -87,7 +87,7 @@ def start(open_browser: bool, **options: Any) -> None:
     """Serve until interrupted; options are those of `Settings`."""
     from wassemble._extras import load_extra
 
-    for module in ("fastapi", "uvicorn", "sqlalchemy", "multipart", "krippendorff", "jinja2"):
+    for module in ("fastapi", "uvicorn", "sqlalchemy", "multipart", "jinja2"):
         load_extra(module, "web", purpose="the web app")
     from wassemble.web.run import run
     from wassemble.web.settings import Settings

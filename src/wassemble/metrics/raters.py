@@ -7,7 +7,7 @@ import numpy as np
 from wassemble._checks import as_float_array, fail
 
 
-def krippendorff_alpha(counts: Any, positions: Any = None) -> float:
+def krippendorff_alpha(counts: Any, *, is_ordered: bool = False) -> float:
     """Krippendorff's alpha: 1 where raters agree, 0 where they agree as chance would.
 
     nan where no unit was rated twice, or all ratings are the same.
@@ -16,9 +16,9 @@ def krippendorff_alpha(counts: Any, positions: Any = None) -> float:
     ----------
     counts : array of shape (n_units, n_values)
         How many raters gave each unit each value.
-    positions : array of shape (n_values,), optional
-        Places of the values on a line, whose squared distances count (interval level); without,
-        values are the same or they are not (nominal level).
+    is_ordered : bool
+        Whether values are grades, from the lowest to the highest (ordinal level); otherwise they
+        are the same or they are not (nominal level).
 
     References
     ----------
@@ -34,16 +34,17 @@ def krippendorff_alpha(counts: Any, positions: Any = None) -> float:
         fail(f"`counts` must have shape (n_units, n_values); got {counts.shape}.")
     n_raters = counts.sum(axis=1)
     counts, n_raters = counts[n_raters > 1], n_raters[n_raters > 1]
-    n_values = counts.shape[1]
-    distance = 1 - np.eye(n_values)
-    if positions is not None:
-        place = np.asarray(as_float_array(positions, "positions"))
-        distance = (place[:, None] - place) ** 2
-    pairs = counts.T @ (counts / (n_raters - 1)[:, None])
-    pairs -= np.diag((counts / (n_raters - 1)[:, None]).sum(axis=0))
+    shares = counts / (n_raters - 1)[:, None]
+    pairs = counts.T @ shares - np.diag(shares.sum(axis=0))
     total = pairs.sum(axis=1)
-    expected = np.outer(total, total) - np.diag(total)
-    chance = (expected * distance).sum()
+    distance = _between_grades(total) if is_ordered else 1 - np.eye(len(total))
+    chance = ((np.outer(total, total) - np.diag(total)) * distance).sum()
     if not chance > 0:
         return float("nan")
     return float(1 - (total.sum() - 1) * (pairs * distance).sum() / chance)
+
+
+def _between_grades(n_given: np.ndarray) -> np.ndarray:
+    """Squared numbers of ratings between each two grades, half of either grade's included."""
+    rank = np.cumsum(n_given) - n_given / 2
+    return np.asarray((rank[:, None] - rank) ** 2)

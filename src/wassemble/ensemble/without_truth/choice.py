@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.sparse.csgraph import connected_components
-from scipy.stats import norm
+from scipy.special import ndtr
 
 from wassemble.ensemble.without_truth.relatives import Relatives
 from wassemble.ensemble.without_truth.rungs import (
@@ -56,7 +56,7 @@ class Rated:
         """The gain over another, for each answer, with its error over samples."""
         gain = (self.foretold - other.foretold) / max(self.n_answers, 1)
         difference, error = float(gain.sum()), float(gain.std() * np.sqrt(len(gain)))
-        sure = float(norm.cdf(difference / error)) if error > 0 else 0.5
+        sure = float(ndtr(difference / error)) if error > 0 else 0.5
         return Comparison(
             difference, error, difference - 1.96 * error, difference + 1.96 * error, sure
         )

@@ -52,7 +52,7 @@ class Jury:
     ranking : Ranking
         Judges, best first, and the consensus on each item.
     alpha : float
-        Krippendorff's alpha of the verdicts; squared distances count where grades are ordered.
+        Krippendorff's alpha of the verdicts; with a scale, that of ordered grades.
     """
 
     ranking: Ranking
@@ -201,4 +201,4 @@ def _read_gold(gold: Mapping[str, str], votes: Votes) -> np.ndarray:
 def _measure_alpha(votes: Votes, *, is_ordered: bool) -> float:
     marked = mark_answers(votes)
     counts = np.stack([np.asarray(each.sum(axis=1)).ravel() for each in marked], axis=1)
-    return krippendorff_alpha(counts, np.arange(len(marked)) if is_ordered else None)
+    return krippendorff_alpha(counts, is_ordered=is_ordered)

@@ -246,8 +246,7 @@ def judge_answers(fitted: Fitted) -> tuple[np.ndarray, np.ndarray]:
     """
     votes = fitted.votes
     if fitted.meaning is not None:
-        right = votes.owners.T @ (fitted.sums.said * votes.images).sum(axis=1)
-        return np.asarray(right), votes.n_answers
+        return votes.by_model((fitted.sums.said * votes.images).sum(axis=1)), votes.n_answers
     right, judged = np.zeros(votes.n_models), np.zeros(votes.n_models)
     for owner, own, others in fitted.compare_with_others():
         met = (mark_best(own) * mark_best(others)).sum(axis=1)

@@ -112,7 +112,7 @@ def _expect_same(votes: Votes, fitted: Fitted) -> np.ndarray:
     for place in range(len(votes.target)):
         believed = votes.answers.multiply(fitted.consensus[:, [place]])
         both = (votes.answers.T @ sp.csr_array(believed)).toarray()
-        by_label = votes.owners.T @ (votes.images * likely[:, [place]])
+        by_label = votes.by_model(votes.images * likely[:, [place]])
         answers = by_label / np.maximum(by_label.sum(axis=1, keepdims=True), 1e-12)
         expected += both * (answers @ answers.T)
     return expected

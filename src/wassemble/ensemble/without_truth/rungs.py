@@ -161,8 +161,8 @@ class Fitted:
     def reliability(self) -> np.ndarray:
         """How often each model is thought to be right where it answers, ``(n_models,)``."""
         votes, said = self.votes, self.sums.said
-        right = np.asarray(votes.owners.T @ (said * votes.images)).sum(axis=1)
-        total = np.asarray(votes.owners.T @ said).sum(axis=1)
+        right = votes.by_model((said * votes.images).sum(axis=1))
+        total = votes.by_model(said.sum(axis=1))
         return np.divide(right, total, out=np.full(len(total), np.nan), where=total > 0)
 
 
@@ -310,7 +310,7 @@ class Confusions(_Product):
         return np.where(share[:, None] > 0, found, 1.0)
 
     def _total(self, votes: Votes, sums: Sums) -> np.ndarray:
-        return np.asarray(votes.owners.T @ sums.said) + sums.kept_silent + _BELOW_VOTES
+        return votes.by_model(sums.said) + sums.kept_silent + _BELOW_VOTES
 
 
 RUNGS: tuple[Rung, ...] = (
@@ -342,47 +342,55 @@ class _Knowing:
     """How often models know the truth, by what they said where it was believed."""
 
     def __init__(self, votes: Votes, sums: Sums, usual: np.ndarray, balance: np.ndarray) -> None:
-        self._votes, self._said, self._usual = votes, sums.said, usual
+        self._votes = votes
         alone = votes.says_one_thing[votes.owner][:, None]
         # A model that says ever the same tells by speaking: how much likelier that makes the
         # label than it is without.
         self._meant = np.where(alone, votes.meant / np.maximum(balance, _TINY), votes.meant)
         self._guess = np.where(alone, 1.0, usual[:, None])
-        self._speaks = votes.declares[votes.owner]
+        self._n_votes = votes.declares * votes.by_model(sums.said)
+        # Who knows the truth says what is meant: of few pairs of labels.
+        self._row, self._column = np.nonzero(votes.meant)
+        self._said = sums.said[self._row, self._column]
 
     def per_model(self) -> np.ndarray:
         """One number for each model, ``(n_models, 1)``."""
         share = np.full((self._votes.n_models, 1), 0.5)
+        n_votes = self._n_votes.sum(axis=1, keepdims=True)
         for _ in range(_N_STEPS):
-            knew, all_ = (part.sum(axis=1, keepdims=True) for part in self._split(share))
-            share = _draw(knew, all_, knew.sum() / max(all_.sum(), _TINY))
+            knew = self._count_known(share).sum(axis=1, keepdims=True)
+            share = _draw(knew, n_votes, knew.sum() / max(n_votes.sum(), _TINY))
         return share
 
     def per_label(self) -> np.ndarray:
         """One number for each model and label, ``(n_models, n_target)``."""
         below = self.per_model()
-        share = np.tile(below, (1, len(self._votes.target)))
+        share = below
         for _ in range(_N_STEPS):
-            share = _draw(*self._split(share), below)
+            share = _draw(self._count_known(share), self._n_votes, below)
         return share
 
-    def _split(self, share: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Votes that came from knowing the truth, and all, ``(n_models, n_target)``."""
-        knowing = share[self._votes.owner] * self._meant
-        guessing = (1 - share[self._votes.owner]) * self._guess
-        said = np.where(self._speaks, self._said, 0)
-        knew = said * knowing / np.maximum(knowing + guessing, _TINY)
-        return np.asarray(self._votes.owners.T @ knew), np.asarray(self._votes.owners.T @ said)
+    def _count_known(self, share: np.ndarray) -> np.ndarray:
+        """Votes that came from knowing the truth, ``(n_models, n_target)``."""
+        shape = self._n_votes.shape
+        owner = self._votes.owner[self._row]
+        own = np.broadcast_to(share, shape)[owner, self._column]
+        knowing = own * self._meant[self._row, self._column]
+        guessing = (1 - own) * self._guess[self._row, 0]
+        knew = self._said * knowing / np.maximum(knowing + guessing, _TINY)
+        place = owner * shape[1] + self._column
+        return np.bincount(place, knew, minlength=shape[0] * shape[1]).reshape(shape)
 
     def meaning(self, share: np.ndarray) -> np.ndarray:
         """How likely each label is, of models that know the truth so often."""
         own = share[self._votes.owner]
-        return np.where(self._speaks, own * self._meant + (1 - own) * self._guess, self._guess)
+        speaks = self._votes.declares[self._votes.owner]
+        return np.where(speaks, own * self._meant + (1 - own) * self._guess, self._guess)
 
 
-def _draw(knew: np.ndarray, all_: np.ndarray, usual: np.ndarray | float) -> np.ndarray:
+def _draw(knew: np.ndarray, n_votes: np.ndarray, usual: np.ndarray | float) -> np.ndarray:
     """Shares of knowing the truth, drawn to what is usual where votes are few."""
-    share = (knew + _PRIOR_VOTES * usual) / (all_ + _PRIOR_VOTES)
+    share = (knew + _PRIOR_VOTES * usual) / (n_votes + _PRIOR_VOTES)
     return np.asarray(np.minimum(share, _MOST_RELIABLE))
 
 
@@ -391,9 +399,9 @@ def _usual(votes: Votes, sums: Sums) -> np.ndarray:
     said = sums.said.sum(axis=1)
     overall = votes.images.T @ said
     prior = votes.meant @ (overall / max(overall.sum(), _TINY)) + 1e-3
-    prior = prior / (votes.owners.T @ prior)[votes.owner]
+    prior = prior / votes.by_model(prior)[votes.owner]
     found = said + prior
-    return np.asarray(found / (votes.owners.T @ found)[votes.owner])
+    return np.asarray(found / votes.by_model(found)[votes.owner])
 
 
 def _silent_share(sums: Sums) -> np.ndarray:

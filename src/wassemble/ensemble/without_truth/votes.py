@@ -154,6 +154,11 @@ class Votes:
         entries = np.ones(n_labels), (np.arange(n_labels), self.owner)
         return sp.csr_array(entries, shape=(n_labels, self.n_models))
 
+    def by_model(self, values: np.ndarray) -> np.ndarray:
+        """Sums of the rows of each model, of a table over the labels of all."""
+        starts = np.flatnonzero(np.diff(self.owner, prepend=-1))
+        return np.asarray(np.add.reduceat(values, starts, axis=0))
+
     @cached_property
     def answers(self) -> sp.csr_array:
         """1 where a model answered a sample, ``(n_samples, n_models)``."""
@@ -167,7 +172,7 @@ class Votes:
     @cached_property
     def declares(self) -> np.ndarray:
         """Target labels that each model can speak of, ``(n_models, n_target)``, as a mask."""
-        return np.asarray(self.owners.T @ self.meant) > 0
+        return self.by_model(self.meant) > 0
 
     @cached_property
     def says_one_thing(self) -> np.ndarray:
@@ -177,7 +182,7 @@ class Votes:
         """
         used = np.asarray(self.given.sum(axis=0)).ravel() > 0
         keeps_silent = np.asarray(self.silent.sum(axis=0)).ravel() > 0
-        return (self.owners.T @ used.astype(float) <= 1) & keeps_silent
+        return (self.by_model(used.astype(float)) <= 1) & keeps_silent
 
     @cached_property
     def images(self) -> np.ndarray:
@@ -190,7 +195,8 @@ class Votes:
         if (self.given.data == 1).all():
             return self
         answers = Answers(self)
-        is_best = answers.share == answers.spread(np.maximum.reduceat(answers.share, answers.starts))
+        top = np.maximum.reduceat(answers.share, answers.starts)
+        is_best = answers.share == answers.spread(top)
         n_best = answers.spread(np.add.reduceat(is_best.astype(float), answers.starts))
         given = sp.csr_array(
             ((is_best / n_best)[is_best], answers.cells[:, is_best]), shape=self.given.shape

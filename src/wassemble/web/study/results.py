@@ -10,6 +10,7 @@ other raters and other items would have given. Agreement is Krippendorff's alpha
 """
 
 import json
+import math
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -18,8 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from wassemble._extras import load_extra
-from wassemble.metrics import Resamples, student_interval
+from wassemble.metrics import Resamples, krippendorff_alpha, student_interval
 from wassemble.web.pages import write_csv
 from wassemble.web.study.answers import Answer, Participant, Snapshot, fails_check, letter
 from wassemble.web.study.items import SCORES, Item, system_names
@@ -213,22 +213,15 @@ def measure_agreement(
             first = next(i for i, s in enumerate(systems) if items[place].choice_of(s) == chosen)
             best[place][first] += 1
     return Agreement(
-        alpha(list(scores.values()), level="ordinal"), alpha(list(best.values()), level="nominal")
+        _alpha(list(scores.values()), is_ordered=True),
+        _alpha(list(best.values()), is_ordered=False),
     )
 
 
-def alpha(value_counts: Sequence[Sequence[int]], *, level: str) -> float | None:
+def _alpha(value_counts: Sequence[Sequence[int]], *, is_ordered: bool) -> float | None:
     """Krippendorff's alpha of units, each with how often it was given each value."""
-    pairable = [counts for counts in value_counts if sum(counts) >= 2]
-    if not pairable or np.count_nonzero(np.sum(pairable, axis=0)) < 2:
-        return None
-    krippendorff = load_extra("krippendorff", "web", purpose="agreement between raters")
-    domain = range(len(pairable[0]))
-    return float(
-        krippendorff.alpha(
-            value_counts=np.array(pairable), value_domain=domain, level_of_measurement=level
-        )
-    )
+    alpha = krippendorff_alpha(value_counts, is_ordered=is_ordered) if value_counts else math.nan
+    return None if math.isnan(alpha) else alpha
 
 
 def to_csv(snapshot: Snapshot) -> str:
