@@ -204,3 +204,9 @@ def test_underflown_entries_count_as_links():
     kernel = ws.kernels.DenseKernel.from_log([[0.0, -3000.0, -np.inf]])
     assert_array_equal(kernel.links().toarray(), [[True, True, False]])
     assert_array_equal(kernel.to_dense(), [[1.0, 0.0, 0.0]])
+
+
+def test_a_cut_has_each_row_in_one_piece(rng):
+    kernel = ws.kernels.DenseKernel(rng.uniform(size=(6, 7)))
+    for rows, columns in (([4, 1], [0, 5, 2]), (None, [0, 5]), ([4, 1], None)):
+        assert kernel.select(rows, columns).to_dense().flags.c_contiguous
