@@ -7,7 +7,7 @@ import numpy as np
 from wassemble._checks import as_float_array, fail
 
 
-def krippendorff_alpha(counts: Any, positions: Any = None) -> float:
+def krippendorff_alpha(counts: Any, points: Any = None) -> float:
     """Krippendorff's alpha: 1 where raters agree, 0 where they agree as chance would.
 
     nan where no unit was rated twice, or all ratings are the same.
@@ -16,8 +16,8 @@ def krippendorff_alpha(counts: Any, positions: Any = None) -> float:
     ----------
     counts : array of shape (n_units, n_values)
         How many raters gave each unit each value.
-    positions : array of shape (n_values,), optional
-        Places of the values on a line, whose squared distances count (interval level); without,
+    points : array of shape (n_values,), optional
+        Where the values lie on a line, whose squared distances count (interval level); without,
         values are the same or they are not (nominal level).
 
     References
@@ -36,9 +36,9 @@ def krippendorff_alpha(counts: Any, positions: Any = None) -> float:
     counts, n_raters = counts[n_raters > 1], n_raters[n_raters > 1]
     n_values = counts.shape[1]
     distance = 1 - np.eye(n_values)
-    if positions is not None:
-        place = np.asarray(as_float_array(positions, "positions"))
-        distance = (place[:, None] - place) ** 2
+    if points is not None:
+        point = np.asarray(as_float_array(points, "points"))
+        distance = (point[:, None] - point) ** 2
     pairs = counts.T @ (counts / (n_raters - 1)[:, None])
     pairs -= np.diag((counts / (n_raters - 1)[:, None]).sum(axis=0))
     total = pairs.sum(axis=1)
