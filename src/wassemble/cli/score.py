@@ -26,7 +26,8 @@ from wassemble.cli.places import Command
     "metrics",
     multiple=True,
     help="accuracy, log_loss, brier_score, rps or quadratic_kappa (where labels have an order, that"
-    " of the file), mAP, or the name of a scikit-learn scorer; may be repeated.  [default: the first three, or mAP where samples have several labels]",
+    " of the file), mAP, or the name of a scikit-learn scorer; may be repeated."
+    "  [default: the first three, or mAP where samples have several labels]",
 )
 @aliases_option
 @fold_option
