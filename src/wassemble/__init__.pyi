@@ -56,10 +56,12 @@ from .solvers import (
     BarycenterResult as BarycenterResult,
     GatedBarycenter as GatedBarycenter,
     GatedMean as GatedMean,
+    LineBarycenter as LineBarycenter,
     PowerMean as PowerMean,
     Rule as Rule,
     Single as Single,
     Status as Status,
+    TreeBarycenter as TreeBarycenter,
     Unbalanced as Unbalanced,
     solve_barycenter as solve_barycenter,
 )

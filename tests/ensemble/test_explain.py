@@ -147,6 +147,45 @@ def test_shares_of_a_mean_are_how_much_the_label_follows_each_model(fusion, rule
         assert own == pytest.approx(share, abs=0.01)
 
 
+EXACT = (
+    ws.LineBarycenter(1),
+    ws.LineBarycenter(2, points=(0, 1, 3, 4)),
+    ws.TreeBarycenter((4, 4, 5, 5, 5, -1)),
+)
+
+
+@pytest.mark.parametrize("rule", EXACT, ids=str)
+@pytest.mark.parametrize("is_mixed", [False, True])
+def test_models_send_an_exact_barycenter_what_it_has_by_their_weights(fusion, rule, is_mixed):
+    kernel = fusion.plan.members[0].kernel if is_mixed else None
+    weights = {"m0": 0.3, "m1": 0.7}
+    result = ws.Fusion(rule, kernel, weights=weights).run(fusion.members)
+    sent = np.zeros((2, 4))
+    for place, label in enumerate(result.plan.target):
+        if (score := result.consensus.scores[2, place]) < 1e-9:
+            continue
+        found = explain(result, 2, label)
+        for model in (0, 1):
+            own = [c for c in found.contributions if c.model == f"m{model}"]
+            assert sum(c.percent for c in own) == pytest.approx(100 * weights[f"m{model}"])
+            assert sum(c.percent_of_model for c in own) == pytest.approx(100)
+            for c in own:
+                at = result.plan.target.position(c.label)
+                sent[model, at] += score * c.percent_of_model / 100
+    expected = [member.scores[2] for member in result.members]
+    np.testing.assert_allclose(sent, expected, atol=1e-9)  # every label's mass went somewhere
+
+
+def test_a_model_on_the_right_sends_its_mass_to_the_left():
+    low = Predictions("low", ["x"], ["1", "2", "3"], [[1.0, 0.0, 0.0]])
+    high = Predictions("high", ["x"], ["1", "2", "3"], [[0.0, 0.0, 1.0]])
+    result = ws.Fusion(ws.LineBarycenter(2)).run([low, high])
+    told = str(explain(result, "x"))
+    assert "x: 2 1" in told
+    assert "50.0 %  low: 1 (scored 1)" in told
+    assert "50.0 %  high: 3 (scored 1)" in told
+
+
 def rule_scores(plan, scores):
     """Scores of a rule as it gives them, not as histograms."""
     kernels = [member.kernel for member in plan.members]

@@ -26,6 +26,11 @@ RULES = (
     ws.GatedBarycenter(0.75, n_top=2, floor=0.7),
     ws.Single("forest"),
     ws.Single(1),
+    ws.LineBarycenter(1),
+    ws.LineBarycenter(2),
+    ws.LineBarycenter(2, points=(0, 1, 3)),
+    ws.TreeBarycenter((3, 3, 3, -1)),
+    ws.TreeBarycenter((3, 3, 3, -1), lengths=(1, 1, 2, 0)),
 )
 
 
@@ -68,6 +73,10 @@ def test_a_rule_cannot_be_changed():
         (ws.GatedBarycenter(0.75, 2, 0.7), "diagonal kernel (top 2, floor 0.7), exponent 0.75"),
         (ws.Single("forest"), "forest alone"),
         (ws.Single(2), "model 2 alone"),
+        (ws.LineBarycenter(1), "median on a line"),
+        (ws.LineBarycenter(2), "mean of quantiles"),
+        (ws.LineBarycenter(2, points=(0, 1, 3)), "mean of quantiles, 3 points"),
+        (ws.TreeBarycenter((2, 2, -1)), "median in a tree, 3 nodes"),
     ],
 )
 def test_a_rule_prints_itself_in_words(rule, words):
@@ -94,6 +103,21 @@ def test_a_rule_prints_itself_in_words(rule, words):
         (lambda: ws.Single(-1), "`model` must be at least 0"),
         (lambda: ws.Single("forest").fuse([[1.0]]), "told by its place"),
         (lambda: ws.Single(1).fuse([[1.0]]), "`model` must be from 0 to 0"),
+        (lambda: ws.LineBarycenter(3), "`power` must be 1 or 2"),
+        (lambda: ws.LineBarycenter(1, points=(0, 1)), "`points` must go with power 2"),
+        (lambda: ws.LineBarycenter(2, points=(0, 2, 1)), "must be finite and increase"),
+        (lambda: ws.LineBarycenter(2, (0, 1)).fuse([[0.5, 0.2, 0.3]]), "each of the 3 target"),
+        (
+            lambda: ws.LineBarycenter(1).fuse(np.ones((2, 1, 2)) / 2, weights=[[0.5, 1], [0.5, 0]]),
+            "must be one per model",
+        ),
+        (lambda: ws.TreeBarycenter((1, 0)), "its own ancestor"),
+        (lambda: ws.TreeBarycenter((-1, -1)), "one node without a parent"),
+        (lambda: ws.TreeBarycenter((2, -1)), "from -1 to 1"),
+        (lambda: ws.TreeBarycenter((1.5, -1)), "the place of the node above"),
+        (lambda: ws.TreeBarycenter((1, -1), lengths=(1,)), "one per node, 2"),
+        (lambda: ws.TreeBarycenter((1, -1), lengths=(-1, 0)), "at least 0"),
+        (lambda: ws.TreeBarycenter((1, -1)).fuse([[0.5, 0.2, 0.3]]), "as its first nodes"),
         (lambda: ws.Rule.from_dict({"order": 1}), "must be written as"),
         (lambda: ws.Rule.from_dict({"rule": "median"}), "must be one of barycenter, power mean"),
         (lambda: ws.Rule.from_dict({"rule": "power mean", "tolerance": 1}), "has no 'tolerance'"),
@@ -219,7 +243,7 @@ def test_the_consensus_goes_where_it_is_told(rule):
         rule.fuse(histograms, out=np.empty((6, 3)))
 
 
-@pytest.mark.parametrize("rule", [*RULES[:3], *RULES[5:9]], ids=str)
+@pytest.mark.parametrize("rule", [*RULES[:3], *RULES[5:9], *RULES[11:]], ids=str)
 def test_models_that_agree_are_left_as_they_are(rule):
     model = np.array([[0.7, 0.2, 0.1], [0.3, 0.3, 0.4]])
     fused = rule.fuse([model, model], holds="histograms")

@@ -10,6 +10,7 @@ import click
 
 from wassemble.cli.kernel_options import choose_kernel, kernel_options
 from wassemble.cli.options import (
+    PATH,
     ModelFiles,
     NumberOr,
     aliases_option,
@@ -27,6 +28,7 @@ from wassemble.errors import fail
 
 if TYPE_CHECKING:
     from wassemble.ensemble import Fusion
+    from wassemble.labels import LabelSpace
     from wassemble.solvers import Rule
 
 
@@ -112,6 +114,24 @@ fusion_options = stack(
             help="How much each model counts; weights must sum to 1. accuracy: in proportion to"
             " what each model gets right, with --confusion.  [default: equal]",
         ),
+        click.option(
+            "--ordered",
+            is_flag=True,
+            help="Labels have an order, that of --target, of --points or of the first file: take"
+            " the exact barycenter on the line, which needs no kernel to know what is near.",
+        ),
+        click.option(
+            "--power",
+            type=click.IntRange(1, 2),
+            help="With --ordered: 1 takes the median of the models' distribution functions, 2 the"
+            " mean of their quantiles.  [default: 2]",
+        ),
+        click.option(
+            "--points",
+            type=PATH,
+            help="With --ordered: a table with the columns label and point, where each label lies"
+            " on the line; labels are taken in this order.  [default: equally far apart]",
+        ),
         sweep_options,
         click.option(
             "--n-top",
@@ -136,9 +156,10 @@ def read_fusion(
 
     as_they_are = ("samples", "allow_disjoint", "leftover", "unobserved", "hard_confidence")
     weights = None if values["weights"] == "accuracy" else read_weights(values["weights"])
+    points = _read_points(values)
     fusion = Fusion(
-        read_rule(values),
-        target=None if values["target"] is None else read_labels(values["target"]),
+        _read_line(values, points) if values["ordered"] else read_rule(values),
+        target=_read_target(values, points),
         weights=weights,
         kind=inputs.kind,
         **read_meanings(values["aliases"], values["others"], models, fold=values["fold"]),
@@ -150,6 +171,44 @@ def read_fusion(
     if chosen.kernel is not None:
         fusion = fusion.replace(kernel=chosen.kernel, target=chosen.target, weights=weights)
     return fusion, chosen.doubts
+
+
+def _read_target(values: dict[str, Any], points: dict[str, float] | None) -> LabelSpace | None:
+    """The labels of the consensus, if an option names them."""
+    from wassemble.labels import LabelSpace
+
+    if points is not None:
+        if values["target"] is not None:
+            fail("--points names the labels of the consensus; got --target beside it.")
+        return LabelSpace(points)
+    if values["target"] is None and values["scales"]:
+        fail("--scales must go with --target, grades from the lowest to the highest; got none.")
+    return None if values["target"] is None else read_labels(values["target"])
+
+
+def _read_points(values: dict[str, Any]) -> dict[str, float] | None:
+    """Where labels lie on the line, from the first to the last."""
+    for name in ("power", "points"):
+        if values[name] is not None and not values["ordered"]:
+            fail(f"--{name} must go with --ordered; got none.", hint="leave it out")
+    if values["points"] is None:
+        return None
+    from wassemble.inputs import read_points
+
+    return read_points(values["points"])
+
+
+def _read_line(values: dict[str, Any], points: dict[str, float] | None) -> Rule:
+    """The exact barycenter on a line, which has none of the sweeps' knobs."""
+    import wassemble as ws
+
+    if values["rule"] != "barycenter":
+        fail(f"--ordered must go with the barycenter; got --rule {values['rule']}.")
+    for name in ("balanced", "mass_penalty", "max_sweeps", "tolerance", "n_top"):
+        if values[name] not in (None, False):
+            fail(f"--{name.replace('_', '-')} must go with sweeps; got --ordered, which has none.")
+    power = values["power"] or 2
+    return ws.LineBarycenter(power, None if power == 1 or points is None else [*points.values()])
 
 
 def read_rule(values: dict[str, Any]) -> Rule:

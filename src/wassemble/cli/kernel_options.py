@@ -60,6 +60,12 @@ kernel_options = stack(
     *(click.option(f"--{name}", type=PATH, help=what) for name, what in _FILES.items()),
     click.option("--spelling", is_flag=True, help="Kernel from how alike labels are spelled."),
     click.option(
+        "--scales",
+        is_flag=True,
+        help="Kernel from where labels stand on their scale, from the lowest to the highest,"
+        " whatever their names: for grades that files cut differently. Needs --target.",
+    ),
+    click.option(
         "--epsilon",
         type=NumberOr("auto"),
         metavar="NUMBER|auto",
@@ -129,6 +135,10 @@ def read_kernel(values: dict[str, Any], models: Sequence[str]) -> Any:
         )
     (name,) = origins
     epsilon: Any = "auto" if values["epsilon"] is None else values["epsilon"]
+    if name == "scales":
+        from wassemble.kernels import from_scales
+
+        return from_scales
     if name == "spelling":
         from wassemble.kernels import from_spelling
 
@@ -140,7 +150,7 @@ def read_kernel(values: dict[str, Any], models: Sequence[str]) -> Any:
 
 
 def _origins(values: dict[str, Any]) -> list[str]:
-    return [name for name in (*_FILES, "spelling") if values.get(name)]
+    return [name for name in (*_FILES, "spelling", "scales") if values.get(name)]
 
 
 def _refuse_unused(values: dict[str, Any]) -> None:

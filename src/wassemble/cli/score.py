@@ -25,8 +25,9 @@ from wassemble.cli.places import Command
     "--metric",
     "metrics",
     multiple=True,
-    help="accuracy, log_loss, brier_score, mAP or the name of a scikit-learn scorer; may be"
-    " repeated.  [default: the first three, or mAP where samples have several labels]",
+    help="accuracy, log_loss, brier_score, rps or quadratic_kappa (where labels have an order, that"
+    " of the file), mAP, or the name of a scikit-learn scorer; may be repeated."
+    "  [default: the first three, or mAP where samples have several labels]",
 )
 @aliases_option
 @fold_option
@@ -43,8 +44,8 @@ def score(
 ) -> None:
     """Say how right prediction FILES are, each on its own: a model's or a consensus of `fuse`.
 
-    Samples are matched by id. Every score has a 95 % bootstrap interval. log_loss and brier_score
-    are losses, the lower the better; all other scores are the higher the better. A sample
+    Samples are matched by id. Every score has a 95 % bootstrap interval. log_loss, brier_score
+    and rps are losses, the lower the better; all other scores are the higher the better. A sample
     without an answer counts as wrong.
 
     \b

@@ -1,6 +1,7 @@
 """Ensembling: what most users import."""
 
 from wassemble.ensemble.account import FusionAccount, ModelAccount
+from wassemble.ensemble.decisions import BackOff, back_off
 from wassemble.ensemble.explain import (
     Contribution,
     Disagreement,
@@ -11,8 +12,10 @@ from wassemble.ensemble.explain import (
 from wassemble.ensemble.fuse import fuse
 from wassemble.ensemble.fusion import Fusion, FusionResult
 from wassemble.ensemble.plan import FusionPlan, TableFuser
+from wassemble.ensemble.trees import tree_barycenter
 
 __all__ = [
+    "BackOff",
     "Contribution",
     "Disagreement",
     "Explanation",
@@ -22,7 +25,9 @@ __all__ = [
     "FusionResult",
     "ModelAccount",
     "TableFuser",
+    "back_off",
     "explain",
     "find_disagreement",
     "fuse",
+    "tree_barycenter",
 ]

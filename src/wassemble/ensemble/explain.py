@@ -1,6 +1,7 @@
 """Why the consensus says what it says: where mass came from, and who disagrees."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -9,11 +10,12 @@ from wassemble._arrays import log_quotient
 from wassemble._checks import check_count, fail
 from wassemble.ensemble.account import no_mass_remedy
 from wassemble.ensemble.fusion import FusionResult
-from wassemble.ensemble.plan import FusionPlan, Solved
+from wassemble.ensemble.plan import Carried, FusionPlan, Solved
 from wassemble.inputs import Predictions
 from wassemble.kernels import DenseKernel, Kernel, SparseKernel
 from wassemble.solvers import Status
-from wassemble.solvers.rules import CarriedRule
+from wassemble.solvers.exact import ExactBarycenter
+from wassemble.solvers.rules import MeanRule
 from wassemble.solvers.stacked import StackedRule
 
 # What the logits of a stacked rule are relative to.
@@ -81,7 +83,8 @@ def explain(
     its weight. Of an arithmetic mean these are the parts that it is the sum of; of a geometric
     mean (r = 0) they are the weights of the models. For every order they are the percents by
     which the label changes if a model's score changes by one percent, which sum to 1 (Euler's
-    theorem, for a mean grows in proportion to the scores). A gate changes no share.
+    theorem, for a mean grows in proportion to the scores). A gate changes no share. Of a
+    barycenter on a line or a tree: shares of the mass that an optimal coupling moves there.
 
     Parameters
     ----------
@@ -123,8 +126,10 @@ def explain(
     if isinstance(rule, StackedRule):
         contributions = _stacked_contributions(result, row, place)[:n_largest]
         reference = _REFERENCES[rule.task]
-    elif isinstance(rule, CarriedRule):
+    elif isinstance(rule, MeanRule):
         contributions = _mean_contributions(result, row, place)[:n_largest]
+    elif isinstance(rule, ExactBarycenter):
+        contributions = _exact_contributions(result, row, place)[:n_largest]
     else:
         solved = result.plan.solve_sample(result.members, row)
         converged = bool(np.all(solved.result.converged))
@@ -142,13 +147,41 @@ def explain(
 def _mean_contributions(result: FusionResult, row: int, place: int) -> tuple[Contribution, ...]:
     """What each label of each model is worth in a mean, largest share first."""
     plan = result.plan
-    assert isinstance(plan.rule, CarriedRule), "only it mixes models label by label"
+    assert isinstance(plan.rule, MeanRule), "only it mixes models label by label"
     carried = plan.carry_sample(result.members, row, place)
     arrived = [float(each.parts.sum()) for each in carried]
     worth = [
         each.weight * total**plan.rule.mean_order if total > 0 else 0.0
         for each, total in zip(carried, arrived, strict=True)
     ]
+    return _list_contributions(plan, carried, worth)
+
+
+def _exact_contributions(result: FusionResult, row: int, place: int) -> tuple[Contribution, ...]:
+    """What each label of each model sent along an optimal coupling, largest share first.
+
+    Every model's mass is moved onto the consensus: its part of a label is its weight.
+    """
+    plan, consensus = result.plan, result.consensus.scores[row].astype(np.float64)
+    assert isinstance(plan.rule, ExactBarycenter), "only it couples without a kernel"
+    by_label = [plan.carry_sample(result.members, row, at) for at in range(len(plan.target))]
+    sent = []
+    for parts in zip(*by_label, strict=True):  # of one model, (n_target,)
+        arrived = np.array([each.parts for each in parts])  # (n_target, n_source)
+        model = arrived.sum(axis=1)
+        if not model.any():  # it says nothing
+            continue
+        moved = plan.rule.couple(model / model.sum(), consensus / consensus.sum())[:, place]
+        share = np.divide(moved, model, out=np.zeros_like(model), where=model > 0)
+        sent.append(replace(parts[0], parts=share @ arrived))
+    return _list_contributions(plan, sent, [each.weight for each in sent])
+
+
+def _list_contributions(
+    plan: FusionPlan, carried: Sequence[Carried], worth: Sequence[float]
+) -> tuple[Contribution, ...]:
+    """Labels that brought something, largest share first; ``worth`` is that of each model."""
+    totals = [float(each.parts.sum()) for each in carried]
     contributions = [
         Contribution(
             plan.members[each.model].model,
@@ -157,8 +190,8 @@ def _mean_contributions(result: FusionResult, row: int, place: int) -> tuple[Con
             100 * own / sum(worth) * float(each.parts[i]) / total,
             100 * float(each.parts[i]) / total,
         )
-        for each, total, own in zip(carried, arrived, worth, strict=True)
-        if own > 0
+        for each, total, own in zip(carried, totals, worth, strict=True)
+        if own > 0 and total > 0
         for i in np.flatnonzero(each.parts > 0).tolist()
     ]
     return tuple(sorted(contributions, key=lambda each: -each.percent))

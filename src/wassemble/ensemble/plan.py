@@ -115,7 +115,7 @@ class FusionPlan:
 
     def _label_weights(self) -> np.ndarray:
         """Weights with each model's share where it declares a label, less where it does not."""
-        if self.weights.ndim == 2 or self.leftover == 1:
+        if self.weights.ndim == 2 or self.leftover == 1 or not self.rule.weighs_labels:
             return self.weights
         declared = np.array([member.declared for member in self.members])
         reached = np.array([member.reached for member in self.members])

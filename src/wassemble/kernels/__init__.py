@@ -14,6 +14,7 @@ from wassemble.kernels.builders.embeddings import from_embeddings as from_embedd
 from wassemble.kernels.builders.graph import from_graph as from_graph
 from wassemble.kernels.builders.mixture import mix as mix
 from wassemble.kernels.builders.names import from_names as from_names
+from wassemble.kernels.builders.scales import from_scales as from_scales
 from wassemble.kernels.builders.spelling import from_spelling as from_spelling
 from wassemble.kernels.builders.synonyms import from_synonyms as from_synonyms
 from wassemble.kernels.builders.tables import (
@@ -22,7 +23,10 @@ from wassemble.kernels.builders.tables import (
     from_ratings as from_ratings,
 )
 from wassemble.kernels.builders.top import top_labels as top_labels
-from wassemble.kernels.builders.tree import from_tree as from_tree
+from wassemble.kernels.builders.tree import (
+    from_descendants as from_descendants,
+    from_tree as from_tree,
+)
 from wassemble.kernels.builders.word_vectors import from_word_vectors as from_word_vectors
 from wassemble.kernels.dense import DenseKernel as DenseKernel
 from wassemble.kernels.diagonal import DiagonalKernel as DiagonalKernel

@@ -22,6 +22,8 @@ from wassemble.metrics.measures import (
     MEAN_AVERAGE_PRECISION as MEAN_AVERAGE_PRECISION,
     MEAN_LOSS as MEAN_LOSS,
     MULTICLASS as MULTICLASS,
+    QUADRATIC_KAPPA as QUADRATIC_KAPPA,
+    RANKED_PROBABILITY_SCORE as RANKED_PROBABILITY_SCORE,
     TOP_5_ACCURACY as TOP_5_ACCURACY,
     USUAL as USUAL,
     Measure as Measure,
@@ -44,6 +46,14 @@ from wassemble.metrics.multi_label import (
     average_precision as average_precision,
     mean_average_precision as mean_average_precision,
     precision_recall_f1 as precision_recall_f1,
+)
+from wassemble.metrics.ordered import (
+    continuous_ranked_probability_score as continuous_ranked_probability_score,
+    expected_cost as expected_cost,
+    interval_coverage as interval_coverage,
+    quadratic_kappa as quadratic_kappa,
+    ranked_probability_score as ranked_probability_score,
+    weighted_interval_score as weighted_interval_score,
 )
 from wassemble.metrics.properties import (
     coupling_entropy as coupling_entropy,

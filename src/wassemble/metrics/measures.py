@@ -24,6 +24,7 @@ from wassemble.metrics.multi_class import (
     squared_gaps,
 )
 from wassemble.metrics.multi_label import mean_precision, precisions
+from wassemble.metrics.ordered import quadratic_kappa, squared_distances
 from wassemble.metrics.resamples import Resamples
 
 Task = Literal["multiclass", "multilabel"]
@@ -51,6 +52,8 @@ class Measure:
     task : "multiclass", "multilabel" or None
         What the truth must be: the place of the true label, (n_samples,); or 0, 1 and nan
         for each label, (n_samples, n_labels). None if any will do.
+    is_ordered : bool
+        Whether it looks at the order of the labels.
     many : callable or None
         ``many(scores, truth, counts)``: ``whole`` for many counts of the samples at once,
         where that is fast.
@@ -67,6 +70,7 @@ class Measure:
     whole: _Value | None = None
     is_loss: bool = False
     task: Task | None = None
+    is_ordered: bool = False
     many: _Many | None = None
 
     def value(
@@ -149,6 +153,12 @@ BRIER_SCORE = Measure("brier_score", squared_gaps, is_loss=True, task="multiclas
 CALIBRATION_ERROR = Measure(
     "calibration_error", whole=expected_calibration_error, is_loss=True, task="multiclass"
 )
+RANKED_PROBABILITY_SCORE = Measure(
+    "rps", squared_distances, is_loss=True, task="multiclass", is_ordered=True
+)
+QUADRATIC_KAPPA = Measure(
+    "quadratic_kappa", whole=quadratic_kappa, task="multiclass", is_ordered=True
+)
 MEAN_AVERAGE_PRECISION = Measure(
     "mAP", whole=_mean_average_precision, task="multilabel", many=_mean_average_precisions
 )
@@ -163,7 +173,10 @@ USUAL: dict[Task, Measure] = {"multiclass": ACCURACY, "multilabel": MEAN_AVERAGE
 MULTICLASS = (ACCURACY, TOP_5_ACCURACY, LOG_LOSS, BRIER_SCORE, CALIBRATION_ERROR)
 """Of one true label per sample."""
 
-_BY_NAME = {each.name.casefold(): each for each in (*MULTICLASS, MEAN_AVERAGE_PRECISION)}
+ORDERED = (RANKED_PROBABILITY_SCORE, QUADRATIC_KAPPA)
+"""Of one true label per sample, where labels have an order."""
+
+_BY_NAME = {each.name.casefold(): each for each in (*MULTICLASS, *ORDERED, MEAN_AVERAGE_PRECISION)}
 _BY_NAME["neg_log_loss"] = LOG_LOSS  # scikit-learn's name of its score
 
 
@@ -173,8 +186,9 @@ def measure(metric: Any, task: Task | None = None) -> Measure:
     Parameters
     ----------
     metric : str, Measure or callable
-        "accuracy", "top_5_accuracy", "log_loss", "brier_score", "calibration_error"
-        (multi-class) or "mAP" (multi-label), the name of a scikit-learn scorer, a scorer made
+        "accuracy", "top_5_accuracy", "log_loss", "brier_score", "calibration_error",
+        "rps" or "quadratic_kappa" (multi-class; the last two of labels with an order) or "mAP"
+        (multi-label), the name of a scikit-learn scorer, a scorer made
         by `sklearn.metrics.make_scorer`, what `cost_measure` makes, or any function of
         ``(scores, truth)`` where higher is better.
     task : "multiclass" or "multilabel", optional

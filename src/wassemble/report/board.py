@@ -8,7 +8,7 @@ from typing import Any
 from wassemble.ensemble.learning import Recipe, Standing
 from wassemble.ensemble.learning.recipes import TIERS
 from wassemble.report.evidence import Evidence
-from wassemble.solvers import Barycenter, PowerMean
+from wassemble.solvers import Barycenter, LineBarycenter, PowerMean
 
 # What is told of a rule on test samples.
 _TEST = ("score", "standard_error", "low", "high", "against_chosen")
@@ -66,7 +66,8 @@ def _sort(recipe: Recipe) -> str:
         return TIERS[recipe.tier]
     if isinstance(recipe.rule, PowerMean):
         return "mean through mistakes" if recipe.uses_mistakes else "mean"
-    return "barycenter" if isinstance(recipe.rule, Barycenter) else "gate"
+    is_barycenter = isinstance(recipe.rule, Barycenter | LineBarycenter)
+    return "barycenter" if is_barycenter else "gate"
 
 
 def judge_members(evidence: Evidence) -> dict[str, Any]:

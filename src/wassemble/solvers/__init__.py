@@ -3,6 +3,7 @@
 from wassemble.solvers.arithmetics import Solver as Solver, select_solver as select_solver
 from wassemble.solvers.barycenter import solve_barycenter as solve_barycenter
 from wassemble.solvers.fuser import Fuser as Fuser
+from wassemble.solvers.line import LineBarycenter as LineBarycenter
 from wassemble.solvers.loop import Status as Status
 from wassemble.solvers.mass import (
     Balanced as Balanced,
@@ -29,4 +30,5 @@ from wassemble.solvers.stacked import (
     LogisticStacking as LogisticStacking,
     StackedConsensus as StackedConsensus,
 )
+from wassemble.solvers.tree import TreeBarycenter as TreeBarycenter
 from wassemble.solvers.voting import VoteProduct as VoteProduct

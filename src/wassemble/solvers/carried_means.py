@@ -1,4 +1,4 @@
-"""Rules that transport nothing: each model is carried through its kernel, then labels are mixed."""
+"""Rules without sweeps: each model is carried through its kernel, then they are combined."""
 
 from collections.abc import Callable
 

@@ -73,6 +73,8 @@ class Rule(ABC):
     fuses_parts: ClassVar[bool] = True
     #: Whether models have weights.
     takes_weights: ClassVar[bool] = True
+    #: Whether a model may have another weight on some labels than on others.
+    weighs_labels: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -286,16 +288,11 @@ _GATE: Constraints = {"n_top": Count(), "floor": Number(at_least=0, at_most=1)}
 
 
 class CarriedRule(Rule):
-    """A rule that transports nothing: models are carried through their kernels, then mixed."""
-
-    @property
-    @abstractmethod
-    def mean_order(self) -> float:
-        """Order of the power mean by which models are mixed; what follows treats them alike."""
+    """A rule without sweeps: models are carried through their kernels, then combined."""
 
     @abstractmethod
     def _combine(self, images: Array, weights: Array) -> Array:
-        """Mix the models label by label, (n_models, n_rows, n_target) to (n_rows, n_target)."""
+        """Combine the models, (n_models, n_rows, n_target) to (n_rows, n_target)."""
 
     def pose(self, histograms: Any, kernels: Any, **options: Any) -> FusionProblem:
         from wassemble.solvers.problem import FusionProblem
@@ -306,6 +303,15 @@ class CarriedRule(Rule):
         from wassemble.solvers.carried_means import fuse_carried
 
         return fuse_carried(problem, self._combine, **options)
+
+
+class MeanRule(CarriedRule):
+    """A rule that mixes the models label by label: no mass moves from one to another."""
+
+    @property
+    @abstractmethod
+    def mean_order(self) -> float:
+        """Order of the power mean by which models are mixed; what follows treats them alike."""
 
 
 @final
@@ -432,7 +438,7 @@ class Barycenter(Rule):
 
 @final
 @dataclass(frozen=True)
-class PowerMean(CarriedRule):
+class PowerMean(MeanRule):
     """Weighted power mean: order 1 is arithmetic, 1/2 Hellinger, 0 geometric.
 
     The simple rules that every barycenter is measured against. The arithmetic mean rewards a
@@ -471,7 +477,7 @@ class PowerMean(CarriedRule):
 
 @final
 @dataclass(frozen=True)
-class GatedMean(CarriedRule):
+class GatedMean(MeanRule):
     """Power mean, multiplied by ``floor`` where a label is in no model's ``n_top`` best.
 
     Parameters
@@ -509,7 +515,7 @@ class GatedMean(CarriedRule):
 
 @final
 @dataclass(frozen=True)
-class GatedBarycenter(CarriedRule):
+class GatedBarycenter(MeanRule):
     """Barycenter with the gate of `GatedMean` as a diagonal kernel (the paper's 6.2).
 
     It moves no mass, and the fixed point of Algorithm 2 has a formula: no sweeps.
@@ -552,7 +558,7 @@ class GatedBarycenter(CarriedRule):
 
 @final
 @dataclass(frozen=True)
-class Single(CarriedRule):
+class Single(MeanRule):
     """One model alone, carried to the target labels by its kernel; whatever weights say.
 
     Parameters
@@ -631,12 +637,15 @@ _RULES: tuple[type[Rule], ...] = (Barycenter, PowerMean, GatedMean, GatedBarycen
 
 
 def _list_rules() -> tuple[type[Rule], ...]:
-    """Every rule there is; those that are fitted import this file."""
+    """Every rule there is; those in files of their own import this one."""
+    from wassemble.solvers.line import LineBarycenter
     from wassemble.solvers.stacked import LogisticStacking, StackedConsensus
+    from wassemble.solvers.tree import TreeBarycenter
     from wassemble.solvers.voting import VoteProduct
 
+    exact: tuple[type[Rule], ...] = (LineBarycenter, TreeBarycenter)
     fitted: tuple[type[Rule], ...] = (LogisticStacking, StackedConsensus, VoteProduct)
-    return (*_RULES, *fitted)
+    return (*_RULES, *exact, *fitted)
 
 
 ARITHMETIC = PowerMean(1.0)

@@ -19,6 +19,7 @@ from scipy.special import expit, log_softmax, softmax
 
 from wassemble._checks import Constraints, Number, OneOf, fail
 from wassemble.kernels import DenseKernel
+from wassemble.solvers.line import LineBarycenter
 from wassemble.solvers.loop import Status
 from wassemble.solvers.mass import Unbalanced
 from wassemble.solvers.rules import Barycenter, Fused, Rule
@@ -32,7 +33,10 @@ if TYPE_CHECKING:
 Task: TypeAlias = Literal["multiclass", "multilabel"]
 """One true label per sample, or any number of them."""
 
-GROUPS = ("names", "votes", "mistakes", "rules", "transport", "offered", "stacking", "frequencies")
+GROUPS = (
+    "names", "votes", "mistakes", "rules", "transport", "offered", "order", "stacking",
+    "frequencies",
+)  # fmt: skip
 """What a stacked consensus can look at."""
 
 # Scores below this are as good as none.
@@ -51,6 +55,7 @@ _BARYCENTERS = (
     Barycenter(Unbalanced(0.5, epsilon=0.5), max_sweeps=3, tolerance=None),
     Barycenter(Unbalanced(0.9, epsilon=0.1), max_sweeps=5, tolerance=None),
 )
+_LINES = (LineBarycenter(1), LineBarycenter(2))
 
 
 @final
@@ -325,6 +330,8 @@ class Knowledge:
     offered : dict of name to list of arrays of shape (n_source, n_target)
         Kernels on offer.
     stacking : LogisticStacking or None
+    is_ordered : bool
+        Whether the target labels lie on a line, in their order.
     """
 
     task: Task
@@ -337,6 +344,7 @@ class Knowledge:
     answer_likelihoods: list[np.ndarray]
     offered: dict[str, list[np.ndarray]]
     stacking: LogisticStacking | None
+    is_ordered: bool
 
     def look(self, sight: Sight, sees: Sequence[str]) -> Iterator[tuple[Feature, np.ndarray]]:
         """Every feature of the groups ``sees``, ``(n_rows, n_target)`` each."""
@@ -348,6 +356,7 @@ class Knowledge:
             "rules": glance.rules,
             "transport": glance.transport,
             "offered": glance.offered,
+            "order": glance.order,
             "stacking": glance.stacking,
             "frequencies": glance.frequencies,
         }
@@ -371,6 +380,7 @@ class Knowledge:
             "takes_largest": np.array(self.takes_largest),
             "reliability": self.reliability,
             "frequencies": self.frequencies,
+            "is_ordered": np.array(self.is_ordered),
         }
         for word in ("names", "likelihoods", "answer_likelihoods"):
             arrays |= {f"{word} {place}": each for place, each in enumerate(getattr(self, word))}
@@ -410,6 +420,7 @@ class Knowledge:
                 for name in offered
             },
             stacking,
+            bool(arrays["is_ordered"]),
         )
 
 
@@ -500,6 +511,13 @@ class _Glance:
             yield f"mean through {name}", None, _log_of(mean)
             yield f"{_BARYCENTERS[0]} through {name}", None, self._fuse(_BARYCENTERS[0], each)
 
+    def order(self) -> _Seen:
+        if self._knowledge.is_ordered:
+            weights = self._weights(leftover=1.0)[..., :1]  # the same on all labels
+            for rule in _LINES:
+                fused = rule.fuse(self._images, weights=weights, holds="scores").scores
+                yield str(rule), None, _log_of(fused)
+
     def stacking(self) -> _Seen:
         rule = self._knowledge.stacking
         if rule is None:
@@ -566,6 +584,7 @@ class StackedConsensus(StackedRule):
     - "rules": the logs of the label-aware means, by name and through those kernels;
     - "transport": the logs of two barycenters through those kernels;
     - "offered": the same through kernels on offer;
+    - "order": where labels lie on a line, the logs of both exact barycenters there;
     - "stacking": the log of logistic-regression stacking;
     - "frequencies": how often the label was true.
 
@@ -640,5 +659,5 @@ class StackedConsensus(StackedRule):
             )
 
     def __str__(self) -> str:
-        moves = {"transport", "offered"} & set(self.sees)
+        moves = {"transport", "offered", "order"} & set(self.sees)
         return "stacked consensus" + ("" if moves else " without transport")

@@ -17,6 +17,7 @@ from wassemble.kernels import (
     from_confusion,
     from_cooccurrence,
     from_cost_table,
+    from_descendants,
     from_graph,
     from_names,
     from_ratings,
@@ -133,6 +134,11 @@ def _tree(**options):
     return build
 
 
+def _descendants(source, target, rename):
+    edges = renamed(TREE, rename)
+    return from_descendants(names_of(source, rename), names_of(target, rename), edges=edges)
+
+
 def _graph(**options):
     def build(source, target, rename):
         edges = renamed(ROADS, rename)
@@ -194,6 +200,7 @@ def _mix(*builds):
 BUILDERS: dict[str, Builder] = {
     "names": Builder(_names, PETS, KINDS),
     "names-equal": Builder(_names, PETS, PETS),
+    "descendants": Builder(_descendants, PETS, KINDS),
     "word-vectors": Builder(_word_vectors(), PETS, PETS),
     "word-vectors-rectangular": Builder(_word_vectors(metric="sqeuclidean"), PETS, KINDS),
     "word-vectors-sparse": Builder(_word_vectors(n_neighbors=3, epsilon=0.2), PETS, PETS),

@@ -8,7 +8,7 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -373,7 +373,9 @@ def learn_ensemble(
         Without ``truth``: how often each target label is true; learned if not given.
     metric : str or callable, optional
         "accuracy" or "mAP" if not given; "log_loss", "brier_score", the name of a scikit-learn
-        scorer, a scorer, or a function of ``(scores, truth)`` where higher is better.
+        scorer, a scorer, or a function of ``(scores, truth)`` where higher is better. "rps" and
+        "quadratic_kappa" say that the labels of ``target`` are in order: then exact barycenters on
+        a line are tried too, and a stacked consensus sees them.
     kernels : dict of name to LabelledKernel or data frame, optional
         On offer; a value may also be a dict with one per model, or a function of
         ``(source, target)`` label spaces. Data frames are read by name.
@@ -456,6 +458,7 @@ def learn_ensemble(
     if kernels is None or (isinstance(kernels, Mapping) and not kernels):
         warn_of_inputs(_doubt_labels(trial))
     measure = read_measure(USUAL[trial.task] if metric is None else metric, trial.task)
+    trial = replace(trial, is_ordered=measure.is_ordered)
     spaces = tuple((model.model, model.labels) for model in trial.models)
     offered = read_kernels({} if kernels is None else kernels, spaces, trial.target)
     n_folds = trial.usual_n_folds if n_folds is None else n_folds

@@ -21,6 +21,7 @@ from wassemble.solvers import (
     Barycenter,
     GatedBarycenter,
     GatedMean,
+    LineBarycenter,
     LogisticStacking,
     PowerMean,
     Rule,
@@ -40,7 +41,7 @@ CONFUSION = "confusion"
 TIERS = (
     "single model or mean",
     "mean with fitted weights or through a kernel",
-    "gated mean",
+    "gated mean or exact barycenter",
     "rule through a kernel",
     "stacking",
     "stacked consensus",
@@ -127,7 +128,7 @@ class Recipe:
             return 0 if is_usual and self.weights in ("uniform", "metric") else 1
         if self.is_stacked:
             return 5 if isinstance(self.rule, StackedConsensus) else 4
-        return 2 if isinstance(self.rule, GatedMean) else 3
+        return 2 if isinstance(self.rule, GatedMean | LineBarycenter) else 3
 
     @property
     def needs_fit(self) -> bool:
@@ -240,6 +241,10 @@ def list_recipes(trial: Trial, offered: Kernels) -> list[Recipe]:
     recipes = _simple(trial, sorted(offered), by_name=bool(reached.any()), leftovers=leftovers)
     if trial.task == "multilabel":
         recipes += _gated(trial)
+    if trial.is_ordered:
+        kernels = [*([NAMES] if reached.any() else []), *sorted(offered)]
+        lines = product((LineBarycenter(1), LineBarycenter(2)), _WEIGHTS, kernels)
+        recipes += [Recipe(*each) for each in lines]
     means = [PowerMean(order) for order in _ORDERS]
     learned = [CONFUSION] if _has_meanings(trial) else []
     for prior, weights, leftover, kernel in product(_PRIORS, _WEIGHTS, leftovers[:2], learned):
@@ -296,6 +301,8 @@ def _gated(trial: Trial) -> list[Recipe]:
 def _stacked(trial: Trial, offered: Kernels) -> list[Recipe]:
     """Stacking, and the stacked consensus with and without transport among what it sees."""
     there = [group for group in GROUPS if group != "offered" or offered]
+    if not trial.is_ordered:
+        there.remove("order")
     if why_not_stacking(trial) is not None:
         there.remove("stacking")
     if not _has_meanings(trial):

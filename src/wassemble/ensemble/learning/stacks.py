@@ -48,7 +48,7 @@ _N_CANDIDATES = 64
 # Samples that coefficients are fitted on at most; there are only some dozens of them.
 _N_FITTED = 4000
 # What a stacked consensus moves mass by.
-TRANSPORT = ("transport", "offered")
+TRANSPORT = ("transport", "offered", "order")
 # What it may do without: of some models only the answers tell something, of others only scores.
 _HIDDEN: tuple[tuple[str, ...], ...] = (
     (),
@@ -396,6 +396,7 @@ class Stacker:
             [np.log(each) for each in of_answers],
             self._offered,
             self._fit_stacking(sight, truth, weight),
+            trial.is_ordered,
         )
         return replace(known, reliability=self._rely(known, sight, kernels, truth)), kernels
 

@@ -49,6 +49,8 @@ class Trial:
         Labels that stand for every target label that a model does not declare.
     normalize : bool
         Whether rows were divided by their sums, as those of new samples then are.
+    is_ordered : bool
+        Whether the target labels are in an order that means something.
     """
 
     models: list[Predictions]
@@ -60,6 +62,7 @@ class Trial:
     aliases: Aliases = field(default_factory=Aliases)
     other: Mapping[str, str] = field(default_factory=dict)
     normalize: bool = False
+    is_ordered: bool = False
 
     def fusion(self, kernel: Any, **options: Any) -> Fusion:
         """A fusion of such models to the target labels."""

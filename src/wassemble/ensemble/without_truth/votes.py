@@ -18,6 +18,7 @@ import scipy.sparse as sp
 from wassemble._checks import fail, option
 from wassemble.ensemble.plan import FusionPlan
 from wassemble.inputs import Predictions
+from wassemble.kernels import from_scales
 from wassemble.labels import LabelSpace, enumerate_names, name_of
 
 # Share of its mass that a sample's least labels may hold together without being votes.
@@ -331,8 +332,4 @@ def _join_scales(source: LabelSpace, target: LabelSpace) -> np.ndarray:
     """How likely each grade is where another scale's is true: those at the same place."""
     if source == target:
         return np.eye(len(target))
-    if min(len(source), len(target)) < 2:
-        fail(f"a scale must have at least two grades; got {enumerate_names(source)}.")
-    places = [np.linspace(0, 1, len(space)) for space in (source, target)]
-    apart = np.abs(places[0][:, None] - places[1]) * (min(len(source), len(target)) - 1)
-    return divided(np.maximum(1 - apart, 0), axis=0)
+    return divided(np.asarray(from_scales(source, target).to_dense()), axis=0)

@@ -18,6 +18,7 @@ from wassemble.kernels.builders.spaces import (
     note_left_out,
     note_unjoined,
 )
+from wassemble.kernels.dense import DenseKernel
 from wassemble.kernels.named.labelled import LabelledKernel, Names, read_spaces
 from wassemble.labels import LabelSpace, enumerate_names
 
@@ -90,6 +91,49 @@ def from_tree(
         f"tree of {tree.origin}, {cost} cost, {words}",
         notes + note_unjoined(kernel, source, target),
     )
+
+
+def from_descendants(
+    source: Names,
+    target: Names,
+    *,
+    edges: Edges | Iterable[tuple[str, str]],
+    nodes: Mapping[str, str] | None = None,
+) -> LabelledKernel:
+    """1 between a label and every target label at or below it: "canid" votes for all of them.
+
+    A label without any below it votes for the nearest above it that have some: a breed that is
+    no target label for all kinds of dog.
+
+    Parameters
+    ----------
+    source, target, edges, nodes
+        As in `from_tree`.
+
+    Examples
+    --------
+    >>> tree = [("animal", "dog"), ("animal", "cat"), ("dog", "husky"), ("dog", "beagle")]
+    >>> from_descendants(["dog", "cat"], ["husky", "beagle", "cat"], edges=tree).to_dense()
+    array([[1., 1., 0.],
+           [0., 0., 1.]])
+    """
+    tree = as_edges(edges)
+    check_tree(tree)
+    source, target = read_spaces(source, target)
+    rows, row_nodes = find_nodes(source, tree.nodes, nodes, what=tree.origin)
+    columns, column_nodes = find_nodes(target, tree.nodes, nodes, what=tree.origin)
+    up, down = _climb(tree, row_nodes), _climb(tree, column_nodes)
+    steps = np.full((len(rows), len(columns)), np.inf)  # up from a label, to above a target label
+    for node in np.intersect1d(up.ancestors, down.ancestors).tolist():
+        (labels, climbed), (below, _) = up.below(node), down.below(node)
+        both = np.ix_(labels, below)
+        steps[both] = np.minimum(steps[both], climbed[:, None])
+    nearest = np.isfinite(steps) & (steps == steps.min(axis=1, keepdims=True))
+    inside = DenseKernel(nearest.astype(np.float64))
+    kernel = expand_kernel(inside, source, target, rows, columns)
+    notes = note_left_out((source, rows), (target, columns), what=tree.origin)
+    words = f"descendants in {tree.origin}"
+    return LabelledKernel(kernel, source, target, words, notes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,6 +230,11 @@ def check_tree(tree: Edges) -> None:
             f"the edges of a tree must have no weights; those of {tree.origin} have.",
             hint=f"{_say_graph()} uses them",
         )
+    check_ancestry(tree)
+
+
+def check_ancestry(tree: Edges) -> None:
+    """Refuse edges that lead in a ring."""
     n_nodes = len(tree.nodes)
     graph = sp.csr_array((np.ones(len(tree)), (tree.starts, tree.ends)), shape=(n_nodes, n_nodes))
     _, groups = connected_components(graph, connection="strong")

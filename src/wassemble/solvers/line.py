@@ -1,0 +1,194 @@
+"""Labels on a line: exact barycenters by distribution functions.
+
+The distribution function F of a histogram has a number for each gap between neighbours: the mass
+before it. Transport on a line keeps the order of mass, so that distances are integrals: W1 is the
+sum of |F - G| times the gaps, W2 squared the integral of the squared difference of quantile
+functions, the inverses of F and G.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, final
+
+import numpy as np
+
+from wassemble._arrays import Array, convert_like, is_torch_array, namespace, without_gradient
+from wassemble._checks import Constraints, check_fields, fail
+from wassemble.solvers.exact import ExactBarycenter, are_equal, distribution_functions
+
+# Weights on both sides of a median that differ by less are equal.
+_ROUNDING = 1e-9
+
+
+def _check_power(value: Any, name: str) -> int:
+    if isinstance(value, bool) or value not in (1, 2):
+        fail(f"`{name}` must be 1 or 2; got {value!r}.")
+    return int(value)
+
+
+@final
+@dataclass(frozen=True)
+class LineBarycenter(ExactBarycenter):
+    """Exact Wasserstein barycenter of labels on a line, such as grades: no epsilon, no sweeps.
+
+    The order of the target labels is that of the line. Power 1 takes the weighted median of the
+    models' distribution functions at each gap, halfway between both where two are medians; how
+    wide gaps are does not matter. Power 2 takes the weighted mean of their quantile functions,
+    whose mass may lie between two labels. It is shared by them in proportion to nearness, which
+    keeps both mass and mean: the distribution function at a gap is then the barycenter's mean
+    over that gap.
+
+    Parameters
+    ----------
+    power : {1, 2}
+        Mass that moves by d costs d ** power.
+    points : sequence of float, optional
+        For power 2: where each target label lies on the line, increasing. Equally spaced if not
+        given.
+
+    Examples
+    --------
+    >>> sure = [[1.0, 0, 0, 0, 0], [0, 0, 1.0, 0, 0], [0, 0, 0, 0, 1.0]]
+    >>> LineBarycenter(1).fuse(sure).scores  # the middle one
+    array([[0., 0., 1., 0., 0.]])
+    >>> LineBarycenter(2).fuse(sure, weights=[0.25, 0.5, 0.25]).scores
+    array([[0., 0., 1., 0., 0.]])
+    >>> LineBarycenter(2).fuse(sure[:2], weights=[0.25, 0.75]).scores  # 1.5 on the line
+    array([[0. , 0.5, 0.5, 0. , 0. ]])
+    """
+
+    key: ClassVar[str] = "line barycenter"
+    constraints: ClassVar[Constraints] = {"power": _check_power}
+
+    power: int
+    points: Sequence[float] | None = None
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        if self.points is None:
+            return
+        points = np.asarray(self.points, dtype=np.float64)
+        if self.power == 1:
+            fail(
+                "`points` must go with power 2; got power 1, where labels have an order alone.",
+                hint="LineBarycenter(1) is the same for all points",
+            )
+        if points.ndim != 1 or not np.isfinite(points).all() or not (np.diff(points) > 0).all():
+            fail(
+                f"`points` must be finite and increase from label to label; got {points.tolist()}.",
+                hint="sort the target labels by their points",
+            )
+        object.__setattr__(self, "points", tuple(points.tolist()))
+
+    def _check_labels(self, n_target: int) -> None:
+        if self.points is not None and len(self.points) != n_target:
+            fail(
+                f"`points` must be one for each of the {n_target} target labels;"
+                f" got {len(self.points)}."
+            )
+
+    def _find(self, shares: Array, weights: Array) -> Array:
+        functions = distribution_functions(shares)
+        if self.power == 1 or shares.shape[-1] == 1:  # one label has no gaps
+            fused = median_over_models(functions, weights)
+        elif self.points is None and are_equal(weights):
+            fused = _mean_quantiles_alike(functions)
+        else:
+            points = np.arange(shares.shape[-1]) if self.points is None else np.array(self.points)
+            fused = _mean_quantiles(functions, weights, points - points[0])
+        xp = namespace(fused)
+        edges = xp.zeros_like(shares[0, :, :1], dtype=fused.dtype)
+        # Rounding can make a difference of equal numbers negative.
+        return xp.clip(xp.diff(fused, axis=-1, prepend=edges, append=edges + 1), 0, None)
+
+    def couple(self, model: np.ndarray, consensus: np.ndarray) -> np.ndarray:
+        """The coupling that keeps the order of mass, which is optimal for both powers."""
+        ends = [np.minimum(np.cumsum(each), 1.0) for each in (model, consensus)]
+        ends[0][-1] = ends[1][-1] = 1.0
+        starts = [np.concatenate([[0.0], each[:-1]]) for each in ends]
+        shared = np.minimum.outer(*ends) - np.maximum.outer(*starts)
+        return np.maximum(shared, 0)
+
+    def __str__(self) -> str:
+        words = {1: "median on a line", 2: "mean of quantiles"}[self.power]
+        return words if self.points is None else f"{words}, {len(self.points)} points"
+
+
+def median_over_models(values: Array, weights: Array) -> Array:
+    """Weighted median over the first axis; halfway between both where two are medians.
+
+    Parameters
+    ----------
+    values : array of shape (n_models, n_rows, n_columns)
+    weights : array of shape (n_models, 1 or n_rows)
+        On the simplex over models; a model of weight 0 has no say.
+    """
+    xp = namespace(values)
+    n_models = len(values)
+    if are_equal(weights):
+        values = xp.sort(values, axis=0)
+        return (values[(n_models - 1) // 2] + values[n_models // 2]) / 2
+    order = xp.argsort(without_gradient(values), axis=0)
+    columns = xp.broadcast_to(without_gradient(weights)[..., None], values.shape)
+    before = xp.cumulative_sum(xp.take_along_axis(columns, order, axis=0), axis=0)
+    lower = xp.sum(xp.astype(before < 0.5 - _ROUNDING, xp.int64), axis=0)
+    upper = xp.sum(xp.astype(before <= 0.5 + _ROUNDING, xp.int64), axis=0)
+    places = xp.clip(xp.stack([lower, upper]), 0, n_models - 1)
+    chosen = xp.take_along_axis(order, places, axis=0)
+    return xp.mean(xp.take_along_axis(values, chosen, axis=0), axis=0)
+
+
+def _mean_quantiles_alike(functions: Array) -> Array:
+    """`_mean_quantiles` of models that count alike, on labels that are equally far apart.
+
+    Every step of every distribution function is as wide: sorted, a gap has one per model.
+    """
+    xp = namespace(functions)
+    n_models, n_rows, n_gaps = functions.shape
+    levels = xp.sort(_by_row(functions), axis=-1)
+    return xp.mean(xp.reshape(levels, (n_rows, n_gaps, n_models)), axis=-1)
+
+
+def _mean_quantiles(functions: Array, weights: Array, points: np.ndarray) -> Array:
+    """Distribution function of the weighted mean of quantile functions, its mean over each gap.
+
+    As its argument rises, the quantile function of a model jumps over a gap where its
+    distribution function has a level: the mean of all jumps by the gap times the weight. Sorted by
+    level, the jumps lie one after another on the line.
+    """
+    xp = namespace(functions)
+    points = convert_like(points, functions, functions.dtype)
+    gaps = xp.diff(points)
+    jumps = _by_row(xp.broadcast_to(weights[..., None] * gaps, functions.shape))
+    levels = _by_row(functions)
+    order = xp.argsort(without_gradient(levels), axis=-1)
+    levels = xp.take_along_axis(levels, order, axis=-1)
+    jumps = xp.take_along_axis(jumps, order, axis=-1)
+    ends = xp.cumulative_sum(jumps, axis=-1)
+    areas = xp.cumulative_sum(levels * jumps, axis=-1)
+    # The area up to a point: whole jumps, and a part of the next.
+    place = xp.clip(_count_up_to(without_gradient(ends), points), 0, levels.shape[-1] - 1)
+    ends, areas, levels = (
+        xp.take_along_axis(each, place, axis=-1) for each in (ends, areas, levels)
+    )
+    return xp.diff(areas - levels * (ends - points), axis=-1) / gaps
+
+
+def _by_row(values: Array) -> Array:
+    """(n_models, n_rows, n_columns) as (n_rows, n_models * n_columns)."""
+    xp = namespace(values)
+    return xp.reshape(xp.moveaxis(values, 0, 1), (values.shape[1], -1))
+
+
+def _count_up_to(ends: Array, points: Array) -> Array:
+    """How many of the ``ends`` of each row, in order, are at most each point."""
+    n_rows, n_ends = ends.shape
+    if is_torch_array(ends):
+        import torch
+
+        return torch.searchsorted(ends, points.expand(n_rows, -1).contiguous(), right=True)
+    # Rows one after another are one long array in order.
+    rows = np.arange(n_rows)[:, None]
+    shifts = rows * 2 * points[-1]
+    found = np.searchsorted((ends + shifts).ravel(), points + shifts, side="right")
+    return found - rows * n_ends

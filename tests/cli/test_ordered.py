@@ -1,0 +1,106 @@
+"""Labels with an order on the command line."""
+
+import numpy as np
+import pytest
+
+import wassemble as ws
+from wassemble import Predictions, read_predictions, write_predictions
+from wassemble.cli import main
+from wassemble.inputs import read_points
+
+GRADES = ["bad", "fair", "good"]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch, rng):
+    monkeypatch.chdir(tmp_path)
+    for name in "abc":
+        scores = rng.dirichlet(np.ones(3), 8)
+        write_predictions(f"{name}.csv", Predictions(name, range(8), GRADES, scores))
+    (tmp_path / "points.csv").write_text("label,point\ngood,10\nbad,0\nfair,2\n")
+    (tmp_path / "grades.txt").write_text("bad\nfair\ngood\n")
+    lines = "".join(f"{i},{GRADES[i % 3]}\n" for i in range(8))
+    (tmp_path / "truth.csv").write_text(f"sample,label\n{lines}")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("flags", "rule"),
+    [
+        ([], ws.LineBarycenter(2)),
+        (["--power", "1"], ws.LineBarycenter(1)),
+        (["--points", "points.csv"], ws.LineBarycenter(2, (0, 2, 10))),
+        (["--points", "points.csv", "--power", "1"], ws.LineBarycenter(1)),
+        (["--target", "grades.txt"], ws.LineBarycenter(2)),
+    ],
+)
+def test_ordered_labels_are_fused_on_the_line(folder, flags, rule):
+    assert main(["fuse", "a.csv", "b.csv", "c.csv", "--ordered", *flags, "--out", "f.csv"]) == 0
+    fused = read_predictions("f.csv")
+    assert list(fused.labels) == GRADES
+    given = [read_predictions(f"{name}.csv").scores for name in "abc"]
+    np.testing.assert_allclose(fused.scores, rule.fuse(given).scores, atol=1e-6)
+
+
+def test_scales_that_are_cut_differently_are_joined(folder, capsys):
+    scores = np.eye(2)[[0, 1] * 4]
+    write_predictions("coarse.csv", Predictions("coarse", range(8), ["fail", "pass"], scores))
+    files = ["a.csv", "coarse.csv"]
+    given = ["--ordered", "--scales", "--target", "grades.txt"]
+    assert main(["fuse", *files, *given, "--out", "f.csv"]) == 0
+    fused = read_predictions("f.csv")
+    assert list(fused.labels) == GRADES
+    middle = fused.scores @ [0, 1, 2]
+    own = read_predictions("a.csv").scores @ [0, 1, 2]
+    # "fail" is 0 or 1, "pass" 1 or 2, the ends twice as likely.
+    np.testing.assert_allclose(middle, (own + np.array([1 / 3, 5 / 3] * 4)) / 2, atol=1e-6)
+    assert main(["fuse", *files, "--ordered", "--scales"]) == 2
+    assert "--scales must go with --target" in capsys.readouterr().err
+
+
+def test_how_an_ordered_consensus_came_about_is_explained_and_scored(folder, capsys):
+    assert main(["explain", "a.csv", "b.csv", "--ordered", "--sample", "3"]) == 0
+    shares = [line.split("\t")[:2] for line in capsys.readouterr().out.splitlines()[1:]]
+    assert sum(float(share) for share, model in shares if model == "a") == pytest.approx(50)
+    assert main(["fuse", "a.csv", "b.csv", "--ordered", "--out", "f.csv"]) == 0
+    wanted = ["--metric", "rps", "--metric", "quadratic_kappa"]
+    assert main(["score", "f.csv", "--truth", "truth.csv", *wanted, "--json"]) == 0
+    scores, truth = read_predictions("f.csv").scores, np.arange(8) % 3
+    expected = ws.metrics.ranked_probability_score(scores, truth)
+    assert f"{expected:.6f}"[:6] in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--power", "1"], "--power must go with --ordered"),
+        (["--points", "points.csv"], "--points must go with --ordered"),
+        (["--ordered", "--rule", "geometric"], "--ordered must go with the barycenter"),
+        (["--ordered", "--balanced"], "--balanced must go with sweeps"),
+        (["--ordered", "--max-sweeps", "5"], "--max-sweeps must go with sweeps"),
+        (
+            ["--ordered", "--points", "points.csv", "--target", "grades.txt"],
+            "--points names the labels",
+        ),
+    ],
+)
+def test_options_that_say_nothing_are_refused(folder, capsys, flags, message):
+    assert main(["fuse", "a.csv", "b.csv", *flags]) == 2
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "must hold a label and its point in each line; got none"),
+        ("a,1\na,2\n", "line 2: labels and points must differ"),
+        ("a,1\nb,1\n", "line 2: labels and points must differ"),
+        ("a,one\n", "line 1: must hold a label and its point"),
+        ("a,1,2\n", "line 1: must hold a label and its point"),
+        ("a,inf\n", "line 1: must hold a label and its point"),
+    ],
+)
+def test_a_file_of_points_must_hold_points(folder, text, message):
+    (folder / "wrong.csv").write_text(text)
+    with pytest.raises(ws.InvalidInputError, match=message):
+        read_points("wrong.csv")

@@ -1,0 +1,62 @@
+"""Scales that are cut differently: near grades are joined, and coarser scales keep the mean."""
+
+import numpy as np
+import pytest
+
+import wassemble as ws
+from wassemble.kernels import from_scales
+
+
+def carry(histogram, kernel):
+    return np.asarray(ws.ARITHMETIC.fuse([histogram], kernel.kernel, holds="histograms").scores)[0]
+
+
+def test_the_same_scale_is_joined_to_itself_alone():
+    grades = ["bad", "fair", "good"]
+    np.testing.assert_array_equal(from_scales(grades, ["1", "2", "3"]).to_dense(), np.eye(3))
+
+
+@pytest.mark.parametrize("n_source", [5, 9, 10, 101])
+def test_a_coarser_scale_keeps_the_mean(n_source, rng):
+    kernel = from_scales([f"{i}" for i in range(n_source)], list("abcde"))
+    histogram = rng.dirichlet(np.ones(n_source))
+    carried = carry(histogram, kernel)
+    mean = histogram @ np.linspace(0, 1, n_source)
+    assert carried @ np.linspace(0, 1, 5) == pytest.approx(mean)
+
+
+def test_both_ways_are_one_kernel():
+    first, second = ["fail", "pass"], ["0", "1", "2", "3"]
+    there, back = from_scales(first, second).to_dense(), from_scales(second, first).to_dense()
+    np.testing.assert_allclose(there, back.T)
+
+
+def test_points_say_where_grades_lie():
+    numbers = ["0", "10", "60", "100"]
+    kernel = from_scales(
+        numbers, ["low", "high"], source_points=[0, 10, 60, 100], target_points=[0, 100]
+    )
+    np.testing.assert_allclose(kernel.to_dense()[:, 1], [0, 0.1, 0.6, 1])
+    beyond = from_scales(["0", "9"], ["a", "b"], source_points=[0, 9], target_points=[2, 3])
+    np.testing.assert_allclose(beyond.to_dense()[[0, 1], [0, 1]], [1, 1])  # the nearest there is
+
+
+@pytest.mark.parametrize(
+    ("arguments", "points", "words"),
+    [
+        ((["a"], ["1", "2"]), {}, "at least two grades"),
+        ((["a", "b"], ["1", "2"]), {"source_points": [1]}, "each of the 2 grades"),
+        ((["a", "b"], ["1", "2"]), {"target_points": [2, 1]}, "increasing"),
+    ],
+)
+def test_what_is_no_scale_is_refused(arguments, points, words):
+    with pytest.raises(ws.InvalidInputError, match=words):
+        from_scales(*arguments, **points)
+
+
+def test_five_and_ten_grades_are_fused_on_the_line():
+    five = ws.Predictions("five", ["x"], ["1", "2", "3", "4", "5"], [[0, 0, 0, 0, 1.0]])
+    ten = ws.Predictions("ten", ["x"], [f"{i}" for i in range(1, 11)], [[1.0] + [0] * 9])
+    fusion = ws.Fusion(ws.LineBarycenter(2), from_scales, target=["1", "2", "3", "4", "5"])
+    fused = fusion.run([five, ten]).consensus
+    np.testing.assert_allclose(fused.scores, [[0, 0, 1, 0, 0]], atol=1e-12)
