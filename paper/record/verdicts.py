@@ -113,12 +113,16 @@ def conclude(claims: Sequence[Claim], why: str) -> str:
     >>> both = [Claim("a", "table 6", True, ""), Claim("b", "table 6", False, "")]
     >>> conclude(both, "the gate does it")
     "Of the paper's 2 claims, 1 holds and 1 fails here: the gate does it."
+    >>> conclude([Claim("a", "table 6", None, "")] * 3, "there are few images")
+    "None of the paper's 3 claims can be decided here: there are few images."
     """
     verdicts = [claim.held for claim in claims]
     if len(verdicts) == 1:
         return f"The paper's claim {_WORDS[verdicts[0]]} here: {why}."
     if len(set(verdicts)) == 1:
-        each = "Both" if len(verdicts) == 2 else f"All {len(verdicts)}"
+        each, none = ("Both", "Neither") if len(verdicts) == 2 else (f"All {len(verdicts)}", "None")
+        if verdicts[0] is None:
+            return f"{none} of the paper's {len(verdicts)} claims can be decided here: {why}."
         return f"{each} of the paper's claims {_COUNTED[verdicts[0]]} here: {why}."
     counts = {verdict: n for verdict in _WORDS if (n := verdicts.count(verdict))}
     *most, last = (f"{n} {(_WORDS if n == 1 else _COUNTED)[each]}" for each, n in counts.items())

@@ -76,7 +76,7 @@ def test_a_claim_has_its_gains_the_papers_and_its_power():
     ("verdicts", "expected"),
     [
         ([True], "The paper's claim holds here: few images."),
-        ([None, None], "Both of the paper's claims cannot be decided here: few images."),
+        ([None, None], "Neither of the paper's 2 claims can be decided here: few images."),
         ([True, True, True], "All 3 of the paper's claims hold here: few images."),
         (
             [True, True, None, False],
