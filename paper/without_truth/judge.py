@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import spearmanr
 
-from paper.without_truth.rivals import RIVALS, aggregate, has_crowdkit
+from paper.without_truth.rivals import RIVALS, aggregate, can_run
 from paper.without_truth.sets import JUDGES, VoteSet
 from wassemble.ensemble.without_truth import RUNGS, Fitted, Known, find_relatives
 from wassemble.ensemble.without_truth.choice import choose_rung
@@ -23,20 +23,19 @@ _ENOUGH = 30
 
 def judge_set(name: str, given: VoteSet) -> dict[str, Any]:
     """Accuracies and what else the page shows, ready for JSON."""
-    votes, start = given.votes, time.perf_counter()
+    votes, start = given.votes, time.process_time()
     relatives = find_relatives(votes, Known(np.ones(votes.n_models)))
     known = Known(relatives.shares)
     choice = choose_rung(votes, known, relatives, caution=CAUTION)
     chosen = choice.rung.fit(votes, known)
-    seconds = time.perf_counter() - start
+    seconds = time.process_time() - start
     # A plain vote: every model counts as much, whatever it declares.
     hits = {"majority": _hits(given, np.asarray(votes.given @ votes.images))}
     for rung in RUNGS:
         hits[str(rung)] = _hits(given, rung.fit(votes, known).consensus)
-    for rival in RIVALS if has_crowdkit() else ():
-        consensus = aggregate(rival, votes)
-        if consensus is not None:
-            hits[rival] = _hits(given, consensus)
+    for rival in RIVALS:
+        if can_run(rival, votes):
+            hits[rival] = _hits(given, aggregate(rival, votes))
     own = hits[str(choice.rung)]
     simple = max((hits["majority"], hits[str(RUNGS[0])]), key=np.mean)
     found = {

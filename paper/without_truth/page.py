@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from paper.record.findings import markdown_table
@@ -23,6 +23,44 @@ _WANTED = {
     "wrench_semeval": 0.789,
 }
 _WANTED_KAPPAS = {"kappa": 0.286, "quadratic_kappa": 0.50}
+
+
+def list_gold(found: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
+    """A line for each set and number of gold samples."""
+    rows = [
+        [name, str(line["n_gold"]), f"{line['ours']:.3f}", _or_empty(line["with_truth"])]
+        for name, each in found.items()
+        for line in each["gold"]
+    ]
+    return ["set", "gold samples", "ours", "learned from them alone"], rows
+
+
+def list_asked(found: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
+    """A line for each set and way of asking."""
+    rows = [
+        [name, way, *(f"{score:.3f}" for score in scores)]
+        for name, each in found.items()
+        for way, scores in each["asked"].items()
+    ]
+    return ["set", "asked", "first draw", "second draw"], rows
+
+
+def list_speed(found: Sequence[Mapping[str, float]]) -> tuple[list[str], list[list[str]]]:
+    """A line for each number of votes."""
+    header = ["votes", "voters", "samples", "seconds to read", "seconds to rank", "memory, GB"]
+    rows = [
+        [
+            *(f"{line[name]:,}" for name in ("n_votes", "n_voters", "n_samples")),
+            *(f"{line[f'{name}_seconds']:.1f}" for name in ("reading", "ranking")),
+            f"{line['gigabytes']:.2f}",
+        ]
+        for line in found
+    ]
+    return header, rows
+
+
+def _or_empty(score: float | None) -> str:
+    return "" if score is None else f"{score:.3f}"
 
 
 def list_rows(found: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
@@ -97,7 +135,7 @@ def _list_rungs(found: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
         + [f"{each['seconds']:.1f}"]
         for name, each in found.items()
     ]
-    return ["set", "models", "votes", *rungs, "seconds"], rows
+    return ["set", "models", "votes", *rungs, "CPU seconds"], rows
 
 
 def _list_ranks(found: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:

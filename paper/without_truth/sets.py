@@ -8,12 +8,14 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from paper.data.files import find_data
 from wassemble.ensemble.without_truth import Votes
 from wassemble.ensemble.without_truth.learn import hear
+from wassemble.inputs import Predictions
 
 CHECKING = "WASSEMBLE_CHECKING_DATA"
 """Names a folder with the sets that may not be shipped: ``crowds/`` and ``llm_judges/``."""
@@ -101,14 +103,20 @@ def _load_judges() -> VoteSet | None:
 
 
 def _load_task(name: str) -> VoteSet:
+    models, truth, meanings = read_task(name)
+    votes = hear(models, **meanings).votes
+    return VoteSet(votes, np.asarray(votes.target.positions(truth)), np.arange(len(truth)))
+
+
+def read_task(name: str) -> tuple[list[Predictions], list[str], dict[str, Any]]:
+    """The models of a task on its test samples, the truth, and what their labels stand for."""
     from paper.evidence.tasks import TASKS as MAKERS
 
     task = MAKERS[name]()
     models, truth = task.part(True)
     if task.kind == "multilabel":  # confidences of labels that exclude each other
         models = [model.normalized() for model in models]
-    votes = hear(models, **task.meanings | {"kind": "multiclass"}).votes
-    return VoteSet(votes, np.asarray(votes.target.positions(truth)), np.arange(len(truth)))
+    return models, list(truth), task.meanings | {"kind": "multiclass"}
 
 
 def _with_truth(

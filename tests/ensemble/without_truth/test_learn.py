@@ -87,9 +87,6 @@ def test_gold_is_believed(rng):
     right = as_model("right", draw_answers(rng, truth, 0.8))
     models = [*draw_models(rng, wrong, [0.9] * 3), right]
     gold = {i: LABELS[truth[i]] for i in range(200)}
-    learned = ws.learn_ensemble(models, gold=gold)
-    assert learned.n_gold == 200
-    assert "that of 200 samples" in learned.report
     heard = hear(models, gold=gold)
     for rung in RUNGS[2:]:
         told = rung.fit(heard.votes, heard.known).consensus
@@ -98,6 +95,31 @@ def test_gold_is_believed(rng):
     blind = hear(models)
     without = rung.fit(blind.votes, blind.known).consensus
     assert with_gold > np.mean(without[200:].argmax(axis=1) == truth[200:]) + 0.05
+
+
+def test_gold_that_suffices_is_learned_from_alone(rng):
+    truth = draw_truth(rng, 300)
+    wrong = np.where(truth == 0, 1, truth)
+    models = [*draw_models(rng, wrong, [0.9] * 3), as_model("right", draw_answers(rng, truth, 0.8))]
+    gold = {i: LABELS[truth[i]] for i in range(120)}
+    learned = ws.learn_ensemble(models, gold=gold)
+    alone = ws.learn_ensemble([model.take(slice(0, 120)) for model in models], gold)
+    assert learned.fitted.recipe == alone.fitted.recipe
+    assert learned.n_samples == 120
+    assert learned.choice.comparisons["the consensus without truth"].difference > 0.1
+    assert "over the consensus without truth" in learned.report
+
+
+def test_gold_that_says_nothing_new_leaves_the_consensus_as_it_is(rng):
+    truth = draw_truth(rng, 300)
+    models = draw_models(rng, truth, [0.9, 0.8, 0.8, 0.7])
+    few = ws.learn_ensemble(models, gold={i: LABELS[truth[i]] for i in range(4)})
+    assert few.n_gold == 4
+    assert "that of 4 samples" in few.report
+    more = ws.learn_ensemble(models, gold={i: LABELS[truth[i]] for i in range(30)})
+    assert more.n_gold == 30
+    assert "learned from 30 gold samples alone, gains" in more.report
+    assert more.report.count("over the consensus without truth: not taken") == 1
 
 
 def test_the_balance_of_labels_may_be_given(rng):

@@ -68,6 +68,16 @@ def test_gold_tells_the_accuracy(rng):
     assert told.models[0].accuracy < 0.75
 
 
+def test_scores_of_any_mass_may_be_divided_by_their_sums(rng):
+    truth = draw_truth(rng, 60)
+    models = draw_models(rng, truth, [0.9, 0.8, 0.7])
+    percent = [ws.Predictions(m.model, m.samples, LABELS, 100 * m.scores) for m in models]
+    with pytest.raises(ws.InvalidInputError, match="normalize=True divides each row"):
+        ws.rank_models(percent)
+    whole, divided = ws.rank_models(models), ws.rank_models(percent, normalize=True)
+    np.testing.assert_allclose(divided.consensus.scores, whole.consensus.scores)
+
+
 def test_samples_to_ask_about_are_drawn_at_random(rng):
     truth = draw_truth(rng, 100)
     ranking = ws.rank_models(draw_models(rng, truth, [0.9, 0.6, 0.5]))

@@ -168,15 +168,37 @@ def _check_numbers(entries: Mapping[str, Any]) -> None:
             raise TypeError(f"{name} must be a number; got {value!r:.80}")
 
 
-def choose(search: Search, tried: Sequence[Tried], *, caution: float = 0.5) -> Choice:
+WITHOUT_TRUTH = "the consensus without truth"
+"""The comparison with what was learned without truth."""
+
+
+def is_clear(gain: Comparison, n_samples: int, caution: float) -> bool:
+    """Whether a gain is more than ``caution`` standard errors, taken wider for few samples."""
+    return gain.difference > caution * _widen(n_samples) * gain.standard_error
+
+
+def _widen(n_samples: int) -> float:
+    return float(np.sqrt(1 + _FEW_SAMPLES / n_samples))
+
+
+def choose(
+    search: Search,
+    tried: Sequence[Tried],
+    *,
+    caution: float = 0.5,
+    without_truth: np.ndarray | None = None,
+) -> Choice:
     """The best of the simplest tier over which no higher one gains more than ``caution`` allows.
 
     That is so many standard errors of the paired difference, by bootstrap, which are taken wider
     where there are few samples: a standard error from thirty of them is itself a guess. Each tier
     is judged by nested choice: on each fold by the recipe that is best on the others, so that
     choosing among hundreds is paid for.
+
+    ``without_truth`` are scores of the same samples that nothing was chosen by: the choice is
+    compared with them.
     """
-    wider = float(np.sqrt(1 + _FEW_SAMPLES / search.trial.n_samples))
+    wider = _widen(search.trial.n_samples)
     for_few = (
         f", counted {wider:.1f} times as there are few samples" if wider > _WORTH_SAYING else ""
     )
@@ -194,7 +216,7 @@ def choose(search: Search, tried: Sequence[Tried], *, caution: float = 0.5) -> C
             reasons.append(f"the best {title} is {best.name}, {honest.score:.4f}")
             continue
         gain = comparisons[title] = honest.minus(current[1])
-        is_taken = gain.difference > caution * wider * gain.standard_error
+        is_taken = is_clear(gain, search.trial.n_samples, caution)
         which = best.name if title in best.name else f"the best {title}, {best.name},"
         reasons.append(
             f"{which} gains {gain} over it by nested choice,"
@@ -206,6 +228,9 @@ def choose(search: Search, tried: Sequence[Tried], *, caution: float = 0.5) -> C
             current = best, honest
     assert current is not None, "single models are always tried"
     recipe, honest = current
+    if without_truth is not None:
+        gain = comparisons[WITHOUT_TRUTH] = honest.minus(search.bootstrap.estimate(without_truth))
+        reasons.append(f"it gains {gain} over {WITHOUT_TRUTH}")
     reasons += _say_transport(search, recipe)
     has_time = search.clock.has(search.judging_seconds(1 + _N_CONTROLS), share=FOR_ALL)
     control = _control(search, recipe) if has_time else None

@@ -420,9 +420,9 @@ def learn_ensemble(
             fail("without truth there are no folds, time budget or log; got one of them.")
         if metric is not None or sample_weight is not None or groups is not None:
             fail("without truth there are no metric, sample weights or groups; got one of them.")
-        from wassemble.ensemble.without_truth.learn import learn_without_truth
+        from wassemble.ensemble.without_truth.learn import hear, learn_without_truth
 
-        return learn_without_truth(
+        heard = hear(
             read_models(models, kind, normalize=normalize)[0],
             gold=gold,
             balance=balance,
@@ -433,8 +433,9 @@ def learn_ensemble(
             other=other,
             fold=fold,
             normalize=normalize,
-            caution=Number(at_least=0)(caution, "caution"),
         )
+        caution = Number(at_least=0)(caution, "caution")
+        return learn_without_truth(heard, caution=caution, seed=seed, progress=progress)
     if gold is not None or balance is not None:
         fail("`gold` and `balance` must go without `truth`; got both.")
     Optional(Number(at_least=0))(time_budget, "time_budget")
@@ -457,16 +458,42 @@ def learn_ensemble(
     _refuse_one_label(trial)
     if kernels is None or (isinstance(kernels, Mapping) and not kernels):
         warn_of_inputs(_doubt_labels(trial))
+    return learn_from(
+        trial,
+        metric=metric,
+        kernels=kernels,
+        caution=caution,
+        n_folds=n_folds,
+        clock=clock,
+        seed=seed,
+        log=None if log is None else Path(log),
+        progress=progress,
+    )
+
+
+def learn_from(
+    trial: Trial,
+    *,
+    metric: Any = None,
+    kernels: Mapping[str, Any] | None = None,
+    caution: float,
+    n_folds: int | None = None,
+    clock: Clock,
+    seed: int = 0,
+    log: Path | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    without_truth: np.ndarray | None = None,
+) -> LearnedEnsemble:
+    """The ensemble of `learn_ensemble`, from models and truth that are read."""
     measure = read_measure(USUAL[trial.task] if metric is None else metric, trial.task)
     trial = replace(trial, is_ordered=measure.is_ordered)
     spaces = tuple((model.model, model.labels) for model in trial.models)
     offered = read_kernels({} if kernels is None else kernels, spaces, trial.target)
     n_folds = trial.usual_n_folds if n_folds is None else n_folds
-    place = None if log is None else Path(log)
     with single_threaded_libraries():
-        search = Search(trial, measure, offered, n_folds, seed, place, clock)
+        search = Search(trial, measure, offered, n_folds, seed, log, clock)
         tried = search.run(list_recipes(trial, offered), progress=progress)
-        choice = choose(search, tried, caution=caution)
+        choice = choose(search, tried, caution=caution, without_truth=without_truth)
         honest = search.predict(choice.recipe)
         temperature, thresholds = 1.0, None
         if trial.task == "multilabel":

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from wassemble._checks import check_nonnegative_number, fail, option_or
+from wassemble._checks import check_nonnegative_number, fail, option
 from wassemble.ensemble.fusion import Fusion
-from wassemble.ensemble.learning.choice import Choice, Standing
+from wassemble.ensemble.learning.choice import WITHOUT_TRUTH, Choice, Standing, is_clear
+from wassemble.ensemble.learning.clock import Clock
 from wassemble.ensemble.learning.fitting import FittedRecipe
-from wassemble.ensemble.learning.learn import LearnedEnsemble
+from wassemble.ensemble.learning.learn import LearnedEnsemble, learn_from
 from wassemble.ensemble.learning.recipes import NAMES, Recipe, read_kernels
-from wassemble.ensemble.learning.trial import read_trial
+from wassemble.ensemble.learning.trial import Trial, read_trial
 from wassemble.ensemble.learning.weights import WeightRule
 from wassemble.ensemble.tables import align_samples, common_kind, warn_of_inputs
 from wassemble.ensemble.without_truth.choice import Rated, RungChoice, choose_rung
@@ -35,36 +36,19 @@ from wassemble.labels import LabelSpace, enumerate_names
 from wassemble.solvers import ARITHMETIC, VoteProduct
 
 _RELATIVES_SHOWN = 3
+# Gold samples by which a learner with truth can be judged at all.
+_LEAST_GOLD = 10
 
 
 def learn_without_truth(
-    models: Sequence[Predictions],
+    heard: Heard,
     *,
-    gold: Any = None,
-    balance: Mapping[str, float] | None = None,
-    kernels: Mapping[str, Any] | None = None,
-    target: LabelSpace | None = None,
-    kind: Kind | None = None,
-    aliases: Any = None,
-    other: str | Mapping[str, str] | None = None,
-    fold: bool = False,
-    normalize: bool = False,
-    caution: float = 0.5,
+    caution: float,
+    seed: int = 0,
+    progress: Callable[[int, int], None] | None = None,
 ) -> LearnedEnsemble:
     """The ensemble of `learn_ensemble` without truth; see there."""
     start = time.perf_counter()
-    heard = hear(
-        models,
-        gold=gold,
-        balance=balance,
-        kernels=kernels,
-        target=target,
-        kind=kind,
-        aliases=aliases,
-        other=other,
-        fold=fold,
-        normalize=normalize,
-    )
     relatives = find_relatives(heard.votes, heard.known)
     known = replace(heard.known, shares=relatives.shares)
     choice = choose_rung(heard.votes, known, relatives, caution=caution)
@@ -72,9 +56,9 @@ def learn_without_truth(
     recipes = {rung: to_recipe(fitted, heard.fusion, heard.kernel) for rung, fitted in fits.items()}
     chosen = recipes[choice.rung]
     believed = fits[choice.rung].consensus.max(axis=1)
-    return LearnedEnsemble(
+    learned = LearnedEnsemble(
         fitted=chosen,
-        models=tuple((model.model, model.labels) for model in models),
+        models=tuple((model.model, model.labels) for model in heard.models),
         choice=Choice(
             chosen.recipe,
             (*choice.reasons, *say_relatives(relatives, heard.votes.models)),
@@ -95,18 +79,85 @@ def learn_without_truth(
         caution=caution,
         n_gold=heard.n_gold,
     )
+    if not heard.can_teach:
+        return learned
+    blind = choice.rung.fit(heard.votes, replace(known, gold=None)).consensus
+    return _hand_over(learned, heard, blind, seed, progress)
 
 
+def _hand_over(
+    learned: LearnedEnsemble,
+    heard: Heard,
+    blind: np.ndarray,
+    seed: int,
+    progress: Callable[[int, int], None] | None,
+) -> LearnedEnsemble:
+    """What is learned from gold alone, where it is clearly better there than a blind consensus."""
+    trial, caution = heard.trial, learned.caution
+    assert trial is not None
+    taught = learn_from(
+        trial,
+        kernels=heard.kernels,
+        caution=caution,
+        clock=Clock(None),
+        seed=seed,
+        progress=progress,
+        without_truth=blind[heard.gold_rows],
+    )
+    gain = taught.choice.comparisons[WITHOUT_TRUTH]
+    if is_clear(gain, trial.n_samples, caution):
+        return taught
+    told = (
+        f"{taught.fitted.recipe.name}, learned from {tell_count(trial.n_samples, 'gold sample')}"
+        f" alone, gains {gain} there over {WITHOUT_TRUTH}: not taken"
+    )
+    choice = replace(learned.choice, reasons=(*learned.choice.reasons, told))
+    return replace(learned, choice=choice, seconds=round(learned.seconds + taught.seconds, 3))
+
+
+@dataclass(frozen=True, eq=False)
 class Heard:
-    """Models as votes, and what is known beside them."""
+    """Models as votes, and what is known beside them.
 
-    def __init__(self, votes: Votes, known: Known, fusion: Fusion, kernel: str) -> None:
-        self.votes, self.known, self.fusion, self.kernel = votes, known, fusion, kernel
+    Attributes
+    ----------
+    kernels : dict of name to kernel
+        That on offer, if there is one.
+    trial : Trial or None
+        Models and truth of the gold samples alone.
+    """
+
+    models: Sequence[Predictions]
+    votes: Votes
+    known: Known
+    fusion: Fusion
+    kernels: Mapping[str, Any]
+    trial: Trial | None
+
+    @property
+    def kernel(self) -> str:
+        """Name of the kernel that joins labels."""
+        return next(iter(self.kernels), NAMES)
 
     @property
     def n_gold(self) -> int:
         """Samples whose truth is known."""
-        return 0 if self.known.gold is None else int((self.known.gold >= 0).sum())
+        return 0 if self.trial is None else self.trial.n_samples
+
+    @property
+    def gold_rows(self) -> np.ndarray:
+        """Places of the gold samples, in the order of the trial."""
+        assert self.trial is not None
+        return _find_rows(self.trial, self.votes)
+
+    @property
+    def can_teach(self) -> bool:
+        """Whether there is gold enough to learn from it alone, and to be judged by it."""
+        return (
+            self.trial is not None
+            and self.n_gold >= _LEAST_GOLD
+            and len(self.trial.true_labels) > 1
+        )
 
 
 def hear(
@@ -142,27 +193,37 @@ def hear(
             "without truth there must be at most one kernel; got"
             f" {enumerate_names(offered)}: nothing could tell which is better."
         )
-    name = next(iter(offered), NAMES)
     if offered:
-        fusion = fusion.replace(kernel=offered[name], target=plan.target)
+        fusion = fusion.replace(kernel=next(iter(offered.values())), target=plan.target)
     aligned = align_samples(models)
     asked = np.array([np.isin(aligned[0].samples, model.samples) for model in models])
     votes = Votes.of_models(fusion.plan(models), aligned, asked)
+    trial = None
+    if gold is not None:
+        trial = read_trial(
+            models,
+            gold,
+            target=votes.target,
+            kind="multiclass",
+            aliases=aliases,
+            other=other,
+            fold=fold,
+            normalize=normalize,
+        )
     known = Known(
         np.ones(votes.n_models),
         None if balance is None else read_balance(balance, votes.target),
-        None if gold is None else _read_gold(gold, models, votes, aliases, other, fold=fold),
+        None if trial is None else _place_gold(trial, votes),
     )
-    return Heard(votes, known, fusion, name)
+    return Heard(models, votes, known, fusion, {} if kernels is None else kernels, trial)
 
 
 def _check_models(models: Sequence[Predictions], kind: Kind | None) -> None:
-    divide = option_or("`Predictions.normalized()`", normalize=True)
     if common_kind(models, kind)[0] != "multiclass":
         fail(
             "without truth, samples must have one label each; got multi-label scores.",
-            hint=f"{divide} divides each row by its sum, if labels exclude each other; or give the"
-            " truth of some samples",
+            hint=f"{option('normalize', True)} divides each row by its sum, if labels exclude"
+            " each other; or give the truth of some samples",
         )
     if len(models) < 3:
         fail(
@@ -190,23 +251,17 @@ def read_balance(balance: Mapping[str, float], target: LabelSpace) -> np.ndarray
     return np.array([shares[name] for name in target]) / total
 
 
-def _read_gold(
-    gold: Any, models: Sequence[Predictions], votes: Votes, aliases: Any, other: Any, *, fold: bool
-) -> np.ndarray:
+def _place_gold(trial: Trial, votes: Votes) -> np.ndarray:
     """The place of the true label of each sample, -1 where it is not known."""
-    trial = read_trial(
-        models,
-        gold,
-        target=votes.target,
-        kind="multiclass",
-        aliases=aliases,
-        other=other,
-        fold=fold,
-    )
-    place = {str(sample): row for row, sample in enumerate(votes.samples.tolist())}
     true = np.full(votes.n_samples, -1, dtype=np.int64)
-    true[[place[str(sample)] for sample in trial.models[0].samples.tolist()]] = trial.truth
+    true[_find_rows(trial, votes)] = trial.truth
     return true
+
+
+def _find_rows(trial: Trial, votes: Votes) -> np.ndarray:
+    place = {str(sample): row for row, sample in enumerate(votes.samples.tolist())}
+    samples = trial.models[0].samples.tolist()
+    return np.array([place[str(sample)] for sample in samples], dtype=np.int64)
 
 
 def to_recipe(fitted: Fitted, fusion: Fusion, kernel: str) -> FittedRecipe:

@@ -151,13 +151,14 @@ def rank_models(
     aliases: Any = None,
     other: str | Mapping[str, str] | None = None,
     fold: bool = False,
+    normalize: bool = False,
     caution: float = 0.5,
 ) -> Ranking:
     """Rank models by each other, where nobody knows the truth.
 
     Parameters
     ----------
-    models, gold, balance, kernels, target, kind, aliases, other, fold, caution
+    models, gold, balance, kernels, target, kind, aliases, other, fold, normalize, caution
         As in `learn_ensemble` without truth.
 
     Examples
@@ -174,7 +175,7 @@ def rank_models(
     ['good', 'fair', 'poor']
     """
     heard = hear(
-        read_models(models, kind)[0],
+        read_models(models, kind, normalize=normalize)[0],
         gold=gold,
         balance=balance,
         kernels=kernels,
@@ -183,6 +184,7 @@ def rank_models(
         aliases=aliases,
         other=other,
         fold=fold,
+        normalize=normalize,
     )
     caution = Number(at_least=0)(caution, "caution")
     return rank_votes(heard.votes, heard.known, caution=caution)
