@@ -22,7 +22,7 @@ help:
 	@echo "make results every experiment of the paper on real data; writes docs/results.md"
 	@echo "make evidence  learn and judge an ensemble on ten real tasks, beside its rivals, and a"
 	@echo "            consensus without truth; writes docs/evidence.md and"
-	@echo "            docs/evidence-without-truth.md"
+	@echo "            docs/evidence-without-truth.md, docs/evidence-ordered.md"
 	@echo "make bench  benchmarks beside POT, OTT-JAX and torch; writes docs/benchmarks.md"
 	@echo "            (make bench-quick: smaller sizes, under two minutes, writes no page)"
 	@echo "make bench-cluster  a Dask cluster of 1, 2 and 4 workers, and kernels split over"
@@ -74,6 +74,8 @@ evidence: .venv/core.stamp
 	$(PIP) -e '.[cli,crowds]'
 	$(BIN)/python -m paper without-truth --out reports
 	cp reports/without-truth.json docs/without-truth.json
+	$(BIN)/python -m paper flusight --out reports
+	cp reports/flusight.json docs/flusight.json
 	$(BIN)/python docs/generate.py
 
 results: .venv/core.stamp

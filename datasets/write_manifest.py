@@ -253,6 +253,16 @@ FILES = {
         "MIT, Copyright (c) 2023 LLMJudge-Benchmark",
     ),
     "llm_judges/SOURCES.md": ("origins in full", "as named there", "as named there"),
+    **{
+        f"flusight/{sort}_{season}.npz": (
+            f"{what} of influenza, {season}, by team, with the truth",
+            "cdcepi/FluSight-forecast-hub, changed: see flusight/SOURCES.md",
+            "CC-BY-4.0, of seven teams CC-BY-SA-4.0: the array license names each",
+        )
+        for sort, what in (("categorical", "probabilities"), ("quantiles", "quantiles"))
+        for season in ("2023-24", "2024-25", "2025-26")
+    },
+    "flusight/SOURCES.md": ("origins in full", "as named there", "as named there"),
     "part_of_speech/SOURCES.md": ("origins in full", "as named there", "as named there"),
 }
 

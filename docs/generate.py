@@ -17,6 +17,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))  # paper/ is beside this folder, and not installed
 
 from paper.evidence.summary import to_markdown  # noqa: E402
+from paper.flusight.page import to_markdown as tell_flusight  # noqa: E402
 from paper.record.findings import markdown_table, table_of  # noqa: E402
 from paper.record.page import read_records, to_page  # noqa: E402
 from paper.without_truth.page import to_markdown as tell_without_truth  # noqa: E402
@@ -27,6 +28,7 @@ PAGES = (
     "README.md",
     "docs/evidence.md",
     "docs/evidence-without-truth.md",
+    "docs/evidence-ordered.md",
     "docs/guides/generate.md",
     "docs/guides/scale.md",
 )
@@ -52,6 +54,12 @@ def without_truth() -> str:
     """Tables and words of `python -m paper without-truth`."""
     path = ROOT / "docs" / "without-truth.json"
     return tell_without_truth(json.loads(path.read_text(encoding="utf-8")))
+
+
+def flusight() -> str:
+    """Tables and words of `python -m paper flusight`."""
+    path = ROOT / "docs" / "flusight.json"
+    return tell_flusight(json.loads(path.read_text(encoding="utf-8")))
 
 
 def cluster() -> str:

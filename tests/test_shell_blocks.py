@@ -104,6 +104,7 @@ NOT_RUN = [
     NotRun(r"python -m paper train-captioners", "trains for minutes; tests/paper does", parses),
     NotRun(r"python -m paper reproduce (all|captioning) ", "an hour; `make results`", parses),
     NotRun(r"python -m paper without-truth", "needs minutes; tests/paper", parses),
+    NotRun(r"python -m paper flusight", "runs for a minute; `make evidence`", parses),
     NotRun(r"python -m paper evidence", "runs for minutes; `make evidence`", parses),
     NotRun(r".* --scheduler tcp://", "there is no cluster at the address; tests/scale", parses),
     NotRun(r"dask (scheduler|worker) ", "runs until it is stopped; tests/scale", is_known),

@@ -331,3 +331,63 @@ def test_a_tree_takes_no_tensors():
     torch = pytest.importorskip("torch")
     with pytest.raises(ws.InvalidInputError, match="fuses NumPy arrays"):
         STAR.fuse(torch.full((2, 1, 5), 0.2))
+
+
+# -- quantiles ---------------------------------------------------------------------------
+
+
+def test_quantiles_are_fused_level_by_level():
+    rng = np.random.default_rng(0)
+    values = np.sort(rng.normal(size=(3, 6, 5)), axis=2)
+    weights = np.array([0.2, 0.3, 0.5])
+    mean = ws.LineBarycenter(2).fuse_quantiles(values, weights)
+    np.testing.assert_allclose(mean, np.einsum("m,msl->sl", weights, values))
+    median = ws.LineBarycenter(1).fuse_quantiles(values)
+    np.testing.assert_allclose(median, np.median(values, axis=0))
+
+
+@pytest.mark.parametrize("power", [1, 2])
+def test_models_without_a_forecast_leave_their_weight_to_others(power):
+    rng = np.random.default_rng(1)
+    values = np.sort(rng.normal(size=(4, 3, 5)), axis=2)
+    values[0, 1], values[:, 2] = np.nan, np.nan
+    rule, weights = ws.LineBarycenter(power), np.array([0.4, 0.3, 0.2, 0.1])
+    fused = rule.fuse_quantiles(values, weights)
+    others = rule.fuse_quantiles(values[1:, 1:2], weights[1:] / 0.6)
+    np.testing.assert_allclose(fused[1:2], others)
+    assert np.isnan(fused[2]).all()
+
+
+@pytest.mark.parametrize("power", [1, 2])
+def test_many_quantiles_are_fused_as_the_histogram_they_come_from(power):
+    rng = np.random.default_rng(2)
+    histograms = rng.dirichlet(np.ones(6), 3)
+    levels = (np.arange(20_000) + 0.5) / 20_000
+    places = np.array([np.searchsorted(each.cumsum(), levels) for each in histograms]).clip(0, 5)
+    rule = ws.LineBarycenter(power)
+    quantiles = rule.fuse_quantiles(places[:, None].astype(float))[0]
+    shared = [np.interp(quantiles, np.arange(6), row).mean() for row in np.eye(6)]
+    fused = fuse_one(rule, histograms)
+    if power == 2:
+        np.testing.assert_allclose(shared, fused, atol=1e-3)
+    cost = np.abs(np.subtract.outer(np.arange(6), np.arange(6)))
+    weights = np.full(3, 1 / 3)
+    costs = [mean_cost(histograms, weights, each / np.sum(each), cost) for each in (shared, fused)]
+    if power == 1:  # of several medians both have one
+        assert costs[0] == pytest.approx(costs[1], abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ([[1.0, 2.0]], "must have shape"),
+        ([[[2.0, 1.0]]], "not fall from level to level"),
+        ([[[1.0, np.nan]]], "nan at all levels"),
+        ([[[1.0, np.inf]]], "must be finite"),
+    ],
+)
+def test_what_are_no_quantiles_is_refused(values, words):
+    with pytest.raises(ws.InvalidInputError, match=words):
+        ws.LineBarycenter(2).fuse_quantiles(values)
+    with pytest.raises(ws.InvalidInputError, match="no labels"):
+        ws.LineBarycenter(2, points=(0, 1)).fuse_quantiles([[[1.0]]])

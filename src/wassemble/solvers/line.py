@@ -13,8 +13,9 @@ from typing import Any, ClassVar, final
 import numpy as np
 
 from wassemble._arrays import Array, convert_like, is_torch_array, namespace, without_gradient
-from wassemble._checks import Constraints, check_fields, fail
+from wassemble._checks import Constraints, as_float_array, check_fields, fail
 from wassemble.solvers.exact import ExactBarycenter, are_equal, distribution_functions
+from wassemble.solvers.weights import check_weights
 
 # Weights on both sides of a median that differ by less are equal.
 _ROUNDING = 1e-9
@@ -101,6 +102,41 @@ class LineBarycenter(ExactBarycenter):
         # Rounding can make a difference of equal numbers negative.
         return xp.clip(xp.diff(fused, axis=-1, prepend=edges, append=edges + 1), 0, None)
 
+    def fuse_quantiles(self, quantiles: Any, weights: Any = None) -> np.ndarray:
+        """The barycenter of forecasts of a number, each told by the same quantiles.
+
+        Distances are integrals over levels too: power 2 takes the weighted mean at each level,
+        power 1 the weighted median.
+
+        Parameters
+        ----------
+        quantiles : array of shape (n_models, n_samples, n_levels)
+            Not falling from level to level; nan at all levels where a model has no forecast.
+        weights : array of shape (n_models,), optional
+            On the simplex; uniform if not given. Models that have no forecast for a sample leave
+            their weight to the others.
+
+        Returns
+        -------
+        consensus : array of shape (n_samples, n_levels)
+            nan where no model has a forecast.
+
+        Examples
+        --------
+        >>> LineBarycenter(2).fuse_quantiles([[[1.0, 2.0, 3.0]], [[3.0, 3.0, 9.0]]])
+        array([[2. , 2.5, 6. ]])
+        """
+        if self.points is not None:
+            fail("forecasts of a number have no labels; got `points` of labels.")
+        values = np.asarray(as_float_array(quantiles, "quantiles"))
+        answered = _find_forecasts(values)
+        votes = check_weights(weights, len(values), 1)[:, None] * answered
+        sums = votes.sum(axis=0)
+        votes = np.divide(votes, sums, out=np.zeros_like(votes), where=sums > 0)
+        known = np.where(answered[..., None], values, 0.0)
+        fuse = median_over_models if self.power == 1 else _mean_over_models
+        return np.where((sums > 0)[:, None], fuse(known, votes), np.nan)
+
     def couple(self, model: np.ndarray, consensus: np.ndarray) -> np.ndarray:
         """The coupling that keeps the order of mass, which is optimal for both powers."""
         ends = [np.minimum(np.cumsum(each), 1.0) for each in (model, consensus)]
@@ -112,6 +148,29 @@ class LineBarycenter(ExactBarycenter):
     def __str__(self) -> str:
         words = {1: "median on a line", 2: "mean of quantiles"}[self.power]
         return words if self.points is None else f"{words}, {len(self.points)} points"
+
+
+def _find_forecasts(quantiles: np.ndarray) -> np.ndarray:
+    """Which models have a forecast for which samples, (n_models, n_samples)."""
+    if quantiles.ndim != 3 or 0 in quantiles.shape:
+        fail(
+            "`quantiles` must have shape (n_models, n_samples, n_levels), with at least one of"
+            f" each; got {quantiles.shape}."
+        )
+    missing = np.isnan(quantiles)
+    wrong = (missing.any(axis=2) & ~missing.all(axis=2)) | (np.diff(quantiles, axis=2) < 0).any(2)
+    wrong |= np.isinf(quantiles).any(axis=2)
+    if wrong.any():
+        model, sample = np.argwhere(wrong)[0]
+        fail(
+            "quantiles must be finite and not fall from level to level, or be nan at all levels;"
+            f" got {quantiles[model, sample].tolist()} at model {model}, sample {sample}."
+        )
+    return ~missing.any(axis=2)
+
+
+def _mean_over_models(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    return np.einsum("ms,msl->sl", weights, values)
 
 
 def median_over_models(values: Array, weights: Array) -> Array:
