@@ -52,7 +52,7 @@ def _list_ways(found: Mapping[str, Any]) -> list[tuple[str, str, list[float]]]:
 
 def list_speed(found: Sequence[Mapping[str, float]]) -> tuple[list[str], list[list[str]]]:
     """A line for each number of votes."""
-    header = ["votes", "voters", "samples", "seconds to read", "seconds to rank", "memory, GB"]
+    header = ["votes", "voters", "samples", "CPU seconds to read", "to rank", "memory, GB"]
     rows = [
         [
             *(f"{line[name]:,}" for name in ("n_votes", "n_voters", "n_samples")),
