@@ -73,7 +73,9 @@ evidence: .venv/core.stamp
 	cp reports/evidence.json docs/evidence.json
 	$(PIP) -e '.[cli,crowds]'
 	$(BIN)/python -m paper without-truth --out reports
-	cp reports/without-truth.json docs/without-truth.json
+	$(BIN)/python -m paper without-truth --gold --out reports
+	$(BIN)/python -m paper without-truth --speed --out reports
+	cp reports/without-truth*.json docs/
 	$(BIN)/python -m paper flusight --out reports
 	cp reports/flusight.json docs/flusight.json
 	$(BIN)/python docs/generate.py

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from statistics import fmean
 from typing import Any
 
 from paper.record.findings import markdown_table
@@ -38,16 +39,20 @@ def list_gold(found: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
 def list_asked(found: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
     """A line for each set and way of asking."""
     rows = [
-        [name, way, *(f"{score:.3f}" for score in scores)]
-        for name, each in found.items()
-        for way, scores in each["asked"].items()
+        [name, way, f"{fmean(scores):.3f}", *(f"{score:.3f}" for score in scores)]
+        for name, way, scores in _list_ways(found)
     ]
-    return ["set", "asked", "first draw", "second draw"], rows
+    n_draws = max((len(scores) for *_, scores in _list_ways(found)), default=0)
+    return ["set", "asked", "mean", *(f"draw {n + 1}" for n in range(n_draws))], rows
+
+
+def _list_ways(found: Mapping[str, Any]) -> list[tuple[str, str, list[float]]]:
+    return [(name, way, x) for name, each in found.items() for way, x in each["asked"].items()]
 
 
 def list_speed(found: Sequence[Mapping[str, float]]) -> tuple[list[str], list[list[str]]]:
     """A line for each number of votes."""
-    header = ["votes", "voters", "samples", "seconds to read", "seconds to rank", "memory, GB"]
+    header = ["votes", "voters", "samples", "CPU seconds to read", "to rank", "memory, GB"]
     rows = [
         [
             *(f"{line[name]:,}" for name in ("n_votes", "n_voters", "n_samples")),
@@ -80,7 +85,7 @@ def _row(name: str, each: Mapping[str, Any]) -> list[str]:
     return [name, f"{each['n_tested']:,}", *figures, gain, each["chosen"]]
 
 
-def to_markdown(found: Mapping[str, Any]) -> str:
+def tell_sets(found: Mapping[str, Any]) -> str:
     """Tables and words, in Markdown."""
     left_out = [name for name in NAMES if name not in found]
     parts = [
@@ -96,6 +101,23 @@ def to_markdown(found: Mapping[str, Any]) -> str:
     if left_out:
         parts.append(f"Not judged in this run: {', '.join(left_out)}.")
     return "\n\n".join(parts)
+
+
+def tell_gold(found: Mapping[str, Any]) -> str:
+    """What gold adds, and which samples to ask about, in Markdown."""
+    n_tested = ", ".join(f"{each['n_tested']:,} of {name}" for name, each in found.items())
+    n_asked = next(iter(found.values()))["n_asked"]
+    return "\n\n".join(
+        [
+            "Gold samples are drawn from one half of the samples and tested on the other"
+            f' ({n_tested}). "Learned from them alone" is `learn_ensemble` with their truth,'
+            " without all other samples:",
+            markdown_table(*list_gold(found)),
+            f"Which {n_asked} samples of one half to ask about: accuracy, on the other half, of"
+            " what is learned from their truth alone:",
+            markdown_table(*list_asked(found)),
+        ]
+    )
 
 
 def _say_gains(found: Mapping[str, Any]) -> list[str]:

@@ -94,6 +94,37 @@ def test_other_names_of_labels_change_nothing(rung, seed):
     np.testing.assert_allclose(other.consensus, one.consensus[:, order], atol=1e-6)
 
 
+def dawid_skene(answers, n_labels, n_rounds=60):
+    """The method as its authors wrote it down, sample by sample; -1 is no answer."""
+    believed = np.array(
+        [np.bincount(row[row >= 0], minlength=n_labels) / (row >= 0).sum() for row in answers]
+    )
+    for _ in range(n_rounds):
+        confusions = np.full((answers.shape[1], n_labels, n_labels), 1e-3)
+        for sample, model in np.argwhere(answers >= 0):
+            confusions[model, :, answers[sample, model]] += believed[sample]
+        confusions /= confusions.sum(axis=2, keepdims=True)
+        balance = believed.mean(axis=0)
+        for sample, row in enumerate(answers):
+            likely = [confusions[model, :, row[model]] for model in np.flatnonzero(row >= 0)]
+            believed[sample] = balance * np.prod(likely, axis=0)
+        believed /= believed.sum(axis=1, keepdims=True)
+    return believed
+
+
+def test_confusions_are_those_of_a_plain_dawid_and_skene():
+    rng = np.random.default_rng(0)
+    truth = draw_truth(rng, 400)
+    answers = np.stack([draw_answers(rng, truth, x) for x in (0.9, 0.8, 0.7, 0.6, 0.5)], axis=1)
+    answers[rng.random(answers.shape) < 0.2] = -1
+    answers = answers[(answers >= 0).any(axis=1)]
+    sample, model = np.nonzero(answers >= 0)
+    votes = Votes.of_table(model.tolist(), sample.tolist(), answers[sample, model].tolist())
+    own, plain = fit(Confusions(), votes).consensus, dawid_skene(answers, 3)
+    assert np.mean(own.argmax(axis=1) == plain.argmax(axis=1)) > 0.98
+    assert np.abs(own - plain).mean() < 0.02
+
+
 @settings(max_examples=5)
 @given(seed=seeds)
 def test_a_copy_shares_the_vote_of_its_model(seed):

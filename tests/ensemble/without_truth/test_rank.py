@@ -71,10 +71,12 @@ def test_gold_tells_the_accuracy(rng):
 def test_scores_of_any_mass_may_be_divided_by_their_sums(rng):
     truth = draw_truth(rng, 60)
     models = draw_models(rng, truth, [0.9, 0.8, 0.7])
-    percent = [ws.Predictions(m.model, m.samples, LABELS, 100 * m.scores) for m in models]
+    halves = [
+        ws.Predictions(m.model, m.samples, LABELS, m.scores / 2, kind="multilabel") for m in models
+    ]
     with pytest.raises(ws.InvalidInputError, match="normalize=True divides each row"):
-        ws.rank_models(percent)
-    whole, divided = ws.rank_models(models), ws.rank_models(percent, normalize=True)
+        ws.rank_models(halves)
+    whole, divided = ws.rank_models(models), ws.rank_models(halves, normalize=True)
     np.testing.assert_allclose(divided.consensus.scores, whole.consensus.scores)
 
 
@@ -166,3 +168,16 @@ def test_odd_files_of_verdicts_are_refused(tmp_path, text, match):
         list(read_verdicts(path))
     with pytest.raises(ws.InvalidInputError, match=r"must be in a file that ends in"):
         list(read_verdicts(tmp_path / "v.txt"))
+
+
+def test_verdicts_that_are_no_label_are_refused_and_none_is_lost(rng):
+    verdicts = [Verdict(judge, str(i), 0.5 * (i % 3)) for judge in "abc" for i in range(9)]
+    heard = hear_jury(verdicts)
+    assert heard.consensus.labels.names == ("0", "0.5", "1")
+    assert all(each.silence == 0 for each in heard.ranking.models)
+    with pytest.raises(ws.InvalidInputError, match=r"or a whole number; got \['good'\]"):
+        hear_jury([*verdicts, Verdict("a", "9", ["good"])])
+    silent = hear_jury([*verdicts, Verdict("a", "9", float("nan"))])
+    assert {x.model: x.silence for x in silent.ranking.models} == {"a": 0.1, "b": 0, "c": 0}
+    with pytest.raises(ws.InvalidInputError, match="cannot outvote each other; got 2 judges"):
+        hear_jury([verdict for verdict in verdicts if verdict.judge != "c"])

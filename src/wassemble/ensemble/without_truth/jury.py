@@ -17,6 +17,7 @@ from wassemble.ensemble.without_truth.rank import Ranking, rank_votes
 from wassemble.ensemble.without_truth.relatives import mark_answers
 from wassemble.ensemble.without_truth.rungs import Known
 from wassemble.ensemble.without_truth.votes import Votes
+from wassemble.errors import tell_count
 from wassemble.inputs import Predictions
 from wassemble.labels import enumerate_names
 from wassemble.metrics import krippendorff_alpha
@@ -107,8 +108,12 @@ def hear_jury(
     if scales and scale is None:
         fail("`scales` must go with `scale`, the labels of the consensus; got none.")
     rows = [row for verdict in verdicts for row in _list_votes(verdict)]
-    if len({judge for judge, *_ in rows}) < 3:
-        fail("there must be at least three judges, for two cannot outvote each other.")
+    n_judges = len({judge for judge, *_ in rows})
+    if n_judges < 3:
+        fail(
+            "there must be at least three judges, for two cannot outvote each other; got"
+            f" {tell_count(n_judges, 'judge')}."
+        )
     judges, items, labels, shares = zip(*rows, strict=True)
     votes = Votes.of_table(judges, items, labels, shares=shares, target=scale, scales=scales)
     known = Known(np.ones(votes.n_models), gold=None if gold is None else _read_gold(gold, votes))
@@ -178,6 +183,8 @@ def _list_votes(given: Verdict) -> list[tuple[str, str, Any, float]]:
     verdict = given.verdict
     if isinstance(verdict, bool):
         verdict = "pass" if verdict else "fail"
+    if isinstance(verdict, float) and not verdict.is_integer() and not np.isnan(verdict):
+        verdict = f"{verdict:g}"  # a grade between two others, as a table has it
     if not isinstance(verdict, Mapping):
         return [(given.judge, given.item, verdict, 1.0)]
     told = [(label, Number(at_least=0)(share, str(label))) for label, share in verdict.items()]

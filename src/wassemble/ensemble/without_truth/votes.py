@@ -19,7 +19,7 @@ from wassemble._checks import fail, option
 from wassemble.ensemble.plan import FusionPlan
 from wassemble.inputs import Predictions
 from wassemble.kernels import from_scales
-from wassemble.labels import LabelSpace, enumerate_names, name_of
+from wassemble.labels import LabelSpace, enumerate_names, read_name
 
 # Share of its mass that a sample's least labels may hold together without being votes.
 _LEAST = 1e-6
@@ -89,7 +89,7 @@ class Votes:
         Parameters
         ----------
         labels : sequence of str, int or None
-            None is a silence.
+            None and nan are a silence.
         shares : sequence of float, optional
             Of the labels of an answer that is a distribution, and takes several rows.
         target : list of str, optional
@@ -107,7 +107,7 @@ class Votes:
         """
         who, model = _code([str(name) for name in models])
         what, sample = _code(samples)
-        given = [None if label is None else name_of(label) for label in labels]
+        given = [None if _is_nothing(label) else read_name(label) for label in labels]
         own = {} if scales is None else {str(name): LabelSpace(x) for name, x in scales.items()}
         strange = sorted(set(own) - set(who))
         if strange:
@@ -276,6 +276,10 @@ def divided(table: np.ndarray, *, axis: int) -> np.ndarray:
     """Divided by its sums along an axis, where they are not 0."""
     sums = table.sum(axis=axis, keepdims=True)
     return np.asarray(table / np.where(sums > 0, sums, 1))
+
+
+def _is_nothing(label: Any) -> bool:
+    return label is None or (isinstance(label, float) and math.isnan(label))
 
 
 def _code(values: Sequence[Any]) -> tuple[list[Any], np.ndarray]:
