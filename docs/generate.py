@@ -133,6 +133,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "languages": detectors,
     "evidence": evidence,
     "without_truth": without_truth,
+    "flusight": flusight,
     "cluster": cluster,
     "split_kernel": split_kernel,
     "two_language_models": two_language_models,
