@@ -147,6 +147,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "without_truth": without_truth,
     "gold": gold,
     "votes": votes,
+    "flusight": flusight,
     "cluster": cluster,
     "split_kernel": split_kernel,
     "two_language_models": two_language_models,

@@ -44,6 +44,8 @@ def write_all(folder: Path) -> None:
     _write_animals(folder)
     _write_captions(folder)
     _write_verdicts(folder)
+    _write_grades(folder)
+    _write_hub(folder)
     (folder / "wanted.txt").write_text("lion\ntiger\nwolf\nfox\nbus\n")
     (folder / "aliases.csv").write_text("tractor,bus\n")
     (folder / "fuse.toml").write_text('files = ["a.csv", "b.csv"]\nout = "configured.csv"\n')
@@ -89,6 +91,60 @@ def _write_verdicts(folder: Path) -> None:
     (folder / "verdicts.jsonl").write_text("\n".join(lines))
     lines = ["judge,item,verdict", *(f"{j},{i},{v}" for j, i, v in rows)]
     (folder / "verdicts.csv").write_text("\n".join(lines))
+
+
+def _write_grades(folder: Path) -> None:
+    """Two who grade from 1 to 5, one by 0 to 100 in tens, and what the grades should be."""
+    rng = np.random.default_rng(0)
+    truth = rng.uniform(size=200)
+    for name, labels in (("ann", range(1, 6)), ("bob", range(1, 6)), ("points", range(0, 101, 10))):
+        places = np.linspace(0, 1, len(labels))
+        centre = truth + rng.normal(scale=0.15, size=200)
+        scores = np.exp(-30 * (places - centre[:, None]) ** 2)
+        scores /= scores.sum(axis=1, keepdims=True)
+        write_predictions(folder / f"{name}.csv", Predictions(name, range(200), labels, scores))
+    lines = "".join(f"{i},{1 + round(4 * each)}\n" for i, each in enumerate(truth.tolist()))
+    (folder / "graded.csv").write_text(f"sample,label\n{lines}")
+    (folder / "grades.txt").write_text("1\n2\n3\n4\n5\n")
+    (folder / "places.csv").write_text("label,point\n1,0\n2,1\n3,2\n4,4\n5,8\n")
+
+
+def _write_hub(folder: Path) -> None:
+    """A week of three teams for ten places, as the forecast hub has it, and what happened."""
+    asked = [f"2025-01-04,{h},{place:02d}" for place in range(1, 11) for h in range(4)]
+    oracle = ["reference_date,horizon,location,target,output_type,output_type_id,oracle_value"]
+    for sort, target in (("categorical", "trend"), ("quantiles", "admissions")):
+        data = np.load(find_data(f"flusight/{sort}_2024-25.npz"))
+        item = {
+            f"{data['weeks'][w]},{h},{data['locations'][p]}": i
+            for i, (w, p, h) in enumerate(
+                zip(data["item_week"], data["item_location"], data["item_horizon"], strict=True)
+            )
+        }
+        kind = "pmf" if sort == "categorical" else "quantile"
+        ids = data["categories"] if kind == "pmf" else data["quantile_levels"]
+        values = data["probabilities" if kind == "pmf" else "values"].astype(float)
+        values = values if kind == "pmf" else values * data["value_scale"]
+        for team in ("CEPH-Rtrend_fluH", "PSI-PROF", "UMass-flusion"):
+            own = values[data["models"].tolist().index(team)]
+            place = folder / "model-output" / team
+            place.mkdir(parents=True, exist_ok=True)
+            rows = [
+                f"{each},{target},{kind},{name},{value:.6g}"
+                for each in asked
+                if each in item
+                for name, value in zip(ids, own[item[each]], strict=True)
+            ]
+            header = "reference_date,horizon,location,target,output_type,output_type_id,value"
+            (place / f"{sort}.csv").write_text("\n".join([header, *rows]) + "\n")
+        for each in asked:
+            if each in item:
+                known = data["truth"][item[each]]
+                told = (ids[known], 1) if kind == "pmf" else ("", known)
+                oracle.append(f"{each},{target},{kind},{told[0]},{told[1]}")
+        if kind == "pmf":
+            (folder / "order.txt").write_text("\n".join(ids.tolist()) + "\n")
+    (folder / "oracle.csv").write_text("\n".join(oracle) + "\n")
 
 
 def _write_kernels(folder: Path) -> None:

@@ -15,6 +15,7 @@ from wassemble.cli.describe import describe
 from wassemble.cli.example import example
 from wassemble.cli.explain import explain
 from wassemble.cli.fuse import fuse
+from wassemble.cli.hub import hub
 from wassemble.cli.kernel import kernel
 from wassemble.cli.learn import evaluate, fit, predict, report
 from wassemble.cli.rank import jury, rank
@@ -62,7 +63,7 @@ def completion(shell: str) -> None:
 
 
 _fusing, _learning = (
-    (fuse, explain, kernel, describe),
+    (fuse, explain, kernel, describe, hub),
     (fit, predict, evaluate, report, score, rank, jury),
 )
 for _command in (*_fusing, *_learning, ranks, serve, study, example):

@@ -1,0 +1,219 @@
+"""Forecast hubs: folders of forecasts in the layout of the hubverse, and what happened.
+
+A row has what is asked, such as place and date, in columns of its own, and the answer in
+``output_type``, ``output_type_id`` and ``value`` (hubverse.io): the probability of a category
+(pmf), a quantile at a level (quantile), or a number that was drawn (sample).
+"""
+
+import csv
+import gzip
+import io
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from os import PathLike
+from pathlib import Path
+
+import numpy as np
+
+from wassemble._checks import fail
+from wassemble._files import write_whole
+from wassemble.inputs.predictions.value import Predictions
+from wassemble.labels import enumerate_names
+
+_ANSWER = ("output_type", "output_type_id", "value")
+_SORTS = ("pmf", "quantile", "sample")
+
+
+@dataclass(frozen=True, eq=False)
+class HubTable:
+    """What all models say of the same questions, in one output type.
+
+    Attributes
+    ----------
+    sort : {"pmf", "quantile", "sample"}
+        The output type.
+    columns : tuple of str
+        Names of what is asked.
+    tasks : list of tuple of str
+        What is asked, one value per column.
+    ids : tuple of str
+        Categories in their order, levels from the lowest to the highest, or names of draws.
+    models : tuple of str
+    values : array of shape (n_models, n_tasks, n_ids)
+        nan at all ids where a model did not answer.
+    """
+
+    sort: str
+    columns: tuple[str, ...]
+    tasks: list[tuple[str, ...]]
+    ids: tuple[str, ...]
+    models: tuple[str, ...]
+    values: np.ndarray
+
+    @property
+    def samples(self) -> list[str]:
+        """A name for each task."""
+        return ["|".join(task) for task in self.tasks]
+
+    @property
+    def levels(self) -> np.ndarray:
+        """The levels of quantiles."""
+        return np.array([float(level) for level in self.ids])
+
+    def to_predictions(self) -> list[Predictions]:
+        """Probabilities of categories as predictions, one per model."""
+        if self.sort != "pmf":
+            fail(f"predictions must be probabilities of categories; got a {self.sort}.")
+        return [
+            Predictions(model, self.samples, self.ids, values, kind="multiclass")
+            for model, values in zip(self.models, self.values, strict=True)
+        ]
+
+    def in_order(self, order: Sequence[str]) -> "HubTable":
+        """The same with categories in this order."""
+        if set(order) != set(self.ids):
+            fail(
+                f"the order must name all of {enumerate_names(self.ids)}; got"
+                f" {enumerate_names(order)}."
+            )
+        places = [self.ids.index(name) for name in order]
+        return replace(self, ids=tuple(order), values=self.values[:, :, places])
+
+
+def read_hub(folder: str | PathLike[str]) -> list[HubTable]:
+    """The forecasts in a hub: a table for each target and output type.
+
+    Parameters
+    ----------
+    folder : str or path
+        The ``model-output`` folder of a hub, or the hub: a folder for each model with its CSV
+        files. Output types that are no distribution, such as mean and median, are passed over.
+    """
+    root = Path(folder)
+    root = root / "model-output" if (root / "model-output").is_dir() else root
+    files = sorted(path for path in root.glob("*/*") if path.name.endswith((".csv", ".csv.gz")))
+    if not files:
+        fail(f"{root}: must have a folder for each model, with CSV files; got none.")
+    rows: dict[tuple[str, str], list[tuple[str, dict[str, str]]]] = {}
+    for path in files:
+        for entries in _read_rows(path):
+            if entries["output_type"] in _SORTS:
+                key = entries.get("target", ""), entries["output_type"]
+                rows.setdefault(key, []).append((path.parent.name, entries))
+    if not rows:
+        fail(f"{root}: must have forecasts of type {', '.join(_SORTS)}; got none.")
+    return [_fill(sort, given, root) for (_, sort), given in sorted(rows.items())]
+
+
+def write_hub(path: str | PathLike[str], tables: Iterable[HubTable]) -> None:
+    """Write tables of one model in the layout that `read_hub` reads."""
+    rows: list[dict[str, str]] = []
+    for table in tables:
+        for task, values in zip(table.tasks, table.values[0], strict=True):
+            asked = dict(zip(table.columns, task, strict=True))
+            rows += [
+                asked
+                | {"output_type": table.sort, "output_type_id": name, "value": f"{value:.10g}"}
+                for name, value in zip(table.ids, values, strict=True)
+                if not np.isnan(value)
+            ]
+    header = dict.fromkeys(name for row in rows for name in row if name not in _ANSWER)
+    text = io.StringIO()
+    writer = csv.DictWriter(text, [*header, *_ANSWER], restval="", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    write_whole(Path(path), text.getvalue())
+
+
+def read_oracle(path: str | PathLike[str], table: HubTable) -> np.ndarray:
+    """What happened, for each task of a table: the place of the category, or the number.
+
+    Parameters
+    ----------
+    path : str or path
+        CSV with the column ``oracle_value`` (or ``value``, ``observation``) and some of the columns
+        of what is asked; of categories, ``output_type_id`` says which, with 1 for what happened.
+    table : HubTable
+
+    Returns
+    -------
+    truth : array of shape (n_tasks,)
+        -1 or nan where it is not known.
+    """
+    rows = list(_read_rows(Path(path), _find_value))
+    value = _find_value(rows[0])
+    shared = [name for name in table.columns if name in rows[0]]
+    if not shared:
+        fail(f"{path}: must have some of the columns {enumerate_names(table.columns)}; got none.")
+    is_pmf = table.sort == "pmf"
+    known: dict[tuple[str, ...], float] = {}
+    for row in rows:
+        if row.get("output_type", table.sort) not in (table.sort, "") or not row[value]:
+            continue
+        key = tuple(row[name] for name in shared)
+        if not is_pmf:
+            known[key] = float(row[value])
+        elif float(row[value]) == 1 and row.get("output_type_id") in table.ids:
+            known[key] = table.ids.index(row["output_type_id"])
+    places = [table.columns.index(name) for name in shared]
+    found = [known.get(tuple(task[place] for place in places)) for task in table.tasks]
+    missing = -1 if is_pmf else np.nan
+    truth = np.array([missing if each is None else each for each in found])
+    return truth.astype(np.int64) if is_pmf else truth
+
+
+def _find_value(row: Mapping[str, str]) -> str:
+    names = ("oracle_value", "observation", "value")
+    found = next((name for name in names if name in row), None)
+    if found is None:
+        fail(f"what happened must be in a column {' or '.join(names)}; got {enumerate_names(row)}.")
+    return found
+
+
+def _find_answer(row: Mapping[str, str]) -> str:
+    missing = [name for name in _ANSWER if name not in row]
+    if missing:
+        fail(f"a forecast must have the columns {', '.join(_ANSWER)}; got no {missing[0]}.")
+    return "value"
+
+
+def _read_rows(
+    path: Path, find_value: Callable[[Mapping[str, str]], str] = _find_answer
+) -> Iterator[dict[str, str]]:
+    """Rows as dicts; the value is a number, or empty."""
+    opened = gzip.open if path.suffix == ".gz" else open
+    with opened(path, "rt", encoding="utf-8-sig", newline="") as text:
+        value = None
+        for number, row in enumerate(csv.DictReader(text), start=2):
+            value = value or find_value(row)
+            if None in row or None in row.values():
+                fail(f"{path}, line {number}: must have as many columns as the first line.")
+            try:
+                float(row[value] or 0)
+            except ValueError:
+                fail(f"{path}, line {number}: {value} must be a number; got {row[value]!r}.")
+            yield row
+        if value is None:
+            fail(f"{path}: must have rows below its header; got none.")
+
+
+def _fill(sort: str, rows: Sequence[tuple[str, dict[str, str]]], root: Path) -> HubTable:
+    columns = tuple(dict.fromkeys(n for _, row in rows for n in row if n not in _ANSWER))
+    models = sorted({model for model, _ in rows})
+    tasks = dict.fromkeys(tuple(row.get(n, "") for n in columns) for _, row in rows)
+    names = dict.fromkeys(row["output_type_id"] for _, row in rows)
+    ids = sorted(names, key=float) if sort == "quantile" else list(names)
+    place = [{each: i for i, each in enumerate(axis)} for axis in (models, tasks, ids)]
+    values = np.full([len(each) for each in place], np.nan)
+    for model, row in rows:
+        task = tuple(row.get(n, "") for n in columns)
+        at = place[0][model], place[1][task], place[2][row["output_type_id"]]
+        if not np.isnan(values[at]):
+            fail(f"{root}: {model} must answer {'|'.join(task)} once; got several answers.")
+        values[at] = float(row["value"] or "nan")
+    in_part = np.isnan(values).any(axis=2) & ~np.isnan(values).all(axis=2)
+    if sort == "pmf":
+        values[in_part] = np.nan_to_num(values[in_part])  # a category that is not listed has none
+    else:
+        values[in_part] = np.nan  # quantiles that are missing cannot be known
+    return HubTable(sort, columns, list(tasks), tuple(ids), tuple(models), values)

@@ -1,0 +1,166 @@
+"""A forecast hub in its own layout: read, fused, written and scored."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import wassemble as ws
+from wassemble.cli import main
+from wassemble.ensemble.hub import fuse_hub, score_hub
+from wassemble.inputs.hub import read_hub, read_oracle
+
+CATEGORIES = ["decrease", "stable", "increase"]
+LEVELS = ["0.025", "0.5", "0.975"]
+PLACES = ["01", "02", "US"]
+HEADER = "reference_date,target,location,output_type,output_type_id,value"
+
+
+def rows_of(target, place, sort, names, values):
+    pairs = zip(names, values, strict=True)
+    return [f"2025-01-04,{target},{place},{sort},{name},{value:.12g}" for name, value in pairs]
+
+
+@pytest.fixture
+def hub(tmp_path, monkeypatch, rng):
+    """Three models; the last has no forecast of the second place, and gives a mean, too."""
+    monkeypatch.chdir(tmp_path)
+    chances = rng.dirichlet(np.ones(3), (3, 3))
+    counts = np.sort(rng.uniform(0, 100, (3, 3, 3)), axis=2)
+    for model, name in enumerate(("a-one", "b-two", "c-three")):
+        lines = [HEADER]
+        for place, where in enumerate(PLACES):
+            if (model, place) != (2, 1):
+                lines += rows_of(
+                    "trend", where, "pmf", CATEGORIES[::-1], chances[model, place, ::-1]
+                )
+                lines += rows_of("count", where, "quantile", LEVELS, counts[model, place])
+        lines += ["2025-01-04,count,01,mean,,7"] * (model == 2)
+        folder = tmp_path / "model-output" / name
+        folder.mkdir(parents=True)
+        (folder / f"2025-01-04-{name}.csv").write_text("\n".join(lines) + "\n")
+    (tmp_path / "order.txt").write_text("\n".join(CATEGORIES))
+    (tmp_path / "oracle.csv").write_text(
+        "location,target,output_type,output_type_id,oracle_value\n"
+        "01,trend,pmf,stable,1\n01,trend,pmf,increase,0\n02,trend,pmf,decrease,1\n"
+        "01,count,quantile,,40\n02,count,quantile,,60\n"
+    )
+    return chances, counts
+
+
+def test_a_hub_is_read_with_its_gaps(hub):
+    chances, counts = hub
+    quantiles, pmf = read_hub(".")
+    assert (quantiles.sort, pmf.sort) == ("quantile", "pmf")
+    assert quantiles.models == ("a-one", "b-two", "c-three")
+    assert pmf.tasks == [("2025-01-04", "trend", place) for place in PLACES]
+    missing = np.zeros((3, 3), dtype=bool)
+    missing[2, 1] = True
+    np.testing.assert_allclose(quantiles.values[~missing], counts[~missing])
+    np.testing.assert_allclose(pmf.in_order(CATEGORIES).values[~missing], chances[~missing])
+    assert np.isnan(pmf.values[missing]).all()
+    assert list(pmf.to_predictions()[0].labels) == CATEGORIES[::-1]
+
+
+@pytest.mark.parametrize("power", [1, 2])
+def test_the_consensus_of_a_hub_is_the_exact_barycenter_in_its_layout(hub, power):
+    chances, counts = hub
+    flags = ["--order", "order.txt", "--power", str(power)]
+    Path("all/consensus").mkdir(parents=True)
+    assert main(["hub", "model-output", *flags, "--out", "all/consensus/fused.csv"]) == 0
+    quantiles, pmf = read_hub("all")
+    assert pmf.models == ("consensus",)
+    rule = ws.LineBarycenter(power)
+    np.testing.assert_allclose(pmf.values[0, 0], rule.fuse(chances[:, :1]).scores[0], atol=1e-9)
+    np.testing.assert_allclose(pmf.values[0, 1], rule.fuse(chances[:2, 1:2]).scores[0], atol=1e-9)
+    expected = rule.fuse_quantiles(counts[:2, 1:2])[0]
+    np.testing.assert_allclose(quantiles.values[0, 1], expected, rtol=1e-9)
+
+
+def test_models_and_consensus_are_scored_by_what_happened(hub, capsys):
+    assert main(["hub", ".", "--order", "order.txt", "--oracle", "oracle.csv", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    by_name = {(each["metric"], each["model"]): each for each in found}
+    assert len(by_name) == 8
+    assert by_name["rps", "consensus"]["n_tasks"] == 2
+    assert by_name["wis", "c-three"]["n_tasks"] == 1
+    chances, counts = hub
+    one = ws.metrics.ranked_probability_score(chances[0, :2], [1, 0])
+    assert by_name["rps", "a-one"]["loss"] == pytest.approx(one)
+    levels = [float(level) for level in LEVELS]
+    two = ws.metrics.weighted_interval_score(counts[1, :2], levels, [40, 60])
+    assert by_name["wis", "b-two"]["loss"] == pytest.approx(two)
+    inside = ws.metrics.interval_coverage(counts[1, :2], levels, [40, 60])
+    assert by_name["wis", "b-two"]["coverage"] == pytest.approx(inside)
+    assert by_name["rps", "b-two"]["coverage"] is None
+    assert main(["hub", ".", "--oracle", "oracle.csv"]) == 0
+    assert "consensus" in capsys.readouterr().out
+
+
+def test_weights_are_of_the_models_of_the_hub(hub, capsys):
+    _, counts = hub
+    (quantiles, _) = read_hub(".")
+    weights = {"a-one": 0.5, "b-two": 0.25, "c-three": 0.25}
+    fused = fuse_hub(quantiles, weights=weights).values[0]
+    np.testing.assert_allclose(fused[0], [0.5, 0.25, 0.25] @ counts[:, 0])
+    np.testing.assert_allclose(fused[1], [2 / 3, 1 / 3] @ counts[:2, 1])
+    assert main(["hub", ".", "--weights", "a-one=1"]) == 2
+    assert "--weights must name each model" in capsys.readouterr().err
+
+
+def test_draws_of_a_sample_are_sorted_and_fused(tmp_path):
+    for name, draws in (("a", (3, 1, 2)), ("b", (30, 20, 10))):
+        (tmp_path / name).mkdir()
+        lines = [HEADER, *rows_of("count", "01", "sample", ["s1", "s2", "s3"], draws)]
+        (tmp_path / name / "x.csv").write_text("\n".join(lines) + "\n")
+    (table,) = read_hub(tmp_path)
+    consensus = fuse_hub(table)
+    np.testing.assert_allclose(consensus.values[0, 0], [5.5, 11, 16.5])
+    scores = score_hub(table, consensus, np.array([2.0]))
+    assert scores[0].model == "a"
+    assert scores[0].coverage is None
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        ([], "a folder for each model"),
+        (["location,value", "01,2"], "no output_type"),
+        ([HEADER], "must have rows"),
+        ([HEADER, "d,t,01,mean,,4"], "forecasts of type pmf, quantile, sample"),
+        ([HEADER, "d,t,01,quantile,0.5,many"], "line 2: value must be a number; got 'many'"),
+        ([HEADER, "d,t,01,quantile,0.5"], "line 2: must have as many columns"),
+        ([HEADER, *["d,t,01,quantile,0.5,4"] * 2], "once; got several"),
+    ],
+)
+def test_what_is_no_hub_is_refused(tmp_path, lines, message):
+    if lines:
+        (tmp_path / "a").mkdir()
+        (tmp_path / "a" / "x.csv").write_text("\n".join(lines) + "\n")
+    with pytest.raises(ws.InvalidInputError, match=message):
+        read_hub(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("location,what\n01,2\n", "oracle_value or observation or value"),
+        ("planet,oracle_value\nmars,2\n", "some of the columns 'reference_date'"),
+    ],
+)
+def test_what_happened_must_be_told(hub, text, message):
+    with open("wrong.csv", "w", encoding="utf-8") as file:
+        file.write(text)
+    with pytest.raises(ws.InvalidInputError, match=message):
+        read_oracle("wrong.csv", read_hub(".")[0])
+
+
+def test_what_happened_must_be_known_for_some_task(hub):
+    (quantiles, pmf) = read_hub(".")
+    with pytest.raises(ws.InvalidInputError, match="it is for none"):
+        score_hub(quantiles, fuse_hub(quantiles), np.full(3, np.nan))
+    with pytest.raises(ws.InvalidInputError, match="must name all of"):
+        pmf.in_order(["up", "down"])
+    with pytest.raises(ws.InvalidInputError, match="got a quantile"):
+        quantiles.to_predictions()
