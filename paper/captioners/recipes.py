@@ -73,7 +73,7 @@ RECIPES = {
         Recipe("frequent-words", seed=6, n_units=192, n_embedding=128, n_frequent=1200),
         Recipe("missing-words", seed=7, n_units=192, n_embedding=128, share_missing=0.2),
         # Those with the words of all COCO captions.
-        Recipe("concepts", 11, 320, 128, is_blind=True, dropout=0.2, decay=0.6, max_epochs=5),
+        Recipe("concepts", 11, 320, 128, is_blind=True, dropout=0.2, decay=0.9, max_epochs=3),
         Recipe(
             "concepts-self-critical",
             12,

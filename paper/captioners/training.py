@@ -133,13 +133,13 @@ class _Training:
 
     @cached_property
     def _cider(self) -> CiderD:
-        return CiderD(self._with_ends(self.data.train.captions))
+        return CiderD(self._with_ends(self.data.train.captions), self._frequencies)
 
     @cached_property
     def _frequencies(self) -> Frequencies:
-        """In a fourth of the texts: it tells as much, in a fourth of the memory."""
-        assert self.data.texts is not None
-        return count_frequencies(self._with_ends(self.data.texts.captions[::4]))
+        """In what is learned from; a fourth of the texts tells as much with less memory."""
+        texts, train = self.data.texts, self.data.train
+        return count_frequencies(self._with_ends(texts.captions[::4] if texts else train.captions))
 
     def _with_ends(self, captions: Sequence[Sequence[str]]) -> list[list[list[str]]]:
         """The end counts as a word where captions are drawn: see `self_critical_loss`."""
@@ -419,9 +419,11 @@ def generate(
 
 
 def _draw(chances: Tensor) -> Tensor:
-    """A place of each row, as likely as it says; four times as fast as `torch.multinomial`."""
-    sums = chances.cumsum(dim=1)
-    # Of a sum that rounding left below 1, too: and never a place of no chance at the end.
+    """A place in each row, as likely as it says there.
+
+    As `torch.multinomial`, which takes a third of the time of a self-critical step.
+    """
+    sums = chances.cumsum(dim=1)  # its last need not be 1, for rounding
     drawn = torch.rand(len(sums), 1) * sums[:, -1:]
     return torch.searchsorted(sums, drawn, right=True).squeeze(1).clamp(max=sums.shape[1] - 1)
 

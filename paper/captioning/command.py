@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from wassemble.kernels import LabelledKernel
     from wassemble.labels import LabelSpace
 
-_SHIPPED = (*FIVE, "frequent-words", "missing-words", "tiny")
+_SHIPPED = (*FIVE, "frequent-words", "missing-words", "concepts-self-critical", "tiny")
 _SPLITS = ("test", "val", "train")
 _MEANS = ("arithmetic", "geometric")
 _EPSILON = {"glove": 0.05, "synonyms": 1.0}

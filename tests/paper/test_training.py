@@ -246,6 +246,14 @@ def cells_matter(captioner, features):
     return not np.array_equal(first, second)
 
 
+def test_places_are_drawn_as_often_as_they_are_likely():
+    chances = torch.tensor([0.0, 0.2, 0.0, 0.8, 0.0]).expand(4000, -1)
+    with torch.random.fork_rng(devices=()):
+        torch.manual_seed(0)
+        counts = torch.bincount(training._draw(chances), minlength=5) / 4000
+    np.testing.assert_allclose(counts, [0, 0.2, 0, 0.8, 0], atol=0.02)
+
+
 def test_only_the_first_words_are_drawn_if_so_asked(network, features):
     with torch.random.fork_rng(devices=()):
         torch.manual_seed(0)
