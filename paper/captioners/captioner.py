@@ -41,19 +41,30 @@ class Captioner:
     def start(self, context: Any) -> NetworkState:
         """State for features of shape (n_images, n_cells, n_features), one row for each image.
 
-        A captioner that is told concepts wants them in the last rows: see `load_captions`.
+        A captioner that is told concepts wants them in the last rows, and looks at no other: see
+        `load_captions`.
         """
         import torch
 
         features = as_float_array(context, "context")
-        wanted = self.network.cells.in_features
-        if features.ndim != 3 or features.shape[2] != wanted:
-            fail(
-                f"`context` must be grid features of shape (n_images, n_cells, {wanted});"
-                f" got shape {tuple(features.shape)}."
-            )
+        self._check_shape(features.shape)
         with torch.inference_mode():
             return self.network.start(torch.as_tensor(features, dtype=torch.float32))
+
+    def _check_shape(self, shape: tuple[int, ...]) -> None:
+        n_concepts = self.network.n_concepts
+        if n_concepts:
+            if len(shape) != 3 or n_concepts % shape[2] or n_concepts > shape[1] * shape[2]:
+                fail(
+                    f"`context` must have {n_concepts} concepts in the last rows of its features;"
+                    f" got shape {shape}.",
+                    hint="`load_captions` gives them if asked to",
+                )
+        elif len(shape) != 3 or shape[2] != self.network.cells.in_features:
+            fail(
+                "`context` must be grid features of shape (n_images, n_cells,"
+                f" {self.network.cells.in_features}); got shape {shape}."
+            )
 
     def step(self, state: NetworkState, words: np.ndarray) -> tuple[np.ndarray, NetworkState]:
         """Read one word per row; log-probabilities of the next and the state after it."""
@@ -101,8 +112,11 @@ def read_captioner(path: str | PathLike[str]) -> Captioner:
             }
             words, account = arrays["words"].tolist(), json.loads(str(arrays["account"]))
         n_words, n_embedding = weights["words.weight"].shape
-        n_units, n_features = weights["cells.weight"].shape
-        n_concepts = weights["first.weight"].shape[1] - n_units
+        n_units = weights["lstm.weight_hh"].shape[1]
+        n_features, n_concepts = (
+            weights[name].shape[1] if name in weights else 0
+            for name in ("cells.weight", "told.weight")
+        )
         sizes = n_words, n_features, n_units, n_embedding
         network = CaptionerNetwork(*sizes, dropout=0.0, n_concepts=n_concepts)
         network.load_state_dict(weights)

@@ -90,7 +90,7 @@ def detect(known: np.ndarray, concepts: np.ndarray, pictures: np.ndarray) -> np.
     Both are rows of features. Not by a line: what a picture is like tells more than any sum of
     its features does.
     """
-    width, ridge = 0.5 * np.median(cdist(known[:1000], known[:1000], "sqeuclidean")), 0.3
+    width, ridge = 0.35 * np.median(cdist(known[:1000], known[:1000], "sqeuclidean")), 0.3
     kernel = np.exp(-cdist(known, known, "sqeuclidean") / width)
     coefficients = np.linalg.solve(kernel + ridge * np.eye(len(known)), concepts)
     nearness = np.exp(-cdist(pictures, known, "sqeuclidean") / width)

@@ -1,7 +1,7 @@
 """The network of a captioner: an LSTM that looks at the cells of a picture before each word.
 
-Soft attention as in Xu et al. 2015, with the word vectors shared between input and output.
-It may be told concepts of the picture as well, which it has before it at every word.
+Soft attention as in Xu et al. 2015, with the word vectors shared between input and output. Or it
+sees no picture and is told its concepts, which it has before it at every word.
 Torch is imported here, so that nothing else imports this file before it is needed.
 """
 
@@ -18,8 +18,8 @@ class NetworkState(NamedTuple):
 
     hidden: Tensor  # (n_rows, n_units)
     memory: Tensor  # (n_rows, n_units)
-    cells: Tensor  # (n_rows, n_cells, n_units)
-    keys: Tensor  # (n_rows, n_cells, n_units // 2)
+    cells: Tensor  # (n_rows, n_cells, n_units), or empty
+    keys: Tensor  # (n_rows, n_cells, n_units // 2), or empty
     told: Tensor  # (n_rows, 2 * n_embedding): what concepts add to words read, and to be said
 
     def take(self, rows: Tensor | slice) -> NetworkState:
@@ -28,11 +28,12 @@ class NetworkState(NamedTuple):
 
 
 class CaptionerNetwork(nn.Module):
-    """Logits of the next word from a picture's cells and the words so far.
+    """Logits of the next word from a picture's cells, or its concepts, and the words so far.
 
     ``n_units`` is the size of the LSTM's state, ``n_embedding`` that of a word's vector, and
     ``dropout`` the share of the LSTM's inputs and outputs that a training step leaves out.
-    ``n_concepts``, a multiple of ``n_features``, are in the last rows of a picture's features.
+    If there are ``n_concepts``, they are in the last rows of a picture's features, and the other
+    rows are not looked at.
     """
 
     def __init__(
@@ -46,42 +47,52 @@ class CaptionerNetwork(nn.Module):
     ) -> None:
         super().__init__()
         self.n_concepts = n_concepts
+        n_seen = 0 if n_concepts else n_units
         self.words = nn.Embedding(n_words, n_embedding)
-        self.cells = nn.Linear(n_features, n_units)
-        self.first = nn.Linear(n_units + n_concepts, 2 * n_units)
-        self.key = nn.Linear(n_units, n_units // 2)
-        self.query = nn.Linear(n_units, n_units // 2, bias=False)
-        self.relevance = nn.Linear(n_units // 2, 1, bias=False)
-        self.lstm = nn.LSTMCell(n_embedding + n_units, n_units)
-        self.output = nn.Linear(2 * n_units, n_embedding)
-        self.told = nn.Linear(n_concepts, 2 * n_embedding, bias=False) if n_concepts else None
+        if not n_concepts:
+            self.cells = nn.Linear(n_features, n_units)
+        self.first = nn.Linear(n_concepts or n_units, 2 * n_units)
+        if not n_concepts:
+            self.key = nn.Linear(n_units, n_units // 2)
+            self.query = nn.Linear(n_units, n_units // 2, bias=False)
+            self.relevance = nn.Linear(n_units // 2, 1, bias=False)
+        self.lstm = nn.LSTMCell(n_embedding + n_seen, n_units)
+        self.output = nn.Linear(n_units + n_seen, n_embedding)
+        if n_concepts:
+            self.told = nn.Linear(n_concepts, 2 * n_embedding, bias=False)
         self.word_bias = nn.Parameter(torch.zeros(n_words))
         self.dropout = nn.Dropout(dropout)
         nn.init.uniform_(self.words.weight, -0.1, 0.1)
 
     def start(self, features: Tensor) -> NetworkState:
         """State before the first word, from features: a row for each cell, then concepts."""
-        n_cells = features.shape[1] - self.n_concepts // features.shape[2]
-        concepts = features[:, n_cells:].flatten(1)
-        cells = self.dropout(torch.relu(self.cells(features[:, :n_cells])))
-        first = torch.cat([cells.mean(dim=1), concepts], dim=1)
-        hidden, memory = torch.tanh(self.first(first)).chunk(2, dim=1)
-        if self.told is None:
-            told = features.new_zeros(len(features), 2 * self.words.embedding_dim)
+        if self.n_concepts:
+            first = features.flatten(1)[:, -self.n_concepts :]
+            cells = keys = features.new_zeros(len(features), 0, 0)
+            told = self.told(first)
         else:
-            told = self.told(concepts)
-        return NetworkState(hidden, memory, cells, self.key(cells), told)
+            cells = self.dropout(torch.relu(self.cells(features)))
+            first, keys = cells.mean(dim=1), self.key(cells)
+            told = features.new_zeros(len(features), 2 * self.words.embedding_dim)
+        hidden, memory = torch.tanh(self.first(first)).chunk(2, dim=1)
+        return NetworkState(hidden, memory, cells, keys, told)
 
     def step(self, state: NetworkState, words: Tensor) -> tuple[Tensor, NetworkState]:
         """Meaning of the next word, one row for each word read, and the state; see `logits`."""
-        query = self.query(state.hidden)[:, None]
-        attention = self.relevance(torch.tanh(state.keys + query)).softmax(dim=1)
-        seen = (attention * state.cells).sum(dim=1)
+        seen = self._look(state)
         to_read, to_say = state.told.chunk(2, dim=1)
         read = torch.cat([self.dropout(self.words(words)) + to_read, seen], dim=1)
         hidden, memory = self.lstm(read, (state.hidden, state.memory))
         meaning = self.output(self.dropout(torch.cat([hidden, seen], dim=1))) + to_say
         return meaning, state._replace(hidden=hidden, memory=memory)
+
+    def _look(self, state: NetworkState) -> Tensor:
+        """What is seen of the picture before the next word, (n_rows, n_units), or empty."""
+        if self.n_concepts:
+            return state.cells.flatten(1)
+        query = self.query(state.hidden)[:, None]
+        attention = self.relevance(torch.tanh(state.keys + query)).softmax(dim=1)
+        return (attention * state.cells).sum(dim=1)
 
     def logits(self, meaning: Tensor, words: Tensor | slice = slice(None)) -> Tensor:
         """Logits of the next word, (n_rows, n_words), or of some ``words`` by number."""

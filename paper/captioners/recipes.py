@@ -26,12 +26,8 @@ class Recipe:
     # self-critical: the CIDEr of sampled captions (Rennie et al. 2017). Else it is the
     # cross-entropy of the references.
     begin_from: str = ""
-    # Name of the captioner whose weights are the first ones, the objective being the same.
-    fine_tune: str = ""
-    # Whether concepts are told beside cells; the words are then those of all COCO captions.
-    has_concepts: bool = False
-    # Whether it learns from captions without pictures, one of each image at each pass, and
-    # knows concepts alone.
+    # Whether it sees no picture and is told its concepts: then it learns from the captions of all
+    # COCO images, and has their words.
     is_blind: bool = False
     label_smoothing: float = 0.0  # share of each target's mass that goes to all words alike
     n_frequent: int = 0  # only this many of the most frequent words; 0 for all
@@ -62,15 +58,6 @@ _SELF_CRITICAL: dict[str, Any] = {
     "patience": 5,
 }
 
-_TEXTS: dict[str, Any] = {
-    "has_concepts": True,
-    "is_blind": True,
-    "dropout": 0.2,
-    "decay": 0.5,
-    "max_epochs": 3,
-}
-_FINE_TUNED: dict[str, Any] = {"learning_rate": 1e-3, "decay": 0.6, "max_epochs": 4}
-
 RECIPES = {
     recipe.name: recipe
     for recipe in (
@@ -86,16 +73,15 @@ RECIPES = {
         Recipe("frequent-words", seed=6, n_units=192, n_embedding=128, n_frequent=1200),
         Recipe("missing-words", seed=7, n_units=192, n_embedding=128, share_missing=0.2),
         # Those with the words of all COCO captions.
-        Recipe("texts", 11, 192, 128, **_TEXTS),
-        Recipe("pretrained", 12, 192, 128, fine_tune="texts", has_concepts=True, **_FINE_TUNED),
+        Recipe("concepts", 11, 320, 128, is_blind=True, dropout=0.2, decay=0.9, max_epochs=3),
         Recipe(
-            "pretrained-self-critical",
-            13,
-            192,
+            "concepts-self-critical",
+            12,
+            320,
             128,
-            begin_from="pretrained",
-            has_concepts=True,
-            **_SELF_CRITICAL,
+            begin_from="concepts",
+            is_blind=True,
+            **_SELF_CRITICAL | {"decay": 0.87, "max_epochs": 15, "patience": 15},
         ),
         # For tests.
         Recipe("tiny", seed=8, n_units=32, n_embedding=32, n_frequent=300, dropout=0.1),

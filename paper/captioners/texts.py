@@ -34,8 +34,9 @@ class Texts:
         self.captions, self._space, self._true, self._detected = captions, space, true, detected
         self._bags = Bags(space.words, captions)
         self._sums = self._bags.sums()
+        self._concepts = space.place(self._sums, self._bags.sizes)
         self._slope = _fit_slope(true, detected)
-        self._donors = _find_donors(space.place(self._sums, self._bags.sizes), true)
+        self._donors = _find_donors(self._concepts, true)
 
     def __len__(self) -> int:
         return len(self.captions)
@@ -46,10 +47,18 @@ class Texts:
         chosen = rng.integers(sizes)
         others = self._sums - self._bags.counts[np.cumsum(sizes) - sizes + chosen]
         concepts = self._space.place(others, sizes - 1)
-        donors = self._donors[np.arange(len(self)), rng.integers(_N_DONORS, size=len(self))]
-        moved = (concepts - self._true[donors]) @ self._slope
         said = [each[place] for each, place in zip(self.captions, chosen, strict=True)]
-        return said, self._detected[donors] + moved
+        return said, self._tell(np.arange(len(self)), concepts, rng)
+
+    def imagine(self, images: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """Concepts of some images, by their places, as they would be detected."""
+        return self._tell(images, self._concepts[images], rng)
+
+    def _tell(
+        self, images: np.ndarray, concepts: np.ndarray, rng: np.random.Generator
+    ) -> np.ndarray:
+        donors = self._donors[images, rng.integers(_N_DONORS, size=len(images))]
+        return self._detected[donors] + (concepts - self._true[donors]) @ self._slope
 
 
 def _fit_slope(true: np.ndarray, detected: np.ndarray) -> np.ndarray:

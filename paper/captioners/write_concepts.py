@@ -32,16 +32,16 @@ def main() -> None:
 
 
 def _pool(splits: list[CaptionsData]) -> list[np.ndarray]:
-    """Features of whole pictures: the mean over the grid's cells, and those of ResNet-50."""
-    with np.load(find_data("coco_multilabel/features_resnet50_center_int8.npz")) as arrays:
-        image_ids, features = arrays["image_ids"], arrays["codes"] * arrays["scale"]
-    whole = dict(zip(image_ids.tolist(), features, strict=True))
-    parts = [
-        (data.features.mean(axis=1), np.stack([whole[image] for image in data.image_ids.tolist()]))
-        for data in splits
-    ]
-    sizes = [np.sqrt((part**2).mean()) for part in parts[0]]
-    return [np.concatenate([cells / sizes[0], rest / sizes[1]], axis=1) for cells, rest in parts]
+    """Features of whole pictures: the mean over the grid's cells, and what two networks pool."""
+    parts = [[data.features.mean(axis=1) for data in splits]]
+    for network in ("lite2", "resnet50"):
+        with np.load(find_data(f"coco_multilabel/features_{network}_center_int8.npz")) as arrays:
+            image_ids, features = arrays["image_ids"], arrays["codes"] * arrays["scale"]
+        parts.append([features[np.searchsorted(image_ids, data.image_ids)] for data in splits])
+    # None counts for more than another because its numbers are larger.
+    norms = [np.sqrt((known**2).sum(axis=1).mean()) for known, *_ in parts]
+    scaled = [[each / norm for each in part] for part, norm in zip(parts, norms, strict=True)]
+    return [np.concatenate(each, axis=1) for each in zip(*scaled, strict=True)]
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from wassemble.kernels import LabelledKernel
     from wassemble.labels import LabelSpace
 
-_SHIPPED = (*FIVE, "frequent-words", "missing-words", "tiny")
+_SHIPPED = (*FIVE, "frequent-words", "missing-words", "concepts-self-critical", "tiny")
 _SPLITS = ("test", "val", "train")
 _MEANS = ("arithmetic", "geometric")
 _EPSILON = {"glove": 0.05, "synonyms": 1.0}
@@ -144,8 +144,10 @@ def generate(captioners: tuple[str, ...], out: Path | None, quiet: bool, **value
     from wassemble.text import FusedNextWord
 
     _refuse_unused(values)
-    image_ids, features = _read_images(values["images"], values["first"])
     models = _read_captioners(captioners)
+    image_ids, features = _read_images(
+        values["images"], values["first"], with_concepts=_are_told_concepts(models)
+    )
     fused = FusedNextWord(list(models.values()), **_options(values, models))
     # Captions on a terminal show how far it is; a bar would be in their way.
     no_bar = quiet or (out is None and sys.stdout.isatty())
@@ -243,12 +245,26 @@ def _explanation(told: Explanation) -> dict[str, Any]:
     return {**named(told), "from": sent}
 
 
-def _read_images(images: str, first: int | None) -> tuple[list[str], np.ndarray]:
+def _are_told_concepts(models: dict[str, Captioner]) -> bool:
+    """Whether the captioners are told concepts, all or none."""
+    told = [name for name, model in models.items() if model.network.n_concepts]
+    if told and len(told) < len(models):
+        seeing = next(name for name in models if name not in told)
+        fail(
+            "captioners must all look at pictures, or all be told concepts; got"
+            f" {seeing!r} beside {told[0]!r}."
+        )
+    return bool(told)
+
+
+def _read_images(
+    images: str, first: int | None, *, with_concepts: bool
+) -> tuple[list[str], np.ndarray]:
     """Ids and features of what --images names."""
     from paper.data.captions import load_captions, read_grid_features
 
     if images in _SPLITS:
-        data = load_captions(images)
+        data = load_captions(images, with_concepts=with_concepts)
         image_ids, features = [str(number) for number in data.image_ids], data.features
     elif _is_file(images, "--images"):
         image_ids, features = read_grid_features(images)

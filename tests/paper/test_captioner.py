@@ -85,6 +85,17 @@ def test_features_of_another_kind_are_refused(captioner):
         captioner.start(np.zeros((2, 3)))
 
 
+def test_a_captioner_that_is_told_concepts_wants_them(tmp_path):
+    network = CaptionerNetwork(len(WORDS), 0, n_units=8, n_embedding=6, dropout=0.0, n_concepts=6)
+    path = tmp_path / "told.npz"
+    write_captioner(Captioner(network, WORDS, {}), path)
+    captioner = read_captioner(path)
+    assert captioner.start(np.zeros((2, 4, 3))).hidden.shape == (2, 8)
+    for shape in ((2, 1, 3), (2, 3, 4), (2, 6)):
+        with pytest.raises(InvalidInputError, match=r"must have 6 concepts in the last rows"):
+            captioner.start(np.zeros(shape))
+
+
 @pytest.mark.parametrize("content", [b"", b"PK\x03\x04 half a file", b"text"])
 def test_what_is_no_captioner_is_refused(tmp_path, content):
     path = tmp_path / "x.npz"

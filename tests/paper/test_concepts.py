@@ -57,6 +57,14 @@ def test_a_drawn_caption_says_nothing_of_its_own_concepts(space, rng):
         np.testing.assert_allclose(found, expected, atol=0.15)
 
 
+def test_what_is_imagined_of_an_image_goes_by_all_of_its_captions(space, rng):
+    true = rng.normal(size=(500, 3)).astype(np.float32)
+    texts = Texts(CAPTIONS, space, true, true / 2)
+    found = texts.imagine(np.array([2, 0]), rng)
+    expected = space.place_captions([CAPTIONS[2], CAPTIONS[0]]) / 2
+    np.testing.assert_allclose(found, expected, atol=0.15)
+
+
 def test_errors_are_those_of_pictures_with_like_captions(space, rng):
     """The detector is wrong on dogs alone: so are the pictures that it is asked to imagine."""
     is_dog = np.arange(400) % 2 == 1

@@ -58,3 +58,11 @@ def test_the_guide_names_the_minutes_of_each_training(name):
     with np.load(data_folder() / "captioners" / f"{name}.npz", allow_pickle=False) as arrays:
         epochs = json.loads(str(arrays["account"]))["epochs"]
     assert minutes == f"{sum(epoch['seconds'] for epoch in epochs) / 60:.1f}"
+
+
+@pytest.mark.parametrize("name", ["self-critical", "concepts-self-critical"])
+def test_the_guide_has_the_validation_cider_of_the_best(name):
+    with np.load(data_folder() / "captioners" / f"{name}.npz", allow_pickle=False) as arrays:
+        epochs = json.loads(str(arrays["account"]))["epochs"]
+    best = f"{max(epoch['validation_cider'] for epoch in epochs):.3f}".removeprefix("0")
+    assert re.search(rf"`{name}`,? has a validation CIDEr of {re.escape(best)}", PAGE)
