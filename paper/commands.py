@@ -8,7 +8,7 @@ import click
 
 from paper.captioners.command import train_captioners
 from paper.captioning.command import generate, references
-from paper.evidence.command import evidence
+from paper.evidence.command import evidence, heads
 from paper.record.command import reproduce
 from paper.without_truth.command import without_truth
 from wassemble.cli.command import run
@@ -76,7 +76,7 @@ def serve(open_browser: bool, **options: Any) -> None:
     start(open_browser, examples=(*SHIPPED, *EXAMPLES), **options)
 
 
-_experiments = (reproduce, evidence, without_truth)
+_experiments = (reproduce, evidence, heads, without_truth)
 for _command in (*_experiments, data, train_captioners, generate, references, serve):
     paper.add_command(_command)
 
