@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: help demo test coverage test-long test-portable browser postgres lint docs results evidence bench bench-quick bench-cluster clean
+.PHONY: help demo test coverage test-long test-portable browser postgres node lint docs results evidence bench bench-quick bench-cluster clean
 
 help:
 	@echo "make demo   nine language detectors with nine label sets: learns how to fuse them and"
@@ -32,7 +32,7 @@ help:
 demo: .venv/native.stamp
 	$(BIN)/python -m paper evidence languages --quick --time-budget 30 --out reports
 
-test: .venv/develop.stamp .venv/native.stamp browser postgres
+test: .venv/develop.stamp .venv/native.stamp browser postgres node
 	$(BIN)/python -m pytest --numprocesses 2 --durations 30
 
 # Apart from the tests: watching every line slows them all down.
@@ -62,6 +62,13 @@ postgres:
 		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq \
 			--no-install-recommends postgresql; \
 	fi > /dev/null 2>&1 || echo "no PostgreSQL and none to install: its tests are skipped"
+
+# onnxruntime-web for Node, for the tests that replay golden vectors in JavaScript.
+node: tests/export/node/node_modules/.stamp
+tests/export/node/node_modules/.stamp: tests/export/node/package.json
+	@{ cd tests/export/node && npm install --silent --no-audit --no-fund --ignore-scripts \
+		--no-package-lock && touch node_modules/.stamp; } > /dev/null 2>&1 \
+		|| echo "no Node, or nothing to install from: heads are not tried in JavaScript"
 
 lint: .venv/develop.stamp
 	$(BIN)/ruff check .

@@ -58,7 +58,7 @@ ERRORS = {
 
 
 @dataclass(frozen=True)
-class _Arithmetic:
+class Arithmetic:
     """How a head computes inside."""
 
     inner: Any
@@ -119,12 +119,12 @@ def export_onnx(
     design, inputs = prepare(what, models, samples, gaps=gaps, abstentions=abstentions)
     design = settle_sweeps(design, inputs, tolerance / 2, max_sweeps)
 
-    def write(how: _Arithmetic, about: Mapping[str, Any]) -> bytes:
+    def write(how: Arithmetic, about: Mapping[str, Any]) -> bytes:
         ends, outputs = design.draw(exact=how.exact)
         metadata = {_KEY: json.dumps(about)}
         return to_onnx(outputs, inputs=ends, dtype=dtype, inner=how.inner, metadata=metadata)
 
-    def run(how: _Arithmetic) -> Callable[[Mapping[str, np.ndarray]], dict[str, np.ndarray]]:
+    def run(how: Arithmetic) -> Callable[[Mapping[str, np.ndarray]], dict[str, np.ndarray]]:
         session = read_model(write(how, {}))
         names = [output.name for output in session.get_outputs()]
         return lambda given: dict(zip(names, session.run(names, dict(given)), strict=True))
@@ -203,16 +203,16 @@ def choose_arithmetic(
     inputs: Mapping[str, np.ndarray],
     dtype: str,
     tolerance: float,
-    run: Callable[[_Arithmetic], Callable[[Mapping[str, np.ndarray]], Mapping[str, np.ndarray]]],
-) -> tuple[_Arithmetic, float]:
+    run: Callable[[Arithmetic], Callable[[Mapping[str, np.ndarray]], Mapping[str, np.ndarray]]],
+) -> tuple[Arithmetic, float]:
     """The fastest arithmetic that comes near the library on ``inputs``, and how near."""
     expected = design.expect(inputs)
     rounded = {name: array.astype(dtype) for name, array in inputs.items()}
-    choices = [_Arithmetic(np.float64, True)]
+    choices = [Arithmetic(np.float64, True)]
     if not design.has_zeros:
-        choices.insert(0, _Arithmetic(np.float64, False))
+        choices.insert(0, Arithmetic(np.float64, False))
     if dtype == "float32":
-        choices.insert(0, _Arithmetic(np.float32, design.has_zeros))
+        choices.insert(0, Arithmetic(np.float32, design.has_zeros))
     gap = math.inf
     for how in choices:
         try:

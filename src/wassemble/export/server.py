@@ -93,7 +93,7 @@ def count_disagreements(
 ) -> dict[str, tuple[int, int]]:
     """Of each model, its answers, and those whose best label is not the best of the consensus.
 
-    Labels are compared by name. A model that has no label of the consensus's name disagrees.
+    Labels are compared by name; answers are counted where the model has the consensus's label.
     """
     target = np.array(head.about["target"], dtype=object)
     best = target[found["scores"].argmax(axis=1)]
@@ -101,7 +101,7 @@ def count_disagreements(
     told = {}
     for place, (model, labels) in enumerate(head.about["models"].items()):
         scores = np.nan_to_num(inputs[model])
-        said = scores.any(axis=1) & has_best
+        said = scores.any(axis=1) & has_best & np.isin(best, labels)
         if ANSWERED in inputs:
             said &= inputs[ANSWERED][:, place] > 0
         own = np.array(labels, dtype=object)[scores.argmax(axis=1)]
