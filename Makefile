@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: help demo test coverage test-long test-portable browser postgres node lint docs results evidence bench bench-quick bench-cluster clean
+.PHONY: help demo test coverage test-long test-portable browser postgres node lint docs results evidence heads bench bench-quick bench-cluster clean
 
 help:
 	@echo "make demo   nine language detectors with nine label sets: learns how to fuse them and"
@@ -23,6 +23,8 @@ help:
 	@echo "make evidence  learn and judge an ensemble on ten real tasks, beside its rivals, and a"
 	@echo "            consensus without truth; writes docs/evidence.md and"
 	@echo "            docs/evidence-without-truth.md"
+	@echo "make heads  freeze what is learned on ten real tasks, and compare it with the library; writes"
+	@echo "            docs/guides/deploy.md (about an hour)"
 	@echo "make bench  benchmarks beside POT, OTT-JAX and torch; writes docs/benchmarks.md"
 	@echo "            (make bench-quick: smaller sizes, under two minutes, writes no page)"
 	@echo "make bench-cluster  a Dask cluster of 1, 2 and 4 workers, and kernels split over"
@@ -81,6 +83,12 @@ evidence: .venv/core.stamp
 	$(PIP) -e '.[cli,crowds]'
 	$(BIN)/python -m paper without-truth --out reports
 	cp reports/without-truth.json docs/without-truth.json
+	$(BIN)/python docs/generate.py
+
+heads: .venv/core.stamp
+	$(PIP) -e '.[cli,onnx]'
+	$(BIN)/python -m paper heads --out reports
+	cp reports/heads.json docs/heads.json
 	$(BIN)/python docs/generate.py
 
 results: .venv/core.stamp

@@ -8,13 +8,13 @@ import click
 from wassemble.cli.console import print_json, talk
 from wassemble.cli.options import ModelFiles, file_arguments, output_options, shown_option
 from wassemble.cli.places import Command, EnsembleFolder, Output
-from wassemble.errors import WassembleError, fail
+from wassemble.errors import WassembleError
 
-_head = click.argument("head", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+_head = click.argument("head", type=click.Path(dir_okay=False, path_type=Path))
 
 
-def _golden_beside(path: Path) -> list[Path]:
-    return [path.with_suffix(".golden.json")]
+def _beside(path: Path) -> list[Path]:
+    return [path.with_suffix(end) for end in (".golden.json", ".request.json")]
 
 
 @click.command(cls=Command, short_help="Freeze a learned ensemble into a file that runs anywhere.")
@@ -22,9 +22,10 @@ def _golden_beside(path: Path) -> list[Path]:
 @file_arguments
 @click.option(
     "--onnx",
-    type=Output(path_type=Path, beside=_golden_beside),
+    type=Output(path_type=Path, beside=_beside),
     required=True,
-    help="File to write, which ends in .onnx; golden vectors go beside it, in .golden.json.",
+    help="File to write, which ends in .onnx; golden vectors go beside it, in .golden.json, and an"
+    " example of a request over HTTP, in .request.json.",
 )
 @shown_option(
     "--dtype",
@@ -99,6 +100,7 @@ def verify(head: Path, as_json: bool, quiet: bool) -> None:
     """Replay in onnxruntime what HEAD was given when it was written, and compare the answers.
 
     \b
+    wassemble export ensemble --onnx head.onnx
     wassemble verify head.onnx
     """
     from dataclasses import asdict
@@ -136,7 +138,7 @@ def serve_head(head: Path, host: str, port: int, **limits: Any) -> None:
 
     \b
     wassemble serve-head head.onnx
-    curl localhost:8080/v2/models/head
+    curl localhost:8080/v2/models/head/infer --data @head.request.json
     """
     from wassemble._extras import load_extra
 
@@ -144,6 +146,4 @@ def serve_head(head: Path, host: str, port: int, **limits: Any) -> None:
         load_extra(module, "web", purpose="serving a head")
     from wassemble.export.server import Limits, run
 
-    if head.suffix != ".onnx":
-        fail(f"the file of a head must end in .onnx; got {head.name}.")
     run(head, host, port, Limits(**limits), talk)

@@ -193,15 +193,14 @@ class Design:
             said = None if answered is None else answered[:, place] > 0
             told.append(_Told(self, member, scores, said))
         votes = self._votes(told)
-        rows = [each.rows(self.rule) for each in told]
         fused = self.rule.unroll(
-            rows,
+            [each.rows(self.rule) for each in told],
             self.kernels,
             self._weights(xp, votes, [each.say for each in told]),
             keeps_mass=self.plan.kind == "multiclass",
             exact=exact,
         )
-        return self._finish(xp, fused, votes, rows)
+        return self._finish(xp, fused, votes)
 
     def _votes(self, told: list[_Told]) -> Any:
         """Who has a say on which sample, ``(n_models, n_samples)``; None: all, on all."""
@@ -233,7 +232,7 @@ class Design:
         others = counted / xp.maximum(xp.sum(counted, axis=0), 1e-30)
         return xp.where(total > 0, weights / xp.where(total > 0, total, 1.0), others)
 
-    def _finish(self, xp: Any, fused: Any, votes: Any, rows: list[Any]) -> dict[str, Any]:
+    def _finish(self, xp: Any, fused: Any, votes: Any) -> dict[str, Any]:
         """The consensus of whatever there is something to say about, and what is decided."""
         plan = self.plan
         if plan.weights.ndim == 2 and votes is not None:  # labels on which nobody has a say
@@ -241,9 +240,6 @@ class Design:
             fused = xp.where(xp.any(_as_float(votes)[:, :, None] * own, axis=0), fused, 0.0)
         if votes is not None:
             fused = xp.where(xp.any(votes, axis=0)[:, None], fused, 0.0)
-        if not self.rule.keeps_absent:  # sweeps do not tell what comes of nothing
-            mass = xp.stack([xp.max(each, axis=1) for each in rows])
-            fused = xp.where(xp.any(mass, axis=0)[:, None], fused, 0.0)
         if plan.kind == "multiclass":
             fused = self.rule.to_histograms(fused)
         if self.temperature != 1:

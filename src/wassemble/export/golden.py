@@ -60,6 +60,11 @@ def golden_path(path: Path) -> Path:
     return path.with_suffix(".golden.json")
 
 
+def request_path(path: Path) -> Path:
+    """Where the example of a request to a head is."""
+    return path.with_suffix(".request.json")
+
+
 def save_golden(
     path: Path,
     inputs: Mapping[str, np.ndarray],
@@ -76,6 +81,20 @@ def save_golden(
         "outputs": {name: _listed(array) for name, array in expected.items()},
     }
     write_whole(golden_path(path), json.dumps(record) + "\n")
+
+
+def save_request(path: Path, inputs: Mapping[str, np.ndarray]) -> None:
+    """Write the first sample as a request of the Open Inference Protocol."""
+    tensors = [
+        {
+            "name": name,
+            "shape": [1, array.shape[1]],
+            "datatype": {"float32": "FP32", "float64": "FP64"}[array.dtype.name],
+            "data": _listed(array[0]),
+        }
+        for name, array in inputs.items()
+    ]
+    write_whole(request_path(path), json.dumps({"inputs": tensors}, indent=1) + "\n")
 
 
 def load_golden(path: Path) -> dict[str, Any]:

@@ -22,7 +22,14 @@ from wassemble._files import whole_file
 from wassemble.ensemble.learning import LearnedEnsemble
 from wassemble.ensemble.tables import align_samples, read_models
 from wassemble.export.design import ANSWERED, Design, to_inputs
-from wassemble.export.golden import N_GOLDEN, draw_samples, find_gap, load_golden, save_golden
+from wassemble.export.golden import (
+    N_GOLDEN,
+    draw_samples,
+    find_gap,
+    load_golden,
+    save_golden,
+    save_request,
+)
 from wassemble.export.onnx_file import OPSET, OutOfRange, read_model, to_onnx
 from wassemble.inputs import Predictions
 from wassemble.labels import LabelSpace, enumerate_names
@@ -88,7 +95,8 @@ def export_onnx(
     ----------
     what : LearnedEnsemble, fitted estimator or Fusion
     path : path
-        Of the file, which ends in ``.onnx``; golden vectors end in ``.golden.json``.
+        Of the file, which ends in ``.onnx``; golden vectors end in ``.golden.json``, and an example
+        of a request over HTTP in ``.request.json``.
     models : as in `Fusion.plan`, optional
         Of a `Fusion`, the models and their labels; the others know theirs.
     samples : as in `Fusion.fuse`, optional
@@ -136,6 +144,7 @@ def export_onnx(
         temporary.write_bytes(write(how, about))
     golden = {name: array[:N_GOLDEN].astype(dtype) for name, array in inputs.items()}
     save_golden(path, golden, design.expect(golden), about)
+    save_request(path, golden)
     return about
 
 
@@ -355,6 +364,19 @@ class Head:
         return mask.astype(bool)
 
     def _check_scores(self, name: str, table: np.ndarray, answered: np.ndarray) -> None:
+        sums, most = table.sum(axis=1, dtype=np.float64), self.about["most_mass"] or math.inf
+        # nan and infinity show in sums: one look tells of most tables that they are fine.
+        if (sums <= most).all() and (sums < math.inf).all() and (table >= 0).all():
+            return
+        self._find_wrong(name, table, answered)
+        sums = np.asarray(np.nansum(table, axis=1, dtype=np.float64))
+        heavy = np.flatnonzero((sums > most) & answered)
+        if len(heavy):
+            said = f"{sums[heavy[0]]:.4f}"
+            self._refuse("mass", sum=said, sample=heavy[0], model=repr(name))
+
+    def _find_wrong(self, name: str, table: np.ndarray, answered: np.ndarray) -> None:
+        """Refuse scores that are none; where, too."""
         wrong = {"infinite": np.isinf(table), "negative": table < 0}
         if not self.about["gaps"]:
             wrong = {"nan": np.isnan(table), **wrong}
@@ -363,13 +385,6 @@ class Head:
                 sample, place = np.argwhere(where)[0]
                 label = self.about["models"][name][place]
                 self._refuse(what, model=repr(name), sample=sample, label=repr(label))
-        most = self.about["most_mass"]
-        if most is not None:
-            sums = np.asarray(np.nansum(table, axis=1, dtype=np.float64))
-            heavy = np.flatnonzero((sums > most) & answered)
-            if len(heavy):
-                said = f"{sums[heavy[0]]:.4f}"
-                self._refuse("mass", sum=said, sample=heavy[0], model=repr(name))
 
     def _refuse(self, what: str, **values: Any) -> Any:
         message, _, hint = self.about["errors"][what].partition("\nhint: ")

@@ -199,6 +199,7 @@ def read_model(path: Any) -> Any:
     runtime = load_extra("onnxruntime", "onnx", purpose="running ONNX files")
     options = runtime.SessionOptions()
     options.log_severity_level = 3
+    options.intra_op_num_threads = 1  # steps are small, and requests come side by side
     try:
         return runtime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
     except Exception as error:  # onnxruntime has a class of its own for each failure

@@ -19,8 +19,8 @@ from wassemble.solvers.power_means import log_power_mean
 if TYPE_CHECKING:
     from wassemble.solvers.rules import Barycenter
 
-# Logarithm of a scaling of a model without any mass, which no number depends on.
-_LARGE = 80.0
+# Logarithm below which a product is as good as 0: that of a model without any mass.
+_LEAST = -80.0
 
 
 def multiply(kernel: Kernel, v: Array) -> Array:
@@ -209,8 +209,8 @@ class _Quick:
     """Logarithms of numbers that stay in range, none of which is 0 but whole histograms."""
 
     def log_quotient(self, log_a: Array, log_b: Array) -> Array:
-        """A model without any mass has some scaling or other."""
-        return namespace(log_a).minimum(log_a - log_b, _LARGE)
+        """log(a / b); a model without any mass has some scaling or other."""
+        return log_a - namespace(log_a).maximum(log_b, _LEAST)
 
     def log_multiply(self, kernel: Kernel, log_v: Array) -> Array:
         """log(K exp(log_v))."""
