@@ -64,7 +64,7 @@ class Node:
     @property
     def T(self) -> Node:
         """The transposed table."""
-        return Node("transpose", (self,), self.shape[::-1], self.kind, order=(1, 0))
+        return _permute(self, (1, 0))
 
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
         return NAMESPACE
@@ -236,6 +236,12 @@ def _take(values: Any, places: Any, axis: int) -> Node:
     return Node("take", (node, _constant(index)), shape, node.kind, axis=axis)
 
 
+def _permute(values: Any, order: Sequence[int]) -> Node:
+    node = _constant(values)
+    shape = [node.shape[axis] for axis in order]
+    return Node("transpose", (node,), shape, node.kind, order=tuple(order))
+
+
 def _sort(values: Any, axis: int = -1) -> Node:
     node = _as_float(_constant(values))
     return Node("sort", (node,), node.shape, "float")
@@ -302,6 +308,7 @@ NAMESPACE: Any = SimpleNamespace(
     maximum=partial(_apply, "maximum"),
     min=_reduction("min"),
     minimum=partial(_apply, "minimum"),
+    permute_dims=_permute,
     sort=_sort,
     sqrt=partial(_apply, "sqrt"),
     stack=_stack,

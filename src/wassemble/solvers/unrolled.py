@@ -45,36 +45,40 @@ def _take_or_zero(v: Array, places: np.ndarray | None) -> Array:
     """Entries at ``places``, 0 for -1; None is for all of them."""
     if places is None:
         return v
-    xp = namespace(v)
-    known = xp.take(v, np.maximum(places, 0), axis=-1)
+    known = namespace(v).take(v, np.maximum(places, 0), axis=-1)
     return known if (places >= 0).all() else known * (places >= 0).astype(np.float64)
 
 
 def _multiply_sparse(csr: sp.csr_array, v: Array) -> Array:
-    """K v: for each row of K the sum of the entries of v that it joins.
+    """K v: the first entry of each row of K times the number that it meets, the second ...
 
-    Rows with about as many entries are summed together, so that few are added in vain.
+    Labels go first meanwhile, so that the numbers of all samples are fetched at once. Rows with
+    about as many entries are summed together, so that few are added in vain.
     """
-    xp = namespace(v)
-    counts = np.diff(csr.indptr)
-    sums, order = [], []
-    for n_entries, rows in _by_length(counts):
-        places = csr.indptr[rows][:, None] + np.minimum(
-            np.arange(n_entries), counts[rows, None] - 1
-        )
-        is_real = np.arange(n_entries) < counts[rows, None]
-        entries = np.where(is_real, csr.data[places], 0)
-        sums.append(xp.sum(xp.take(v, csr.indices[places], axis=-1) * entries, axis=-1))
-        order.append(rows)
-    if not sums:
-        return xp.sum(v, axis=-1)[..., None] * np.zeros(csr.shape[0])
-    empty = np.flatnonzero(counts == 0)
-    place = np.full(csr.shape[0], -1)
-    together = np.concatenate(order)
+    xp, last = namespace(v), v.ndim - 1
+    v = xp.permute_dims(v, (last, *range(last)))
+    counts, groups = np.diff(csr.indptr), _by_length(np.diff(csr.indptr))
+    sums = [_sum_entries(csr, v, rows, n_entries) for n_entries, rows in groups]
+    together = np.concatenate([[], *(rows for _, rows in groups)]).astype(int)
+    place = np.full(csr.shape[0], len(together))
     place[together] = np.arange(len(together))
-    if len(order) == 1 and not len(empty):
-        return sums[0]
-    return _take_or_zero(xp.concat(sums, axis=-1), place)
+    if not counts.all():  # one more row, for labels without entries
+        sums.append(xp.sum(v, axis=0)[None] * 0.0)
+    image = sums[0] if len(sums) == 1 else xp.take(xp.concat(sums, axis=0), place, axis=0)
+    return xp.permute_dims(image, (*range(1, v.ndim), 0))
+
+
+def _sum_entries(csr: sp.csr_array, v: Array, rows: np.ndarray, n_entries: int) -> Array:
+    """What some rows of K, of so many entries at most, make of ``v``."""
+    counts, starts = np.diff(csr.indptr)[rows], csr.indptr[rows]
+    total: Any = None
+    for nth in range(n_entries):
+        places = starts + np.minimum(nth, counts - 1)
+        entries = np.where(counts > nth, csr.data[places], 0)
+        met = namespace(v).take(v, csr.indices[places], axis=0)
+        part = met * entries.reshape(-1, *[1] * (v.ndim - 1))
+        total = part if total is None else total + part
+    return total
 
 
 def _by_length(counts: np.ndarray) -> list[tuple[int, np.ndarray]]:
