@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: help demo test coverage test-long test-portable browser postgres lint docs results evidence bench bench-quick bench-cluster clean
+.PHONY: help demo test coverage test-long test-portable browser postgres node lint docs results evidence heads bench bench-quick bench-cluster clean
 
 help:
 	@echo "make demo   nine language detectors with nine label sets: learns how to fuse them and"
@@ -23,6 +23,8 @@ help:
 	@echo "make evidence  learn and judge an ensemble on ten real tasks, beside its rivals, and a"
 	@echo "            consensus without truth; writes docs/evidence.md and"
 	@echo "            docs/evidence-without-truth.md, docs/evidence-ordered.md"
+	@echo "make heads  freeze what is learned on ten real tasks, and compare it with the library; writes"
+	@echo "            docs/guides/deploy.md (about an hour)"
 	@echo "make bench  benchmarks beside POT, OTT-JAX and torch; writes docs/benchmarks.md"
 	@echo "            (make bench-quick: smaller sizes, under two minutes, writes no page)"
 	@echo "make bench-cluster  a Dask cluster of 1, 2 and 4 workers, and kernels split over"
@@ -32,7 +34,7 @@ help:
 demo: .venv/native.stamp
 	$(BIN)/python -m paper evidence languages --quick --time-budget 30 --out reports
 
-test: .venv/develop.stamp .venv/native.stamp browser postgres
+test: .venv/develop.stamp .venv/native.stamp browser postgres node
 	$(BIN)/python -m pytest --numprocesses 2 --durations 30
 
 # Apart from the tests: watching every line slows them all down.
@@ -63,6 +65,13 @@ postgres:
 			--no-install-recommends postgresql; \
 	fi > /dev/null 2>&1 || echo "no PostgreSQL and none to install: its tests are skipped"
 
+# onnxruntime-web for Node, for the tests that replay golden vectors in JavaScript.
+node: tests/export/node/node_modules/.stamp
+tests/export/node/node_modules/.stamp: tests/export/node/package.json
+	@{ cd tests/export/node && npm install --silent --no-audit --no-fund --ignore-scripts \
+		--no-package-lock && touch node_modules/.stamp; } > /dev/null 2>&1 \
+		|| echo "no Node, or nothing to install from: heads are not tried in JavaScript"
+
 lint: .venv/develop.stamp
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -78,6 +87,12 @@ evidence: .venv/core.stamp
 	cp reports/without-truth*.json docs/
 	$(BIN)/python -m paper flusight --out reports
 	cp reports/flusight.json docs/flusight.json
+	$(BIN)/python docs/generate.py
+
+heads: .venv/core.stamp
+	$(PIP) -e '.[cli,onnx]'
+	$(BIN)/python -m paper heads --out reports
+	cp reports/heads.json docs/heads.json
 	$(BIN)/python docs/generate.py
 
 results: .venv/core.stamp

@@ -16,6 +16,7 @@ from benchmarks import (
     case_generation,
     case_gradients,
     case_growth,
+    case_heads,
     case_import,
     case_latency,
     case_learning,
@@ -29,6 +30,7 @@ from wassemble._files import write_whole
 CASES = {
     "import": case_import,
     "latency": case_latency,
+    "heads": case_heads,
     "multilabel": case_multilabel,
     "captioning": case_captioning,
     "generation": case_generation,

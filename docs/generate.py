@@ -29,6 +29,7 @@ PAGES = (
     "docs/evidence.md",
     "docs/evidence-without-truth.md",
     "docs/evidence-ordered.md",
+    "docs/guides/deploy.md",
     "docs/guides/generate.md",
     "docs/guides/scale.md",
 )
@@ -107,6 +108,28 @@ def cluster() -> str:
     )
 
 
+def heads() -> str:
+    """What `python -m paper heads` found: the largest gap of each task."""
+    found = json.loads((ROOT / "docs" / "heads.json").read_text(encoding="utf-8"))
+    rows = []
+    for task in dict.fromkeys(each["task"] for each in found):
+        own = [each for each in found if each["task"] == task]
+        chosen = own[0]
+        rows.append(
+            [
+                task,
+                chosen["rule"].removeprefix("chosen: "),
+                f"{chosen['bytes'] / 1000:,.0f}",
+                f"{chosen['n_samples']:,}",
+                f"{chosen['gap']:.0e}",
+                f"{len(own)}",
+                f"{max(each['gap'] for each in own):.0e}",
+            ]
+        )
+    header = ["task", "chosen rule", "kB", "test samples", "its gap", "rules", "largest gap"]
+    return markdown_table(header, rows)
+
+
 def two_language_models() -> str:
     """What examples/two_language_models.py found, from its record."""
     path = ROOT / "docs" / "two_language_models.json"
@@ -150,6 +173,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "flusight": flusight,
     "cluster": cluster,
     "split_kernel": split_kernel,
+    "heads": heads,
     "two_language_models": two_language_models,
 }
 

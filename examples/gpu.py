@@ -19,6 +19,7 @@ import scipy.sparse as sp
 import torch
 
 import wassemble as ws
+from wassemble.export import export_torch
 
 N_MODELS = 5
 # How far an answer may be from float64's, L1 relative to its mass; solved to 1e-5.
@@ -97,7 +98,44 @@ def check(device: torch.device) -> int:
                 f"{problem.name:36}{precision:>10}{gap:>10.1e}{np.max(found.n_sweeps):>8}"
                 f"{found.n_half_sweeps:>9}{'' if good else '  FAILED'}"
             )
-    return n_failures
+    return n_failures + check_head(device)
+
+
+def make_head() -> tuple[Any, list[torch.Tensor], np.ndarray]:
+    """A head of five sweeps, scores for it, and the library's consensus of them."""
+    problem = problems()[0]
+    rule = ws.Barycenter(ws.Unbalanced(2.0, epsilon=0.3), max_sweeps=5, tolerance=None)
+    labels = [str(place) for place in range(problem.kernel.shape[0])]
+    models = {f"model {place}": ws.LabelSpace(labels) for place in range(N_MODELS)}
+    kernel = ws.LabelledKernel(problem.kernel, labels, labels)
+    fusion = ws.Fusion(rule, kernel, kind="multilabel")
+    module = export_torch(fusion, models=models, abstentions=False)
+    expected = rule.fuse(problem.predictions, problem.kernel, holds="scores").scores
+    return module, list(torch.tensor(problem.predictions, dtype=torch.float32)), expected
+
+
+def check_head(device: torch.device) -> int:
+    """Print the gap of a head in torch; return whether it is too large."""
+    module, scores, exact = make_head()
+    found = module.to(device)(*(each.to(device) for each in scores))["scores"]
+    gap = float((np.abs(found.cpu().numpy() - exact).sum(axis=1) / exact.sum(axis=1)).max())
+    good = gap <= LARGEST_GAP and found.device.type == device.type
+    print(f"{'head':36}{'float32':>10}{gap:>10.1e}{5:>8}{0:>9}{'' if good else '  FAILED'}")
+    return not good
+
+
+def time_head(device: torch.device, batches: list[int]) -> None:
+    """Print milliseconds of the head."""
+    module, scores, _ = make_head()
+    module = module.to(device)
+    print(f"\nhead of {N_MODELS} models: milliseconds")
+    for n_samples in batches:
+        given = [each[:1].expand(n_samples, -1).to(device) for each in scores]
+        module(*given)
+        started = time.perf_counter()
+        module(*given)
+        getattr(torch, device.type).synchronize()
+        print(f"{n_samples:>8}{1000 * (time.perf_counter() - started):>20.1f}")
 
 
 def time_device(device: torch.device, n_labels: int, batches: list[int]) -> None:
@@ -162,6 +200,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 1
     if name is not None:
         time_device(device, options.n_labels, options.samples)
+        time_head(device, options.samples)
     return 0
 
 

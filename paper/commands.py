@@ -8,7 +8,7 @@ import click
 
 from paper.captioners.command import train_captioners
 from paper.captioning.command import generate, references
-from paper.evidence.command import evidence
+from paper.evidence.command import evidence, heads
 from paper.flusight.command import flusight
 from paper.record.command import reproduce
 from paper.without_truth.command import without_truth
@@ -77,7 +77,7 @@ def serve(open_browser: bool, **options: Any) -> None:
     start(open_browser, examples=(*SHIPPED, *EXAMPLES), **options)
 
 
-_experiments = (reproduce, evidence, without_truth, flusight)
+_experiments = (reproduce, evidence, heads, without_truth, flusight)
 for _command in (*_experiments, data, train_captioners, generate, references, serve):
     paper.add_command(_command)
 

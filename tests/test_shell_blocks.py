@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
@@ -101,6 +102,8 @@ NOT_RUN = [
     NotRun(r"pip install ", "installs packages", is_an_extra),
     NotRun(r"make ", "would run for minutes, and this very test", is_a_target),
     NotRun(r".*(wassemble|paper) serve ?", "runs until it is stopped; tests/web starts it", parses),
+    NotRun(r"curl ", "needs the server; tests/export/test_deploy.py runs both", is_known),
+    NotRun(r"python -m paper heads", "runs for minutes", parses),
     NotRun(r"python -m paper train-captioners", "trains for minutes; tests/paper does", parses),
     NotRun(r"python -m paper reproduce (all|captioning) ", "an hour; `make results`", parses),
     NotRun(r"python -m paper without-truth", "needs minutes; tests/paper", parses),
@@ -114,6 +117,8 @@ NOT_RUN = [
 ]
 if shutil.which("sqlite3") is None:
     NOT_RUN.append(NotRun(r"sqlite3 ", "is not installed here; Python does the same", is_known))
+if find_spec("onnxruntime") is None:
+    NOT_RUN.append(NotRun(r"wassemble (export|verify) ", "heads need the extra onnx", parses))
 # Run in the long suite alone: ten seconds and more of the processor each.
 SLOW = {
     r"python -m paper generate (?!--first 5$)": parses,

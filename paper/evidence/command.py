@@ -1,10 +1,13 @@
-"""`python -m paper evidence`: learn and judge an ensemble on real tasks, beside its rivals."""
+"""`python -m paper evidence`: learn and judge an ensemble on real tasks, beside its rivals.
+
+`python -m paper heads` freezes what is learned there.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -19,7 +22,7 @@ if TYPE_CHECKING:
     from paper.evidence.records import Record
     from wassemble.ensemble.learning import LearnedEnsemble
 
-_NAMES = (
+NAMES = (
     "animals",
     "languages",
     "voc",
@@ -31,11 +34,12 @@ _NAMES = (
     "digits",
     "strong-networks",
 )
+"""The tasks, by name."""
 _SIDES = ("rivals", "ours")
 
 
 @click.command(cls=Command, short_help="Learn and test ensembles on real tasks.")
-@click.argument("names", nargs=-1, type=click.Choice(_NAMES), metavar="[TASK]...")
+@click.argument("names", nargs=-1, type=click.Choice(NAMES), metavar="[TASK]...")
 @out_option
 @click.option(
     "--time-budget",
@@ -78,12 +82,12 @@ def evidence(
     from paper.evidence.summary import list_figures, list_verdicts, summarise
     from wassemble._files import write_whole
 
-    chosen = list(dict.fromkeys(names)) or list(_NAMES)
+    chosen = list(dict.fromkeys(names)) or list(NAMES)
     sides = _SIDES if only is None else (only,)
     run = _Run(out, sides, time_budget, quick=quick, has_pages=not no_pages, quiet=quiet)
     for number, name in enumerate(chosen, start=1):
         run.judge(name, f"{number}/{len(chosen)}")
-    found = summarise(find_records(out, list(_NAMES)))
+    found = summarise(find_records(out, list(NAMES)))
     write_whole(out / "evidence.json", json.dumps(found, indent=1) + "\n")
     shown = {name: found[name] for name in chosen if name in found}
     if as_json:
@@ -98,6 +102,51 @@ def evidence(
     for verdict in list_verdicts(shown):
         talk(verdict, quiet=quiet)
     talk(f"wrote {out / 'evidence.json'}", quiet=quiet)
+
+
+@click.command(cls=Command, short_help="Freeze the ensembles of real tasks, and compare.")
+@click.argument("names", nargs=-1, type=click.Choice(NAMES), metavar="[TASK]...")
+@out_option
+@click.option(
+    "--time-budget",
+    type=float,
+    default=60.0,
+    show_default=True,
+    help="Seconds that learning may take on a task.",
+)
+@output_options
+def heads(
+    names: tuple[str, ...], out: Path, time_budget: float, as_json: bool, quiet: bool
+) -> None:
+    """Learn an ensemble on each TASK, on all if none is given, and freeze it into an ONNX file.
+
+    So is every other rule of its leaderboard. Sweeps and arithmetic are chosen on the samples that
+    were learned from; the heads then answer all test samples, and their scores are compared with
+    those of the library. heads.json has what was found.
+
+    \b
+    python -m paper heads digits
+    """
+    import json
+
+    from paper.evidence.heads import compare_task
+    from wassemble._files import write_whole
+
+    found: list[dict[str, Any]] = []
+    for name in dict.fromkeys(names) or NAMES:
+        found += compare_task(name, out, time_budget)
+        talk(f"{name}: {len(found)} heads so far", quiet=quiet)
+    write_whole(out / "heads.json", json.dumps(found, indent=1) + "\n")
+    if as_json:
+        print_json(found)
+        return
+    titles = ["task", "rule", "test samples", "gap", "arithmetic", "sweeps", "kB"]
+    rows = [
+        [f["task"], f["rule"], f"{f['n_samples']:,}", f"{f['gap']:.1e}", f["arithmetic"],
+         f["sweeps"] or "", f"{f['bytes'] / 1000:,.0f}"]
+        for f in found
+    ]  # fmt: skip
+    print_table(titles, rows)
 
 
 @dataclass(frozen=True)

@@ -130,10 +130,11 @@ def log_of(array: Array) -> Array:
     """Natural logarithm with log 0 = -inf, silent, and with a finite gradient at 0."""
     xp = namespace(array)
     positive = array > 0
-    if not is_torch_array(array):
+    if isinstance(array, np.ndarray):
         out = np.full(array.shape, -np.inf, dtype=np.result_type(array.dtype, np.float32))
         return np.log(array, out=out, where=positive)
-    array = widen_half(array)
+    if is_torch_array(array):
+        array = widen_half(array)
     # The gradient of log at 0 is infinite, and infinity times a masked 0 is nan: mask first.
     return xp.where(positive, xp.log(xp.where(positive, array, 1.0)), -xp.inf)
 

@@ -44,7 +44,8 @@ def test_gpu_says_that_there_is_none_and_checks_the_processor(capsys, monkeypatc
     first, heading, *rows = capsys.readouterr().out.splitlines()
     assert first.startswith("no GPU")
     assert heading.split() == ["problem", "precision", "gap", "sweeps", "in", "half"]
-    assert len(rows) == 11
+    assert len(rows) == 12
+    assert rows[-1].split()[0] == "head"
 
 
 @pytest.fixture

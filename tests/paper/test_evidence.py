@@ -8,7 +8,7 @@ import pytest
 from paper.commands import main
 from paper.evidence import records
 from paper.evidence.cases import Case, Draw, list_draws
-from paper.evidence.command import _NAMES
+from paper.evidence.command import NAMES
 from paper.evidence.records import find_records, judge_rivals, keep, record_path
 from paper.evidence.rivals import ORACLE, RIVALS
 from paper.evidence.summary import summarise, to_markdown
@@ -234,7 +234,7 @@ def test_an_interrupted_run_keeps_what_is_done(tmp_path, monkeypatch, capsys):
 
 
 def test_every_task_can_be_named():
-    assert list(_NAMES) == list(TASKS)
+    assert list(NAMES) == list(TASKS)
 
 
 def test_an_unknown_task_is_refused(capsys):

@@ -14,6 +14,7 @@ from wassemble.cli.console import allow_any_text, talk
 from wassemble.cli.describe import describe
 from wassemble.cli.example import example
 from wassemble.cli.explain import explain
+from wassemble.cli.export import export, serve_head, verify
 from wassemble.cli.fuse import fuse
 from wassemble.cli.hub import hub
 from wassemble.cli.kernel import kernel
@@ -66,7 +67,8 @@ _fusing, _learning = (
     (fuse, explain, kernel, describe, hub),
     (fit, predict, evaluate, report, score, rank, jury),
 )
-for _command in (*_fusing, *_learning, ranks, serve, study, example):
+_heads = (export, verify, serve_head)
+for _command in (*_fusing, *_learning, *_heads, ranks, serve, study, example):
     command.add_command(_command)
 
 

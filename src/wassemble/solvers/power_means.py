@@ -6,7 +6,7 @@ from functools import cache, partial
 import numpy as np
 from numpy.lib.introspect import opt_func_info
 
-from wassemble._arrays import Array, is_torch_array, log_of, namespace
+from wassemble._arrays import Array, log_of, namespace
 from wassemble.solvers.exchange import ALONE, Exchange
 from wassemble.solvers.native_sweep import find_native
 
@@ -98,12 +98,12 @@ def power_mean_of(values: Array, weights: Array, *, order: float) -> Array:
     xp = namespace(values)
     if order == 1:
         return (
-            xp.sum(values * weights, axis=0)
-            if is_torch_array(values)
-            else weighted_sum(weights, values)
+            weighted_sum(weights, values)
+            if isinstance(values, np.ndarray)
+            else xp.sum(values * weights, axis=0)
         )
-    exact = order == 0 or order >= 1e6 * float(xp.finfo(values.dtype).eps)
-    if is_torch_array(values) or not exact or not (weights > 0).all():
+    is_plain = isinstance(values, np.ndarray) and bool((weights > 0).all())
+    if not is_plain or 0 < order < 1e6 * float(xp.finfo(values.dtype).eps):
         mean = xp.exp(log_power_mean(log_of(values), weights, order=order))
         return xp.astype(mean, values.dtype, copy=False)
     return _mean_of_powers(values, weights, order, 1 / order if order else 1.0)

@@ -30,6 +30,7 @@ from wassemble.solvers.mass import Balanced, MassRule, Unbalanced, check_mass, m
 from wassemble.solvers.power_means import power_mean_of
 
 if TYPE_CHECKING:
+    from wassemble.kernels import Kernel
     from wassemble.solvers.fuser import Fuser
     from wassemble.solvers.problem import BarycenterProblem, FusionProblem
     from wassemble.solvers.result import BarycenterResult
@@ -177,6 +178,38 @@ class Rule(ABC):
     def _solve(self, problem: Any, **options: Any) -> Fused:
         """Solve what `pose` posed."""
 
+    @abstractmethod
+    def unroll(
+        self,
+        histograms: Sequence[Array],
+        kernels: Sequence[Kernel],
+        weights: Array,
+        *,
+        keeps_mass: bool,
+        exact: bool = True,
+    ) -> Array:
+        """The consensus as one straight computation, which checks and chooses nothing.
+
+        Every sweep of a barycenter is made, ``max_sweeps`` of them, whatever its tolerance.
+
+        Parameters
+        ----------
+        histograms : list of arrays of shape (n_samples, n_source)
+            Of any library of the array API, or nodes of a graph.
+        kernels : list of Kernel
+            One per model, the same for all samples.
+        weights : array of shape (n_models, 1 or n_samples, 1 or n_target)
+        keeps_mass : bool
+            Whether rows are histograms, which are carried as `fuse` says.
+        exact : bool
+            Be right for any numbers; without it, faster where no similarity is 0 and numbers stay
+            within the range of their type.
+
+        Returns
+        -------
+        scores : array of shape (n_samples, n_target)
+        """
+
     @property
     def is_balanced(self) -> bool:
         """Whether mass is kept, so that only histograms can be fused."""
@@ -304,6 +337,21 @@ class CarriedRule(Rule):
 
         return fuse_carried(problem, self._combine, **options)
 
+    def unroll(
+        self,
+        histograms: Sequence[Array],
+        kernels: Sequence[Kernel],
+        weights: Array,
+        *,
+        keeps_mass: bool,
+        exact: bool = True,
+    ) -> Array:
+        from wassemble.solvers.unrolled import carry
+
+        pairs = zip(kernels, histograms, strict=True)
+        images = [carry(kernel, own, keeps_mass=keeps_mass) for kernel, own in pairs]
+        return self._combine(namespace(images[0]).stack(images), weights)
+
 
 class MeanRule(CarriedRule):
     """A rule that mixes the models label by label: no mass moves from one to another."""
@@ -415,6 +463,19 @@ class Barycenter(Rule):
             result,
             problem.drops_sample_axis,
         )
+
+    def unroll(
+        self,
+        histograms: Sequence[Array],
+        kernels: Sequence[Kernel],
+        weights: Array,
+        *,
+        keeps_mass: bool,
+        exact: bool = True,
+    ) -> Array:
+        from wassemble.solvers.unrolled import sweep
+
+        return sweep(self, histograms, kernels, weights, exact=exact)
 
     def to_dict(self) -> dict[str, Any]:
         return super().to_dict() | {"mass": self.mass.to_dict()}

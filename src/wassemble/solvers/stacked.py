@@ -15,8 +15,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias, final
 
 import numpy as np
-from scipy.special import expit, log_softmax, softmax
 
+from wassemble._arrays import Array, namespace
 from wassemble._checks import Constraints, Number, OneOf, fail
 from wassemble.kernels import DenseKernel
 from wassemble.solvers.line import LineBarycenter
@@ -24,6 +24,7 @@ from wassemble.solvers.loop import Status
 from wassemble.solvers.mass import Unbalanced
 from wassemble.solvers.rules import Barycenter, Fused, Rule
 from wassemble.solvers.tiles import run_tiles
+from wassemble.solvers.unrolled import carry
 from wassemble.solvers.weights import take_rows, with_three_axes
 
 if TYPE_CHECKING:
@@ -131,7 +132,7 @@ class StackedRule(Rule):
         """Refuse parameters that do not go with the knobs."""
 
     @abstractmethod
-    def margins(self, sight: Sight) -> np.ndarray:
+    def margins(self, sight: Sight) -> Array:
         """Evidence for each target label, ``(n_rows, n_target)``."""
 
     @abstractmethod
@@ -177,9 +178,24 @@ class StackedRule(Rule):
         is_histogram = self.task == "multiclass"
         return Fused(scores, statuses, is_histogram, drops_sample_axis=problem.drops_sample_axis)
 
-    def to_scores(self, margins: np.ndarray) -> np.ndarray:
+    def unroll(
+        self,
+        histograms: Sequence[Array],
+        kernels: Sequence[Kernel],
+        weights: Array,
+        *,
+        keeps_mass: bool,
+        exact: bool = True,
+    ) -> Array:
+        return self.to_scores(self.margins(Sight(list(histograms), kernels, weights)))
+
+    def to_scores(self, margins: Array) -> Array:
         """Scores of margins: histograms, or the probability of each label by itself."""
-        return np.asarray(softmax(margins, axis=1) if self.task == "multiclass" else expit(margins))
+        xp = namespace(margins)
+        if self.task == "multiclass":
+            return xp.exp(_log_softmax(margins))
+        lost = xp.exp(-abs(margins))  # no exponential of a large number
+        return xp.where(margins >= 0, 1 / (1 + lost), lost / (1 + lost))
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,9 +210,9 @@ class Sight:
     weights : array of shape (n_models, 1 or n_rows, 1 or n_target)
     """
 
-    scores: list[np.ndarray]
+    scores: list[Array]
     kernels: Sequence[Kernel]
-    weights: np.ndarray
+    weights: Array
 
     @staticmethod
     def of(problem: FusionProblem, start: int, stop: int) -> Sight:
@@ -206,34 +222,41 @@ class Sight:
         return Sight(scores, problem.kernels, weights)
 
     @cached_property
-    def answered(self) -> np.ndarray:
+    def answered(self) -> Array:
         """Which models have something to say, (n_models, n_rows)."""
-        votes = np.any(self.weights > 0, axis=2)
-        return votes & np.array([scores.any(axis=1) for scores in self.scores])
+        xp = namespace(self.scores[0])
+        votes = xp.any(self.weights > 0, axis=2)
+        return votes & xp.stack([xp.any(scores > 0, axis=1) for scores in self.scores])
 
     @cached_property
-    def shares(self) -> list[np.ndarray]:
+    def shares(self) -> list[Array]:
         """Scores divided by their sums."""
+        xp = namespace(self.scores[0])
         pairs = zip(self.scores, self.answered, strict=True)
         return [
-            scores / np.where(said, scores.sum(axis=1), 1)[:, None] * said[:, None]
+            scores / xp.where(said, xp.sum(scores, axis=1), 1.0)[:, None] * said[:, None]
             for scores, said in pairs
         ]
 
     @cached_property
-    def answers(self) -> list[np.ndarray]:
+    def answers(self) -> list[Array]:
         """The best label of each model: 1, shared by those that are equally good."""
         return [
             mark_best(scores) * said[:, None]
             for scores, said in zip(self.scores, self.answered, strict=True)
         ]
 
+    def repeat(self, row: np.ndarray) -> Array:
+        """``row``, one number per target label, for each sample."""
+        return namespace(self.scores[0]).zeros_like(self.scores[0][:, :1]) + row
 
-def mark_best(scores: np.ndarray) -> np.ndarray:
+
+def mark_best(scores: Array) -> Array:
     """1 for the best label of each row, shared by equally good ones; 0 in rows of zeros."""
-    top = scores.max(axis=1, keepdims=True)
-    best = (scores == top) & (top > 0)
-    return best / np.maximum(best.sum(axis=1, keepdims=True), 1)
+    xp = namespace(scores)
+    top = xp.max(scores, axis=1, keepdims=True)
+    best = xp.astype((scores == top) & (top > 0), xp.float64)
+    return best / xp.maximum(xp.sum(best, axis=1, keepdims=True), 1.0)
 
 
 @final
@@ -260,9 +283,9 @@ class LogisticStacking(StackedRule):
     strength: float = 3.0
     parameters: Parameters | None = None
 
-    def margins(self, sight: Sight) -> np.ndarray:
+    def margins(self, sight: Sight) -> Array:
         coefficients, intercepts = self.arrays["coefficients"], self.arrays["intercepts"]
-        return np.asarray(stacking_features(sight) @ coefficients.T + intercepts)
+        return stacking_features(sight) @ coefficients.T + intercepts
 
     def contributions(self, sight: Sight) -> list[tuple[Feature, np.ndarray]]:
         features, coefficients = stacking_features(sight), self.arrays["coefficients"]
@@ -291,11 +314,12 @@ class LogisticStacking(StackedRule):
         return f"logistic-regression stacking (C = {self.strength:g})"
 
 
-def stacking_features(sight: Sight) -> np.ndarray:
+def stacking_features(sight: Sight) -> Array:
     """All scores of all models, and which of them answered, ``(n_rows, n_features)``."""
+    xp = namespace(sight.scores[0])
     pairs = zip(sight.scores, sight.answered, strict=True)
-    scores = [np.where(said[:, None], each, 0) for each, said in pairs]
-    return np.hstack([*scores, sight.answered.T.astype(np.float64)])
+    scores = [xp.where(said[:, None], each, 0.0) for each, said in pairs]
+    return xp.concat([*scores, xp.astype(sight.answered.T, xp.float64)], axis=1)
 
 
 @dataclass(frozen=True)
@@ -346,7 +370,7 @@ class Knowledge:
     stacking: LogisticStacking | None
     is_ordered: bool
 
-    def look(self, sight: Sight, sees: Sequence[str]) -> Iterator[tuple[Feature, np.ndarray]]:
+    def look(self, sight: Sight, sees: Sequence[str]) -> Iterator[tuple[Feature, Array]]:
         """Every feature of the groups ``sees``, ``(n_rows, n_target)`` each."""
         glance = _Glance(self, sight)
         by_group = {
@@ -364,7 +388,7 @@ class Knowledge:
             for name, model, values in by_group[group]():
                 yield Feature(group, name, model), values
 
-    def images(self, sight: Sight) -> list[np.ndarray]:
+    def images(self, sight: Sight) -> list[Array]:
         """The scores of each model by name, ``(n_rows, n_target)`` each."""
         if self.takes_largest:
             pairs = zip(sight.scores, sight.answered, self.names, strict=True)
@@ -424,7 +448,7 @@ class Knowledge:
         )
 
 
-_Seen: TypeAlias = Iterator[tuple[str, int | None, np.ndarray]]
+_Seen: TypeAlias = Iterator[tuple[str, int | None, Array]]
 
 
 class _Glance:
@@ -432,7 +456,8 @@ class _Glance:
 
     def __init__(self, knowledge: Knowledge, sight: Sight) -> None:
         self._knowledge, self._sight = knowledge, sight
-        self._said = sight.answered.astype(np.float64)[:, :, None]
+        self._xp = namespace(sight.scores[0])
+        self._said = self._xp.astype(sight.answered, self._xp.float64)[:, :, None]
 
     @cached_property
     def _images(self) -> list[np.ndarray]:
@@ -442,29 +467,36 @@ class _Glance:
     def _carried(self) -> list[np.ndarray]:
         """Shares carried through the kernels."""
         pairs = zip(self._sight.shares, self._sight.kernels, strict=True)
-        return [np.asarray(kernel.apply_transpose(share)) for share, kernel in pairs]
+        return [_carry(kernel, share) for share, kernel in pairs]
 
-    def _weights(self, leftover: float) -> np.ndarray:
+    def _weights(self, leftover: float) -> Array:
         """Weights of the models that answered, on the simplex.
 
         Of its weight, a model keeps ``leftover`` on labels that it does not declare.
         """
-        known = self._knowledge
+        xp, known = self._xp, self._knowledge
         share = np.where(known.declared, 1.0, leftover) * known.reliability[:, None]
-        weights = share[:, None, :] * self._said
-        total = weights.sum(axis=0)
-        silent = total <= 0
-        if silent.any():
-            weights = np.where(silent, self._said * known.reliability[:, None, None], weights)
-            total = weights.sum(axis=0)
-        return np.where(total > 0, weights / np.where(total > 0, total, 1), 1 / len(weights))
+        weights = self._said * share[:, None, :]
+        silent = xp.sum(weights, axis=0) <= 0
+        weights = xp.where(silent, self._said * known.reliability[:, None, None], weights)
+        total = xp.sum(weights, axis=0)
+        even = 1 / len(known.reliability)
+        return xp.where(total > 0, weights / xp.where(total > 0, total, 1.0), even)
+
+    def _mean(self, weights: Array, images: Sequence[Array]) -> Array:
+        """Weighted sum over the models; no more than one product is there at a time."""
+        return sum(weight * image for weight, image in zip(weights, images, strict=True))
 
     def names(self) -> _Seen:
         for model, (image, said) in enumerate(zip(self._images, self._said, strict=True)):
             speaks = said * self._knowledge.declared[model]
             yield "its score by name", model, speaks * _log_above(image)
             if self._knowledge.task == "multilabel":
-                yield "its doubt by name", model, -speaks * _log_above(1 - np.minimum(image, 1))
+                yield (
+                    "its doubt by name",
+                    model,
+                    -speaks * _log_above(1 - self._xp.minimum(image, 1.0)),
+                )
             yield "that it knows the label", model, speaks
 
     def votes(self) -> _Seen:
@@ -487,13 +519,13 @@ class _Glance:
 
     def rules(self) -> _Seen:
         weights = self._weights(0.0)
-        yield "mean by name", None, _log_of(np.einsum("mnt,mnt->nt", weights, self._images))
+        yield "mean by name", None, _log_of(self._mean(weights, self._images))
         if self._knowledge.task == "multilabel":
-            roots = np.sqrt(np.array(self._images))
-            yield "Hellinger mean", None, _log_of(np.einsum("mnt,mnt->nt", weights, roots) ** 2)
+            roots = [self._xp.sqrt(image) for image in self._images]
+            yield "Hellinger mean", None, _log_of(self._mean(weights, roots) ** 2)
             return
         if self._knowledge.likelihoods:
-            mean = np.einsum("mnt,mnt->nt", self._weights(_LEFTOVER), self._carried)
+            mean = self._mean(self._weights(_LEFTOVER), self._carried)
             yield "mean through mistakes", None, _log_of(mean)
 
     def transport(self) -> _Seen:
@@ -507,7 +539,7 @@ class _Glance:
             carried = [
                 share @ kernel for share, kernel in zip(self._sight.shares, kernels, strict=True)
             ]
-            mean = np.einsum("mnt,mnt->nt", self._weights(_LEFTOVER), carried)
+            mean = self._mean(self._weights(_LEFTOVER), carried)
             yield f"mean through {name}", None, _log_of(mean)
             yield f"{_BARYCENTERS[0]} through {name}", None, self._fuse(_BARYCENTERS[0], each)
 
@@ -524,48 +556,64 @@ class _Glance:
             return
         margins = rule.margins(self._sight)
         if self._knowledge.task == "multiclass":
-            logs = np.logaddexp(log_softmax(margins, axis=1), np.log(_LEAST_STACKED))
+            logs = self._xp.log(self._xp.exp(_log_softmax(margins)) + _LEAST_STACKED)
         else:
-            bound = -np.log(_LEAST_STACKED)
-            logs = np.clip(margins, -bound, bound)
+            bound = -float(np.log(_LEAST_STACKED))
+            logs = self._xp.maximum(self._xp.minimum(margins, bound), -bound)
         yield "logistic-regression stacking", None, logs
 
     def frequencies(self) -> _Seen:
         frequencies = self._knowledge.frequencies
-        yield "how often the label is true", None, np.tile(frequencies, (self._said.shape[1], 1))
+        yield "how often the label is true", None, self._sight.repeat(frequencies)
         if self._knowledge.task == "multilabel":
-            yield "that there is a label", None, np.ones((self._said.shape[1], len(frequencies)))
+            yield "that there is a label", None, self._sight.repeat(np.ones(len(frequencies)))
 
-    def _fuse(self, rule: Barycenter, kernels: Sequence[Kernel]) -> np.ndarray:
-        weights = self._weights(_LEFTOVER)
-        if (weights == weights[:, :1]).all():
-            weights = weights[:, 0]
-        scores = rule.fuse(
-            self._sight.shares, list(kernels), weights=weights, holds="scores"
-        ).scores
-        return _log_of(scores / np.maximum(scores.sum(axis=1, keepdims=True), _TINY))
-
-
-def _log_of(scores: np.ndarray) -> np.ndarray:
-    return np.log(scores + _LEAST)
+    def _fuse(self, rule: Barycenter, kernels: Sequence[Kernel]) -> Array:
+        weights, shares = self._weights(_LEFTOVER), self._sight.shares
+        if isinstance(weights, np.ndarray):
+            if (weights == weights[:, :1]).all():
+                weights = weights[:, 0]
+            fused = rule.fuse(shares, list(kernels), weights=weights, holds="scores").scores
+        else:
+            fused = rule.unroll(shares, kernels, weights, keeps_mass=False)
+        return _log_of(fused / self._xp.maximum(self._xp.sum(fused, axis=1)[:, None], _TINY))
 
 
-def _log_above(scores: np.ndarray) -> np.ndarray:
+def _carry(kernel: Kernel, scores: Array) -> Array:
+    if isinstance(scores, np.ndarray):
+        return kernel.apply_transpose(scores)
+    return carry(kernel, scores, keeps_mass=False)
+
+
+def _log_of(scores: Array) -> Array:
+    return namespace(scores).log(scores + _LEAST)
+
+
+def _log_above(scores: Array) -> Array:
     """The log of scores, 0 for those that are as good as none."""
-    return np.log(scores / _LEAST + 1)
+    return namespace(scores).log(scores / _LEAST + 1)
 
 
-def _largest(scores: np.ndarray, names: np.ndarray) -> np.ndarray:
+def _log_softmax(margins: Array) -> Array:
+    xp = namespace(margins)
+    below = margins - xp.max(margins, axis=1, keepdims=True)
+    return below - xp.log(xp.sum(xp.exp(below), axis=1, keepdims=True))
+
+
+def _largest(scores: Array, names: np.ndarray) -> Array:
     """The largest score among the labels with the name of each target label."""
-    images = np.zeros((len(scores), names.shape[1]))
+    xp = namespace(scores)
     source, target = np.nonzero(names)
     order = np.argsort(target, kind="stable")
-    source, target = source[order], target[order]
-    if len(target):
-        starts = np.flatnonzero(np.diff(target, prepend=-1))
-        told = scores[:, source] * names[source, target]
-        images[:, target[starts]] = np.maximum.reduceat(told, starts, axis=1)
-    return images
+    counts = np.bincount(target, minlength=names.shape[1])
+    starts = np.cumsum(counts) - counts
+    largest = xp.sum(scores, axis=1)[:, None] * np.zeros(names.shape[1])
+    for nth in range(counts.max(initial=0)):  # the first label of each name, the second ...
+        is_there = counts > nth
+        place = source[order[np.where(is_there, starts + nth, 0)]]
+        share = np.where(is_there, names[place, np.arange(names.shape[1])], 0.0)
+        largest = xp.maximum(largest, xp.take(scores, place, axis=1) * share)
+    return largest
 
 
 @final
@@ -622,9 +670,9 @@ class StackedConsensus(StackedRule):
         self._check_fitted()
         return Knowledge.from_arrays(self.task, self.arrays)
 
-    def margins(self, sight: Sight) -> np.ndarray:
+    def margins(self, sight: Sight) -> Array:
         return sum(
-            coefficient * values
+            float(coefficient) * values
             for coefficient, (_, values) in zip(
                 self.arrays["coefficients"], self.knowledge.look(sight, self.sees), strict=True
             )

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, final
 
-import numpy as np
-
+from wassemble._arrays import Array
 from wassemble._checks import Constraints, OneOf, fail
 from wassemble.solvers.stacked import Feature, Parameters, Sight, StackedRule, Task
 
@@ -45,14 +44,14 @@ class VoteProduct(StackedRule):
     task: Task = "multiclass"
     parameters: Parameters | None = None
 
-    def margins(self, sight: Sight) -> np.ndarray:
-        return np.asarray(sum(part for _, part in self.contributions(sight)))
+    def margins(self, sight: Sight) -> Array:
+        return sum(part for _, part in self.contributions(sight))
 
-    def contributions(self, sight: Sight) -> list[tuple[Feature, np.ndarray]]:
-        balance = np.tile(self.arrays["balance"], (sight.answered.shape[1], 1))
+    def contributions(self, sight: Sight) -> list[tuple[Feature, Array]]:
+        balance = sight.repeat(self.arrays["balance"])
         parts = [(Feature("frequencies", "how often the label is true"), balance)]
         for model, best in enumerate(sight.answers):
-            silence = np.outer(~sight.answered[model], self.arrays["silence"][model])
+            silence = (~sight.answered[model])[:, None] * self.arrays["silence"][model]
             said = best @ self.arrays[f"meaning {model}"] + silence
             parts.append((Feature("votes", "what its answer means", model), said))
         return parts

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import minimize_scalar
 
+from wassemble._arrays import Array, namespace
+
 # Before any sample, the logarithm of a temperature is normal around 0 with this precision: 19
 # of 20 rules then lie within a factor of 2.4 of being as sure as they should be.
 _PRIOR_PRECISION = 5.0
@@ -15,12 +17,13 @@ _LOG_RANGE = (-6.0, 3.0)
 _LOG_STEP = 0.5
 
 
-def temper(scores: np.ndarray, temperature: float) -> np.ndarray:
+def temper(scores: Array, temperature: float) -> Array:
     """Histograms raised to 1 / temperature and divided by their sums."""
-    top = scores.max(axis=1, keepdims=True)
-    raised = (scores / np.where(top > 0, top, 1)) ** (1 / temperature)
-    sums = raised.sum(axis=1, keepdims=True)
-    return raised / np.where(sums > 0, sums, 1)
+    xp = namespace(scores)
+    top = xp.max(scores, axis=1, keepdims=True)
+    raised = (scores / xp.where(top > 0, top, 1.0)) ** (1 / temperature)
+    sums = xp.sum(raised, axis=1, keepdims=True)
+    return raised / xp.where(sums > 0, sums, 1.0)
 
 
 def fit_temperature(

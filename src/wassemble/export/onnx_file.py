@@ -1,0 +1,206 @@
+"""A graph as an ONNX model: standard operators alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from wassemble._checks import fail
+from wassemble._extras import load_extra
+from wassemble.export.graph import Node, steps_to
+
+OPSET = 18
+"""Version of the standard operators; every runtime since 2023 has them."""
+_IR_VERSION = 8
+
+OPERATORS = {
+    "abs": "Abs",
+    "add": "Add",
+    "and": "And",
+    "argmax": "ArgMax",
+    "at least": "GreaterOrEqual",
+    "at most": "LessOrEqual",
+    "concat": "Concat",
+    "divide": "Div",
+    "equal": "Equal",
+    "exp": "Exp",
+    "greater": "Greater",
+    "is nan": "IsNaN",
+    "log": "Log",
+    "matmul": "MatMul",
+    "max": "ReduceMax",
+    "maximum": "Max",
+    "min": "ReduceMin",
+    "minimum": "Min",
+    "multiply": "Mul",
+    "negate": "Neg",
+    "new axis": "Unsqueeze",
+    "not": "Not",
+    "or": "Or",
+    "sort": "TopK",
+    "sqrt": "Sqrt",
+    "subtract": "Sub",
+    "sum": "ReduceSum",
+    "take": "Gather",
+    "to float": "Cast",
+    "transpose": "Transpose",
+    "where": "Where",
+}
+"""ONNX's name of each step."""
+
+
+class OutOfRange(Exception):  # noqa: N818  # not an error of the user's
+    """A constant does not fit into the floating type."""
+
+
+def load_onnx() -> Any:
+    """The package that writes and checks ONNX."""
+    return load_extra("onnx", "onnx", purpose="ONNX files")
+
+
+def to_onnx(
+    outputs: Mapping[str, Node],
+    *,
+    inputs: Sequence[Node],
+    dtype: Any,
+    inner: Any,
+    metadata: Mapping[str, str],
+) -> bytes:
+    """The graph of ``outputs`` as an ONNX file.
+
+    Parameters
+    ----------
+    outputs, inputs
+        Ends of the graph; inputs have names of their own.
+    dtype, inner : float32 or float64
+        Of inputs and outputs, and in which everything is computed.
+    metadata : dict
+        Texts that the file carries.
+    """
+    return _Writer(dtype, inner).write(outputs, inputs, metadata)
+
+
+class _Writer:
+    """An ONNX file being written."""
+
+    def __init__(self, dtype: Any, inner: Any) -> None:
+        self._onnx = load_onnx()
+        self._helper = self._onnx.helper
+        self._dtype, self._inner = np.dtype(dtype), np.dtype(inner)
+        self._nodes: list[Any] = []
+        self._constants: dict[tuple[Any, ...], str] = {}
+        self._initializers: list[Any] = []
+        self._names: dict[Node, str] = {}
+
+    def write(
+        self, outputs: Mapping[str, Node], inputs: Sequence[Node], metadata: Mapping[str, str]
+    ) -> bytes:
+        for node in steps_to([*inputs, *outputs.values()]):
+            self._names[node] = self._add(node)
+        for name, node in outputs.items():
+            self._end(name, node)
+        graph = self._helper.make_graph(
+            self._nodes,
+            "wassemble head",
+            [self._declare(node.options["name"], node) for node in inputs],
+            [self._declare(name, node) for name, node in outputs.items()],
+            self._initializers,
+        )
+        opset = self._helper.make_opsetid("", OPSET)
+        model = self._helper.make_model(
+            graph, opset_imports=[opset], ir_version=_IR_VERSION, producer_name="wassemble"
+        )
+        self._helper.set_model_props(model, dict(metadata))
+        self._onnx.checker.check_model(model, full_check=True)
+        return bytes(model.SerializeToString())
+
+    def _type(self, kind: str, width: np.dtype) -> int:
+        dtype = {"float": width, "int": np.dtype(np.int64), "bool": np.dtype(bool)}[kind]
+        return int(self._helper.np_dtype_to_tensor_dtype(dtype))
+
+    def _declare(self, name: str, node: Node) -> Any:
+        shape = ["n_samples" if size is None else size for size in node.shape]
+        return self._helper.make_tensor_value_info(name, self._type(node.kind, self._dtype), shape)
+
+    def _end(self, name: str, node: Node) -> None:
+        if node.kind == "float" and self._inner != self._dtype:
+            to = self._type("float", self._dtype)
+            self._nodes.append(self._helper.make_node("Cast", [self._names[node]], [name], to=to))
+        else:
+            self._nodes.append(self._helper.make_node("Identity", [self._names[node]], [name]))
+
+    def _add(self, node: Node) -> str:
+        """Write a step down; the name of what it gives."""
+        if node.step == "constant":
+            return self._keep(node.options["value"])
+        if node.step == "input":
+            if self._inner == self._dtype:
+                return str(node.options["name"])
+            return self._emit("Cast", [node.options["name"]], to=self._type("float", self._inner))
+        given, options = self._spell(node, [self._names[each] for each in node.inputs])
+        return self._emit(OPERATORS[node.step], given, **options)
+
+    def _spell(self, node: Node, given: list[str]) -> tuple[list[str], dict[str, Any]]:
+        """What the operator takes and its attributes, where it has any."""
+        options = node.options
+        match node.step:
+            case "sum" | "max" | "min":
+                given = [*given, self._keep(np.array([options["axis"]]))]
+                return given, {"keepdims": int(options["keepdims"])}
+            case "new axis":
+                return [*given, self._keep(np.array([options["axis"]]))], {}
+            case "argmax":
+                return given, {"axis": options["axis"], "keepdims": 0}
+            case "concat" | "take":
+                return given, {"axis": options["axis"]}
+            case "transpose":
+                return given, {"perm": options["order"]}
+            case "to float":
+                return given, {"to": self._type("float", self._inner)}
+            case "sort":
+                n_labels = np.array([node.shape[-1]])
+                return [*given, self._keep(n_labels)], {"largest": 0}
+        return given, {}
+
+    def _emit(self, operator: str, given: Sequence[str], **options: Any) -> str:
+        name = f"step {len(self._nodes)}"
+        names = [name, f"{name} places"] if operator == "TopK" else [name]
+        self._nodes.append(self._helper.make_node(operator, list(given), names, **options))
+        return name
+
+    def _keep(self, value: np.ndarray) -> str:
+        """Keep a constant, once; its name."""
+        array = np.ascontiguousarray(value) if np.ndim(value) else np.asarray(value)
+        if array.dtype.kind == "f":
+            array = narrow(array, self._inner)
+        elif array.dtype.kind in "iu":
+            array = array.astype(np.int64)
+        key = (array.dtype.str, array.shape, array.tobytes())
+        if key not in self._constants:
+            name = self._constants[key] = f"constant {len(self._constants)}"
+            self._initializers.append(self._onnx.numpy_helper.from_array(array, name))
+        return self._constants[key]
+
+
+def narrow(array: np.ndarray, dtype: Any) -> np.ndarray:
+    """``array`` as ``dtype``; `OutOfRange` if that loses a number to 0 or infinity."""
+    with np.errstate(over="ignore", under="ignore"):
+        narrowed = array.astype(dtype)
+    lost = ((narrowed == 0) & (array != 0)) | (np.isinf(narrowed) & ~np.isinf(array))
+    if lost.any():
+        raise OutOfRange
+    return narrowed
+
+
+def read_model(path: Any) -> Any:
+    """An ONNX file as onnxruntime runs it."""
+    runtime = load_extra("onnxruntime", "onnx", purpose="running ONNX files")
+    options = runtime.SessionOptions()
+    options.log_severity_level = 3
+    options.intra_op_num_threads = 1  # steps are small, and requests come side by side
+    try:
+        return runtime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # onnxruntime has a class of its own for each failure
+        fail(f"{path if isinstance(path, str) else 'the head'} must be an ONNX file: {error}.")
