@@ -119,6 +119,7 @@ class Cut:
     # (n_source, n_target), one per model; one object for models that share it. Empty: equal names.
     costs: list[np.ndarray]
     dropped: float  # share of its mass that the model hit hardest has on labels left out
+    is_part: bool = False  # whether labels were left out
 
     @property
     def n_bytes(self) -> int:
@@ -170,12 +171,6 @@ class Case:
     def may_be_balanced(self) -> bool:
         """Whether mass can be kept: histograms, not scores."""
         return self.table.kind == "multiclass"
-
-    @cached_property
-    def is_balanced(self) -> bool:
-        """Whether mass is kept unless something else is asked for."""
-        names = set(self.target)
-        return self.may_be_balanced and all(set(m.labels) == names for m in self.table.models)
 
     def plan(self, cut: Cut, rule: Rule, epsilon: float) -> FusionPlan:
         """How a rule fuses the labels of a cut, with equal weights; made once, and kept."""
@@ -248,7 +243,7 @@ class Case:
             members.append(Predictions(model.model, sample, labels, part[None], kind=kind))
         target = self._cut_target(picked, members)
         costs = self._costs([member.labels for member in members], target)
-        return Cut(row, members, target, costs, max(dropped, 0.0))
+        return Cut(row, members, target, costs, max(dropped, 0.0), is_part=True)
 
     def _cut_target(self, picked: set[str], members: list[Predictions]) -> LabelSpace:
         if len(self.target) <= _N_WHOLE:
