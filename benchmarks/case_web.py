@@ -84,6 +84,7 @@ def _server() -> Iterator[tuple[str, int]]:
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "paper", "serve", folder, "--port", "0"]
         command += ["--max-requests-per-second", "1000000", "--processes", str(N_PROCESSES)]
+        command += ["--no-token"]
         with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
             try:
                 assert process.stderr is not None

@@ -182,7 +182,8 @@
   }
 
   function isBusy(now) {
-    page.setAttribute("aria-busy", now);
+    if (now) page.setAttribute("aria-busy", "true");
+    else page.removeAttribute("aria-busy");
     showWorking(now);
   }
 
