@@ -92,11 +92,19 @@ class Workers:
         """The reply to a question: in time, else 503, and within the memory, else 422."""
         deadline = time.monotonic() + seconds
         try:
-            async with asyncio.timeout(seconds), self._turns:
+            # Who waits long for a turn would be ended soon after, and a worker with it.
+            async with asyncio.timeout(seconds / 2):
+                await self._turns.acquire()
+        except TimeoutError:
+            raise _too_late("Others are computing. Try again in a moment.") from None
+        try:
+            async with asyncio.timeout(deadline - time.monotonic()):
                 return await self._ask(question, deadline)
         except TimeoutError:
             took = f"This took longer than {self._settings.max_seconds:g} seconds"
-            raise HTTPException(503, f"{took} and was given up.", {"Retry-After": "5"}) from None
+            raise _too_late(f"{took} and was given up.") from None
+        finally:
+            self._turns.release()
 
     async def _ask(self, question: Question, deadline: float) -> Reply:
         worker = self._pick(question)
@@ -141,7 +149,7 @@ class Workers:
         if not self._idle:
             return self._fork()
         known = [each for each in self._idle if question.view.source in each.opened]
-        chosen = [*known, self._idle[0]][0]
+        chosen = [self._idle[0], *known][-1]
         self._idle.remove(chosen)
         return chosen
 
@@ -152,6 +160,10 @@ class Workers:
         with theirs:
             socket.send_fds(self._reach_zygote(), [_FORK], [theirs.fileno()])
         return _Worker(ours)
+
+
+def _too_late(words: str) -> HTTPException:
+    return HTTPException(503, words, {"Retry-After": "5"})
 
 
 class _Worker:
