@@ -420,9 +420,9 @@ TARGETS = (
     ),
     Target(
         "a minute of mixed web traffic, 100 requests a second, 95th percentile (ms)",
-        "under 500",
+        "under 300",
         lambda records: records["web"]["all"]["p95"],
-        lambda r: r < 500,
+        lambda r: r < 300,
         lambda records: (
             f"The server's {records['web']['n_processes']} processes used"
             f" {records['web']['server_cores']:.1f} cores, and the load generator takes its share."
@@ -438,9 +438,9 @@ TARGETS = (
     ),
     Target(
         "a slider's answer at 10,000 labels, 95th percentile (ms)",
-        "under 200",
+        "under 150",
         lambda records: records["web"]["slider_alone"]["p95"],
-        lambda r: r < 200,
+        lambda r: r < 150,
     ),
     *(
         Target(

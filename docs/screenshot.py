@@ -23,7 +23,7 @@ def main() -> None:
     """Serve the explorer, open it, and keep what the browser shows."""
     with tempfile.TemporaryDirectory() as folder:
         (served := Path(folder) / "served").mkdir()
-        command = [sys.executable, "-m", "paper", "serve", str(served), "--port", "0"]
+        command = [sys.executable, "-m", "paper", "serve", str(served), "--port", "0", "--no-token"]
         with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True) as process:
             try:
                 assert process.stderr is not None

@@ -65,7 +65,7 @@ def list_files(as_json: bool, quiet: bool) -> None:
 @click.command(
     cls=Command, params=library_serve.params, short_help="Explore more examples in the browser."
 )
-def serve(open_browser: bool, **options: Any) -> None:
+def serve(**options: Any) -> None:
     """Do what `wassemble serve` does, with more examples: words, CIFAR-100, COCO and VOC.
 
     \b
@@ -74,7 +74,7 @@ def serve(open_browser: bool, **options: Any) -> None:
     from paper.explorer import EXAMPLES
     from wassemble.web.explorer.examples import SHIPPED
 
-    start(open_browser, examples=(*SHIPPED, *EXAMPLES), **options)
+    start(examples=(*SHIPPED, *EXAMPLES), **options)
 
 
 _experiments = (reproduce, evidence, heads, without_truth, flusight)

@@ -177,7 +177,7 @@ def test_the_command_fuses_and_learns(run, tmp_path):
 
 
 def test_the_web_app_serves_its_examples(bin_folder, tmp_path):
-    command = [bin_folder / "wassemble", "serve", tmp_path, "--port", "0"]
+    command = [bin_folder / "wassemble", "serve", tmp_path, "--port", "0", "--no-token"]
     environment = clean_environment()
     process = subprocess.Popen(
         command, cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True

@@ -71,6 +71,8 @@ def run_server(folder: Path, *options: str) -> Iterator[Server]:
         *(sys.executable, "-m", "wassemble", "serve", str(folder), "--port", "0"),
         *("--max-requests-per-second", "10000", "--max-seconds", str(SECONDS), *options),
     ]
+    if "--token" not in options and "WASSEMBLE_TOKEN" not in os.environ:
+        command.append("--no-token")
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=dict(os.environ))
     try:
         yield Server(_read_address(process), process, folder)

@@ -100,6 +100,25 @@ def test_a_slider_moved_by_keys_changes_answer_and_address(pages):
     assert errors(browser) == []
 
 
+def test_what_takes_long_shows_that_it_is_worked_on(pages):
+    browser = pages(ANIMALS)
+    assert not browser.find_element(By.ID, "working").is_displayed()
+    browser.execute_script(
+        "const real = fetch;"
+        "window.fetch = async (...asked) => {"
+        "  await new Promise((go) => { window.goOn = go; });"
+        "  return real(...asked);"
+        "};"
+    )
+    slider = browser.find_element(By.CSS_SELECTOR, "[data-slider=epsilon]")
+    slider.send_keys(Keys.ARROW_RIGHT)
+    wait(browser, lambda: text_of(browser, "working").startswith("Working … 2 s"))
+    browser.execute_script("window.goOn()")
+    wait(browser, lambda: not browser.find_element(By.ID, "working").is_displayed())
+    assert "epsilon" in query(browser)
+    assert errors(browser) == []
+
+
 def test_a_number_out_of_range_is_refused_in_words(pages):
     browser = pages(ANIMALS)
     before = text_of(browser, "summary")
@@ -111,6 +130,10 @@ def test_a_number_out_of_range_is_refused_in_words(pages):
         field.clear()
         field.send_keys("-1")
         wait(browser, lambda words=words: words in text_of(browser, "problem"))
+        assert words in text_of(browser, f"{name}-reason")  # beside the field, too
+        assert field.get_attribute("aria-invalid") == "true"
+        browser.find_element(By.CSS_SELECTOR, "[data-slider=weight-1]").send_keys(Keys.ARROW_LEFT)
+        assert words in text_of(browser, "problem")  # whatever else is moved
         assert name not in query(browser)
         field.clear()
         field.send_keys("1")
@@ -287,7 +310,7 @@ def test_files_of_the_folder_open_and_a_tag_stays_text(pages):
     )
     assert any(tick.startswith("<script>") for tick in ticks), ticks
     assert {tick for tick in ticks if len(tick) < 5} <= set(LABELS)
-    assert browser.execute_script("return document.scripts.length") == 3
+    assert browser.execute_script("return document.scripts.length") == 4
     assert errors(browser) == []
 
 

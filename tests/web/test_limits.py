@@ -318,7 +318,7 @@ async def _post_slowly(app, produce, n_pieces):
 
 def test_few_compute_at_once_and_pages_are_served_meanwhile(settings, run):
     work = Work()
-    app = with_work(settings, work, max_computing=2)
+    app = with_work(settings, work, n_processes=2)
 
     async def ask(_):
         # More than there are threads.
@@ -336,7 +336,7 @@ def test_few_compute_at_once_and_pages_are_served_meanwhile(settings, run):
 
 def test_who_is_answered_503_while_waiting_is_not_computed_for(settings, run):
     work = Work()
-    app = with_work(settings, work, max_computing=1)
+    app = with_work(settings, work, n_processes=1)
 
     async def ask(skip):
         asked = [asyncio.create_task(call_async(app, path="/compute")) for _ in range(4)]
@@ -353,7 +353,7 @@ def test_who_is_answered_503_while_waiting_is_not_computed_for(settings, run):
 
 def test_who_is_answered_503_waits_no_longer(settings, run):
     work = Work()
-    app = with_work(settings, work, max_computing=1)
+    app = with_work(settings, work, n_processes=1)
 
     async def ask(skip):
         asked = [asyncio.create_task(call_async(app, path="/compute")) for _ in range(4)]

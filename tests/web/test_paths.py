@@ -23,6 +23,10 @@ def folder(tmp_path_factory):
     (served / "secret.csv").symlink_to(outside / "secret.csv")
     (served / "alias.csv").symlink_to("in/a.csv")
     (served / "circle.csv").symlink_to("circle.csv")
+    (served / "shown.csv").symlink_to(".hidden.csv")
+    (served / ".git").mkdir()
+    (served / ".git" / "config.csv").write_text("x")
+    (served / "config.csv").symlink_to(".git/config.csv")
     return served
 
 
@@ -46,6 +50,8 @@ def test_names_inside_are_found(folder, name):
         *("", ".", "..", "../secret.csv", "in/../../secret.csv", "/etc/passwd", ".hidden.csv"),
         *(
             "secret.csv",
+            "shown.csv",
+            "config.csv",
             "out/secret.csv",
             "out",
             "a\0b",

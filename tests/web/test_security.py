@@ -1,8 +1,10 @@
 """Who gets in, who is sent away, and what every answer carries."""
 
 import re
+import time
 from contextlib import suppress
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from fastapi.testclient import TestClient
@@ -98,6 +100,51 @@ def test_logging_in_and_out(guarded):
     assert guarded.get("/", headers=HTML).status_code == 303
 
 
+def test_a_copied_cookie_is_worth_nothing_after_the_logout(guarded):
+    log_in(guarded)
+    copied = dict(guarded.cookies)
+    page = guarded.get("/", headers=HTML)
+    assert page.status_code == 200
+    guarded.post("/logout", data={"csrf": csrf_of(page)})
+    guarded.cookies.update(copied)
+    assert guarded.get("/", headers=HTML).status_code == 303
+    log_in(guarded)  # a new one is
+    assert guarded.get("/", headers=HTML).status_code == 200
+
+
+def test_a_login_ends_by_itself_after_twelve_hours(guarded, monkeypatch):
+    answer = log_in(guarded)
+    assert "Max-Age=43200" in answer.headers["set-cookie"]
+    now = time.time()
+    for hours, status in ((11.9, 200), (12.1, 303)):
+        later = SimpleNamespace(time=lambda hours=hours: now + 3600 * hours)
+        monkeypatch.setattr("itsdangerous.timed.time", later)
+        cookie = "; ".join(f"{name}={value}" for name, value in guarded.cookies.items())
+        found = guarded.get("/", headers=HTML | {"cookie": cookie})
+        assert found.status_code == status, hours
+
+
+@pytest.mark.parametrize("change", [str.upper, lambda cookie: cookie[:-1], lambda _: "x.y.z"])
+def test_a_changed_cookie_is_nobodys(guarded, change):
+    log_in(guarded)
+    [name] = [name for name in guarded.cookies if name.startswith("wassemble_operator")]
+    guarded.cookies.set(name, change(guarded.cookies[name]), domain="localhost.local", path="/")
+    assert guarded.get("/", headers=HTML).status_code == 303
+
+
+def test_servers_on_other_ports_keep_their_logins(settings):
+    apps = [create_app(replace(settings, token=TOKEN, run_id=f"1-{port}")) for port in (1, 2)]
+    cookies = {}
+    for port, app in zip((8001, 8002), apps, strict=True):
+        url = f"http://localhost:{port}"
+        with TestClient(app, base_url=url, follow_redirects=False) as client:
+            log_in(client)
+            cookies |= dict(client.cookies)  # as one browser has them
+    for port, app in zip((8001, 8002), apps, strict=True):
+        with TestClient(app, base_url=f"http://localhost:{port}", cookies=cookies) as client:
+            assert client.get("/", headers=HTML, follow_redirects=False).status_code == 200
+
+
 def test_a_server_that_starts_anew_knows_nobody(guarded):
     log_in(guarded)
     assert guarded.get("/", headers=HTML).status_code == 200
@@ -157,6 +204,7 @@ def test_a_form_of_another_site_is_refused(client):
     for origin, status in (
         ("http://localhost", 303),
         ("http://localhost:9999", 403),
+        ("https://localhost", 403),
         ("http://evil.example", 403),
         ("null", 403),
     ):

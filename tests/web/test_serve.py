@@ -3,12 +3,15 @@
 import builtins
 import os
 import pty
+import re
 import signal
 import socket
+import stat
 import subprocess
 import sys
 import threading
-import time
+from pathlib import Path
+from urllib.parse import urlparse
 
 import httpx
 import pytest
@@ -43,42 +46,6 @@ def test_it_serves_and_ends_cleanly_when_interrupted(serve, tmp_path):
         _, said = server.process.communicate(timeout=SECONDS)
         assert server.process.returncode == 0
         assert said == "stopped\n"
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_several_processes_end_together(serve, tmp_path, number):
-    with serve(tmp_path, "--processes", "2") as server:
-        assert "wassemble" in get(server.url).text
-        server.process.send_signal(number)
-        _, said = server.process.communicate(timeout=SECONDS)
-        if number != signal.SIGKILL:
-            assert server.process.returncode == 0
-            assert said == "stopped\n"
-        end = time.monotonic() + SECONDS
-        while is_answered(server.url):  # those of a killed one take a moment to notice
-            assert time.monotonic() < end, "something still answers"
-            time.sleep(0.1)
-
-
-def is_answered(url):
-    try:
-        get(url)
-    except httpx.TransportError:
-        return False
-    return True
-
-
-def test_processes_have_logins_and_uploads_in_common(serve, tmp_path):
-    files = [("files", ("mine.csv", b"sample,cat,dog\nx,0.9,0.1\n"))]
-    with serve(tmp_path, "--processes", "2", "--token", TOKEN) as server:
-        headers = {"Authorization": f"Bearer {TOKEN}"}
-        url = f"{server.url}/explorer/upload"
-        sent = httpx.post(url, files=files, headers=headers, timeout=SECONDS)
-        assert sent.status_code == 303, sent.text
-        for _ in range(12):  # each by a connection of its own
-            page = get(server.url + sent.headers["location"], headers=headers)
-            assert page.status_code == 200
-            assert "mine" in page.text
 
 
 def test_the_name_of_another_site_is_refused(server):
@@ -123,9 +90,10 @@ def test_a_taken_port_is_one_clear_error(tmp_path):
     ("arguments", "words"),
     [
         (["nowhere"], "'nowhere' does not exist"),
-        (["--host", "0.0.0.0"], "--token is needed where others can reach the server"),
+        (["--host", "0.0.0.0", "--no-token"], "--token is needed where others can reach"),
+        (["--no-token", "--token", TOKEN], "--no-token must stand alone"),
         (["--host", "0.0.0.0", "--token", "short"], "at least 16 characters"),
-        (["--allowed-host", "a.org"], "--token is needed"),
+        (["--allowed-host", "a.org", "--no-token"], "--token is needed"),
         (["--host", "198.51.100.7", "--token", TOKEN], "cannot listen at '198.51.100.7'"),
         (["--database", "sqlite:////nowhere/at/all.db"], "database"),
         (["--database", "no url"], "database"),
@@ -193,20 +161,53 @@ def test_a_terminal_shows_the_link_that_logs_in(tmp_path):
     assert f"/login#{TOKEN.replace(' ', '%20')}".encode() in said
 
 
-def test_the_browser_is_opened_when_asked_for(tmp_path, monkeypatch):
+def test_this_machine_too_is_asked_for_a_token(tmp_path):
+    command = [sys.executable, "-m", "wassemble", "serve", str(tmp_path), "--port", "0"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        url = re.search(r"http://\S+", process.stderr.readline())[0]
+        link, token = process.stderr.readline().removeprefix("log in: ").strip().split("#")
+        assert link == f"{url}/login"
+        assert len(token) == 32
+        assert get(url).status_code == 401
+        assert get(url, headers={"authorization": f"Bearer {token}"}).status_code == 200
+        process.terminate()
+
+
+@pytest.fixture
+def opened(monkeypatch):
+    """What browsers are started with, and the pages there; nothing is served."""
     import uvicorn
 
-    opened, served = [], []
-    monkeypatch.setattr("webbrowser.open", opened.append)
-    monkeypatch.setattr(uvicorn.Server, "run", lambda _, sockets: served.append(sockets))
+    from wassemble.web.explorer.workers import Workers
+
+    found = []
+
+    def look(address):
+        path = Path(urlparse(address).path)
+        found.append((address, stat.S_IMODE(path.stat().st_mode), path.read_text()))
+
+    monkeypatch.setattr("webbrowser.open", look)
+    monkeypatch.setattr(uvicorn.Server, "run", lambda *_, **__: None)
+    monkeypatch.setattr(Workers, "start", lambda _: None)
+    return found
+
+
+def test_the_browser_is_opened_with_the_token_that_only_its_owner_sees(tmp_path, opened, capsys):
     assert main(["serve", str(tmp_path), "--port", "0", "--open"]) == 0
-    assert main(["serve", str(tmp_path), "--port", "0"]) == 0
-    assert len(served) == 2
-    [address] = opened
-    assert address.startswith("http://127.0.0.1:")
+    link = re.search(r"http://127.0.0.1:\d+/login#\S+", capsys.readouterr().err)[0]
+    [(address, mode, page)] = opened
+    assert address.startswith("file:///")
+    assert mode == 0o600
+    assert f'url={link}"' in page
+    assert not Path(urlparse(address).path).exists()
 
 
-@pytest.mark.parametrize("missing", ["fastapi", "uvicorn", "sqlalchemy"])
+def test_the_browser_is_left_alone_unless_asked_for(tmp_path, opened):
+    assert main(["serve", str(tmp_path), "--port", "0", "--no-token"]) == 0
+    assert opened == []
+
+
+@pytest.mark.parametrize("missing", ["fastapi", "uvicorn", "sqlalchemy", "itsdangerous"])
 def test_without_the_extra_the_command_says_what_to_install(missing, capsys, monkeypatch, tmp_path):
     real = builtins.__import__
 

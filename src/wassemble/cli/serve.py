@@ -1,5 +1,7 @@
 """`wassemble serve`: the web app."""
 
+import os
+import secrets
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +10,8 @@ import click
 from wassemble.cli.console import talk
 from wassemble.cli.options import shown_option
 from wassemble.cli.places import Command
+
+_MODULES = ("fastapi", "h11", "itsdangerous", "jinja2", "multipart", "sqlalchemy", "uvicorn")
 
 
 @click.command(cls=Command, short_help="Explore a consensus, or run a study, in the browser.")
@@ -25,8 +29,13 @@ from wassemble.cli.places import Command
     "--token",
     envvar="WASSEMBLE_TOKEN",
     show_envvar=True,
-    help="Secret of at least 16 characters that operators log in with; needed if other machines"
-    " can reach the server.",
+    help="Secret of at least 16 characters that operators log in with.  [default: a fresh one, in"
+    " the link that is printed]",
+)
+@click.option(
+    "--no-token",
+    is_flag=True,
+    help="Let every user and program of this machine in without a token, for scripts.",
 )
 @click.option(
     "--allowed-host",
@@ -59,20 +68,26 @@ from wassemble.cli.places import Command
     help="Give up a request that takes longer than this to answer.",
 )
 @shown_option(
+    "--max-memory",
+    type=int,
+    default=2000,
+    help="Give up a request that takes more than this many megabytes of memory (on Linux).",
+)
+@shown_option(
     "--processes",
     "n_processes",
     type=click.IntRange(min=1),
-    default=1,
-    help="Number of processes that answer requests; for a busy server, the number of cores.",
+    default=2,
+    help="Number of requests that are computed at once, each in a process of its own.",
 )
 @click.option(
     "--open/--no-open", "open_browser", default=False, help="Open the pages in a browser."
 )
-def serve(open_browser: bool, **options: Any) -> None:
+def serve(**options: Any) -> None:
     """Explore the predictions in FOLDER and run studies with people, in the browser.
 
-    By default the server can be reached from this machine only. With another --host it asks
-    for a token.
+    By default the server can be reached from this machine only. Either way it asks for a token:
+    the link that it prints has it, and --open opens that link.
 
     \b
     wassemble serve --open
@@ -80,15 +95,23 @@ def serve(open_browser: bool, **options: Any) -> None:
     WASSEMBLE_TOKEN=... wassemble serve studies --host 0.0.0.0
     wassemble serve studies --database postgresql+psycopg://user:secret@host/name
     """
-    start(open_browser, **options)
+    start(**options)
 
 
-def start(open_browser: bool, **options: Any) -> None:
+def start(open_browser: bool, no_token: bool, **options: Any) -> None:
     """Serve until interrupted; options are those of `Settings`."""
+    from wassemble._checks import fail
     from wassemble._extras import load_extra
 
-    for module in ("fastapi", "uvicorn", "sqlalchemy", "multipart", "jinja2"):
+    for module in _MODULES:
         load_extra(module, "web", purpose="the web app")
+    if not hasattr(os, "fork"):
+        fail("the web app needs a system with forks, such as Linux or macOS.")
+    if no_token and options["token"] is not None:
+        fail("--no-token must stand alone; got --token, too.")
+    is_fresh = options["token"] is None and not no_token
+    if is_fresh:
+        options["token"] = secrets.token_urlsafe(24)
     from wassemble.web.run import run
     from wassemble.web.settings import Settings
     from wassemble.web.study.tables import open_engine
@@ -97,4 +120,4 @@ def start(open_browser: bool, **options: Any) -> None:
     # A wrong one is told now, not to the first rater; one that is not there yet may never be.
     if options["database"] or (settings.folder / "wassemble.db").exists():
         open_engine(settings.database).dispose()
-    run(settings, talk, open_browser=open_browser)
+    run(settings, talk, open_browser=open_browser, tells_token=is_fresh)

@@ -131,6 +131,15 @@ def student_interval(
     return max(limits[0], value - half), min(limits[1], value + half)
 
 
+def wilson_interval(share: Any, n_samples: Any) -> tuple[Any, Any]:
+    """A 95 % interval of a share (Wilson 1927), of positive width even where all agree."""
+    near = 1.96  # standard errors on either side
+    n = np.maximum(n_samples, 1)
+    middle = (share + near**2 / (2 * n)) / (1 + near**2 / n)
+    spread = np.sqrt(share * (1 - share) / n + near**2 / (4 * n**2)) * near / (1 + near**2 / n)
+    return middle - spread, middle + spread
+
+
 def _draw(rng: np.random.Generator, shares: np.ndarray, n_resamples: int) -> np.ndarray:
     # As float64, which is what a product with values needs.
     return rng.multinomial(len(shares), shares, size=n_resamples).astype(np.float64)

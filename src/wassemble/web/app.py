@@ -8,8 +8,10 @@ from starlette.middleware import Middleware
 from wassemble import __version__
 from wassemble.web import routes as site
 from wassemble.web.explorer import routes as explorer
+from wassemble.web.explorer.workers import Workers
 from wassemble.web.middleware import (
     HEADERS,
+    HeadAsGet,
     HostCheck,
     OperatorOnly,
     RateLimit,
@@ -18,7 +20,7 @@ from wassemble.web.middleware import (
     UploadLimit,
 )
 from wassemble.web.pages import ANSWERS, install_handlers
-from wassemble.web.security import check_csrf
+from wassemble.web.security import Sessions, check_csrf
 from wassemble.web.settings import Settings
 from wassemble.web.study import routes as study
 
@@ -42,6 +44,7 @@ def create_app(settings: Settings) -> FastAPI:
         dependencies=[Depends(check_csrf)],
         middleware=[  # the first is the outermost
             Middleware(SecurityHeaders),
+            Middleware(HeadAsGet),
             Middleware(HostCheck, settings=settings),
             Middleware(RateLimit, settings=settings),
             Middleware(OperatorOnly, settings=settings),
@@ -50,7 +53,9 @@ def create_app(settings: Settings) -> FastAPI:
         ],
     )
     app.state.settings = settings
-    app.state.compute_slots = asyncio.Semaphore(settings.max_computing)
+    app.state.workers = Workers(settings)
+    app.state.sessions = Sessions(settings)
+    app.state.compute_slots = asyncio.Semaphore(settings.n_processes)
     install_handlers(app, HEADERS)
     for part in (site, explorer, study):
         app.include_router(part.make_router(settings))

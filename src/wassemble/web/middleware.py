@@ -20,7 +20,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from wassemble._checks import fail
 from wassemble.web.pages import answer_problem
-from wassemble.web.security import is_operator
 from wassemble.web.settings import LOOPBACK_NAMES, Settings
 
 _POLICY = {
@@ -86,6 +85,22 @@ class SecurityHeaders:
         await self._app(scope, receive, send_more)
 
 
+class HeadAsGet:
+    """HEAD is answered as GET is, without the body."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope.get("method") != "HEAD":
+            return await self._app(scope, receive, send)
+
+        async def send_head(message: Message) -> None:
+            await send({**message, "body": b""} if "body" in message else message)
+
+        return await self._app({**scope, "method": "GET"}, receive, send_head)
+
+
 class HostCheck(Gate):
     """Refuses names that are not the server's: another site's name may lead to loopback."""
 
@@ -110,7 +125,7 @@ class OperatorOnly(Gate):
     def _refuse(self, request: Request) -> Response | None:
         path: str = request.scope["path"]
         is_public = path == "/login" or path.startswith(_PUBLIC_PATHS)
-        if is_public or is_operator(request, self._settings):
+        if is_public or request.app.state.sessions.is_operator(request):
             return None
         if request.method == "GET" and "text/html" in request.headers.get("accept", ""):
             wanted = request.url.path + (f"?{request.url.query}" if request.url.query else "")
@@ -188,9 +203,9 @@ def _client_names(scope: Scope) -> list[str]:
         if parsed.version == 6:  # one client commands a whole /64 network
             address = str(ipaddress.ip_network((parsed, 64), strict=False))
     names = [address]
-    parts = scope["path"].split("/", 3)
-    if parts[1] == "rate" and len(parts) > 2:
-        names.append("rate/" + parts[2][:100])
+    _, *parts = scope["path"].split("/", 3)  # "*" has none
+    if parts[:1] == ["rate"] and len(parts) > 1:
+        names.append("rate/" + parts[1][:100])
     return names
 
 
@@ -292,8 +307,14 @@ class _Call:
             await self._send(message)
 
 
+def seconds_left(request: Request) -> float:
+    """How long the answer to a request may still take."""
+    call: _Call | None = request.scope.get("wassemble.call")
+    return math.inf if call is None else call.remaining
+
+
 async def compute_slot(request: Request) -> AsyncIterator[None]:
-    """A turn to compute; at most ``max_computing`` requests have one (a dependency).
+    """A turn to compute; at most ``n_processes`` requests have one (a dependency).
 
     Use it as ``Depends(compute_slot, scope="function")`` on endpoints that compute: those that
     wait hold no thread, so pages are still served. Who has gone meanwhile is not computed for,

@@ -22,7 +22,7 @@ from markupsafe import Markup
 from starlette.exceptions import HTTPException
 
 from wassemble.errors import InvalidInputError
-from wassemble.web.security import csrf_token, is_operator, keep_csrf_token
+from wassemble.web.security import csrf_token, keep_csrf_token
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _STATIC = Path(__file__).parent / "static"
@@ -77,7 +77,7 @@ def render(
         .render(
             request=request,
             csrf=csrf_token(request),
-            is_operator=is_operator(request, settings),
+            is_operator=request.app.state.sessions.is_operator(request),
             has_token=settings.token is not None,
             message=message,
             hint=hint,

@@ -17,12 +17,14 @@ def inside(folder: Path, name: str) -> Path:
     Absolute paths, ``..`` and hidden files are refused. The file need not exist.
     """
     parts = PurePath(name).parts
-    if not parts or PurePath(name).is_absolute() or any(part.startswith(".") for part in parts):
+    if not parts or PurePath(name).is_absolute() or _is_hidden(PurePath(name)):
         fail(f"a file must be named by its path inside the served folder; got {name!r}.")
     root = folder.resolve()
     try:
         path = (root / name).resolve()
         is_inside = path != root and path.is_relative_to(root)
+        # A link may lead to a hidden file.
+        is_inside = is_inside and not _is_hidden(path.relative_to(root))
         if is_inside:
             path.stat()
     except FileNotFoundError:  # yet to be written, or a 422 of who wanted to read it
@@ -32,6 +34,10 @@ def inside(folder: Path, name: str) -> Path:
     if not is_inside:
         fail(f"a file must lie inside the served folder; got {name!r}.")
     return path
+
+
+def _is_hidden(path: PurePath) -> bool:
+    return any(part.startswith(".") for part in path.parts)
 
 
 def list_files(folder: Path, ends: tuple[str, ...], *, at_most: int = 200) -> list[str]:

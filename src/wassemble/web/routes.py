@@ -14,13 +14,7 @@ from starlette.types import Scope
 from wassemble.inputs.formats import ENDS
 from wassemble.web.pages import render
 from wassemble.web.paths import list_files
-from wassemble.web.security import (
-    grant_operator,
-    is_operator,
-    knows_token,
-    local_path,
-    revoke_operator,
-)
+from wassemble.web.security import Sessions, local_path
 from wassemble.web.settings import Settings
 
 _FOLDER = Path(__file__).parent / "static"
@@ -48,7 +42,7 @@ def make_router(settings: Settings) -> APIRouter:
         request: Request, next_path: Annotated[str, Query(alias="next", max_length=2000)] = "/"
     ) -> Response:
         """The form that asks for the operator's token; straight on for who is known already."""
-        if is_operator(request, settings):
+        if _sessions(request).is_operator(request):
             return RedirectResponse(local_path(next_path), 303)
         return render(request, "login.html", next_path=local_path(next_path), is_wrong=False)
 
@@ -67,20 +61,25 @@ def make_router(settings: Settings) -> APIRouter:
         path = local_path(next_path)
         if settings.token is None:
             return RedirectResponse(path, 303)
-        if not knows_token(token, settings):
+        if not _sessions(request).knows_token(token):
             return render(request, "login.html", status_code=401, next_path=path, is_wrong=True)
         response = RedirectResponse(path, 303)
-        grant_operator(request, response, settings)
+        _sessions(request).grant(request, response)
         return response
 
     @router.post("/logout", response_class=RedirectResponse, status_code=303)
-    def leave() -> Response:
+    def leave(request: Request) -> Response:
         """Log out."""
         response = RedirectResponse("/login", 303)
-        revoke_operator(response)
+        _sessions(request).revoke(request, response)
         return response
 
     return router
+
+
+def _sessions(request: Request) -> Sessions:
+    sessions: Sessions = request.app.state.sessions
+    return sessions
 
 
 def serve_static(app: FastAPI) -> None:

@@ -2,115 +2,116 @@
 
 import asyncio
 import errno
-import multiprocessing
 import os
 import signal
 import socket
 import sys
 import webbrowser
-from collections.abc import Callable
-from contextlib import suppress
-from multiprocessing.connection import wait
-from threading import Thread
-from typing import Any
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from types import FrameType
+from typing import Any, cast
 from urllib.parse import quote
 
 import uvicorn
-from threadpoolctl import threadpool_limits
-from uvicorn.protocols.http.auto import AutoHTTPProtocol
+from fastapi import FastAPI
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from wassemble._checks import fail
 from wassemble.web.app import create_app
-from wassemble.web.explorer.uploads import remove_uploads
+from wassemble.web.connections import Connections
+from wassemble.web.explorer.uploads import Uploads
+from wassemble.web.explorer.workers import Workers
 from wassemble.web.settings import Settings
 
+_MAX_HEAD = 64_000  # bytes of a request before its body
+_MAX_CONNECTIONS = 1000
 
-def run(settings: Settings, talk: Callable[[str], None], *, open_browser: bool = False) -> None:
-    """Serve until interrupted; ``talk`` says where."""
-    with _listen(settings) as listener, suppress(KeyboardInterrupt):
+
+def run(
+    settings: Settings,
+    talk: Callable[[str], None],
+    *,
+    open_browser: bool = False,
+    tells_token: bool = False,
+) -> None:
+    """Serve until interrupted; ``talk`` says where, and with ``tells_token`` how to log in."""
+    app = create_app(settings)
+    with _listen(settings) as listener, suppress(KeyboardInterrupt), _ended(app, settings):
+        # Whoever reads where it serves may end it at once: it is ready to be ended by then.
+        server = _make_server(app, settings)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, server.handle_exit)
+        app.state.workers.start()
         address = _address(settings.host, listener.getsockname()[1])
-        server = None
-        if settings.n_processes == 1:
-            # Whoever reads where it serves may end it at once: it is ready to be ended by then.
-            server = _make_server(settings)
-            for number in (signal.SIGINT, signal.SIGTERM):
-                signal.signal(number, server.handle_exit)
         talk(f"serving {settings.folder.name}/ at {address}  (Ctrl-C stops it)")
+        login = address
         if settings.token is not None:
+            login = f"{address}/login#{quote(settings.token)}"
             # A terminal is read by the person who chose the token; anything else may be a log.
-            secret = f"#{quote(settings.token)}" if sys.stderr.isatty() else ""
-            talk(f"log in: {address}/login{secret}")
-        if open_browser:  # without the token: other users of this machine see the command
-            webbrowser.open(address)
-        if server is None:
-            _serve_by_processes(settings, listener)
-        else:
-            _serve(server, listener)
+            is_told = tells_token or sys.stderr.isatty()
+            talk(f"log in: {login if is_told else login.partition('#')[0]}")
+        with _page_to(login) if open_browser else nullcontext() as page:
+            if page is not None:
+                webbrowser.open(page)
+            server.run(sockets=[listener])
     talk("stopped")
 
 
-def _make_server(settings: Settings) -> uvicorn.Server:
+@contextmanager
+def _ended(app: FastAPI, settings: Settings) -> Iterator[None]:
+    """Leave neither processes nor files behind."""
+    try:
+        yield
+    finally:
+        app.state.workers.close()
+        Uploads.of(settings).close()
+
+
+@contextmanager
+def _page_to(link: str) -> Iterator[str]:
+    """The address of a page, for its owner alone, that leads to ``link``.
+
+    Other users of this machine see with which arguments a browser is started.
+    """
+    with NamedTemporaryFile("w", prefix="wassemble-", suffix=".html") as file:
+        file.write(f'<!doctype html><meta http-equiv="refresh" content="0; url={link}">')
+        file.flush()
+        yield Path(file.name).as_uri()
+
+
+class _Server(uvicorn.Server):
+    """Told to end, it also ends what is being computed: nobody will see the answer."""
+
+    def __init__(self, config: uvicorn.Config, workers: Workers) -> None:
+        super().__init__(config)
+        self._workers = workers
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        self._workers.close()
+        super().handle_exit(sig, frame)
+
+
+def _make_server(app: FastAPI, settings: Settings) -> _Server:
+    known: Any = app
+    if settings.allowed_hosts:  # only a proxy in front of us may say whom it speaks for
+        known = ProxyHeadersMiddleware(known, os.environ.get("FORWARDED_ALLOW_IPS", "127.0.0.1"))
+    connections = Connections(known, settings.max_seconds)
     config = uvicorn.Config(
-        create_app(settings),
+        connections,
         log_level="warning",
         access_log=False,  # addresses hold raters' secrets
         server_header=False,
+        proxy_headers=False,
         ws="none",
-        http=_impatient_protocol(settings.max_seconds),
-        # Only a proxy in front of us may say whom it speaks for.
-        proxy_headers=bool(settings.allowed_hosts),
-        timeout_graceful_shutdown=5,
+        http=cast("type[asyncio.Protocol]", connections.make_protocol),
+        h11_max_incomplete_event_size=_MAX_HEAD,
+        limit_concurrency=_MAX_CONNECTIONS,
+        timeout_graceful_shutdown=1,
     )
-    return uvicorn.Server(config)
-
-
-def _serve(server: uvicorn.Server, listener: socket.socket) -> None:
-    # A thread that comes back from a product waits this long for its turn; there are many.
-    sys.setswitchinterval(0.0005)
-    # Requests run side by side already: threads of their own would only be in each other's way.
-    with threadpool_limits(limits=1, user_api="blas"):
-        server.run(sockets=[listener])
-
-
-def _serve_by_processes(settings: Settings, listener: socket.socket) -> None:
-    """Processes that take connections from one socket; when one ends, all do."""
-
-    def end(*_: Any) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, end)
-    context = multiprocessing.get_context("spawn")
-    children = [
-        context.Process(target=_serve_as_child, args=(settings, listener))
-        for _ in range(settings.n_processes)
-    ]
-    try:
-        for child in children:
-            child.start()
-        wait([child.sentinel for child in children])
-        fail("a process of the server ended by itself, so the server has.", hint="start it again")
-    finally:
-        for child in children:
-            if child.pid is not None:
-                child.terminate()
-        for child in children:
-            if child.pid is not None:
-                child.join()
-        remove_uploads(settings.run_id)
-        signal.signal(signal.SIGTERM, before)
-
-
-def _serve_as_child(settings: Settings, listener: socket.socket) -> None:
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-
-    def follow() -> None:
-        parent.join()  # a parent that was killed could not say so
-        os.kill(os.getpid(), signal.SIGTERM)
-
-    Thread(target=follow, daemon=True).start()
-    with suppress(KeyboardInterrupt):
-        _serve(_make_server(settings), listener)
+    return _Server(config, app.state.workers)
 
 
 def _listen(settings: Settings) -> socket.socket:
@@ -132,26 +133,3 @@ def _address(host: str, port: int) -> str:
     if ":" in name and not name.startswith("["):
         name = f"[{name}]"
     return f"http://{name}:{port}"
-
-
-def _impatient_protocol(seconds: float) -> type[asyncio.Protocol]:
-    """Uvicorn's own protocol, but a connection must have sent the head of a request in time.
-
-    It is looked at every ``seconds``, and closed if no request was begun since the last time.
-    """
-
-    class Impatient(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
-        def connection_made(self, transport: Any) -> None:
-            super().connection_made(transport)
-            self._watch = self.loop.call_later(seconds, self._look, None)
-
-        def connection_lost(self, error: Exception | None) -> None:
-            self._watch.cancel()
-            super().connection_lost(error)
-
-        def _look(self, last: Any) -> None:
-            if self.cycle is last and (last is None or last.response_complete):
-                self.transport.close()
-            self._watch = self.loop.call_later(seconds, self._look, self.cycle)
-
-    return Impatient

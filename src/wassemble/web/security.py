@@ -4,47 +4,66 @@ Cross-site requests are kept out twice: a browser names the page's origin, which
 and a form must repeat the random value of a cookie that other sites cannot read.
 """
 
-import hashlib
 import hmac
 import re
 import secrets
 from typing import Any
 
 from fastapi import HTTPException, Request
+from itsdangerous import TimestampSigner
 from starlette.requests import HTTPConnection
 from starlette.responses import Response
 
 from wassemble.web.settings import Settings
 
 _CSRF_COOKIE = "wassemble_csrf"
-_OPERATOR_COOKIE = "wassemble_operator"
 _SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+_SESSION_SECONDS = 12 * 3600
 _FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
 _CSRF_SHAPE = re.compile(r"[\w-]{43}", re.ASCII)
 
 
-def is_operator(request: HTTPConnection, settings: Settings) -> bool:
-    """Whether the request knows the operator's token, or none is needed."""
-    if settings.token is None:
-        return True
-    if (sent := _bearer(request)) is not None:
-        return knows_token(sent, settings)
-    return _same(request.cookies.get(_OPERATOR_COOKIE, ""), _proof(settings))
+class Sessions:
+    """Who is logged in to a run of the server: signed cookies that expire, and can be revoked.
+
+    When the server starts anew, nobody is logged in.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._token = settings.token
+        self._signer = TimestampSigner(f"{settings.token}{settings.run_id}", salt="operator")
+        # Only who is logged in can log out, so there are few.
+        self._revoked: set[str] = set()
+
+    def is_operator(self, request: HTTPConnection) -> bool:
+        """Whether the request knows the operator's token, or none is needed."""
+        if self._token is None:
+            return True
+        if (sent := _bearer(request)) is not None:
+            return self.knows_token(sent)
+        cookie = request.cookies.get(_name(request), "")
+        return cookie not in self._revoked and self._signer.validate(cookie, _SESSION_SECONDS)
+
+    def knows_token(self, sent: str) -> bool:
+        """Whether ``sent`` is the operator's token."""
+        return self._token is not None and _same(sent, self._token)
+
+    def grant(self, request: Request, response: Response) -> None:
+        """Let the browser that gets ``response`` be an operator for a while."""
+        cookie = self._signer.sign(secrets.token_urlsafe(16)).decode()
+        _set_cookie(request, response, _name(request), cookie, max_age=_SESSION_SECONDS)
+
+    def revoke(self, request: Request, response: Response) -> None:
+        """Let the cookie of the request be nobody's, whoever has a copy."""
+        cookie = request.cookies.get(_name(request), "")
+        if self._signer.validate(cookie):
+            self._revoked.add(cookie)
+        response.delete_cookie(_name(request), httponly=True, samesite="lax")
 
 
-def knows_token(sent: str, settings: Settings) -> bool:
-    """Whether ``sent`` is the operator's token."""
-    return settings.token is not None and _same(sent, settings.token)
-
-
-def grant_operator(request: Request, response: Response, settings: Settings) -> None:
-    """Let the browser that gets ``response`` be an operator until it is closed."""
-    _set_cookie(request, response, _OPERATOR_COOKIE, _proof(settings))
-
-
-def revoke_operator(response: Response) -> None:
-    """Forget that the browser is an operator's."""
-    response.delete_cookie(_OPERATOR_COOKIE, httponly=True, samesite="lax")
+def _name(request: HTTPConnection) -> str:
+    """Of the operator's cookie: browsers send cookies to every port of a machine."""
+    return f"wassemble_operator_{(request.scope.get('server') or ('', 0))[1]}"
 
 
 def csrf_token(request: Request) -> str:
@@ -69,7 +88,7 @@ async def check_csrf(request: Request) -> None:
     if request.method in _SAFE_METHODS or _bearer(request) is not None:
         return  # a bearer token is never sent by a browser on its own
     origin = request.headers.get("origin")
-    if origin is not None and origin.partition("://")[2] != request.headers.get("host"):
+    if origin is not None and origin != f"{request.url.scheme}://{request.headers.get('host')}":
         raise HTTPException(403, "This request was sent by another site.")
     sent: Any = request.headers.get("x-csrf-token")
     if sent is None and request.headers.get("content-type", "").startswith(_FORMS):
@@ -93,23 +112,15 @@ def _bearer(request: HTTPConnection) -> str | None:
     return token if kind.lower() == "bearer" else None
 
 
-def _proof(settings: Settings) -> str:
-    """What the cookie holds: shows that its owner knew the token, without holding it.
-
-    When the server starts anew, nobody is logged in.
-    """
-    assert settings.token is not None
-    key, text = settings.token.encode(), f"wassemble operator {settings.run_id}".encode()
-    return hmac.new(key, text, hashlib.sha256).hexdigest()
-
-
 def _same(sent: str, known: str) -> bool:
     """Whether two texts are equal, in a time that does not tell where they differ."""
     # A form in a strange encoding may hold half a character, which UTF-8 has no bytes for.
     return hmac.compare_digest(*(each.encode("utf-8", "surrogatepass") for each in (sent, known)))
 
 
-def _set_cookie(request: Request, response: Response, name: str, value: str) -> None:
+def _set_cookie(
+    request: Request, response: Response, name: str, value: str, max_age: int | None = None
+) -> None:
     # Lax: a link to a view still opens for who is logged in; forms of other sites send nothing.
     is_https = request.url.scheme == "https"
-    response.set_cookie(name, value, httponly=True, samesite="lax", secure=is_https)
+    response.set_cookie(name, value, max_age, httponly=True, samesite="lax", secure=is_https)

@@ -28,10 +28,10 @@ class Settings:
     max_labels: int = 20_000  # of a label set
     max_requests_per_second: float = 50  # of one client
     max_seconds: float = 10  # that one answer takes
-    max_computing: int = 2  # requests that compute at once; others wait, while pages are served
-    n_processes: int = 1  # that answer, each with limits of its own
+    max_memory: int = 2000  # megabytes that one request takes beside what the server has
+    n_processes: int = 2  # that compute, a request each; others wait, while pages are served
     examples: tuple[Example, ...] = SHIPPED  # what the explorer offers besides files
-    # Secret of this run of the server, common to its processes.
+    # Secret of this run of the server.
     run_id: str = field(default_factory=lambda: f"{os.getpid()}-{secrets.token_hex(16)}")
 
     def __post_init__(self) -> None:
@@ -43,7 +43,7 @@ class Settings:
             if "?" in str(self.folder):  # would begin the options of the URL
                 fail(f"without `database`, `folder` must have no ? in its path; got {folder}.")
             object.__setattr__(self, "database", f"sqlite:///{self.folder / 'wassemble.db'}")
-        for name in ("max_upload_bytes", "max_labels", "max_computing", "n_processes"):
+        for name in ("max_upload_bytes", "max_labels", "max_memory", "n_processes"):
             check_count(getattr(self, name), name)
         for name in ("max_requests_per_second", "max_seconds"):
             check_positive_number(getattr(self, name), name)

@@ -25,7 +25,8 @@ from wassemble.web.explorer.similarity import given_kernel
 @given(st.floats(0.05, 2), st.lists(st.floats(0.1, 5), min_size=3, max_size=3))
 def test_the_consensus_is_the_barycenter_of_the_views_knobs(epsilon, weights):
     models = histograms()
-    answer = ask(make_case(models, from_vectors()), 2, epsilon=epsilon, weight=tuple(weights))
+    knobs = {"epsilon": epsilon, "weight": tuple(weights), "mass": "balanced"}
+    answer = ask(make_case(models, from_vectors()), 2, **knobs)
     share = np.array(weights) / sum(weights)
     kernel = ws.kernels.from_word_vectors(LABELS, embeddings=VECTORS, epsilon=epsilon)
     wanted = ws.solve_barycenter(

@@ -129,7 +129,7 @@ def test_sliders_that_do_nothing_say_why(case):
     assert kept.mass_penalty.reason
     assert not kept.epsilon.reason
     by_name = make_case()
-    assert present(by_name, ask(by_name), View()).controls.epsilon.reason
+    assert present(by_name, ask(by_name, mass="balanced"), View()).controls.epsilon.reason
     moved = present(by_name, ask(by_name, mass="unbalanced"), View()).controls
     assert not moved.epsilon.reason
     assert not moved.mass_penalty.reason

@@ -10,7 +10,6 @@ import httpx
 import pytest
 from fastapi.testclient import TestClient
 from patience import SECONDS
-from threadpoolctl import threadpool_limits
 from web.explorer.small import LABELS, TAG, histograms
 
 from wassemble import write_predictions
@@ -36,8 +35,7 @@ def client(folder):
     settings = Settings(
         folder=folder, max_requests_per_second=10_000, max_upload_bytes=200_000, max_seconds=100
     )
-    one_thread = threadpool_limits(1, user_api="blas")  # as `wassemble serve` sets it
-    with one_thread, TestClient(create_app(settings), base_url="http://localhost") as found:
+    with TestClient(create_app(settings), base_url="http://localhost") as found:
         found.headers["accept"] = "text/html"
         yield found
 

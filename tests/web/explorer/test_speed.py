@@ -1,15 +1,17 @@
 """A slider over 10,000 labels answers at once."""
 
+import json
 import time
 
 import numpy as np
 import pytest
-from fastapi.testclient import TestClient
 from threadpoolctl import threadpool_limits
 
 from wassemble import Predictions, write_predictions
 from wassemble.inputs import Embeddings
-from wassemble.web.app import create_app
+from wassemble.web.explorer.library import Library
+from wassemble.web.explorer.questions import Question, answer_question
+from wassemble.web.explorer.view import View
 from wassemble.web.settings import Settings
 
 # Seconds of the processor, ten times what it takes: some are slower, and what else the
@@ -32,21 +34,23 @@ def folder(tmp_path_factory):
 
 
 def test_a_slider_over_ten_thousand_labels_answers_at_once(folder):
-    view = {
-        "file": ["0.npz", "1.npz", "2.npz"],
-        "kernel": "embeddings",
-        "kernel_file": "vectors.npz",
-        "sample": "2",
-    }
-    settings = Settings(folder=folder, max_requests_per_second=10_000, max_seconds=100)
+    view = View(
+        file=("0.npz", "1.npz", "2.npz"),
+        kernel="embeddings",
+        kernel_file="vectors.npz",
+        sample="2",
+    )
+    library = Library(Settings(folder=folder))
+
+    def ask(view):
+        return json.loads(answer_question(library, Question(what="answer", view=view)).body)
+
     times = []
-    one_thread = threadpool_limits(1, user_api="blas")  # as `wassemble serve` sets it
-    with one_thread, TestClient(create_app(settings), base_url="http://localhost") as client:
-        first = client.get("/explorer/api/answer", params=view).json()
-        usual = first["controls"]["epsilon"]["value"]
+    with threadpool_limits(1, user_api="blas"):  # as workers are
+        usual = ask(view)["controls"]["epsilon"]["value"]
         for factor in (0.5, 0.7, 1.4, 2, 3):
             start = time.process_time()
-            found = client.get("/explorer/api/answer", params=view | {"epsilon": factor * usual})
+            found = ask(view.but(epsilon=factor * usual))
             times.append(time.process_time() - start)
-            assert "500 of 10,000 labels" in " ".join(found.json()["facts"])
+            assert "500 of 10,000 labels" in " ".join(found["facts"])
     assert min(times) < LIMIT, times

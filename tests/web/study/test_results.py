@@ -168,6 +168,18 @@ def test_intervals_cover_the_truth_as_often_as_they_say(n_raters):
     assert n_covered / n_studies > 0.95 - 3 * math.sqrt(0.95 * 0.05 / n_studies)
 
 
+def test_three_raters_who_agree_prove_nothing_of_others():
+    items = [replace(make_items()[0], id=str(i)) for i in range(6)]
+    answers = [{place: said((5, 5, 5), 0) for place in range(6)} for _ in range(3)]
+    snapshot = replace(make_snapshot(answers, scales=ONE), items=tuple(items))
+    results = compute_results(snapshot)
+    best = results.best["correctness"][SYSTEMS[0]]
+    assert (best.value, best.low, best.high) == pytest.approx((1, 0.438, 1), abs=1e-3)  # Wilson
+    score = results.opinion["correctness"][SYSTEMS[0]]
+    assert (score.value, score.low, score.high) == pytest.approx((5, 2.754, 5), abs=1e-3)
+    assert all(each.estimate.low < 0 < each.estimate.high for each in results.differences)
+
+
 def test_an_interval_ends_where_the_scale_does():
     draws = np.array([1.0, 5.0])
     assert student_interval(3, draws, n_groups=3, limits=(1, 5)) == (1, 5)

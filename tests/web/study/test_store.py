@@ -10,6 +10,7 @@ import pytest
 import sqlalchemy as sa
 from web.study.people import make_items, random_answer
 
+from wassemble import __version__
 from wassemble.errors import InvalidInputError
 from wassemble.web.study import tables
 from wassemble.web.study.answers import Answer
@@ -242,13 +243,44 @@ def test_two_servers_may_start_at_once(database):
             store.close()
 
 
-def test_another_version_is_one_clear_error(store, database):
+def test_a_later_version_is_one_clear_error(store, database):
     engine = tables.open_engine(database)
     with engine.execution_options(writes=True).begin() as connection:
-        connection.exec_driver_sql("UPDATE study_schema SET version = 7")
+        connection.exec_driver_sql("UPDATE study_schema SET version = 7, written_by = '9.8'")
     engine.dispose()
-    with pytest.raises(InvalidInputError, match="must be of version 1; got version 7"):
+    with pytest.raises(
+        InvalidInputError,
+        match=r"version 2 or before; got version 7(.|\n)*wassemble 9\.8 wrote them",
+    ):
         Store(database)
+
+
+def test_studies_of_the_version_before_are_all_there(tmp_path):
+    path = tmp_path / "studies.db"
+    with sqlite3.connect(path) as connection:
+        connection.executescript((Path(__file__).parent / "version_1.sql").read_text())
+    connection.close()
+    for _ in range(2):  # the second time there is nothing to change
+        store = Store(f"sqlite:///{path}")
+        [study] = store.list_studies()
+        assert study.design.title == "A study of the version before"
+        found = store.take_snapshot(study.id)
+        assert [len(rater.complete) for rater in found.raters] == [1, 0]
+        store.close()
+    with sqlite3.connect(path) as connection:
+        assert connection.execute("SELECT * FROM study_schema").fetchall() == [(2, __version__)]
+    connection.close()
+
+
+def test_tables_of_the_version_before_are_changed_in_either_database(store, study, database):
+    engine = tables.open_engine(database)
+    with engine.execution_options(writes=True).begin() as connection:
+        connection.exec_driver_sql("ALTER TABLE study_schema DROP COLUMN written_by")
+        connection.exec_driver_sql("UPDATE study_schema SET version = 1")
+    engine.dispose()
+    again = Store(database)
+    assert again.get_study(study) == store.get_study(study)
+    again.close()
 
 
 def test_sqlite_keeps_every_commit_and_its_file_to_itself(tmp_path):

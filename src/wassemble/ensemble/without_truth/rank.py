@@ -19,9 +19,9 @@ from wassemble.ensemble.without_truth.votes import Votes, divided
 from wassemble.errors import tell_count
 from wassemble.inputs import Kind, Predictions
 from wassemble.labels import LabelSpace
+from wassemble.metrics.resamples import wilson_interval
 from wassemble.solvers.stacked import mark_best
 
-_NEAR = 1.96  # standard errors on either side
 # Samples with truth by which a model is judged without asking the others.
 _ENOUGH_GOLD = 50
 
@@ -221,7 +221,7 @@ def _describe(fitted: Fitted, relatives: Relatives) -> list[Ranked]:
     silent = np.asarray(votes.silent.sum(axis=0)).ravel()
     conflict = _count_conflicts(votes) / np.maximum(votes.n_answers, 1)
     accuracy = np.divide(right, judged, out=np.full(len(right), np.nan), where=judged > 0)
-    low, high = _wilson(accuracy, judged)
+    low, high = wilson_interval(accuracy, judged)
     nearest = _find_nearest(relatives, votes.models)
     return [
         Ranked(
@@ -287,14 +287,6 @@ def _confusions(fitted: Fitted) -> dict[str, np.ndarray]:
     parts = np.split(fitted.sums.said, np.flatnonzero(np.diff(votes.owner)) + 1)
     tables = (divided(part, axis=0) for part in parts)
     return dict(zip(votes.models, tables, strict=True))
-
-
-def _wilson(share: np.ndarray, n_samples: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """95 % interval of a share."""
-    n = np.maximum(n_samples, 1)
-    middle = (share + _NEAR**2 / (2 * n)) / (1 + _NEAR**2 / n)
-    spread = np.sqrt(share * (1 - share) / n + _NEAR**2 / (4 * n**2)) * _NEAR / (1 + _NEAR**2 / n)
-    return middle - spread, middle + spread
 
 
 def _find_nearest(relatives: Relatives, models: Sequence[str]) -> list[str | None]:

@@ -1,5 +1,6 @@
 """The consensus explorer: predictions opened, fused while sliders move, and looked into.
 
-`view` is what one page shows, as an address; `library` opens it as one of `cases`; `answers`
-computes; `plots` draws; `present` puts it into words and files; `routes` serves.
+`view` is what one page shows, as an address. `routes` serves it: it asks one of `workers` one of
+the `questions`, for which `library` opens the view as one of `cases`, `answers` computes, `plots`
+draws, and `present` puts it into words and files.
 """

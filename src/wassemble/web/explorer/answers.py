@@ -42,7 +42,7 @@ class Line:
     name: str
     role: Role
     labels: LabelSpace
-    scores: np.ndarray  # (n_labels,); the consensus and means of histograms divided by their mass
+    scores: np.ndarray  # (n_labels,); the consensus and means of histograms made histograms
     mass: float  # before that
     weight: float | None = None  # of a model
 
@@ -112,7 +112,7 @@ def fuse_sample(case: Case, row: int, view: View) -> Answer:
     solved = plan.solve_sample(cut.members, 0)
     raw = np.asarray(solved.result.barycenters[0], dtype=np.float64)
     mass = float(raw.sum())
-    shown = raw / mass if case.table.kind == "multiclass" and mass > 0 else raw
+    shown = plan.rule.to_histograms(raw[None])[0] if case.table.kind == "multiclass" else raw
     epsilon = view.epsilon or case.epsilon
     lines = [Line("consensus", "consensus", plan.target, shown, mass)]
     over = case.take(slice(row, row + 1), by_name=True) if case.means_by_name else cut
@@ -134,7 +134,7 @@ def plan_view(case: Case, cut: Cut, view: View, **ending: Any) -> FusionPlan:
     """
     epsilon = view.epsilon or case.epsilon
     mass: Balanced | Unbalanced = Unbalanced(view.mass_penalty or MASS_PENALTY, epsilon=epsilon)
-    if view.mass == "balanced" or (not view.mass and case.is_balanced):
+    if view.mass == "balanced":
         mass = Balanced()
     models = case.table.models
     weights = np.array(view.weight or (1.0,) * len(models))

@@ -10,7 +10,6 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from threading import Lock
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -41,8 +40,6 @@ Thing = TypeVar("Thing")
 class Kept(Generic[Thing]):
     """At most ``n_items`` things, of a total ``size`` of at most ``n_bytes``, by key.
 
-    Threads that ask for the same thing wait for the one that makes it.
-
     Examples
     --------
     >>> kept = Kept(2)
@@ -59,29 +56,15 @@ class Kept(Generic[Thing]):
     ) -> None:
         self._n_items, self._n_bytes, self._size = n_items, n_bytes, size
         self._things: OrderedDict[Hashable, Thing] = OrderedDict()
-        self._making: dict[Hashable, Lock] = {}
-        self._lock = Lock()
 
     def get(self, key: Hashable, make: Callable[[], Thing]) -> Thing:
         """The thing of that key; made if it is not there."""
-        with self._lock:
-            if key in self._things:
-                self._things.move_to_end(key)
-                return self._things[key]
-            making = self._making.setdefault(key, Lock())
-        with making:
-            with self._lock:
-                if key in self._things:
-                    return self._things[key]
-            try:
-                thing = make()
-                with self._lock:
-                    self._things[key] = thing
-                    self._let_go()
-            finally:
-                with self._lock:
-                    self._making.pop(key, None)
-        return thing
+        if key in self._things:
+            self._things.move_to_end(key)
+        else:
+            self._things[key] = make()
+            self._let_go()
+        return self._things[key]
 
     def _let_go(self) -> None:
         total = sum(map(self._size, self._things.values()))
@@ -136,6 +119,7 @@ class Cut:
     # (n_source, n_target), one per model; one object for models that share it. Empty: equal names.
     costs: list[np.ndarray]
     dropped: float  # share of its mass that the model hit hardest has on labels left out
+    is_part: bool = False  # whether labels were left out
 
     @property
     def n_bytes(self) -> int:
@@ -161,7 +145,8 @@ class Case:
         self.epsilon = similarity.suggest_epsilon(
             table.models[spaces.index(widest)].model, widest, self.target
         )
-        self.is_cut = max(len(self.target), len(widest)) > _N_WHOLE
+        # Equal names need no sweeps, however many there are.
+        self.is_cut = similarity is not NAMES and max(len(self.target), len(widest)) > _N_WHOLE
         self._cuts: Kept[Cut] = Kept(_N_CUTS, n_bytes=_CUT_BYTES)
         self._plans: Kept[tuple[FusionPlan, int]] = Kept(
             _N_CUTS, n_bytes=_CUT_BYTES, size=lambda kept: kept[1]
@@ -186,12 +171,6 @@ class Case:
     def may_be_balanced(self) -> bool:
         """Whether mass can be kept: histograms, not scores."""
         return self.table.kind == "multiclass"
-
-    @cached_property
-    def is_balanced(self) -> bool:
-        """Whether mass is kept unless something else is asked for."""
-        names = set(self.target)
-        return self.may_be_balanced and all(set(m.labels) == names for m in self.table.models)
 
     def plan(self, cut: Cut, rule: Rule, epsilon: float) -> FusionPlan:
         """How a rule fuses the labels of a cut, with equal weights; made once, and kept."""
@@ -264,7 +243,7 @@ class Case:
             members.append(Predictions(model.model, sample, labels, part[None], kind=kind))
         target = self._cut_target(picked, members)
         costs = self._costs([member.labels for member in members], target)
-        return Cut(row, members, target, costs, max(dropped, 0.0))
+        return Cut(row, members, target, costs, max(dropped, 0.0), is_part=True)
 
     def _cut_target(self, picked: set[str], members: list[Predictions]) -> LabelSpace:
         if len(self.target) <= _N_WHOLE:

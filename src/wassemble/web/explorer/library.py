@@ -1,6 +1,7 @@
 """Opening what a view names: shipped examples, files of the folder, and uploads.
 
-Everything opened is kept in memory while there is room; a file that changes is read anew.
+Everything opened is kept in memory while there is room; a file that changes is read anew. How
+much a file may take is for its process to limit (`workers`).
 """
 
 from collections.abc import Iterable, Iterator
@@ -14,40 +15,30 @@ from wassemble.errors import InvalidInputError
 from wassemble.inputs import PredictionFile, Predictions, open_predictions
 from wassemble.inputs.formats import ENDS
 from wassemble.web.explorer.cases import Case, Kept, Table
-from wassemble.web.explorer.examples import Example
 from wassemble.web.explorer.similarity import KERNEL_FILES, Similarity, read_similarity
-from wassemble.web.explorer.uploads import PREFIX, Uploads, check_unpacked
+from wassemble.web.explorer.uploads import PREFIX, Uploads
 from wassemble.web.explorer.view import View
 from wassemble.web.middleware import check_label_count
 from wassemble.web.paths import inside
 from wassemble.web.settings import Settings
 
-# Scores in memory: of one table, and of all that are kept.
-_MAX_SCORES = 50_000_000
-_MAX_KEPT_BYTES = 1_000_000_000
-# A packed file may hold this many times the bytes that may be sent.
-_MAX_UNPACKED = 8
 _MAX_LETTERS = 1000
 
 
 class Library:
-    """Tables and kernels of one server."""
+    """Tables and kernels of one worker."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self.uploads = Uploads(4 * settings.max_upload_bytes, settings.run_id)
-        self._tables: Kept[Table] = Kept(8, n_bytes=_MAX_KEPT_BYTES)
-        self._cases: Kept[Case] = Kept(8, n_bytes=_MAX_KEPT_BYTES)
-        self._examples: Kept[tuple[Table, dict[str, Similarity]]] = Kept(4)
-        self._similarities: Kept[Similarity] = Kept(4, n_bytes=_MAX_KEPT_BYTES)
-
-    def find_example(self, name: str) -> Example | None:
-        """The example of that name, if it is offered."""
-        return next((each for each in self._settings.examples if each.name == name), None)
-
-    def shown_name(self, reference: str) -> str:
-        """What a file is called on a page."""
-        return self.uploads.find(reference).name if reference.startswith(PREFIX) else reference
+        self._uploads = Uploads.of(settings)
+        # Room is left for who opens the next.
+        n_bytes = settings.max_memory * 1_000_000 // 8
+        self._tables: Kept[Table] = Kept(8, n_bytes=n_bytes)
+        self._cases: Kept[Case] = Kept(8, n_bytes=n_bytes)
+        self._similarities: Kept[Similarity] = Kept(4, n_bytes=n_bytes)
+        # Examples are few, and read before anybody asks for them.
+        self._examples: Kept[tuple[Table, dict[str, Similarity]]] = Kept(100)
+        self._example_cases: Kept[Case] = Kept(100)
 
     def case(self, view: View) -> Case:
         """What a view opens."""
@@ -64,7 +55,7 @@ class Library:
 
         def read() -> Similarity:
             with _named(path, name):
-                n_bytes = self._check_unpacked(path)
+                n_bytes = path.stat().st_size
                 return replace(read_similarity(view.kernel, path), n_bytes=n_bytes)
 
         similarity = self._similarities.get(key, read)
@@ -77,16 +68,17 @@ class Library:
         return case
 
     def _example(self, view: View) -> Case:
-        example = self.find_example(view.example)
-        if example is None:
-            names = ", ".join(each.name for each in self._settings.examples)
-            fail(f"an example must be one of {names}; got {view.example!r}.")
+        known = {each.name: each for each in self._settings.examples}
+        if view.example not in known:
+            fail(f"an example must be one of {', '.join(known)}; got {view.example!r}.")
+        example = known[view.example]
         name = view.kernel or example.kernels[0]
         if name not in example.kernels:
-            known = ", ".join(example.kernels)
-            fail(f"the kernel of this example must be one of {known}; got {view.kernel!r}.")
+            names = ", ".join(example.kernels)
+            fail(f"the kernel of this example must be one of {names}; got {view.kernel!r}.")
         table, kernels = self._examples.get(example.name, example.load)
-        return self._cases.get((table.key, name), lambda: self._make_case(table, kernels[name]))
+        key = (table.key, name)
+        return self._example_cases.get(key, lambda: self._make_case(table, kernels[name]))
 
     def _table(self, references: tuple[str, ...]) -> Table:
         if len(set(references)) < len(references):
@@ -97,41 +89,30 @@ class Library:
 
     def _read_table(self, key: str, places: list[tuple[Path, str]]) -> Table:
         models: list[Predictions] = []
-        n_scores = 0
         for path, name in places:
-            with _named(path, name):
-                self._check_unpacked(path)
-                with open_predictions(path) as file:
-                    n_scores += self._check_size(file, n_scores)
-                    own = file.read()
+            with _named(path, name), open_predictions(path) as file:
+                self._check(file)
+                own = file.read()
             if file.model == path.name.split(".")[0]:
                 own = own.replace(model=_stem(name))
             models.append(own)
         kind, _ = common_kind(models, None)
-        n_samples = len({str(sample) for model in models for sample in model.samples.tolist()})
-        _check_scores(n_samples, sum(len(model.labels) for model in models))
         models = align_samples(_renamed(models))
         names = [name for _, name in places]
         return Table(key, ", ".join(names), models, kind)
 
-    def _check_size(self, file: PredictionFile, n_before: int) -> int:
-        """Scores of a file, if they fit beside those of the files before."""
+    def _check(self, file: PredictionFile) -> None:
+        """Refuse what a page could not show, before the scores are read."""
         check_label_count(len(file.labels), self._settings)
         if not file.n_samples:
             fail("there must be at least one sample; got none.")
-        _check_scores(file.n_samples, len(file.labels), n_before)
         _check_lengths("label", file.labels)
         _check_lengths("sample", map(str, file.samples.tolist()))
-        return file.n_samples * len(file.labels)
-
-    def _check_unpacked(self, path: Path) -> int:
-        """Size of a file once unpacked; one that would fill the memory is refused."""
-        return check_unpacked(path, _MAX_UNPACKED * self._settings.max_upload_bytes)
 
     def _path(self, reference: str) -> tuple[Path, str]:
         """Where a file is, and what it is called."""
         if reference.startswith(PREFIX):
-            upload = self.uploads.find(reference)
+            upload = self._uploads.find(reference)
             return upload.path, upload.name
         path = inside(self._settings.folder, reference)
         if not path.is_file():
@@ -141,15 +122,6 @@ class Library:
             for end in (".labels.txt", ".samples.txt"):
                 inside(self._settings.folder, str(beside.with_suffix(end)))
         return path, reference
-
-
-def _check_scores(n_samples: int, n_labels: int, n_before: int = 0) -> None:
-    if n_samples * n_labels + n_before > _MAX_SCORES:
-        fail(
-            f"files must have at most {_MAX_SCORES:,} scores together; got {n_samples:,} samples"
-            f" x {n_labels:,} labels" + (f" after {n_before:,} scores." if n_before else "."),
-            hint="open a part of the samples",
-        )
 
 
 def _check_lengths(what: str, names: Iterable[str]) -> None:

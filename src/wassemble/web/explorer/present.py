@@ -120,16 +120,23 @@ def _summary(answer: Answer) -> str:
         same = f"a plain mean would say {mean[0][0]}"
     end = f"; {same}" if same else ""
     return (
-        f"Consensus: {label}, {score:.3g}, entropy {answer.consensus.entropy:.2f} nats{end}."
-        f" {_status(answer)}"
+        f"Consensus: {label}, {score:.3g}{_doubt(answer)}, entropy"
+        f" {answer.consensus.entropy:.2f} nats{end}. {_status(answer)}"
     )
+
+
+def _doubt(answer: Answer) -> str:
+    """What stands beside a figure that was computed over some of the labels."""
+    if not answer.cut.is_part:
+        return ""
+    return f" (without up to {100 * answer.cut.dropped:.2g} % of a model's mass)"
 
 
 def _status(answer: Answer) -> str:
     residual = f"residual {answer.residual:.1g}"
     if answer.status is Status.CONVERGED:
         if answer.n_sweeps == 0:
-            return "Exact: found by a formula."
+            return "Found by a formula." if answer.cut.is_part else "Exact: found by a formula."
         return f"Converged after {answer.n_sweeps} sweeps, {residual}."
     if answer.status is Status.MAX_SWEEPS:
         return (
@@ -152,7 +159,7 @@ def _facts(case: Case, answer: Answer) -> list[str]:
             f"At epsilon {OWN_EPSILON:g} the kernel is as it was given; elsewhere it is raised to"
             " a power."
         )
-    if case.is_cut:
+    if answer.cut.is_part:
         facts.append(
             f"Computed over the {len(answer.plan.target):,} of {len(case.target):,} labels that"
             " some model finds most likely. At most"
@@ -160,7 +167,11 @@ def _facts(case: Case, answer: Answer) -> list[str]:
             " out of the consensus; the means are over all."
         )
     if table.kind == "multiclass" and not math.isclose(consensus.mass, 1, abs_tol=1e-3):
-        facts.append(f"The consensus was divided by its mass, {consensus.mass:.3g}.")
+        power = 1 / answer.plan.rule.flattening
+        raised = f"raised to the power {power:.3g} and " if power > 1 else ""
+        facts.append(
+            f"The consensus was {raised}divided by its mass, {consensus.mass:.3g} at first."
+        )
     if not case.means_by_name:
         facts.append("The means are of what each model's kernel alone sends to the target labels.")
     silent = [line.name for line in answer.lines if line.role == "model" and not line.has_answer]
@@ -202,7 +213,7 @@ def _table(columns: list[str], rows: list[list[str | Cell]]) -> TableBody:
 def _rules(answer: Answer) -> TableBody:
     rows: list[list[str | Cell]] = [
         [
-            line.name,
+            line.name + (_doubt(answer) if line.role == "consensus" else ""),
             _words(line),
             "" if not line.has_answer else f"{line.entropy:.2f}",
             f"{line.mass:.3g}",

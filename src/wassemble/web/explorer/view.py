@@ -47,6 +47,11 @@ class View(BaseModel, frozen=True, extra="forbid"):
     page: Annotated[int, Field(ge=1, le=1_000_000, description="Of the list of samples.")] = 1
     search: Annotated[_Name, Field(description="Part of the ids that are listed.")] = ""
 
+    @property
+    def source(self) -> tuple[str, ...]:
+        """What is open, whatever is looked at."""
+        return (self.example, self.kernel, self.kernel_file, *self.file)
+
     def pairs(self, *but: str) -> list[tuple[str, Any]]:
         """Names and values, as a form sends them; what is left as it was, or ``but``, left out."""
         chosen = self.model_dump(exclude_defaults=True, exclude=set(but))

@@ -114,6 +114,7 @@
   // -- sliders -----------------------------------------------------------------------------
 
   const sliders = Array.from(document.querySelectorAll("[data-slider]"));
+  const numbers = sliders.map((slider) => byId(slider.dataset.slider));
   const isLog = (slider) => slider.dataset.log !== undefined;
   const control = (name) =>
     name.startsWith("weight-") ? shown.controls.weight[name.slice(7)] : shown.controls[name];
@@ -132,8 +133,7 @@
       if (document.activeElement !== number) number.value = Number(value.toPrecision(6));
       slider.setAttribute("aria-valuetext", Number(value.toPrecision(3)));
       slider.disabled = number.disabled = Boolean(reason);
-      const words = byId(`${name}-reason`);
-      if (words) words.textContent = reason;
+      byId(`${name}-reason`).textContent = reason;
     }
     byId("mass").value = shown.controls.mass;
   }
@@ -149,7 +149,10 @@
       field.setAttribute("aria-valuetext", byId(slider).value);
     }
     clearTimeout(timer);
-    if (!byId(name).checkValidity()) return refuse(name, byId(name));
+    // One that is refused stays so until it is put right, whatever else is moved.
+    const wrong = numbers.find((number) => !number.disabled && !number.checkValidity());
+    for (const number of numbers) number.setAttribute("aria-invalid", number === wrong);
+    if (wrong) return refuse(wrong);
     if (name.startsWith("weight-")) {
       params.delete("weight");
       for (let at = 0; byId(`weight-${at}`); at += 1) {
@@ -161,12 +164,14 @@
     timer = setTimeout(ask, DELAY);
   }
 
-  function refuse(name, {labels, value, min, max}) {
+  function refuse({id, labels, value, min, max}) {
     newest += 1; // an answer that is still to come must not hide the words
-    page.removeAttribute("aria-busy");
-    const whose = name.startsWith("weight-") ? `weight of ${labels[0].textContent}` : name;
+    isBusy(false);
+    const whose = id.startsWith("weight-") ? `weight of ${labels[0].textContent}` : id;
     const got = value || "nothing";
-    complain(`${whose} must be a number from ${Number(min)} to ${Number(max)}; got ${got}.`);
+    const words = `${whose} must be a number from ${Number(min)} to ${Number(max)}; got ${got}.`;
+    byId(`${id}-reason`).textContent = words;
+    complain(words);
   }
 
   // -- questions ---------------------------------------------------------------------------
@@ -176,10 +181,16 @@
     byId("problem").hidden = !text;
   }
 
+  function isBusy(now) {
+    if (now) page.setAttribute("aria-busy", "true");
+    else page.removeAttribute("aria-busy");
+    showWorking(now);
+  }
+
   async function ask(how) {
     newest += 1;
     const mine = newest;
-    page.setAttribute("aria-busy", "true");
+    isBusy(true);
     let found, problem = "";
     try {
       const answer = await fetch(`/explorer/api/answer?${params}`, {headers: {Accept: "application/json"}});
@@ -189,7 +200,7 @@
       problem = "The server did not answer. It may have ended.";
     }
     if (mine !== newest) return;
-    page.removeAttribute("aria-busy");
+    isBusy(false);
     complain(problem);
     if (problem) return;
     shown = found;
@@ -249,6 +260,7 @@
     const wanted = new URLSearchParams(params);
     for (const name of ["epsilon", "label", "model"]) wanted.delete(name);
     wanted.set("kernel", event.target.value);
+    showWorking(true);
     location.assign(`/explorer/view?${wanted}`);
   });
   byId("search-form").addEventListener("submit", (event) => {
@@ -256,6 +268,7 @@
     const wanted = new URLSearchParams(params);
     wanted.delete("page");
     wanted.set("search", byId("search").value);
+    showWorking(true);
     location.assign(`/explorer/view?${wanted}#samples`);
   });
   for (const button of document.querySelectorAll("[data-image]")) {

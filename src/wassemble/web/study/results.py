@@ -5,8 +5,9 @@ several systems said the same, their one caption's score counts for each of them
 being chosen as best is shared equally between them.
 
 Intervals are bootstrap intervals over raters and items both (`Resamples`): they say what
-other raters and other items would have given. Agreement is Krippendorff's alpha (Krippendorff
-2011). No file holds the secrets of raters' links.
+other raters and other items would have given. Where all answers are the same, they are Wilson's,
+of as many answers as there are raters or items, whichever are fewer. Agreement is Krippendorff's
+alpha (Krippendorff 2011). No file holds the secrets of raters' links.
 """
 
 import json
@@ -20,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from wassemble.metrics import Resamples, krippendorff_alpha, student_interval
+from wassemble.metrics.resamples import wilson_interval
 from wassemble.web.pages import write_csv
 from wassemble.web.study.answers import Answer, Participant, Snapshot, fails_check, letter
 from wassemble.web.study.items import SCORES, Item, system_names
@@ -117,9 +119,9 @@ def compute_results(
         if draws is None:
             return Estimate(value)
         drawn = draws[:, first] if second is None else draws[:, first] - draws[:, second]
-        limits = _LIMITS[what] if second is None else (-np.inf, np.inf)
-        n_groups = min(len(numbers), len(places))
-        return Estimate(value, *student_interval(value, drawn, n_groups=n_groups, limits=limits))
+        low, high = _LIMITS[what]
+        limits = (low, high) if second is None else (low - high, high - low)
+        return Estimate(value, *_interval(value, drawn, min(len(numbers), len(places)), limits))
 
     opinion, best = (
         {scale: {each: estimate(scale, what, each) for each in systems} for scale in scales}
@@ -145,6 +147,17 @@ def compute_results(
         note=_note(len(numbers), len(places)),
         has_intervals=is_enough,
     )
+
+
+def _interval(
+    value: float, drawn: np.ndarray, n_groups: int, limits: tuple[float, float]
+) -> tuple[float, float]:
+    """A 95 % interval; where all answers agree, resamples do too, and know nothing of others."""
+    if np.nanstd(drawn) > 1e-9:
+        return student_interval(value, drawn, n_groups=n_groups, limits=limits)
+    start, width = limits[0], limits[1] - limits[0]
+    low, high = wilson_interval((value - start) / width, n_groups)
+    return start + width * float(low), start + width * float(high)
 
 
 def failed_checks(snapshot: Snapshot) -> dict[int, int]:

@@ -6,15 +6,21 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from wassemble.errors import fail
+from wassemble import __version__
+from wassemble.errors import InvalidInputError, fail
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 _LOCK = 0x7761737365  # any number that PostgreSQL's other users will not take
 _WAIT_SECONDS = 10
 
 _metadata = sa.MetaData()
 
-_schema = sa.Table("study_schema", _metadata, sa.Column("version", sa.Integer, primary_key=True))
+_schema = sa.Table(
+    "study_schema",
+    _metadata,
+    sa.Column("version", sa.Integer, primary_key=True),
+    sa.Column("written_by", sa.Text, nullable=False),  # the version of wassemble
+)
 
 studies = sa.Table(
     "studies",
@@ -72,26 +78,46 @@ def open_engine(url: str) -> sa.Engine:
     """An engine for the database at ``url``, with the tables of this version in it."""
     engine = _make_engine(url)
     try:
+        # All or nothing: what is cut off while tables change leaves them as they were.
         with engine.execution_options(writes=True).begin() as connection:
             if engine.dialect.name == "postgresql":  # two servers may start at once
                 connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK)))
-            _metadata.create_all(connection)
-            version = connection.scalar(sa.select(sa.func.max(_schema.c.version)))
-            if version is None:
-                connection.execute(_schema.insert().values(version=SCHEMA_VERSION))
-                version = SCHEMA_VERSION
+            _bring_up_to_date(connection)
     except sa.exc.DBAPIError as error:
         engine.dispose()
         reason = str(error.orig).strip().split("\n")[0]
         fail(f"the database {engine.url!r} must be one that can be opened; got: {reason}.")
-    if version != SCHEMA_VERSION:
+    except InvalidInputError:
         engine.dispose()
-        fail(
-            f"the studies in {engine.url!r} must be of version {SCHEMA_VERSION};"
-            f" got version {version}.",
-            hint="another version of wassemble wrote them; use that one, or another database",
-        )
+        raise
     return engine
+
+
+def _bring_up_to_date(connection: sa.Connection) -> None:
+    version = 0
+    if sa.inspect(connection).has_table(_schema.name):
+        version = connection.scalar(sa.select(sa.func.max(_schema.c.version))) or 0
+    if version > SCHEMA_VERSION:
+        writer = connection.scalar(sa.select(sa.func.max(_schema.c.written_by)))
+        fail(
+            f"the studies in {connection.engine.url!r} must be of version {SCHEMA_VERSION} or"
+            f" before; got version {version}.",
+            hint=f"wassemble {writer} wrote them; use that one, or another database",
+        )
+    for step in range(version, SCHEMA_VERSION) if version else ():
+        _STEPS[step](connection)
+    _metadata.create_all(connection)
+    if version < SCHEMA_VERSION:
+        connection.execute(_schema.delete())
+        connection.execute(_schema.insert().values(version=SCHEMA_VERSION, written_by=__version__))
+
+
+def _add_writer(connection: sa.Connection) -> None:
+    connection.exec_driver_sql("ALTER TABLE study_schema ADD written_by TEXT NOT NULL DEFAULT ''")
+
+
+# What makes the tables of a version those of the next.
+_STEPS = {1: _add_writer}
 
 
 def _make_engine(url: str) -> sa.Engine:
