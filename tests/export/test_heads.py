@@ -75,6 +75,17 @@ def test_a_head_answers_as_its_rule_through_any_kernel(rule, kernel, tmp_path):
     check(fusion, spaces(), tmp_path)
 
 
+@pytest.mark.parametrize("rule", [ws.LineBarycenter(1), ws.TreeBarycenter((2, 2, -1))], ids=str)
+def test_exact_barycenters_are_refused_in_words(rule, tmp_path):
+    labels = LabelSpace(NAMES[:2])
+    with pytest.raises(ws.InvalidInputError, match=r"median .* cannot be frozen into a head"):
+        export_onnx(
+            ws.Fusion(rule, kind="multiclass"),
+            tmp_path / "x.onnx",
+            models={"a": labels, "b": labels},
+        )
+
+
 @pytest.mark.parametrize("rule", RULES, ids=str)
 @pytest.mark.parametrize("kind", ["multiclass", "multilabel"])
 def test_a_head_knows_labels_by_name_and_what_was_not_reported(rule, kind, tmp_path):

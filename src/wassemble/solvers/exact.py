@@ -48,6 +48,12 @@ class ExactBarycenter(CarriedRule):
             )
         return problem
 
+    def unroll(self, *args: Any, **options: Any) -> Array:
+        fail(
+            f"{self} cannot be frozen into a head: what it sorts depends on the numbers.",
+            hint="a mean or a barycenter through `kernels.from_scales` or `kernels.from_tree` can",
+        )
+
     def _combine(self, images: Array, weights: Array) -> Array:
         xp = namespace(images)
         masses = xp.sum(images, axis=-1)  # (n_models, n_rows)
