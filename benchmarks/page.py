@@ -204,8 +204,7 @@ def _generation(record: dict[str, Any]) -> list[str]:
         _timings(record["timings"], "the models alone", 1e3, "milliseconds"),
         f"{len(truncation['models'])} trained captioners ({', '.join(truncation['models'])}),"
         f" {truncation['n_words']:,} words, dense GloVe kernel, beam 5, {truncation['n_images']}"
-        " test images: captions with only the likeliest words beside those with all. No captioner"
-        " of 10,000 words is trained here.",
+        " test images: captions with only the likeliest words beside those with all.",
         table(["words that take part", "same caption", "mass dropped, mean"], same),
     ]
 

@@ -131,8 +131,9 @@ def generate(captioners: tuple[str, ...], out: Path | None, quiet: bool, **value
     """Caption pictures with several CAPTIONERs as one, and print a JSON line for each picture.
 
     A CAPTIONER is a file that `python -m paper train-captioners` wrote, or the name of a shipped
-    one. If none is given, the five that the experiments fuse are used. Each line has
-    image_id, caption and log_probability; "finished": false if --max-words cut the caption
+    one. If none is given, the five that the experiments fuse are used. One that is told concepts
+    in place of seeing pictures, as concepts-self-critical is, goes with others of its kind. Each
+    line has image_id, caption and log_probability; "finished": false if --max-words cut the caption
     off; and with --explain, for each word, the models' words that it came from.
 
     \b

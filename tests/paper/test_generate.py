@@ -33,9 +33,14 @@ def run(capsys, *arguments):
     return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
 
-def test_every_shipped_captioner_captions_the_test_pictures(capsys):
-    """The guide's command, with however many captioners there are."""
-    shipped = [name for name in RECIPES if (FOLDER / f"{name}.npz").is_file()]
+@pytest.mark.parametrize("is_blind", [False, True])
+def test_every_shipped_captioner_captions_the_test_pictures(capsys, is_blind):
+    """The guide's command, with however many captioners of a kind there are."""
+    shipped = [
+        name
+        for name, recipe in RECIPES.items()
+        if recipe.is_blind == is_blind and (FOLDER / f"{name}.npz").is_file()
+    ]
     found = run(capsys, *shipped, "--images", "test", "--first", "3", "--n-top", "100")
     assert [each["image_id"] for each in found] == [
         str(number) for number in load_captions("test").image_ids[:3]
@@ -170,6 +175,11 @@ def test_what_a_config_file_says_counts_as_said(capsys, features, tmp_path):
     assert "--max-sweeps must go with a barycenter" in capsys.readouterr().err
     config.write_text('rule = "geometric"\nkernel = "glove"\nepsilon = 0.2\nfirst = 1\n')
     assert run(capsys, TINY, "--images", features, "--config", str(config))
+
+
+def test_captioners_of_two_kinds_are_refused(capsys):
+    assert main(["generate", "tiny", "concepts-self-critical", "--first", "1"]) == 2
+    assert "got 'tiny' beside 'concepts-self-critical'" in capsys.readouterr().err
 
 
 def test_an_unknown_captioner_is_named(capsys):
