@@ -309,8 +309,8 @@ class _Call:
 
 def seconds_left(request: Request) -> float:
     """How long the answer to a request may still take."""
-    call: _Call | None = request.scope.get("wassemble.call")
-    return math.inf if call is None else call.remaining
+    call: _Call = request.scope["wassemble.call"]
+    return call.remaining
 
 
 async def compute_slot(request: Request) -> AsyncIterator[None]:

@@ -26,6 +26,7 @@ from wassemble.web.security import csrf_token, keep_csrf_token
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _STATIC = Path(__file__).parent / "static"
+FAULT = "Something went wrong on the server. Nothing of your request is to blame."
 _PROBLEM = {
     "type": "object",
     "properties": {"detail": {"type": "string", "description": "What went wrong, in words."}},
@@ -150,8 +151,7 @@ def install_handlers(app: FastAPI, headers: dict[str, str]) -> None:
 
     @app.exception_handler(Exception)
     async def on_fault(request: Request, error: Exception) -> Response:
-        detail = "Something went wrong on the server. Nothing of your request is to blame."
-        return answer_problem(request, 500, detail, headers)
+        return answer_problem(request, 500, FAULT, headers)
 
 
 def _word(error: dict[str, Any]) -> str:

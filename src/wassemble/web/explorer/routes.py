@@ -112,7 +112,8 @@ def make_router(settings: Settings) -> APIRouter:
 async def _ask(request: Request, what: _What, view: View) -> Reply:
     """The reply of a worker; what is wrong is raised."""
     workers: Workers = request.app.state.workers
-    reply = await workers.ask(Question(what=what, view=view), seconds_left(request))
+    question, seconds = Question(what=what, view=view), seconds_left(request)
+    reply = await workers.ask(question, seconds, request.is_disconnected)
     if reply.status == 422:
         raise InvalidInputError(reply.body.decode())
     if reply.status != 200:

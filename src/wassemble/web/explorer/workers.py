@@ -21,7 +21,7 @@ import struct
 import time
 import traceback
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -33,6 +33,7 @@ from wassemble._checks import fail
 from wassemble.web.explorer.library import Library
 from wassemble.web.explorer.questions import Question, Reply, answer_question
 from wassemble.web.explorer.view import View
+from wassemble.web.pages import FAULT
 from wassemble.web.settings import Settings
 
 # A worker is one of several processes; and Arrow's own pool would reserve a gigabyte at once.
@@ -69,7 +70,10 @@ class Workers:
 
     def _reach_zygote(self) -> socket.socket:
         """The socket on which the zygote takes calls; it is started if it does not run."""
-        if self._calls is None or self._zygote is None or not self._zygote.is_alive():
+        if self._calls is not None and self._zygote is not None and not self._zygote.is_alive():
+            self._calls.close()
+            self._calls = None
+        if self._calls is None:
             self._calls, theirs = socket.socketpair()
             process = multiprocessing.get_context("spawn").Process
             with _set_environment(), theirs:
@@ -88,8 +92,13 @@ class Workers:
             self._zygote.join(_SECONDS_TO_END)
             self._calls = self._zygote = None
 
-    async def ask(self, question: Question, seconds: float) -> Reply:
-        """The reply to a question: in time, else 503, and within the memory, else 422."""
+    async def ask(
+        self, question: Question, seconds: float, is_gone: Callable[[], Awaitable[bool]]
+    ) -> Reply:
+        """The reply to a question: in time, else 503, and within the memory, else 422.
+
+        Who ``is_gone`` when the turn comes is not computed for.
+        """
         deadline = time.monotonic() + seconds
         try:
             # Who waits long for a turn would be ended soon after, and a worker with it.
@@ -98,6 +107,8 @@ class Workers:
         except TimeoutError:
             raise _too_late("Others are computing. Try again in a moment.") from None
         try:
+            if await is_gone():
+                raise _too_late("The client did not wait for the answer.")
             async with asyncio.timeout(deadline - time.monotonic()):
                 return await self._ask(question, deadline)
         except TimeoutError:
@@ -281,7 +292,7 @@ def _answer(library: Library, question: Question) -> Reply:
         os._exit(0)
     except Exception:
         traceback.print_exc()
-        return Reply(500, b"")
+        return Reply(500, FAULT.encode())
 
 
 def _limit_memory(megabytes: int) -> None:
