@@ -112,13 +112,14 @@ def test_gold_that_suffices_is_learned_from_alone(rng):
 
 def test_gold_that_says_nothing_new_leaves_the_consensus_as_it_is(rng):
     truth = draw_truth(rng, 300)
-    models = draw_models(rng, truth, [0.9, 0.8, 0.8, 0.7])
-    few = ws.learn_ensemble(models, gold={i: LABELS[truth[i]] for i in range(4)})
-    assert few.n_gold == 4
-    assert "that of 4 samples" in few.report
-    more = ws.learn_ensemble(models, gold={i: LABELS[truth[i]] for i in range(30)})
-    assert more.n_gold == 30
-    assert "learned from 30 gold samples alone, gains" in more.report
+    models = draw_models(rng, truth, [0.9] * 5)  # together they are nearly always right
+    few = ws.learn_ensemble(models, gold={i: LABELS[truth[i]] for i in range(99)})
+    assert few.n_gold == 99
+    assert "that of 99 samples" in few.report
+    assert "alone" not in few.report
+    more = ws.learn_ensemble(models, gold={i: LABELS[truth[i]] for i in range(100)}, caution=2)
+    assert more.n_gold == 100
+    assert "learned from 100 gold samples alone, gains" in more.report
     assert more.report.count("over the consensus without truth: not taken") == 1
 
 

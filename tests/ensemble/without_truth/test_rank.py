@@ -80,13 +80,16 @@ def test_scores_of_any_mass_may_be_divided_by_their_sums(rng):
     np.testing.assert_allclose(divided.consensus.scores, whole.consensus.scores)
 
 
-def test_samples_to_ask_about_are_drawn_at_random(rng):
-    truth = draw_truth(rng, 100)
-    ranking = ws.rank_models(draw_models(rng, truth, [0.9, 0.6, 0.5]))
-    drawn = ranking.draw_samples(10)
-    assert len(set(drawn)) == 10
-    assert drawn == ranking.draw_samples(10)
-    assert drawn != ranking.draw_samples(10, seed=1)
+def test_samples_to_ask_about_are_drawn_from_each_label_in_turn(rng):
+    truth = np.where(np.arange(100) < 90, 0, rng.integers(1, 3, size=100))  # two labels are rare
+    ranking = ws.rank_models(draw_models(rng, truth, [0.9, 0.9, 0.9]))
+    drawn = ranking.draw_samples(9)
+    assert len(set(drawn)) == 9
+    assert drawn == ranking.draw_samples(9)
+    assert drawn != ranking.draw_samples(9, seed=1)
+    believed = ranking.consensus.scores[drawn].argmax(axis=1)
+    assert np.bincount(believed).tolist() == [3, 3, 3]
+    assert sorted(ranking.draw_samples(500)) == list(range(100))
     worst = ranking.disputed(5)
     assert ranking.quality[worst[0]] == ranking.quality.min()
 

@@ -19,7 +19,7 @@ from wassemble.metrics import Comparison, Estimate
 _N_CONTROLS = 3
 # Below so many samples, the standard error of an accuracy is some hundredths, and itself a guess:
 # with so many it is taken for wider by the root of 2.
-_FEW_SAMPLES = 100
+FEW_SAMPLES = 100
 _WORTH_SAYING = 1.1
 
 
@@ -178,7 +178,7 @@ def is_clear(gain: Comparison, n_samples: int, caution: float) -> bool:
 
 
 def _widen(n_samples: int) -> float:
-    return float(np.sqrt(1 + _FEW_SAMPLES / n_samples))
+    return float(np.sqrt(1 + FEW_SAMPLES / n_samples))
 
 
 def choose(
@@ -265,7 +265,7 @@ def choose(
 def _doubt(trial: Trial, honest: Estimate) -> list[str]:
     """What makes the samples or the models a doubtful ground to choose on."""
     said = []
-    if trial.n_samples < _FEW_SAMPLES:
+    if trial.n_samples < FEW_SAMPLES:
         low, high = honest.interval
         said.append(
             f"{tell_count(trial.n_samples, 'sample')}"

@@ -368,7 +368,7 @@ def learn_ensemble(
         data frame goes by sample id, anything else along with the samples of the first model.
         None: learn without.
     gold : as ``truth``, optional
-        Without ``truth``: that of a few samples, by id. What is learned from ten or more of them
+        Without ``truth``: that of a few samples, by id. What is learned from 100 or more of them
         alone is taken if it is clearly better there, out of fold, than a consensus without truth.
     balance : dict of label to share, optional
         Without ``truth``: how often each target label is true; learned if not given.

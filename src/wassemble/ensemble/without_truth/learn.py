@@ -11,7 +11,13 @@ import numpy as np
 
 from wassemble._checks import check_nonnegative_number, fail, option
 from wassemble.ensemble.fusion import Fusion
-from wassemble.ensemble.learning.choice import WITHOUT_TRUTH, Choice, Standing, is_clear
+from wassemble.ensemble.learning.choice import (
+    FEW_SAMPLES,
+    WITHOUT_TRUTH,
+    Choice,
+    Standing,
+    is_clear,
+)
 from wassemble.ensemble.learning.clock import Clock
 from wassemble.ensemble.learning.fitting import FittedRecipe
 from wassemble.ensemble.learning.learn import LearnedEnsemble, learn_from
@@ -36,8 +42,6 @@ from wassemble.labels import LabelSpace, enumerate_names
 from wassemble.solvers import ARITHMETIC, VoteProduct
 
 _RELATIVES_SHOWN = 3
-# Gold samples by which a learner with truth can be judged at all.
-_LEAST_GOLD = 10
 
 
 def learn_without_truth(
@@ -155,7 +159,7 @@ class Heard:
         """Whether there is gold enough to learn from it alone, and to be judged by it."""
         return (
             self.trial is not None
-            and self.n_gold >= _LEAST_GOLD
+            and self.n_gold >= FEW_SAMPLES
             and len(self.trial.true_labels) > 1
         )
 

@@ -105,15 +105,16 @@ class Ranking:
         return [self.consensus.samples.tolist()[row] for row in worst]
 
     def draw_samples(self, n_samples: int, seed: int = 0) -> list[Any]:
-        """Ids of samples to ask a person about, for ``gold``: drawn at random.
+        """Ids of samples to ask a person about, for ``gold``.
 
-        The most disputed ones look like the better choice, and were the worse one where it was
-        tried: they tell least of how models do on all the others.
+        Drawn at random, one for each label that the consensus gives, then another for each, and
+        so on: rare labels have little truth otherwise.
         """
-        everything = self.consensus.samples.tolist()
-        n_drawn = min(check_count(n_samples, "n_samples"), len(everything))
-        drawn = np.random.default_rng(seed).choice(len(everything), n_drawn, replace=False)
-        return [everything[row] for row in np.sort(drawn)]
+        n_drawn = min(check_count(n_samples, "n_samples"), self.consensus.n_samples)
+        order = np.random.default_rng(seed).permutation(self.consensus.n_samples)
+        turn = count_earlier(self.consensus.scores[order].argmax(axis=1))
+        drawn = np.sort(order[np.argsort(turn, kind="stable")[:n_drawn]])
+        return [self.consensus.samples.tolist()[row] for row in drawn]
 
     def to_dict(self) -> dict[str, Any]:
         """All but the consensus, ready for JSON."""
@@ -211,6 +212,21 @@ def rank_votes(votes: Votes, known: Known, *, caution: float = 0.5) -> Ranking:
         str(choice.rung),
         (*choice.reasons, *say_relatives(relatives, votes.models)),
     )
+
+
+def count_earlier(labels: np.ndarray) -> np.ndarray:
+    """How many of the same label come before each.
+
+    Examples
+    --------
+    >>> count_earlier(np.array([3, 1, 3, 3, 1])).tolist()
+    [0, 0, 1, 2, 1]
+    """
+    order = np.argsort(labels, kind="stable")
+    ordered = labels[order]
+    earlier = np.empty(len(labels), dtype=np.int64)
+    earlier[order] = np.arange(len(labels)) - np.searchsorted(ordered, ordered)
+    return earlier
 
 
 def _describe(fitted: Fitted, relatives: Relatives) -> list[Ranked]:
