@@ -19,7 +19,7 @@ from problems import (
 from scipy.optimize import linprog
 
 import wassemble as ws
-from wassemble.solvers import arithmetics
+from wassemble.solvers import arithmetics, newton
 from wassemble.solvers.barycenter import solve
 
 pytestmark = pytest.mark.usefixtures("sweeps")
@@ -219,3 +219,10 @@ def test_a_newton_step_counts_as_a_sweep():
     cut = case.solve(tolerance=1e-9, max_sweeps=least - 1)
     assert cut.n_sweeps.max() == least - 1
     assert (cut.statuses == ws.Status.MAX_SWEEPS).any()
+
+
+def test_inverses_are_those_of_numpy_where_rounding_left_something_negative_too(rng):
+    factors = rng.normal(size=(2, 3, 5, 5))
+    matrices = factors @ factors.swapaxes(-1, -2)
+    matrices[1, 2, 0, 0] = -1
+    np.testing.assert_allclose(newton._invert(matrices), np.linalg.inv(matrices), rtol=1e-9)

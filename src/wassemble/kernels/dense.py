@@ -277,11 +277,11 @@ def check_axes(
 
 def _cut(table: Array, rows: np.ndarray, columns: np.ndarray) -> Array:
     """Some rows and columns; each row in one piece, so that it can be cut again as fast."""
-    if are_all(columns, table.shape[1]):
-        return table if are_all(rows, table.shape[0]) else table[convert_like(rows, table)]
-    if is_torch_array(table):  # whose gradients of one axis at a time cost less
-        return table[convert_like(rows, table)][:, convert_like(columns, table)]
-    return table[np.ix_(rows, columns)]
+    all_rows, all_columns = are_all(rows, table.shape[0]), are_all(columns, table.shape[1])
+    rows, columns = convert_like(rows, table), convert_like(columns, table)
+    if all_columns:
+        return table if all_rows else table[rows]
+    return table[rows[:, None], columns]
 
 
 def _check_shape(matrix: np.ndarray, shape: Shape) -> None:

@@ -92,8 +92,7 @@ class NewtonSweep:
 
     def _move(self, residual: np.ndarray) -> None:
         """Take every row a Newton step further; mark those that would go on for ever."""
-        tile, log_v = self._tile, self._sweep.log_v
-        here = _Point.at(tile, log_v, self._mass, self._components)
+        here = _Point.at(self._tile, self._sweep.log_v, self._mass, self._components)
         if self._curvature is None:
             self._curvature = here.curvature(residual)
         elif self._is_stale.any():
