@@ -24,7 +24,7 @@ help:
 	@echo "            consensus without truth; writes docs/evidence.md and"
 	@echo "            docs/evidence-without-truth.md, docs/evidence-ordered.md"
 	@echo "make heads  freeze what is learned on ten real tasks, and compare it with the library; writes"
-	@echo "            docs/guides/deploy.md (about an hour)"
+	@echo "            docs/guides/deploy.md (about half an hour)"
 	@echo "make bench  benchmarks beside POT, OTT-JAX and torch; writes docs/benchmarks.md"
 	@echo "            (make bench-quick: smaller sizes, under two minutes, writes no page)"
 	@echo "make bench-cluster  a Dask cluster of 1, 2 and 4 workers, and kernels split over"

@@ -236,8 +236,8 @@ def _heads(record: dict[str, Any]) -> list[str]:
         "## Heads",
         "A frozen fusion, 5 sweeps of Algorithm 2, float32, milliseconds of the processor on one"
         " thread: one sample and 2,000 samples of 8 models over 80 labels; 4 samples of 5 models"
-        " over 10,000 labels with 50 neighbours each. `head` checks its inputs, `onnxruntime` is the"
-        " file alone.",
+        " over 10,000 labels with 50 neighbours each. `head` checks its inputs, `onnxruntime` is"
+        " the file alone.",
         table(["", *contenders], rows),
     ]
 

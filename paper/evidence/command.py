@@ -110,7 +110,7 @@ def evidence(
 @click.option(
     "--time-budget",
     type=float,
-    default=60.0,
+    default=100.0,
     show_default=True,
     help="Seconds that learning may take on a task.",
 )

@@ -19,7 +19,15 @@ from wassemble.inputs.formats.named_tables import NamedTable
 from wassemble.inputs.predictions.aliases import merge_scores
 from wassemble.inputs.predictions.value import SUM_SLACK
 from wassemble.labels import LabelSpace, enumerate_names
-from wassemble.solvers import ARITHMETIC, BarycenterProblem, BarycenterResult, Fuser, Holds, Single
+from wassemble.solvers import (
+    ARITHMETIC,
+    BarycenterProblem,
+    BarycenterResult,
+    Fuser,
+    Holds,
+    Rule,
+    Single,
+)
 from wassemble.solvers.barycenter import solve
 from wassemble.solvers.mass import say_unbalanced
 from wassemble.solvers.stacked import Sight
@@ -111,6 +119,12 @@ class FusionPlan:
         """The same plan with other weights; labels are not matched again."""
         other = copy(self)
         other._weigh(weights)
+        return other
+
+    def with_rule(self, rule: Rule) -> FusionPlan:
+        """The same plan by a rule that knows models by their places; weights stay as they are."""
+        other = copy(self)
+        other.rule = other.placed_rule = rule
         return other
 
     def _label_weights(self) -> np.ndarray:
@@ -299,9 +313,7 @@ class FusionPlan:
 
     def take_mean(self, ready: Ready) -> np.ndarray:
         """Scores by the arithmetic mean, whatever their mass; nan where no model answered."""
-        mean = copy(self)
-        mean.rule = mean.placed_rule = ARITHMETIC
-        return mean._fuse_groups(ready, None)[0]
+        return self.with_rule(ARITHMETIC)._fuse_groups(ready, None)[0]
 
     def _problem(self, ready: Ready, voting: np.ndarray, rows: Any) -> BarycenterProblem:
         if not self.rule.transports:

@@ -112,6 +112,11 @@ class Design:
         return [member.model for member in self.plan.members if member.model not in used]
 
     @property
+    def decides(self) -> bool:
+        """Whether labels follow from the scores."""
+        return self.task == "multiclass" or self.thresholds is not None
+
+    @property
     def kernels(self) -> list[Kernel]:
         """Of the models that count."""
         return [member.kernel for member in self.members]
@@ -150,7 +155,9 @@ class Design:
 
     def expect(self, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """What the library itself answers, in float64."""
-        plan = self.plan if self.rule == self.plan.placed_rule else _with_rule(self.plan, self.rule)
+        plan = self.plan
+        if self.rule != plan.placed_rule:  # other sweeps
+            plan = plan.with_rule(self.rule)
         chunk = plan.fuse([self._say_again(inputs, member) for member in plan.members])
         scores = np.nan_to_num(chunk.scores)
         scores = scores if self.temperature == 1 else temper(scores, self.temperature)
@@ -172,7 +179,7 @@ class Design:
     def _decide_plainly(self, scores: np.ndarray) -> dict[str, np.ndarray]:
         if self.task == "multiclass":
             return {"label": np.where(scores.any(axis=1), scores.argmax(axis=1), -1)}
-        if self.thresholds is None:
+        if not self.decides:
             return {}
         return {"label": (scores >= self.thresholds) & scores.any(axis=1, keepdims=True)}
 
@@ -249,8 +256,8 @@ class Design:
     def _decide(self, xp: Any, scores: Any) -> dict[str, Any]:
         some = xp.max(scores, axis=1) > 0
         if self.task == "multiclass":
-            return {"label": xp.choose_label(some, xp.argmax(scores, axis=1))}
-        if self.thresholds is None:
+            return {"label": xp.where(some, xp.argmax(scores, axis=1), -1)}
+        if not self.decides:
             return {}
         return {"label": (scores >= self.thresholds) & some[:, None]}
 
@@ -403,12 +410,3 @@ def _divide(xp: Any, scores: Any) -> Any:
 def _as_float(flags: Array) -> Array:
     xp = namespace(flags)
     return xp.astype(flags, xp.float64)
-
-
-def _with_rule(plan: FusionPlan, rule: Rule) -> FusionPlan:
-    """The plan by another rule of the same kind."""
-    from copy import copy
-
-    other = copy(plan)
-    other.rule = other.placed_rule = rule
-    return other

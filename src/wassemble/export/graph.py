@@ -183,8 +183,11 @@ def _join_flags(step: str, *values: Any) -> Node:
 
 
 def _where(condition: Any, first: Any, second: Any) -> Node:
-    nodes = [_constant(condition), _as_float(_constant(first)), _as_float(_constant(second))]
-    return Node("where", nodes, _broadcast(*nodes), "float")
+    nodes = [_constant(first), _constant(second)]
+    if any(node.kind != "int" for node in nodes):
+        nodes = [_as_float(node) for node in nodes]
+    nodes = [_constant(condition), *nodes]
+    return Node("where", nodes, _broadcast(*nodes), nodes[1].kind)
 
 
 def _reduction(step: str) -> Callable[..., Node]:
@@ -260,11 +263,6 @@ def _zeros_like(values: Any, dtype: Any = None) -> Node:
     return node > 0 if dtype is bool else node
 
 
-def _choose_label(answered: Node, place: Node) -> Node:
-    """``place`` where there is an answer, -1 elsewhere."""
-    return Node("where", (answered, place, _constant(np.int64(-1))), place.shape, "int")
-
-
 def _index(node: Node, keys: tuple[Any, ...]) -> Node:
     """Basic indexing: whole axes, new axes and single places."""
     if Ellipsis in keys:
@@ -294,7 +292,6 @@ NAMESPACE: Any = SimpleNamespace(
     any=_any,
     argmax=_argmax,
     astype=lambda values, dtype, copy=True: _as_float(_constant(values)),
-    choose_label=_choose_label,
     concat=_concat,
     exp=partial(_apply, "exp"),
     expm1=lambda values: NAMESPACE.exp(values) - 1.0,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any, Literal
@@ -152,23 +152,25 @@ def prepare(
     what: Any, models: Any, samples: Any, *, gaps: bool | None, abstentions: bool
 ) -> tuple[Design, dict[str, np.ndarray]]:
     """What is exported, and samples to try it on."""
-    given = None if samples is None else _read_samples(what, samples)
-    if gaps is None:
-        gaps = given is not None and any(
-            each.is_hard or np.isnan(each.scores[each.answered]).any() for each in given
-        )
-    design = Design.of(what, models, gaps=gaps, abstentions=abstentions)
-    if given is None:
+    design = Design.of(what, models, gaps=bool(gaps), abstentions=abstentions)
+    if samples is None:
         return design, draw_samples(design, _N_DRAWN)
     names = [member.model for member in design.members]
+    given = [each for each in _read_samples(what, samples) if each.model in names]
+    if gaps is None:
+        has_gaps = any(np.isnan(each.scores[each.answered]).any() for each in given)
+        design = replace(design, gaps=bool(has_gaps))
     scores, answered = to_inputs(given, names, hard_confidence=design.plan.hard_confidence)
     if not design.gaps and any(np.isnan(each).any() for each in scores.values()):
-        fail("a head without gaps takes every score; models left some out.", hint="gaps=True")
+        fail(
+            "a head without gaps takes every score; models left some out.",
+            hint=option("gaps", True),
+        )
     if not abstentions and not answered.all():
         fail(
             "a head without abstentions takes an answer of every model to every sample; some did"
             " not answer.",
-            hint="abstentions=True",
+            hint=option("abstentions", True),
         )
     return design, scores | ({ANSWERED: answered.astype(np.float64)} if abstentions else {})
 
@@ -197,7 +199,7 @@ def settle_sweeps(
             fail(
                 f"a head must come within {tolerance:g} of the fixed point in {most:,} sweeps; it"
                 f" is {gap_after(most):.2g} away.",
-                hint="`max_sweeps` allows more; a larger epsilon needs fewer",
+                hint=f"{option('max_sweeps')} allows more; a larger epsilon needs fewer",
             )
         enough = min(2 * enough, most)
     few = enough // 2
@@ -251,7 +253,7 @@ def describe(design: Design, dtype: str, tolerance: float) -> dict[str, Any]:
         "models": {member.model: list(member.labels) for member in design.members},
         "unused": design.unused,
         "target": list(design.plan.target),
-        "decides": "label" in design._decide_plainly(np.zeros((1, len(design.plan.target)))),
+        "decides": design.decides,
         "dtype": dtype,
         "gaps": design.gaps,
         "normalize": design.normalize,
