@@ -34,6 +34,10 @@ RULES = (
     FIVE_SWEEPS,
     ws.Barycenter(),
     ws.Barycenter(max_sweeps=20, tolerance=None),
+    ws.LineBarycenter(1),
+    ws.LineBarycenter(2),
+    ws.LineBarycenter(2, points=(0, 1, 3, 3.5, 4, 9, 10)),
+    ws.TreeBarycenter((7, 7, 8, 8, 9, 9, 9, 9, 9, -1)),
 )
 
 
@@ -73,17 +77,6 @@ def test_a_head_answers_as_its_rule_through_any_kernel(rule, kernel, tmp_path):
         pytest.skip("models that are sure of different labels take thousands of sweeps there")
     fusion = ws.Fusion(rule, make_kernel(kernel), kind="multiclass")
     check(fusion, spaces(), tmp_path)
-
-
-@pytest.mark.parametrize("rule", [ws.LineBarycenter(1), ws.TreeBarycenter((2, 2, -1))], ids=str)
-def test_exact_barycenters_are_refused_in_words(rule, tmp_path):
-    labels = LabelSpace(NAMES[:2])
-    with pytest.raises(ws.InvalidInputError, match=r"median .* cannot be frozen into a head"):
-        export_onnx(
-            ws.Fusion(rule, kind="multiclass"),
-            tmp_path / "x.onnx",
-            models={"a": labels, "b": labels},
-        )
 
 
 @pytest.mark.parametrize("rule", RULES, ids=str)

@@ -327,10 +327,16 @@ def test_weights_have_gradients_where_quantiles_are_averaged():
     assert torch.autograd.gradcheck(fuse, (weights,))
 
 
-def test_a_tree_takes_no_tensors():
+def test_a_tree_takes_tensors_and_has_gradients():
     torch = pytest.importorskip("torch")
-    with pytest.raises(ws.InvalidInputError, match="fuses NumPy arrays"):
-        STAR.fuse(torch.full((2, 1, 5), 0.2))
+    histograms = np.random.default_rng(0).dirichlet(np.ones(5), (3, 4))
+    tensors = torch.tensor(histograms, requires_grad=True)
+    found = STAR.fuse(tensors, holds="histograms").scores
+    expected = STAR.fuse(histograms, holds="histograms").scores
+    np.testing.assert_allclose(found.detach().numpy(), expected, atol=1e-12)
+    (found**2).sum().backward()
+    assert torch.isfinite(tensors.grad).all()
+    assert (tensors.grad != 0).any()
 
 
 # -- quantiles ---------------------------------------------------------------------------

@@ -114,6 +114,9 @@ class Node:
     def __ge__(self, other: Any) -> Node:
         return _apply("at least", self, other, kind="bool")
 
+    def __lt__(self, other: Any) -> Node:
+        return _apply("less", self, other, kind="bool")
+
     def __le__(self, other: Any) -> Node:
         return _apply("at most", self, other, kind="bool")
 
@@ -247,7 +250,34 @@ def _permute(values: Any, order: Sequence[int]) -> Node:
 
 def _sort(values: Any, axis: int = -1) -> Node:
     node = _as_float(_constant(values))
-    return Node("sort", (node,), node.shape, "float")
+    return Node("sort", (node,), node.shape, "float", axis=axis % node.ndim)
+
+
+def _argsort(values: Any, axis: int = -1) -> Node:
+    node = _as_float(_constant(values))
+    return Node("argsort", (node,), node.shape, "int", axis=axis % node.ndim)
+
+
+def _take_along(values: Any, places: Node, axis: int) -> Node:
+    """Entries at ``places``, which has the shape of ``values`` but along ``axis``."""
+    node = _constant(values)
+    return Node("take along", (node, places), places.shape, node.kind, axis=axis % node.ndim)
+
+
+def _cumulative_sum(values: Any, axis: int, dtype: Any = None) -> Node:
+    node = _as_float(_constant(values))
+    return Node("cumulative sum", (node,), node.shape, "float", axis=axis % node.ndim)
+
+
+def _diff(values: Node, axis: int = -1, prepend: Any = None, append: Any = None) -> Node:
+    """Differences along the last axis."""
+    row = _concat([each for each in (prepend, values, append) if each is not None], -1)
+    return row[..., 1:] - row[..., :-1]
+
+
+def _clip(values: Any, low: float | None, high: float | None) -> Node:
+    values = values if low is None else NAMESPACE.maximum(values, low)
+    return values if high is None else NAMESPACE.minimum(values, high)
 
 
 def _argmax(values: Any, axis: int) -> Node:
@@ -291,8 +321,12 @@ NAMESPACE: Any = SimpleNamespace(
     abs=partial(_apply, "abs"),
     any=_any,
     argmax=_argmax,
+    argsort=_argsort,
     astype=lambda values, dtype, copy=True: _as_float(_constant(values)),
+    clip=_clip,
     concat=_concat,
+    cumulative_sum=_cumulative_sum,
+    diff=_diff,
     exp=partial(_apply, "exp"),
     expm1=lambda values: NAMESPACE.exp(values) - 1.0,
     float64="float",
@@ -306,11 +340,13 @@ NAMESPACE: Any = SimpleNamespace(
     min=_reduction("min"),
     minimum=partial(_apply, "minimum"),
     permute_dims=_permute,
+    round=partial(_apply, "round"),
     sort=_sort,
     sqrt=partial(_apply, "sqrt"),
     stack=_stack,
     sum=_reduction("sum"),
     take=_take,
+    take_along_axis=_take_along,
     where=_where,
     zeros_like=_zeros_like,
 )

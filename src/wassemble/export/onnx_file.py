@@ -20,14 +20,17 @@ OPERATORS = {
     "add": "Add",
     "and": "And",
     "argmax": "ArgMax",
+    "argsort": "TopK",
     "at least": "GreaterOrEqual",
     "at most": "LessOrEqual",
     "concat": "Concat",
+    "cumulative sum": "CumSum",
     "divide": "Div",
     "equal": "Equal",
     "exp": "Exp",
     "greater": "Greater",
     "is nan": "IsNaN",
+    "less": "Less",
     "log": "Log",
     "matmul": "MatMul",
     "max": "ReduceMax",
@@ -39,11 +42,13 @@ OPERATORS = {
     "new axis": "Unsqueeze",
     "not": "Not",
     "or": "Or",
+    "round": "Round",
     "sort": "TopK",
     "sqrt": "Sqrt",
     "subtract": "Sub",
     "sum": "ReduceSum",
     "take": "Gather",
+    "take along": "GatherElements",
     "to float": "Cast",
     "transpose": "Transpose",
     "where": "Where",
@@ -140,7 +145,8 @@ class _Writer:
                 return str(node.options["name"])
             return self._emit("Cast", [node.options["name"]], to=self._type("float", self._inner))
         given, options = self._spell(node, [self._names[each] for each in node.inputs])
-        return self._emit(OPERATORS[node.step], given, **options)
+        name = self._emit(OPERATORS[node.step], given, **options)
+        return f"{name} places" if node.step == "argsort" else name
 
     def _spell(self, node: Node, given: list[str]) -> tuple[list[str], dict[str, Any]]:
         """What the operator takes and its attributes, where it has any."""
@@ -153,15 +159,17 @@ class _Writer:
                 return [*given, self._keep(np.array([options["axis"]]))], {}
             case "argmax":
                 return given, {"axis": options["axis"], "keepdims": 0}
-            case "concat" | "take":
+            case "cumulative sum":
+                return [*given, self._keep(np.array(options["axis"]))], {}
+            case "concat" | "take" | "take along":
                 return given, {"axis": options["axis"]}
             case "transpose":
                 return given, {"perm": options["order"]}
             case "to float":
                 return given, {"to": self._type("float", self._inner)}
-            case "sort":
-                n_labels = np.array([node.shape[-1]])
-                return [*given, self._keep(n_labels)], {"largest": 0}
+            case "sort" | "argsort":
+                all_of_them = np.array([node.shape[options["axis"]]])
+                return [*given, self._keep(all_of_them)], {"largest": 0, "axis": options["axis"]}
         return given, {}
 
     def _emit(self, operator: str, given: Sequence[str], **options: Any) -> str:

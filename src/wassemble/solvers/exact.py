@@ -48,12 +48,6 @@ class ExactBarycenter(CarriedRule):
             )
         return problem
 
-    def unroll(self, *args: Any, **options: Any) -> Array:
-        fail(
-            f"{self} cannot be frozen into a head: what it sorts depends on the numbers.",
-            hint="a mean or a barycenter through `kernels.from_scales` or `kernels.from_tree` can",
-        )
-
     def _combine(self, images: Array, weights: Array) -> Array:
         xp = namespace(images)
         masses = xp.sum(images, axis=-1)  # (n_models, n_rows)
@@ -61,7 +55,7 @@ class ExactBarycenter(CarriedRule):
         shares = images / xp.where(has_mass, masses, 1.0)[..., None]
         votes = weights[..., 0]
         total = xp.sum(votes * masses, axis=0)
-        if not bool(has_mass.all()):
+        if not all_hold(has_mass):
             votes = xp.where(has_mass, votes, 0.0)
             sums = xp.sum(votes, axis=0)
             votes = votes / xp.where(sums > 0, sums, 1.0)
@@ -75,6 +69,17 @@ def distribution_functions(shares: Array) -> Array:
     return xp.cumulative_sum(shares[..., :-1], axis=-1, dtype=xp.float64)
 
 
+def has_numbers(array: Array) -> bool:
+    """Whether there are numbers to look at; a head is drawn before there are any."""
+    return hasattr(array, "all")
+
+
+def all_hold(flags: Array) -> bool:
+    """Whether all are known to be true."""
+    return has_numbers(flags) and bool(flags.all())
+
+
 def are_equal(weights: Array) -> bool:
-    """Whether all models count alike, on all rows."""
-    return bool((without_gradient(weights) == without_gradient(weights)[0, 0]).all())
+    """Whether all models are known to count alike, on all rows."""
+    weights = without_gradient(weights)
+    return has_numbers(weights) and all_hold(weights == weights[0, 0])

@@ -14,11 +14,16 @@ import numpy as np
 
 from wassemble._arrays import Array, convert_like, is_torch_array, namespace, without_gradient
 from wassemble._checks import Constraints, as_float_array, check_fields, fail
-from wassemble.solvers.exact import ExactBarycenter, are_equal, distribution_functions
+from wassemble.solvers.exact import (
+    ExactBarycenter,
+    are_equal,
+    distribution_functions,
+    has_numbers,
+)
 from wassemble.solvers.weights import check_weights
 
-# Weights on both sides of a median that differ by less are equal.
-_ROUNDING = 1e-9
+# Weights on both sides of a median that differ by less are equal, in float32 too.
+_ROUNDING = 1e-6
 
 
 def _check_power(value: Any, name: str) -> int:
@@ -188,13 +193,12 @@ def median_over_models(values: Array, weights: Array) -> Array:
         values = xp.sort(values, axis=0)
         return (values[(n_models - 1) // 2] + values[n_models // 2]) / 2
     order = xp.argsort(without_gradient(values), axis=0)
-    columns = xp.broadcast_to(without_gradient(weights)[..., None], values.shape)
-    before = xp.cumulative_sum(xp.take_along_axis(columns, order, axis=0), axis=0)
-    lower = xp.sum(xp.astype(before < 0.5 - _ROUNDING, xp.int64), axis=0)
-    upper = xp.sum(xp.astype(before <= 0.5 + _ROUNDING, xp.int64), axis=0)
-    places = xp.clip(xp.stack([lower, upper]), 0, n_models - 1)
-    chosen = xp.take_along_axis(order, places, axis=0)
-    return xp.mean(xp.take_along_axis(values, chosen, axis=0), axis=0)
+    columns = without_gradient(weights)[..., None] + xp.zeros_like(values)
+    up_to = xp.cumulative_sum(xp.take_along_axis(columns, order, axis=0), axis=0)
+    values = xp.take_along_axis(values, order, axis=0)
+    lower = xp.min(xp.where(up_to < 0.5 - _ROUNDING, values[-1:], values), axis=0)
+    upper = xp.min(xp.where(up_to <= 0.5 + _ROUNDING, values[-1:], values), axis=0)
+    return (lower + upper) / 2
 
 
 def _mean_quantiles_alike(functions: Array) -> Array:
@@ -204,7 +208,7 @@ def _mean_quantiles_alike(functions: Array) -> Array:
     """
     xp = namespace(functions)
     n_models, n_rows, n_gaps = functions.shape
-    levels = xp.sort(_by_row(functions), axis=-1)
+    levels = xp.sort(xp.concat(list(functions), axis=-1), axis=-1)
     return xp.mean(xp.reshape(levels, (n_rows, n_gaps, n_models)), axis=-1)
 
 
@@ -216,27 +220,25 @@ def _mean_quantiles(functions: Array, weights: Array, points: np.ndarray) -> Arr
     level, the jumps lie one after another on the line.
     """
     xp = namespace(functions)
-    points = convert_like(points, functions, functions.dtype)
-    gaps = xp.diff(points)
-    jumps = _by_row(xp.broadcast_to(weights[..., None] * gaps, functions.shape))
-    levels = _by_row(functions)
+    points = convert_like(points, functions, functions.dtype if has_numbers(functions) else None)
+    gaps = points[1:] - points[:-1]
+    jumps = xp.concat(list(weights[..., None] * gaps + xp.zeros_like(functions)), axis=-1)
+    levels = xp.concat(list(functions), axis=-1)
     order = xp.argsort(without_gradient(levels), axis=-1)
     levels = xp.take_along_axis(levels, order, axis=-1)
     jumps = xp.take_along_axis(jumps, order, axis=-1)
     ends = xp.cumulative_sum(jumps, axis=-1)
     areas = xp.cumulative_sum(levels * jumps, axis=-1)
-    # The area up to a point: whole jumps, and a part of the next.
+    if not has_numbers(levels):
+        reached = xp.clip(points[:, None] - (ends - jumps)[:, None], 0, None)
+        areas = xp.sum(levels[:, None] * xp.minimum(reached, jumps[:, None]), axis=-1)
+        return xp.diff(areas, axis=-1) / gaps
+    # The area up to a point: whole jumps, and a part of the next, found by search.
     place = xp.clip(_count_up_to(without_gradient(ends), points), 0, levels.shape[-1] - 1)
     ends, areas, levels = (
         xp.take_along_axis(each, place, axis=-1) for each in (ends, areas, levels)
     )
     return xp.diff(areas - levels * (ends - points), axis=-1) / gaps
-
-
-def _by_row(values: Array) -> Array:
-    """(n_models, n_rows, n_columns) as (n_rows, n_models * n_columns)."""
-    xp = namespace(values)
-    return xp.reshape(xp.moveaxis(values, 0, 1), (values.shape[1], -1))
 
 
 def _count_up_to(ends: Array, points: Array) -> Array:

@@ -13,16 +13,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import ClassVar, final
 
 import numpy as np
 
-from wassemble._arrays import Array, is_torch_array
+from wassemble._arrays import Array, namespace, without_gradient
 from wassemble._checks import fail
 from wassemble.solvers.exact import ExactBarycenter
 
-# Slopes are sums of weights times lengths; those that differ by rounding are equal.
-_DECIMALS = 10
+# Slopes are sums of weights times lengths; those that differ by rounding, less than 1 / _ONE, are
+# equal.
+_ONE = 1e10
 # Mass that rounding may make of none.
 _LITTLE = 1e-12
 
@@ -111,41 +113,37 @@ class TreeBarycenter(ExactBarycenter):
             )
 
     def _find(self, shares: Array, weights: Array) -> Array:
-        if is_torch_array(shares):
-            fail(
-                "a barycenter on a tree fuses NumPy arrays; got torch tensors.",
-                hint="`Barycenter` with `kernels.from_tree` has gradients",
-            )
-        n_models, n_rows, n_target = shares.shape
-        below = self._sum_below(shares)
-        weights = np.broadcast_to(weights, (n_models, n_rows)).T
+        xp, n_target = namespace(shares), shares.shape[-1]
+        below = self._sum_below(xp.astype(shares, xp.float64))  # slopes must tie where they do
+        none = xp.zeros_like(below[0][:, :1])  # one number for each row
+        weights = weights.T + none
         inside: dict[int, _Choice] = {}
         costs: dict[int, _Pieces] = {}
         for node in reversed(self._order):
-            own = [_Pieces.free(n_rows)] if node < n_target else []
+            # A label costs nothing itself, whatever its mass.
+            own = [_Pieces(none + 1, none)] if node < n_target else []
             inside[node] = _Choice([*(costs[child] for child in self._children[node]), *own])
             costs[node] = inside[node].cheapest.plus(self._edges[node] * weights, below[node])
-        return self._share_out(inside, n_rows, n_target)
+        return self._share_out(inside, none + 1, n_target)
 
-    def _sum_below(self, shares: np.ndarray) -> np.ndarray:
-        """Mass of each model at and below each node, (n_nodes, n_rows, n_models)."""
-        n_models, n_rows, n_target = shares.shape
-        below = np.zeros((len(self.parents), n_rows, n_models))
-        below[:n_target] = shares.T
+    def _sum_below(self, shares: Array) -> list[Array]:
+        """Mass of each model at and below each node, (n_rows, n_models)."""
+        labels = [shares[..., label].T for label in range(shares.shape[-1])]
+        below = [*labels, *[0.0] * (len(self.parents) - len(labels))]
         for node in reversed(self._order[1:]):
-            below[self.parents[node]] += below[node]
+            below[self.parents[node]] = below[self.parents[node]] + below[node]
         return below
 
-    def _share_out(self, inside: dict[int, _Choice], n_rows: int, n_target: int) -> np.ndarray:
+    def _share_out(self, inside: dict[int, _Choice], whole: Array, n_target: int) -> Array:
         """Mass of each label, from the top down."""
-        consensus = np.zeros((n_rows, n_target))
-        mass = {self._order[0]: np.ones(n_rows)}
+        labels: dict[int, Array] = {}
+        mass = {self._order[0]: whole}
         for node in self._order:
             given = inside[node].share(mass.pop(node))
             mass |= zip(self._children[node], given, strict=False)  # the last may be its own
             if node < n_target:
-                consensus[:, node] = given[-1]
-        return consensus
+                labels[node] = given[-1]
+        return namespace(whole).concat([labels[label] for label in range(n_target)], axis=1)
 
     def couple(self, model: np.ndarray, consensus: np.ndarray) -> np.ndarray:
         """What meets its like low in the tree goes no higher: optimal on any tree."""
@@ -173,54 +171,59 @@ class TreeBarycenter(ExactBarycenter):
 class _Pieces:
     """A convex function of mass from 0 to 1, for each row: straight pieces, by rising slopes."""
 
-    lengths: np.ndarray  # (n_rows, n_pieces)
-    slopes: np.ndarray
+    lengths: Array  # (n_rows, n_pieces)
+    slopes: Array
 
-    @staticmethod
-    def free(n_rows: int) -> _Pieces:
-        """The function 0: what a label itself costs, whatever its mass."""
-        return _Pieces(np.ones((n_rows, 1)), np.zeros((n_rows, 1)))
-
-    def plus(self, weights: np.ndarray, below: np.ndarray) -> _Pieces:
+    def plus(self, weights: Array, below: Array) -> _Pieces:
         """The same plus ``sum_l w_l |A_l - b|``, all (n_rows, n_models)."""
-        ends = np.cumsum(self.lengths, axis=1)
-        bends = np.diff(self.slopes, axis=1, append=self.slopes[:, -1:])
-        points = np.concatenate([ends, below], axis=1)
-        bends = np.concatenate([bends, 2 * weights], axis=1)
-        order = np.argsort(points, axis=1)
-        points = np.minimum(np.take_along_axis(points, order, axis=1), 1.0)
-        bends = np.take_along_axis(bends, order, axis=1)
-        first = self.slopes[:, :1] - weights.sum(axis=1, keepdims=True)
-        slopes = first + np.cumsum(bends, axis=1) - bends
-        return _Pieces(np.diff(points, axis=1, prepend=0.0), slopes.round(_DECIMALS))
+        xp = namespace(below)
+        ends = xp.cumulative_sum(self.lengths, axis=1)
+        bends = xp.diff(self.slopes, axis=1, append=self.slopes[:, -1:])
+        points = xp.concat([ends, below], axis=1)
+        bends = xp.concat([bends, 2 * weights], axis=1)
+        order = xp.argsort(without_gradient(points), axis=1)
+        points = xp.clip(xp.take_along_axis(points, order, axis=1), None, 1.0)
+        bends = xp.take_along_axis(bends, order, axis=1)
+        first = self.slopes[:, :1] - xp.sum(weights, axis=1, keepdims=True)
+        slopes = first + xp.cumulative_sum(bends, axis=1) - bends
+        return _Pieces(_differences(points), xp.round(slopes * _ONE) / _ONE)
 
 
 class _Choice:
     """Mass that can be shared among several, each with what it costs."""
 
     def __init__(self, parts: list[_Pieces]) -> None:
-        self._lengths = np.concatenate([part.lengths for part in parts], axis=1)
-        self._slopes = np.concatenate([part.slopes for part in parts], axis=1)
-        self._starts = np.cumsum([0, *(part.lengths.shape[1] for part in parts[:-1])])
-        order = np.argsort(self._slopes, axis=1)
-        lengths = np.take_along_axis(self._lengths, order, axis=1)
-        self._ends = np.cumsum(lengths, axis=1)
-        self._sorted = np.take_along_axis(self._slopes, order, axis=1)
+        self._xp = xp = namespace(parts[0].lengths)
+        self._sizes = [part.lengths.shape[1] for part in parts]
+        self._lengths = xp.concat([part.lengths for part in parts], axis=1)
+        self._slopes = xp.concat([part.slopes for part in parts], axis=1)
+        order = xp.argsort(without_gradient(self._slopes), axis=1)
+        self._ends = xp.cumulative_sum(xp.take_along_axis(self._lengths, order, axis=1), axis=1)
+        self._sorted = xp.take_along_axis(self._slopes, order, axis=1)
 
     @property
     def cheapest(self) -> _Pieces:
         """What mass from 0 to 1 costs: cheap pieces first."""
-        ends = np.minimum(self._ends, 1.0)
-        return _Pieces(np.diff(ends, axis=1, prepend=0.0), self._sorted)
+        return _Pieces(_differences(self._xp.clip(self._ends, None, 1.0)), self._sorted)
 
-    def share(self, mass: np.ndarray) -> np.ndarray:
-        """How much each gets, (n_parts, n_rows)."""
-        last = (self._ends < mass[:, None] - _LITTLE).sum(axis=1, keepdims=True)
-        last = np.minimum(last, self._ends.shape[1] - 1)
-        bound = np.take_along_axis(self._sorted, last, axis=1)
-        cheaper = np.where(self._slopes < bound, self._lengths, 0.0)
-        equal = np.where(self._slopes == bound, self._lengths, 0.0)
-        left = mass[:, None] - cheaper.sum(axis=1, keepdims=True)
-        room = equal.sum(axis=1, keepdims=True)
-        taken = cheaper + equal * (left / np.where(room > 0, room, 1.0))
-        return np.add.reduceat(taken, self._starts, axis=1).T
+    def share(self, mass: Array) -> list[Array]:
+        """How much each gets; all (n_rows, 1)."""
+        xp = self._xp
+        is_short = self._ends < mass - _LITTLE
+        slopes = xp.where(is_short, self._sorted[:, -1:], self._sorted)
+        bound = xp.min(slopes, axis=1, keepdims=True)
+        cheaper = xp.where(self._slopes < bound, self._lengths, 0.0)
+        equal = xp.where(self._slopes == bound, self._lengths, 0.0)
+        left = mass - xp.sum(cheaper, axis=1, keepdims=True)
+        room = xp.sum(equal, axis=1, keepdims=True)
+        taken = cheaper + equal * (left / xp.where(room > 0, room, 1.0))
+        stops = np.cumsum([0, *self._sizes]).tolist()
+        return [
+            xp.sum(taken[:, start:stop], axis=1, keepdims=True) for start, stop in pairwise(stops)
+        ]
+
+
+def _differences(ends: Array) -> Array:
+    """Lengths of pieces from where they end."""
+    xp = namespace(ends)
+    return xp.diff(ends, axis=1, prepend=xp.zeros_like(ends[:, :1]))
