@@ -121,7 +121,7 @@ class Workers:
         worker = self._pick(question)
         reply = await self._try(worker, question, deadline)
         # What it kept from before may have been in the way: a fresh one has the last word.
-        if reply is None and worker.n_asked > 1:
+        if reply is None and worker.n_asked > 1 and time.monotonic() < deadline:
             reply = await self._try(self._fork(), question, deadline)
         if reply is None:
             self._refuse(deadline)
