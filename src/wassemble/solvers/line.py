@@ -19,6 +19,8 @@ from wassemble.solvers.weights import check_weights
 
 # Weights on both sides of a median that differ by less are equal.
 _ROUNDING = 1e-9
+# The last bits of a float64 that may be lent to a sort.
+_MOST_PLACES = 2**12 - 1
 
 
 def _check_power(value: Any, name: str) -> int:
@@ -204,8 +206,15 @@ def _mean_quantiles_alike(functions: Array) -> Array:
     """
     xp = namespace(functions)
     n_models, n_rows, n_gaps = functions.shape
-    levels = xp.sort(_by_row(functions), axis=-1)
-    return xp.mean(xp.reshape(levels, (n_rows, n_gaps, n_models)), axis=-1)
+    levels = _by_row(functions)
+    if is_torch_array(levels):
+        levels = xp.sort(levels, axis=-1)
+    else:
+        # Of numbers that are not negative, bits are in the same order; stable sorts know runs.
+        levels.view(np.int64).sort(axis=-1, kind="stable")
+    return xp.reshape(levels, (n_rows, n_gaps, n_models)) @ xp.full_like(
+        levels[0, :n_models], 1 / n_models
+    )
 
 
 def _mean_quantiles(functions: Array, weights: Array, points: np.ndarray) -> Array:
@@ -218,11 +227,9 @@ def _mean_quantiles(functions: Array, weights: Array, points: np.ndarray) -> Arr
     xp = namespace(functions)
     points = convert_like(points, functions, functions.dtype)
     gaps = xp.diff(points)
-    jumps = _by_row(xp.broadcast_to(weights[..., None] * gaps, functions.shape))
-    levels = _by_row(functions)
-    order = xp.argsort(without_gradient(levels), axis=-1)
-    levels = xp.take_along_axis(levels, order, axis=-1)
-    jumps = xp.take_along_axis(jumps, order, axis=-1)
+    levels, order = _sort_rows(_by_row(functions))
+    jumps = _by_row(weights[..., None] * gaps)  # one row where weights are the same for all
+    jumps = jumps[0][order] if len(jumps) == 1 else xp.take_along_axis(jumps, order, axis=-1)
     ends = xp.cumulative_sum(jumps, axis=-1)
     areas = xp.cumulative_sum(levels * jumps, axis=-1)
     # The area up to a point: whole jumps, and a part of the next.
@@ -233,10 +240,28 @@ def _mean_quantiles(functions: Array, weights: Array, points: np.ndarray) -> Arr
     return xp.diff(areas - levels * (ends - points), axis=-1) / gaps
 
 
+def _sort_rows(levels: Array) -> tuple[Array, Array]:
+    """The levels of each row in order, and where each stood."""
+    xp = namespace(levels)
+    mask = (1 << (levels.shape[1] - 1).bit_length()) - 1
+    if is_torch_array(levels) or mask > _MOST_PLACES:
+        order = xp.argsort(without_gradient(levels), axis=-1, stable=True)
+        return xp.take_along_axis(levels, order, axis=-1), order
+    # Places ride in the last bits, which costs no more than a sort, and a level 1e-12 of itself.
+    keys = levels.view(np.int64)
+    keys &= ~mask
+    keys |= np.arange(levels.shape[1])
+    keys.sort(axis=-1, kind="stable")  # which knows runs that are in order already
+    order = keys & mask
+    keys &= ~mask
+    return levels, order
+
+
 def _by_row(values: Array) -> Array:
-    """(n_models, n_rows, n_columns) as (n_rows, n_models * n_columns)."""
+    """(n_models, n_rows, n_columns) as (n_rows, n_models * n_columns), always a copy."""
     xp = namespace(values)
-    return xp.reshape(xp.moveaxis(values, 0, 1), (values.shape[1], -1))
+    rows = xp.reshape(xp.moveaxis(values, 0, 1), (values.shape[1], -1))
+    return xp.asarray(rows, copy=True) if len(values) == 1 else rows
 
 
 def _count_up_to(ends: Array, points: Array) -> Array:
