@@ -21,6 +21,7 @@ from benchmarks import (
     case_latency,
     case_learning,
     case_multilabel,
+    case_ordered,
     case_web,
     page,
 )
@@ -39,6 +40,7 @@ CASES = {
     "cliffs": case_cliffs,
     "epsilons": case_epsilons,
     "gradients": case_gradients,
+    "ordered": case_ordered,
     "learning": case_learning,
     "web": case_web,
 }

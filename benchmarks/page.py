@@ -55,6 +55,7 @@ def _page(records: dict[str, Any]) -> str:
         *_multilabel(records["multilabel"]),
         *_epsilons(records["epsilons"]),
         *_gradients(records["gradients"]),
+        *_ordered(records["ordered"]),
         *_captioning(records["captioning"]),
         *_generation(records["generation"]),
         *_latency(records["latency"]),
@@ -173,6 +174,19 @@ def _epsilons(record: dict[str, Any]) -> list[str]:
         "A diagonal kernel, converged, times NumPy's geometric mean; and Algorithm 1 at epsilon 0.1"
         " to a tolerance of 1e-6, float64.",
         table(["", "diagonal", "Algorithm 1", "converged"], others),
+    ]
+
+
+def _ordered(record: dict[str, Any]) -> list[str]:
+    seconds = record["seconds"]
+    rows = [
+        [name, f"{each:.2f}", f"{each / seconds['sort']:.2f}"] for name, each in seconds.items()
+    ]
+    return [
+        "## Labels on a line",
+        f"{record['n_samples']:,} samples x {record['n_models']} models x {record['n_labels']}"
+        " labels, float64, seconds of one thread; a sort of the numbers of each sample beside them.",
+        table(["", "seconds", "of a sort"], rows),
     ]
 
 

@@ -199,6 +199,25 @@ def _latency_limit(records: dict[str, Any]) -> str:
     )
 
 
+def _over_sort(name: str) -> Callable[[dict[str, Any]], float]:
+    """The slower of equal and other weights."""
+
+    def ratio(records: dict[str, Any]) -> float:
+        seconds = records["ordered"]["seconds"]
+        return max(seconds[f"{name}, equal weights"], seconds[f"{name}, weights"]) / seconds["sort"]
+
+    return ratio
+
+
+def _quantiles_limit(records: dict[str, Any]) -> str:
+    seconds = records["ordered"]["seconds"]
+    equal = seconds["mean of quantiles, equal weights"] / seconds["sort"]
+    return (
+        f"With equal weights it is {equal:.1f}; other weights need two more sums along each row,"
+        " and where each label falls in them."
+    )
+
+
 TARGETS = (
     Target(
         "dense, 5 sweeps, against a POT loop",
@@ -488,5 +507,18 @@ TARGETS = (
             + (9 if records["import"]["optional_modules"] != "[]" else 0)
         ),
         lambda r: r < 0.5,
+    ),
+    Target(
+        "the median on a line, 8 models and 100 labels, against a sort of the same numbers",
+        "within 3x",
+        _over_sort("median"),
+        lambda r: r <= 3,
+    ),
+    Target(
+        "the same, the mean of quantiles",
+        "within 3x",
+        _over_sort("mean of quantiles"),
+        lambda r: r <= 3,
+        _quantiles_limit,
     ),
 )

@@ -30,19 +30,20 @@ def fuse_carried(
     problem: FusionProblem,
     combine: Callable[[Array, Array], Array],
     *,
+    size: int = ONE_PASS,
     n_threads: int | None = None,
     progress: Callable[[int, int], None] | None = None,
     out: np.ndarray | None = None,
 ) -> Fused:
     """Carry every model to the target labels and ``combine(images, weights)`` them.
 
-    ``images`` are (n_models, n_rows, n_target); weights have three axes, of which those of
-    rows and labels may have length 1.
+    ``images`` are (n_models, n_rows, n_target), about ``size`` numbers at a time; weights have
+    three axes, of which those of rows and labels may have length 1.
     """
     if n_threads is not None:
         check_count(n_threads, "n_threads")
-    size = (problem.n_samples, problem.n_target)
-    scores = new_zeros(size, problem.like, problem.dtype)
+    shape = (problem.n_samples, problem.n_target)
+    scores = new_zeros(shape, problem.like, problem.dtype)
     if out is not None and not problem.may_share_memory(out):
         scores = out
     statuses = np.full(problem.n_samples, Status.CONVERGED, dtype=np.int8)
@@ -62,7 +63,7 @@ def fuse_carried(
         scores[start:stop] = consensus
         statuses[start:stop] = _judge(detached(consensus), images, tile.groups)
 
-    n_rows = max(problem.rows_per_tile(ONE_PASS), 1)
+    n_rows = max(problem.rows_per_tile(size), 1)
     run_tiles(fuse, problem.n_samples, n_rows, n_threads, progress)
     if out is not None and scores is not out:
         out[...] = scores

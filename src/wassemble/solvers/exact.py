@@ -7,9 +7,13 @@ import numpy as np
 
 from wassemble._arrays import Array, namespace, without_gradient
 from wassemble._checks import fail
+from wassemble.solvers.carried_means import fuse_carried
 from wassemble.solvers.problem import FusionProblem
-from wassemble.solvers.rules import CarriedRule
+from wassemble.solvers.rules import CarriedRule, Fused
 from wassemble.solvers.weights import with_three_axes
+
+# Numbers that are sorted together, with several arrays as large beside them.
+_SORTED = 2**18
 
 
 class ExactBarycenter(CarriedRule):
@@ -47,6 +51,9 @@ class ExactBarycenter(CarriedRule):
                 " per target label."
             )
         return problem
+
+    def _solve(self, problem: FusionProblem, **options: Any) -> Fused:
+        return fuse_carried(problem, self._combine, size=_SORTED, **options)
 
     def _combine(self, images: Array, weights: Array) -> Array:
         xp = namespace(images)

@@ -24,6 +24,8 @@ from wassemble.solvers.weights import check_weights
 
 # Weights on both sides of a median that differ by less are equal, in float32 too.
 _ROUNDING = 1e-6
+# The last bits of a float64 that may be lent to a sort.
+_MOST_PLACES = 2**12 - 1
 
 
 def _check_power(value: Any, name: str) -> int:
@@ -101,7 +103,8 @@ class LineBarycenter(ExactBarycenter):
             fused = _mean_quantiles_alike(functions)
         else:
             points = np.arange(shares.shape[-1]) if self.points is None else np.array(self.points)
-            fused = _mean_quantiles(functions, weights, points - points[0])
+            find = _mean_quantiles if has_numbers(functions) else _draw_mean_quantiles
+            fused = find(functions, weights, points - points[0])
         xp = namespace(fused)
         edges = xp.zeros_like(shares[0, :, :1], dtype=fused.dtype)
         # Rounding can make a difference of equal numbers negative.
@@ -208,8 +211,15 @@ def _mean_quantiles_alike(functions: Array) -> Array:
     """
     xp = namespace(functions)
     n_models, n_rows, n_gaps = functions.shape
-    levels = xp.sort(xp.concat(list(functions), axis=-1), axis=-1)
-    return xp.mean(xp.reshape(levels, (n_rows, n_gaps, n_models)), axis=-1)
+    levels = _by_row(functions)
+    if is_torch_array(levels):
+        levels = xp.sort(levels, axis=-1)
+    else:
+        # Of numbers that are not negative, bits are in the same order; stable sorts know runs.
+        levels.view(np.int64).sort(axis=-1, kind="stable")
+    return xp.reshape(levels, (n_rows, n_gaps, n_models)) @ xp.full_like(
+        levels[0, :n_models], 1 / n_models
+    )
 
 
 def _mean_quantiles(functions: Array, weights: Array, points: np.ndarray) -> Array:
@@ -220,25 +230,57 @@ def _mean_quantiles(functions: Array, weights: Array, points: np.ndarray) -> Arr
     level, the jumps lie one after another on the line.
     """
     xp = namespace(functions)
-    points = convert_like(points, functions, functions.dtype if has_numbers(functions) else None)
-    gaps = points[1:] - points[:-1]
-    jumps = xp.concat(list(weights[..., None] * gaps + xp.zeros_like(functions)), axis=-1)
-    levels = xp.concat(list(functions), axis=-1)
-    order = xp.argsort(without_gradient(levels), axis=-1)
-    levels = xp.take_along_axis(levels, order, axis=-1)
-    jumps = xp.take_along_axis(jumps, order, axis=-1)
+    points = convert_like(points, functions, functions.dtype)
+    gaps = xp.diff(points)
+    levels, order = _sort_rows(_by_row(functions))
+    jumps = _by_row(weights[..., None] * gaps)  # one row where weights are the same for all
+    jumps = jumps[0][order] if len(jumps) == 1 else xp.take_along_axis(jumps, order, axis=-1)
     ends = xp.cumulative_sum(jumps, axis=-1)
     areas = xp.cumulative_sum(levels * jumps, axis=-1)
-    if not has_numbers(levels):
-        reached = xp.clip(points[:, None] - (ends - jumps)[:, None], 0, None)
-        areas = xp.sum(levels[:, None] * xp.minimum(reached, jumps[:, None]), axis=-1)
-        return xp.diff(areas, axis=-1) / gaps
-    # The area up to a point: whole jumps, and a part of the next, found by search.
+    # The area up to a point: whole jumps, and a part of the next.
     place = xp.clip(_count_up_to(without_gradient(ends), points), 0, levels.shape[-1] - 1)
     ends, areas, levels = (
         xp.take_along_axis(each, place, axis=-1) for each in (ends, areas, levels)
     )
     return xp.diff(areas - levels * (ends - points), axis=-1) / gaps
+
+
+def _draw_mean_quantiles(functions: Array, weights: Array, points: np.ndarray) -> Array:
+    """`_mean_quantiles` in a graph, without a search: every jump is looked at for every point."""
+    xp = namespace(functions)
+    gaps = np.diff(points)
+    jumps = xp.concat(list(weights[..., None] * gaps + xp.zeros_like(functions)), axis=-1)
+    levels = xp.concat(list(functions), axis=-1)
+    order = xp.argsort(levels, axis=-1)
+    levels, jumps = (xp.take_along_axis(each, order, axis=-1) for each in (levels, jumps))
+    starts = xp.cumulative_sum(jumps, axis=-1) - jumps
+    reached = xp.clip(points[:, None] - starts[:, None], 0, None)
+    areas = xp.sum(levels[:, None] * xp.minimum(reached, jumps[:, None]), axis=-1)
+    return xp.diff(areas, axis=-1) / gaps
+
+
+def _sort_rows(levels: Array) -> tuple[Array, Array]:
+    """The levels of each row in order, and where each stood."""
+    xp = namespace(levels)
+    mask = (1 << (levels.shape[1] - 1).bit_length()) - 1
+    if is_torch_array(levels) or mask > _MOST_PLACES:
+        order = xp.argsort(without_gradient(levels), axis=-1, stable=True)
+        return xp.take_along_axis(levels, order, axis=-1), order
+    # Places ride in the last bits, which costs no more than a sort, and a level 1e-12 of itself.
+    keys = levels.view(np.int64)
+    keys &= ~mask
+    keys |= np.arange(levels.shape[1])
+    keys.sort(axis=-1, kind="stable")  # which knows runs that are in order already
+    order = keys & mask
+    keys &= ~mask
+    return levels, order
+
+
+def _by_row(values: Array) -> Array:
+    """(n_models, n_rows, n_columns) as (n_rows, n_models * n_columns), always a copy."""
+    xp = namespace(values)
+    rows = xp.reshape(xp.moveaxis(values, 0, 1), (values.shape[1], -1))
+    return xp.asarray(rows, copy=True) if len(values) == 1 else rows
 
 
 def _count_up_to(ends: Array, points: Array) -> Array:
