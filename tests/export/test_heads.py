@@ -106,9 +106,12 @@ def test_a_debiased_barycenter_is_frozen_too(tmp_path):
     assert about["sweeps"] == 20
 
 
-def test_weights_per_label_are_those_of_the_fusion(tmp_path):
+@pytest.mark.parametrize("is_used", [True, False])
+def test_weights_per_label_are_those_of_the_fusion(is_used, tmp_path):
     weights = np.random.default_rng(0).dirichlet(np.ones(3), size=7).T
     weights[:, 2] = [0.0, 0.0, 1.0]
+    weights[1] *= is_used
+    weights /= weights.sum(axis=0)
     fusion = ws.Fusion(ws.USUAL_RULE, make_kernel("dense"), kind="multiclass", weights=weights)
     check(fusion, spaces(), tmp_path)
 

@@ -31,6 +31,8 @@ from wassemble.solvers import Barycenter, Rule
 
 ANSWERED = "answered"
 """Name of the input that says which models answered which sample."""
+# Below any sum of weights, and within the range of float32.
+_TINY = 1e-30
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,10 +102,15 @@ class Design:
             )
 
     @property
+    def places(self) -> np.ndarray:
+        """Places in the plan of the models that count."""
+        weights = self.plan.weights.reshape(len(self.plan.members), -1)
+        return np.flatnonzero(weights.sum(axis=1) > 0)
+
+    @property
     def members(self) -> list[Member]:
         """The models that count, in their order."""
-        counts = self.plan.weights.reshape(len(self.plan.members), -1).sum(axis=1) > 0
-        return [m for m, some in zip(self.plan.members, counts, strict=True) if some]
+        return [self.plan.members[place] for place in self.places]
 
     @property
     def unused(self) -> list[str]:
@@ -161,7 +168,7 @@ class Design:
         chunk = plan.fuse([self._say_again(inputs, member) for member in plan.members])
         scores = np.nan_to_num(chunk.scores)
         scores = scores if self.temperature == 1 else temper(scores, self.temperature)
-        return {"scores": scores} | self._decide_plainly(scores)
+        return {"scores": scores} | self._decide(scores)
 
     def _say_again(self, inputs: Mapping[str, np.ndarray], member: Member) -> Predictions:
         """What a model said, from the inputs of a head; a model that has none keeps silent."""
@@ -175,13 +182,6 @@ class Design:
         told = Predictions(member.model, range(n_samples), member.labels, scores, kind="multilabel")
         told = told.normalized() if self.normalize else told
         return told.replace(kind=self.plan.kind)
-
-    def _decide_plainly(self, scores: np.ndarray) -> dict[str, np.ndarray]:
-        if self.task == "multiclass":
-            return {"label": np.where(scores.any(axis=1), scores.argmax(axis=1), -1)}
-        if not self.decides:
-            return {}
-        return {"label": (scores >= self.thresholds) & scores.any(axis=1, keepdims=True)}
 
     # -- as a graph --------------------------------------------------------------------
 
@@ -219,31 +219,30 @@ class Design:
 
     def _weights(self, xp: Any, votes: Any, says: list[Any]) -> Any:
         """Weights of the models that have a say, as `FusionPlan.weights_of` has them."""
-        plan = self.plan
-        voting = np.flatnonzero(plan.weights.reshape(len(plan.members), -1).sum(axis=1) > 0)
-        label_weights = plan.label_weights[voting]
-        base = plan.weights[voting] if plan.weights.ndim == 1 else np.ones(len(voting))
-        base = (base / base.sum())[:, None, None]
+        plan, places = self.plan, self.places
         if votes is None:
-            fixed = plan.weights_of(voting)
-            return fixed.reshape(len(voting), 1, -1)
-        say = xp.astype(votes, xp.float64)
-        if any(each is not None for each in says):
-            ones = [1.0 + 0.0 * say[place] for place in range(len(says))]
-            pairs = zip(ones, says, strict=True)
-            say = say * xp.stack([one if each is None else each for one, each in pairs])
-        weights = say[:, :, None] * label_weights.reshape(len(voting), 1, -1)
+            return plan.weights_of(places).reshape(len(places), 1, -1)
+        heard = _as_float(votes)
+        say = xp.stack([h if s is None else h * s for h, s in zip(heard, says, strict=True)])
+        weights = say[:, :, None] * plan.label_weights[places].reshape(len(places), 1, -1)
         total = xp.sum(weights, axis=0)
-        heard = _as_float(votes)[:, :, None]
-        counted = heard * 0.0 + base if self.rule.keeps_absent else heard * base
-        others = counted / xp.maximum(xp.sum(counted, axis=0), 1e-30)
-        return xp.where(total > 0, weights / xp.where(total > 0, total, 1.0), others)
+        shares = weights / xp.where(total > 0, total, 1.0)
+        return xp.where(total > 0, shares, self._weights_otherwise(xp, heard))
+
+    def _weights_otherwise(self, xp: Any, heard: Any) -> Any:
+        """Those of labels on which nobody who is heard has a say."""
+        own = self.plan.weights[self.places]
+        base = own if own.ndim == 1 else np.ones(len(own))
+        counted = heard[:, :, None] * (base / base.sum())[:, None, None]
+        if self.rule.keeps_absent:  # it knows by itself who is absent
+            return heard[:, :, None] * 0.0 + (base / base.sum())[:, None, None]
+        return counted / xp.maximum(xp.sum(counted, axis=0), _TINY)
 
     def _finish(self, xp: Any, fused: Any, votes: Any) -> dict[str, Any]:
         """The consensus of whatever there is something to say about, and what is decided."""
         plan = self.plan
         if plan.weights.ndim == 2 and votes is not None:  # labels on which nobody has a say
-            own = (plan.weights > 0).astype(np.float64)[:, None, :]
+            own = (plan.weights[self.places] > 0).astype(np.float64)[:, None, :]
             fused = xp.where(xp.any(_as_float(votes)[:, :, None] * own, axis=0), fused, 0.0)
         if votes is not None:
             fused = xp.where(xp.any(votes, axis=0)[:, None], fused, 0.0)
@@ -251,9 +250,11 @@ class Design:
             fused = self.rule.to_histograms(fused)
         if self.temperature != 1:
             fused = temper(fused, self.temperature)
-        return {"scores": fused} | self._decide(xp, fused)
+        return {"scores": fused} | self._decide(fused)
 
-    def _decide(self, xp: Any, scores: Any) -> dict[str, Any]:
+    def _decide(self, scores: Any) -> dict[str, Any]:
+        """The best label, -1 for none; or which labels reach their thresholds."""
+        xp = namespace(scores)
         some = xp.max(scores, axis=1) > 0
         if self.task == "multiclass":
             return {"label": xp.where(some, xp.argmax(scores, axis=1), -1)}
