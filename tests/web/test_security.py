@@ -1,6 +1,7 @@
 """Who gets in, who is sent away, and what every answer carries."""
 
 import re
+import string
 import time
 from contextlib import suppress
 from dataclasses import replace
@@ -106,8 +107,11 @@ def test_a_copied_cookie_is_worth_nothing_after_the_logout(guarded):
     page = guarded.get("/", headers=HTML)
     assert page.status_code == 200
     guarded.post("/logout", data={"csrf": csrf_of(page)})
-    guarded.cookies.update(copied)
-    assert guarded.get("/", headers=HTML).status_code == 303
+    letters = string.ascii_letters + string.digits + "-_"
+    [(name, cookie)] = [each for each in copied.items() if "operator" in each[0]]
+    for last in letters:  # some spell the same signature
+        found = guarded.get("/", headers=HTML | {"cookie": f"{name}={cookie[:-1]}{last}"})
+        assert found.status_code == 303
     log_in(guarded)  # a new one is
     assert guarded.get("/", headers=HTML).status_code == 200
 

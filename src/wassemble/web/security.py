@@ -10,7 +10,7 @@ import secrets
 from typing import Any
 
 from fastapi import HTTPException, Request
-from itsdangerous import TimestampSigner
+from itsdangerous import BadSignature, TimestampSigner
 from starlette.requests import HTTPConnection
 from starlette.responses import Response
 
@@ -33,7 +33,7 @@ class Sessions:
         self._token = settings.token
         self._signer = TimestampSigner(f"{settings.token}{settings.run_id}", salt="operator")
         # Only who is logged in can log out, so there are few.
-        self._revoked: set[str] = set()
+        self._revoked: set[bytes] = set()
 
     def is_operator(self, request: HTTPConnection) -> bool:
         """Whether the request knows the operator's token, or none is needed."""
@@ -41,8 +41,7 @@ class Sessions:
             return True
         if (sent := _bearer(request)) is not None:
             return self.knows_token(sent)
-        cookie = request.cookies.get(_name(request), "")
-        return cookie not in self._revoked and self._signer.validate(cookie, _SESSION_SECONDS)
+        return self._session(request) is not None
 
     def knows_token(self, sent: str) -> bool:
         """Whether ``sent`` is the operator's token."""
@@ -55,10 +54,17 @@ class Sessions:
 
     def revoke(self, request: Request, response: Response) -> None:
         """Let the cookie of the request be nobody's, whoever has a copy."""
-        cookie = request.cookies.get(_name(request), "")
-        if self._signer.validate(cookie):
-            self._revoked.add(cookie)
+        if (session := self._session(request)) is not None:
+            self._revoked.add(session)
         response.delete_cookie(_name(request), httponly=True, samesite="lax")
+
+    def _session(self, request: HTTPConnection) -> bytes | None:
+        """What the cookie is signed for: the same signature can be spelt in several ways."""
+        try:
+            session = self._signer.unsign(request.cookies.get(_name(request), ""), _SESSION_SECONDS)
+        except BadSignature:
+            return None
+        return None if session in self._revoked else session
 
 
 def _name(request: HTTPConnection) -> str:

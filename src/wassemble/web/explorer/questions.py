@@ -16,11 +16,13 @@ from wassemble.web.explorer.view import View
 
 _N_PER_PAGE = 20
 
+What = Literal["page", "answer", "csv", "json"]
+
 
 class Question(BaseModel, frozen=True):
     """What of a view is wanted: its page, one answer, or the data as a file."""
 
-    what: Literal["page", "answer", "csv", "json"]
+    what: What
     view: View
 
 

@@ -3,7 +3,7 @@
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from fastapi import APIRouter, File, Form, HTTPException, Query, Request, UploadFile
 from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
@@ -11,7 +11,7 @@ from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Resp
 from wassemble.errors import InvalidInputError
 from wassemble.inputs.formats import ENDS
 from wassemble.web.explorer.present import Shown
-from wassemble.web.explorer.questions import Question, Reply
+from wassemble.web.explorer.questions import Question, Reply, What
 from wassemble.web.explorer.uploads import KERNEL_ENDS, PREFIX, Uploads
 from wassemble.web.explorer.view import LARGEST, MAX_FILES, SMALLEST, View
 from wassemble.web.explorer.workers import Workers
@@ -34,7 +34,6 @@ KERNELS = {
 }
 
 _View = Annotated[View, Query()]
-_What = Literal["page", "answer", "csv", "json"]
 
 
 def make_router(settings: Settings) -> APIRouter:
@@ -109,7 +108,7 @@ def make_router(settings: Settings) -> APIRouter:
     return router
 
 
-async def _ask(request: Request, what: _What, view: View) -> Reply:
+async def _ask(request: Request, what: What, view: View) -> Reply:
     """The reply of a worker; what is wrong is raised."""
     workers: Workers = request.app.state.workers
     question, seconds = Question(what=what, view=view), seconds_left(request)
