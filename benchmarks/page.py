@@ -185,7 +185,7 @@ def _ordered(record: dict[str, Any]) -> list[str]:
     return [
         "## Labels on a line",
         f"{record['n_samples']:,} samples x {record['n_models']} models x {record['n_labels']}"
-        " labels, float64, seconds of one thread; a sort of the numbers of each sample beside them.",
+        " labels, float64, seconds of one thread, beside a sort of the numbers of each sample.",
         table(["", "seconds", "of a sort"], rows),
     ]
 
