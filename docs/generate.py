@@ -20,7 +20,7 @@ from paper.evidence.summary import to_markdown  # noqa: E402
 from paper.flusight.page import to_markdown as tell_flusight  # noqa: E402
 from paper.record.findings import markdown_table, table_of  # noqa: E402
 from paper.record.page import read_records, to_page  # noqa: E402
-from paper.without_truth.page import tell_gold, tell_sets  # noqa: E402
+from paper.without_truth.page import list_speed, tell_gold, tell_sets  # noqa: E402
 from wassemble._files import write_whole  # noqa: E402
 
 RECORDS = ROOT / "docs" / "results"
@@ -61,6 +61,12 @@ def gold() -> str:
     """Tables and words of `python -m paper without-truth --gold`."""
     path = ROOT / "docs" / "without-truth-gold.json"
     return tell_gold(json.loads(path.read_text(encoding="utf-8")))
+
+
+def votes() -> str:
+    """The table of `python -m paper without-truth --speed`."""
+    path = ROOT / "docs" / "without-truth-speed.json"
+    return markdown_table(*list_speed(json.loads(path.read_text(encoding="utf-8"))))
 
 
 def flusight() -> str:
@@ -163,6 +169,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "evidence": evidence,
     "without_truth": without_truth,
     "gold": gold,
+    "votes": votes,
     "flusight": flusight,
     "cluster": cluster,
     "split_kernel": split_kernel,
