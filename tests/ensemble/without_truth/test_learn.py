@@ -5,7 +5,7 @@ import pytest
 from simulated_models import LABELS, accuracy_of, as_model, draw_answers, draw_models, draw_truth
 
 import wassemble as ws
-from wassemble.ensemble.without_truth.learn import hear, to_recipe
+from wassemble.ensemble.without_truth.learn import _burden, hear, to_recipe
 from wassemble.ensemble.without_truth.rungs import RUNGS
 
 
@@ -121,6 +121,10 @@ def test_gold_that_says_nothing_new_leaves_the_consensus_as_it_is(rng):
     assert more.n_gold == 100
     assert "learned from 100 gold samples alone, gains" in more.report
     assert more.report.count("over the consensus without truth: not taken") == 1
+
+
+def test_the_more_gold_there_is_the_more_a_tie_speaks_for_it():
+    assert [_burden(n_gold) for n_gold in (100, 150, 200, 5000)] == [1, 0, -1, -1]
 
 
 def test_the_balance_of_labels_may_be_given(rng):

@@ -368,8 +368,9 @@ def learn_ensemble(
         data frame goes by sample id, anything else along with the samples of the first model.
         None: learn without.
     gold : as ``truth``, optional
-        Without ``truth``: that of a few samples, by id. What is learned from 100 or more of them
-        alone is taken if it is clearly better there, out of fold, than a consensus without truth.
+        Without ``truth``: that of a few samples, by id. What is learned from 100 of them alone is
+        taken if it is clearly better there, out of fold, than a consensus without truth; from 200
+        on, unless it is clearly worse.
     balance : dict of label to share, optional
         Without ``truth``: how often each target label is true; learned if not given.
     metric : str or callable, optional

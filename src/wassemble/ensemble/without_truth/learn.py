@@ -96,7 +96,7 @@ def _hand_over(
     seed: int,
     progress: Callable[[int, int], None] | None,
 ) -> LearnedEnsemble:
-    """What is learned from gold alone, where it is clearly better there than a blind consensus."""
+    """What is learned from gold alone, if it is as good there as a blind consensus, or better."""
     trial, caution = heard.trial, learned.caution
     assert trial is not None
     taught = learn_from(
@@ -109,7 +109,7 @@ def _hand_over(
         without_truth=blind[heard.gold_rows],
     )
     gain = taught.choice.comparisons[WITHOUT_TRUTH]
-    if is_clear(gain, trial.n_samples, caution):
+    if is_clear(gain, trial.n_samples, caution * _burden(trial.n_samples)):
         return taught
     told = (
         f"{taught.fitted.recipe.name}, learned from {tell_count(trial.n_samples, 'gold sample')}"
@@ -117,6 +117,15 @@ def _hand_over(
     )
     choice = replace(learned.choice, reasons=(*learned.choice.reasons, told))
     return replace(learned, choice=choice, seconds=round(learned.seconds + taught.seconds, 3))
+
+
+def _burden(n_gold: int) -> float:
+    """Who has to be clearly better: 1 for what gold teaches, -1 for the consensus without truth.
+
+    Each fold lacks a part of the gold, and so does what it teaches; what a blind consensus does is
+    no better with all of it. The more gold there is, the more a tie speaks for gold.
+    """
+    return max(1 - 2 * (n_gold - FEW_SAMPLES) / FEW_SAMPLES, -1.0)
 
 
 @dataclass(frozen=True, eq=False)
