@@ -1,5 +1,7 @@
 """Labels with an order on the command line."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -104,3 +106,31 @@ def test_a_file_of_points_must_hold_points(folder, text, message):
     (folder / "wrong.csv").write_text(text)
     with pytest.raises(ws.InvalidInputError, match=message):
         read_points("wrong.csv")
+
+
+@pytest.fixture
+def animals(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tree.csv").write_text("animal,dog\nanimal,cat\ndog,husky\ndog,beagle\n")
+    scores = [[0.5, 0.4, 0.1], [0.1, 0.2, 0.7], [0.0, 0.0, 0.0]]
+    found = Predictions("f", ["a", "b", "c"], ["husky", "beagle", "cat"], scores, kind="multilabel")
+    write_predictions("f.csv", found)
+    return tmp_path
+
+
+def test_breeds_that_tie_are_answered_by_their_kind(animals, capsys):
+    given = ["back-off", "f.csv", "--tree", "tree.csv"]
+    assert main([*given, "--out", "answers.csv"]) == 0
+    expected = "sample,label,share\na,dog,0.9\nb,cat,0.7\nc,,\n"
+    assert (animals / "answers.csv").read_text() == expected
+    assert "3 samples, 1 answered above the labels" in capsys.readouterr().err
+    assert main([*given, "--confidence", "0.95"]) == 0
+    assert capsys.readouterr().out.splitlines()[1:3] == ["a,animal,1.0", "b,animal,1.0"]
+    assert main([*given, "--json"]) == 0
+    answers = json.loads(capsys.readouterr().out)
+    assert answers[2] == {"sample": "c", "label": None, "share": None}
+
+
+def test_one_file_backs_off_at_a_time(animals, capsys):
+    assert main(["back-off", "f.csv", "f.csv", "--tree", "tree.csv"]) == 2
+    assert "takes one file; got 2" in capsys.readouterr().err

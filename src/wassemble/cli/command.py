@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from wassemble import __version__
+from wassemble.cli.back_off import back_off
 from wassemble.cli.console import allow_any_text, talk
 from wassemble.cli.describe import describe
 from wassemble.cli.example import example
@@ -64,7 +65,7 @@ def completion(shell: str) -> None:
 
 
 _fusing, _learning = (
-    (fuse, explain, kernel, describe, hub),
+    (fuse, explain, kernel, describe, hub, back_off),
     (fit, predict, evaluate, report, score, rank, jury),
 )
 _heads = (export, verify, serve_head)
