@@ -47,7 +47,7 @@ def back_off(
     Where breeds tie, the answer is "dog". FILE is a model's or a consensus of `fuse`.
 
     \b
-    wassemble back-off fused.csv --tree animals.csv --confidence 0.7 --out answers.csv
+    wassemble back-off fused.csv --tree tree.csv --confidence 0.7 --out answers.csv
     """
     from wassemble._files import whole_file
     from wassemble.ensemble import back_off as find_answers
