@@ -64,7 +64,8 @@ def test_gpu_fails_when_answers_are_off(gpu, capsys, monkeypatch):
 
 def test_gpu_times_the_device_it_is_given(gpu, capsys):
     assert gpu.main(["--device", "cpu", "--n-labels", "40", "--samples", "3"]) == 0
-    *_, title, heading, row = capsys.readouterr().out.splitlines()
+    *_, title, heading, row, _, head, its_row = capsys.readouterr().out.splitlines()
     assert title.startswith("40 labels, 5 models: milliseconds")
     assert heading.split() == ["samples", "NumPy", "float32", "cpu", "float32", "mixed"]
-    assert row.split()[0] == "3"
+    assert row.split()[0] == its_row.split()[0] == "3"
+    assert head == "head of 5 models: milliseconds"

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from wassemble._arrays import Array, namespace
-from wassemble._checks import fail
+from wassemble._checks import fail, option
 from wassemble.ensemble.fusion import Fusion
 from wassemble.ensemble.learning import LearnedEnsemble
 from wassemble.ensemble.learning.temperature import temper
@@ -98,7 +98,7 @@ class Design:
         if isinstance(self.rule, Barycenter) and self.rule.n_top is not None:
             fail(
                 "a head uses all scores; got a barycenter of the largest ones.",
-                hint="leave `n_top` out",
+                hint=f"leave {option('n_top')} out",
             )
 
     @property
