@@ -4,11 +4,13 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import wassemble as ws
 from wassemble.cli import main
 from wassemble.ensemble.hub import fuse_hub, score_hub
+from wassemble.errors import InputWarning
 from wassemble.inputs.hub import read_hub, read_oracle
 
 CATEGORIES = ["decrease", "stable", "increase"]
@@ -164,3 +166,25 @@ def test_what_happened_must_be_known_for_some_task(hub):
         pmf.in_order(["up", "down"])
     with pytest.raises(ws.InvalidInputError, match="got a quantile"):
         quantiles.to_predictions()
+
+
+def test_parquet_and_other_spellings_of_levels_are_the_same_forecasts(hub, tmp_path):
+    before = read_hub(tmp_path)
+    folder = tmp_path / "model-output" / "a-one"
+    [path] = folder.glob("*.csv")
+    frame = pd.read_csv(path, dtype={"location": str, "output_type_id": str})
+    frame["output_type_id"] = frame["output_type_id"].replace({"0.5": "0.50"})
+    frame["reference_date"] = pd.to_datetime(frame["reference_date"]).dt.date
+    path.unlink()
+    frame.to_parquet(folder / "2025-01-04-a-one.parquet")
+    after = read_hub(tmp_path)
+    for one, other in zip(before, after, strict=True):
+        assert (one.ids, one.models, one.tasks) == (other.ids, other.models, other.tasks)
+        np.testing.assert_array_equal(one.values, other.values)
+
+
+def test_types_that_are_not_read_are_told(hub, tmp_path):
+    [path] = (tmp_path / "model-output" / "a-one").glob("*.csv")
+    path.write_text(path.read_text() + "2025-01-04,count,01,cdf,10,0.5\n")
+    with pytest.warns(InputWarning, match="these types are not read: 'cdf'"):
+        read_hub(tmp_path)

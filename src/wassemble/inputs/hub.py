@@ -8,6 +8,7 @@ A row has what is asked, such as place and date, in columns of its own, and the 
 import csv
 import gzip
 import io
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
@@ -16,12 +17,16 @@ from pathlib import Path
 import numpy as np
 
 from wassemble._checks import fail
+from wassemble._extras import load_extra
 from wassemble._files import write_whole
+from wassemble.errors import InputWarning
 from wassemble.inputs.predictions.value import Predictions
 from wassemble.labels import enumerate_names
 
 _ANSWER = ("output_type", "output_type_id", "value")
 _SORTS = ("pmf", "quantile", "sample")
+_NO_DISTRIBUTION = ("mean", "median")
+_ENDS = (".csv", ".csv.gz", ".parquet")
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,22 +91,33 @@ def read_hub(folder: str | PathLike[str]) -> list[HubTable]:
     Parameters
     ----------
     folder : str or path
-        The ``model-output`` folder of a hub, or the hub: a folder for each model with its CSV
-        files. Output types that are no distribution, such as mean and median, are passed over.
+        The ``model-output`` folder of a hub, or the hub: a folder for each model with its CSV or
+        Parquet files. Of output types, mean and median are passed over, as they are no
+        distribution; others than pmf, quantile and sample with a warning.
     """
     root = Path(folder)
     root = root / "model-output" if (root / "model-output").is_dir() else root
-    files = sorted(path for path in root.glob("*/*") if path.name.endswith((".csv", ".csv.gz")))
+    files = sorted(path for path in root.glob("*/*") if path.name.endswith(_ENDS))
     if not files:
-        fail(f"{root}: must have a folder for each model, with CSV files; got none.")
+        fail(f"{root}: must have a folder for each model, with CSV or Parquet files; got none.")
     rows: dict[tuple[str, str], list[tuple[str, dict[str, str]]]] = {}
+    others: dict[str, None] = {}
     for path in files:
         for entries in _read_rows(path):
-            if entries["output_type"] in _SORTS:
-                key = entries.get("target", ""), entries["output_type"]
-                rows.setdefault(key, []).append((path.parent.name, entries))
+            sort = entries["output_type"]
+            if sort not in _SORTS:
+                others[sort] = None
+                continue
+            if sort == "quantile":
+                entries["output_type_id"] = _spell_level(entries["output_type_id"], path)
+            rows.setdefault((entries.get("target", ""), sort), []).append(
+                (path.parent.name, entries)
+            )
     if not rows:
         fail(f"{root}: must have forecasts of type {', '.join(_SORTS)}; got none.")
+    if strange := [each for each in others if each not in _NO_DISTRIBUTION]:
+        told = f"forecasts of these types are not read: {enumerate_names(strange)}."
+        warnings.warn(told, InputWarning, stacklevel=2)
     return [_fill(sort, given, root) for (_, sort), given in sorted(rows.items())]
 
 
@@ -181,20 +197,43 @@ def _read_rows(
     path: Path, find_value: Callable[[Mapping[str, str]], str] = _find_answer
 ) -> Iterator[dict[str, str]]:
     """Rows as dicts; the value is a number, or empty."""
+    value = None
+    lines = _read_parquet(path) if path.suffix == ".parquet" else _read_csv(path)
+    for where, row in lines:
+        value = value or find_value(row)
+        try:
+            float(row[value] or 0)
+        except ValueError:
+            fail(f"{path}, {where}: {value} must be a number; got {row[value]!r}.")
+        yield row
+    if value is None:
+        fail(f"{path}: must have rows below its header; got none.")
+
+
+def _read_csv(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
+    """Where each row stands, and what is in it."""
     opened = gzip.open if path.suffix == ".gz" else open
     with opened(path, "rt", encoding="utf-8-sig", newline="") as text:
-        value = None
         for number, row in enumerate(csv.DictReader(text), start=2):
-            value = value or find_value(row)
             if None in row or None in row.values():
                 fail(f"{path}, line {number}: must have as many columns as the first line.")
-            try:
-                float(row[value] or 0)
-            except ValueError:
-                fail(f"{path}, line {number}: {value} must be a number; got {row[value]!r}.")
-            yield row
-        if value is None:
-            fail(f"{path}: must have rows below its header; got none.")
+            yield f"line {number}", row
+
+
+def _read_parquet(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
+    """The same of a Parquet file; dates and numbers as CSV spells them."""
+    parquet = load_extra("pyarrow.parquet", "tables", purpose="reading Parquet files")
+    for number, row in enumerate(parquet.read_table(path).to_pylist(), start=1):
+        told = {name: "" if each is None else str(each) for name, each in row.items()}
+        yield f"row {number}", told
+
+
+def _spell_level(level: str, path: Path) -> str:
+    """A level of a quantile in one spelling: .50 is 0.5."""
+    try:
+        return f"{float(level):.12g}"
+    except ValueError:
+        fail(f"{path}: the level of a quantile must be a number; got {level!r}.")
 
 
 def _fill(sort: str, rows: Sequence[tuple[str, dict[str, str]]], root: Path) -> HubTable:
