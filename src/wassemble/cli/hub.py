@@ -56,9 +56,9 @@ def hub(
 ) -> None:
     """Fuse the forecasts in FOLDER, a hub in the layout of the hubverse, into one.
 
-    FOLDER has a folder for each model with CSV or Parquet files, whose columns output_type, output_type_id
-    and value hold probabilities of categories (pmf), quantiles or samples. Forecasts that are
-    missing leave their weight to the others.
+    FOLDER has a folder for each model with CSV or Parquet files, whose columns output_type,
+    output_type_id and value hold probabilities of categories (pmf), quantiles or samples.
+    Forecasts that are missing leave their weight to the others.
 
     \b
     wassemble hub model-output --order order.txt --out consensus.csv

@@ -23,6 +23,7 @@ import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotri
 
 from wassemble._arrays import log_of, log_quotient
+from wassemble._threads import single_threaded_blas
 from wassemble.kernels import Kernel
 from wassemble.solvers.components import Components
 from wassemble.solvers.debias import NoCorrection
@@ -87,7 +88,8 @@ class NewtonSweep:
         The scalings of longer steps are not where line v puts them: a sweep comes first.
         """
         if self._residual is not None:
-            self._move(self._residual)
+            with single_threaded_blas():  # many small matrices: threads would wait for each other
+                self._move(self._residual)
         return np.asarray(self._sweep.step(watch=True))
 
     def _move(self, residual: np.ndarray) -> None:
