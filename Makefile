@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c const
 # Groups of dependencies, which are for a clone alone, need a pip that knows them.
 NEWER_PIP := 'pip>=25.1'
 
-.PHONY: help demo test test-all coverage test-long test-portable browser postgres node lint docs results evidence heads bench bench-quick bench-cluster lock clean
+.PHONY: help demo test test-all coverage test-long test-portable browser postgres node lint docs results evidence heads bench bench-quick bench-cluster release-check lock clean
 
 help:
 	@echo "make demo   nine language detectors with nine label sets: learns how to fuse them and"
@@ -33,6 +33,8 @@ help:
 	@echo "            (make bench-quick: smaller sizes, under two minutes, writes no page)"
 	@echo "make bench-cluster  a Dask cluster of 1, 2 and 4 workers, and kernels split over"
 	@echo "            ranks; writes docs/guides/scale.md"
+	@echo "make release-check  build, check, and try what would be released, with the oldest and the"
+	@echo "            newest dependencies in each Python that is promised (about half an hour)"
 	@echo "make lock   move the pins of constraints.txt to the newest versions"
 	@echo "make clean  remove the environment and everything generated"
 
@@ -127,12 +129,15 @@ bench-cluster: .venv/develop.stamp
 	$(BIN)/torchrun --standalone --nproc-per-node 2 -m benchmarks.split_kernel
 	$(BIN)/python docs/generate.py
 
+release-check: .venv-release/stamp
+	.venv-release/bin/python release/check.py $(ARGS)
+
 # Newer pins, for `make test-all` to judge.
 lock: .venv/develop.stamp
 	$(BIN)/python release/lock.py
 
 clean:
-	rm -rf .venv .venv-bench reports .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .venv-bench .venv-release reports .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
 
 .venv/core.stamp: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
@@ -156,6 +161,13 @@ NATIVE := native/pyproject.toml native/hatch_build.py $(wildcard native/cpp/*.[c
 		echo "no C++ compiler: sweeps run on NumPy alone"; \
 	else .venv-bench/bin/python -m pip install --quiet --disable-pip-version-check \
 		--force-reinstall --no-deps ./native; fi
+	touch $@
+
+.venv-release/stamp: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv-release
+	.venv-release/bin/python -m pip install --quiet --disable-pip-version-check $(NEWER_PIP)
+	.venv-release/bin/python -m pip install --quiet --disable-pip-version-check \
+		-c constraints.txt --group release
 	touch $@
 
 .venv/develop.stamp: .venv/core.stamp
