@@ -9,9 +9,8 @@ NEWER_PIP := 'pip>=25.1'
 .PHONY: help demo test test-all coverage test-long test-portable browser postgres node lint docs results evidence heads bench bench-quick bench-cluster release-check lock clean
 
 help:
-	@echo "make demo   nine language detectors with nine label sets: learns how to fuse them and"
-	@echo "            tests it beside what one would try instead; a table here, a page of evidence"
-	@echo "            in reports/ (about a minute)"
+	@echo "make demo   nine language detectors with nine label sets, fused: how right the consensus is"
+	@echo "            beside what one would try instead, and why; a page of evidence in reports/"
 	@echo "make test   the tests that need Python alone (under five minutes on two cores)"
 	@echo "make test-all  the rest too: slow ones, and those that need a browser, PostgreSQL, Node or"
 	@echo "            a cluster; installs what it can of these"
@@ -38,8 +37,8 @@ help:
 	@echo "make lock   move the pins of constraints.txt to the newest versions"
 	@echo "make clean  remove the environment and everything generated"
 
-demo: .venv/native.stamp
-	$(BIN)/python -m paper evidence languages --quick --time-budget 30 --out reports
+demo: .venv/demo.stamp .venv/native.stamp
+	$(BIN)/python -m paper demo --out reports
 
 test: .venv/develop.stamp .venv/native.stamp
 	$(BIN)/python -m pytest --numprocesses 2 --durations 10 --leave-rest -rs
@@ -139,14 +138,19 @@ lock: .venv/develop.stamp
 clean:
 	rm -rf .venv .venv-bench .venv-release reports .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
 
-.venv/core.stamp: pyproject.toml constraints.txt
+# The demo does without tables in files and without plots on paper, which are half of the rest.
+.venv/demo.stamp: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
+	$(PIP) -e '.[learn]' click jinja2 plotly rich
+	touch $@
+
+.venv/core.stamp: .venv/demo.stamp
 	$(PIP) -e '.[cli]'
 	touch $@
 
 # Native sweeps, where there is a compiler.
 NATIVE := native/pyproject.toml native/hatch_build.py $(wildcard native/cpp/*.[ch]* native/src/*/*.py)
-.venv/native.stamp: .venv/core.stamp $(NATIVE)
+.venv/native.stamp: .venv/demo.stamp $(NATIVE)
 	@if ! command -v $${CXX:-c++} > /dev/null; then \
 		echo "no C++ compiler: sweeps run on NumPy alone"; \
 	else $(PIP) --force-reinstall --no-deps ./native; fi

@@ -161,10 +161,11 @@ def make_environment(base: Path, age: str, wheels: Sequence[Path], room: Path) -
     python = room / "venv" / "bin" / "python"
     pins = room / "pins.txt"
     pins.write_text("\n".join(list_oldest() if age == "oldest" else []))
-    install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-c", pins]
+    install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     extras = f"[{','.join(EXTRAS)}]"
     named = [f"{path}{extras if path.name.startswith('wassemble-') else ''}" for path in wheels]
-    call(*install, *named, *TOOLS, *find_torch(python))
+    # A package without a wheel for this Python is not one that people would install.
+    call(*install, "--only-binary", ":all:", "-c", pins, *named, *TOOLS, *find_torch(python))
     return python
 
 
