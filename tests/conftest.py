@@ -56,8 +56,9 @@ def pytest_addoption(parser):
 
 def pytest_ignore_collect(collection_path, config):
     """Nothing outside of their folders is fast: it need not be looked at."""
-    if config.option.markexpr == "fast" and collection_path.suffix == ".py":
-        return not _is_fast(collection_path) or None
+    is_above = TESTS.is_relative_to(collection_path)
+    if config.option.markexpr == "fast" and not is_above and not _is_fast(collection_path):
+        return True
     return None
 
 
