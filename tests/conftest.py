@@ -13,24 +13,21 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 TESTS = Path(__file__).parent
-# What a test needs beyond Python packages, and where such tests are.
+# What tests need beyond Python packages, and the files of those that do.
 NEEDS = {
-    "browser": (
-        "a browser",
-        ["report/test_browser.py", "web/test_browser_*", "export/test_page.py"],
-    ),
-    "node": ("Node", ["export/test_node.py", "export/test_page.py"]),
-    "postgres": ("PostgreSQL", []),
-    "cluster": (
-        "a cluster",
-        [
-            "scale/test_cluster.py",
-            "scale/test_kills.py",
-            "scale/test_rank*.py",
-            "scale/test_guide.py",
-        ],
-    ),
-    "slow": ("time", ["paper/*", "test_shell_blocks.py", "test_wheel.py"]),
+    "browser": "a browser",
+    "node": "Node",
+    "postgres": "PostgreSQL",
+    "cluster": "a cluster",
+    "slow": "time",
+}
+PLACES = {
+    "browser": "report/test_browser.py web/test_browser_*.py export/test_page.py",
+    "node": "export/test_node.py export/test_page.py",
+    "cluster": "scale/test_cluster.py scale/test_guide.py scale/test_kills.py scale/test_rank*.py",
+    "slow": "paper/* test_shell_blocks.py test_wheel.py ensemble/test_types.py"
+    " web/test_hostile.py web/test_limits.py web/test_openapi.py web/test_serve.py"
+    " web/study/test_durability.py",
 }
 # The mathematics and its laws, `pytest -m fast`, but for some that take their time.
 FAST = ("kernels", "metrics", "solvers")
@@ -73,10 +70,10 @@ def pytest_collection_modifyitems(config, items):
 
 def _mark(item):
     """Give a test the marks of its tier; what it needs."""
-    for name, (_, places) in NEEDS.items():
-        if any(item.path.match(f"tests/{place}") for place in places):
+    for name, places in PLACES.items():
+        if any(item.path.match(f"tests/{place}") for place in places.split()):
             item.add_marker(name)
-    reasons = [words for name, (words, _) in NEEDS.items() if item.get_closest_marker(name)]
+    reasons = [words for name, words in NEEDS.items() if item.get_closest_marker(name)]
     if not reasons and _is_fast(item.path):
         item.add_marker("fast")
     return reasons
