@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c const
 # Groups of dependencies, which are for a clone alone, need a pip that knows them.
 NEWER_PIP := 'pip>=25.1'
 
-.PHONY: help demo test test-all coverage test-long test-portable browser postgres node lint docs results evidence heads bench bench-quick bench-cluster release-check lock clean
+.PHONY: help demo test test-all coverage test-long test-portable browser postgres node lint docs results evidence heads bench bench-quick bench-compare bench-cluster release-check lock clean
 
 help:
 	@echo "make demo   nine language detectors with nine label sets, fused: how right the consensus is"
@@ -29,7 +29,8 @@ help:
 	@echo "make heads  freeze what is learned on ten real tasks, and compare it with the library; writes"
 	@echo "            docs/guides/deploy.md (about half an hour)"
 	@echo "make bench  benchmarks beside POT, OTT-JAX and torch; writes docs/benchmarks.md"
-	@echo "            (make bench-quick: smaller sizes, under two minutes, writes no page)"
+	@echo "            (make bench-quick: smaller sizes, under two minutes, writes no page;"
+	@echo "            make bench-compare: a few of them, beside what they last reached)"
 	@echo "make bench-cluster  a Dask cluster of 1, 2 and 4 workers, and kernels split over"
 	@echo "            ranks; writes docs/guides/scale.md"
 	@echo "make release-check  build, check, and try what would be released, with the oldest and the"
@@ -118,7 +119,12 @@ docs: .venv/core.stamp
 	$(BIN)/python docs/generate.py
 
 bench: .venv-bench/stamp
-	.venv-bench/bin/python -m benchmarks
+	.venv-bench/bin/python -m benchmarks --record
+	.venv-bench/bin/python -m benchmarks --quick --record
+
+# Some cases beside what they last reached: says what has become much worse, and fails at nothing.
+bench-compare: .venv/develop.stamp .venv/native.stamp
+	-$(BIN)/python -m benchmarks --quick --case import --case latency --case multilabel --case ordered
 
 bench-quick: .venv-bench/stamp
 	.venv-bench/bin/python -m benchmarks --quick
