@@ -3,14 +3,17 @@
 PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+# Groups of dependencies, which are for a clone alone, need a pip that knows them.
+NEWER_PIP := 'pip>=25.1'
 
-.PHONY: help demo test coverage test-long test-portable browser postgres node lint docs results evidence heads bench bench-quick bench-cluster clean
+.PHONY: help demo test test-all coverage test-long test-portable browser postgres node lint docs results evidence heads bench bench-quick bench-compare bench-cluster release-check lock clean
 
 help:
-	@echo "make demo   nine language detectors with nine label sets: learns how to fuse them and"
-	@echo "            tests it beside what one would try instead; a table here, a page of evidence"
-	@echo "            in reports/ (about a minute)"
-	@echo "make test   all tests"
+	@echo "make demo   nine language detectors with nine label sets, fused: how right the consensus is"
+	@echo "            beside what one would try instead, and why; a page of evidence in reports/"
+	@echo "make test   the tests that need Python alone (under five minutes on two cores)"
+	@echo "make test-all  the rest too: slow ones, and those that need a browser, PostgreSQL, Node or"
+	@echo "            a cluster; installs what it can of these"
 	@echo "make coverage  how much of kernels and solvers their own tests reach; at least 95 %"
 	@echo "make test-long  more kills of clusters and ranks at random moments, and 200,000 random rows"
 	@echo "            against a slow reference; native sweeps under sanitizers and valgrind (about"
@@ -26,16 +29,25 @@ help:
 	@echo "make heads  freeze what is learned on ten real tasks, and compare it with the library; writes"
 	@echo "            docs/guides/deploy.md (about half an hour)"
 	@echo "make bench  benchmarks beside POT, OTT-JAX and torch; writes docs/benchmarks.md"
-	@echo "            (make bench-quick: smaller sizes, under two minutes, writes no page)"
+	@echo "            (make bench-quick: smaller sizes, under two minutes, writes no page;"
+	@echo "            make bench-compare: a few of them, beside what they last reached)"
 	@echo "make bench-cluster  a Dask cluster of 1, 2 and 4 workers, and kernels split over"
 	@echo "            ranks; writes docs/guides/scale.md"
+	@echo "make release-check  build, check, and try what would be released, with the oldest and the"
+	@echo "            newest dependencies in each Python that is promised (about half an hour)"
+	@echo "make lock   move the pins of constraints.txt to the newest versions"
 	@echo "make clean  remove the environment and everything generated"
 
-demo: .venv/native.stamp
-	$(BIN)/python -m paper evidence languages --quick --time-budget 30 --out reports
+demo: .venv/demo.stamp .venv/native.stamp
+	$(BIN)/python -m paper demo --out reports
 
-test: .venv/develop.stamp .venv/native.stamp browser postgres node
-	$(BIN)/python -m pytest --numprocesses 2 --durations 30
+test: .venv/develop.stamp .venv/native.stamp
+	$(BIN)/python -m pytest --numprocesses 2 --durations 10 --leave-rest -rs
+
+# What `make test` left out, and more random cases of every law; `make test test-all` runs each once.
+test-all: test browser postgres node
+	$(BIN)/python -m pytest --numprocesses 2 --durations 30 --hypothesis-profile thorough \
+		-m "slow or browser or postgres or node or cluster or hypothesis"
 
 # Apart from the tests: watching every line slows them all down.
 coverage: .venv/develop.stamp .venv/native.stamp
@@ -80,7 +92,8 @@ lint: .venv/develop.stamp
 evidence: .venv/core.stamp
 	$(BIN)/python -m paper evidence --out reports
 	cp reports/evidence.json docs/evidence.json
-	$(PIP) -e '.[cli,crowds]'
+	$(PIP) $(NEWER_PIP)
+	$(PIP) -e '.[cli]' --group crowds
 	$(BIN)/python -m paper without-truth --out reports
 	$(BIN)/python -m paper without-truth --gold --out reports
 	$(BIN)/python -m paper without-truth --speed --out reports
@@ -106,7 +119,12 @@ docs: .venv/core.stamp
 	$(BIN)/python docs/generate.py
 
 bench: .venv-bench/stamp
-	.venv-bench/bin/python -m benchmarks
+	.venv-bench/bin/python -m benchmarks --record
+	.venv-bench/bin/python -m benchmarks --quick --record
+
+# Some cases beside what they last reached: says what has become much worse, and fails at nothing.
+bench-compare: .venv/develop.stamp .venv/native.stamp
+	-$(BIN)/python -m benchmarks --quick --case import --case latency --case multilabel --case ordered
 
 bench-quick: .venv-bench/stamp
 	.venv-bench/bin/python -m benchmarks --quick
@@ -116,17 +134,29 @@ bench-cluster: .venv/develop.stamp
 	$(BIN)/torchrun --standalone --nproc-per-node 2 -m benchmarks.split_kernel
 	$(BIN)/python docs/generate.py
 
-clean:
-	rm -rf .venv .venv-bench reports .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
+release-check: .venv-release/stamp
+	.venv-release/bin/python release/check.py $(ARGS)
 
-.venv/core.stamp: pyproject.toml constraints.txt
+# Newer pins, for `make test-all` to judge.
+lock: .venv/develop.stamp
+	$(BIN)/python release/lock.py
+
+clean:
+	rm -rf .venv .venv-bench .venv-release reports .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
+
+# The demo does without tables in files and without plots on paper, which are half of the rest.
+.venv/demo.stamp: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
+	$(PIP) -e '.[learn]' click jinja2 plotly rich
+	touch $@
+
+.venv/core.stamp: .venv/demo.stamp
 	$(PIP) -e '.[cli]'
 	touch $@
 
 # Native sweeps, where there is a compiler.
 NATIVE := native/pyproject.toml native/hatch_build.py $(wildcard native/cpp/*.[ch]* native/src/*/*.py)
-.venv/native.stamp: .venv/core.stamp $(NATIVE)
+.venv/native.stamp: .venv/demo.stamp $(NATIVE)
 	@if ! command -v $${CXX:-c++} > /dev/null; then \
 		echo "no C++ compiler: sweeps run on NumPy alone"; \
 	else $(PIP) --force-reinstall --no-deps ./native; fi
@@ -134,14 +164,23 @@ NATIVE := native/pyproject.toml native/hatch_build.py $(wildcard native/cpp/*.[c
 
 .venv-bench/stamp: pyproject.toml constraints.txt $(NATIVE)
 	$(PYTHON) -m venv .venv-bench
+	.venv-bench/bin/python -m pip install --quiet --disable-pip-version-check $(NEWER_PIP)
 	.venv-bench/bin/python -m pip install --quiet --disable-pip-version-check \
-		-c constraints.txt -e '.[bench]'
+		-c constraints.txt -e '.[onnx,torch,web]' --group bench
 	@if ! command -v $${CXX:-c++} > /dev/null; then \
 		echo "no C++ compiler: sweeps run on NumPy alone"; \
 	else .venv-bench/bin/python -m pip install --quiet --disable-pip-version-check \
 		--force-reinstall --no-deps ./native; fi
 	touch $@
 
+.venv-release/stamp: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv-release
+	.venv-release/bin/python -m pip install --quiet --disable-pip-version-check $(NEWER_PIP)
+	.venv-release/bin/python -m pip install --quiet --disable-pip-version-check \
+		-c constraints.txt --group release
+	touch $@
+
 .venv/develop.stamp: .venv/core.stamp
-	$(PIP) -e '.[test,lint]'
+	$(PIP) $(NEWER_PIP)
+	$(PIP) -e '.[cli,captions,onnx,scale,text,web]' --group test --group lint
 	touch $@

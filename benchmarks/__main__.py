@@ -23,6 +23,7 @@ from benchmarks import (
     case_multilabel,
     case_ordered,
     case_web,
+    history,
     page,
 )
 from benchmarks.measure import describe
@@ -53,6 +54,9 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="smaller sizes, under two minutes")
     parser.add_argument("--case", choices=CASES, action="append", help="only this case")
     parser.add_argument("--page", action="store_true", help="only write the page from the records")
+    parser.add_argument(
+        "--record", action="store_true", help="append what is reached to history.csv"
+    )
     options = parser.parse_args()
     folder = FOLDER / "quick" if options.quick else FOLDER
     for name in [] if options.page else options.case or CASES:
@@ -67,6 +71,12 @@ def main() -> int:
         for name in CASES
         if (folder / f"{name}.json").exists()
     }
+    if not options.page:
+        now = {name: records[name] for name in options.case or CASES}
+        rows = history.list_rows(now, "quick" if options.quick else "full")
+        print("\n".join(history.compare(rows)), file=sys.stderr)
+        if options.record:
+            history.append(rows)
     if len(records) < len(CASES):
         print("the page needs a record of every case; run without --case", file=sys.stderr)
         return 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from benchmarks import history
 from benchmarks.targets import TARGETS
 from paper.record.findings import markdown_table as table
 from wassemble._files import write_whole
@@ -52,6 +53,9 @@ def _page(records: dict[str, Any]) -> str:
         "## What must be reached",
         targets_table(records),
         *(["Missed, and why:", "\n".join(missed)] if missed else []),
+        "![How each has moved since it was first recorded](benchmarks/history.svg)",
+        "By commit, from `benchmarks/history.csv`, to which `make bench` adds. Up is better; the"
+        " largest moves have names.",
         *_multilabel(records["multilabel"]),
         *_epsilons(records["epsilons"]),
         *_gradients(records["gradients"]),
@@ -397,6 +401,7 @@ def _plots(records: dict[str, Any]) -> None:
         panel.invert_xaxis()
     panels[0].legend()
     _save(figure, folder / "convergence.svg")
+    history.draw(folder / "history.svg")
 
 
 def _save(figure: Any, path: Path) -> None:

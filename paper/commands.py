@@ -8,6 +8,7 @@ import click
 
 from paper.captioners.command import train_captioners
 from paper.captioning.command import generate, references
+from paper.demo import demo
 from paper.evidence.command import evidence, heads
 from paper.flusight.command import flusight
 from paper.record.command import reproduce
@@ -78,7 +79,7 @@ def serve(**options: Any) -> None:
 
 
 _experiments = (reproduce, evidence, heads, without_truth, flusight)
-for _command in (*_experiments, data, train_captioners, generate, references, serve):
+for _command in (demo, *_experiments, data, train_captioners, generate, references, serve):
     paper.add_command(_command)
 
 

@@ -1,19 +1,87 @@
-"""What every test shares: seeded randomness and one Hypothesis profile."""
+"""What every test shares: its tier, Hypothesis profiles, seeded randomness.
+
+`make test` leaves out what needs more than Python packages and what is slow, and says so; `make
+test-all` runs that too. A test belongs to them by its file, listed here, or by a mark of its own.
+"""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
-settings.register_profile(
-    "wassemble",
-    deadline=None,
-    derandomize=True,
-    max_examples=40,
-    suppress_health_check=[HealthCheck.too_slow],  # the machine is, where it is busy
-)
-settings.load_profile("wassemble")
+TESTS = Path(__file__).parent
+# What tests need beyond Python packages, and the files of those that do.
+NEEDS = {
+    "browser": "a browser",
+    "node": "Node",
+    "postgres": "PostgreSQL",
+    "cluster": "a cluster",
+    "slow": "time",
+}
+PLACES = {
+    "browser": "report/test_browser.py web/test_browser_*.py export/test_page.py",
+    "node": "export/test_node.py export/test_page.py",
+    "cluster": "scale/test_cluster.py scale/test_guide.py scale/test_kills.py scale/test_rank*.py",
+    "slow": "paper/* test_shell_blocks.py test_wheel.py ensemble/test_types.py"
+    " web/test_hostile.py web/test_limits.py web/test_openapi.py web/test_serve.py"
+    " web/study/test_durability.py",
+}
+# The mathematics and its laws, `pytest -m fast`, but for some that take their time.
+FAST = ("kernels", "metrics", "solvers")
+NOT_FAST = ("tiles", "newton", "fuzz", "exact", "exact_unbalanced", "several_fixed_points")
+
+_ALWAYS = {
+    "deadline": None,
+    "derandomize": True,
+    "suppress_health_check": [HealthCheck.too_slow],  # the machine is, where it is busy
+}
+settings.register_profile("quick", max_examples=15, **_ALWAYS)
+settings.register_profile("thorough", max_examples=100, **_ALWAYS)
+settings.load_profile("quick")
+
+
+def pytest_addoption(parser):
+    parser.addoption(
+        "--leave-rest",
+        action="store_true",
+        help="skip what needs more than Python packages, and what is slow: `make test`",
+    )
+
+
+def pytest_ignore_collect(collection_path, config):
+    """Nothing outside of their folders is fast: it need not be looked at."""
+    is_above = TESTS.is_relative_to(collection_path)
+    if config.option.markexpr == "fast" and not is_above and not _is_fast(collection_path):
+        return True
+    return None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config, items):
+    for item in items:
+        reasons = _mark(item)
+        if reasons and config.option.leave_rest:
+            needs = " and ".join(reasons)
+            item.add_marker(pytest.mark.skip(f"needs {needs}: `make test-all` runs it"))
+
+
+def _mark(item):
+    """Give a test the marks of its tier; what it needs."""
+    for name, places in PLACES.items():
+        if any(item.path.match(f"tests/{place}") for place in places.split()):
+            item.add_marker(name)
+    reasons = [words for name, words in NEEDS.items() if item.get_closest_marker(name)]
+    if not reasons and _is_fast(item.path):
+        item.add_marker("fast")
+    return reasons
+
+
+def _is_fast(path):
+    name = path.stem.removeprefix("test_")
+    return name not in NOT_FAST and any(path.is_relative_to(TESTS / each) for each in FAST)
 
 
 @pytest.fixture

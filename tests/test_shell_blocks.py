@@ -103,6 +103,7 @@ NOT_RUN = [
     NotRun(r"make ", "would run for minutes, and this very test", is_a_target),
     NotRun(r".*(wassemble|paper) serve ?", "runs until it is stopped; tests/web starts it", parses),
     NotRun(r"curl ", "needs the server; tests/export/test_deploy.py runs both", is_known),
+    NotRun(r"python -m paper demo", "half a minute; tests/paper/test_demo.py", parses),
     NotRun(r"python -m paper heads", "runs for minutes", parses),
     NotRun(r"python -m paper train-captioners", "trains for minutes; tests/paper does", parses),
     NotRun(r"python -m paper reproduce (all|captioning) ", "an hour; `make results`", parses),

@@ -34,7 +34,7 @@ def open_browser(profile: Path) -> Iterator[Any]:
     browser, driver = shutil.which("chromium"), shutil.which("chromedriver")
     if browser is None or driver is None:
         give_up = pytest.fail if os.environ.get("CI") else pytest.skip
-        give_up("needs a browser: apt-get install chromium chromium-driver")
+        give_up("needs a browser: `make browser` installs it")
     from selenium import webdriver
 
     options = webdriver.ChromeOptions()

@@ -24,7 +24,7 @@ def postgres() -> Iterator[str]:
     """The URL of an empty PostgreSQL server; skipped without one, but fails where CI is set."""
     if not _BINARIES:
         give_up = pytest.fail if os.environ.get("CI") else pytest.skip
-        give_up("needs PostgreSQL: apt-get install postgresql")
+        give_up("needs PostgreSQL: `make postgres` installs it")
     binaries = _BINARIES[-1].parent
     # Not pytest's own folder, which only its owner may enter; and sockets need a short path.
     folder = Path(tempfile.mkdtemp(prefix="postgres-"))
@@ -56,7 +56,7 @@ def postgres() -> Iterator[str]:
         shutil.rmtree(folder)
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
 def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """The URL of an empty database of each kind."""
     if request.param == "sqlite":

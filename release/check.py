@@ -1,0 +1,220 @@
+"""What must hold before a release: `make release-check`.
+
+Builds both distributions and checks what is in them, then installs the wheels with the oldest and
+with the newest allowed dependencies in each Python that is promised, far from the clone, and runs
+the snippets of the README, the examples and the fast tests there. A Python that is not on this
+machine is an error unless `--pythons` leaves it out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from packaging.requirements import Requirement
+
+ROOT = Path(__file__).resolve().parent.parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+PYTHONS = [name.rpartition(" ")[2] for name in PROJECT["classifiers"] if ":: 3." in name]
+EXTRAS = ("cli", "onnx", "scale", "web")
+# What the tests and examples import beside the package; not held to the oldest versions.
+TOOLS = ("hypothesis", "joblib", "pandas", "polars", "POT", "pytest")
+EXAMPLES = ("digits_with_different_labels.py", "imagenet_top5.py")
+TORCH = next(
+    line for line in (ROOT / "constraints.txt").read_text().split() if line.startswith("torch==")
+)
+
+
+def main() -> int:
+    """Check everything; how many checks failed."""
+    parser = argparse.ArgumentParser(prog="python release/check.py", description=__doc__)
+    parser.add_argument("--pythons", nargs="+", default=PYTHONS, help="such as 3.11 3.12")
+    parser.add_argument("--only", choices=["oldest", "newest"], help="dependencies of one age")
+    options = parser.parse_args()
+    report = Report()
+    with tempfile.TemporaryDirectory() as folder:
+        wheels = build(Path(folder) / "dist", report)
+        check_versions(report)
+        for version in options.pythons:
+            for age in [options.only] if options.only else ["oldest", "newest"]:
+                with report.about(f"Python {version}, {age} dependencies"):
+                    try_wheels(version, age, wheels, Path(folder) / f"{version}-{age}")
+    return report.close()
+
+
+class Report:
+    """What was checked, and what failed."""
+
+    def __init__(self) -> None:
+        self.failed: list[str] = []
+
+    @contextmanager
+    def about(self, what: str) -> Iterator[None]:
+        """Tell how a check ends; one that fails does not keep the others from running."""
+        started = time.perf_counter()
+        print(f"{what} ...", flush=True)
+        try:
+            yield
+            print(f"{what}: passed in {time.perf_counter() - started:.0f} s", flush=True)
+        except CheckError as error:
+            self.failed.append(what)
+            print(f"{what}: FAILED\n{error}", flush=True)
+
+    def close(self) -> int:
+        """Say what failed; how many checks that are."""
+        print(f"failed: {'; '.join(self.failed)}" if self.failed else "ready to be released")
+        return len(self.failed)
+
+
+class CheckError(Exception):
+    """What a check found, in words."""
+
+
+def call(*command: object, cwd: Path = ROOT) -> str:
+    """What a command prints, without what leads back to the clone."""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    words = [str(word) for word in command]
+    done = subprocess.run(words, cwd=cwd, env=clean, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise CheckError(
+            "\n".join(["$ " + " ".join(words), done.stdout[-4000:], done.stderr[-4000:]])
+        )
+    return done.stdout
+
+
+def build(dist: Path, report: Report) -> list[Path]:
+    """The wheels, each built from its source distribution, and both checked."""
+    with report.about("building"):
+        for place in (ROOT, ROOT / "native"):
+            call(sys.executable, "-m", "build", "--outdir", dist, place)
+    made, wheels = sorted(dist.glob("*.*")), sorted(dist.glob("*.whl"))
+    with report.about("twine check"):
+        call(sys.executable, "-m", "twine", "check", "--strict", *made)
+    with report.about("check-wheel-contents"):
+        call(Path(sys.executable).parent / "check-wheel-contents", *wheels)
+    for path in made:
+        print(f"  {path.name}: {path.stat().st_size / 1e6:.1f} MB")
+    return wheels
+
+
+def check_versions(report: Report) -> None:
+    """The version stands in `__init__.py`; pages that repeat it must agree."""
+    with report.about("versions"):
+        source = (ROOT / "src/wassemble/__init__.py").read_text()
+        version = re.search(r'__version__ = "(.*)"', source)[1]
+        for name, pattern in (("CITATION.cff", r"^version: (.*)$"), ("CHANGES.md", r"^## (\S+)")):
+            found = re.search(pattern, (ROOT / name).read_text(), re.MULTILINE)[1]
+            if found != version:
+                raise CheckError(f"{name} is about {found}; the package is {version}.")
+
+
+def try_wheels(version: str, age: str, wheels: Sequence[Path], room: Path) -> None:
+    """Install the wheels in an environment of their own, and use them there."""
+    python = make_environment(find_python(version), age, wheels, room)
+    away = room / "away"
+    for name in ("tests", "examples", "datasets/imagenet"):
+        shutil.copytree(ROOT / name, away / name, ignore=shutil.ignore_patterns("node_modules"))
+    shutil.copy(ROOT / "pyproject.toml", away)
+    where = call(python, "-c", "import wassemble; print(wassemble.__file__)", cwd=away)
+    if not Path(where.strip()).is_relative_to(room):
+        raise CheckError(f"the package comes from {where}, not from the wheel.")
+    call(python, "-c", readme_snippets(), cwd=away)
+    call(python, "-m", "wassemble", "--version", cwd=away)
+    for name in EXAMPLES:
+        call(python, f"examples/{name}", cwd=away)
+    call(
+        python, "-m", "pytest", "-q", "-m", "fast", *without_torch(python, away), "tests", cwd=away
+    )
+    check_types(python, away)
+
+
+def find_python(version: str) -> Path:
+    """An interpreter of this version: on the path, or beside the one that runs this."""
+    beside = sorted(Path(sys.base_prefix).parent.glob(f"{version}.*/bin/python3"))
+    for place in (shutil.which(f"python{version}"), *beside):
+        # A shim may be on the path without what it stands for.
+        if place and _asked(place, "import sys; print('%d.%d' % sys.version_info[:2])") == version:
+            return Path(place)
+    raise CheckError(f"there is no Python {version} here.\nhint: --pythons names those to check")
+
+
+def _asked(python: str | Path, code: str) -> str:
+    """What an interpreter prints; nothing if it cannot be started."""
+    done = subprocess.run([python, "-c", code], capture_output=True, text=True, check=False)
+    return done.stdout.strip()
+
+
+def make_environment(base: Path, age: str, wheels: Sequence[Path], room: Path) -> Path:
+    """Python of a new environment that has the wheels, their dependencies and the tools."""
+    call(base, "-m", "venv", room / "venv")
+    python = room / "venv" / "bin" / "python"
+    pins = room / "pins.txt"
+    pins.write_text("\n".join(list_oldest() if age == "oldest" else []))
+    install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    extras = f"[{','.join(EXTRAS)}]"
+    named = [f"{path}{extras if path.name.startswith('wassemble-') else ''}" for path in wheels]
+    # A package without a wheel for this Python is not one that people would install.
+    call(*install, "--only-binary", ":all:", "-c", pins, *named, *TOOLS, *find_torch(python))
+    return python
+
+
+def list_oldest() -> list[str]:
+    """The lower bounds of the package and its extras as pins."""
+    extras = PROJECT["optional-dependencies"]
+    todo, pins = [*PROJECT["dependencies"], f"wassemble[{','.join(EXTRAS)}]"], set()
+    while todo:
+        need = Requirement(todo.pop())
+        if need.name == "wassemble":
+            todo += [each for extra in need.extras for each in extras[extra]]
+        else:
+            lower = next(each.version for each in need.specifier if each.operator == ">=")
+            pins.add(f"{need.name}=={lower}")
+    return sorted(pins)
+
+
+def find_torch(python: Path) -> list[str]:
+    """The pinned torch, if there is a build without gigabytes for graphics cards."""
+    pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    report = call(*pip, "--dry-run", "--no-deps", "--report", "-", TORCH)
+    [found] = json.loads(report)["install"]
+    return [TORCH] if found["metadata"]["version"].endswith("+cpu") else []
+
+
+def without_torch(python: Path, away: Path) -> list[str]:
+    """Options that leave out tests that import torch, where there is none."""
+    if _asked(python, "import torch; print(torch.__version__)"):
+        return []
+    left = [
+        path for path in (away / "tests").rglob("*.py")
+        if re.search(r"^(import torch|from torch|from kernels.factories)", path.read_text(), re.M)
+    ]  # fmt: skip
+    print(f"  no build of {TORCH} for processors alone: {len(left)} files of tests are left out")
+    return [f"--ignore={path}" for path in left]
+
+
+def readme_snippets() -> str:
+    """Python of the README, as one script."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    return "\n".join(re.findall(r"^```python\n(.*?)^```$", text, re.DOTALL | re.MULTILINE))
+
+
+def check_types(python: Path, away: Path) -> None:
+    """The types of the installed package are found, and a user's script agrees with them."""
+    shutil.copy(ROOT / "release" / "user_script.py", away)
+    pyright = Path(sys.executable).parent / "pyright"
+    call(pyright, "--pythonpath", python, "user_script.py", cwd=away)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
