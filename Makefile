@@ -100,6 +100,8 @@ evidence: .venv/core.stamp
 	cp reports/without-truth*.json docs/
 	$(BIN)/python -m paper flusight --out reports
 	cp reports/flusight.json docs/flusight.json
+	$(BIN)/python -m paper expected-cost --out reports
+	cp reports/expected-cost.json docs/expected-cost.json
 	$(BIN)/python docs/generate.py
 
 heads: .venv/core.stamp

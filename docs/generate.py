@@ -17,6 +17,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))  # paper/ is beside this folder, and not installed
 
 from paper.evidence.summary import to_markdown  # noqa: E402
+from paper.expected_cost import to_markdown as tell_costs  # noqa: E402
 from paper.flusight.page import to_markdown as tell_flusight  # noqa: E402
 from paper.record.findings import markdown_table, table_of  # noqa: E402
 from paper.record.page import read_records, to_page  # noqa: E402
@@ -73,6 +74,12 @@ def flusight() -> str:
     """Tables and words of `python -m paper flusight`."""
     path = ROOT / "docs" / "flusight.json"
     return tell_flusight(json.loads(path.read_text(encoding="utf-8")))
+
+
+def expected_cost() -> str:
+    """The table of `python -m paper expected-cost`."""
+    path = ROOT / "docs" / "expected-cost.json"
+    return tell_costs(json.loads(path.read_text(encoding="utf-8")))
 
 
 def cluster() -> str:
@@ -171,6 +178,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "gold": gold,
     "votes": votes,
     "flusight": flusight,
+    "expected_cost": expected_cost,
     "cluster": cluster,
     "split_kernel": split_kernel,
     "heads": heads,

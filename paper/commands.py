@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import click
@@ -11,7 +12,7 @@ from paper.captioning.command import generate, references
 from paper.demo import demo
 from paper.evidence.command import evidence, heads
 from paper.flusight.command import flusight
-from paper.record.command import reproduce
+from paper.record.command import out_option, reproduce
 from paper.without_truth.command import without_truth
 from wassemble.cli.command import run
 from wassemble.cli.console import print_json, print_table, talk
@@ -78,7 +79,39 @@ def serve(**options: Any) -> None:
     start(examples=(*SHIPPED, *EXAMPLES), **options)
 
 
-_experiments = (reproduce, evidence, heads, without_truth, flusight)
+@click.command("expected-cost", cls=Command, short_help="Count what answers cost, by distance.")
+@out_option
+@output_options
+def expected_cost(out: Path, as_json: bool, quiet: bool) -> None:
+    """Count what the answers of exact barycenters cost, beside those of the mean.
+
+    Data that are not shipped are read from the folder that $WASSEMBLE_CHECKING_DATA names, and
+    skipped without it.
+
+    \b
+    python -m paper expected-cost --out reports
+    """
+    import json
+
+    from paper.expected_cost import HEADER, judge_costs, list_rows, load_cases
+    from wassemble._files import write_whole
+
+    found = {}
+    for name, case in load_cases():
+        if case is None:
+            talk(f"{name}: skipped, for its data are not here", quiet=quiet)
+        else:
+            found[name] = judge_costs(case)
+    out.mkdir(parents=True, exist_ok=True)
+    write_whole(out / "expected-cost.json", json.dumps(found, indent=1) + "\n")
+    if as_json:
+        print_json(found)
+    else:
+        print_table(HEADER, list_rows(found))
+    talk(f"wrote {out / 'expected-cost.json'}", quiet=quiet)
+
+
+_experiments = (reproduce, evidence, heads, without_truth, flusight, expected_cost)
 for _command in (demo, *_experiments, data, train_captioners, generate, references, serve):
     paper.add_command(_command)
 

@@ -47,7 +47,9 @@ def write_all(folder: Path) -> None:
     _write_grades(folder)
     _write_hub(folder)
     (folder / "wanted.txt").write_text("lion\ntiger\nwolf\nfox\nbus\n")
-    (folder / "tree.csv").write_text("cat,lion\ncat,tiger\ndog,wolf\ndog,fox\n")
+    kinds = ["cat"] * 3 + ["dog"] * 2 + ["other animal"] * 4 + ["vehicle"] * 3
+    lines = "".join(f"{kind},{name}\n" for kind, name in zip(kinds, CLASSES, strict=True))
+    (folder / "tree.csv").write_text(lines)
     (folder / "aliases.csv").write_text("tractor,bus\n")
     (folder / "fuse.toml").write_text('files = ["a.csv", "b.csv"]\nout = "configured.csv"\n')
     (folder / "datasets").symlink_to(data_folder().resolve())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from paper.flusight.season import CHOSEN
+from paper.flusight.season import CHOSEN, HASTY
 from paper.record.findings import markdown_table
 
 TITLES = {
@@ -26,7 +26,7 @@ def list_rows(found: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
         )
     ]
     first = next(iter(seasons.values()))["rules"]
-    shown = [name for name in first if name.endswith("equal weights") or name == CHOSEN]
+    shown = [name for name in first if name.endswith("equal weights") or name in (HASTY, CHOSEN)]
     return header, rows + [[name, *_cells(name, seasons)] for name in shown]
 
 

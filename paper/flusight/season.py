@@ -19,13 +19,15 @@ POWERS = (0, 1, 2, 4, 8, 16)
 # Items on which a team that is new is thought to be as good as the mean: about a week of them.
 _N_BEFORE = 200
 CHOSEN = "chosen from earlier weeks"
+HASTY = "chosen from the second week on"
 
 
 def judge_forecasts(sort: Sort, forecasts: Forecasts) -> dict[str, Any]:
     """What each rule reaches in each season, and its difference to the official ensemble."""
     ways = _follow_weeks(forecasts, RULES[sort])
-    chosen, kept = _choose_weekly(forecasts, ways)
-    named = {_say(way): values for way, values in ways.items()} | {CHOSEN: chosen}
+    chosen, kept = _choose_weekly(forecasts, ways, from_season=1)
+    hasty, _ = _choose_weekly(forecasts, ways, from_season=0)
+    named = {_say(way): values for way, values in ways.items()} | {HASTY: hasty, CHOSEN: chosen}
     found = [_compare(forecasts, named, season) for season in range(len(SEASONS))]
     return {"seasons": dict(zip(SEASONS, found, strict=True)), "last_kept": [_say(n) for n in kept]}
 
@@ -105,22 +107,23 @@ class _Skill:
 
 
 def _choose_weekly(
-    forecasts: Forecasts, ways: Mapping[_Way, np.ndarray]
+    forecasts: Forecasts, ways: Mapping[_Way, np.ndarray], *, from_season: int
 ) -> tuple[np.ndarray, list[_Way]]:
     """The mean of the ways that serve well by all earlier weeks; and those of the last week.
 
     A way serves well if its loss is within one standard error of the least, paired by week: a
-    few dependent weeks cannot tell more.
+    few dependent weeks cannot tell more. Before ``from_season`` the simplest way stays: quiet
+    weeks, with which a season starts, say nothing of the weeks of change that follow.
     """
     chosen = np.full(forecasts.official.shape, np.nan)
     losses = [forecasts.losses(values) for values in ways.values()]
-    kept = list(ways)
+    kept = list(ways)[:1]
     for week in np.unique(forecasts.week):
+        rows = forecasts.week == week
         old = (forecasts.known_from <= week) & forecasts.has_truth
         weekly = np.array([_by_week(own[old], forecasts.week[old]) for own in losses])
-        if weekly.shape[1] > 1:
+        if weekly.shape[1] > 1 and forecasts.season[rows][0] >= from_season:
             kept = [way for way, good in zip(ways, _serve_well(weekly), strict=True) if good]
-        rows = forecasts.week == week
         chosen[rows] = np.mean([ways[way][rows] for way in kept], axis=0)
     return chosen, kept
 

@@ -14,6 +14,7 @@ from wassemble.ensemble.without_truth import RUNGS, Fitted, Known, find_relative
 from wassemble.ensemble.without_truth.choice import choose_rung
 from wassemble.ensemble.without_truth.rank import judge_answers
 from wassemble.ensemble.without_truth.relatives import mark_answers
+from wassemble.metrics import quadratic_kappa
 from wassemble.solvers.stacked import mark_best
 
 CAUTION = 0.5
@@ -98,11 +99,10 @@ def _judge_ranks(given: VoteSet, chosen: Fitted) -> dict[str, float] | None:
 def _kappas(given: VoteSet, chosen: Fitted) -> dict[str, float]:
     """Cohen's kappa, plain and with quadratic weights, of the consensus and the true grades."""
     rows, n_target = given.tested, len(given.votes.target)
-    table = np.zeros((n_target, n_target))
-    np.add.at(table, (chosen.consensus[rows].argmax(axis=1), given.truth[rows]), 1 / len(rows))
-    chance = np.outer(table.sum(axis=1), table.sum(axis=0))
-    apart = np.subtract.outer(np.arange(n_target), np.arange(n_target))
+    answers, truth = chosen.consensus[rows].argmax(axis=1), given.truth[rows]
+    counts = [np.bincount(each, minlength=n_target) / len(rows) for each in (answers, truth)]
+    chance = counts[0] @ counts[1]
     return {
-        "kappa": float(1 - ((apart != 0) * table).sum() / ((apart != 0) * chance).sum()),
-        "quadratic_kappa": float(1 - (apart**2 * table).sum() / (apart**2 * chance).sum()),
+        "kappa": float((np.mean(answers == truth) - chance) / (1 - chance)),
+        "quadratic_kappa": quadratic_kappa(chosen.consensus[rows], truth),
     }

@@ -60,8 +60,11 @@ def load_set(name: str) -> VoteSet | None:
 
 
 def _find(shipped: str | None, folder: str, name: str) -> Path | None:
-    if shipped is not None:
-        return find_data(shipped)
+    return find_checking(folder, name) if shipped is None else find_data(shipped)
+
+
+def find_checking(folder: str, name: str) -> Path | None:
+    """A file that is not shipped; None if it is not here."""
     given = os.environ.get(CHECKING)
     path = None if given is None else Path(given) / folder / name
     return path if path is not None and path.is_file() else None

@@ -8,9 +8,12 @@ import pytest
 import wassemble as ws
 from wassemble import Predictions, read_predictions, write_predictions
 from wassemble.cli import main
-from wassemble.inputs import read_points
+from wassemble.ensemble import tree_barycenter
+from wassemble.inputs import read_edges, read_points
 
 GRADES = ["bad", "fair", "good"]
+BREEDS = ["husky", "beagle", "cat"]
+IN_TREE = ["breeds.csv", "kinds.csv", "--tree", "tree.csv", "--exact"]
 
 
 @pytest.fixture
@@ -84,6 +87,10 @@ def test_how_an_ordered_consensus_came_about_is_explained_and_scored(folder, cap
             ["--ordered", "--points", "points.csv", "--target", "grades.txt"],
             "--points names the labels",
         ),
+        (["--exact"], "--exact must go with --tree alone; got none"),
+        (["--exact", "--tree", "t.csv", "--epsilon", "1"], "got --tree and --epsilon"),
+        (["--exact", "--tree", "t.csv", "--ordered"], "got --tree and --ordered"),
+        (["--exact", "--tree", "t.csv", "--balanced"], "--balanced must go with sweeps"),
     ],
 )
 def test_options_that_say_nothing_are_refused(folder, capsys, flags, message):
@@ -134,3 +141,65 @@ def test_breeds_that_tie_are_answered_by_their_kind(animals, capsys):
 def test_one_file_backs_off_at_a_time(animals, capsys):
     assert main(["back-off", "f.csv", "f.csv", "--tree", "tree.csv"]) == 2
     assert "takes one file; got 2" in capsys.readouterr().err
+
+
+@pytest.fixture
+def breeds(tmp_path, monkeypatch, rng):
+    """A model that knows breeds and one that knows kinds, and the breeds that are true."""
+    monkeypatch.chdir(tmp_path)
+    tree = "parent,child,length\nanimal,dog,3\nanimal,cat,1\ndog,husky,1\ndog,beagle,2\n"
+    (tmp_path / "tree.csv").write_text(tree)
+    (tmp_path / "breeds.txt").write_text("\n".join(BREEDS))
+    scores = rng.dirichlet(np.ones(3), 40)
+    write_predictions("breeds.csv", Predictions("breeds", range(40), BREEDS, scores))
+    kinds = np.column_stack([scores[:, :2].sum(axis=1), scores[:, 2]])[::-1]
+    write_predictions("kinds.csv", Predictions("kinds", range(40), ["dog", "cat"], kinds))
+    lines = "".join(f"{i},{BREEDS[row.argmax()]}\n" for i, row in enumerate(scores))
+    (tmp_path / "truth.csv").write_text(f"sample,label\n{lines}")
+    return tmp_path
+
+
+@pytest.mark.parametrize("flags", [[], ["--target", "breeds.txt"]])
+def test_labels_are_fused_in_a_tree_with_lengths(breeds, capsys, flags):
+    assert main(["fuse", *IN_TREE, *flags, "--out", "f.csv"]) == 0
+    assert "rule: median in a tree" in capsys.readouterr().err
+    fused, edges = read_predictions("f.csv"), read_edges("tree.csv")
+    labels = [*BREEDS, "dog"][: len(fused.labels)]
+    assert list(fused.labels) == labels
+    assert len(labels) == (3 if flags else 4)  # without a target, "dog" is an answer, too
+    given = np.zeros((2, 40, len(labels)))
+    given[0, :, :3] = read_predictions("breeds.csv").scores
+    kinds = read_predictions("kinds.csv").scores
+    given[1][:, [2]] = kinds[:, 1:]
+    given[1][:, [0, 1] if flags else [3]] = kinds[:, :1] / (2 if flags else 1)
+    expected = tree_barycenter(labels, edges).fuse(given).scores
+    np.testing.assert_allclose(fused.scores, expected, atol=1e-6)
+
+
+def test_a_consensus_in_a_tree_is_explained_with_how_far_models_are_from_it(breeds, capsys):
+    given = ["explain", *IN_TREE, "--target", "breeds.txt"]
+    assert main([*given, "--sample", "3"]) == 0
+    shares = [line.split("\t")[:2] for line in capsys.readouterr().out.splitlines()[1:]]
+    assert sum(float(share) for share, model in shares if model == "kinds") == pytest.approx(50)
+    assert main([*given, "--json"]) == 0
+    [most, *_] = json.loads(capsys.readouterr().out)
+    # Between two models the consensus is on the way: it is as far as they are from each other.
+    place = int(most["sample"])
+    first, second = (read_predictions(f"{name}.csv").scores[place] for name in ("breeds", "kinds"))
+    apart = abs(first - [second[0] / 2, second[0] / 2, second[1]])
+    apart = apart @ [1, 2, 1] + 3 * abs(first[2] - second[1])
+    assert most["breeds"] + most["kinds"] == pytest.approx(apart, abs=1e-6)
+
+
+def test_learning_tries_the_tree_that_it_is_given(breeds):
+    how = ["--truth", "truth.csv", "--out", "e", "--n-folds", "2", "--log", "log.jsonl"]
+    assert main(["fit", *IN_TREE, "--target", "breeds.txt", *how]) == 0
+    assert '"tree barycenter"' in (breeds / "log.jsonl").read_text()
+
+
+def test_learning_tries_the_points_that_it_is_given(folder, capsys):
+    how = ["--truth", "truth.csv", "--out", "e", "--n-folds", "2", "--log", "log.jsonl"]
+    assert main(["fit", "a.csv", "b.csv", "--points", "points.csv", *how]) == 0
+    assert "[0.0, 2.0, 10.0]" in (folder / "log.jsonl").read_text()
+    assert main(["fit", "a.csv", "b.csv", "--exact", *how]) == 2
+    assert "--exact must go with --tree alone; got none" in capsys.readouterr().err

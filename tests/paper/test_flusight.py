@@ -7,7 +7,7 @@ import pytest
 
 from paper.flusight.forecasts import load_forecasts
 from paper.flusight.page import list_rows
-from paper.flusight.season import CHOSEN, judge_forecasts
+from paper.flusight.season import CHOSEN, HASTY, judge_forecasts
 
 
 def first_weeks(sort, n_weeks):
@@ -57,6 +57,14 @@ def test_the_truth_of_a_week_changes_no_forecast_made_before_it_was_known():
     assert found["last_kept"] == again["last_kept"]
     before = found["seasons"]["2023-24"]["rules"][CHOSEN]["loss"]
     assert before == pytest.approx(again["seasons"]["2023-24"]["rules"][CHOSEN]["loss"])
+
+
+def test_the_first_season_has_no_rule_but_the_simplest_to_go_by():
+    found = judge_forecasts("categorical", first_weeks("categorical", 4))
+    first, *later = (season["rules"] for season in found["seasons"].values())
+    assert first[CHOSEN] == first["mean, equal weights"]
+    assert first[HASTY]["loss"] != first[CHOSEN]["loss"]
+    assert all(season[HASTY] == season[CHOSEN] for season in later)
 
 
 def test_a_season_is_told_in_a_row_for_each_rule():

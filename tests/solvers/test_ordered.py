@@ -282,11 +282,14 @@ def test_a_coupling_joins_both_at_the_least_cost(rule, seed):
     np.testing.assert_allclose(coupling.sum(axis=1), model, atol=1e-12)
     np.testing.assert_allclose(coupling.sum(axis=0), other, atol=1e-12)
     points = np.arange(5.0) if getattr(rule, "points", None) is None else np.array(rule.points)
-    cost = np.abs(points[:, None] - points) ** getattr(rule, "power", 1)
+    steps = np.abs(points[:, None] - points)
     if rule is STAR:
-        cost = tree_cost(rule.parents, None, 5)
+        steps = tree_cost(rule.parents, None, 5)
+    cost = steps ** getattr(rule, "power", 1)
     expected = transport_cost(model, other, cost)
     assert (coupling * cost).sum() == pytest.approx(expected, abs=1e-8)
+    [apart] = rule.distances(model[None], other[None])
+    assert apart == pytest.approx((coupling * steps).sum(), abs=1e-8)
 
 
 @pytest.mark.parametrize("rule", EXACT, ids=str)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from wassemble.cli.kernel_options import choose_kernel, kernel_options
+from wassemble.cli.kernel_options import KernelChoice, choose_kernel, find_origins, kernel_options
 from wassemble.cli.options import (
     PATH,
     ModelFiles,
@@ -27,10 +28,14 @@ from wassemble.cli.options import (
 from wassemble.errors import fail
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from wassemble.ensemble import Fusion
     from wassemble.labels import LabelSpace
     from wassemble.solvers import Rule
 
+# What the exact barycenter in a tree has no use for.
+_NOT_EXACT = {"kernels": "--kernel", "epsilon": "--epsilon", "ordered": "--ordered"}
 
 sweep_options = stack(
     click.option(
@@ -132,6 +137,13 @@ fusion_options = stack(
             help="With --ordered: a table with the columns label and point, where each label lies"
             " on the line; labels are taken in this order.  [default: equally far apart]",
         ),
+        click.option(
+            "--exact",
+            is_flag=True,
+            help="With --tree: take the exact barycenter in the tree, in which every label must be"
+            " a node and which may have lengths as a third column. A label above those of --target"
+            " counts for all that are below it.",
+        ),
         sweep_options,
         click.option(
             "--n-top",
@@ -159,13 +171,16 @@ def read_fusion(
     points = _read_points(values)
     fusion = Fusion(
         _read_line(values, points) if values["ordered"] else read_rule(values),
-        target=_read_target(values, points),
+        target=read_target(values, points),
         weights=weights,
         kind=inputs.kind,
         **read_meanings(values["aliases"], values["others"], models, fold=values["fold"]),
         **{name: values[name] for name in as_they_are},
     )
-    chosen = choose_kernel(values, models, fusion, inputs)
+    if values["exact"]:
+        fusion, chosen = _read_tree(values, models, fusion), KernelChoice(None, None)
+    else:
+        chosen = choose_kernel(values, models, fusion, inputs)
     if values["weights"] == "accuracy":
         weights = _by_accuracy(chosen.accuracy)
     if chosen.kernel is not None:
@@ -173,7 +188,7 @@ def read_fusion(
     return fusion, chosen.doubts
 
 
-def _read_target(values: dict[str, Any], points: dict[str, float] | None) -> LabelSpace | None:
+def read_target(values: dict[str, Any], points: dict[str, float] | None) -> LabelSpace | None:
     """The labels of the consensus, if an option names them."""
     from wassemble.labels import LabelSpace
 
@@ -199,16 +214,54 @@ def _read_points(values: dict[str, Any]) -> dict[str, float] | None:
 
 
 def _read_line(values: dict[str, Any], points: dict[str, float] | None) -> Rule:
-    """The exact barycenter on a line, which has none of the sweeps' knobs."""
+    """The exact barycenter on a line."""
     import wassemble as ws
 
-    if values["rule"] != "barycenter":
-        fail(f"--ordered must go with the barycenter; got --rule {values['rule']}.")
-    for name in ("balanced", "mass_penalty", "max_sweeps", "tolerance", "n_top"):
-        if values[name] not in (None, False):
-            fail(f"--{name.replace('_', '-')} must go with sweeps; got --ordered, which has none.")
+    _refuse_sweeps(values, "ordered")
     power = values["power"] or 2
     return ws.LineBarycenter(power, None if power == 1 or points is None else [*points.values()])
+
+
+def _read_tree(values: dict[str, Any], models: Sequence[Any], fusion: Fusion) -> Fusion:
+    """A fusion by the exact barycenter in a tree, of its target labels or of all by name."""
+    from wassemble.ensemble.members import merge_labels
+
+    _refuse_sweeps(values, "exact")
+    refuse_beside_tree(values)
+    make_rule, kernel = read_tree(values["tree"], has_target=fusion.target is not None)
+    target, others = fusion.target, cast("dict[str, str]", fusion.other or {})
+    if target is None:
+        spaces = [(model.model, model.labels) for model in models]
+        target = merge_labels(spaces, fusion.aliases, others, fold=fusion.fold)
+    return fusion.replace(rule=make_rule(target), kernel=kernel, target=target)
+
+
+def read_tree(path: Path, *, has_target: bool) -> tuple[Callable[[Any], Rule], Any]:
+    """The exact barycenter in a tree by its target labels, and how labels above these count."""
+    from wassemble.ensemble import tree_barycenter
+    from wassemble.inputs import read_edges
+    from wassemble.kernels import from_descendants
+
+    edges = read_edges(path)
+    kernel = partial(from_descendants, edges=edges) if has_target else None
+    return partial(tree_barycenter, edges=edges), kernel
+
+
+def refuse_beside_tree(values: dict[str, Any]) -> None:
+    """Refuse what the exact barycenter in a tree has no use for, and no tree."""
+    given = [f"--{name}" for name in find_origins(values)]
+    given += [flag for name, flag in _NOT_EXACT.items() if values.get(name)]
+    if given != ["--tree"]:
+        fail(f"--exact must go with --tree alone; got {' and '.join(given) or 'none'}.")
+
+
+def _refuse_sweeps(values: dict[str, Any], exact: str) -> None:
+    """Refuse what an exact barycenter has not: another rule, and the knobs of sweeps."""
+    if values["rule"] != "barycenter":
+        fail(f"--{exact} must go with the barycenter; got --rule {values['rule']}.")
+    for name in ("balanced", "mass_penalty", "max_sweeps", "tolerance", "n_top"):
+        if values[name] not in (None, False):
+            fail(f"--{name.replace('_', '-')} must go with sweeps; got --{exact}, which has none.")
 
 
 def read_rule(values: dict[str, Any]) -> Rule:

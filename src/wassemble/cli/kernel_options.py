@@ -111,7 +111,7 @@ def choose_kernel(
     values: dict[str, Any], files: Sequence[PredictionFile], fusion: Fusion, inputs: ModelFiles
 ) -> KernelChoice:
     """The kernel of a fusion, which says what labels stand for."""
-    if not values["kernels"] and _origins(values) == ["confusion"]:
+    if not values["kernels"] and find_origins(values) == ["confusion"]:
         _refuse_unused(values)
         return _from_confusion(values, files, fusion, inputs)
     kernel = read_kernel(values, [file.model for file in files])
@@ -121,7 +121,7 @@ def choose_kernel(
 def read_kernel(values: dict[str, Any], models: Sequence[str]) -> Any:
     """A kernel, one per model, a function from label spaces to one, or None if none is given."""
     _refuse_unused(values)
-    origins = _origins(values)
+    origins = find_origins(values)
     if values["kernels"]:
         if origins:
             fail(f"--kernel brings the whole kernel; got --{origins[0]} beside it.")
@@ -149,7 +149,8 @@ def read_kernel(values: dict[str, Any], models: Sequence[str]) -> Any:
     return read_kernel_origin(name, values[name], **ways).at(epsilon)
 
 
-def _origins(values: dict[str, Any]) -> list[str]:
+def find_origins(values: dict[str, Any]) -> list[str]:
+    """Options that say what a kernel is made from, of those that were given."""
     return [name for name in (*_FILES, "spelling", "scales") if values.get(name)]
 
 
@@ -162,7 +163,9 @@ def _refuse_unused(values: dict[str, Any]) -> None:
             continue
         flags = [f"--{each.replace('_', '-')}" for each in there]
         must = " or ".join(filter(None, [", ".join(flags[:-1]), flags[-1]]))
-        given = [f"--{each}" for each in _origins(values)] or ["--kernel"] * bool(values["kernels"])
+        given = [f"--{each}" for each in find_origins(values)] or ["--kernel"] * bool(
+            values["kernels"]
+        )
         got = " and ".join(given) or ("none of them" if there[1:] else "none")
         fail(f"--{name.replace('_', '-')} must go with {must}; got {got}.", hint="leave it out")
 

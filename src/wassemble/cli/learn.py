@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from wassemble.cli.console import csv_printer, print_json, print_table, progress_bar, talk
+from wassemble.cli.fusion_options import read_target, read_tree, refuse_beside_tree
 from wassemble.cli.kernel_options import kernel_options, read_kernel
 from wassemble.cli.options import (
     PATH,
@@ -26,7 +27,6 @@ from wassemble.cli.options import (
     optional_truth_option,
     other_option,
     output_options,
-    read_labels,
     read_meanings,
     shown_option,
     stack,
@@ -164,6 +164,18 @@ def _tell_inputs(
 @other_option
 @fold_option
 @kernel_options
+@click.option(
+    "--exact",
+    is_flag=True,
+    help="With --tree: try the exact barycenter in the tree, in which every label must be a node,"
+    " in place of a kernel. A label above those of --target counts for all that are below it.",
+)
+@click.option(
+    "--points",
+    type=PATH,
+    help="Table with the columns label and point, where each label of the consensus lies on a line:"
+    " try the exact barycenter of these points, too.",
+)
 @output_options
 def fit(
     inputs: ModelFiles,
@@ -182,6 +194,8 @@ def fit(
     aliases: Path | None,
     others: tuple[str, ...],
     fold: bool,
+    exact: bool,
+    points: Path | None,
     as_json: bool,
     quiet: bool,
     **values: Any,
@@ -209,13 +223,22 @@ def fit(
     wassemble predict ensemble new_a.csv new_b.csv new_c.npz --out fused.csv
     """
     from wassemble.ensemble.learning import learn_ensemble
+    from wassemble.inputs import read_points
+    from wassemble.solvers import LineBarycenter
 
     if values["confusion"] is not None:
         fail("kernels from mistakes are always tried; got --confusion.", hint="leave it out")
     models = inputs.read()
-    kernel = read_kernel(values, [model.model for model in models])
+    places = None if points is None else read_points(points)
+    goal = read_target(values | {"target": target}, places)
+    rules: list[Any] = [] if places is None else [LineBarycenter(2, [*places.values()])]
+    if exact:
+        refuse_beside_tree(values)
+        in_tree, kernel = read_tree(values["tree"], has_target=goal is not None)
+        rules.append(in_tree)
+    else:
+        kernel = read_kernel(values, [model.model for model in models])
     meanings = read_meanings(aliases, others, models, fold=fold)
-    goal = None if target is None else read_labels(target)
     if goal is None and hasattr(kernel, "target"):
         goal = kernel.target
     known = None if truth is None else inputs.read_truth(truth, truth_column, models)
@@ -226,6 +249,7 @@ def fit(
             gold=None if gold is None else inputs.read_truth(gold, truth_column, models),
             metric=metric,
             kernels=None if kernel is None else {"given kernel": kernel},
+            rules=rules,
             target=goal,
             kind=inputs.kind,
             **meanings,

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from wassemble._checks import Number, OneOf, check_count, fail
 from wassemble.inputs.words.graphs import Edges, as_edges
 from wassemble.kernels.builders.spaces import find_nodes
-from wassemble.kernels.builders.tree import check_tree
+from wassemble.kernels.builders.tree import check_ancestry
 from wassemble.labels import LabelSpace
 from wassemble.metrics.arguments import (
     best_labels,
@@ -245,7 +245,7 @@ def _climb(
     Both matrices have a column per name: ``above`` a row per label, 1 for itself and each
     ancestor; ``parents`` a row per name.
     """
-    check_tree(tree)
+    check_ancestry(tree)
     own = list(space)
     for label, node in zip(*find_nodes(space, tree.nodes, nodes, what=tree.origin), strict=True):
         own[label] = tree.nodes[node]

@@ -13,6 +13,7 @@ from wassemble.ensemble.fusion import FusionResult
 from wassemble.ensemble.plan import Carried, FusionPlan, Solved
 from wassemble.inputs import Predictions
 from wassemble.kernels import DenseKernel, Kernel, SparseKernel
+from wassemble.metrics.arguments import divide_rows
 from wassemble.solvers import Status
 from wassemble.solvers.exact import ExactBarycenter
 from wassemble.solvers.rules import MeanRule
@@ -268,7 +269,8 @@ class Disagreement:
 
     ``transport`` is the mean cost of moving a unit of the model's mass onto the consensus. The
     cost of a pair of labels is minus the log of its similarity, relative to the most similar
-    target label: in units of epsilon, and 0 for staying. ``apart`` is the share of mass that
+    target label: in units of epsilon, and 0 for staying; by a rule that knows distances of labels,
+    it is their distance. ``apart`` is the share of mass that
     could not be brought there, because the kernel joins too few labels (total variation).
     """
 
@@ -320,6 +322,8 @@ def find_disagreement(result: FusionResult) -> Disagreement:
 
 def measure_disagreement(plan: FusionPlan, members: list[Predictions]) -> Disagreement:
     """The same, of a plan and the models on the same samples in the same order."""
+    if isinstance(plan.rule, ExactBarycenter):
+        return _measure_exact(plan, plan.rule, members)
     samples = members[0].samples
     size = (len(plan.members), len(samples))
     transport, apart = np.full(size, np.nan), np.full(size, np.nan)
@@ -333,6 +337,21 @@ def measure_disagreement(plan: FusionPlan, members: list[Predictions]) -> Disagr
             transport[model, rows], apart[model, rows] = distances
     names = tuple(member.model for member in plan.members)
     return Disagreement(samples, names, transport, apart)
+
+
+def _measure_exact(
+    plan: FusionPlan, rule: ExactBarycenter, members: list[Predictions]
+) -> Disagreement:
+    """The same by a rule that needs no kernel to know what is near: nothing stays apart."""
+    ready = plan.prepare(members)
+    consensus = divide_rows(np.nan_to_num(plan.fuse_ready(ready).scores))
+    transport = np.full(ready.answered.shape, np.nan)
+    for place, member in enumerate(plan.members):
+        model = divide_rows(plan.carry(member, ready.scores[place]))
+        rows = ready.votes[place] & model.any(axis=1) & consensus.any(axis=1)
+        transport[place, rows] = rule.distances(model[rows], consensus[rows])
+    names = tuple(member.model for member in plan.members)
+    return Disagreement(members[0].samples, names, transport, 0 * transport)
 
 
 def _distances(solved: Solved, index: int, costed: Kernel) -> tuple[np.ndarray, np.ndarray]:

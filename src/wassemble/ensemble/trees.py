@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from wassemble._checks import fail
+from wassemble._checks import fail, option
 from wassemble.inputs.words.graphs import Edges, as_edges
 from wassemble.kernels.builders.spaces import find_nodes
 from wassemble.kernels.builders.tree import check_ancestry
@@ -44,7 +44,9 @@ def tree_barycenter(
         lost = [name for place, name in enumerate(space) if place not in places]
         fail(
             f"each label must be a node of its own of {tree.origin}; got"
-            f" {enumerate_names(lost or space)}."
+            f" {enumerate_names(lost or space)}.",
+            hint=f"add the node above each to the tree, or name the labels that are in it by"
+            f" {option('target')}",
         )
     parents, lengths = _read_parents(tree)
     kept = _climb(own, parents)

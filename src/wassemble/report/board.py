@@ -8,7 +8,8 @@ from typing import Any
 from wassemble.ensemble.learning import Recipe, Standing
 from wassemble.ensemble.learning.recipes import TIERS
 from wassemble.report.evidence import Evidence
-from wassemble.solvers import Barycenter, LineBarycenter, PowerMean
+from wassemble.solvers import Barycenter, PowerMean
+from wassemble.solvers.exact import ExactBarycenter
 
 # What is told of a rule on test samples.
 _TEST = ("score", "standard_error", "low", "high", "against_chosen")
@@ -66,7 +67,7 @@ def _sort(recipe: Recipe) -> str:
         return TIERS[recipe.tier]
     if isinstance(recipe.rule, PowerMean):
         return "mean through mistakes" if recipe.uses_mistakes else "mean"
-    is_barycenter = isinstance(recipe.rule, Barycenter | LineBarycenter)
+    is_barycenter = isinstance(recipe.rule, Barycenter | ExactBarycenter)
     return "barycenter" if is_barycenter else "gate"
 
 

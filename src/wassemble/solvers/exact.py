@@ -39,6 +39,10 @@ class ExactBarycenter(CarriedRule):
         """An optimal coupling of two histograms, (n_target, n_target): from row to column."""
 
     @abstractmethod
+    def distances(self, models: np.ndarray, consensus: np.ndarray) -> np.ndarray:
+        """W1 of histograms, row by row: how far their mass must move, on the mean."""
+
+    @abstractmethod
     def _check_labels(self, n_target: int) -> None:
         """Refuse labels that the rule was not made for."""
 

@@ -153,6 +153,11 @@ class LineBarycenter(ExactBarycenter):
         shared = np.minimum.outer(*ends) - np.maximum.outer(*starts)
         return np.maximum(shared, 0)
 
+    def distances(self, models: np.ndarray, consensus: np.ndarray) -> np.ndarray:
+        gaps = 1.0 if self.points is None else np.diff(self.points)
+        apart = distribution_functions(models) - distribution_functions(consensus)
+        return np.asarray((np.abs(apart) * gaps).sum(axis=-1))
+
     def __str__(self) -> str:
         words = {1: "median on a line", 2: "mean of quantiles"}[self.power]
         return words if self.points is None else f"{words}, {len(self.points)} points"

@@ -163,6 +163,11 @@ class TreeBarycenter(ExactBarycenter):
             waits[node] = pair
         return coupling
 
+    def distances(self, models: np.ndarray, consensus: np.ndarray) -> np.ndarray:
+        lengths = np.ones(len(self.parents)) if self.lengths is None else self.lengths
+        apart = self._sum_below((models - consensus)[None])
+        return np.asarray(lengths) @ np.abs(apart)[:, :, 0]
+
     def __str__(self) -> str:
         return f"median in a tree, {len(self.parents)} nodes"
 

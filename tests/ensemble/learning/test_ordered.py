@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import wassemble as ws
-from wassemble.ensemble.learning.recipes import list_recipes
+from wassemble.ensemble.learning.recipes import list_recipes, read_rules
 from wassemble.ensemble.learning.stacks import Stacker
 from wassemble.ensemble.learning.trial import read_trial
 from wassemble.solvers import StackedConsensus
@@ -41,6 +41,26 @@ def test_the_mean_of_quantiles_is_found_where_it_is_right(task):
     places = np.array([GRADES.index(truth[str(i)]) for i in range(150)])
     expected = -ws.metrics.ranked_probability_score(fused, places)
     assert tried[ws.LineBarycenter(2)] == pytest.approx(expected, abs=1e-6)
+
+
+def test_rules_on_offer_are_tried_beside_the_usual_ones(task):
+    models, truth = task
+    trial = read_trial(models, truth)
+    points = ws.LineBarycenter(2, (0, 1, 2, 3, 9))
+    rules = read_rules([points, lambda target: ws.TreeBarycenter([5] * 5 + [-1])], trial.target)
+    recipes = list_recipes(trial, {}, rules)
+    assert {recipe.rule for recipe in set(recipes) - set(list_recipes(trial, {}))} == set(rules)
+
+
+@pytest.mark.parametrize("wrong", [ws.Single("low"), "line", StackedConsensus("multiclass")])
+def test_what_is_no_rule_to_try_is_refused(task, wrong):
+    with pytest.raises(ws.InvalidInputError, match="must be rules that need no fit"):
+        ws.learn_ensemble(*task, rules=[wrong])
+
+
+def test_rules_are_tried_with_truth_alone(task):
+    with pytest.raises(ws.InvalidInputError, match="`rules` must go with `truth`"):
+        ws.learn_ensemble(task[0], rules=[ws.LineBarycenter(1)])
 
 
 def test_labels_without_an_order_are_not_put_on_a_line(task):

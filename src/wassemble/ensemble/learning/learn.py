@@ -30,6 +30,7 @@ from wassemble.ensemble.learning.recipes import (
     Recipe,
     list_recipes,
     read_kernels,
+    read_rules,
 )
 from wassemble.ensemble.learning.search import FOR_ALL, Search, Tried
 from wassemble.ensemble.learning.temperature import fit_temperature, temper
@@ -42,7 +43,7 @@ from wassemble.inputs.predictions.overlap import check_samples
 from wassemble.inputs.predictions.value import Origin
 from wassemble.labels import LabelSpace, enumerate_names
 from wassemble.metrics import USUAL, measure as read_measure
-from wassemble.solvers import Status
+from wassemble.solvers import Rule, Status
 
 # Lines of the leaderboard: the best of all, and of each kind.
 _N_BEST = 8
@@ -329,6 +330,7 @@ def learn_ensemble(
     balance: Mapping[str, float] | None = None,
     metric: Any = None,
     kernels: Mapping[str, Any] | None = None,
+    rules: Sequence[Rule | Callable[[LabelSpace], Rule]] = (),
     target: LabelSpace | Sequence[str] | None = None,
     kind: Kind | None = None,
     aliases: Any = None,
@@ -381,6 +383,9 @@ def learn_ensemble(
     kernels : dict of name to LabelledKernel or data frame, optional
         On offer; a value may also be a dict with one per model, or a function of
         ``(source, target)`` label spaces. Data frames are read by name.
+    rules : sequence of rules, or of functions from the target labels to one
+        Tried beside the usual ones, such as ``LineBarycenter(2, points)``, or
+        ``lambda labels: tree_barycenter(labels, edges)``.
     target : list of str, optional
         Labels of the consensus; those of the models and the truth if not given.
     aliases, other, fold, normalize
@@ -422,6 +427,8 @@ def learn_ensemble(
             fail("without truth there are no folds, time budget or log; got one of them.")
         if metric is not None or sample_weight is not None or groups is not None:
             fail("without truth there are no metric, sample weights or groups; got one of them.")
+        if rules:
+            fail("`rules` must go with `truth`, which tells what they are worth; got none.")
         from wassemble.ensemble.without_truth.learn import hear, learn_without_truth
 
         heard = hear(
@@ -464,6 +471,7 @@ def learn_ensemble(
         trial,
         metric=metric,
         kernels=kernels,
+        rules=rules,
         caution=caution,
         n_folds=n_folds,
         clock=clock,
@@ -478,6 +486,7 @@ def learn_from(
     *,
     metric: Any = None,
     kernels: Mapping[str, Any] | None = None,
+    rules: Sequence[Rule | Callable[[LabelSpace], Rule]] = (),
     caution: float,
     n_folds: int | None = None,
     clock: Clock,
@@ -494,7 +503,8 @@ def learn_from(
     n_folds = trial.usual_n_folds if n_folds is None else n_folds
     with single_threaded_libraries():
         search = Search(trial, measure, offered, n_folds, seed, log, clock)
-        tried = search.run(list_recipes(trial, offered), progress=progress)
+        recipes = list_recipes(trial, offered, read_rules(rules, trial.target))
+        tried = search.run(recipes, progress=progress)
         choice = choose(search, tried, caution=caution, without_truth=without_truth)
         honest = search.predict(choice.recipe)
         temperature, thresholds = 1.0, None

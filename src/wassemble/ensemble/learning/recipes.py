@@ -29,6 +29,7 @@ from wassemble.solvers import (
     StackedConsensus,
     Unbalanced,
 )
+from wassemble.solvers.exact import ExactBarycenter
 from wassemble.solvers.stacked import GROUPS, StackedRule
 
 Kernels = Mapping[str, Mapping[str, LabelledKernel]]
@@ -128,7 +129,7 @@ class Recipe:
             return 0 if is_usual and self.weights in ("uniform", "metric") else 1
         if self.is_stacked:
             return 5 if isinstance(self.rule, StackedConsensus) else 4
-        return 2 if isinstance(self.rule, GatedMean | LineBarycenter) else 3
+        return 2 if isinstance(self.rule, GatedMean | ExactBarycenter) else 3
 
     @property
     def needs_fit(self) -> bool:
@@ -231,8 +232,23 @@ def read_kernels(
     return offered
 
 
-def list_recipes(trial: Trial, offered: Kernels) -> list[Recipe]:
-    """Recipes to try, simple ones first; the order does not depend on chance."""
+def read_rules(rules: Iterable[Any], target: LabelSpace) -> list[Rule]:
+    """What a user offers: rules, or functions from the target labels to one."""
+    made = [rule(target) if callable(rule) else rule for rule in rules]
+    for rule in made:
+        if not isinstance(rule, Rule) or isinstance(rule, Single | StackedRule):
+            fail(
+                "`rules` must be rules that need no fit, or functions from the target labels to"
+                f" one; got {rule!r}."
+            )
+    return made
+
+
+def list_recipes(trial: Trial, offered: Kernels, further: Iterable[Rule] = ()) -> list[Recipe]:
+    """Recipes to try, simple ones first; the order does not depend on chance.
+
+    ``further`` rules are tried beside the usual ones.
+    """
     reached = trial.is_reached_by_name
     same = all(model.labels == trial.target for model in trial.models)
     # Where label sets differ, a model that does not know a label may be as good as one that says
@@ -241,10 +257,9 @@ def list_recipes(trial: Trial, offered: Kernels) -> list[Recipe]:
     recipes = _simple(trial, sorted(offered), by_name=bool(reached.any()), leftovers=leftovers)
     if trial.task == "multilabel":
         recipes += _gated(trial)
-    if trial.is_ordered:
-        kernels = [*([NAMES] if reached.any() else []), *sorted(offered)]
-        lines = product((LineBarycenter(1), LineBarycenter(2)), _WEIGHTS, kernels)
-        recipes += [Recipe(*each) for each in lines]
+    lines = [LineBarycenter(1), LineBarycenter(2)] if trial.is_ordered else []
+    kernels = [*([NAMES] if reached.any() else []), *sorted(offered)]
+    recipes += [Recipe(*each) for each in product([*lines, *further], _WEIGHTS, kernels)]
     means = [PowerMean(order) for order in _ORDERS]
     learned = [CONFUSION] if _has_meanings(trial) else []
     for prior, weights, leftover, kernel in product(_PRIORS, _WEIGHTS, leftovers[:2], learned):

@@ -118,7 +118,7 @@ def from_descendants(
            [0., 0., 1.]])
     """
     tree = as_edges(edges)
-    check_tree(tree)
+    check_ancestry(tree)  # how long edges are does not matter
     source, target = read_spaces(source, target)
     rows, row_nodes = find_nodes(source, tree.nodes, nodes, what=tree.origin)
     columns, column_nodes = find_nodes(target, tree.nodes, nodes, what=tree.origin)
