@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: help demo test coverage test-long test-portable browser postgres node lint docs results evidence heads bench bench-quick bench-cluster clean
+.PHONY: help demo test coverage test-long test-portable browser postgres node lint docs site results evidence heads bench bench-quick bench-cluster clean
 
 help:
 	@echo "make demo   nine language detectors with nine label sets: learns how to fuse them and"
@@ -18,7 +18,8 @@ help:
 	@echo "make test-portable  all tests without AVX-512, on one thread, on a busy machine (half an"
 	@echo "            hour); make test-portable ARGS=tests/solvers runs some"
 	@echo "make lint   formatting, lint and types"
-	@echo "make docs   write generated figures into the pages"
+	@echo "make docs   write generated figures into the pages, and pictures beside them"
+	@echo "make site   the pages as a site, with a gallery and a reference: site/index.html"
 	@echo "make results every experiment of the paper on real data; writes docs/results.md"
 	@echo "make evidence  learn and judge an ensemble on ten real tasks, beside its rivals, and a"
 	@echo "            consensus without truth; writes docs/evidence.md and"
@@ -104,6 +105,12 @@ results: .venv/core.stamp
 
 docs: .venv/core.stamp
 	$(BIN)/python docs/generate.py
+	$(BIN)/python docs/pictures.py
+
+# A warning, such as a name that leads nowhere, is an error.
+site: .venv-docs/stamp
+	.venv-docs/bin/python -m sphinx --fail-on-warning --keep-going --nitpicky --quiet docs site
+	@echo "open site/index.html"
 
 bench: .venv-bench/stamp
 	.venv-bench/bin/python -m benchmarks
@@ -117,7 +124,7 @@ bench-cluster: .venv/develop.stamp
 	$(BIN)/python docs/generate.py
 
 clean:
-	rm -rf .venv .venv-bench reports .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .venv-bench .venv-docs site docs/gallery docs/reference/generated reports .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
 
 .venv/core.stamp: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
@@ -140,6 +147,12 @@ NATIVE := native/pyproject.toml native/hatch_build.py $(wildcard native/cpp/*.[c
 		echo "no C++ compiler: sweeps run on NumPy alone"; \
 	else .venv-bench/bin/python -m pip install --quiet --disable-pip-version-check \
 		--force-reinstall --no-deps ./native; fi
+	touch $@
+
+.venv-docs/stamp: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv-docs
+	.venv-docs/bin/python -m pip install --quiet --disable-pip-version-check \
+		-c constraints.txt -e '.[docs]'
 	touch $@
 
 .venv/develop.stamp: .venv/core.stamp
