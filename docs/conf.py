@@ -124,7 +124,26 @@ def find_name(
     return make_refnode(app.builder, node["refdoc"], place.docname, place.node_id, shown)
 
 
+def stay_inside(app: Sphinx, place: Any, *read: Any) -> None:
+    """Links that leave this folder lead to the page that includes the file, or to nowhere."""
+    source = read[-1]
+    text = re.sub(r"\]\((?:\.\./)*(CONTRIBUTING|CHANGES)\.md", _to_page, source[0])
+    source[0] = re.sub(r"\[([^]]+)\]\(\.\./((?:datasets|src|examples)/[^)]+)\)", r"\1 (`\2`)", text)
+
+
+def _to_page(link: re.Match[str]) -> str:
+    return f"](/{link[1].lower()}.md"
+
+
+def keep_stars(app: Sphinx, context: Any, lines: list[str]) -> None:
+    """A star in a help text is a star."""
+    lines[:] = [line.replace("*", r"\*") for line in lines]
+
+
 def setup(app: Sphinx) -> None:
-    """Tell Sphinx of the two above."""
+    """Tell Sphinx of the above."""
     app.add_transform(NamesInCode)
     app.connect("missing-reference", find_name)
+    app.connect("source-read", stay_inside)
+    app.connect("include-read", stay_inside)
+    app.connect("sphinx-click-process-description", keep_stars)
