@@ -41,10 +41,13 @@ extensions = [
 templates_path = ["_templates"]
 exclude_patterns = ["gallery/sg_execution_times.rst", "sg_execution_times.rst"]
 nitpicky = True
+smartquotes_action = "qe"  # two hyphens are an option of the command
 default_role = "py:obj"
 
 # Types stand in the docstrings, in words that say shapes.
 autodoc_typehints = "none"
+autodoc_preserve_defaults = True
+python_maximum_signature_line_length = 88
 autodoc_member_order = "bysource"
 # What scikit-learn makes for every estimator, with links into its own pages.
 autodoc_default_options = {
@@ -85,7 +88,7 @@ html_theme_options: dict[str, Any] = {
     "footer_start": ["copyright"],
     "footer_end": [],
 }
-html_sidebars = {"index": []}
+html_sidebars: dict[str, list[str]] = {"index": [], "concepts": []}
 copybutton_exclude = ".linenos, .gp, .go"
 
 
@@ -135,9 +138,15 @@ def _to_page(link: re.Match[str]) -> str:
     return f"](/{link[1].lower()}.md"
 
 
-def keep_stars(app: Sphinx, context: Any, lines: list[str]) -> None:
-    """A star in a help text is a star."""
-    lines[:] = [line.replace("*", r"\*") for line in lines]
+def show_shell(app: Sphinx, context: Any, lines: list[str]) -> None:
+    """Lines of a help text that are kept as they are, its examples, become blocks of shell."""
+    found, before = [], ""
+    for line in lines:
+        if line.startswith("| ") and not before.startswith("| "):
+            found += [".. code-block:: sh", ""]
+        found.append(f"   {line[2:]}" if line.startswith("| ") else line)
+        before = line
+    lines[:] = found
 
 
 def setup(app: Sphinx) -> None:
@@ -146,4 +155,4 @@ def setup(app: Sphinx) -> None:
     app.connect("missing-reference", find_name)
     app.connect("source-read", stay_inside)
     app.connect("include-read", stay_inside)
-    app.connect("sphinx-click-process-description", keep_stars)
+    app.connect("sphinx-click-process-description", show_shell)

@@ -12,8 +12,10 @@ import numpy as np
 
 from wassemble._extras import load_extra
 
-# Rows of a picture; what is less is left out.
-N_LABELS = 8
+# Labels of a sample that are shown; what is less is left out.
+_N_LABELS = 8
+# Rows that a drawing has room for at least, so that one bar is no wall.
+_FEWEST_ROWS = 4
 # Labels of a grid on a page, and those whose names fit beside a drawing.
 _N_CELLS = 16
 _N_NAMES = 40
@@ -40,10 +42,10 @@ class Bars:
 
     @classmethod
     def largest(cls, title: str, names: Sequence[Any], values: Any) -> "Bars":
-        """The labels with the largest values, the largest first; those that are nan go last."""
-        values = np.nan_to_num(np.asarray(values, dtype=np.float64), nan=-1)
-        order = np.argsort(-values, kind="stable")[:N_LABELS]
-        kept = [place for place in order.tolist() if values[place] >= 0]
+        """The labels with the largest values above 0, the largest first."""
+        values = np.nan_to_num(np.asarray(values, dtype=np.float64))
+        order = np.argsort(-values, kind="stable")[:_N_LABELS]
+        kept = [place for place in order.tolist() if values[place] > 0]
         return cls(title, [str(names[place]) for place in kept], values[kept].tolist())
 
     def to_html(self) -> str:
@@ -66,7 +68,7 @@ class Bars:
             ends = [values - self.low, np.asarray(self.high) - values]
             axes.errorbar(self.values, places, xerr=np.maximum(ends, 0), fmt="o", color=_BLUE)
         axes.set_yticks(places, self.names)
-        axes.invert_yaxis()
+        axes.set_ylim(max(len(self.names), _FEWEST_ROWS) - 0.5, -0.5)  # the first is on top
         axes.set_title(self.title, fontsize="medium")
 
 
@@ -124,7 +126,8 @@ def new_axes(axes: Any, n_columns: int = 1, height: float = 3.2) -> Any:
 
 def draw(picture: Bars | Grid, axes: Any = None) -> Any:
     """Draw a picture, on new axes if none are given; the axes."""
-    axes = new_axes(axes)
+    n_rows = len(picture.names if isinstance(picture, Bars) else picture.rows)
+    axes = new_axes(axes, height=max(3.2, 0.25 * min(n_rows, _N_NAMES)))
     picture.draw(axes)
     return axes
 

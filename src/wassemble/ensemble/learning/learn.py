@@ -124,7 +124,7 @@ class LearnedEnsemble:
         board = self.leaderboard
         names = [f"{line.name} (chosen)" if line.is_chosen else line.name for line in board]
         ends = {"low": [line.low for line in board], "high": [line.high for line in board]}
-        title = f"{self.metric} on samples that a rule was not fitted on"
+        title = f"{self.metric}, out of fold"
         return Bars(title, names, [line.score for line in board], **ends)
 
     def _repr_html_(self) -> str:
