@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c const
 # Groups of dependencies, which are for a clone alone, need a pip that knows them.
 NEWER_PIP := 'pip>=25.1'
 
-.PHONY: help demo test test-all coverage test-long test-portable browser postgres node lint docs results evidence heads bench bench-quick bench-compare bench-cluster release-check lock clean
+.PHONY: help demo test test-all coverage test-long test-portable browser postgres node lint docs site results evidence heads bench bench-quick bench-compare bench-cluster release-check lock clean
 
 help:
 	@echo "make demo   nine language detectors with nine label sets, fused: how right the consensus is"
@@ -21,7 +21,8 @@ help:
 	@echo "make test-portable  all tests without AVX-512, on one thread, on a busy machine (half an"
 	@echo "            hour); make test-portable ARGS=tests/solvers runs some"
 	@echo "make lint   formatting, lint and types"
-	@echo "make docs   write generated figures into the pages"
+	@echo "make docs   write generated figures into the pages, and pictures beside them"
+	@echo "make site   the pages as a site, with a gallery and a reference: site/index.html"
 	@echo "make results every experiment of the paper on real data; writes docs/results.md"
 	@echo "make evidence  learn and judge an ensemble on ten real tasks, beside its rivals, and a"
 	@echo "            consensus without truth; writes docs/evidence.md and"
@@ -119,6 +120,12 @@ results: .venv/core.stamp
 
 docs: .venv/core.stamp
 	$(BIN)/python docs/generate.py
+	$(BIN)/python docs/pictures.py
+
+# A warning, such as a name that leads nowhere, is an error.
+site: .venv-docs/stamp
+	.venv-docs/bin/python -m sphinx --fail-on-warning --keep-going --nitpicky --quiet docs site
+	@echo "open site/index.html"
 
 bench: .venv-bench/stamp
 	.venv-bench/bin/python -m benchmarks --record
@@ -144,7 +151,7 @@ lock: .venv/develop.stamp
 	$(BIN)/python release/lock.py
 
 clean:
-	rm -rf .venv .venv-bench .venv-release reports .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .venv-* site docs/gallery docs/reference/generated reports .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
 
 # The demo does without tables in files and without plots on paper, which are half of the rest.
 .venv/demo.stamp: pyproject.toml constraints.txt
@@ -180,6 +187,13 @@ NATIVE := native/pyproject.toml native/hatch_build.py $(wildcard native/cpp/*.[c
 	.venv-release/bin/python -m pip install --quiet --disable-pip-version-check $(NEWER_PIP)
 	.venv-release/bin/python -m pip install --quiet --disable-pip-version-check \
 		-c constraints.txt --group release
+	touch $@
+
+.venv-docs/stamp: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv-docs
+	.venv-docs/bin/python -m pip install --quiet --disable-pip-version-check $(NEWER_PIP)
+	.venv-docs/bin/python -m pip install --quiet --disable-pip-version-check \
+		-c constraints.txt -e '.[cli]' --group docs
 	touch $@
 
 .venv/develop.stamp: .venv/core.stamp

@@ -30,6 +30,7 @@ PAGES = (
     "docs/evidence.md",
     "docs/evidence-without-truth.md",
     "docs/evidence-ordered.md",
+    "docs/which-rule.md",
     "docs/guides/deploy.md",
     "docs/guides/generate.md",
     "docs/guides/scale.md",
@@ -37,12 +38,12 @@ PAGES = (
 
 
 def objects() -> str:
-    """README's second table."""
+    """Labels that nobody predicts: objects, from what captions say."""
     return _first_table("caption-attributes")
 
 
 def detectors() -> str:
-    """README's first table."""
+    """Label sets that differ: nine language detectors."""
     return _first_table("languages")
 
 
@@ -50,6 +51,21 @@ def evidence() -> str:
     """Tables and words of `make evidence`, from what it sums up."""
     path = ROOT / "docs" / "evidence.json"
     return to_markdown(json.loads(path.read_text(encoding="utf-8")))
+
+
+def chosen() -> str:
+    """What `make evidence` chose on each task, from all samples to learn from."""
+    tasks = json.loads((ROOT / "docs" / "evidence.json").read_text(encoding="utf-8"))
+    rows = []
+    for task in tasks.values():
+        row = task["rows"][0]
+        rule = row["words"][0].removeprefix("chosen: ")
+        simple = row["rivals"]["best simple rule"]["score"]
+        sizes = [f"{task['n_models']}", f"{task['n_target']}", f"{row['n_known']:,}"]
+        figures = [task["metric"], f"{simple:.3f}", f"{row['ours']['score']:.3f}"]
+        rows.append([task["title"], *sizes, rule, *figures])
+    header = ["task", "models", "labels", "learned from", "chosen", "metric", "best simple rule"]
+    return markdown_table([*header, "chosen rule"], rows)
 
 
 def without_truth() -> str:
@@ -174,6 +190,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "objects": objects,
     "languages": detectors,
     "evidence": evidence,
+    "chosen": chosen,
     "without_truth": without_truth,
     "gold": gold,
     "votes": votes,

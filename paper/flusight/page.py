@@ -56,7 +56,7 @@ def to_markdown(found: Mapping[str, Any]) -> str:
     parts = []
     for sort, title in TITLES.items():
         each = found[sort]
-        parts += [f"### {title}", markdown_table(*list_rows(each)), _say_chosen(each)]
+        parts += [f"## {title}", markdown_table(*list_rows(each)), _say_chosen(each)]
     return "\n\n".join(parts)
 
 

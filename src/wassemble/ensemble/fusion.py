@@ -22,6 +22,7 @@ from wassemble._checks import (
     fail,
     refuse_names,
 )
+from wassemble._pictures import Bars, draw_beside, show
 from wassemble.ensemble.account import FusionAccount
 from wassemble.ensemble.completion import RULES, Unobserved
 from wassemble.ensemble.fusion_files import (
@@ -48,6 +49,7 @@ from wassemble.inputs import Aliases, Kind, Predictions, frame_from_predictions
 from wassemble.inputs.formats.named_tables import NamedTable, read_named_table
 from wassemble.inputs.predictions.overlap import common_row_ids
 from wassemble.inputs.predictions.value import Origin, check_kind
+from wassemble.kernels import LabelledKernel
 from wassemble.labels import LabelSpace, enumerate_names
 from wassemble.solvers import USUAL_RULE, Balanced, Rule, Unbalanced
 
@@ -413,6 +415,12 @@ class Fusion:
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_plans": {}, "_kin": {}}  # whoever gets it makes its own
 
+    def _repr_html_(self) -> str:
+        kernels = self.kernel.values() if isinstance(self.kernel, Mapping) else [self.kernel]
+        seen = [each for each in kernels if isinstance(each, LabelledKernel)]
+        pictures = [each.picture() for each in seen if each.kernel.can_be_seen]
+        return show(pictures, f"Fusion: {self.rule}. {self!r}")
+
     def __repr__(self) -> str:
         usual = {field.name: field.default for field in fields(self)} | {"aliases": Aliases()}
         given = []
@@ -456,6 +464,36 @@ class FusionResult:
             shown = enumerate_names(samples[:4])
             fail(f"the sample must be one of those fused, such as {shown}; got {sample!r}.")
         return samples.index(str(sample))
+
+    def plot(self, sample: Any = None) -> Any:
+        """Draw what each model says of a sample beside the consensus; the figure, of matplotlib.
+
+        Parameters
+        ----------
+        sample : str, optional
+            Its id; the first sample if not given. `find_disagreement` lists the most disputed.
+
+        Examples
+        --------
+        >>> import matplotlib
+        >>> matplotlib.use("agg")
+        >>> a = Predictions("a", ["x"], ["cat", "dog"], [[0.9, 0.1]])
+        >>> b = Predictions("b", ["x"], ["cat", "lynx"], [[0.2, 0.8]])
+        >>> figure = Fusion().run([a, b]).plot("x")
+        >>> [axes.get_title() for axes in figure.axes]
+        ['a', 'b', 'consensus']
+        """
+        return draw_beside(self._pictures(0 if sample is None else self.row(sample)))
+
+    def _pictures(self, row: int) -> list[Bars]:
+        models = (*self.members, self.consensus)
+        return [Bars.largest(each.model, each.labels, each.scores[row]) for each in models]
+
+    def _repr_html_(self) -> str | None:
+        if not self.consensus.n_samples:
+            return None  # its words are shown in place of it
+        first = self.consensus.samples.tolist()[0]
+        return show(self._pictures(0), f"{self!r}, of which sample {first}:")
 
     def __repr__(self) -> str:
         return (

@@ -19,6 +19,7 @@ from scipy.sparse.csgraph import connected_components
 
 from wassemble._arrays import Array, detached, is_torch_array, log_of, new_zeros
 from wassemble._checks import as_float_array, check_positive_number, fail
+from wassemble._pictures import Grid, draw, show
 
 Shape: TypeAlias = tuple[int, int]
 Arrays: TypeAlias = dict[str, np.ndarray]
@@ -313,6 +314,40 @@ class Kernel(ABC):
         entries = self.to_sparse()
         same = Kernel.from_entries("sparse", entries, symmetric=self.is_symmetric)
         return same.embed(shape, rows, columns, ones)
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the entries, darker for more similar; the axes, of matplotlib.
+
+        Examples
+        --------
+        >>> import matplotlib
+        >>> matplotlib.use("agg")
+        >>> as_kernel([[1.0, 0.2], [0.2, 1.0]]).plot().get_title()
+        'DenseKernel, 2 source x 2 target labels'
+        """
+        return draw(self.picture(range(self.shape[0]), range(self.shape[1])), ax)
+
+    def picture(self, source: Sequence[Any], target: Sequence[Any]) -> Grid:
+        """The entries as a grid with names; those of the first sample if samples differ."""
+        if not self.can_be_seen:
+            fail(
+                f"a kernel to be drawn must be whole, with at most {_BLOCK:,} entries; got {self}.",
+                hint="`kernel.select(rows, columns)` is the kernel of some of its labels",
+            )
+        one = self if self.n_samples is None else self.take(slice(0, 1))
+        entries = detached(one.to_dense()).reshape(self.shape)
+        title = f"{type(self).__name__}, {self.shape[0]} source x {self.shape[1]} target labels"
+        return Grid(title, list(map(str, source)), list(map(str, target)), entries)
+
+    @property
+    def can_be_seen(self) -> bool:
+        """Whether all entries are here, and not too many to look at."""
+        return not self.is_split and self.shape[0] * self.shape[1] <= _BLOCK
+
+    def _repr_html_(self) -> str | None:
+        if not self.can_be_seen:
+            return None  # its words are shown in place of it
+        return show([self.picture(range(self.shape[0]), range(self.shape[1]))])
 
     @abstractmethod
     def convert(self, like: Array | None, dtype: Any) -> Kernel:

@@ -7,6 +7,7 @@ import numpy as np
 
 from wassemble._arrays import log_of
 from wassemble._checks import check_count, check_nonnegative_number, fail
+from wassemble._pictures import new_axes
 from wassemble.metrics.arguments import (
     best_labels,
     histograms_of,
@@ -141,6 +142,21 @@ class CalibrationBins:
     confidence: np.ndarray  # (n_bins,): mean over the samples of each bin; nan for an empty one
     accuracy: np.ndarray  # the same
     count: np.ndarray  # (n_bins,): number of samples, or sum of their weights
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw how right samples are by how sure; the axes, of matplotlib.
+
+        On the dotted line, accuracy is what confidence promises. A dot is as large as its share
+        of the samples.
+        """
+        axes = new_axes(ax)
+        axes.plot([0, 1], [0, 1], ":", color="grey")
+        full = self.count > 0
+        size = 300 * self.count[full] / self.count.sum()
+        axes.plot(self.confidence[full], self.accuracy[full], linewidth=1)
+        axes.scatter(self.confidence[full], self.accuracy[full], s=size)
+        axes.set(xlabel="confidence", ylabel="accuracy", xlim=(0, 1.02), ylim=(0, 1.02))
+        return axes
 
 
 def calibration_bins(

@@ -44,7 +44,7 @@ def coupling_entropy(coupling: Any) -> float:
 
 
 def smoothness_energy(histograms: Any, squared_distances: Any) -> np.ndarray:
-    """Sum over pairs of labels of |x_i - x_j|^2 h_i h_j (the paper, proposition 1.3).
+    """Sum over pairs of labels of ``|x_i - x_j|^2 h_i h_j`` (the paper, proposition 1.3).
 
     Twice the variance of a label's place in the embedding space: the smaller, the closer
     together the labels that share the mass; nan for a row without an answer.
@@ -54,7 +54,7 @@ def smoothness_energy(histograms: Any, squared_distances: Any) -> np.ndarray:
     histograms : array of shape (..., n_labels)
         Rows are divided by their sums.
     squared_distances : array of shape (n_labels, n_labels)
-        |x_i - x_j|^2 between the labels' embeddings.
+        ``|x_i - x_j|^2`` between the labels' embeddings.
 
     Examples
     --------

@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from wassemble._arrays import Array, convert_like, log_quotient, namespace, new_zeros
+from wassemble._arrays import Array, convert_like, detached, log_quotient, namespace, new_zeros
 from wassemble._checks import as_float_array, check_index, check_nonnegative, fail
+from wassemble._pictures import Bars, draw_beside, show
 from wassemble.solvers.arithmetics import Solver
 from wassemble.solvers.loop import Status
 from wassemble.solvers.problem import BarycenterProblem
@@ -223,6 +224,27 @@ class BarycenterResult:
 
     def _check_sample(self, sample: int) -> int:
         return check_index(sample, "sample", self.problem.n_samples)
+
+    # -- pictures --------------------------------------------------------------------
+
+    def plot(self, sample: int = 0) -> Any:
+        """Draw the models of a sample beside their consensus; the figure, of matplotlib.
+
+        Labels are numbers here; `FusionResult.plot` has names.
+        """
+        return draw_beside(self._pictures(self._check_sample(sample)))
+
+    def _pictures(self, sample: int) -> list[Bars]:
+        logs = [
+            detached(self.problem.log_histogram(model, sample))
+            for model in range(self.problem.n_models)
+        ]
+        rows = [(f"model {model}", np.exp(log)) for model, log in enumerate(logs)]
+        rows.append(("consensus", detached(self.barycenters[sample])))
+        return [Bars.largest(title, range(len(row)), row) for title, row in rows]
+
+    def _repr_html_(self) -> str | None:
+        return show(self._pictures(0), repr(self)) if len(self.statuses) else None
 
     def __repr__(self) -> str:
         counts = np.bincount(self.statuses, minlength=len(Status))

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from wassemble._checks import Constraint, Count, Number, OneOf, Optional, check_text, fail
+from wassemble._pictures import Bars, draw, show
 from wassemble._threads import single_threaded_libraries
 from wassemble.ensemble.decisions import fit_thresholds
 from wassemble.ensemble.fusion import Fusion
@@ -115,6 +116,20 @@ class LearnedEnsemble:
             f"LearnedEnsemble({self.fitted.recipe.name!r}, {len(self.models)} models,"
             f" {self.n_samples:,} samples{known}, {self.n_tried} rules tried)"
         )
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the leaderboard, with 95 % intervals; the axes, of matplotlib."""
+        return draw(self._picture(), ax)
+
+    def _picture(self) -> Bars:
+        board = self.leaderboard
+        names = [f"{line.name} (chosen)" if line.is_chosen else line.name for line in board]
+        ends = {"low": [line.low for line in board], "high": [line.high for line in board]}
+        title = f"{self.metric}, out of fold"
+        return Bars(title, names, [line.score for line in board], **ends)
+
+    def _repr_html_(self) -> str:
+        return show([self._picture()], f"{self!r}")
 
     @property
     def fusion(self) -> Fusion:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from wassemble._checks import Number, check_count
+from wassemble._pictures import Bars, draw, show
 from wassemble.ensemble.tables import read_models
 from wassemble.ensemble.without_truth.choice import choose_rung
 from wassemble.ensemble.without_truth.learn import hear, say_relatives
@@ -24,6 +25,8 @@ from wassemble.solvers.stacked import mark_best
 
 # Samples with truth by which a model is judged without asking the others.
 _ENOUGH_GOLD = 50
+# Models of a drawing.
+_N_DRAWN = 20
 
 
 @dataclass(frozen=True)
@@ -133,6 +136,19 @@ class Ranking:
             "belief": self.belief,
             "reasons": list(self.reasons),
         }
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw how right the best models are thought to be, with intervals; the axes."""
+        return draw(self._picture(), ax)
+
+    def _picture(self) -> Bars:
+        best = self.models[:_N_DRAWN]
+        ends = {"low": [each.low for each in best], "high": [each.high for each in best]}
+        right = [each.accuracy for each in best]
+        return Bars("thought to be right", [each.model for each in best], right, **ends)
+
+    def _repr_html_(self) -> str:
+        return show([self._picture()], repr(self))
 
     def __repr__(self) -> str:
         return (

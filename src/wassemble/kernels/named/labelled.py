@@ -13,6 +13,7 @@ import numpy as np
 
 from wassemble._arrays import is_frame
 from wassemble._checks import fail
+from wassemble._pictures import Grid, draw, show
 from wassemble.inputs.formats.named_tables import read_named_table
 from wassemble.kernels.base import Kernel, as_kernel
 from wassemble.kernels.named.account import KernelAccount, make_account
@@ -144,6 +145,20 @@ class LabelledKernel:
     def to_dense(self) -> np.ndarray:
         """All entries, ``(n_source, n_target)``."""
         return np.asarray(self.kernel.to_dense())
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw which labels are joined to which, darker for more similar; the axes."""
+        return draw(self.picture(), ax)
+
+    def picture(self) -> Grid:
+        """The entries as a grid with names."""
+        return self.kernel.picture(self.source, self.target)
+
+    def _repr_html_(self) -> str | None:
+        if not self.kernel.can_be_seen:
+            return None  # its words are shown in place of it
+        words = f"From {self.origin}. {' '.join(self.notes)}"
+        return show([self.picture()], words)
 
     def __repr__(self) -> str:
         n_source, n_target = self.shape
