@@ -16,6 +16,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))  # paper/ is beside this folder, and not installed
 
+from paper.captioners.scoring import list_rows  # noqa: E402
 from paper.evidence.summary import to_markdown  # noqa: E402
 from paper.flusight.page import to_markdown as tell_flusight  # noqa: E402
 from paper.record.findings import markdown_table, table_of  # noqa: E402
@@ -29,6 +30,7 @@ PAGES = (
     "docs/evidence.md",
     "docs/evidence-without-truth.md",
     "docs/evidence-ordered.md",
+    "docs/guides/captioners.md",
     "docs/guides/deploy.md",
     "docs/guides/generate.md",
     "docs/guides/scale.md",
@@ -130,6 +132,12 @@ def heads() -> str:
     return markdown_table(header, rows)
 
 
+def captioners() -> str:
+    """The table of `python -m paper score-captioners`."""
+    path = ROOT / "docs" / "captioners.json"
+    return markdown_table(*list_rows(json.loads(path.read_text(encoding="utf-8"))))
+
+
 def two_language_models() -> str:
     """What examples/two_language_models.py found, from its record."""
     path = ROOT / "docs" / "two_language_models.json"
@@ -174,6 +182,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "cluster": cluster,
     "split_kernel": split_kernel,
     "heads": heads,
+    "captioners": captioners,
     "two_language_models": two_language_models,
 }
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from paper.captioners.command import train_captioners
+from paper.captioners.command import score_captioners, train_captioners
 from paper.captioning.command import generate, references
 from paper.evidence.command import evidence, heads
 from paper.flusight.command import flusight
@@ -78,7 +78,8 @@ def serve(**options: Any) -> None:
 
 
 _experiments = (reproduce, evidence, heads, without_truth, flusight)
-for _command in (*_experiments, data, train_captioners, generate, references, serve):
+_captions = (train_captioners, score_captioners, generate, references)
+for _command in (*_experiments, data, *_captions, serve):
     paper.add_command(_command)
 
 
