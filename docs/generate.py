@@ -16,6 +16,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))  # paper/ is beside this folder, and not installed
 
+from paper.captioners.scoring import list_rows  # noqa: E402
 from paper.evidence.summary import to_markdown  # noqa: E402
 from paper.expected_cost import to_markdown as tell_costs  # noqa: E402
 from paper.flusight.page import to_markdown as tell_flusight  # noqa: E402
@@ -31,6 +32,7 @@ PAGES = (
     "docs/evidence-without-truth.md",
     "docs/evidence-ordered.md",
     "docs/which-rule.md",
+    "docs/guides/captioners.md",
     "docs/guides/deploy.md",
     "docs/guides/generate.md",
     "docs/guides/scale.md",
@@ -153,6 +155,12 @@ def heads() -> str:
     return markdown_table(header, rows)
 
 
+def captioners() -> str:
+    """The table of `python -m paper score-captioners`."""
+    path = ROOT / "docs" / "captioners.json"
+    return markdown_table(*list_rows(json.loads(path.read_text(encoding="utf-8"))))
+
+
 def two_language_models() -> str:
     """What examples/two_language_models.py found, from its record."""
     path = ROOT / "docs" / "two_language_models.json"
@@ -199,6 +207,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "cluster": cluster,
     "split_kernel": split_kernel,
     "heads": heads,
+    "captioners": captioners,
     "two_language_models": two_language_models,
 }
 

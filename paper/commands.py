@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from paper.captioners.command import train_captioners
+from paper.captioners.command import score_captioners, train_captioners
 from paper.captioning.command import generate, references
 from paper.demo import demo
 from paper.evidence.command import evidence, heads
@@ -112,7 +112,8 @@ def expected_cost(out: Path, as_json: bool, quiet: bool) -> None:
 
 
 _experiments = (reproduce, evidence, heads, without_truth, flusight, expected_cost)
-for _command in (demo, *_experiments, data, train_captioners, generate, references, serve):
+_captions = (train_captioners, score_captioners, generate, references)
+for _command in (demo, *_experiments, data, *_captions, serve):
     paper.add_command(_command)
 
 

@@ -6,7 +6,7 @@ to a hidden label comes back, through what is known about labels and through the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property, partial
 from itertools import compress, pairwise, product
@@ -43,13 +43,15 @@ each cost by those of both labels' neighbours of number {local_bandwidth} (ours,
 Everything tuned has the best mean log-likelihood of all validation samples, whether their label is
 hidden or not: a rule pays for what it gives to hidden labels where it is wrong. Rules differ in how
 sure they are, which a log-likelihood would mistake for a merit: each rule's scores, those of
-"nothing hidden" among them, have one temperature, which is tuned likewise."""
+"nothing hidden" among them, have one temperature, which is tuned likewise. All of it is done for
+{n_draws} draws, each of hidden labels and of samples, with everything tuned anew; figures are means
+over draws, and in brackets is their range."""
 
 _NOTE = """\
-{n_hidden:,} of {n_test:,} test samples have a label that is hidden from {whom}; the columns
+By draw {n_hidden} of {n_test:,} test samples have a label that is hidden from {whom}; the columns
 "hidden" are of them. Mass is what the true label gets, "recovered" its share of what the mean
 of the whole models gives it. Log-likelihoods take at least {floor:g} for the true label. L1 is the
-mean distance to the mean of the whole models, over all test rows. Rows down to "spread evenly"
+mean distance to the mean of the whole models, over all test rows. Rules down to "spread evenly"
 use no meaning; the others do, by the same similarities. The two means through K carry each model
 linearly first, so what the barycenter gains over the better of them is the transport's share. A
 rule may win on hidden labels what it loses on others: the log-likelihood of all samples is the
@@ -63,10 +65,11 @@ _LOCAL_COLUMNS = [
 ]
 _LOCAL_NOTE = """\
 Gains in log-likelihood of kernels whose costs are measured by both labels' neighbours over kernels
-with one epsilon for all, of the same rule, each tuned; paired, with 95 % bootstrap intervals."""
+with one epsilon for all, of the same rule, each tuned: the mean over draws, and their range."""
 
 _WHY = """\
-the paper has no figure, so a claim fails only where the opposite shows"""
+the paper has no figure, so a claim holds where each draw shows a gain, and fails where each shows
+the opposite"""
 
 _DIFFERENCE = """\
 the paper names the task and gives no figure. Its barycenter is balanced; where models
@@ -82,6 +85,8 @@ _AGAINST = {
     "means through the same kernels": ("linear through K", "geometric mean through K"),
 }
 _LOCAL = ", local"
+# Columns whose range over draws is shown.
+_RANGED = ("mass, hidden", "log-likelihood, hidden", "log-likelihood, all")
 # What a rule's scores are raised to the inverse of.
 _TEMPERATURES = tuple(float(each) for each in 2 ** np.arange(-1.5, 1.75, 0.25))
 
@@ -116,24 +121,29 @@ class Config:
     n_word_models: int = 4
     backoff: float = 10.0
     grid: Grid = field(default_factory=Grid)
-    seed: int = 0
+    # Of draws, each of hidden labels and samples of its own.
+    seeds: tuple[int, ...] = (0, 1, 2)
 
 
 def run(config: Config, progress: Progress = None) -> Findings:
     """Mass, ranks and likelihood of hidden labels by each rule, on classes and on words."""
     loads = {"classes": load_images, "words": load_words}
-    studies: dict[str, _Study] = {}
-    for alike, kind in follow(list(product((False, True), loads)), progress):
+    draws: dict[str, _Draws] = {}
+    for alike, kind, seed in follow(list(product((False, True), loads, config.seeds)), progress):
         title = f"{kind.capitalize()}, {'the same' if alike else 'others'} hidden from each model"
-        studies[title] = _Study(loads[kind](config, alike=alike), config)
-    claims = [claim for title, study in studies.items() for claim in study.claims(title)]
-    tables = [study.table(title) for title, study in studies.items()]
-    rows = [study.local(title) for title, study in studies.items()]
-    tables.append(Table("Costs measured by neighbours", _LOCAL_COLUMNS, rows, note=_LOCAL_NOTE))
+        study = _Study(loads[kind](config, alike=alike, seed=seed), config.grid, seed)
+        draws.setdefault(title, _Draws(title)).studies.append(study)
+    claims = [claim for each in draws.values() for claim in each.claims()]
+    local = Table(
+        "Costs measured by neighbours",
+        _LOCAL_COLUMNS,
+        [each.local() for each in draws.values()],
+        note=_LOCAL_NOTE,
+    )
     return Findings(
-        text=fill(_TEXT, config),
-        tables=tables,
-        plots=[_plot(studies)],
+        text=fill(_TEXT, config, n_draws=len(config.seeds)),
+        tables=[*(each.table() for each in draws.values()), local],
+        plots=[_plot(draws.values())],
         claims=claims,
         verdict=conclude(claims, _WHY),
         difference=_DIFFERENCE,
@@ -141,10 +151,10 @@ def run(config: Config, progress: Progress = None) -> Findings:
 
 
 class _Study:
-    """What each rule makes of one task."""
+    """What each rule makes of one draw of a task."""
 
-    def __init__(self, task: Expansion, config: Config) -> None:
-        rules = Rules(task, config.grid)
+    def __init__(self, task: Expansion, grid: Grid, seed: int) -> None:
+        rules = Rules(task, grid)
         self.task = task
         self.whole = rules.calibrate(rules.whole, "nothing hidden")
         self.found = rules.all()
@@ -154,7 +164,7 @@ class _Study:
         self.test = np.flatnonzero(task.is_test)
         self.alike = bool((task.is_known == task.is_known[0]).all())
         self.judge, self.judge_all = (
-            Judge(MEAN, part, groups=task.groups[part].tolist(), seed=config.seed)
+            Judge(MEAN, part, groups=task.groups[part].tolist(), seed=seed)
             for part in (self.hidden, self.test)
         )
 
@@ -165,37 +175,30 @@ class _Study:
     def likelihood(self, scores: np.ndarray, samples: np.ndarray) -> np.ndarray:
         return np.log(np.maximum(self.mass(scores, samples), FLOOR))
 
-    def table(self, title: str) -> Table:
-        ceiling = self.mass(self.whole, self.hidden).mean()
+    def recovered(self, scores: np.ndarray) -> float:
+        """The share that hidden labels get of what whole models give them."""
+        own, ceiling = (self.mass(each, self.hidden).mean() for each in (scores, self.whole))
+        return float(own / ceiling)
+
+    def figures(self) -> dict[str, dict[str, float]]:
+        """Of each rule, by the columns of the table."""
+        return {
+            name: self._figures(scores)
+            for name, scores in {"nothing hidden": self.whole, **self.found}.items()
+        }
+
+    def _figures(self, scores: np.ndarray) -> dict[str, float]:
+        rank = ranks(scores[self.task.row[self.hidden]], self.task.truth[self.hidden])
         seen = np.unique(self.task.row[self.test])
-        rows: list[dict[str, Any]] = []
-        for name, scores in {"nothing hidden": self.whole, **self.found}.items():
-            mine = self.mass(scores, self.hidden)
-            rank = ranks(scores[self.task.row[self.hidden]], self.task.truth[self.hidden])
-            away = np.abs(scores[seen] - self.whole[seen]).sum(axis=1)
-            rows.append(
-                {
-                    "rule": name,
-                    "mass, hidden": self.judge.figure(mine),
-                    "recovered": float(mine.mean() / ceiling),
-                    "top 1, hidden": float((rank < 2).mean()),
-                    "top 5, hidden": float((rank < 6).mean()),
-                    "log-likelihood, hidden": self.judge.figure(
-                        self.likelihood(scores, self.hidden)
-                    ),
-                    "log-likelihood, all": float(self.likelihood(scores, self.test).mean()),
-                    "L1 to nothing hidden": float(away.mean()),
-                }
-            )
-        note = _NOTE.format(
-            n_hidden=len(self.hidden),
-            n_test=len(self.test),
-            whom="every model" if self.alike else "a third of the models or more",
-            floor=FLOOR,
-            knobs="; ".join(f"{name}: {words}" for name, words in self.knobs.items()),
-        )
-        digits = {"rule": 0, "mass, hidden": 4, "log-likelihood, hidden": 2}
-        return Table.of(title, rows, digits, note)
+        return {
+            "mass, hidden": self.mass(scores, self.hidden).mean(),
+            "recovered": self.recovered(scores),
+            "top 1, hidden": (rank < 2).mean(),
+            "top 5, hidden": (rank < 6).mean(),
+            "log-likelihood, hidden": self.likelihood(scores, self.hidden).mean(),
+            "log-likelihood, all": self.likelihood(scores, self.test).mean(),
+            "L1 to nothing hidden": np.abs(scores[seen] - self.whole[seen]).sum(axis=1).mean(),
+        }
 
     def gains(self, name: str, over: str) -> tuple[Figure, Figure]:
         """Gains in log-likelihood, of hidden labels and of all."""
@@ -206,28 +209,89 @@ class _Study:
         )
         return of_hidden, of_all
 
-    def claims(self, title: str) -> list[Claim]:
+
+@dataclass(frozen=True)
+class _Draws:
+    """One task, drawn several times: figures are means over draws, with their range."""
+
+    title: str
+    studies: list[_Study] = field(default_factory=list)
+
+    def table(self) -> Table:
+        figures = [study.figures() for study in self.studies]
+        rows = []
+        for name, first in figures[0].items():
+            row: dict[str, Any] = {"rule": name}
+            for column in first:
+                each = _range([own[name][column] for own in figures])
+                row[column] = each if column in _RANGED else each.value
+            rows.append(row)
+        first_study = self.studies[0]
+        note = _NOTE.format(
+            n_hidden=" or ".join(f"{len(study.hidden):,}" for study in self.studies),
+            n_test=len(first_study.test),
+            whom="every model" if first_study.alike else "a third of the models or more",
+            floor=FLOOR,
+            knobs="; ".join(f"{name}: {self._tell_knobs(name)}" for name in first_study.knobs),
+        )
+        return Table.of(self.title, rows, {"rule": 0, "mass, hidden": 4}, note)
+
+    def _tell_knobs(self, name: str) -> str:
+        """What was chosen for a rule, once where draws agree."""
+        return " or ".join(dict.fromkeys(study.knobs[name] for study in self.studies))
+
+    def claims(self) -> list[Claim]:
         claims = []
         for what, others in _AGAINST.items():
-            over = max(others, key=self.validation.__getitem__)
-            of_hidden, of_all = self.gains("barycenter", over)
+            over = max(others, key=self._validation)
+            gains = [study.gains("barycenter", over) for study in self.studies]
+            of_hidden, of_all = _mean_gains(gains)
+            verdicts = [all_hold([held(own), both.high >= 0]) for own, both in gains]
+            power = np.mean([smallest_visible(own) for own, _ in gains])
             claims.append(
                 Claim(
                     f"at no cost to other labels, transport recovers hidden ones better than"
-                    f" {what} ({title})",
+                    f" {what} ({self.title})",
                     "table 12",
-                    all_hold([held(of_hidden), of_all.high >= 0]),
+                    verdicts[0] if len(set(verdicts)) == 1 else None,
                     f"log-likelihood of hidden labels {of_hidden.words()}, of all"
-                    f" {of_all.words()}, over {over}",
-                    f"{smallest_visible(of_hidden):.3f}",
+                    f" {of_all.words()}, over {over}; holds in {verdicts.count(True)} of"
+                    f" {len(verdicts)} draws, fails in {verdicts.count(False)}",
+                    f"{power:.3f}",
                 )
             )
         return claims
 
-    def local(self, title: str) -> list[Any]:
+    def _validation(self, name: str) -> float:
+        return float(np.mean([study.validation[name] for study in self.studies]))
+
+    def local(self) -> list[Any]:
         """What measuring costs by neighbours gains, for each rule through a kernel."""
-        rules = ("linear through K", "geometric mean through K", "barycenter")
-        return [title, *(gain for name in rules for gain in self.gains(name + _LOCAL, name))]
+        cells: list[Any] = [self.title]
+        for name in ("linear through K", "geometric mean through K", "barycenter"):
+            gains = [study.gains(name + _LOCAL, name) for study in self.studies]
+            cells += _mean_gains(gains)
+        return cells
+
+    def recovered(self) -> dict[str, float]:
+        """By rule, the share of hidden labels' mass that comes back."""
+        names = ("mean of those who know", *self.studies[0].validation)
+        return {
+            name: float(np.mean([study.recovered(study.found[name]) for study in self.studies]))
+            for name in names
+            if name in self.studies[0].found
+        }
+
+
+def _mean_gains(gains: Sequence[Sequence[Figure]]) -> list[Figure]:
+    """By column, the mean of the gains of all draws, and their range."""
+    columns = zip(*gains, strict=True)
+    return [_range([each.value for each in column], is_gain=True) for column in columns]
+
+
+def _range(values: Sequence[float], *, is_gain: bool = False) -> Figure:
+    """The mean of some draws, with the least and the largest of them."""
+    return Figure(float(np.mean(values)), float(min(values)), float(max(values)), is_gain=is_gain)
 
 
 def ranks(scores: np.ndarray, truth: np.ndarray) -> np.ndarray:
@@ -237,15 +301,12 @@ def ranks(scores: np.ndarray, truth: np.ndarray) -> np.ndarray:
     return np.asarray(1 + above + (same - 1) / 2)
 
 
-def _plot(studies: Mapping[str, _Study]) -> Plot:
+def _plot(draws: Iterable[_Draws]) -> Plot:
     lines: dict[str, list[tuple[float | str, float]]] = {}
-    for title, study in studies.items():
-        ceiling = study.mass(study.whole, study.hidden).mean()
-        short = title.split(" hidden")[0]
-        for name in ("mean of those who know", *study.validation):
-            if name in study.found:
-                share = float(study.mass(study.found[name], study.hidden).mean() / ceiling)
-                lines.setdefault(name, []).append((short, share))
+    for each in draws:
+        short = each.title.split(" hidden")[0]
+        for name, share in each.recovered().items():
+            lines.setdefault(name, []).append((short, share))
     title = "Mass of hidden labels that comes back"
     return Plot("recovered", title, "", "share of what whole models give", lines)
 
@@ -311,8 +372,9 @@ class Rules:
             },
         }
         tuned = {name: self._best(name, each) for name, each in tried.items()}
+        self.knobs["best single model"] = best
         return {
-            f"best single model ({best})": self.alone[best],
+            "best single model": self.alone[best],
             "mean, unknown is 0": self._fusion(ARITHMETIC, leftover=1)(rows),
             "mean of those who know": self._fusion(ARITHMETIC, leftover=0)(rows),
             "geometric mean of those who know": self._fusion(GEOMETRIC, leftover=0)(rows),
@@ -463,14 +525,14 @@ def hide_labels(
     return np.broadcast_to(is_known[:1], is_known.shape) if alike else is_known
 
 
-def load_images(config: Config, *, alike: bool) -> Expansion:
+def load_images(config: Config, *, alike: bool, seed: int) -> Expansion:
     """Eight networks' five best classes, without those that each does not know.
 
     Classes that a network does not know are struck from its five best, and the next move up.
     Rank r scores what share of other images has the truth there; the rest is unobserved.
     """
     classes, tree, networks, truth = load_imagenet()
-    rng = np.random.default_rng(config.seed)
+    rng = np.random.default_rng(seed)
     n_fitting = len(truth) // 2
     images = rng.permutation(len(truth))
     fitting, kept = images[:n_fitting], images[n_fitting:][: sum(config.n_images)]
@@ -513,7 +575,7 @@ def strike_classes(best: np.ndarray, is_known: np.ndarray) -> np.ndarray:
     return np.where(is_known[moved], moved, -1)
 
 
-def load_words(config: Config, *, alike: bool) -> Expansion:
+def load_words(config: Config, *, alike: bool, seed: int) -> Expansion:
     """Next words after a word, counted in parts of the training captions.
 
     A model counts pairs of words in its part of the captions; after a word of n pairs, each
@@ -524,7 +586,7 @@ def load_words(config: Config, *, alike: bool) -> Expansion:
     them.
     """
     words, similarity, local = _glove(config.n_neighbors, config.local_bandwidth)
-    rng, n_models = np.random.default_rng(config.seed), config.n_word_models
+    rng, n_models = np.random.default_rng(seed), config.n_word_models
     places = {word: place for place, word in enumerate(words)}
     splits = ("train", "val", "test")
     pairs = {split: _pairs(load_captions(split).captions, places) for split in splits}

@@ -105,6 +105,7 @@ NOT_RUN = [
     NotRun(r"curl ", "needs the server; tests/export/test_deploy.py runs both", is_known),
     NotRun(r"python -m paper demo", "half a minute; tests/paper/test_demo.py", parses),
     NotRun(r"python -m paper heads", "runs for minutes", parses),
+    NotRun(r"python -m paper score-captioners$", "runs for a minute; tests/paper", parses),
     NotRun(r"python -m paper train-captioners", "trains for minutes; tests/paper does", parses),
     NotRun(r"python -m paper reproduce (all|captioning) ", "an hour; `make results`", parses),
     NotRun(r"python -m paper without-truth", "needs minutes; tests/paper", parses),

@@ -1,4 +1,4 @@
-"""`python -m paper train-captioners`: the captioners that experiments fuse."""
+"""`python -m paper train-captioners` and `score-captioners`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from paper.record.command import out_folder
+from paper.record.command import out_folder, out_option
 from wassemble._extras import load_extra
 from wassemble.cli.console import print_json, print_table, progress_bar, talk
 from wassemble.cli.options import output_options
@@ -73,3 +73,39 @@ def train_captioners(names: tuple[str, ...], out: Path, as_json: bool, quiet: bo
         for name, r in records.items()
     ]
     print_table(["captioner", "words", "best epoch", "validation CIDEr", "file"], rows)
+
+
+@click.command(
+    cls=Command, name="score-captioners", short_help="Score shipped captioners on test pictures."
+)
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@out_option
+@output_options
+def score_captioners(names: tuple[str, ...], out: Path, as_json: bool, quiet: bool) -> None:
+    """Score shipped captioners by NAME, all if none is given, and write the figures into --out.
+
+    CIDEr of the likeliest words, one after the other, on the 700 validation pictures, which chose
+    the epoch of each, and on the 1,300 test pictures, which chose nothing.
+
+    \b
+    python -m paper score-captioners concepts-self-critical
+    """
+    load_extra("torch", "captions", purpose="scoring captioners")
+    import json
+
+    from paper.captioners.scoring import list_rows, score_captioner
+    from paper.data.files import data_folder
+    from wassemble._files import write_whole
+    from wassemble.errors import fail
+
+    shipped = {path.stem: path for path in sorted((data_folder() / "captioners").glob("*.npz"))}
+    unknown = [name for name in names if name not in shipped]
+    if unknown:
+        fail(f"a captioner must be one of {', '.join(shipped)}; got {unknown[0]!r}.")
+    found = {name: score_captioner(shipped[name]) for name in names or shipped}
+    write_whole(out / "captioners.json", json.dumps(found, indent=1) + "\n")
+    if as_json:
+        print_json(found)
+        return
+    print_table(*list_rows(found))
+    talk(f"wrote {out / 'captioners.json'}", quiet=quiet)

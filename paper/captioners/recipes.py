@@ -58,6 +58,8 @@ _SELF_CRITICAL: dict[str, Any] = {
     "patience": 5,
 }
 
+_CONCEPTS: dict[str, Any] = {"is_blind": True, "dropout": 0.2, "decay": 0.9, "max_epochs": 3}
+
 RECIPES = {
     recipe.name: recipe
     for recipe in (
@@ -72,8 +74,10 @@ RECIPES = {
         # Two with other words.
         Recipe("frequent-words", seed=6, n_units=192, n_embedding=128, n_frequent=1200),
         Recipe("missing-words", seed=7, n_units=192, n_embedding=128, share_missing=0.2),
-        # Those with the words of all COCO captions.
-        Recipe("concepts", 11, 320, 128, is_blind=True, dropout=0.2, decay=0.9, max_epochs=3),
+        # Five with the words of all COCO captions.
+        Recipe("concepts", 11, 320, 128, **_CONCEPTS),
+        Recipe("concepts-small", 13, 192, 100, **_CONCEPTS),
+        Recipe("concepts-large", 14, 448, 160, **_CONCEPTS),
         Recipe(
             "concepts-self-critical",
             12,
@@ -82,6 +86,15 @@ RECIPES = {
             begin_from="concepts",
             is_blind=True,
             **_SELF_CRITICAL | {"decay": 0.87, "max_epochs": 15, "patience": 15},
+        ),
+        Recipe(
+            "concepts-small-self-critical",
+            15,
+            192,
+            100,
+            begin_from="concepts-small",
+            is_blind=True,
+            **_SELF_CRITICAL | {"decay": 0.87, "max_epochs": 8, "patience": 8},
         ),
         # For tests.
         Recipe("tiny", seed=8, n_units=32, n_embedding=32, n_frequent=300, dropout=0.1),

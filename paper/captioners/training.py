@@ -237,12 +237,8 @@ class _Training:
         return imitation_loss(*model, features[list(places)], captions, label_smoothing=smoothing)
 
     def _validate(self) -> float:
-        """CIDEr of the likeliest words, one after the other, on the validation images."""
-        data = self.data.validation
         self.network.eval()
-        captions = generate(self.network, self.vocabulary, torch.from_numpy(data.features))
-        cider = CiderD([[c.split() for c in each] for each in data.captions])
-        return float(np.mean([cider.score(i, words) for i, words in enumerate(captions)]))
+        return float(score_likeliest(self.network, self.vocabulary, self.data.validation).mean())
 
     def _save(self) -> None:
         state = {
@@ -416,6 +412,15 @@ def generate(
         is_open &= words != vocabulary.end_index
     numbers = torch.stack(steps, dim=1).numpy()
     return [vocabulary.decode(row[row != vocabulary.end_index]) for row in numbers]
+
+
+def score_likeliest(
+    network: CaptionerNetwork, vocabulary: Vocabulary, data: CaptionsData
+) -> np.ndarray:
+    """CIDEr of the likeliest words, one after the other, for each image, (n_images,)."""
+    captions = generate(network, vocabulary, torch.from_numpy(data.features))
+    cider = CiderD([[text.split() for text in each] for each in data.captions])
+    return np.array([cider.score(i, words) for i, words in enumerate(captions)])
 
 
 def _draw(chances: Tensor) -> Tensor:

@@ -95,10 +95,17 @@ class SearchConfig:
         files = {name: find_data(f"captioners/{name}.npz") for name in names or self.captioners}
         return {name: read_captioner(path) for name, path in files.items()}
 
-    def gallery(self, split: str, n_images: int, tick: Callable[[], None] | None = None) -> Gallery:
-        """The first images of a split, and this search."""
+    def gallery(
+        self,
+        split: str,
+        n_images: int,
+        tick: Callable[[], None] | None = None,
+        *,
+        first: int = 0,
+    ) -> Gallery:
+        """Images of a split, from the ``first`` on, and this search."""
         search = {"length_power": self.length_power, "max_words": self.max_words}
-        return Gallery(split, n_images, tick=tick, width=self.width, **search)
+        return Gallery(split, n_images, first=first, tick=tick, width=self.width, **search)
 
     def barycenter(
         self,
@@ -106,26 +113,35 @@ class SearchConfig:
         kernel: LabelledKernel | Sequence[LabelledKernel] | None,
         *,
         n_top: int | None = None,
+        debias: bool = False,
     ) -> FusedNextWord:
         """The models fused through ``kernel``, of all words or of the ``n_top`` likeliest."""
-        rule = Barycenter(max_sweeps=self.max_sweeps, tolerance=self.tolerance)
+        rule = Barycenter(max_sweeps=self.max_sweeps, tolerance=self.tolerance, debias=debias)
         return FusedNextWord(list(models), kernel=kernel, rule=rule, n_top=n_top)
 
 
 class Gallery:
-    """The first images of a split, by their numbers, and a search with options of `beam_search`.
+    """Images of a split, by their numbers, and a search with options of `beam_search`.
 
-    ``tick`` is called whenever a model has captioned them all.
+    There are ``n_images`` from the ``first`` on. ``tick`` is called whenever a model has captioned
+    them all.
     """
 
     def __init__(
-        self, split: str, n_images: int, *, tick: Callable[[], None] | None = None, **search: Any
+        self,
+        split: str,
+        n_images: int,
+        *,
+        first: int = 0,
+        tick: Callable[[], None] | None = None,
+        **search: Any,
     ) -> None:
         data, self._cider = _read_split(split)
-        self._tick = tick
-        self.image_ids = data.image_ids[:n_images]
-        self.features = data.features[:n_images]
-        self.references = data.captions[:n_images]
+        self._first, self._tick = first, tick
+        some = slice(first, first + n_images)
+        self.image_ids = data.image_ids[some]
+        self.features = data.features[some]
+        self.references = data.captions[some]
         self._search = search
         _, self._vectors = load_caption_words()
         self._raw_vectors = raw_glove()
@@ -155,7 +171,8 @@ class Gallery:
 
     def score(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """CIDEr and both similarities of each caption."""
-        rare = np.array([self._cider.score(i, text.split()) for i, text in enumerate(texts)])
+        numbered = enumerate(texts, start=self._first)
+        rare = np.array([self._cider.score(i, text.split()) for i, text in numbered])
         distance = partial(scores.word_movers_distance, texts, self.references)
         near = np.exp(-distance(self._vectors).per_image)
         options: dict[str, Any] = {"leave_out": FUNCTION_WORDS, "to_nearest": False}

@@ -44,7 +44,7 @@ def fill(text: str, config: Any, **more: Any) -> str:
 
 @dataclass(frozen=True)
 class Figure:
-    """A number with its 95 % bootstrap interval; a gain is shown with its sign."""
+    """A number with its 95 % bootstrap interval, or range; a gain is shown with its sign."""
 
     value: float
     low: float

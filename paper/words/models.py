@@ -99,7 +99,9 @@ KernelAt = Callable[[float], LabelledKernel]
 """From epsilon to a kernel between words."""
 
 
-def glove_kernels(source: LabelSpace, target: LabelSpace | None = None) -> KernelAt:
+def glove_kernels(
+    source: LabelSpace, target: LabelSpace | None = None, *, local_bandwidth: int | None = None
+) -> KernelAt:
     """exp(-squared distance of unit vectors / epsilon); words without a vector stay alone.
 
     The paper says "euclidean distance", but only the squared one has the distances to the identity
@@ -108,7 +110,13 @@ def glove_kernels(source: LabelSpace, target: LabelSpace | None = None) -> Kerne
     """
     _, vectors = load_caption_words()
     return lambda epsilon: from_word_vectors(
-        source, target, embeddings=vectors, epsilon=epsilon, metric="sqeuclidean", unit_norm=True
+        source,
+        target,
+        embeddings=vectors,
+        epsilon=epsilon,
+        metric="sqeuclidean",
+        unit_norm=True,
+        local_bandwidth=local_bandwidth,
     )
 
 
