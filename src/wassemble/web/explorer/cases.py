@@ -7,7 +7,7 @@ some model finds likely; what that leaves out is said.
 import heapq
 import math
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Generic, TypeVar
@@ -89,7 +89,7 @@ class Table:
     kind: Kind
     target: LabelSpace | None = None  # wanted labels; those of the kernel or of all models if None
     texts: dict[str, str] = field(default_factory=dict)  # what samples are, by id, where known
-    truth: dict[str, tuple[str, ...]] = field(default_factory=dict)  # true labels, by sample id
+    truth: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # true labels, by sample id
     names: dict[str, str] = field(default_factory=dict)  # of labels, for people
     note: str = ""
 

@@ -101,11 +101,10 @@ class Judgement:
 
     def rule(self, name: str) -> Judged:
         """The rule of that name."""
-        for rule in self.rules:
-            if rule.name == name:
-                return rule
-        names = enumerate_names(rule.name for rule in self.rules)
-        fail(f"a rule must be one of {names}; got {name!r}.")
+        named = {rule.name: rule for rule in self.rules}
+        if name not in named:
+            fail(f"a rule must be one of {enumerate_names(named)}; got {name!r}.")
+        return named[name]
 
 
 def judge(case: Case, view: View) -> Judgement:
@@ -120,6 +119,8 @@ def judge(case: Case, view: View) -> Judgement:
 
 def find_best_model(case: Case) -> str:
     """The model that is right most often; empty where nobody knows."""
+    if not case.table.truth:
+        return ""
     best = Judgement(_rows(case), _truth(case), judge_models(case)).best_model
     return "" if best is None else best.name
 

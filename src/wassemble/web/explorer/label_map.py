@@ -104,9 +104,8 @@ def _flatten(table: np.ndarray) -> np.ndarray:
 
 
 def _scale(places: np.ndarray) -> np.ndarray:
-    """Both directions from 0 to 1, spread evenly where labels crowd."""
-    ranks = places.argsort(axis=0, kind="stable").argsort(axis=0, kind="stable")
-    even = ranks / max(len(places) - 1, 1)
+    """Both directions from 0 to 1; the wider fills it."""
     low, high = places.min(axis=0), places.max(axis=0)
-    plain = (places - low) / np.where(high > low, high - low, 1)
-    return ((even + plain) / 2).T
+    middle, wide = (low + high) / 2, max(float((high - low).max()), 1e-9)
+    scaled: np.ndarray = (0.5 + (places - middle) / wide).T
+    return scaled

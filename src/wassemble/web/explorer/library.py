@@ -37,7 +37,7 @@ class Library:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._uploads = Uploads.of(settings)
+        self.uploads = Uploads.of(settings)
         # Room is left for who opens the next.
         n_bytes = settings.max_memory * 1_000_000 // 8
         self._tables: Kept[Table] = Kept(8, n_bytes=n_bytes)
@@ -130,7 +130,7 @@ class Library:
         for card, model in zip(cards, models, strict=True):
             if model is not None:
                 others = [each for each in models if each is not None and each is not model]
-                card |= describe_predictions(model) | _describe_shared(model, others)
+                card.update(describe_predictions(model), **_describe_shared(model, others))
         return cards
 
     def _check(self, file: PredictionFile) -> None:
@@ -144,7 +144,7 @@ class Library:
     def _path(self, reference: str) -> tuple[Path, str]:
         """Where a file is, and what it is called."""
         if reference.startswith(PREFIX):
-            upload = self._uploads.find(reference)
+            upload = self.uploads.find(reference)
             return upload.path, upload.name
         path = inside(self._settings.folder, reference)
         if not path.is_file():
@@ -162,7 +162,10 @@ def _describe_shared(model: Predictions, others: list[Predictions]) -> dict[str,
     for other in others:
         samples &= set(map(str, other.samples.tolist()))
         labels &= set(other.labels)
-    shared = {"n_shared_samples": len(samples), "n_shared_labels": len(labels)}
+    shared: dict[str, int | None] = {
+        "n_shared_samples": len(samples),
+        "n_shared_labels": len(labels),
+    }
     return shared if others else dict.fromkeys(shared)
 
 

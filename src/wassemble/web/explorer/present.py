@@ -71,8 +71,8 @@ def _truth(case: Case, answer: Answer) -> tuple[str, ...]:
 
 
 def _verdict(case: Case, answer: Answer, label: str) -> str:
-    """Right, wrong, or nothing where nobody knows."""
-    if answer.sample not in case.table.truth:
+    """Right, wrong, or nothing where nobody knows, or of a label that is no answer."""
+    if answer.sample not in case.table.truth or label not in case.target:
         return ""
     return "right" if label in _truth(case, answer) else "wrong"
 
@@ -131,7 +131,7 @@ def _panels(case: Case, answer: Answer, view: View) -> list[Shown]:
     for line, top in zip(answer.lines, tops, strict=True):
         own = line.name if line.role == "model" else ""
         scale = largest if is_histogram or not top else top[0][1]
-        rows = [_bar(case, answer, view, own, label, score, scale) for label, score in top]
+        rows = [_bar(case, answer, view, line, label, score / scale) for label, score in top]
         is_weighted = line.weight is not None and bool(view.weight)
         weight = f"{line.weight:.3g}" if is_weighted else ""
         is_open = bool(view.label) and (own or "consensus") == (view.model or line.role)
@@ -140,16 +140,15 @@ def _panels(case: Case, answer: Answer, view: View) -> list[Shown]:
     return panels
 
 
-def _bar(
-    case: Case, answer: Answer, view: View, own: str, label: str, score: float, scale: float
-) -> Shown:
-    is_open = label == view.label and own == view.model
+def _bar(case: Case, answer: Answer, view: View, line: Line, label: str, share: float) -> Shown:
+    own = line.name if line.role == "model" else ""
+    is_open = label == view.label and own == view.model and line.role in ("consensus", "model")
     address = view.address(label="" if is_open else label, model="" if is_open else own)
     return {
         "label": label,
         "name": case.table.name(label),
-        "score": _round(score),
-        "percent": round(100 * score / scale, 2),
+        "score": _round(float(line.scores[line.labels.position(label)])),
+        "percent": round(100 * share, 2),
         "href": address,
         "is_open": is_open,
         "is_same": label == view.label,
@@ -304,12 +303,12 @@ def _lines(answer: Answer) -> list[list[str]]:
 
 def settle(case: Case, view: View) -> View:
     """The same view; what says no more than the data suggest is left out."""
-    weights = set(view.weight)
+    are_equal = view.weight == (1.0,) * len(case.table.models)
     return view.but(
         epsilon=None if view.epsilon == case.epsilon else view.epsilon,
         mass="" if view.mass == "unbalanced" else view.mass,
         mass_penalty=None if view.mass_penalty == MASS_PENALTY else view.mass_penalty,
-        weight=() if weights == {1.0} and len(view.weight) == len(case.table.models) else view.weight,
+        weight=() if are_equal else view.weight,
     )
 
 

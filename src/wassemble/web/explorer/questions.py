@@ -12,6 +12,7 @@ from wassemble.labels import enumerate_names
 from wassemble.web.explorer.answers import Answer, fuse_sample, get_ranking
 from wassemble.web.explorer.cases import Case
 from wassemble.web.explorer.judging import list_rows
+from wassemble.web.explorer.learning import job_folder, learn
 from wassemble.web.explorer.library import Library
 from wassemble.web.explorer.present import (
     as_csv,
@@ -27,7 +28,7 @@ from wassemble.web.explorer.present import (
 )
 from wassemble.web.explorer.view import View
 
-What = Literal["page", "answer", "all", "map", "frame", "files", "csv", "json", "list"]
+What = Literal["page", "answer", "all", "map", "frame", "files", "csv", "json", "list", "learn"]
 
 
 class Question(BaseModel, frozen=True):
@@ -35,6 +36,8 @@ class Question(BaseModel, frozen=True):
 
     what: What
     view: View
+    job: str = ""  # what is learned
+    seconds: float = 0.0  # that learning may take
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,10 @@ def answer_question(library: Library, question: Question) -> Reply:
         if question.what == "files":
             return Reply(200, _to_json({"cards": library.describe(question.view)}))
         case = library.case(question.view)
+        if question.what == "learn":
+            folder = job_folder(library.uploads, question.job)
+            learned = learn(case, question.view, folder, question.seconds)
+            return Reply(200, _to_json(learned))
         return _REPLIES[question.what](case, settle(case, question.view))
     except InvalidInputError as error:
         _refuse_lack_of_memory(error)

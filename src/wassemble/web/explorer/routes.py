@@ -14,6 +14,8 @@ from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, Redirect
 
 from wassemble.errors import InvalidInputError
 from wassemble.inputs.formats import ENDS
+from wassemble.web.explorer.learn_routes import add_learning, is_part, raise_problem
+from wassemble.web.explorer.learning import SECONDS, Jobs
 from wassemble.web.explorer.questions import Question, Reply, What
 from wassemble.web.explorer.uploads import KERNEL_ENDS, Uploads
 from wassemble.web.explorer.view import LARGEST, MAX_FILES, SMALLEST, View
@@ -46,10 +48,12 @@ _View = Annotated[View, Query()]
 def make_router(settings: Settings) -> APIRouter:
     """Everything below ``/explorer``."""
     uploads = Uploads.of(settings)
+    jobs = Jobs(uploads)
 
     @asynccontextmanager
     async def lifespan(app: Any) -> AsyncIterator[None]:
         yield
+        jobs.close()
         app.state.workers.close()
         uploads.close()
 
@@ -63,26 +67,46 @@ def make_router(settings: Settings) -> APIRouter:
     @router.get("/view", response_class=HTMLResponse)
     async def view_page(request: Request, view: _View) -> HTMLResponse:
         """One sample of what the view opens; without files, what can be opened."""
-        if _is_part(request):
+        if is_part(request):
             shown = json.loads((await _ask(request, "answer", view)).body)
             headers = {"HX-Replace-Url": f"/explorer/view?{shown['query']}"}
-            about = {"view": View.from_query(shown["query"]), "kernels": _kernels(settings, view)}
-            return render(request, "explorer/answer.html", headers=headers, shown=shown, **about)
+            return render(
+                request,
+                "explorer/answer.html",
+                headers=headers,
+                view=View.from_query(shown["query"]),
+                kernels=_kernels(settings, view),
+                shown=shown,
+            )
         return await _page(request, uploads, settings, view, "page", "explorer/sample.html")
 
     @router.get("/all", response_class=HTMLResponse)
     async def all_page(request: Request, view: _View) -> HTMLResponse:
         """Every sample: how right each rule is, and a list of samples to filter and sort."""
-        if _is_part(request):
+        if is_part(request):
             return await _part(request, settings, view, "all", "explorer/board.html")
         return await _page(request, uploads, settings, view, "all", "explorer/all.html")
 
     @router.get("/map", response_class=HTMLResponse)
     async def map_page(request: Request, view: _View) -> HTMLResponse:
         """A map of the labels: what the kernel sends the same way lies close together."""
-        if _is_part(request):
+        if is_part(request):
             return await _part(request, settings, view, "map", "explorer/points.html")
         return await _page(request, uploads, settings, view, "map", "explorer/map.html")
+
+    @router.get("/learn", response_class=HTMLResponse)
+    async def learn_page(request: Request, view: _View) -> HTMLResponse:
+        """The form that begins to learn how to fuse what is open."""
+        about = {"seconds": SECONDS}
+        return await _page(request, uploads, settings, view, "frame", "explorer/learn.html", about)
+
+    _add_files(router, settings, uploads)
+    add_learning(router, jobs)
+    return router
+
+
+def _add_files(router: APIRouter, settings: Settings, uploads: Uploads) -> None:
+    """Data to take away, pictures, and files that are sent."""
 
     @router.get("/data.csv", response_class=_Csv)
     async def data_csv(request: Request, view: _View) -> Response:
@@ -126,8 +150,6 @@ def make_router(settings: Settings) -> APIRouter:
             return _render_open(request, uploads, settings, View(), [], problem=str(error))
         return RedirectResponse(view.address("/explorer") + "#chosen", status_code=303)
 
-    return router
-
 
 def _add(view: View, reference: str, name: str) -> View:
     """A view with one more file: a model's, the truth, or what a kernel is made from."""
@@ -143,18 +165,7 @@ async def _ask(request: Request, what: What, view: View) -> Reply:
     """The reply of a worker; what is wrong is raised."""
     workers: Workers = request.app.state.workers
     question, seconds = Question(what=what, view=view), seconds_left(request)
-    reply = await workers.ask(question, seconds, request.is_disconnected)
-    if reply.status == 422:
-        raise InvalidInputError(reply.body.decode())
-    if reply.status != 200:
-        raise HTTPException(reply.status, reply.body.decode())
-    return reply
-
-
-def _is_part(request: Request) -> bool:
-    """Whether a script asks for what a slider or a link changes, and not for a whole page."""
-    headers = request.headers
-    return "hx-request" in headers and "hx-history-restore-request" not in headers
+    return raise_problem(await workers.ask(question, seconds, request.is_disconnected))
 
 
 async def _part(
@@ -168,7 +179,13 @@ async def _part(
 
 
 async def _page(
-    request: Request, uploads: Uploads, settings: Settings, view: View, what: What, template: str
+    request: Request,
+    uploads: Uploads,
+    settings: Settings,
+    view: View,
+    what: What,
+    template: str,
+    about: dict[str, Any] | None = None,
 ) -> HTMLResponse:
     """A whole page about what a view opens; without files, or with wrong ones, the way to them."""
     if not view.example and not view.file:
@@ -180,7 +197,7 @@ async def _page(
     now = page["view"] = View(**page["view"])
     name = now.sample if _picture_kind(settings, now.sample) else ""
     page |= {"limits": (SMALLEST, LARGEST), "kernels": _kernels(settings, view), "picture": name}
-    return render(request, template, tab=what, **page)
+    return render(request, template, tab=what, **page, **(about or {}))
 
 
 def _kernels(settings: Settings, view: View) -> tuple[str, ...]:
@@ -210,8 +227,10 @@ async def _open_page(
     """The way to files, with a card for each that is chosen."""
     cards = []
     if view.file:
-        reply = await _ask(request, "files", view)
-        cards = json.loads(reply.body)["cards"]
+        try:
+            cards = json.loads((await _ask(request, "files", view)).body)["cards"]
+        except InvalidInputError as error:
+            problem = problem or str(error)
     return _render_open(request, uploads, settings, view, cards, problem=problem)
 
 
@@ -235,6 +254,6 @@ def _render_open(
         folder=settings.folder.name,
         view=view,
         cards=cards,
-        uploads=uploads.list(),
+        uploads=uploads.list_kept(),
         max_megabytes=settings.max_upload_bytes / 1e6,
     )

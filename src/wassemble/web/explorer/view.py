@@ -81,7 +81,7 @@ class View(BaseModel, frozen=True, extra="forbid"):
 
     @property
     def kept(self) -> View | None:
-        """This view as ``than`` has its sliders; None if nothing is to be compared with."""
+        """The same with the sliders of ``than``; None if nothing is to be compared with."""
         if not self.than:
             return None
         read = View.from_query("" if self.than == USUAL else self.than)
