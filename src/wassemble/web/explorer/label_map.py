@@ -32,7 +32,7 @@ def map_labels(case: Case, judgement: Judgement, epsilon: float) -> list[Point]:
     """Places of the labels that most samples are about; none where names alone join labels.
 
     Each label is described by its similarity to every label of every model, as a vector of length
-    1; the map shows the two directions in which these differ most.
+    1; the map shows the two directions in which these differ most, drawn apart where it is full.
     """
     if case.similarity is NAMES:
         return []
@@ -40,7 +40,7 @@ def map_labels(case: Case, judgement: Judgement, epsilon: float) -> list[Point]:
     chosen = [place for place, _ in counts.most_common(_N_LABELS)]
     if len(chosen) < 3:
         return []
-    x, y = _scale(_flatten(_describe(case, chosen, epsilon)))
+    x, y = _scale(_loosen(_flatten(_describe(case, chosen, epsilon))))
     labels = [case.target[place] for place in chosen]
     names = [case.table.name(label) for label in labels]
     is_named = _find_room(names, x, y)
@@ -101,6 +101,14 @@ def _flatten(table: np.ndarray) -> np.ndarray:
     """The two directions in which rows differ most, (n_chosen, 2)."""
     left, values, _ = np.linalg.svd(table - table.mean(axis=0), full_matrices=False)
     return left[:, :2] * values[:2]
+
+
+def _loosen(places: np.ndarray) -> np.ndarray:
+    """The same directions from the middle, where most labels crowd, and roots of the distances."""
+    away = places - np.median(places, axis=0)
+    distance = np.sqrt((away**2).sum(axis=1, keepdims=True))
+    loose: np.ndarray = away / np.sqrt(np.where(distance > 0, distance, 1))
+    return loose
 
 
 def _scale(places: np.ndarray) -> np.ndarray:

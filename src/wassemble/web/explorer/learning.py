@@ -112,12 +112,11 @@ class Job:
         """What was learned, or the ``problem``; None while it is learned."""
         if not self.task.done():
             return None
-        if self.task.cancelled():
-            return {"problem": "It was cancelled."}
         error = self.task.exception()
-        if isinstance(error, HTTPException):
-            return {"problem": str(error.detail)}
-        return {"problem": str(error)} if error is not None else self.task.result()
+        if error is None:
+            return self.task.result()
+        words = error.detail if isinstance(error, HTTPException) else str(error)
+        return {"problem": words.replace("\nhint: ", " Hint: ")}
 
 
 @dataclass
