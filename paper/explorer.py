@@ -20,20 +20,28 @@ from wassemble.web.explorer.similarity import NAMES, Similarity, from_cost, give
 def _load_task(name: str) -> tuple[Table, dict[str, Similarity]]:
     task: Task = TASKS[name]()
     kernels = {kernel: given_kernel(made) for kernel, made in task.kernels.items()}
-    table = Table(f"example {name}", task.title, task.models, task.kind, task.target, _texts(task))
+    table = Table(
+        f"example {name}",
+        task.title,
+        task.models,
+        task.kind,
+        task.target,
+        truth=_truth(task),
+        names={label: label.replace("_", " ") for label in task.target},
+    )
     return table, {**kernels, "names": NAMES}
 
 
-def _texts(task: Task) -> dict[str, str]:
-    """What is true of each sample."""
-    names = task.truth
-    if isinstance(names, np.ndarray):
+def _truth(task: Task) -> dict[str, tuple[str, ...]]:
+    """The true labels of each sample."""
+    if isinstance(task.truth, np.ndarray):
         names = [
-            ", ".join(task.target[i] for i in np.flatnonzero(row == 1).tolist()) or "none"
-            for row in names
+            tuple(task.target[i] for i in np.flatnonzero(row == 1).tolist()) for row in task.truth
         ]
+    else:
+        names = [(name,) for name in task.truth]
     samples = task.models[0].samples.tolist()
-    return {str(s): f"truth: {name}" for s, name in zip(samples, names, strict=True)}
+    return {str(sample): true for sample, true in zip(samples, names, strict=True)}
 
 
 # Beginnings of sentences to go on with.
@@ -83,6 +91,7 @@ EXAMPLES = (
         "Three language models go on with a sentence; words that mean the same share mass.",
         ("GloVe", "names"),
         _load_words,
+        "a man riding a … → horse",
     ),
     Example(
         "cifar100",
@@ -90,6 +99,8 @@ EXAMPLES = (
         "Three networks' twenty best of a hundred classes; kernels from words and from a tree.",
         ("GloVe", "tree", "names"),
         partial(_load_task, "cifar100"),
+        "oak? maple? → willow tree",
+        "show=gained",
     ),
     Example(
         "coco",
@@ -97,6 +108,8 @@ EXAMPLES = (
         "Eight models' scores of eighty categories in each picture; mass may differ.",
         ("GloVe", "co-occurrence", "names"),
         partial(_load_task, "coco"),
+        "dog, frisbee, person",
+        "show=gained",
     ),
     Example(
         "voc",
@@ -104,5 +117,7 @@ EXAMPLES = (
         "Eight published detectors' scores of twenty classes.",
         ("GloVe", "co-occurrence", "names"),
         partial(_load_task, "voc"),
+        "car, bus, person",
+        "show=gained",
     ),
 )

@@ -17,7 +17,7 @@ from patience import SECONDS
 
 MEGABYTES = 600  # of --max-memory
 ANSWER_SECONDS = 8  # of --max-seconds
-VIEW = "/explorer/api/answer?example=animals"
+VIEW = "/explorer/data.json?example=animals"
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +93,7 @@ def send(server, name, content):
         headers = {"x-csrf-token": client.cookies["wassemble_csrf"]}
         sent = client.post("/explorer/upload", files=[("files", (name, content))], headers=headers)
     assert sent.status_code == 303, sent.text
-    return sent.headers["location"].replace("/view?", "/api/answer?")
+    return sent.headers["location"].replace("/explorer?", "/explorer/data.json?").split("#")[0]
 
 
 @pytest.mark.parametrize("make", [many_labels, repeated_text, zeros], ids=lambda f: f.__name__)

@@ -12,6 +12,7 @@ from fastapi.staticfiles import StaticFiles
 from starlette.types import Scope
 
 from wassemble.inputs.formats import ENDS
+from wassemble.web.front import make_demo
 from wassemble.web.pages import render
 from wassemble.web.paths import list_files
 from wassemble.web.security import Sessions, local_path
@@ -32,6 +33,7 @@ def make_router(settings: Settings) -> APIRouter:
         return render(
             request,
             "front.html",
+            demo=make_demo(),
             examples=settings.examples,
             folder=settings.folder.name,
             n_files=len(list_files(settings.folder, ENDS)),

@@ -83,7 +83,7 @@ def test_labels_beside_an_array_behind_a_link_stay_inside_the_folder(library, tm
         (View(), "at least one file"),
         (View(file=("missing.csv",)), "missing.csv: there must be such a file"),
         (View(file=("0.csv", "0.csv")), "named once"),
-        (View(example="nothing"), "one of animals, languages"),
+        (View(example="nothing"), "one of languages, animals"),
         (View(example="animals", kernel="magic"), "one of attributes; got 'magic'"),
         (View(file=("0.csv",), kernel="tree"), "needs a file"),
         (View(file=("0.csv",), kernel="tree", kernel_file="none.txt"), "none.txt: there must be"),

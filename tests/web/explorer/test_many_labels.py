@@ -11,7 +11,7 @@ from web.explorer.small import ask, from_vectors, histograms, make_case
 from wassemble import read_predictions, write_predictions
 from wassemble.inputs import Embeddings
 from wassemble.web.explorer.library import Library
-from wassemble.web.explorer.present import present
+from wassemble.web.explorer.present import present_answer
 from wassemble.web.explorer.questions import Question, answer_question
 from wassemble.web.explorer.view import View
 from wassemble.web.settings import Settings
@@ -45,17 +45,15 @@ def test_equal_names_of_two_thousand_labels_are_exact(folder):
     library = Library(Settings(folder=folder))
     question = Question(what="answer", view=View(file=("a.csv", "b.csv")))
     shown = json.loads(answer_question(library, question).body)
-    assert shown["summary"].endswith("Exact: found by a formula.")
-    assert "without" not in shown["summary"]
+    assert shown["status"] == "Exact: found by a formula."
+    assert "without" not in shown["chips"][0]["score"]
 
 
 def test_a_cut_is_said_beside_the_number():
     vectors = Embeddings(NAMES, np.random.default_rng(3).normal(size=(len(NAMES), 8)))
     case = make_case(histograms(3, 2, NAMES), from_vectors(vectors))
     answer = ask(case, epsilon=0.1)
-    shown = present(case, answer, View(epsilon=0.1))
+    shown = present_answer(case, answer, View(epsilon=0.1))
     words = f" (without up to {100 * answer.cut.dropped:.2g} % of a model's mass)"
-    label, score = answer.consensus.top(1)[0]
-    assert f"Consensus: {label}, {score:.3g}{words}, entropy" in shown.summary
-    assert "Exact" not in shown.summary
-    assert [row[0].text for row in shown.rules.rows][:2] == ["consensus" + words, "arithmetic mean"]
+    assert [chip["score"].endswith(words) for chip in shown["chips"]] == [True, False, False]
+    assert "Exact" not in shown["status"]

@@ -1,23 +1,33 @@
-"""Pages, answers and files of the explorer, as a browser gets them."""
+"""Pages, parts of pages and files of the explorer, as a browser gets them."""
 
 import csv
 import html
 import io
 import re
-from urllib.parse import parse_qs
+import time
+import zipfile
+from urllib.parse import parse_qs, urlsplit
 
 import httpx
+import numpy as np
 import pytest
 from fastapi.testclient import TestClient
 from patience import SECONDS
 from web.explorer.small import LABELS, TAG, histograms
 
-from wassemble import write_predictions
+from wassemble import Predictions, write_predictions
 from wassemble.web.app import create_app
 from wassemble.web.explorer.examples import SHIPPED
 from wassemble.web.settings import Settings
 
 FILES = {"file": ["a.npz", "b.npz", "c.npz"]}
+PART = {"hx-request": "true"}
+PAGES = ("/explorer/view", "/explorer/all", "/explorer/map", "/explorer/learn")
+# The smallest picture there is.
+PICTURE = bytes.fromhex(
+    "89504e470d0a1a0a0000000d4948445200000001000000010806000000"
+    "1f15c4890000000a49444154789c6360000000020001e221bc330000000049454e44ae426082"
+)
 
 
 @pytest.fixture(scope="module")
@@ -27,6 +37,9 @@ def folder(tmp_path_factory):
         write_predictions(found / f"{name}.npz", model)
     (found / "vectors.txt").write_text("cat 1 0\ndog 0.9 0.1\ncar 0 1\nbus 0.1 0.9\n")
     (found / "broken.csv").write_text("nothing here\n")
+    (found / "true.csv").write_text(
+        "sample,label,text\ns0,cat,Purrs <b>.\ns1,dog,Barks.\ns2,bus,Honks.\n"
+    )
     return found
 
 
@@ -40,10 +53,18 @@ def client(folder):
         yield found
 
 
-def answer(client, **query):
-    return client.get(
-        "/explorer/api/answer", params=FILES | query, headers={"accept": "application/json"}
-    )
+def part(client, path="/explorer/view", **query):
+    """What sliders change on a page."""
+    return client.get(path, params=FILES | query, headers=PART)
+
+
+def data(client, **query):
+    return client.get("/explorer/data.json", params=FILES | query, headers={"accept": "*/*"})
+
+
+def answer_words(text):
+    """What the chips say."""
+    return [html.unescape(found) for found in re.findall(r"</span>([^<>]+)</strong>", text)]
 
 
 def test_an_empty_folder_still_has_examples(tmp_path):
@@ -51,7 +72,7 @@ def test_an_empty_folder_still_has_examples(tmp_path):
         page = client.get("/explorer")
     assert page.status_code == 200
     assert "example=animals" in page.text
-    assert "There are none yet" in page.text
+    assert "There are no files of predictions" in page.text
 
 
 def test_the_first_page_lists_files(client):
@@ -60,63 +81,115 @@ def test_the_first_page_lists_files(client):
         assert name in text
 
 
-def test_a_page_has_its_figures_in_tables_without_a_script(client):
-    page = client.get("/explorer/view", params=FILES | {"sample": "s2"})
+@pytest.mark.parametrize("path", PAGES)
+def test_pages_need_no_script_and_no_style_of_their_own(client, path):
+    page = client.get(path, params=FILES | {"truth": "true.csv", "label": "cat"})
     assert page.status_code == 200
-    body = answer(client, sample="s2").json()
-    assert body["summary"] in html.unescape(page.text)
-    for row in body["rules"]["rows"]:
-        assert row[0]["text"] in page.text
-    for row in body["flows"]["rows"]:
-        assert f">{row[2]['text']}<" in page.text
     assert "style=" not in page.text
     assert not re.search(r"<script(?![^>]*(src=|application/json))", page.text)
 
 
+def test_a_page_has_its_part_inside(client):
+    query = {"sample": "s2", "label": "cat", "truth": "true.csv"}
+    page = client.get("/explorer/view", params=FILES | query).text
+    own = part(client, **query)
+    assert own.headers["hx-replace-url"].startswith("/explorer/view?")
+    panels = own.text[
+        own.text.index('<div class="panels"') : own.text.index('<details class="about"')
+    ]
+    assert panels in page
+    assert "<html" not in own.text
+    for path in ("/explorer/all", "/explorer/map"):
+        assert "<html" not in part(client, path, kernel="spelling").text
+
+
 def test_a_tag_is_shown_as_text(client):
-    text = client.get("/explorer/view", params=FILES | {"label": TAG, "search": TAG}).text
-    assert TAG not in text
-    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in text
-    body = answer(client, label=TAG).json()
-    assert body["heading"] == TAG
+    for path in PAGES[:3]:
+        query = {"label": TAG, "search": TAG, "kernel": "spelling"}
+        text = client.get(path, params=FILES | query).text
+        assert TAG not in text
+        assert "&lt;script&gt;alert(1)&lt;/script&gt;" in text
 
 
 def test_an_answer_follows_the_sliders(client):
     kernel = {"kernel": "embeddings", "kernel_file": "vectors.txt", "sample": "s1"}
-    near, far = (answer(client, epsilon=e, **kernel).json() for e in (0.05, 5))
-    assert near["summary"] != far["summary"]
-    assert near["controls"]["epsilon"]["value"] == 0.05
-    weighted = answer(client, weight=[1, 0, 0], epsilon=0.05, **kernel).json()
-    assert weighted["rules"] != near["rules"]
-    assert parse_qs(weighted["query"])["weight"] == ["1.0", "0.0", "0.0"]
+    near, far = (data(client, epsilon=e, **kernel).json() for e in (0.05, 5))
+    assert near["histograms"][0]["scores"] != far["histograms"][0]["scores"]
+    assert near["epsilon"] == 0.05
+    weighted = data(client, weight=[1, 0, 0], epsilon=0.05, **kernel).json()
+    assert list(weighted["weights"].values()) == [1, 0, 0]
+    moved = part(client, weight=[1, 0, 0], epsilon=0.05, **kernel)
+    said = parse_qs(urlsplit(moved.headers["hx-replace-url"]).query)
+    assert said["weight"] == ["1.0", "0.0", "0.0"]
+    assert "weight 1" in moved.text
 
 
 def test_a_link_reopens_the_exact_view(client):
-    body = answer(client, sample="s3", epsilon=0.7, mass="unbalanced", label="dog", model="model 1")
-    again = client.get(f"/explorer/api/answer?{body.json()['query']}")
-    assert again.json() == body.json()
-    page = client.get(f"/explorer/view?{body.json()['query']}").text
+    query = {"sample": "s3", "epsilon": 0.7, "label": "dog", "model": "model 1"}
+    moved = part(client, mass="balanced", **query)
+    again = client.get(moved.headers["hx-replace-url"], headers=PART)
+    assert again.text == moved.text
+    page = client.get(moved.headers["hx-replace-url"]).text
     assert 'value="0.7"' in page
-    assert "dog (model 1)" in page
+    assert "model 1&#39;s dog went" in page
 
 
 def test_the_most_disputed_sample_is_opened_first_and_all_are_listed(client):
-    body = answer(client).json()
-    page = client.get("/explorer/view", params=FILES).text
-    order = re.findall(r'<span class="id">(s\d)</span>', page)
-    assert order[0] == body["sample"]
+    text = client.get("/explorer/all", params=FILES).text
+    order = re.findall(r'<th scope="row"><a data-keep href="[^"]*">(s\d)</a>', text)
+    assert order[0] == data(client).json()["sample"]
     assert sorted(order) == ["s0", "s1", "s2", "s3"]
-    some = client.get("/explorer/view", params=FILES | {"search": "S3"}).text
-    assert re.findall(r'<span class="id">(s\d)</span>', some) == ["s3"]
+    some = client.get("/explorer/all", params=FILES | {"search": "S3"}).text
+    assert re.findall(r'<th scope="row"><a data-keep href="[^"]*">(s\d)</a>', some) == ["s3"]
 
 
-@pytest.mark.parametrize("start", [{}, {"label": "dog", "model": "model 1"}])
-def test_every_link_of_the_tables_leads_somewhere(client, start):
-    body = answer(client, kernel="spelling", sample="s1", **start).json()
-    links = [row[0]["href"] for name in ("flows", "neighbors") for row in body[name]["rows"]]
-    assert links
-    for link in filter(None, links):
-        assert client.get(link).status_code == 200, link
+def test_truth_and_texts_come_from_a_file(client):
+    page = client.get("/explorer/view", params=FILES | {"truth": "true.csv", "sample": "s0"}).text
+    assert "Purrs &lt;b&gt;." in page
+    assert "Truth: <strong>cat</strong>" in page
+    assert re.search(r'aria-label="(right|wrong)"', page)
+    board = client.get("/explorer/all", params=FILES | {"truth": "true.csv"}).text
+    assert "log-loss" in board
+    assert "3 samples of known truth" in board
+    assert data(client, truth="true.csv", sample="s1").json()["truth"] == ["dog"]
+
+
+def test_a_truth_of_other_samples_is_refused(client, folder):
+    (folder / "other.csv").write_text("sample,label\nx,cat\n")
+    found = data(client, truth="other.csv")
+    assert found.status_code == 422
+    assert "must be known for some sample of the models" in found.json()["detail"]
+
+
+def test_a_sample_that_is_called_after_a_picture_shows_it(client, folder):
+    (folder / "one.png").write_bytes(PICTURE)
+    write_predictions(
+        folder / "seen.csv", Predictions("m", ["one.png"], ["cat", "dog"], [[0.4, 0.6]])
+    )
+    page = client.get("/explorer/view", params={"file": "seen.csv"}).text
+    assert 'src="/explorer/picture?name=one.png"' in page
+    shown = client.get("/explorer/picture", params={"name": "one.png"})
+    assert shown.headers["content-type"] == "image/png"
+    assert shown.content == PICTURE
+    for name in ("a.npz", "../one.png", "none.png", ""):
+        assert client.get("/explorer/picture", params={"name": name}).status_code == 404
+
+
+@pytest.mark.parametrize("start", [{}, {"label": "dog", "model": "model 1"}, {"label": "cat"}])
+def test_every_link_of_a_part_leads_somewhere(client, start):
+    text = part(client, kernel="spelling", sample="s1", **start).text
+    links = {html.unescape(link) for link in re.findall(r'href="(/explorer/view[^"]*)"', text)}
+    assert len(links) > 10
+    for link in links:
+        assert client.get(link, headers=PART).status_code == 200, link
+
+
+def test_two_settings_stand_beside_each_other(client):
+    first = client.get("/explorer/all", params=FILES | {"epsilon": 0.05}).text
+    link = html.unescape(re.search(r'class="keep-settings" href="([^"]+)"', first)[1])
+    assert parse_qs(urlsplit(link).query)["than"] == ["epsilon=0.05"]
+    both = client.get(link).text
+    assert "consensus as kept" in both
 
 
 @pytest.mark.parametrize(
@@ -136,24 +209,43 @@ def test_every_link_of_the_tables_leads_somewhere(client, start):
         ({"mass_penalty": -1}, 422, "`mass_penalty`"),
         ({"page": 0}, 422, "`page`"),
         ({"mass": "some"}, 422, "`mass`"),
+        ({"show": "some"}, 422, "`show`"),
+        ({"truth": "broken.csv"}, 422, "broken.csv"),
         ({"file": ["../x.csv"]}, 422, "inside the served folder"),
         ({"file": ["a.npz"] * 21}, 422, "`file`"),
         ({"file": ["broken.csv"]}, 422, "broken.csv"),
         ({"file": ["missing.csv"]}, 422, "missing.csv"),
-        ({"example": "nothing"}, 422, "an example must be one of animals"),
+        ({"example": "nothing"}, 422, "an example must be one of languages"),
         ({"kernel": "magic"}, 422, "got 'magic'"),
     ],
 )
 def test_wrong_input_is_named_on_every_way_in(client, query, status, words):
-    found = answer(client, **query)
+    found = data(client, **query)
     assert found.status_code == status
     assert words in found.json()["detail"]
     # The table of every label looks into none.
     also = () if "label" in query else ("/explorer/data.csv",)
-    for path in ("/explorer/view", "/explorer/data.json", *also):
+    for path in ("/explorer/view", *also):
         page = client.get(path, params=FILES | query)
         assert page.status_code == status
         assert words in html.unescape(page.text)
+    assert part(client, **query).status_code == status
+
+
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        ({"pair": ["consensus", "nobody"]}, "a rule must be one of 'consensus'"),
+        ({"than": "epsilon=0"}, "a view must be the query of an address"),
+        ({"about": "okapi"}, "got 'okapi'"),
+        ({"weight": [0, 0, 0]}, "above 0"),
+    ],
+)
+def test_wrong_lists_are_named(client, query, words):
+    for headers in ({}, PART):
+        found = client.get("/explorer/all", params=FILES | query, headers=headers)
+        assert found.status_code == 422
+        assert words in html.unescape(found.text)
 
 
 def test_a_wrong_file_loses_nothing_that_was_chosen(client):
@@ -162,14 +254,14 @@ def test_a_wrong_file_loses_nothing_that_was_chosen(client):
     assert page.status_code == 422
     assert 'value="a.npz" checked' in page.text
     assert 'value="broken.csv" checked' in page.text
-    assert 'value="tree" selected' in page.text
+    assert re.search(r'value="tree"[^>]* selected', page.text)
     assert "<option selected>vectors.txt</option>" in page.text
 
 
 def test_too_many_labels_are_422(folder):
     settings = Settings(folder=folder, max_labels=4)
     with TestClient(create_app(settings), base_url="http://localhost") as client:
-        found = answer(client)
+        found = data(client)
     assert found.status_code == 422
     assert "at most 4 labels; got 5" in found.json()["detail"]
 
@@ -205,43 +297,76 @@ def test_data_come_as_json(client):
     assert parse_qs(body["view"])["sample"] == ["s1"]
 
 
+def test_the_list_comes_as_csv(client):
+    query = FILES | {"truth": "true.csv", "show": "wrong"}
+    found = client.get("/explorer/all.csv", params=query)
+    assert found.headers["content-disposition"] == 'attachment; filename="wassemble-wrong.csv"'
+    rows = list(csv.DictReader(io.StringIO(found.text)))
+    assert rows
+    assert {row["consensus verdict"] for row in rows} == {"wrong"}
+
+
 # -- files in --------------------------------------------------------------------------------
 
 
-def send(client, files, **data):
+def send(client, files, **fields):
     page = client.get("/explorer").text
     token = re.search(r'name="csrf" value="([^"]+)"', page)[1]
     return client.post(
-        "/explorer/upload", files=files, data=data | {"csrf": token}, follow_redirects=False
+        "/explorer/upload", files=files, data=fields | {"csrf": token}, follow_redirects=False
     )
 
 
-def test_files_that_are_sent_can_be_opened(client):
-    content = b"sample,cat,dog\nx,0.2,0.8\ny,0.5,0.5\n"
-    sent = send(client, [("files", (name, content)) for name in ("one.csv", "../../two.csv")])
-    assert sent.status_code == 303
-    page = client.get(sent.headers["location"])
-    assert page.status_code == 200
-    assert "one.csv, ../../two.csv" in page.text
-    body = client.get(sent.headers["location"].replace("/view?", "/api/answer?")).json()
-    assert [row[0]["text"] for row in body["rules"]["rows"]][3:] == ["one", "two"]
+def sent_view(sent):
+    """What a view has open after files were sent."""
+    assert sent.status_code == 303, sent.text
+    return urlsplit(sent.headers["location"]).query
 
 
-def test_a_kernel_can_be_sent_too(client):
-    content = b"sample,cat,dog\nx,0.2,0.8\n"
-    vectors = b"cat 1 0\ndog 0.9 0.1\n"
-    files = [("files", ("one.csv", content)), ("kernel_file", ("v.txt", vectors))]
-    sent = send(client, files, kernel="embeddings")
-    body = client.get(sent.headers["location"].replace("/view?", "/api/answer?")).json()
-    assert body["neighbors"]["rows"][1][0]["text"] in ("cat", "dog")
+CONTENT = b"sample,cat,dog\nx,0.2,0.8\ny,0.5,0.5\n"
+
+
+def test_files_that_are_sent_have_a_card_each(client):
+    names = ("one.csv", "../../two.csv")
+    query = sent_view(send(client, [("files", (name, CONTENT)) for name in names]))
+    page = client.get(f"/explorer?{query}").text
+    for name in names:
+        assert f"<h3>{name}</h3>" in page
+    assert "2, 2 in all files: cat, dog" in page
+    assert "column sample: x, y" in page
+    body = client.get(f"/explorer/data.json?{query}").json()
+    assert list(body["weights"]) == ["one", "two"]
+
+
+def test_files_are_added_one_after_the_other_and_stay_listed(client):
+    first = sent_view(send(client, [("files", ("one.csv", CONTENT))]))
+    second = sent_view(send(client, [("files", ("two.csv", CONTENT))], opened=first))
+    assert len(parse_qs(second)["file"]) == 2
+    with_truth = [("files", ("my_truth.csv", b"sample,label\nx,dog\ny,cat\n"))]
+    third = sent_view(send(client, with_truth, opened=second))
+    assert parse_qs(third)["truth"]
+    assert len(parse_qs(third)["file"]) == 2
+    assert "Truth: <strong>" in client.get(f"/explorer/view?{third}").text
+    assert "my_truth.csv (sent)" in client.get("/explorer").text
+
+
+def test_word_vectors_that_are_sent_become_the_kernel(client):
+    files = [("files", ("one.csv", CONTENT)), ("files", ("v.txt", b"cat 1 0\ndog 0.9 0.1\n"))]
+    query = sent_view(send(client, files))
+    assert parse_qs(query)["kernel"] == ["embeddings"]
+    assert "embeddings in" in client.get(f"/explorer/data.json?{query}").json()["kernel"]
 
 
 def test_a_wrong_upload_is_one_clear_error_and_stays_chosen(client):
-    sent = send(client, [("files", ("bad.csv", b"nothing\n"))])
-    page = client.get(sent.headers["location"])
+    query = sent_view(send(client, [("files", ("bad.csv", b"nothing\n"))]))
+    card = client.get(f"/explorer?{query}")
+    assert card.status_code == 200
+    assert re.search(
+        r'file-card broken">\s*<h3>bad.csv</h3>\s*<p class="wrong">bad.csv: ', card.text
+    )
+    page = client.get(f"/explorer/view?{query}")
     assert page.status_code == 422
-    assert "bad.csv" in page.text
-    assert "bad.csv (sent)" in page.text
+    assert re.search(r'value="upload:[\w-]+" checked> bad.csv', page.text)
     refused = send(client, [("files", ("bad.exe", b"nothing"))])
     assert refused.status_code == 422
     assert "bad.exe: a file must end in" in refused.text
@@ -257,25 +382,9 @@ def test_a_large_upload_is_413(client):
 
 
 def test_an_upload_that_is_gone_says_so(client):
-    gone = answer(client, file=["upload:nothing"])
+    gone = data(client, file=["upload:nothing"])
     assert gone.status_code == 422
     assert "no longer kept" in gone.json()["detail"]
-
-
-# -- shipped examples ------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("example", SHIPPED, ids=lambda example: example.name)
-def test_every_example_opens(client, example):
-    for kernel in example.kernels:
-        query = {"example": example.name, "kernel": kernel}
-        found = client.get("/explorer/api/answer", params=query)
-        assert found.status_code == 200, found.text
-        body = found.json()
-        assert body["summary"].startswith("Consensus: ")
-        assert body["flows"]["rows"]
-        followed = client.get(body["neighbors"]["rows"][-1][0]["href"])
-        assert followed.status_code == 200
 
 
 def test_uploads_go_with_the_server(serve, tmp_path, monkeypatch):
@@ -284,7 +393,92 @@ def test_uploads_go_with_the_server(serve, tmp_path, monkeypatch):
     monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
     with serve(tmp_path / "served") as server:
         with httpx.Client(base_url=server.url, timeout=SECONDS) as client:
-            sent = send(client, [("files", ("one.csv", b"sample,cat,dog\nx,0.2,0.8\n"))])
-        assert sent.status_code == 303
+            sent_view(send(client, [("files", ("one.csv", CONTENT))]))
         assert len(list((tmp_path / "temporary").glob("wassemble-*/*/*.csv"))) == 1
     assert list((tmp_path / "temporary").glob("wassemble-*")) == []
+
+
+# -- learning --------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def learnable(folder):
+    """Three models, one of which is right."""
+    rng = np.random.default_rng(0)
+    true = rng.integers(2, size=60)
+    good = np.where(true[:, None] == [0, 1], 0.8, 0.2)
+    poor = {name: rng.dirichlet([1, 1], size=60) for name in ("poor", "poorer")}
+    for name, scores in {"good": good, **poor}.items():
+        write_predictions(
+            folder / f"{name}.csv", Predictions(name, range(60), ["cat", "dog"], scores)
+        )
+    rows = "".join(f"{i},{['cat', 'dog'][t]}\n" for i, t in enumerate(true))
+    (folder / "known.csv").write_text(f"sample,label\n{rows}")
+    return "file=good.csv&file=poor.csv&file=poorer.csv"
+
+
+def begin(client, opened, seconds=10):
+    page = client.get("/explorer").text
+    token = re.search(r'name="csrf" value="([^"]+)"', page)[1]
+    form = {"csrf": token, "opened": opened, "seconds": seconds}
+    return token, client.post("/explorer/learn", data=form, follow_redirects=False)
+
+
+def wait_for(client, place):
+    end = time.monotonic() + SECONDS
+    while "Cancel" in (text := client.get(place, headers=PART).text):
+        assert time.monotonic() < end
+        time.sleep(0.1)
+    return text
+
+
+@pytest.mark.parametrize("truth", ["&truth=known.csv", ""])
+def test_an_ensemble_is_learned_and_taken_away(client, learnable, truth):
+    _, begun = begin(client, learnable + truth)
+    assert begun.status_code == 303, begun.text
+    place = begun.headers["location"]
+    text = wait_for(client, place)
+    assert "Chosen" in text
+    assert "(chosen)" in text
+    if truth:
+        assert "by nested choice" in text
+        assert re.search(r"good.*</th><td class=\"number\">1.0000", text)
+    taken = client.get(f"{place}/ensemble.zip")
+    with zipfile.ZipFile(io.BytesIO(taken.content)) as archive:
+        assert "ensemble.json" in archive.namelist()
+    assert "<html" in client.get(place).text
+
+
+def test_learning_can_be_cancelled_and_one_learns_at_a_time(client, learnable):
+    token, begun = begin(client, "example=languages", seconds=120)
+    place = begun.headers["location"]
+    assert "Cancel" in client.get(place).text
+    assert client.get(f"{place}/ensemble.zip").status_code == 404
+    _, second = begin(client, learnable)
+    assert second.status_code == 422
+    assert "one ensemble is learned at a time" in second.text
+    ended = client.post(f"{place}/cancel", data={"csrf": token}, follow_redirects=False)
+    assert ended.headers["location"] == "/explorer/learn?example=languages"
+    assert client.get(place).status_code == 404
+    _, third = begin(client, learnable + "&truth=known.csv")
+    assert "Chosen" in wait_for(client, third.headers["location"])
+
+
+def test_what_cannot_be_learned_from_says_why(client):
+    _, begun = begin(client, "file=a.npz&truth=broken.csv")
+    assert "broken.csv" in wait_for(client, begun.headers["location"])
+    _, wrong = begin(client, "colour=red")
+    assert wrong.status_code == 422
+
+
+# -- shipped examples ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("example", SHIPPED, ids=lambda example: example.name)
+def test_every_example_opens_where_the_consensus_gains(client, example):
+    for kernel in example.kernels:
+        found = client.get("/explorer/all", params={"example": example.name, "kernel": kernel})
+        assert found.status_code == 200, found.text
+    page = client.get(f"/explorer/view?example={example.name}&{example.start}")
+    assert answer_words(page.text)
+    assert re.search(r"chip right consensus(.|\n)*chip wrong arithmetic-mean", page.text)

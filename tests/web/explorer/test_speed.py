@@ -47,7 +47,8 @@ def test_a_slider_over_ten_thousand_labels_answers_at_once(folder):
 
     times = []
     with threadpool_limits(1, user_api="blas"):  # as workers are
-        usual = ask(view)["controls"]["epsilon"]["value"]
+        ask(view)
+        usual = library.case(view).epsilon
         for factor in (0.5, 0.7, 1.4, 2, 3):
             start = time.process_time()
             found = ask(view.but(epsilon=factor * usual))

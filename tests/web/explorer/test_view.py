@@ -38,12 +38,23 @@ views = st.builds(
     model=names | st.just(""),
     page=st.integers(1, 1000),
     search=names | st.just(""),
+    truth=names | st.just(""),
+    show=st.sampled_from(["", "gained", "apart"]),
+    about=names | st.just(""),
+    sort=st.sampled_from(["", "truth", "unsure"]),
+    than=names | st.just(""),
+    pair=st.lists(names, max_size=2).map(tuple),
 )
 
 
 @given(views)
 def test_a_view_comes_back_from_its_address(view):
     assert View(**client.get(view.address()).json()) == view
+
+
+@given(views)
+def test_a_view_comes_back_from_its_query(view):
+    assert View.from_query(view.to_query()) == view
 
 
 @given(views)

@@ -109,6 +109,7 @@ class LanguagesData:
     texts: tuple[str, ...]
     truth: tuple[str, ...]  # ISO 639-3
     is_test: np.ndarray  # (n_samples,), False for validation
+    names: dict[str, str]  # of labels, in English, where there is one
 
 
 def load_languages() -> LanguagesData:
@@ -132,4 +133,10 @@ def load_languages() -> LanguagesData:
         texts=tuple(row[3] for row in rows),
         truth=tuple(row[1] for row in rows),
         is_test=np.array([row[2] == "test" for row in rows]),
+        names=_read_pairs((folder / "names.tsv").read_text(encoding="utf-8")),
     )
+
+
+def _read_pairs(text: str) -> dict[str, str]:
+    """A table of two columns, without its head."""
+    return dict(line.split("\t") for line in text.splitlines()[1:])

@@ -32,7 +32,7 @@ _N_SAMPLES = 3_000
 _N_SCORES = 3_000_000
 
 Role = Literal["consensus", "arithmetic mean", "geometric mean", "model"]
-_MEANS: dict[Role, Rule] = {"arithmetic mean": ARITHMETIC, "geometric mean": GEOMETRIC}
+MEANS: dict[Role, Rule] = {"arithmetic mean": ARITHMETIC, "geometric mean": GEOMETRIC}
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,12 +98,6 @@ class Answer:
         """Sweeps that were done."""
         return int(self.solved.result.sweeps[0])
 
-    @property
-    def same_as_mean(self) -> bool:
-        """Whether a plain mean has the same first label."""
-        consensus, mean = self.lines[0].top(1), self.lines[1].top(1)
-        return [label for label, _ in consensus] == [label for label, _ in mean]
-
 
 def fuse_sample(case: Case, row: int, view: View) -> Answer:
     """The sample at ``row``, fused as a view has it."""
@@ -116,7 +110,7 @@ def fuse_sample(case: Case, row: int, view: View) -> Answer:
     epsilon = view.epsilon or case.epsilon
     lines = [Line("consensus", "consensus", plan.target, shown, mass)]
     over = case.take(slice(row, row + 1), by_name=True) if case.means_by_name else cut
-    for role, rule in _MEANS.items():
+    for role, rule in MEANS.items():
         mean = case.plan(over, rule, epsilon).with_weights(plan.weights)
         chunk = mean.fuse(over.members)
         lines.append(Line(role, role, mean.target, chunk.scores[0], float(chunk.mass[0])))
@@ -253,7 +247,6 @@ def find_neighbors(case: Case, answer: Answer, label: str, model: str = "") -> l
 class Ranking:
     """Every sample, the most disputed first."""
 
-    samples: list[str]
     order: np.ndarray  # (n_samples,)
     disagreement: np.ndarray  # (n_samples,); nan for samples that were not compared
     measure: str  # what it is, in words
@@ -262,15 +255,6 @@ class Ranking:
     def n_compared(self) -> int:
         """Samples that were compared."""
         return int((~np.isnan(self.disagreement)).sum())
-
-    @cached_property
-    def _lower(self) -> list[str]:
-        return [sample.casefold() for sample in self.samples]
-
-    def find(self, search: str) -> list[int]:
-        """Samples whose id has ``search`` in it, in order."""
-        wanted = search.casefold()
-        return [row for row in self.order.tolist() if wanted in self._lower[row]]
 
 
 def get_ranking(case: Case) -> Ranking:
@@ -300,7 +284,7 @@ def rank_samples(case: Case) -> Ranking:
         plan = plan_view(case, cut, View(), max_sweeps=20, tolerance=1e-3)  # no last digits
         disagreement[compared] = measure_disagreement(plan, cut.members).score
     order = np.argsort(-np.nan_to_num(disagreement, nan=-1.0), kind="stable")
-    return Ranking(case.table.samples, order, disagreement, measure)
+    return Ranking(order, disagreement, measure)
 
 
 def _variation(case: Case, cut: Cut) -> np.ndarray:

@@ -7,7 +7,7 @@ some model finds likely; what that leaves out is said.
 import heapq
 import math
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Generic, TypeVar
@@ -32,6 +32,7 @@ _N_CUTS = 32
 _CUT_BYTES = 100_000_000
 _N_SINGLE = 256
 _N_ANSWERS = 32
+_N_JUDGEMENTS = 16
 
 
 Thing = TypeVar("Thing")
@@ -88,6 +89,8 @@ class Table:
     kind: Kind
     target: LabelSpace | None = None  # wanted labels; those of the kernel or of all models if None
     texts: dict[str, str] = field(default_factory=dict)  # what samples are, by id, where known
+    truth: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # true labels, by sample id
+    names: dict[str, str] = field(default_factory=dict)  # of labels, for people
     note: str = ""
 
     @property
@@ -103,6 +106,10 @@ class Table:
     @cached_property
     def _rows(self) -> dict[str, int]:
         return {sample: row for row, sample in enumerate(self.samples)}
+
+    def name(self, label: str) -> str:
+        """What people call a label."""
+        return self.names.get(label, label)
 
     def row(self, sample: str) -> int | None:
         """Place of a sample; None if there is none of that id."""
@@ -155,6 +162,7 @@ class Case:
         # What others make of a case goes when the case goes.
         self.answers: Kept[Any] = Kept(_N_ANSWERS)
         self.rankings: Kept[Any] = Kept(1)
+        self.judgements: Kept[Any] = Kept(_N_JUDGEMENTS)
 
     @property
     def n_bytes(self) -> int:
@@ -187,7 +195,7 @@ class Case:
             return self._cuts.get(row, lambda: self._cut_sample(row))
         return self.take(slice(row, row + 1))
 
-    def take(self, rows: slice, *, by_name: bool = False) -> Cut:
+    def take(self, rows: slice | np.ndarray, *, by_name: bool = False) -> Cut:
         """Samples over all labels, which are joined by the kernel or by name alone."""
         members = [model.take(rows) for model in self.table.models]
         if by_name:

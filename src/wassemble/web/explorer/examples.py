@@ -20,6 +20,8 @@ class Example:
     kernels: tuple[str, ...]  # by name; the first is used unless another is chosen
     # The table, and a kernel for each name. A function of a module: processes send it on.
     load: Callable[[], tuple[Table, dict[str, Similarity]]]
+    sketch: str = ""  # what goes in and comes out, in a few words
+    start: str = ""  # what of it is shown first: the query of a view
 
 
 def _load_animals() -> tuple[Table, dict[str, Similarity]]:
@@ -28,10 +30,11 @@ def _load_animals() -> tuple[Table, dict[str, Similarity]]:
         Predictions(model, range(len(data.truth)), data.attributes, scores, kind="multilabel")
         for model, scores in zip(data.models, data.scores, strict=True)
     ]
-    texts = {str(i): f"truth: {data.animals[true]}" for i, true in enumerate(data.truth)}
+    truth = {str(i): (data.animals[true],) for i, true in enumerate(data.truth)}
+    names = {name: name.replace("+", " ") for name in (*data.animals, *data.attributes)}
     title, target = "Animals from attributes", LabelSpace(data.animals)
     kernel = from_attributes(data.has_attribute, data.attributes, data.animals)
-    table = Table("example animals", title, models, "multilabel", target, texts)
+    table = Table("example animals", title, models, "multilabel", target, {}, truth, names)
     return table, {"attributes": given_kernel(kernel)}
 
 
@@ -49,19 +52,28 @@ def _load_languages() -> tuple[Table, dict[str, Similarity]]:
         model.model: from_confusion(model.take(~data.is_test), known, target=target)
         for model in data.models
     }
-    shown = {
-        str(sample): f"{text} (truth: {name})"
-        for sample, text, name in zip(samples, data.texts, data.truth, strict=True)
-        if str(sample) not in known
-    }
+    texts = {str(s): text for s, text in zip(samples, data.texts, strict=True)}
+    truth = {str(s): (name,) for s, name in zip(samples, data.truth, strict=True)}
     models = [model.take(data.is_test) for model in data.models]
     title = "Nine language detectors, nine label sets"
-    table = Table("example languages", title, models, "multiclass", target, shown)
+    table = Table(
+        "example languages", title, models, "multiclass", target, texts, truth, data.names
+    )
     learned = Similarity("each detector's mistakes on other texts", lambda epsilon: mistakes)
     return table, {"mistakes": learned, "names": NAMES}
 
 
 SHIPPED = (
+    Example(
+        "languages",
+        "Nine language detectors",
+        "Nine label sets, 306 languages, one answer; kernels learned from each one's mistakes on"
+        " other texts.",
+        ("mistakes", "names"),
+        _load_languages,
+        "hola? olá? ola? → Galician",
+        "show=gained",
+    ),
     Example(
         "animals",
         "Animals from attributes",
@@ -69,12 +81,7 @@ SHIPPED = (
         " of two networks by the kernel's own table: a circle, to look at and not to judge by.",
         ("attributes",),
         _load_animals,
-    ),
-    Example(
-        "languages",
-        "Nine language detectors",
-        "Nine label sets, 306 languages, one answer; kernels learned from each one's mistakes.",
-        ("mistakes", "names"),
-        _load_languages,
+        "stripes + hooves → zebra",
+        "show=gained",
     ),
 )

@@ -4,16 +4,23 @@ Everything opened is kept in memory while there is room; a file that changes is 
 much a file may take is for its process to limit (`workers`).
 """
 
+import csv
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from wassemble._checks import fail
 from wassemble.ensemble.tables import align_samples, common_kind
 from wassemble.errors import InvalidInputError
 from wassemble.inputs import PredictionFile, Predictions, open_predictions
+from wassemble.inputs.files import read_truth
 from wassemble.inputs.formats import ENDS
+from wassemble.inputs.predictions.describe import describe_predictions
+from wassemble.inputs.predictions.truth import check_truth, show_ids
 from wassemble.web.explorer.cases import Case, Kept, Table
 from wassemble.web.explorer.similarity import KERNEL_FILES, Similarity, read_similarity
 from wassemble.web.explorer.uploads import PREFIX, Uploads
@@ -30,7 +37,7 @@ class Library:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._uploads = Uploads.of(settings)
+        self.uploads = Uploads.of(settings)
         # Room is left for who opens the next.
         n_bytes = settings.max_memory * 1_000_000 // 8
         self._tables: Kept[Table] = Kept(8, n_bytes=n_bytes)
@@ -46,7 +53,7 @@ class Library:
             return self._example(view)
         if not view.file:
             fail("there must be at least one file of predictions; got none.")
-        table = self._table(view.file)
+        table = self._table(view.file, view.truth)
         if not view.kernel_file or view.kernel not in KERNEL_FILES:
             plain = read_similarity(view.kernel, None)
             return self._cases.get((table.key, view.kernel), lambda: self._make_case(table, plain))
@@ -80,26 +87,51 @@ class Library:
         key = (table.key, name)
         return self._example_cases.get(key, lambda: self._make_case(table, kernels[name]))
 
-    def _table(self, references: tuple[str, ...]) -> Table:
+    def _table(self, references: tuple[str, ...], truth: str) -> Table:
         if len(set(references)) < len(references):
             fail("each file must be named once.")
         places = [self._path(reference) for reference in references]
-        key = "\n".join(_stamp(path) for path, _ in places)
-        return self._tables.get(key, lambda: self._read_table(key, places))
+        known = [self._path(truth)] if truth else []
+        key = "\n".join(_stamp(path) for path, _ in (*places, *known))
+        return self._tables.get(key, lambda: self._read_table(key, places, known))
 
-    def _read_table(self, key: str, places: list[tuple[Path, str]]) -> Table:
-        models: list[Predictions] = []
-        for path, name in places:
-            with _named(path, name), open_predictions(path) as file:
-                self._check(file)
-                own = file.read()
-            if file.model == path.name.split(".")[0]:
-                own = own.replace(model=_stem(name))
-            models.append(own)
+    def _read_table(
+        self, key: str, places: list[tuple[Path, str]], known: list[tuple[Path, str]]
+    ) -> Table:
+        models = [self._read_model(*place) for place in places]
         kind, _ = common_kind(models, None)
         models = align_samples(_renamed(models))
-        names = [name for _, name in places]
-        return Table(key, ", ".join(names), models, kind)
+        title = ", ".join(name for _, name in places)
+        table = Table(key, title, models, kind)
+        for path, name in known:
+            with _named(path, name):
+                table = _with_truth(table, path)
+        return table
+
+    def _read_model(self, path: Path, name: str) -> Predictions:
+        with _named(path, name), open_predictions(path) as file:
+            self._check(file)
+            own = file.read()
+        return own.replace(model=_stem(name)) if file.model == path.name.split(".")[0] else own
+
+    def describe(self, view: View) -> list[dict[str, Any]]:
+        """A card for each file of a view: what is in it, what was guessed, or what is wrong."""
+        models: list[Predictions | None] = []
+        cards: list[dict[str, Any]] = []
+        for reference in view.file:
+            card: dict[str, Any] = {"reference": reference, "name": reference, "problem": ""}
+            try:
+                path, card["name"] = self._path(reference)
+                models.append(self._read_model(path, card["name"]))
+            except InvalidInputError as error:
+                models.append(None)
+                card["problem"] = str(error)
+            cards.append(card)
+        for card, model in zip(cards, models, strict=True):
+            if model is not None:
+                others = [each for each in models if each is not None and each is not model]
+                card.update(describe_predictions(model), **_describe_shared(model, others))
+        return cards
 
     def _check(self, file: PredictionFile) -> None:
         """Refuse what a page could not show, before the scores are read."""
@@ -112,7 +144,7 @@ class Library:
     def _path(self, reference: str) -> tuple[Path, str]:
         """Where a file is, and what it is called."""
         if reference.startswith(PREFIX):
-            upload = self._uploads.find(reference)
+            upload = self.uploads.find(reference)
             return upload.path, upload.name
         path = inside(self._settings.folder, reference)
         if not path.is_file():
@@ -122,6 +154,50 @@ class Library:
             for end in (".labels.txt", ".samples.txt"):
                 inside(self._settings.folder, str(beside.with_suffix(end)))
         return path, reference
+
+
+def _describe_shared(model: Predictions, others: list[Predictions]) -> dict[str, int | None]:
+    """Samples and labels that all the others have too; None without others."""
+    samples, labels = set(map(str, model.samples.tolist())), set(model.labels)
+    for other in others:
+        samples &= set(map(str, other.samples.tolist()))
+        labels &= set(other.labels)
+    shared: dict[str, int | None] = {
+        "n_shared_samples": len(samples),
+        "n_shared_labels": len(labels),
+    }
+    return shared if others else dict.fromkeys(shared)
+
+
+def _with_truth(table: Table, path: Path) -> Table:
+    """The same samples with their true labels, and texts where the file has a column of them."""
+    known = read_truth(path)
+    check_truth(known)
+    own = set(table.samples)
+    truth = {
+        str(sample): tuple(known.labels[i] for i in np.flatnonzero(np.nan_to_num(row) > 0).tolist())
+        for sample, row in zip(known.samples.tolist(), known.scores, strict=True)
+        if str(sample) in own
+    }
+    if not truth:
+        fail(
+            "the truth must be known for some sample of the models; got none of"
+            f" {show_ids(table.samples)}, but {show_ids(known.samples.tolist())}."
+        )
+    texts = _read_texts(path, known.origin.id_column)
+    return replace(table, truth=truth, texts={id_: texts[id_] for id_ in texts if id_ in own})
+
+
+def _read_texts(path: Path, id_column: str | None) -> dict[str, str]:
+    """The column "text" of a CSV or TSV file, by sample id."""
+    if path.suffix.lower() not in (".csv", ".tsv") or id_column is None:
+        return {}
+    delimiter = "\t" if path.suffix.lower() == ".tsv" else ","
+    with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
+        rows = csv.DictReader(file, delimiter=delimiter)
+        if not {"text", id_column} <= set(rows.fieldnames or ()):
+            return {}
+        return {row[id_column]: row["text"] or "" for row in rows}
 
 
 def _check_lengths(what: str, names: Iterable[str]) -> None:

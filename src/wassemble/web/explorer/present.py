@@ -1,128 +1,117 @@
-"""An answer in words, tables and plots, for a page and for its script alike."""
+"""What pages and files say: an answer, a board of all rules, a list, in words and plain data.
+
+Everything here is ready for JSON; templates lay it out.
+"""
 
 import math
 import re
+from dataclasses import asdict
 from typing import Any
 
-from pydantic import BaseModel
+import numpy as np
 
 from wassemble.labels import enumerate_names
 from wassemble.solvers import Status
-from wassemble.web.explorer.answers import Answer, Flows, Line, Neighbor, find_flows, find_neighbors
+from wassemble.web.explorer.answers import (
+    Answer,
+    Flows,
+    Line,
+    find_flows,
+    find_neighbors,
+    get_ranking,
+)
 from wassemble.web.explorer.cases import MASS_PENALTY, Case
-from wassemble.web.explorer.plots import draw_answer, draw_flows, draw_neighbors
+from wassemble.web.explorer.judging import (
+    N_SWEEPS,
+    Judged,
+    Judgement,
+    confuse,
+    find_best_model,
+    judge,
+    list_rows,
+    name_answer,
+)
+from wassemble.web.explorer.label_map import map_labels
 from wassemble.web.explorer.similarity import NAMES, OWN_EPSILON
 from wassemble.web.explorer.view import View
 from wassemble.web.pages import write_csv
 
 # A slider goes this many times below and above where it starts.
 _REACH = 30.0
-_N_CHOICES = 20
-_N_WORDS = 3
+_N_BARS = 7
+_N_PER_PAGE = 25
+_N_PAIRS = 8
+_N_CHOICES = 400
+_RIBBON = 100.0  # width of the ribbons, in units of their drawing
+Shown = dict[str, Any]
 
 
-class Cell(BaseModel):
-    """One cell of a table: its text, and the view that it leads to, if any."""
-
-    text: str
-    href: str = ""
+# -- one sample ------------------------------------------------------------------------------------
 
 
-class TableBody(BaseModel):
-    """A table as rows of cells; the first cell of a row is its heading."""
-
-    columns: list[str]
-    rows: list[list[Cell]]
-
-
-class Slider(BaseModel):
-    """Where a slider stands and how far it goes; ``reason`` says why it cannot be moved."""
-
-    value: float
-    low: float
-    high: float
-    reason: str = ""
-
-
-class Controls(BaseModel):
-    """Every slider."""
-
-    epsilon: Slider
-    mass: str
-    mass_reason: str = ""
-    mass_penalty: Slider
-    weight: list[Slider]
+def present_answer(case: Case, answer: Answer, view: View) -> Shown:
+    """What is shown of one sample, as the sliders stand."""
+    return {
+        "query": view.to_query(),
+        "sample": answer.sample,
+        "truth": [case.table.name(label) for label in _truth(case, answer)],
+        "chips": _chips(case, answer),
+        "panels": _panels(case, answer, view),
+        "label": case.table.name(view.label),
+        "flows": _flows(case, answer, view) if view.label else None,
+        "status": _status(answer),
+        "facts": _facts(case, answer),
+        "lines": _lines(answer),
+        "reasons": _reasons(case, view),
+    }
 
 
-class Shown(BaseModel):
-    """What a page shows of one sample, as its sliders stand."""
-
-    query: str
-    sample: str
-    summary: str
-    facts: list[str]
-    controls: Controls
-    rules: TableBody
-    choices: list[str]
-    label: str
-    model: str
-    heading: str
-    flows_text: str
-    flows: TableBody
-    neighbors_text: str
-    neighbors: TableBody
-    plots: dict[str, Any]
+def _truth(case: Case, answer: Answer) -> tuple[str, ...]:
+    return case.table.truth.get(answer.sample, ())
 
 
-def present(case: Case, answer: Answer, view: View) -> Shown:
-    """Everything that is shown; links lead to views that differ in the label alone."""
-    label = _label(case, answer, view)
-    flows = find_flows(answer, label, view.model)
-    neighbors = find_neighbors(case, answer, label, view.model)
-    models = [model.model for model in case.table.models]
-    return Shown(
-        query=view.to_query(),
-        sample=answer.sample,
-        summary=_summary(answer),
-        facts=_facts(case, answer),
-        controls=_controls(case, answer, view),
-        rules=_rules(answer),
-        choices=[name for name, _ in answer.consensus.top(_N_CHOICES)],
-        label=label,
-        model=view.model,
-        heading=f"{label} ({view.model})" if view.model else label,
-        flows_text=_flows_text(answer, flows),
-        flows=_flows_table(flows, view),
-        neighbors_text=_neighbors_text(case, answer, neighbors),
-        neighbors=_neighbors_table(case, neighbors, view),
-        plots={
-            "answer": draw_answer(answer, label, view.model),
-            "flows": draw_flows(flows, models),
-            "neighbors": draw_neighbors(neighbors),
-        },
-    )
+def _verdict(case: Case, answer: Answer, label: str) -> str:
+    """Right, wrong, or nothing where nobody knows, or of a label that is no answer."""
+    if answer.sample not in case.table.truth or label not in case.target:
+        return ""
+    return "right" if label in _truth(case, answer) else "wrong"
 
 
-def _label(case: Case, answer: Answer, view: View) -> str:
-    """The label that is looked into; the best of the consensus if none was chosen."""
-    top = answer.consensus.top(1)
-    return view.label or (top[0][0] if top else case.target[0])
+def _chips(case: Case, answer: Answer) -> list[Shown]:
+    """The consensus, the plain mean and the best model: what each says, and whether it is right."""
+    models = [line for line in answer.lines if line.role == "model"]
+    best = find_best_model(case)
+    shown = next((line for line in models if line.name == best), max(models, key=_share))
+    title = f"best model, {shown.name}" if best else f"surest model, {shown.name}"
+    titles = ("consensus", "plain mean", title)
+    lines = (answer.lines[0], answer.lines[1], shown)
+    return [_chip(case, answer, *each) for each in zip(titles, lines, strict=True)]
 
 
-def _summary(answer: Answer) -> str:
-    """One sentence for who cannot see the bars move."""
-    top = answer.consensus.top(1)
+def _share(line: Line) -> float:
+    """Of the first label."""
+    total = float(line.scores.sum())
+    return float(line.scores.max()) / total if total else 0.0
+
+
+def _chip(case: Case, answer: Answer, title: str, line: Line) -> Shown:
+    top = line.top(1)
+    chip = {"title": title, "role": line.role, "answer": "no answer", "score": "", "verdict": ""}
     if not top:
-        return "The consensus is empty."
-    (label, score), mean = top[0], answer.lines[1].top(1)
-    same = "a plain mean gives the same answer" if answer.same_as_mean else ""
-    if mean and not same:
-        same = f"a plain mean would say {mean[0][0]}"
-    end = f"; {same}" if same else ""
-    return (
-        f"Consensus: {label}, {score:.3g}{_doubt(answer)}, entropy"
-        f" {answer.consensus.entropy:.2f} nats{end}. {_status(answer)}"
-    )
+        return chip
+    [(label, score)] = top
+    doubt = _doubt(answer) if line.role == "consensus" else ""
+    return chip | {
+        "answer": case.table.name(label),
+        "score": f"{_round(score)}{doubt}",
+        "verdict": _verdict(case, answer, label),
+    }
+
+
+def _round(number: float) -> str:
+    if number >= 0.0995:
+        return f"{number:.2f}"
+    return f"{number:.3f}" if number >= 0.0005 else f"{number:.0e}"
 
 
 def _doubt(answer: Answer) -> str:
@@ -130,6 +119,120 @@ def _doubt(answer: Answer) -> str:
     if not answer.cut.is_part:
         return ""
     return f" (without up to {100 * answer.cut.dropped:.2g} % of a model's mass)"
+
+
+def _panels(case: Case, answer: Answer, view: View) -> list[Shown]:
+    """Bars of the largest scores of each histogram; a bar leads to the flows of its label."""
+    panels = []
+    tops = [line.top(_N_BARS) for line in answer.lines]
+    is_histogram = case.table.kind == "multiclass"
+    # Histograms have one scale in common; scores and what is made of them have not.
+    largest = max((top[0][1] for top in tops if top), default=1.0)
+    for line, top in zip(answer.lines, tops, strict=True):
+        own = line.name if line.role == "model" else ""
+        scale = largest if is_histogram or not top else top[0][1]
+        rows = [_bar(case, answer, view, line, label, score / scale) for label, score in top]
+        is_weighted = line.weight is not None and bool(view.weight)
+        weight = f"{line.weight:.3g}" if is_weighted else ""
+        is_open = bool(view.label) and (own or "consensus") == (view.model or line.role)
+        panel = {"name": line.name, "role": line.role, "rows": rows, "weight": weight}
+        panels.append(panel | {"is_open": is_open})
+    return panels
+
+
+def _bar(case: Case, answer: Answer, view: View, line: Line, label: str, share: float) -> Shown:
+    own = line.name if line.role == "model" else ""
+    is_open = label == view.label and own == view.model and line.role in ("consensus", "model")
+    address = view.address(label="" if is_open else label, model="" if is_open else own)
+    return {
+        "label": label,
+        "name": case.table.name(label),
+        "score": _round(float(line.scores[line.labels.position(label)])),
+        "percent": round(100 * share, 2),
+        "href": address,
+        "is_open": is_open,
+        "is_same": label == view.label,
+        "is_true": label in _truth(case, answer),
+    }
+
+
+def _flows(case: Case, answer: Answer, view: View) -> Shown:
+    """Where a label's mass came from, or went: a row for each flow, and its ribbon."""
+    flows = find_flows(answer, view.label, view.model)
+    models = [model.model for model in case.table.models]
+    rows = [
+        {
+            "name": case.table.name(flow.label) if flow.label else "all other labels",
+            "model": flow.model,
+            "number": models.index(flow.model or view.model) % 6 if flow.model or view.model else 6,
+            "href": view.address(label=flow.label, model=flow.model) if flow.label else "",
+            "mass": f"{flow.mass:.3g}",
+            "percent": f"{100 * flow.mass / flows.mass:.1f}" if flows.mass else "0",
+        }
+        for flow in flows.flows
+    ]
+    return {
+        "rows": rows,
+        "ribbons": draw_ribbons([flow.mass for flow in flows.flows]),
+        "text": _flows_text(case, answer, flows),
+        "neighbors": _neighbors(case, answer, view),
+    }
+
+
+def draw_ribbons(masses: list[float]) -> list[str]:
+    """Paths from rows of equal height to one stack; each as thick as its share of the height.
+
+    The drawing is 100 wide, and 10 high for each row.
+
+    Examples
+    --------
+    >>> draw_ribbons([1.0])
+    ['M0,0C50,0,50,0,100,0L100,10C50,10,50,10,0,10Z']
+    """
+    height, total, paths, top = 10.0 * len(masses), sum(masses) or 1.0, [], 0.0
+    for row, mass in enumerate(masses):
+        wide = height * mass / total
+        # A row is 10 high: what is thicker begins thinner.
+        start, thin = 10 * row + 5, min(wide, 10.0) / 2
+        places = [start - thin, top, top + wide, start + thin]
+        high, out, end, low = (f"{place:.6g}" for place in places)
+        middle = f"{_RIBBON / 2:g}"
+        paths.append(
+            f"M0,{high}C{middle},{high},{middle},{out},{_RIBBON:g},{out}"
+            f"L{_RIBBON:g},{end}C{middle},{end},{middle},{low},0,{low}Z"
+        )
+        top += wide
+    return paths
+
+
+def _flows_text(case: Case, answer: Answer, flows: Flows) -> str:
+    name = case.table.name(flows.label)
+    if not flows.flows:
+        return f"{name} takes no part: no mass came here, or went from here."
+    doubt = "" if answer.status is Status.CONVERGED else " Not converged: shares of the last sweep."
+    if flows.model:
+        return f"Where {flows.model}'s {name} went: {flows.mass:.3g} of the consensus.{doubt}"
+    return f"Where the consensus' {name}, {flows.mass:.3g}, came from.{doubt}"
+
+
+def _neighbors(case: Case, answer: Answer, view: View) -> Shown:
+    found = find_neighbors(case, answer, view.label, view.model)
+    text = "Nearest labels in the kernel"
+    if not found:
+        text = "The kernel joins it with no label."
+    elif case.similarity is NAMES:
+        text = "Labels are joined by name alone."
+    rows = []
+    for each in found:
+        # Neighbours of a label of the consensus are labels of models, and the other way round.
+        whose = "" if view.model else each.model
+        if not view.model and not whose and each.label not in case.target:
+            whose = case.table.models[0].model
+        address = view.address(label=each.label, model=whose)
+        name = case.table.name(each.label)
+        similarity = f"{each.similarity:.3g}"
+        rows.append({"name": name, "model": whose, "href": address, "similarity": similarity})
+    return {"text": text, "rows": rows}
 
 
 def _status(answer: Answer) -> str:
@@ -182,95 +285,247 @@ def _facts(case: Case, answer: Answer) -> list[str]:
     return facts
 
 
-def _controls(case: Case, answer: Answer, view: View) -> Controls:
-    is_balanced = answer.plan.rule.is_balanced
-    still = case.similarity is NAMES and is_balanced
-    weights = view.weight or (1.0,) * len(case.table.models)
-    return Controls(
-        epsilon=Slider(
-            value=answer.epsilon,
-            low=case.epsilon / _REACH,
-            high=case.epsilon * _REACH,
-            reason="Labels are joined by name alone: nothing travels." if still else "",
-        ),
-        mass="balanced" if is_balanced else "unbalanced",
-        mass_reason="" if case.may_be_balanced else "Scores have no mass in common to keep.",
-        mass_penalty=Slider(
-            value=view.mass_penalty or MASS_PENALTY,
-            low=0.02,
-            high=200,
-            reason="Mass is kept, so that changing it has no price." if is_balanced else "",
-        ),
-        weight=[Slider(value=weight, low=0, high=max(1.0, *weights)) for weight in weights],
-    )
-
-
-def _table(columns: list[str], rows: list[list[str | Cell]]) -> TableBody:
-    cells = [[each if isinstance(each, Cell) else Cell(text=each) for each in row] for row in rows]
-    return TableBody(columns=columns, rows=cells)
-
-
-def _rules(answer: Answer) -> TableBody:
-    rows: list[list[str | Cell]] = [
+def _lines(answer: Answer) -> list[list[str]]:
+    """Entropy, mass and weight of each histogram."""
+    return [
         [
-            line.name + (_doubt(answer) if line.role == "consensus" else ""),
-            _words(line),
-            "" if not line.has_answer else f"{line.entropy:.2f}",
+            line.name,
+            f"{line.entropy:.2f}" if line.has_answer else "",
             f"{line.mass:.3g}",
             "" if line.weight is None else f"{line.weight:.3g}",
         ]
         for line in answer.lines
     ]
-    return _table(["", "Top labels", "Entropy (nats)", "Mass", "Weight"], rows)
 
 
-def _words(line: Line) -> str:
-    top = line.top(_N_WORDS)
-    return ", ".join(f"{name} {score:.3g}" for name, score in top) if top else "no answer"
+# -- sliders ---------------------------------------------------------------------------------------
 
 
-def _flows_text(answer: Answer, flows: Flows) -> str:
-    if not flows.flows:
-        return "It takes no part: no mass came here, or went from here."
-    doubt = "" if answer.status is Status.CONVERGED else " Not converged: shares of the last sweep."
-    if flows.model:
-        return (
-            f"Where {flows.mass:.3g} of the consensus went from this label of {flows.model}.{doubt}"
+def settle(case: Case, view: View) -> View:
+    """The same view; what says no more than the data suggest is left out."""
+    are_equal = view.weight == (1.0,) * len(case.table.models)
+    return view.but(
+        epsilon=None if view.epsilon == case.epsilon else view.epsilon,
+        mass="" if view.mass == "unbalanced" else view.mass,
+        mass_penalty=None if view.mass_penalty == MASS_PENALTY else view.mass_penalty,
+        weight=() if are_equal else view.weight,
+    )
+
+
+def present_knobs(case: Case, view: View) -> Shown:
+    """Where each slider stands and how far it goes, in powers of ten where it is so marked."""
+    epsilon, penalty = view.epsilon or case.epsilon, view.mass_penalty or MASS_PENALTY
+    models = case.table.models
+    weights = view.weight if len(view.weight) == len(models) else (1.0,) * len(models)
+    high = max(1.0, *weights)
+    return {
+        "epsilon": _slider(epsilon, case.epsilon / _REACH, case.epsilon * _REACH),
+        "mass": view.mass or "unbalanced",
+        "can_balance": case.may_be_balanced,
+        "mass_penalty": _slider(penalty, 0.02, 200),
+        "weights": [
+            {"model": model.model, "value": weight, "high": high}
+            for model, weight in zip(models, weights, strict=True)
+        ],
+        "reasons": _reasons(case, view),
+    }
+
+
+def _slider(value: float, low: float, high: float) -> Shown:
+    logs = [round(math.log10(each), 4) for each in (value, low, high)]
+    return {"value": float(f"{value:.6g}"), **dict(zip(("at", "low", "high"), logs, strict=True))}
+
+
+def _reasons(case: Case, view: View) -> Shown:
+    """Why a slider changes nothing, where it does not."""
+    is_balanced = view.mass == "balanced"
+    is_still = case.similarity is NAMES and is_balanced
+    return {
+        "epsilon": "Labels are joined by name alone: nothing travels." if is_still else "",
+        "mass": "" if case.may_be_balanced else "Scores have no mass in common to keep.",
+        "mass_penalty": "Mass is kept, so that changing it has no price." if is_balanced else "",
+    }
+
+
+# -- pages -----------------------------------------------------------------------------------------
+
+
+def present_frame(case: Case, view: View) -> Shown:
+    """What is around an answer on every page."""
+    return {
+        "view": view.model_dump(),
+        "title": case.table.title,
+        "n_samples": len(case.table.samples),
+        "n_models": len(case.table.models),
+        "n_labels": len(case.target),
+        "has_truth": bool(case.table.truth),
+        "joined_by": case.similarity.origin,
+        "knobs": present_knobs(case, view),
+    }
+
+
+def present_steps(case: Case, view: View, row: int) -> Shown:
+    """Where a sample stands in the list that the view asks for, and its neighbours there."""
+    rows, samples = list_rows(case, view), case.table.samples
+    fresh = view.but(label="", model="")
+    rank = rows.index(row) if row in rows else None
+    sides = [None, None] if rank is None else [rank - 1, rank + 1]
+    before, after = (
+        "" if at is None or not 0 <= at < len(rows) else fresh.address(sample=samples[rows[at]])
+        for at in sides
+    )
+    first = fresh.address(sample=samples[rows[0]]) if rank is None and rows else ""
+    rank = None if rank is None else rank + 1
+    return {"rank": rank, "n": len(rows), "before": before, "after": after, "first": first}
+
+
+def present_board(case: Case, view: View) -> Shown:
+    """All rules on all samples, and a page of the list."""
+    judgement = judge(case, view)
+    n_judged, n_known = len(judgement.rows), int(judgement.truth.is_known.sum())
+    first, second = view.pair if len(view.pair) == 2 else ("consensus", "arithmetic mean")
+    return {
+        "rules": _rules(judgement),
+        "columns": list(judgement.rules[0].figures),
+        "n_judged": n_judged,
+        "n_known": n_known,
+        "n_sweeps": N_SWEEPS,
+        "counts": _count_filters(judgement),
+        "confusion": asdict(confuse(case, judgement, first, second, _N_PAIRS)),
+        "names": [rule.name for rule in judgement.rules],
+        "abouts": _list_abouts(case, judgement),
+        "table": _list_page(case, judgement, view),
+        "settings": view.settings,
+        "measure": get_ranking(case).measure,
+    }
+
+
+def _rules(judgement: Judgement) -> list[Shown]:
+    """A row for each rule; the best figure of each column is marked."""
+    figures = [rule.figures for rule in judgement.rules]
+    best = {
+        name: (min if name in ("log-loss", "calibration error") else max)(
+            each[name] for each in figures
         )
-    return f"Where its mass, {flows.mass:.3g}, came from.{doubt}"
+        for name in figures[0]
+    }
+    return [
+        {
+            "name": rule.name,
+            "role": rule.role,
+            "figures": [
+                {
+                    "text": f"{value:.4f}" if name not in ("log-loss",) else f"{value:.3f}",
+                    "is_best": value == best[name],
+                    "percent": round(100 * value, 2) if at == 0 else None,
+                }
+                for at, (name, value) in enumerate(rule.figures.items())
+            ],
+        }
+        for rule in judgement.rules
+    ]
 
 
-def _flows_table(flows: Flows, view: View) -> TableBody:
-    rows: list[list[str | Cell]] = []
-    for flow in flows.flows:
-        href = view.address(label=flow.label, model=flow.model) if flow.label else ""
-        share = 100 * flow.mass / flows.mass if flows.mass else 0.0
-        model = [] if flows.model else [flow.model]
-        label = Cell(text=flow.label or "all other labels", href=href)
-        rows.append([label, *model, f"{flow.mass:.3g}", f"{share:.1f} %"])
-    columns = ["To", "Mass", "Share"] if flows.model else ["From", "Model", "Mass", "Share"]
-    return _table(columns, rows)
+def _count_filters(judgement: Judgement) -> Shown:
+    consensus, mean = judgement.rule("consensus"), judgement.rule("arithmetic mean")
+    return {
+        "gained": int((consensus.right & ~mean.right).sum()),
+        "lost": int((~consensus.right & mean.right).sum()),
+        "right": int(consensus.right.sum()),
+        "wrong": int((judgement.truth.is_known & ~consensus.right).sum()),
+        "apart": int((consensus.answers != mean.answers).sum()),
+    }
 
 
-def _neighbors_text(case: Case, answer: Answer, neighbors: list[Neighbor]) -> str:
-    if not neighbors:
-        return "The kernel joins it with no label."
-    if case.similarity is NAMES:
-        return "Labels are joined by name alone."
-    return f"The labels that the kernel makes most similar, at epsilon {answer.epsilon:.3g}."
+def _list_abouts(case: Case, judgement: Judgement) -> list[tuple[str, str]]:
+    """Labels that samples are about, by name."""
+    consensus, truth = judgement.rule("consensus"), judgement.truth
+    places = set(np.flatnonzero(truth.is_true[:, :-1].any(axis=0)).tolist())
+    places |= set(consensus.answers[~truth.is_known].tolist()) - {-1}
+    labels = [case.target[place] for place in sorted(places)]
+    named = sorted((case.table.name(label), label) for label in labels)[:_N_CHOICES]
+    return [(label, name) for name, label in named]
 
 
-def _neighbors_table(case: Case, neighbors: list[Neighbor], view: View) -> TableBody:
-    has_model = any(each.model for each in neighbors) and not view.model
-    rows: list[list[str | Cell]] = []
-    for each in neighbors:
-        # Neighbours of a label of the consensus are labels of models, and the other way round.
-        whose = "" if view.model else each.model
-        if not view.model and not whose and each.label not in case.target:
-            whose = case.table.models[0].model
-        label = Cell(text=each.label, href=view.address(label=each.label, model=whose))
-        rows.append([label, *([each.model] if has_model else []), f"{each.similarity:.3g}"])
-    return _table(["Label", *(["Model"] if has_model else []), "Similarity"], rows)
+def _list_page(case: Case, judgement: Judgement, view: View) -> Shown:
+    rows = list_rows(case, view)
+    n_pages = max(1, -(-len(rows) // _N_PER_PAGE))
+    page = min(view.page, n_pages)
+    some = rows[(page - 1) * _N_PER_PAGE : page * _N_PER_PAGE]
+    table = _table(case, judgement, view, some)
+    return {"rows": table, "n": len(rows), "page": page, "n_pages": n_pages}
+
+
+def _table(case: Case, judgement: Judgement, view: View, rows: list[int]) -> list[Shown]:
+    """What is known of samples, and what the three chips say."""
+    ranking, samples = get_ranking(case), case.table.samples
+    place = {row: at for at, row in enumerate(judgement.rows.tolist())}
+    best = judgement.best_model
+    rules = [judgement.rule("consensus"), judgement.rule("arithmetic mean")]
+    rules += [] if best is None else [best]
+    fresh = view.but(label="", model="", page=1)
+    return [
+        {
+            "sample": samples[row],
+            "href": fresh.address(sample=samples[row]),
+            "text": case.table.texts.get(samples[row], ""),
+            "truth": ", ".join(
+                case.table.name(label) for label in case.table.truth.get(samples[row], ())
+            ),
+            "answers": [_answer(case, judgement, rule, place.get(row)) for rule in rules],
+            "disagreement": _show(float(ranking.disagreement[row])),
+        }
+        for row in rows
+    ]
+
+
+def _show(number: float) -> str:
+    return "" if math.isnan(number) else f"{number:.3g}"
+
+
+def _answer(case: Case, judgement: Judgement, rule: Judged, place: int | None) -> Shown:
+    if place is None:
+        return {"rule": rule.name, "answer": "", "share": "", "verdict": ""}
+    verdict = ""
+    if judgement.truth.is_known[place]:
+        verdict = "right" if rule.right[place] else "wrong"
+    answer = name_answer(case, int(rule.answers[place])) or "no answer"
+    share = f"{rule.shares[place]:.2f}"
+    return {"rule": rule.name, "answer": answer, "share": share, "verdict": verdict}
+
+
+def present_map(case: Case, view: View) -> Shown:
+    """Labels as points, to look at one of them."""
+    points = map_labels(case, judge(case, view), view.epsilon or case.epsilon)
+    fresh = view.but(label="", model="", sample="", search="", show="", page=1)
+    return {
+        "points": [
+            asdict(point) | {"href": fresh.address("/explorer/all", about=point.label)}
+            for point in points
+        ]
+    }
+
+
+# -- files -----------------------------------------------------------------------------------------
+
+
+def list_as_csv(case: Case, view: View) -> str:
+    """A row for each sample that is listed: truth, and what the three rules answer."""
+    judgement = judge(case, view)
+    table = _table(case, judgement, view, list_rows(case, view))
+    names = [each["rule"] for each in table[0]["answers"]] if table else []
+    head = ["sample", "text", "truth"]
+    for name in names:
+        head += [name, f"{name} share", f"{name} verdict"]
+    rows = [
+        [
+            *(row["sample"], row["text"], row["truth"]),
+            *(each[key] for each in row["answers"] for key in ("answer", "share", "verdict")),
+            row["disagreement"],
+        ]
+        for row in table
+    ]
+    return write_csv([[*head, "disagreement"], *rows])
 
 
 def as_csv(answer: Answer) -> str:
@@ -285,13 +540,16 @@ def as_csv(answer: Answer) -> str:
 
 def as_json(case: Case, answer: Answer, view: View) -> dict[str, Any]:
     """The same, with how it was made and the flows of the label that is looked into."""
-    flows = find_flows(answer, _label(case, answer, view), view.model)
+    top = answer.consensus.top(1)
+    label = view.label or (top[0][0] if top else case.target[0])
+    flows = find_flows(answer, label, view.model)
     is_balanced = answer.plan.rule.is_balanced
     return {
         "view": view.to_query(),
         "data": case.table.title,
         "kernel": case.similarity.origin,
         "sample": answer.sample,
+        "truth": list(_truth(case, answer)),
         "epsilon": answer.epsilon,
         "mass_penalty": None if is_balanced else view.mass_penalty or MASS_PENALTY,
         "weights": {line.name: line.weight for line in answer.lines if line.role == "model"},

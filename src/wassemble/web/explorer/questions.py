@@ -1,6 +1,7 @@
 """What pages ask about the files that they show, and the replies: plain data, ready to be sent."""
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -8,22 +9,35 @@ from pydantic import BaseModel
 
 from wassemble.errors import InvalidInputError
 from wassemble.labels import enumerate_names
-from wassemble.web.explorer.answers import Ranking, fuse_sample, get_ranking
+from wassemble.web.explorer.answers import Answer, fuse_sample, get_ranking
 from wassemble.web.explorer.cases import Case
+from wassemble.web.explorer.judging import list_rows
+from wassemble.web.explorer.learning import job_folder, learn
 from wassemble.web.explorer.library import Library
-from wassemble.web.explorer.present import Shown, as_csv, as_json, file_name, present
+from wassemble.web.explorer.present import (
+    as_csv,
+    as_json,
+    file_name,
+    list_as_csv,
+    present_answer,
+    present_board,
+    present_frame,
+    present_map,
+    present_steps,
+    settle,
+)
 from wassemble.web.explorer.view import View
 
-_N_PER_PAGE = 20
-
-What = Literal["page", "answer", "csv", "json"]
+What = Literal["page", "answer", "all", "map", "frame", "files", "csv", "json", "list", "learn"]
 
 
 class Question(BaseModel, frozen=True):
-    """What of a view is wanted: its page, one answer, or the data as a file."""
+    """What of a view is wanted: a page, a part of one, or the data as a file."""
 
     what: What
     view: View
+    job: str = ""  # what is learned
+    seconds: float = 0.0  # that learning may take
 
 
 @dataclass(frozen=True)
@@ -42,17 +56,14 @@ class _NoSampleError(InvalidInputError):
 def answer_question(library: Library, question: Question) -> Reply:
     """The reply, also to what cannot be answered; `MemoryError` where there is too little."""
     try:
+        if question.what == "files":
+            return Reply(200, _to_json({"cards": library.describe(question.view)}))
         case = library.case(question.view)
-        row, view = _settle(case, question.view)
-        if question.what == "page":
-            return Reply(200, _to_json(_describe(case, row, view)))
-        if question.what == "answer":
-            return Reply(200, _to_json(_show(case, row, view).model_dump()))
-        answer = fuse_sample(case, row, view)
-        name = file_name(view.sample, question.what)
-        if question.what == "csv":
-            return Reply(200, _to_bytes(as_csv(answer)), name)
-        return Reply(200, _to_json(as_json(case, answer, view)), name)
+        if question.what == "learn":
+            folder = job_folder(library.uploads, question.job)
+            learned = learn(case, question.view, folder, question.seconds)
+            return Reply(200, _to_json(learned))
+        return _REPLIES[question.what](case, settle(case, question.view))
     except InvalidInputError as error:
         _refuse_lack_of_memory(error)
         status = 404 if isinstance(error, _NoSampleError) else 422
@@ -76,10 +87,10 @@ def _to_json(value: Any) -> bytes:
     return json.dumps(value, allow_nan=False, separators=(",", ":")).encode()
 
 
-def _settle(case: Case, view: View) -> tuple[int, View]:
-    """The row of the sample, the most disputed if none was chosen, and the view with its id."""
+def _pick(case: Case, view: View) -> tuple[int, View]:
+    """The row of the sample, the first of the list if none was chosen, and the view with its id."""
     if not view.sample:
-        row = int(get_ranking(case).order[0])
+        row = next(iter(list_rows(case, view)), int(get_ranking(case).order[0]))
         return row, view.but(sample=case.table.samples[row])
     place = case.table.row(view.sample)
     if place is None:
@@ -88,61 +99,67 @@ def _settle(case: Case, view: View) -> tuple[int, View]:
     return place, view
 
 
-def _show(case: Case, row: int, view: View) -> Shown:
-    """What is shown of a sample; kept, for who looks at it again."""
-    shown: Shown = case.answers.get(view, lambda: present(case, fuse_sample(case, row, view), view))
-    return shown
+def _answer(case: Case, row: int, view: View) -> Answer:
+    """A sample as the sliders stand; kept, for who looks at another of its labels."""
+    key = (row, view.settings)
+    answer: Answer = case.answers.get(key, lambda: fuse_sample(case, row, view))
+    return answer
 
 
-def _describe(case: Case, row: int, view: View) -> dict[str, Any]:
-    """All that a page shows; what a wrong knob leaves of it, with the words for it."""
+def _reply_page(case: Case, view: View) -> Reply:
+    """A page about a sample; what a wrong slider leaves of it, with the words for it."""
+    row, view = _pick(case, view)
     shown, problem = None, ""
     try:
-        shown = _show(case, row, view).model_dump()
+        shown = present_answer(case, _answer(case, row, view), view)
     except InvalidInputError as error:
         problem = str(error)
-    return {
-        "view": view.model_dump(),
-        "title": case.table.title,
-        "n_samples": len(case.table.samples),
-        "models": [model.model for model in case.table.models],
-        "text": case.table.texts.get(view.sample, ""),
-        "listed": _list_samples(case, get_ranking(case), view, row),
-        "shown": shown,
-        "problem": problem,
-    }
+    text = case.table.texts.get(view.sample, "")
+    about = {"text": text, "steps": present_steps(case, view, row), "shown": shown}
+    return Reply(200, _to_json(present_frame(case, view) | about | {"problem": problem}))
 
 
-def _list_samples(case: Case, ranking: Ranking, view: View, row: int) -> dict[str, Any]:
-    """A page of the list of samples."""
-    listed = ranking.find(view.search)
-    n_pages = max(1, -(-len(listed) // _N_PER_PAGE))
-    page = min(view.page, n_pages)
-    samples = case.table.samples
-    fresh = view.but(label="", model="")
-    rows = [
-        {
-            "sample": samples[i],
-            "href": fresh.address(sample=samples[i]),
-            "disagreement": f"{ranking.disagreement[i]:.3g}",
-            "text": case.table.texts.get(samples[i], ""),
-            "current": i == row,
-        }
-        for i in listed[(page - 1) * _N_PER_PAGE : page * _N_PER_PAGE]
-    ]
-    order = ranking.order.tolist()
-    rank = order.index(row)
-    sides = [order[at] if 0 <= at < len(order) else None for at in (rank - 1, rank + 1)]
-    before, after = ("" if i is None else fresh.address(sample=samples[i]) for i in sides)
-    note = f"Disagreement: {ranking.measure}."
-    if ranking.n_compared < len(samples):
-        note += f" {ranking.n_compared:,} of {len(samples):,} samples were compared."
-    return {
-        "rows": rows,
-        "n_pages": n_pages,
-        "page": page,
-        "rank": rank + 1,
-        "before": before,
-        "after": after,
-        "note": note,
-    }
+def _reply_answer(case: Case, view: View) -> Reply:
+    row, view = _pick(case, view)
+    return Reply(200, _to_json(present_answer(case, _answer(case, row, view), view)))
+
+
+def _reply_all(case: Case, view: View) -> Reply:
+    view = view.but(sample="", label="", model="")
+    return Reply(200, _to_json(present_frame(case, view) | {"board": present_board(case, view)}))
+
+
+def _reply_map(case: Case, view: View) -> Reply:
+    view = view.but(sample="", label="", model="")
+    return Reply(200, _to_json(present_frame(case, view) | {"map": present_map(case, view)}))
+
+
+def _reply_frame(case: Case, view: View) -> Reply:
+    return Reply(200, _to_json(present_frame(case, view)))
+
+
+def _reply_csv(case: Case, view: View) -> Reply:
+    row, view = _pick(case, view)
+    return Reply(200, _to_bytes(as_csv(_answer(case, row, view))), file_name(view.sample, "csv"))
+
+
+def _reply_json(case: Case, view: View) -> Reply:
+    row, view = _pick(case, view)
+    body = _to_json(as_json(case, _answer(case, row, view), view))
+    return Reply(200, body, file_name(view.sample, "json"))
+
+
+def _reply_list(case: Case, view: View) -> Reply:
+    return Reply(200, _to_bytes(list_as_csv(case, view)), file_name(view.show or "all", "csv"))
+
+
+_REPLIES: dict[str, Callable[[Case, View], Reply]] = {
+    "page": _reply_page,
+    "answer": _reply_answer,
+    "all": _reply_all,
+    "map": _reply_map,
+    "frame": _reply_frame,
+    "csv": _reply_csv,
+    "json": _reply_json,
+    "list": _reply_list,
+}

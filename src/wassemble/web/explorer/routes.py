@@ -1,37 +1,46 @@
-"""Pages and answers of the explorer."""
+"""Pages, parts of pages and files of the explorer.
+
+A page that a script asks for a part of (htmx says so in a header) is answered with that part.
+"""
 
 import json
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Annotated, Any
 
 from fastapi import APIRouter, File, Form, HTTPException, Query, Request, UploadFile
-from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
+from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, RedirectResponse, Response
 
 from wassemble.errors import InvalidInputError
 from wassemble.inputs.formats import ENDS
-from wassemble.web.explorer.present import Shown
+from wassemble.web.explorer.learn_routes import add_learning, is_part, raise_problem
+from wassemble.web.explorer.learning import SECONDS, Jobs
 from wassemble.web.explorer.questions import Question, Reply, What
-from wassemble.web.explorer.uploads import KERNEL_ENDS, PREFIX, Uploads
+from wassemble.web.explorer.uploads import KERNEL_ENDS, Uploads
 from wassemble.web.explorer.view import LARGEST, MAX_FILES, SMALLEST, View
 from wassemble.web.explorer.workers import Workers
 from wassemble.web.middleware import seconds_left
 from wassemble.web.pages import attach, render
-from wassemble.web.paths import list_files
+from wassemble.web.paths import inside, list_files
 from wassemble.web.settings import Settings
 
+# What joins labels, in words; whether it needs a file.
 KERNELS = {
-    "names": "equal names",
-    "spelling": "similar spelling",
-    "embeddings": "word vectors, from a file",
-    "synonyms": "synonyms, from a file",
-    "tree": "a tree, from a file",
-    "graph": "a graph, from a file",
-    "attributes": "a table of attributes, from a file",
-    "ratings": "a table of similarities, from a file",
-    "costs": "a table of costs, from a file",
-    "kernel": "a saved kernel, from a file",
+    "names": ("equal names", False),
+    "spelling": ("similar spelling", False),
+    "embeddings": ("word vectors", True),
+    "synonyms": ("synonyms", True),
+    "tree": ("a tree", True),
+    "graph": ("a graph", True),
+    "attributes": ("a table of attributes", True),
+    "ratings": ("a table of similarities", True),
+    "costs": ("a table of costs", True),
+    "kernel": ("a saved kernel", True),
 }
+_PICTURES = {".png": "png", ".jpg": "jpeg", ".jpeg": "jpeg", ".webp": "webp", ".gif": "gif"}
+# What files are usually called.
+_TRUTH_NAME = re.compile(r"truth|gold|true|label", re.IGNORECASE)
 
 _View = Annotated[View, Query()]
 
@@ -39,85 +48,156 @@ _View = Annotated[View, Query()]
 def make_router(settings: Settings) -> APIRouter:
     """Everything below ``/explorer``."""
     uploads = Uploads.of(settings)
+    jobs = Jobs(uploads)
 
     @asynccontextmanager
     async def lifespan(app: Any) -> AsyncIterator[None]:
         yield
+        jobs.close()
         app.state.workers.close()
         uploads.close()
 
     router = APIRouter(prefix="/explorer", tags=["explorer"], lifespan=lifespan)
 
     @router.get("", response_class=HTMLResponse)
-    def start(request: Request, view: _View) -> HTMLResponse:
+    async def start(request: Request, view: _View) -> HTMLResponse:
         """What can be opened: examples, files of the folder, and files that are sent here."""
-        return _open_page(request, uploads, settings, view)
+        return await _open_page(request, uploads, settings, view)
 
     @router.get("/view", response_class=HTMLResponse)
     async def view_page(request: Request, view: _View) -> HTMLResponse:
         """One sample of what the view opens; without files, what can be opened."""
-        if not view.example and not view.file:
-            return _open_page(request, uploads, settings, view)
-        try:
-            reply = await _ask(request, "page", view)
-        except InvalidInputError as error:
-            return _open_page(request, uploads, settings, view, problem=str(error))
-        page = json.loads(reply.body)
-        page["view"] = View(**page["view"])
-        kernels = _kernels(settings, view)
-        return render(
-            request, "explorer/view.html", limits=(SMALLEST, LARGEST), kernels=kernels, **page
-        )
+        if is_part(request):
+            shown = json.loads((await _ask(request, "answer", view)).body)
+            headers = {"HX-Replace-Url": f"/explorer/view?{shown['query']}"}
+            return render(
+                request,
+                "explorer/answer.html",
+                headers=headers,
+                view=View.from_query(shown["query"]),
+                kernels=_kernels(settings, view),
+                shown=shown,
+            )
+        return await _page(request, uploads, settings, view, "page", "explorer/sample.html")
 
-    @router.get("/api/answer", response_model=Shown)
-    async def answer(request: Request, view: _View) -> Response:
-        """One sample, fused as the sliders stand: words, tables, plots and flows."""
-        reply = await _ask(request, "answer", view)
-        return Response(reply.body, media_type="application/json")
+    @router.get("/all", response_class=HTMLResponse)
+    async def all_page(request: Request, view: _View) -> HTMLResponse:
+        """Every sample: how right each rule is, and a list of samples to filter and sort."""
+        if is_part(request):
+            return await _part(request, settings, view, "all", "explorer/board.html")
+        return await _page(request, uploads, settings, view, "all", "explorer/all.html")
+
+    @router.get("/map", response_class=HTMLResponse)
+    async def map_page(request: Request, view: _View) -> HTMLResponse:
+        """A map of the labels: what the kernel sends the same way lies close together."""
+        if is_part(request):
+            return await _part(request, settings, view, "map", "explorer/points.html")
+        return await _page(request, uploads, settings, view, "map", "explorer/map.html")
+
+    @router.get("/learn", response_class=HTMLResponse)
+    async def learn_page(request: Request, view: _View) -> HTMLResponse:
+        """The form that begins to learn how to fuse what is open."""
+        about = {"seconds": SECONDS}
+        return await _page(request, uploads, settings, view, "frame", "explorer/learn.html", about)
+
+    _add_files(router, settings, uploads)
+    add_learning(router, jobs)
+    return router
+
+
+def _add_files(router: APIRouter, settings: Settings, uploads: Uploads) -> None:
+    """Data to take away, pictures, and files that are sent."""
 
     @router.get("/data.csv", response_class=_Csv)
     async def data_csv(request: Request, view: _View) -> Response:
-        """Every label of every histogram of a view, as a long table."""
+        """Every label of every histogram of a sample, as a long table."""
         reply = await _ask(request, "csv", view)
         return _Csv(reply.body, headers=attach(reply.name))
 
     @router.get("/data.json", response_class=JSONResponse)
     async def data_json(request: Request, view: _View) -> Response:
-        """Every label of every histogram of a view, with how it was made."""
+        """Every label of every histogram of a sample, with how it was made."""
         reply = await _ask(request, "json", view)
         return Response(reply.body, media_type="application/json", headers=attach(reply.name))
 
-    @router.post("/upload", response_class=HTMLResponse)
+    @router.get("/all.csv", response_class=_Csv)
+    async def list_csv(request: Request, view: _View) -> Response:
+        """The samples that are listed: their truth, and what consensus, mean and best model say."""
+        reply = await _ask(request, "list", view)
+        return _Csv(reply.body, headers=attach(reply.name))
+
+    @router.get("/picture", response_class=FileResponse)
+    def picture(name: Annotated[str, Query(max_length=2000)]) -> Response:
+        """A picture in the served folder, which a sample is called after."""
+        kind = _picture_kind(settings, name)
+        if not kind:
+            raise HTTPException(404, "There is no such picture in the served folder.")
+        return FileResponse(inside(settings.folder, name), media_type=f"image/{kind}")
+
+    @router.post("/upload", response_class=RedirectResponse, status_code=303)
     def upload(
         request: Request,
         files: Annotated[list[UploadFile], File(max_length=MAX_FILES)],
-        kernel: Annotated[str, Form(max_length=2000)] = "names",
-        kernel_file: Annotated[UploadFile | None, File()] = None,
+        opened: Annotated[str, Form(max_length=20_000)] = "",
     ) -> Response:
-        """Keep files for a while, and go to the view that opens them."""
+        """Keep files for a while, and show what is in them, beside what was ``opened`` before."""
         try:
-            keep = uploads.keep
-            kept = tuple(keep(each.filename, each.file) for each in files if each.filename)
-            view = View(file=kept, kernel="" if kernel == "names" else kernel)
-            if kernel_file is not None and kernel_file.filename:
-                view = view.but(kernel_file=keep(kernel_file.filename, kernel_file.file))
+            view = View.from_query(opened)
+            for each in files:
+                if each.filename:
+                    view = _add(view, uploads.keep(each.filename, each.file), each.filename)
         except InvalidInputError as error:
-            return _open_page(request, uploads, settings, View(), problem=str(error))
-        return RedirectResponse(view.address(), status_code=303)
+            return _render_open(request, uploads, settings, View(), [], problem=str(error))
+        return RedirectResponse(view.address("/explorer") + "#chosen", status_code=303)
 
-    return router
+
+def _add(view: View, reference: str, name: str) -> View:
+    """A view with one more file: a model's, the truth, or what a kernel is made from."""
+    if _TRUTH_NAME.search(name) and not view.truth:
+        return view.but(truth=reference)
+    if not name.lower().endswith(ENDS):
+        kernel = view.kernel if KERNELS.get(view.kernel, ("", False))[1] else "embeddings"
+        return view.but(kernel=kernel, kernel_file=reference)
+    return view.but(example="", file=(*view.file, reference)[-MAX_FILES:])
 
 
 async def _ask(request: Request, what: What, view: View) -> Reply:
     """The reply of a worker; what is wrong is raised."""
     workers: Workers = request.app.state.workers
     question, seconds = Question(what=what, view=view), seconds_left(request)
-    reply = await workers.ask(question, seconds, request.is_disconnected)
-    if reply.status == 422:
-        raise InvalidInputError(reply.body.decode())
-    if reply.status != 200:
-        raise HTTPException(reply.status, reply.body.decode())
-    return reply
+    return raise_problem(await workers.ask(question, seconds, request.is_disconnected))
+
+
+async def _part(
+    request: Request, settings: Settings, view: View, what: What, template: str
+) -> HTMLResponse:
+    """What sliders change on a page; the address says how they stand."""
+    page = json.loads((await _ask(request, what, view)).body)
+    now = page["view"] = View(**page["view"])
+    headers = {"HX-Replace-Url": now.address(request.url.path)}
+    return render(request, template, headers=headers, kernels=_kernels(settings, view), **page)
+
+
+async def _page(
+    request: Request,
+    uploads: Uploads,
+    settings: Settings,
+    view: View,
+    what: What,
+    template: str,
+    about: dict[str, Any] | None = None,
+) -> HTMLResponse:
+    """A whole page about what a view opens; without files, or with wrong ones, the way to them."""
+    if not view.example and not view.file:
+        return await _open_page(request, uploads, settings, view)
+    try:
+        page = json.loads((await _ask(request, what, view)).body)
+    except InvalidInputError as error:
+        return await _open_page(request, uploads, settings, view, problem=str(error))
+    now = page["view"] = View(**page["view"])
+    name = now.sample if _picture_kind(settings, now.sample) else ""
+    page |= {"limits": (SMALLEST, LARGEST), "kernels": _kernels(settings, view), "picture": name}
+    return render(request, template, tab=what, **page, **(about or {}))
 
 
 def _kernels(settings: Settings, view: View) -> tuple[str, ...]:
@@ -128,20 +208,41 @@ def _kernels(settings: Settings, view: View) -> tuple[str, ...]:
     return ()
 
 
+def _picture_kind(settings: Settings, name: str) -> str:
+    """The kind of the picture of that name in the served folder; empty if there is none."""
+    kind = _PICTURES.get(name[name.rfind(".") :].lower(), "") if "." in name else ""
+    try:
+        return kind if kind and inside(settings.folder, name).is_file() else ""
+    except InvalidInputError:
+        return ""
+
+
 class _Csv(Response):
     media_type = "text/csv"
 
 
-def _open_page(
+async def _open_page(
     request: Request, uploads: Uploads, settings: Settings, view: View, *, problem: str = ""
 ) -> HTMLResponse:
-    sent = []
-    for reference in (*view.file, view.kernel_file):
-        if reference.startswith(PREFIX):
-            try:
-                sent.append((reference, uploads.find(reference).name))
-            except InvalidInputError:  # no longer kept
-                continue
+    """The way to files, with a card for each that is chosen."""
+    cards = []
+    if view.file:
+        try:
+            cards = json.loads((await _ask(request, "files", view)).body)["cards"]
+        except InvalidInputError as error:
+            problem = problem or str(error)
+    return _render_open(request, uploads, settings, view, cards, problem=problem)
+
+
+def _render_open(
+    request: Request,
+    uploads: Uploads,
+    settings: Settings,
+    view: View,
+    cards: list[dict[str, Any]],
+    *,
+    problem: str = "",
+) -> HTMLResponse:
     return render(
         request,
         "explorer/open.html",
@@ -152,6 +253,7 @@ def _open_page(
         kernels=KERNELS,
         folder=settings.folder.name,
         view=view,
-        uploads=sent,
+        cards=cards,
+        uploads=uploads.list_kept(),
         max_megabytes=settings.max_upload_bytes / 1e6,
     )

@@ -84,6 +84,17 @@ class Uploads:
             fail("this upload is no longer kept.", hint="send the file again")
         return upload
 
+    def list_kept(self) -> list[tuple[str, str]]:
+        """What is kept: how a view names it, and its own name; the newest first."""
+        found = []
+        for place in self.folder.glob("[!.]*"):
+            upload = self._look(place.name)
+            if upload is not None:
+                with suppress(FileNotFoundError):  # another request may let it go
+                    written = upload.path.stat().st_mtime_ns
+                    found.append((written, PREFIX + place.name, upload.name))
+        return [(reference, name) for _, reference, name in sorted(found, reverse=True)]
+
     def close(self) -> None:
         """Remove everything."""
         shutil.rmtree(self.folder, ignore_errors=True)

@@ -31,7 +31,7 @@ from fastapi import HTTPException
 
 from wassemble._checks import fail
 from wassemble.web.explorer.library import Library
-from wassemble.web.explorer.questions import Question, Reply, answer_question
+from wassemble.web.explorer.questions import Question, Reply, What, answer_question
 from wassemble.web.explorer.view import View
 from wassemble.web.pages import FAULT
 from wassemble.web.settings import Settings
@@ -48,6 +48,7 @@ _ASKED = struct.Struct("!dI")  # deadline, on the clock that all processes share
 _REPLIED = struct.Struct("!HHI")  # status, size of the name, size of the body
 _FORK, _READY = b"f", b"r"
 _N_REMEMBERED = 16
+_READY_MADE: tuple[What, ...] = ("page", "all")
 _SECONDS_TO_END = 5.0
 
 
@@ -242,12 +243,13 @@ def _run_zygote(settings: Settings, calls: socket.socket) -> None:
 
 
 def _list_examples(settings: Settings) -> list[Question]:
-    """Whose replies make ready what takes long: tables, kernels, and the order of the samples."""
-    return [
-        Question(what="page", view=View(example=example.name, kernel=kernel))
+    """Whose replies make ready what takes long: tables, kernels, and the verdict of each sample."""
+    views = [
+        View(example=example.name, kernel=kernel)
         for example in settings.examples
         for kernel in example.kernels
     ]
+    return [Question(what=what, view=view) for view in views for what in _READY_MADE]
 
 
 def _end_group(*_: object) -> NoReturn:
