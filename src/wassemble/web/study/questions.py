@@ -68,8 +68,8 @@ def _check_text(text: str, what: str, longest: int) -> None:
 
 SCORES = ("1", "2", "3", "4", "5")
 PAPER = (
-    Question("correctness", "grade", "Correctness, from 1 (wrong) to 5 (right)", SCORES),
-    Question("detail", "grade", "Detail, from 1 (hardly any) to 5 (all that matters)", SCORES),
+    Question("correctness", "grade", "Correctness: 1 wrong, 5 right", SCORES),
+    Question("detail", "grade", "Detail: 1 hardly any, 5 all", SCORES),
     Question("most correct", "best", "Which caption is the most correct?"),
     Question("most detailed", "best", "Which caption is the most detailed?"),
 )

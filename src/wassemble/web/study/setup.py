@@ -65,7 +65,12 @@ class NewStudy(BaseModel):
         if any(len(each) != len(self.question_options) for each in columns):
             fail("each question must have a name, a kind, a text and options; one has not.")
         asked = tuple(
-            Question(name.strip() or text.strip()[:60], kind, text.strip(), _split(options))
+            Question(
+                name.strip() or text.strip()[:60],
+                kind,
+                text.strip() or name.strip(),
+                _split(options),
+            )
             for name, kind, text, options in self.rows
             if name.strip() or text.strip()
         )
