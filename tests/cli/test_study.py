@@ -1,13 +1,14 @@
 """`wassemble study items`: captions of several systems become a study file."""
 
 import json
-from importlib.resources import files
 
 import pytest
 
+from paper.captioning.drawings import DRAWINGS, frame
 from paper.commands import main as paper
 from paper.data.captions import load_captions
 from wassemble.cli import main
+from wassemble.web.study import example
 from wassemble.web.study.items import read_items
 
 
@@ -76,7 +77,7 @@ def test_checks_are_of_other_images_and_say_what_is_right(captions, references, 
         own, *shown = written[number]
         assert check.captions["reference"] == own
         assert all(each in check.text for each in shown)
-        wrong = check.check.scores["correctness"]
+        wrong = check.check.grades["correctness"]
         assert set(wrong) == set(check.captions) - {"reference"}
         assert set(wrong.values()) == {(1, 2)}
         for system in wrong:
@@ -90,7 +91,7 @@ def test_checks_are_of_other_images_and_say_what_is_right(captions, references, 
         (["{0}", "{0}"], "systems must have different names; got 'glove' twice"),
         (["{0}", "{1}"], "either references or pictures must be shown"),
         (["{0}", "{1}", "--image", "x", "--checks", "1"], "--checks are made of references"),
-        (["{0}", "--references", "{test}"], "`captions` must be 2 to 10; got 1"),
+        (["{0}", "--references", "{test}"], "`captions` must be 2 to 10, or none; got 1"),
         (["{0}", "{1}", "--references", "{val}"], "must have a reference caption; got none"),
         (["{0}", "x=nowhere.jsonl", "--references", "{test}"], "must be a UTF-8 file of captions"),
     ],
@@ -117,9 +118,15 @@ def test_a_wrong_line_is_named(captions, references, capsys, line, words):
     assert words in capsys.readouterr().err
 
 
-def test_the_shipped_example_is_a_study_of_the_first_test_images():
-    example = files("wassemble.web.study") / "example.jsonl"
-    items = read_items(example.read_text(encoding="utf-8"))
+def test_the_shipped_example_is_a_study_of_the_first_test_images_that_are_drawn():
+    items = example.read_items()
     rated = [item for item in items if item.check is None]
-    assert [item.id for item in rated] == [str(n) for n in load_captions("test").image_ids[:20]]
+    known = [str(n) for n in load_captions("test").image_ids[:20]]
+    assert [item.id for item in rated] == [number for number in known if number in DRAWINGS]
     assert len(items) - len(rated) == 2
+
+
+def test_the_shipped_drawings_are_those_that_the_items_show_and_that_are_drawn():
+    pictures = {name: each.content.decode() for name, each in example.read_pictures().items()}
+    assert {item.image for item in example.read_items()} == set(pictures)
+    assert pictures == {f"{name}.svg": frame(draw()) for name, draw in DRAWINGS.items()}

@@ -45,7 +45,7 @@ HEADERS = {
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
     "Cache-Control": "no-store",
 }
-_PUBLIC_PATHS = ("/static/", "/rate/")
+_PUBLIC_PATHS = ("/static/", "/rate/", "/join/")
 _SMALL_BODY = 100_000  # what a rater or a login sends
 _MAX_BUCKETS = 10_000
 _SLOW_SENDER = 12  # a body that keeps coming may take this many times `max_seconds`
@@ -220,7 +220,7 @@ class UploadLimit:
         if scope["type"] != "http":
             return await self._app(scope, receive, send)
         limit = self._settings.max_upload_bytes
-        if scope["path"].startswith(("/rate/", "/login")):
+        if scope["path"].startswith(("/rate/", "/join/", "/login")):
             limit = min(limit, _SMALL_BODY)
         detail = f"This server takes at most {limit:,} bytes here; more were sent."
         announced = dict(scope["headers"]).get(b"content-length", b"0")[:20]  # digits enough

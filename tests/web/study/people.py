@@ -11,6 +11,7 @@ from typing import Any
 
 from wassemble.web.study.answers import Answer
 from wassemble.web.study.items import Item, read_items
+from wassemble.web.study.questions import PAPER
 
 SYSTEMS = ("Zebra-arithmetic", "Yak-geometric", "Xerus-barycenter")  # words in no caption
 
@@ -38,10 +39,16 @@ def make_items(n_items: int = 6, *, n_checks: int = 1) -> list[Item]:
     return read_items(make_lines(n_items, n_checks=n_checks))
 
 
-def random_answer(item: Item, rng: random.Random, scales=("correctness", "detail")) -> Answer:
+def random_answer(item: Item, rng: random.Random) -> Answer:
+    """An answer to the paper's questions."""
     n_choices = len(item.choices)
-    scores = {scale: tuple(rng.choices(range(1, 6), k=n_choices)) for scale in scales}
-    return Answer(scores, {scale: rng.randrange(n_choices) for scale in scales})
+    said: dict[str, Any] = {}
+    for question in PAPER:
+        if question.kind == "grade":
+            said[question.name] = tuple(rng.choices(range(1, 6), k=n_choices))
+        else:
+            said[question.name] = rng.randrange(n_choices)
+    return Answer(said)
 
 
 class Page(HTMLParser):

@@ -11,9 +11,8 @@ from patience import SECONDS
 from web.study.people import Operator, Page, Person, make_lines
 
 from wassemble.web.study.answers import read_answer
+from wassemble.web.study.questions import PAPER
 from wassemble.web.study.store import Store
-
-SCALES = ("correctness", "detail")
 
 
 @contextmanager
@@ -37,7 +36,8 @@ def stored(database, links):
     for link in links:
         rater = store.find_rater(link.removeprefix("/rate/"))
         for number, shown in enumerate(rater.shown, start=1):
-            found[link, number] = (shown, store.get_answer(rater.id, shown.item))
+            item = store.get_item(rater.study, shown.item)
+            found[link, number] = (item, shown, store.get_answer(rater.id, shown.item))
     store.close()
     return found
 
@@ -46,8 +46,8 @@ def check_kept(database, links, acknowledged):
     """Every acknowledged form is what is stored for its link and number."""
     found = stored(database, links)
     for key, form in acknowledged.items():
-        shown, answer = found[key]
-        assert answer == read_answer(form, shown, SCALES), key
+        item, shown, answer = found[key]
+        assert answer == read_answer(form, item, shown, PAPER), key
     return found
 
 
@@ -72,7 +72,7 @@ def test_fifty_raters_at_once_lose_nothing(serve, database, tmp_path):
                 acknowledged |= own
     assert len(acknowledged) == 50 * 4
     found = check_kept(database, links, acknowledged)
-    assert all(answer.is_complete for _, answer in found.values())
+    assert all(answer.is_complete for *_, answer in found.values())
 
 
 class _Busy(threading.Thread):
@@ -127,4 +127,4 @@ def test_a_killed_server_loses_no_acknowledged_answer(serve, tmp_path, seed):
                 assert first > max(done, default=0)  # nobody is asked again
                 assert "Thank you" in person.finish().text
     found = check_kept(database, links, acknowledged)
-    assert all(answer.is_complete for _, answer in found.values())
+    assert all(answer.is_complete for *_, answer in found.values())

@@ -1,11 +1,13 @@
 import json
+from dataclasses import replace
 
 import pytest
 from web.study.people import SYSTEMS, make_items, make_lines
 
 from wassemble.errors import InvalidInputError
 from wassemble.web.study.design import Design
-from wassemble.web.study.items import picture_type, read_items, system_names
+from wassemble.web.study.items import Check, Item, read_items, system_names
+from wassemble.web.study.questions import PAPER, Question
 
 GOOD = {"id": "7", "text": "A dog.", "captions": {"one": "a dog", "two": "a cat"}}
 
@@ -22,7 +24,7 @@ def test_an_item_is_read_with_all_that_it_has():
     assert (plain.id, plain.text, plain.image, plain.check) == ("7", "A dog.", None, None)
     assert (checked.id, checked.text, checked.image) == ("8", None, "p/8.jpg")
     assert checked.check.best == "one"
-    assert checked.check.scores == {"detail": {"two": (1, 2)}}
+    assert checked.check.grades == {"detail": {"two": (1, 2)}}
 
 
 def test_a_record_reads_back_as_the_same_item():
@@ -59,21 +61,24 @@ def test_a_line_separator_inside_a_text_does_not_end_the_line():
         ({"id": "8", "captions": {}}, "must have either `image` or `text`; got neither"),
         (GOOD | {"extra": 1}, "keys must be of captions, check, id, image, text; got 'extra'"),
         (GOOD | {"captions": ["a"]}, "`captions` must be an object of captions by system; got"),
-        (GOOD | {"captions": {"one": "a"}}, "`captions` must be 2 to 10; got 1"),
+        (GOOD | {"captions": {"one": "a"}}, "`captions` must be 2 to 10, or none; got 1"),
         (GOOD | {"captions": {"one": "a", "two": None}}, "`captions, two` must be a text"),
         (
             GOOD | {"id": "8", "captions": {"one": "a", "three": "b"}},
             "`captions` must have the systems one, two, as item '7'; got one, three",
         ),
         (GOOD, "line 2: `id` must be unlike all others; got '7' of line 1"),
-        (GOOD | {"check": {}}, "`check` must be an object with best, correctness, detail; got"),
-        (GOOD | {"check": {"worst": 1}}, "`check` must have keys of best, .*; got 'worst'"),
+        (GOOD | {"check": {}}, "`check` must be an object with best, or with questions; got"),
+        (GOOD | {"check": {"worst": 1}}, "worst must be grades by system, or a list of labels"),
+        (GOOD | {"check": {"animal": [1]}}, "`animal` must be a text that is not empty; got 1"),
         (GOOD | {"check": {"best": "three"}}, "`check`, best must be one of one, two; got 'thr"),
         (GOOD | {"check": {"best": None}}, "`check`, best must be one of one, two; got nothing"),
-        (GOOD | {"check": {"detail": []}}, "`check`, detail must be an object of scores"),
         (GOOD | {"check": {"detail": {"x": [1]}}}, "`check`, detail must name one of one, two"),
-        (GOOD | {"check": {"detail": {"one": [6]}}}, "detail, one must list scores from 1 to 5"),
-        (GOOD | {"check": {"detail": {"one": [True]}}}, "detail, one must list scores"),
+        (
+            GOOD | {"check": {"detail": {"one": [0]}}},
+            "detail, one must list grades, counted from 1",
+        ),
+        (GOOD | {"check": {"detail": {"one": [True]}}}, "detail, one must list grades"),
     ],
 )
 def test_an_error_names_the_line_and_the_key(record, words):
@@ -99,31 +104,17 @@ def test_systems_are_those_of_items_that_are_no_checks():
 
 
 @pytest.mark.parametrize(
-    ("beginning", "wanted"),
-    [
-        (b"\x89PNG\r\n\x1a\n....", "image/png"),
-        (b"\xff\xd8\xff\xe1........", "image/jpeg"),
-        (b"RIFF\x10\0\0\0WEBP", "image/webp"),
-        (b"RIFF\x10\0\0\0WAVE", None),
-        (b"<svg xmlns=", None),
-        (b"<!doctype ht", None),
-        (b"GIF89a......", None),
-        (b"", None),
-    ],
-)
-def test_a_picture_is_known_by_its_first_bytes(beginning, wanted):
-    assert picture_type(beginning) == wanted
-
-
-@pytest.mark.parametrize(
     ("options", "words"),
     [
         ({"title": " "}, "`title` must be a text of 1 to 200 letters"),
         ({"title": "x" * 201}, "`title` must be .*; got 201 letters"),
         ({"consent": "a\0"}, "`consent` must be readable text"),
         ({"title": "a\ud800"}, r"`title` must be readable text; got 'a\\ud800'"),
-        ({"scales": ()}, "`scales` must be some of correctness, detail"),
-        ({"scales": ("taste",)}, "`scales` must be some of"),
+        ({"questions": ()}, "a study must have 1 to 12 questions; got 0"),
+        ({"questions": PAPER[:1] * 2}, "questions must have names of their own"),
+        ({"hold_minutes": 0}, "`hold_minutes` must be at least 1; got 0"),
+        ({"return_url": "javascript:alert(1)"}, "`return_url` must be a web address"),
+        ({"code": "x" * 101}, "`code` must be a text of 0 to 100 letters"),
         ({"items_per_rater": 0}, "`items_per_rater` must be at least 1; got 0"),
         ({"seed": -1}, "`seed` must be at least 0; got -1"),
     ],
@@ -137,6 +128,79 @@ def test_options_must_go_with_the_items():
     items = make_items(3)
     with pytest.raises(InvalidInputError, match="`items_per_rater` must be at most 3"):
         Design("A study", items_per_rater=4).check_items(items)
-    with pytest.raises(InvalidInputError, match="`check` must be on a scale that is asked for"):
-        Design("A study", scales=("detail",)).check_items(items)
+    with pytest.raises(InvalidInputError, match="`check` must be on a question that is asked"):
+        Design("A study", questions=PAPER[1:2]).check_items(items)
     Design("A study", items_per_rater=3).check_items(items)
+    bare = [Item("1", {}, text="Miau."), Item("2", {}, text="Wau.", check=Check(labels=DOG))]
+    with pytest.raises(InvalidInputError, match="item '1' must have captions"):
+        Design("A study").check_items(bare)
+    Design("A study", questions=(LABEL,)).check_items(bare)
+    cats = replace(LABEL, options=("cat", "none"))
+    with pytest.raises(InvalidInputError, match="animal must be of cat, none; got dog"):
+        Design("A study", questions=(cats,)).check_items(bare)
+
+
+LABEL = Question("animal", "label", "What is it?", ("cat", "dog"))
+DOG = {"animal": ("dog",)}
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"kind": "essay"}, "a question must be one of grade, best, label, words; got 'essay'"),
+        ({"name": " "}, "the name of a question must be a text of 1 to 60 letters"),
+        ({"text": "a\nb"}, "the text of a question must be readable text in one line"),
+        ({"options": ("cat",)}, "a label for the item must have 2 to 20 options; got 1"),
+        ({"options": ("cat", "cat")}, "options must differ; got cat, cat"),
+        ({"kind": "best", "options": ("a", "b")}, "must have 0 to 1 options; got 2"),
+        ({"kind": "words"}, "words of their own must have 0 to 0 options; got 2"),
+    ],
+)
+def test_a_question_that_cannot_be_asked_is_refused(change, words):
+    with pytest.raises(InvalidInputError, match=words):
+        replace(LABEL, **change)
+
+
+def test_a_table_is_read_as_the_same_lines():
+    table = (
+        "\ufeffid,image,text,one,two,check\r\n"
+        '7,a.png,,"a dog, or not",b,\r\n'
+        "8,,A dog.,a,b,two\r\n"
+        '9,,A dog.,a,b,"{""taste"": {""one"": [1]}}"\r\n'
+    )
+    items = read_items(table, name="mine.csv")
+    assert [item.record() for item in items] == [
+        {"id": "7", "image": "a.png", "captions": {"one": "a dog, or not", "two": "b"}},
+        {
+            "id": "8",
+            "text": "A dog.",
+            "captions": {"one": "a", "two": "b"},
+            "check": {"best": "two"},
+        },
+        {
+            "id": "9",
+            "text": "A dog.",
+            "captions": {"one": "a", "two": "b"},
+            "check": {"taste": {"one": [1]}},
+        },
+    ]
+    assert read_items(table.replace(",", "\t").replace('"a dog\t or not"', "x"), name="a.tsv")
+    [bare] = read_items("id,text\n1,Miau.\n", name="a.csv")
+    assert bare == Item("1", {}, text="Miau.")
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        ("id,text,a,b\n1,x,one,two,three\n", "line 2: must have as many cells as the first line"),
+        ("id,text,a,a\n1,x,one,two\n", "columns must have names of their own"),
+        ("id,text,a,b\n1,x,one,\n", "line 2: `captions` must be 2 to 10, or none; got 1"),
+        ("id,text,a,b\n,x,one,two\n", "line 2: `id` must be a text"),
+        ("id,text,a,b,check\n1,x,one,two,{\n", "`check`, line 1: must be a JSON object"),
+        ('id,text\n1,"' + "x" * 200_000 + '"\n', "must be a row of a table; got: field larger"),
+        ("", "must have an item that is not an attention check"),
+    ],
+)
+def test_a_wrong_table_is_named(table, words):
+    with pytest.raises(InvalidInputError, match=words):
+        read_items(table, name="mine.csv")

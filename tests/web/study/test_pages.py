@@ -10,6 +10,14 @@ PNG = bytes.fromhex(
     "89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c4890000000d49444154789c6360"
     "f8cf50000003c001014b0d6d0d0000000049454e44ae426082"
 )
+
+
+def ask(name, kind, *, text="What is it?", options=""):
+    """The fields of a form that asks one question."""
+    asked = {"name": name, "kind": kind, "text": text, "options": options}
+    return {f"question_{key}": value for key, value in asked.items()}
+
+
 HIDDEN = (*SYSTEMS, "Walrus-right", "Vole-wrong", "item-", "check-0")
 
 
@@ -34,14 +42,14 @@ def test_a_study_goes_from_the_form_to_the_results(client, operator, study):
     for seed, link in enumerate(links):
         thanks = Person(client, link, seed).finish()
         assert "Thank you" in thanks.text
-    assert client.get(path).text.count("finished") == 3
+    assert client.get(path).text.count("<td>finished</td>") == 3
     results = client.get(f"{path}/results").text
     assert "18 answers of 3 raters to 6 items" in results
     assert "With 3 raters only" in results
     assert all(system in results for system in SYSTEMS)
     assert "37" in results  # the paper's figures beside ours
     figures = client.get(f"{path}/results.json").json()
-    assert set(figures["charts"]) == {"best", "opinion"}
+    assert set(figures["charts"]) == {"Mean grades, 1 to 5", "Chosen as best"}
     assert figures["results"]["n_answers"] == 18
     assert "attachment" in client.get(f"{path}/answers.csv").headers["content-disposition"]
     assert len(client.get(f"{path}/answers.csv").text.splitlines()) == 1 + 3 * (6 * 3 + 2)
@@ -123,11 +131,11 @@ def test_an_item_needs_consent_first(client, study):
     link = study[1][0]
     assert client.get(f"{link}/items/1").url.path == link
     csrf = Page(client.get(link).text).hidden["csrf"]
-    done = client.post(f"{link}/items/1", data={"csrf": csrf, "correctness-A": "1"})
+    done = client.post(f"{link}/items/1", data={"csrf": csrf, "q1-A": "1"})
     assert done.url.path == link
     assert "0 of 7" in client.get(study[0]).text
     refused = client.post(f"{link}/consent", data={"csrf": csrf, "agrees": "false"})
-    assert "I agree" in refused.text
+    assert "You are not taking part" in refused.text
 
 
 def test_a_link_sees_only_its_own_items(client, operator):
@@ -215,7 +223,7 @@ def test_a_file_with_a_mistake_brings_the_form_back_with_what_was_entered(client
     assert 'value="My &lt;title&gt;"' in refused.text
     assert "I agree.</textarea>" in refused.text
     assert 'value="17"' in refused.text
-    assert "There are no studies yet" in refused.text
+    assert "There are no studies yet" in client.get("/studies").text
     client.headers["Accept"] = "application/json"
     refused = operator.client.post(
         "/studies", data={"csrf": Page(client.get("/studies").text).hidden["csrf"]}, files=file
@@ -229,10 +237,13 @@ def test_a_file_with_a_mistake_brings_the_form_back_with_what_was_entered(client
     [
         ({"seed": "-1"}, "greater than or equal to 0"),
         ({"n_raters": "1000"}, "less than or equal to 500"),
-        ({"scales": "taste"}, "correctness"),
+        ({"access": "door"}, "'links' or 'join'"),
+        (ask("taste", "essay"), "'grade', 'best', 'label' or 'words'"),
+        (ask("taste", "grade", options="good"), "must have 2 to 20 options; got 1"),
+        ({"question_name": "taste"}, "each question must have a name, a kind, a text and options"),
         ({"items_per_rater": "7"}, "`items_per_rater` must be at most 6"),
         ({"is_once": "true", "n_raters": "2"}, "`n_raters` must be at most 1"),
-        ({"scales": "detail"}, "`check` must be on a scale that is asked for"),
+        (ask("taste", "best"), "`check` must be on a question that is asked"),
     ],
 )
 def test_options_that_cannot_be_are_refused_in_words(operator, data, words):
@@ -243,7 +254,10 @@ def test_options_that_cannot_be_are_refused_in_words(operator, data, words):
 
 
 def test_a_study_needs_a_file_of_text(operator):
-    assert "a study needs a file of items" in operator.post("/studies", {"title": "x"}).text
+    assert (
+        "a study needs a file of items, or pictures"
+        in operator.post("/studies", {"title": "x"}).text
+    )
     file = {"file": ("mine.jsonl", b"\xff\xfe")}
     assert "mine.jsonl: must be UTF-8 text" in operator.post("/studies", {}, files=file).text
 
@@ -268,21 +282,25 @@ def test_the_example_study_can_be_made_and_rated(client, operator):
     [link] = operator.links(done.url.path)
     person = Person(client, link)
     assert "Thank you" in person.finish().text
-    assert len(person.acknowledged) == 22
+    assert len(person.acknowledged) == 14
     shown = "".join(person.pages)
-    assert "What people wrote of the picture" in shown
+    picture = client.get(f"{link}/items/1/image")
+    assert picture.headers["content-type"] == "image/svg+xml"
+    assert picture.text.startswith("<svg ")
     for name in ("arithmetic", "geometric", "barycenter", "GloVe", "synonyms"):
         assert name.lower() not in shown.lower()
     assert "Too few answers" in client.get(f"{done.url.path}/results").text
 
 
-def test_one_scale_alone_may_be_asked_for(client, operator):
-    path, [link] = operator.create(make_lines(5, n_checks=0), scales="detail", n_raters="1")
+def test_one_question_alone_may_be_asked(client, operator):
+    lines, asked = make_lines(5, n_checks=0), ask("detail", "grade", options="none, some, all")
+    path, [link] = operator.create(lines, n_raters="1", **asked)
     person = Person(client, link)
     person.finish()
     assert "orrectness" not in "".join(person.pages)
     results = client.get(f"{path}/results.json").json()["results"]
-    assert list(results["opinion"]) == ["detail"]
+    assert list(results["figures"]) == ["detail"]
+    assert "In the paper" not in client.get(f"{path}/results").text
 
 
 def test_results_can_leave_out_who_failed_a_check(client, operator):
@@ -294,11 +312,11 @@ def test_results_can_leave_out_who_failed_a_check(client, operator):
             fields = person.fill(page)
             is_check = "right 0" in page.text
             if is_check and seed:  # the first fails, the others see what is right
-                letters = re.findall(r"Caption (\w)</legend>\s*<p[^>]*>right", page.text)
-                fields |= {name: "1" for name in fields if name.startswith("correctness")}
-                fields |= {name: letters[0] for name in fields if name.startswith("best")}
+                letters = re.findall(r"Caption (\w)</span></legend>\s*<p[^>]*>right", page.text)
+                fields |= {name: "1" for name in fields if name.startswith("q1")}
+                fields |= {"q3": letters[0], "q4": letters[0]}
             elif is_check:
-                fields |= {name: "5" for name in fields if name.startswith("correctness")}
+                fields |= {name: "5" for name in fields if name.startswith("q1")}
             page = person.send(page, fields)
     everyone = client.get(f"{path}/results").text
     assert "24 answers of 4 raters" in everyone
@@ -383,5 +401,8 @@ def test_names_are_shown_as_text(client, operator):
 def test_no_page_has_a_script_or_a_style_of_its_own(client, study):
     person = Person(client, study[1][0])
     person.finish()
-    for page in (*person.pages, client.get("/studies").text, client.get(study[0]).text):
-        assert not re.search(r"<script(?![^>]*src=)|\son\w+=|\sstyle=", page)
+    for page in (
+        *person.pages,
+        *(client.get(path).text for path in ("/studies", "/studies/new", study[0])),
+    ):
+        assert not re.search(r"<script(?![^>]*(src=|/json))|\son\w+=|\sstyle=", page)

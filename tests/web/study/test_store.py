@@ -15,10 +15,10 @@ from wassemble.errors import InvalidInputError
 from wassemble.web.study import tables
 from wassemble.web.study.answers import Answer
 from wassemble.web.study.design import Design, assign
+from wassemble.web.study.questions import PAPER
 from wassemble.web.study.store import Store
 
 DESIGN = Design("Ein Versuch: ü < 'x'")
-SCALES = ("correctness", "detail")
 
 
 @pytest.fixture
@@ -88,7 +88,8 @@ def test_the_last_whole_answer_counts(store, study):
 
 def test_a_part_is_kept_but_never_replaces_a_whole_answer(store, study):
     rater = raters(store, study)[0]
-    part = Answer(dict.fromkeys(SCALES, (3, None, None)), dict.fromkeys(SCALES))
+    said = {q.name: (3, None, None) if q.kind == "grade" else None for q in PAPER}
+    part = Answer(said)
     whole = random_answer(make_items()[0], random.Random(1))
     store.save_answer(rater.id, 0, part)
     assert store.get_answer(rater.id, 0) == part
@@ -136,7 +137,7 @@ def test_a_study_goes_with_everything_that_belongs_to_it(store, study, database)
     store.delete_study(other)
     assert store.create_study(DESIGN, make_items(), 1) not in (study, other)  # no number again
     for late in (
-        lambda: store.save_answer(rater.id, 0, Answer.empty(3, SCALES)),
+        lambda: store.save_answer(rater.id, 0, Answer({})),
         lambda: store.take_snapshot(study),
         lambda: store.add_raters(study, 1),
         lambda: store.get_item(study, 0),
@@ -206,7 +207,7 @@ def test_a_snapshot_has_everything_but_the_secrets(store, study):
     assert found.design == DESIGN
     assert [each.number for each in found.raters] == [1, 2, 3]
     complete = [
-        {place: Answer(each.scores, each.best) for place, each in rater.complete.items()}
+        {place: Answer(each.said) for place, each in rater.complete.items()}
         for rater in found.raters
     ]
     assert complete == [{}, {3: answer}, {}]
@@ -250,7 +251,7 @@ def test_a_later_version_is_one_clear_error(store, database):
     engine.dispose()
     with pytest.raises(
         InvalidInputError,
-        match=r"version 2 or before; got version 7(.|\n)*wassemble 9\.8 wrote them",
+        match=r"version 3 or before; got version 7(.|\n)*wassemble 9\.8 wrote them",
     ):
         Store(database)
 
@@ -264,23 +265,65 @@ def test_studies_of_the_version_before_are_all_there(tmp_path):
         store = Store(f"sqlite:///{path}")
         [study] = store.list_studies()
         assert study.design.title == "A study of the version before"
+        assert study.design.questions == PAPER
         found = store.take_snapshot(study.id)
         assert [len(rater.complete) for rater in found.raters] == [1, 0]
+        assert found.raters[0].complete[0].said == {
+            "correctness": (5, 4, 3),
+            "detail": (2, 3, 3),
+            "most correct": 1,
+            "most detailed": 1,
+        }
+        [first, _] = store.list_links(study.id)
+        assert (first.state, first.n_done, first.n_shown) == ("begun", 1, 2)
         store.close()
     with sqlite3.connect(path) as connection:
-        assert connection.execute("SELECT * FROM study_schema").fetchall() == [(2, __version__)]
+        assert connection.execute("SELECT * FROM study_schema").fetchall() == [(3, __version__)]
     connection.close()
 
 
 def test_tables_of_the_version_before_are_changed_in_either_database(store, study, database):
+    rater = raters(store, study)[0]
+    for place, item in enumerate(make_items()):
+        store.save_answer(rater.id, place, random_answer(item, random.Random(place)))
+    before = store.take_snapshot(study)
     engine = tables.open_engine(database)
     with engine.execution_options(writes=True).begin() as connection:
-        connection.exec_driver_sql("ALTER TABLE study_schema DROP COLUMN written_by")
-        connection.exec_driver_sql("UPDATE study_schema SET version = 1")
+        make_as_before(connection)
     engine.dispose()
     again = Store(database)
+    assert again.take_snapshot(study) == before
     assert again.get_study(study) == store.get_study(study)
+    assert [link.state for link in again.list_links(study)] == ["finished", *["not begun"] * 2]
     again.close()
+
+
+def make_as_before(connection):
+    """Make the tables those of version 2, with what is in them."""
+    for table, name in ((tables.studies, "design"), (tables.answers, "record")):
+        key = table.primary_key.columns
+        for *place, now in connection.execute(sa.select(*key, table.c[name])).all():
+            which = sa.and_(*(column == value for column, value in zip(key, place, strict=True)))
+            before = {k: v for k, v in now.items() if k in BEFORE} | {"scales": list(BEST)}
+            if name == "record":
+                before = {"scores": {scale: now[scale] for scale in BEST}}
+                before["best"] = {scale: now[best] for scale, best in BEST.items()}
+            connection.execute(table.update().where(which).values({name: before}))
+    connection.exec_driver_sql("DROP INDEX study_join_keys")
+    connection.exec_driver_sql("DROP TABLE study_pictures")
+    for table, names in NEW.items():
+        for name in names.split():
+            connection.exec_driver_sql(f"ALTER TABLE {table} DROP COLUMN {name}")
+    connection.exec_driver_sql("UPDATE study_schema SET version = 2")
+
+
+BEST = {"correctness": "most correct", "detail": "most detailed"}
+BEFORE = ("title", "consent", "items_per_rater", "is_repeated", "seed")
+NEW = {
+    "studies": "join_key n_declined",
+    "study_raters": "participant task session joined_at finished_at left_study",
+    "study_answers": "seconds visit",
+}
 
 
 def test_sqlite_keeps_every_commit_and_its_file_to_itself(tmp_path):

@@ -9,9 +9,10 @@ from web.study.people import make_items
 
 from wassemble.web.study.answers import read_answer
 from wassemble.web.study.design import Design
+from wassemble.web.study.questions import PAPER
 from wassemble.web.study.store import Store
 
-SCALES = ("correctness", "detail")
+NAMES = {"correctness": "most correct", "detail": "most detailed"}
 ITEMS = make_items(4)
 N_RATERS = 3
 RATERS = st.integers(0, N_RATERS - 1)
@@ -39,9 +40,9 @@ class Raters(RuleBasedStateMachine):
         letters = "ABCDEFGHIJ"[: len(shown.order)]
         score = st.sampled_from("12345") if is_whole else SCORE
         best = st.sampled_from(letters) if is_whole else st.none() | st.sampled_from(letters)
-        form = {f"{scale}-{each}": data.draw(score) for scale in SCALES for each in letters}
+        form = {f"q{n}-{each}": data.draw(score) for n in (1, 2) for each in letters}
         if len(letters) > 1:
-            form |= {f"best-{scale}": data.draw(best) for scale in SCALES}
+            form |= {f"q{n}": data.draw(best) for n in (3, 4)}
         self.send(rater, number, {name: value for name, value in form.items() if value is not None})
 
     @rule()
@@ -57,9 +58,10 @@ class Raters(RuleBasedStateMachine):
     def send(self, rater, number, form):
         found = self.store.find_rater(self.secrets[rater])
         shown = found.shown[number]
-        self.store.save_answer(found.id, shown.item, read_answer(form, shown, SCALES))
+        answer = read_answer(form, ITEMS[shown.item], shown, PAPER)
+        self.store.save_answer(found.id, shown.item, answer)
         self.last = (rater, number, form)
-        n_fields = len(SCALES) * (len(shown.order) + (len(shown.order) > 1))
+        n_fields = len(NAMES) * (len(shown.order) + (len(shown.order) > 1))
         before = self.said[rater].get(number)
         if len(form) == n_fields or before is None or len(before) < n_fields:
             self.said[rater][number] = form
@@ -77,15 +79,14 @@ class Raters(RuleBasedStateMachine):
                 if answer is None:
                     continue
                 fields = {}
-                for scale in SCALES:
+                for n, (scale, best) in enumerate(NAMES.items(), start=1):
                     for place, choice in enumerate(shown.order):
-                        fields[f"{scale}-{'ABC'[place]}"] = answer.scores[scale][choice]
-                    if len(shown.order) > 1 and answer.best[scale] is not None:
-                        letter = "ABC"[shown.order.index(answer.best[scale])]
-                        fields[f"best-{scale}"] = letter
+                        fields[f"q{n}-{'ABC'[place]}"] = answer.said[scale][choice]
+                    if len(shown.order) > 1 and answer.said[best] is not None:
+                        fields[f"q{n + 2}"] = "ABC"[shown.order.index(answer.said[best])]
                 kept = {name: str(value) for name, value in fields.items() if value is not None}
                 assert kept == said[number]
-                n_fields = len(SCALES) * (len(shown.order) + (len(shown.order) > 1))
+                n_fields = len(NAMES) * (len(shown.order) + (len(shown.order) > 1))
                 if len(kept) == n_fields:
                     done.add(number + 1)
             left = [number for number in range(1, len(ITEMS) + 1) if number not in done]

@@ -1,4 +1,4 @@
-// Draws the two charts of a study's results; everything else works without script.
+// Draws the charts of a study's results; everything else works without script.
 "use strict";
 
 (() => {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,44 +10,49 @@ from pydantic import TypeAdapter
 
 from wassemble.errors import fail
 from wassemble.web.study.design import Design, Shown
-from wassemble.web.study.items import SCORES, Item, read_item
+from wassemble.web.study.items import Item, is_readable, read_item
+from wassemble.web.study.questions import Question
 
-_FORMAT = "wassemble study 1"
-_SCORES = {str(score): score for score in SCORES}
+_FORMAT = "wassemble study 2"
+_MAX_WORDS = 5_000  # letters
+TIE = -1  # in place of the best choice: none is better
+NOT_SHOWN = 0  # in place of a grade
+
+Said = tuple[int | None, ...] | int | str | None
+"""To one question: a grade for each choice, the best choice, a label, or words; None: not yet."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """Scores and best choices by scale; None for what was not said yet.
+    """What a rater says of an item, by the names of questions.
 
-    Choices are numbered as `Item.choices`, not as the rater saw them.
+    Choices are numbered as `Item.choices`, not as the rater saw them; grades count from 1.
     """
 
-    scores: dict[str, tuple[int | None, ...]]
-    best: dict[str, int | None]
+    said: dict[str, Said]
 
     @property
     def is_complete(self) -> bool:
         """Whether nothing is left to say."""
-        said = (score for scores in self.scores.values() for score in scores)
-        return None not in self.best.values() and None not in said
+        given = self.said.values()
+        return not any(each is None or (isinstance(each, tuple) and None in each) for each in given)
 
-    def record(self) -> dict[str, Any]:
-        """The answer as JSON has it."""
-        return {"scores": self.scores, "best": self.best}
+    def grades(self, question: str) -> tuple[int | None, ...]:
+        """The grade of each choice."""
+        grades = self.said[question]
+        assert isinstance(grades, tuple)
+        return grades
 
     @classmethod
     def from_record(cls, record: dict[str, Any]) -> Answer:
-        """The answer that `record` wrote."""
-        scores = {scale: tuple(each) for scale, each in record["scores"].items()}
-        return cls(scores, dict(record["best"]))
+        """The answer that was kept as JSON."""
+        said = {name: tuple(v) if isinstance(v, list) else v for name, v in record.items()}
+        return cls(said)
 
     @classmethod
-    def empty(cls, n_choices: int, scales: tuple[str, ...]) -> Answer:
+    def empty(cls, item: Item, shown: Shown, questions: Sequence[Question]) -> Answer:
         """Nothing said yet."""
-        # One choice alone is the best; nobody is asked.
-        best = 0 if n_choices == 1 else None
-        return cls(dict.fromkeys(scales, (None,) * n_choices), dict.fromkeys(scales, best))
+        return read_answer({}, item, shown, questions)
 
 
 def letter(position: int) -> str:
@@ -55,37 +60,64 @@ def letter(position: int) -> str:
     return "ABCDEFGHIJ"[position]
 
 
-def field_name(scale: str, position: int) -> str:
-    """The form's field for a score: by position, which says nothing of the system."""
-    return f"{scale}-{letter(position)}"
+def field_name(at: int, position: int | None = None) -> str:
+    """The form's field for a question, or for one caption: by position, not by system."""
+    return f"q{at + 1}" if position is None else f"q{at + 1}-{letter(position)}"
 
 
-def read_answer(form: Mapping[str, Any], shown: Shown, scales: tuple[str, ...]) -> Answer:
+def read_answer(
+    form: Mapping[str, Any], item: Item, shown: Shown, questions: Sequence[Question]
+) -> Answer:
     """The answer in a form's fields; what is not there is not said yet."""
-    answer = Answer.empty(len(shown.order), scales)
-    letters = {letter(position): choice for position, choice in enumerate(shown.order)}
-    for scale in scales:
-        scores = list(answer.scores[scale])
-        for position, choice in enumerate(shown.order):
-            scores[choice] = _read(form, field_name(scale, position), _SCORES)
-        answer.scores[scale] = tuple(scores)
-        if len(letters) > 1:
-            answer.best[scale] = _read(form, f"best-{scale}", letters)
-    return answer
-
-
-def fails_check(item: Item, answer: Answer) -> bool:
-    """Whether the answer is not one that an attentive rater gives to this attention check."""
-    assert item.check is not None
-    if item.check.best is not None:
-        wanted = item.choice_of(item.check.best)
-        if any(choice != wanted for choice in answer.best.values()):
-            return True
-    return any(
-        answer.scores[scale][item.choice_of(system)] not in allowed
-        for scale, systems in item.check.scores.items()
-        for system, allowed in systems.items()
+    readers = {
+        "grade": _read_grades,
+        "best": _read_best,
+        "label": _read_label,
+        "words": _read_words,
+    }
+    return Answer(
+        {
+            question.name: readers[question.kind](form, at, question, item, shown)
+            for at, question in enumerate(questions)
+        }
     )
+
+
+def _read_grades(
+    form: Mapping[str, Any], at: int, question: Question, item: Item, shown: Shown
+) -> Said:
+    grades: list[int | None] = [NOT_SHOWN] * len(item.choices)
+    meanings = {str(grade): grade for grade in range(1, len(question.options) + 1)}
+    for position, choice in enumerate(shown.order):
+        grades[choice] = _read(form, field_name(at, position), meanings)
+    return tuple(grades)
+
+
+def _read_best(
+    form: Mapping[str, Any], at: int, question: Question, item: Item, shown: Shown
+) -> Said:
+    if len(shown.order) == 1:  # one choice alone is the best; nobody is asked
+        return shown.order[0]
+    letters = {letter(position): choice for position, choice in enumerate(shown.order)}
+    return _read(form, field_name(at), letters | ({"tie": TIE} if question.options else {}))
+
+
+def _read_label(
+    form: Mapping[str, Any], at: int, question: Question, item: Item, shown: Shown
+) -> Said:
+    place = _read(form, field_name(at), {str(n): n for n in range(1, len(question.options) + 1)})
+    return None if place is None else question.options[place - 1]
+
+
+def _read_words(
+    form: Mapping[str, Any], at: int, question: Question, item: Item, shown: Shown
+) -> Said:
+    words = form.get(field_name(at))
+    if not isinstance(words, str) or not words.strip():
+        return None
+    if len(words) > _MAX_WORDS or not is_readable(words):
+        fail(f"an answer must be readable text of at most {_MAX_WORDS:,} letters; this one is not.")
+    return words.strip()
 
 
 def _read(form: Mapping[str, Any], name: str, meanings: Mapping[str, int]) -> int | None:
@@ -97,12 +129,40 @@ def _read(form: Mapping[str, Any], name: str, meanings: Mapping[str, int]) -> in
     return meanings[value]
 
 
+def fails_check(item: Item, answer: Answer, questions: Sequence[Question]) -> bool:
+    """Whether the answer is not one that an attentive rater gives to this attention check."""
+    check = item.check
+    assert check is not None
+    if check.best is not None:
+        wanted = item.choice_of(check.best)
+        chosen = [answer.said[question.name] for question in questions if question.kind == "best"]
+        if any(choice != wanted for choice in chosen):
+            return True
+    if any(answer.said[question] not in labels for question, labels in check.labels.items()):
+        return True
+    return any(
+        answer.grades(question)[item.choice_of(system)] not in allowed
+        for question, systems in check.grades.items()
+        for system, allowed in systems.items()
+    )
+
+
 @dataclass(frozen=True)
 class Given(Answer):
-    """An answer to the item at a place of the study, and when it was given."""
+    """An answer to the item at a place of the study, when it was given, and how long it took."""
 
     item: int
     answered_at: str
+    seconds: float | None = None  # on the item's page, while it was in sight; None: not measured
+
+
+@dataclass(frozen=True)
+class Person:
+    """Who a crowd's platform says that a rater is; empty where it says nothing."""
+
+    participant: str = ""  # Prolific's PROLIFIC_PID, MTurk's workerId
+    task: str = ""  # Prolific's STUDY_ID, MTurk's hitId
+    session: str = ""  # Prolific's SESSION_ID, MTurk's assignmentId
 
 
 @dataclass(frozen=True)
@@ -114,11 +174,19 @@ class Participant:
     consented_at: str | None
     is_closed: bool
     answers: tuple[Given, ...]
+    person: Person = Person()
+    finished_at: str | None = None
+    left: str | None = None  # why the place was given back: late, declined, withdrawn
 
     @property
     def complete(self) -> dict[int, Given]:
         """Answers in which nothing is missing, by the item's place in the study."""
         return {answer.item: answer for answer in self.answers if answer.is_complete}
+
+    def list_complete(self) -> list[tuple[Shown, Given]]:
+        """The same with what was shown, in the rater's order."""
+        complete = self.complete
+        return [(shown, complete[shown.item]) for shown in self.shown if shown.item in complete]
 
 
 @dataclass(frozen=True)

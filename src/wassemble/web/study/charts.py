@@ -1,4 +1,4 @@
-"""The paper's two charts (figure 3): best choices, and mean opinion scores.
+"""Charts of a study: best choices, mean grades and labels, as in the paper's figure 3.
 
 Differs from the paper: shares stand beside each other instead of on top of each other, so that
 each can show its interval.
@@ -8,52 +8,54 @@ from typing import Any
 
 from wassemble.report import plots
 from wassemble.report.plots import Plot, finish, new_figure, short, shown
+from wassemble.web.study.questions import Question
 from wassemble.web.study.results import Estimate, Results
 
 _COLORS = (plots.PURPLE, plots.TEAL, plots.BLUE, plots.CHOSEN, plots.GREEN, plots.RED, plots.GREY)
-_SCALE_COLORS = {"correctness": plots.BLUE, "detail": plots.CHOSEN}
 
 
 def draw_charts(results: Results) -> dict[str, Plot]:
-    """Plots by name, for Plotly; none where there are too few answers to draw."""
+    """Plots by title, for Plotly; none where there are too few answers to draw.
+
+    Questions that are answered alike share a chart.
+    """
     if not results.has_intervals:
         return {}
-    return {"best": _best(results), "opinion": _opinion(results)}
+    alike: dict[str, list[Question]] = {}
+    for question in results.questions:
+        if question.name in results.figures:
+            alike.setdefault(_title(question), []).append(question)
+    return {title: _draw(results, questions) for title, questions in alike.items()}
 
 
-def _best(results: Results) -> Plot:
-    """Shares of best choices: one group of bars for each scale."""
+def _title(question: Question) -> str:
+    if question.kind == "grade":
+        return f"Mean grades, 1 to {len(question.options)}"
+    return "Chosen as best" if question.kind == "best" else f"Labels: {question.name}"
+
+
+def _draw(results: Results, questions: list[Question]) -> Plot:
+    """One group of bars for each system or label, in it a bar for each question."""
     figure = new_figure()
-    for place, system in enumerate(results.systems):
-        shares = [results.best[scale][system] for scale in results.scales]
+    figures = [results.figures[question.name] for question in questions]
+    names = [name for name in figures[0] if all(name in each for each in figures)]
+    places = list(range(len(names)))  # the beginnings of names may be alike
+    is_grade, n_grades = questions[0].kind == "grade", len(questions[0].options)
+    for at, question in enumerate(questions):
+        estimates = [results.figures[question.name][name] for name in names]
         figure.add_bar(
-            name=short(system),
-            x=list(results.scales),
-            **_heights(shares, 100),
-            marker_color=_COLORS[place % len(_COLORS)],
-            customdata=[shown(system)] * len(shares),
-            hovertemplate="%{y:.0f} %<extra>%{customdata}</extra>",
-        )
-    axis = {"title": {"text": "chosen as best, percent"}, "rangemode": "tozero"}
-    return finish(figure, 360, barmode="group", yaxis=axis, xaxis={"type": "category"})
-
-
-def _opinion(results: Results) -> Plot:
-    """Mean opinion scores: one group of bars for each system."""
-    figure = new_figure()
-    places = list(range(len(results.systems)))  # the beginnings of names may be alike
-    for scale in results.scales:
-        figure.add_bar(
-            name=scale,
+            name=short(question.name),
             x=places,
-            **_heights([results.opinion[scale][system] for system in results.systems]),
-            marker_color=_SCALE_COLORS[scale],
-            customdata=[shown(system) for system in results.systems],
-            hovertemplate="%{customdata}: %{y:.2f}",
+            **_heights(estimates, 1 if is_grade else 100),
+            marker_color=_COLORS[at % len(_COLORS)],
+            customdata=[shown(name) for name in names],
+            hovertemplate="%{customdata}: " + ("%{y:.2f}" if is_grade else "%{y:.0f} %"),
         )
-    names = {"tickvals": places, "ticktext": [short(system) for system in results.systems]}
-    axis = {"title": {"text": "mean opinion score"}, "range": [1, 5], "dtick": 1}
-    return finish(figure, 360, barmode="group", yaxis=axis, xaxis=names)
+    axis: dict[str, Any] = {"title": {"text": "percent"}, "rangemode": "tozero"}
+    if is_grade:
+        axis = {"title": {"text": "mean grade"}, "range": [1, n_grades], "dtick": 1}
+    ticks = {"tickvals": places, "ticktext": [short(name) for name in names]}
+    return finish(figure, 340, barmode="group", yaxis=axis, xaxis=ticks)
 
 
 def _heights(estimates: list[Estimate], factor: float = 1) -> dict[str, Any]:

@@ -5,23 +5,24 @@ One item on each line of a JSON-lines file:
     {"id": "785", "image": "pictures/785.jpg", "captions": {"glove": "a man skis", ...}}
     {"id": "786", "text": "A dog in the snow.", "captions": {"glove": "a dog", ...}}
 
-``check`` makes an item an attention check: ``{"best": system}`` must be chosen as best, and
-``{"correctness": {system: [1, 2]}}`` lists the scores that an attentive rater may give. Checks
-may name systems of their own; all other items must have the same ones.
+or in each row of a CSV file, where every column but id, image, text and check is a system.
+
+``check`` makes an item an attention check: ``{"best": system}`` must be chosen as best,
+``{"correctness": {system: [1, 2]}}`` lists the grades that an attentive rater may give, and
+``{"animal": ["cat"]}`` the labels. Checks may name systems of their own; all other items must have
+the same ones.
 """
 
+import csv
+import io
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 from wassemble.errors import fail
-from wassemble.web.paths import inside
 
-SCALES = ("correctness", "detail")
-SCORES = (1, 2, 3, 4, 5)
 _KEYS = {"id", "image", "text", "captions", "check"}
 _MAX_ITEMS = 10_000
 _MAX_CAPTIONS = 10
@@ -32,9 +33,24 @@ _MAX_LETTERS = 5_000
 class Check:
     """What an attentive rater answers."""
 
-    best: str | None = None  # the system whose caption must be chosen on every scale asked for
-    # By scale and system, the scores that may be given.
-    scores: dict[str, dict[str, tuple[int, ...]]] = field(default_factory=dict)
+    best: str | None = None  # the system whose caption must be chosen wherever one is
+    # By question and system, the grades that may be given, counted from 1.
+    grades: dict[str, dict[str, tuple[int, ...]]] = field(default_factory=dict)
+    labels: dict[str, tuple[str, ...]] = field(default_factory=dict)  # by question
+
+    @property
+    def questions(self) -> set[str]:
+        """Names of the questions whose answers are looked at."""
+        return {*self.grades, *self.labels}
+
+    def record(self) -> dict[str, Any]:
+        """The check as a line of the file has it."""
+        best = {} if self.best is None else {"best": self.best}
+        grades = {
+            question: {system: list(allowed) for system, allowed in each.items()}
+            for question, each in self.grades.items()
+        }
+        return best | grades | {question: list(each) for question, each in self.labels.items()}
 
 
 @dataclass(frozen=True)
@@ -64,19 +80,12 @@ class Item:
     def record(self) -> dict[str, Any]:
         """The item as a line of the file has it."""
         shown = {"image": self.image} if self.image is not None else {"text": self.text}
-        record: dict[str, Any] = {"id": self.id, **shown, "captions": self.captions}
-        if self.check is not None:
-            best = {} if self.check.best is None else {"best": self.check.best}
-            scores = {
-                scale: {system: list(allowed) for system, allowed in each.items()}
-                for scale, each in self.check.scores.items()
-            }
-            record["check"] = best | scores
-        return record
+        check = {} if self.check is None else {"check": self.check.record()}
+        return {"id": self.id, **shown, "captions": self.captions, **check}
 
 
 def read_items(text: str, *, name: str = "study file") -> list[Item]:
-    """The items of a JSON-lines file, in its order.
+    """The items of a file, in its order: CSV if its name ends so, otherwise JSON lines.
 
     Examples
     --------
@@ -86,7 +95,8 @@ def read_items(text: str, *, name: str = "study file") -> list[Item]:
     """
     items: list[Item] = []
     seen: dict[str, int] = {}
-    for number, record in read_lines(text, name):
+    is_table = name.lower().endswith((".csv", ".tsv"))
+    for number, record in _read_rows(text, name) if is_table else read_lines(text, name):
         where = f"{name}, line {number}"
         item = read_item(record, where)
         if item.id in seen:
@@ -114,6 +124,36 @@ def read_lines(text: str, name: str) -> Iterator[tuple[int, Any]]:
                 fail(f"{name}, line {number}: must be a JSON object; got {line.strip()[:40]!r}.")
 
 
+def _read_rows(text: str, name: str) -> Iterator[tuple[int, Any]]:
+    """The rows of a table, as JSON lines would have them, with the numbers of their lines."""
+    lines = io.StringIO(text.removeprefix("\ufeff"), newline="")
+    delimiter = "\t" if name.lower().endswith(".tsv") else ","
+    reader = csv.DictReader(lines, restval="", delimiter=delimiter)
+    try:
+        names = reader.fieldnames or []
+        if len(set(names)) < len(names):
+            fail(f"{name}: columns must have names of their own; got {', '.join(names)}.")
+        for row in reader:
+            yield reader.line_num, _as_record(row, f"{name}, line {reader.line_num}")
+    except csv.Error as error:
+        fail(f"{name}, line {reader.line_num}: must be a row of a table; got: {error}.")
+
+
+def _as_record(row: dict[Any, Any], where: str) -> dict[str, Any]:
+    """A row as a JSON line has it; an empty cell is no entry."""
+    if None in row:
+        fail(f"{where}: must have as many cells as the first line; got more.")
+    known = {key: row[key] for key in ("id", "image", "text") if row.get(key)}
+    captions = {key: cell for key, cell in row.items() if key not in _KEYS and cell}
+    check: Any = row.get("check")
+    if not check:
+        return known | {"captions": captions}
+    if not check.startswith("{"):
+        return known | {"captions": captions, "check": {"best": check}}
+    [(_, check)] = read_lines(check, f"{where}: `check`")
+    return known | {"captions": captions, "check": check}
+
+
 def read_item(record: Any, where: str) -> Item:
     """The item of one line; ``where`` names the line in errors."""
     if not isinstance(record, dict):
@@ -126,7 +166,7 @@ def read_item(record: Any, where: str) -> Item:
     shown = {key: _text(record[key], key, where) for key in ("image", "text") if key in record}
     number = record.get("id")  # COCO's ids are whole numbers
     is_number = isinstance(number, int) and not isinstance(number, bool)
-    captions = _captions(record.get("captions"), where)
+    captions = _captions(record.get("captions", {}), where)
     check = None if "check" not in record else _read_check(record["check"], captions, where)
     return Item(
         id=str(number) if is_number else _text(number, "id", where),
@@ -139,23 +179,6 @@ def read_item(record: Any, where: str) -> Item:
 def system_names(items: Iterable[Item]) -> tuple[str, ...]:
     """The systems that a study compares, in the order of its first item."""
     return next(tuple(item.captions) for item in items if item.check is None)
-
-
-def picture_type(beginning: bytes) -> str | None:
-    """The media type of a PNG, JPEG or WebP file, from its first 12 bytes; None for all else.
-
-    Examples
-    --------
-    >>> picture_type(b"<svg xmlns="), picture_type(bytes.fromhex("ffd8ffe0"))
-    (None, 'image/jpeg')
-    """
-    if beginning.startswith(b"\x89PNG\r\n\x1a\n"):
-        return "image/png"
-    if beginning.startswith(b"\xff\xd8\xff"):
-        return "image/jpeg"
-    if beginning[:4] == b"RIFF" and beginning[8:12] == b"WEBP":
-        return "image/webp"
-    return None
 
 
 def _check_systems(item: Item, earlier: list[Item], where: str) -> None:
@@ -173,8 +196,8 @@ def _check_systems(item: Item, earlier: list[Item], where: str) -> None:
 def _captions(value: Any, where: str) -> dict[str, str]:
     if not isinstance(value, dict):
         fail(f"{where}: `captions` must be an object of captions by system; got {_short(value)}.")
-    if not 2 <= len(value) <= _MAX_CAPTIONS:
-        fail(f"{where}: `captions` must be 2 to {_MAX_CAPTIONS}; got {len(value)}.")
+    if len(value) == 1 or len(value) > _MAX_CAPTIONS:
+        fail(f"{where}: `captions` must be 2 to {_MAX_CAPTIONS}, or none; got {len(value)}.")
     return {
         _text(system, "captions", where): _text(caption, f"captions, {system}", where)
         for system, caption in value.items()
@@ -183,32 +206,34 @@ def _captions(value: Any, where: str) -> dict[str, str]:
 
 def _read_check(value: Any, captions: dict[str, str], where: str) -> Check:
     where = f"{where}: `check`"
-    keys = ("best", *SCALES)
     if not isinstance(value, dict) or not value:
-        fail(f"{where} must be an object with {', '.join(keys)}; got {_short(value)}.")
-    if strange := sorted(set(value) - set(keys)):
-        fail(f"{where} must have keys of {', '.join(keys)}; got {strange[0]!r}.")
-    best = value.get("best")
-    if "best" in value and (not isinstance(best, str) or best not in captions):
-        fail(f"{where}, best must be one of {', '.join(captions)}; got {_short(best)}.")
-    scores = {
-        scale: _read_allowed(value[scale], captions, f"{where}, {scale}")
-        for scale in SCALES
-        if scale in value
-    }
-    return Check(best, scores)
+        fail(f"{where} must be an object with best, or with questions; got {_short(value)}.")
+    best, check = None, Check()
+    for question, allowed in value.items():
+        place = f"{where}, {question}"
+        if isinstance(allowed, dict):
+            check.grades[question] = _read_grades(allowed, captions, place)
+        elif isinstance(allowed, list):
+            check.labels[question] = tuple(_text(each, question, where) for each in allowed)
+        elif question == "best" and isinstance(allowed, str) and allowed in captions:
+            best = allowed
+        elif question == "best":
+            fail(f"{place} must be one of {', '.join(captions)}; got {_short(allowed)}.")
+        else:
+            fail(f"{place} must be grades by system, or a list of labels; got {_short(allowed)}.")
+    return Check(best, check.grades, check.labels)
 
 
-def _read_allowed(value: Any, captions: dict[str, str], where: str) -> dict[str, tuple[int, ...]]:
-    """The scores that may be given to systems on one scale."""
-    if not isinstance(value, dict) or not value:
-        fail(f"{where} must be an object of scores by system; got {_short(value)}.")
+def _read_grades(
+    value: dict[str, Any], captions: dict[str, str], where: str
+) -> dict[str, tuple[int, ...]]:
+    """The grades that may be given to systems, for one question."""
     for system, allowed in value.items():
         if system not in captions:
             fail(f"{where} must name one of {', '.join(captions)}; got {system!r}.")
         is_list = isinstance(allowed, list) and bool(allowed)
-        if not is_list or any(type(s) is not int or s not in SCORES for s in allowed):
-            fail(f"{where}, {system} must list scores from 1 to 5; got {_short(allowed)}.")
+        if not is_list or any(type(grade) is not int or grade < 1 for grade in allowed):
+            fail(f"{where}, {system} must list grades, counted from 1; got {_short(allowed)}.")
     return {system: tuple(allowed) for system, allowed in value.items()}
 
 
@@ -231,22 +256,3 @@ def is_readable(text: str) -> bool:
 def _short(value: Any) -> str:
     told = "nothing" if value is None else ascii(value)
     return told if len(told) <= 60 else told[:57] + "..."
-
-
-def find_picture(folder: Path, name: str) -> tuple[Path, str]:
-    """The path of a picture inside ``folder``, and its media type."""
-    path = inside(folder, name)
-    if not path.is_file():
-        fail(f"the served folder must have the picture {name!r}; it has not.")
-    with path.open("rb") as file:
-        media_type = picture_type(file.read(12))
-    if media_type is None:
-        fail(f"a picture must be PNG, JPEG or WebP by its content; {name!r} is not.")
-    return path, media_type
-
-
-def check_pictures(folder: Path, items: Iterable[Item]) -> None:
-    """Refuse items whose pictures cannot be shown."""
-    for item in items:
-        if item.image is not None:
-            find_picture(folder, item.image)

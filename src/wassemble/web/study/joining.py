@@ -69,7 +69,7 @@ def make_checks(references: Mapping[str, Sequence[str]], n_checks: int) -> list[
             fail("attention checks must be made of three images with two references; got fewer.")
         captions = {"reference": own} | {f"image {each}": references[each][0] for each in away}
         allowed: dict[str, tuple[int, ...]] = {f"image {each}": (1, 2) for each in away}
-        check = Check(scores={"correctness": allowed})
+        check = Check(grades={"correctness": allowed})
         checks.append(Item(f"check {number}", captions, text=_as_text(shown), check=check))
     return checks
 

@@ -4,30 +4,38 @@ A link shows its own items only, by their number in the rater's order. Nothing o
 address or its form says which system wrote a caption.
 """
 
-import re
+import time
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Form, HTTPException, Path, Request
-from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse, Response
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from starlette.datastructures import FormData
 
-from wassemble.errors import InvalidInputError
 from wassemble.web.pages import render
-from wassemble.web.study.answers import Answer, field_name, letter, read_answer
+from wassemble.web.study.answers import Answer, read_answer
 from wassemble.web.study.design import Shown
-from wassemble.web.study.items import SCORES, Item, find_picture
-from wassemble.web.study.store import OpenStore, Rater
+from wassemble.web.study.item_page import render_item, send_picture
+from wassemble.web.study.items import Item
+from wassemble.web.study.store import SECRET, OpenStore, Rater
 
 _FIELDS: Any = {
     "csrf": {"type": "string"},
     "go": {"type": "string", "enum": ["next", "back"]},
-    "correctness-A": {"type": "string", "enum": [str(score) for score in SCORES]},
-    "best-correctness": {"type": "string", "enum": ["A", "B"]},
+    "visit": {"type": "string", "description": "When the page was made; seconds since 1970."},
+    "away": {"type": "string", "description": "Seconds for which the page was out of sight."},
+    "q1-A": {"type": "string", "enum": [str(grade) for grade in range(1, 6)]},
+    "q3": {"type": "string", "enum": ["A", "B"]},
 }
 _SCHEMA = {"type": "object", "properties": _FIELDS, "additionalProperties": {"type": "string"}}
 _FORM = {"requestBody": {"content": {"application/x-www-form-urlencoded": {"schema": _SCHEMA}}}}
-_SECRET = re.compile(r"[\w-]{32}", re.ASCII)
+_MOST_SECONDS = 24 * 3600
 _Number = Annotated[int, Path(ge=1, le=1_000_000, description="In the rater's order.")]
+_CLOSED = {
+    None: "This link is closed. Thank you for your interest.",
+    "late": "The time for this study is over, and your place was given to somebody else. What you"
+    " answered is kept.",
+    "withdrawn": "You have left this study, and your answers were deleted.",
+}
 
 router = APIRouter(
     prefix="/rate/{secret}",
@@ -37,11 +45,11 @@ router = APIRouter(
 
 
 def _find_rater(secret: Annotated[str, Path(max_length=100)], store: OpenStore) -> Rater:
-    rater = store.find_rater(secret) if _SECRET.fullmatch(secret) else None
+    rater = store.find_rater(secret) if SECRET.fullmatch(secret) else None
     if rater is None:
         raise HTTPException(404, "There is no such link. Check that it was copied whole.")
     if rater.is_closed:
-        raise HTTPException(410, "This link is closed. Thank you for your interest.")
+        raise HTTPException(410, _CLOSED.get(rater.left, _CLOSED[None]))
     return rater
 
 
@@ -63,17 +71,43 @@ def begin(request: Request, rater: _FoundRater, secret: str) -> Response:
         design=rater.design,
         n_shown=len(rater.shown),
         here=f"/rate/{secret}",
+        return_url=rater.design.fill_return_url(rater.person.participant),
     )
 
 
 @router.post("/consent", response_class=RedirectResponse, status_code=303)
 def consent(
-    rater: _FoundRater, store: OpenStore, secret: str, agrees: Annotated[bool, Form()]
+    request: Request,
+    rater: _FoundRater,
+    store: OpenStore,
+    secret: str,
+    agrees: Annotated[bool, Form()],
 ) -> Response:
-    """Agree to take part."""
-    if agrees:
-        store.consent(rater.id)
+    """Agree to take part, or decline."""
+    if not agrees:
+        store.decline(rater.id)
+        return render(request, "study/left.html", design=rater.design, was_here=False)
+    store.consent(rater.id)
     return RedirectResponse(f"/rate/{secret}", 303)
+
+
+@router.get("/leave", response_class=HTMLResponse)
+def ask_to_leave(request: Request, rater: _FoundRater, secret: str) -> HTMLResponse:
+    """Whether a rater wants to leave for good."""
+    return render(
+        request,
+        "study/leave.html",
+        design=rater.design,
+        n_done=len(rater.done),
+        here=f"/rate/{secret}",
+    )
+
+
+@router.post("/leave", response_class=HTMLResponse)
+def leave(request: Request, rater: _FoundRater, store: OpenStore) -> HTMLResponse:
+    """Leave the study: answers are deleted, and the place is somebody else's."""
+    store.withdraw(rater.id)
+    return render(request, "study/left.html", design=rater.design, was_here=True)
 
 
 @router.get("/items/{number}", response_class=HTMLResponse)
@@ -84,11 +118,11 @@ def show(
     shown = _find_shown(rater, number)
     if not rater.has_consented:
         return RedirectResponse(f"/rate/{secret}", 303)
+    item = store.get_item(rater.study, shown.item)
     answer = store.get_answer(rater.id, shown.item)
     if answer is None:
-        answer = Answer.empty(len(shown.order), rater.design.scales)
-    item = store.get_item(rater.study, shown.item)
-    return _render_item(request, rater, number, item, answer)
+        answer = Answer.empty(item, shown, rater.design.questions)
+    return _render(request, rater, secret, number, item, answer)
 
 
 @router.post(
@@ -110,30 +144,26 @@ def rate(
     shown = _find_shown(rater, number)
     if not rater.has_consented:
         return RedirectResponse(f"/rate/{secret}", 303)
-    answer = read_answer(form, shown, rater.design.scales)
-    is_kept = store.save_answer(rater.id, shown.item, answer)
+    item = store.get_item(rater.study, shown.item)
+    answer = read_answer(form, item, shown, rater.design.questions)
+    is_kept = store.save_answer(rater.id, shown.item, answer, **_measure_visit(form))
     if form.get("go") == "back":
         return RedirectResponse(f"/rate/{secret}/items/{max(1, number - 1)}", 303)
     if not answer.is_complete:
-        item = store.get_item(rater.study, shown.item)
-        return _render_item(request, rater, number, item, answer, is_refused=True, is_kept=is_kept)
+        return _render(
+            request, rater, secret, number, item, answer, is_refused=True, is_kept=is_kept
+        )
     after = "" if number == len(rater.shown) else f"/items/{number + 1}"
     return RedirectResponse(f"/rate/{secret}{after}", 303)
 
 
-@router.get("/items/{number}/image", response_class=FileResponse)
+@router.get("/items/{number}/image", responses={200: {"content": {"image/png": {}}}})
 def image(request: Request, rater: _FoundRater, store: OpenStore, number: _Number) -> Response:
     """The picture of an item, for who has agreed to take part."""
     if not rater.has_consented:
         raise HTTPException(403, "Pictures are shown to who has agreed to take part.")
     item = store.get_item(rater.study, _find_shown(rater, number).item)
-    if item.image is None:
-        raise HTTPException(404, "This item has no picture.")
-    try:
-        path, media_type = find_picture(request.app.state.settings.folder, item.image)
-    except InvalidInputError:  # it was there when the study was made
-        raise HTTPException(404, "The picture is no longer there.") from None
-    return FileResponse(path, media_type=media_type)
+    return send_picture(request, store, rater.study, item)
 
 
 def _find_shown(rater: Rater, number: int) -> Shown:
@@ -142,58 +172,36 @@ def _find_shown(rater: Rater, number: int) -> Shown:
     return rater.shown[number - 1]
 
 
-def _render_item(
+def _measure_visit(form: FormData) -> dict[str, Any]:
+    """How long the page was in sight, as far as its form can be believed."""
+    visit = str(form.get("visit", ""))[:20]
+    try:
+        seconds = time.time() - float(visit) - max(0.0, float(str(form.get("away") or 0)))
+    except ValueError:
+        return {}
+    is_likely = 0 <= seconds <= _MOST_SECONDS
+    return {"seconds": round(seconds, 1), "visit": visit} if is_likely else {}
+
+
+def _render(
     request: Request,
     rater: Rater,
+    secret: str,
     number: int,
     item: Item,
     answer: Answer,
-    *,
-    is_refused: bool = False,
-    is_kept: bool = True,
+    **more: Any,
 ) -> HTMLResponse:
-    """The page of an item; if it was refused, with what is missing."""
-    shown = rater.shown[number - 1]
-    fields = _fields(shown, answer, rater.design.scales)
-    return render(
+    here = f"/rate/{secret}"
+    return render_item(
         request,
-        "study/item.html",
-        status_code=422 if is_refused else 200,
-        title=rater.design.title,
-        here=request.url.path,
+        rater.design,
+        item,
+        rater.shown[number - 1],
+        answer,
         number=number,
         n_shown=len(rater.shown),
-        text=item.text,
-        captions=[(letter(p), item.choices[choice]) for p, choice in enumerate(shown.order)],
-        fields=fields,
-        scores=SCORES,
-        is_kept=is_kept,
-        missing={each["name"]: each["words"] for each in fields if each["value"] is None}
-        if is_refused
-        else {},
+        here=here,
+        picture=f"{here}/items/{number}/image",
+        **more,
     )
-
-
-def _fields(shown: Shown, answer: Answer, scales: tuple[str, ...]) -> list[dict[str, Any]]:
-    """The fields of the form: scores of captions in the rater's order, then best choices.
-
-    Best choices have no letter, and there are none where there is nothing to choose from.
-    """
-    fields: list[dict[str, Any]] = [
-        {
-            "letter": letter(position),
-            "scale": scale,
-            "name": field_name(scale, position),
-            "value": answer.scores[scale][choice],
-            "words": f"{scale} of caption {letter(position)}",
-        }
-        for position, choice in enumerate(shown.order)
-        for scale in scales
-    ]
-    for scale, chosen in answer.best.items() if len(shown.order) > 1 else ():
-        value = None if chosen is None else letter(shown.order.index(chosen))
-        words = f"best caption for {scale}"
-        fields.append(
-            {"letter": "", "scale": scale, "name": f"best-{scale}", "value": value, "words": words}
-        )
-    return fields

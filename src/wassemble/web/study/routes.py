@@ -1,35 +1,34 @@
-"""The study's pages: the operator's under ``/studies``, each rater's under a secret link."""
+"""The operator's pages of studies, under ``/studies``."""
 
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import asdict
 from importlib.resources import files
-from pathlib import PurePath
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Depends, File, Form, HTTPException, Path, Query, Request, UploadFile
+from fastapi import APIRouter, Depends, Form, HTTPException, Path, Query, Request
 from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
-from pydantic import BaseModel
 
 from wassemble.errors import InvalidInputError, fail
 from wassemble.web.middleware import compute_slot
 from wassemble.web.pages import attach, render
 from wassemble.web.settings import Settings
-from wassemble.web.study import rater_routes
+from wassemble.web.study import exports, join_routes, rater_routes
+from wassemble.web.study.answers import Answer
 from wassemble.web.study.charts import draw_charts
-from wassemble.web.study.design import CONSENT, Design
-from wassemble.web.study.items import SCALES, check_pictures, read_items
-from wassemble.web.study.results import compute_results, to_csv, to_json
-from wassemble.web.study.store import OpenStore, Store, Study, close_store
+from wassemble.web.study.design import assign
+from wassemble.web.study.item_page import render_item, send_picture
+from wassemble.web.study.questions import KINDS, PAPER, TEMPLATES, Question
+from wassemble.web.study.results import compute_results
+from wassemble.web.study.setup import MAX_AT_ONCE, NewStudy, NRaters
+from wassemble.web.study.store import OpenStore, Study, close_store
 
-_EXAMPLE = files("wassemble.web.study") / "example.jsonl"
 _PAPER = json.loads((files("wassemble.web.study") / "human_study.json").read_text(encoding="utf-8"))
-_MAX_AT_ONCE = 500  # raters
 _POST: Any = {"response_class": RedirectResponse, "status_code": 303}
 _Turn = Depends(compute_slot, scope="function")
-_NRaters = Annotated[int, Form(ge=1, le=_MAX_AT_ONCE)]
 _RowId = Annotated[int, Path(ge=1, le=2**31 - 1)]
+_Number = Annotated[int, Path(ge=1, le=1_000_000, description="In a rater's order.")]
 _WhichRaters = Annotated[
     Literal["all", "attentive"], Query(description="All, or only who failed no attention check.")
 ]
@@ -39,10 +38,10 @@ router = APIRouter(prefix="/studies", tags=["studies"])
 
 def make_router(_: Settings) -> APIRouter:
     """All pages of studies."""
-    both = APIRouter(lifespan=_lifespan)
-    for part in (router, rater_routes.router):
-        both.include_router(part)
-    return both
+    every = APIRouter(lifespan=_lifespan)
+    for part in (router, rater_routes.router, join_routes.router):
+        every.include_router(part)
+    return every
 
 
 @asynccontextmanager
@@ -61,84 +60,125 @@ def _find_study(study: _RowId, store: OpenStore) -> Study:
 _FoundStudy = Annotated[Study, Depends(_find_study)]
 
 
-class _NewStudy(BaseModel):
-    """The form for a new study, as it is at first and as it was entered."""
-
-    file: Annotated[UploadFile | None, File(description="JSON lines, one item each.")] = None
-    is_example: Annotated[bool, Form(description="Take the example study.")] = False
-    title: Annotated[str, Form(max_length=200)] = ""
-    consent: Annotated[str, Form(max_length=20_000)] = CONSENT
-    scales: list[Literal["correctness", "detail"]] = ["correctness", "detail"]
-    items_per_rater: Annotated[int | None, Form(ge=1, le=10_000)] = None
-    is_once: Annotated[bool, Form(description="Each item goes to one rater only.")] = False
-    n_raters: _NRaters = 10
-    seed: Annotated[int, Form(ge=0, le=2**31 - 1)] = 0
-
-    def read_file(self) -> tuple[str, str]:
-        """Name and text of the file that was sent, or of the example."""
-        if self.is_example:
-            return "example study", _EXAMPLE.read_text(encoding="utf-8")
-        if self.file is None or not self.file.filename:
-            fail("a study needs a file of items; got none.", hint="choose a JSON-lines file")
-        name = PurePath(self.file.filename).name[:100]
-        try:
-            return name, self.file.file.read().decode("utf-8")
-        except UnicodeDecodeError as error:
-            fail(f"{name}: must be UTF-8 text; got another byte at {error.start}.")
-
-    def design(self, name: str) -> Design:
-        """The options of the study, titled after its file if it has no title."""
-        return Design(
-            self.title.strip() or PurePath(name).stem,
-            self.consent.replace("\r\n", "\n").strip(),
-            tuple(scale for scale in SCALES if scale in self.scales),
-            self.items_per_rater,
-            not self.is_once,
-            self.seed,
-        )
-
-
 @router.get("", response_class=HTMLResponse)
 def list_studies(request: Request, store: OpenStore) -> HTMLResponse:
-    """All studies, and the form for a new one."""
-    return _render_studies(request, store, _NewStudy())
+    """All studies, and how far each is."""
+    return render(request, "study/studies.html", studies=store.list_studies())
+
+
+@router.get("/new", response_class=HTMLResponse)
+def begin(request: Request) -> HTMLResponse:
+    """The form for a new study."""
+    return _render_form(request, NewStudy())
 
 
 @router.post("", dependencies=[_Turn], **_POST)
 def create(
     request: Request,
     store: OpenStore,
-    form: Annotated[_NewStudy, Form(media_type="multipart/form-data")],
+    form: Annotated[NewStudy, Form(media_type="multipart/form-data")],
 ) -> Response:
-    """Create a study with links for so many raters."""
+    """Create a study with links for so many raters, or places to join."""
     try:
-        name, text = form.read_file()
-        items = read_items(text, name=name)
-        check_pictures(request.app.state.settings.folder, items)
-        study = store.create_study(form.design(name), items, form.n_raters)
+        design, items, pictures = form.read(request.app.state.settings)
+        study = store.create_study(
+            design, items, form.n_raters, pictures=pictures, is_joinable=form.access == "join"
+        )
     except InvalidInputError as error:
         if "text/html" not in request.headers.get("accept", ""):
             raise
-        return _render_studies(request, store, form, str(error))
+        return _render_form(request, form, str(error))
     return RedirectResponse(f"/studies/{study}", 303)
+
+
+def _render_form(request: Request, entered: NewStudy, problem: str = "") -> HTMLResponse:
+    return render(
+        request,
+        "study/new.html",
+        problem=problem,
+        entered=entered,
+        rows=entered.rows or [_as_row(question) for question in PAPER],
+        templates={
+            name: {"rows": [_as_row(each) for each in questions], "is_pairwise": name == "pairs"}
+            for name, questions in TEMPLATES.items()
+        },
+        kinds=KINDS,
+        max_raters=MAX_AT_ONCE,
+    )
+
+
+def _as_row(question: Question) -> tuple[str, str, str, str]:
+    return question.name, question.kind, question.text, ", ".join(question.options)
 
 
 @router.get("/{study}", response_class=HTMLResponse)
 def show(request: Request, study: _FoundStudy, store: OpenStore) -> HTMLResponse:
     """A study: its raters' links, and what can be done with it."""
+    links = store.list_links(study.id)
     return render(
         request,
         "study/study.html",
         study=study,
-        links=store.list_links(study.id),
-        base=f"{request.base_url}rate/",
-        max_raters=_MAX_AT_ONCE,
+        links=[link for link in links if study.join_key is None or link.has_joined],
+        n_places=sum(not link.is_closed or link.is_finished for link in links),
+        n_finished=sum(link.is_finished for link in links),
+        n_free=store.count_free(study),
+        base=str(request.base_url),
+        max_raters=MAX_AT_ONCE,
     )
 
 
+@router.get("/{study}/preview", response_class=HTMLResponse)
+def preview(request: Request, study: _FoundStudy, store: OpenStore) -> HTMLResponse:
+    """The consent page, as raters see it."""
+    return render(
+        request,
+        "study/consent.html",
+        design=study.design,
+        n_shown=len(assign(store.list_items(study.id), study.design, 0)),
+        here=f"/studies/{study.id}/preview",
+        is_preview=True,
+    )
+
+
+@router.get("/{study}/preview/{number}", response_class=HTMLResponse)
+def preview_item(
+    request: Request, study: _FoundStudy, store: OpenStore, number: _Number
+) -> Response:
+    """An item, as the first rater would see it; nothing is kept."""
+    items = store.list_items(study.id)
+    order = assign(items, study.design, 0)
+    if number > len(order):
+        return RedirectResponse(f"/studies/{study.id}", 303)
+    shown = order[number - 1]
+    return render_item(
+        request,
+        study.design,
+        items[shown.item],
+        shown,
+        Answer.empty(items[shown.item], shown, study.design.questions),
+        number=number,
+        n_shown=len(order),
+        here=f"/studies/{study.id}/preview",
+        picture=f"/studies/{study.id}/pictures/{shown.item}",
+        is_preview=True,
+    )
+
+
+@router.get("/{study}/pictures/{place}", responses={200: {"content": {"image/png": {}}}})
+def show_picture(
+    request: Request,
+    study: _FoundStudy,
+    store: OpenStore,
+    place: Annotated[int, Path(ge=0, le=1_000_000)],
+) -> Response:
+    """The picture of an item, by its place in the study's file."""
+    return send_picture(request, store, study.id, store.get_item(study.id, place))
+
+
 @router.post("/{study}/raters", dependencies=[_Turn], **_POST)
-def add_raters(study: _FoundStudy, store: OpenStore, n_raters: _NRaters) -> Response:
-    """Make links for more raters."""
+def add_raters(study: _FoundStudy, store: OpenStore, n_raters: NRaters) -> Response:
+    """Make links for more raters, or places to join."""
     store.add_raters(study.id, n_raters)
     return RedirectResponse(f"/studies/{study.id}#raters", 303)
 
@@ -171,25 +211,11 @@ def delete(
     return RedirectResponse("/studies", 303)
 
 
-def _render_studies(
-    request: Request, store: Store, entered: _NewStudy, problem: str = ""
-) -> HTMLResponse:
-    return render(
-        request,
-        "study/studies.html",
-        problem=problem,
-        studies=store.list_studies(),
-        entered=entered,
-        all_scales=SCALES,
-        max_raters=_MAX_AT_ONCE,
-    )
-
-
 @router.get("/{study}/results", dependencies=[_Turn], response_class=HTMLResponse)
 def show_results(
     request: Request, study: _FoundStudy, store: OpenStore, raters: _WhichRaters = "all"
 ) -> HTMLResponse:
-    """Mean opinion scores, best choices, agreement and attention checks."""
+    """Means, best choices, labels, agreement, times and attention checks."""
     snapshot = store.take_snapshot(study.id, only_answered=True)
     results = compute_results(snapshot, only_attentive=raters == "attentive")
     return render(
@@ -200,13 +226,19 @@ def show_results(
         charts=draw_charts(results),
         raters=raters,
         n_checks=sum(item.check is not None for item in snapshot.items),
-        paper=_PAPER,
+        pictures={at for at, item in enumerate(snapshot.items) if item.image is not None},
+        commands={
+            question.name: exports.jury_command(study.id, question)
+            for question in study.design.questions
+            if question.kind != "words"
+        },
+        paper=_PAPER if study.design.is_papers else None,
     )
 
 
 @router.get("/{study}/results.json", dependencies=[_Turn])
 def get_results(study: _FoundStudy, store: OpenStore, raters: _WhichRaters = "all") -> JSONResponse:
-    """The same figures, and the two charts as Plotly takes them."""
+    """The same figures, and the charts as Plotly takes them."""
     snapshot = store.take_snapshot(study.id, only_answered=True)
     results = compute_results(snapshot, only_attentive=raters == "attentive")
     return JSONResponse({"results": asdict(results), "charts": draw_charts(results)})
@@ -220,12 +252,35 @@ def _file(media_type: str) -> Any:
 @router.get("/{study}/answers.csv", **_file("text/csv"))
 def export_csv(study: _FoundStudy, store: OpenStore) -> Response:
     """Answers as a table: one row for each rater, item and system."""
-    text = to_csv(store.take_snapshot(study.id, only_answered=True))
+    text = exports.to_csv(store.take_snapshot(study.id, only_answered=True))
     return Response(text, media_type="text/csv", headers=attach(f"study-{study.id}.csv"))
+
+
+@router.get("/{study}/links.csv", **_file("text/csv"))
+def export_links(request: Request, study: _FoundStudy, store: OpenStore) -> Response:
+    """All links of raters, with their secrets; of a study to join, only those of who joined."""
+    links = store.list_links(study.id)
+    known = [link for link in links if study.join_key is None or link.has_joined]
+    text = exports.list_links(known, f"{request.base_url}rate/")
+    return Response(text, media_type="text/csv", headers=attach(f"study-{study.id}-links.csv"))
+
+
+@router.get("/{study}/verdicts.jsonl", **_file("application/jsonl"))
+def export_verdicts(
+    study: _FoundStudy, store: OpenStore, question: Annotated[str, Query(max_length=60)]
+) -> Response:
+    """What raters said to one question, as `wassemble jury` reads it."""
+    known = {each.name: each for each in study.design.questions if each.kind != "words"}
+    if question not in known:
+        fail(f"`question` must be one of {', '.join(known)}; got {question!r}.")
+    asked = known[question]
+    text = exports.to_verdicts(store.take_snapshot(study.id, only_answered=True), asked)
+    headers = attach(exports.verdicts_name(study.id, asked))
+    return Response(text, media_type="application/jsonl", headers=headers)
 
 
 @router.get("/{study}/study.json", **_file("application/json"))
 def export_json(study: _FoundStudy, store: OpenStore) -> Response:
     """Everything: options, items, what each rater saw and answered, results."""
-    text = to_json(store.take_snapshot(study.id))
+    text = exports.to_json(store.take_snapshot(study.id))
     return Response(text, media_type="application/json", headers=attach(f"study-{study.id}.json"))

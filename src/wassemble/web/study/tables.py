@@ -1,6 +1,8 @@
 """The database of studies: its tables, and an engine that keeps what it has acknowledged."""
 
 import os
+from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -8,8 +10,9 @@ import sqlalchemy as sa
 
 from wassemble import __version__
 from wassemble.errors import InvalidInputError, fail
+from wassemble.web.study.questions import PAPER
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 _LOCK = 0x7761737365  # any number that PostgreSQL's other users will not take
 _WAIT_SECONDS = 10
 
@@ -29,8 +32,12 @@ studies = sa.Table(
     sa.Column("design", sa.JSON, nullable=False),
     sa.Column("created_at", sa.Text, nullable=False),
     sa.Column("is_closed", sa.Boolean, nullable=False, default=False),
+    # What the link ends in by which anybody may join; none where each rater has a link.
+    sa.Column("join_key", sa.Text),
+    sa.Column("n_declined", sa.Integer, nullable=False, server_default="0"),
     sqlite_autoincrement=True,  # an old address never shows a newer study
 )
+_join_keys = sa.Index("study_join_keys", studies.c.join_key, unique=True)
 
 
 def _study() -> sa.Column[int]:
@@ -46,6 +53,17 @@ items = sa.Table(
     sa.PrimaryKeyConstraint("study", "place"),
 )
 
+# Pictures that were sent with a study go with it, and have no paths.
+pictures = sa.Table(
+    "study_pictures",
+    _metadata,
+    _study(),
+    sa.Column("name", sa.Text, nullable=False),
+    sa.Column("media_type", sa.Text, nullable=False),
+    sa.Column("content", sa.LargeBinary, nullable=False),
+    sa.PrimaryKeyConstraint("study", "name"),
+)
+
 # The secret is kept as it is: the operator must be able to show a link again. Whoever reads
 # the database has the answers anyway, so a hash would protect nothing more.
 raters = sa.Table(
@@ -58,6 +76,12 @@ raters = sa.Table(
     sa.Column("shown", sa.JSON, nullable=False),
     sa.Column("consented_at", sa.Text),
     sa.Column("is_closed", sa.Boolean, nullable=False, default=False),
+    sa.Column("participant", sa.Text, nullable=False, server_default=""),
+    sa.Column("task", sa.Text, nullable=False, server_default=""),
+    sa.Column("session", sa.Text, nullable=False, server_default=""),
+    sa.Column("joined_at", sa.Text),  # none: the place is free, or the link was handed out by hand
+    sa.Column("finished_at", sa.Text),
+    sa.Column("left_study", sa.Text),  # late, declined or withdrawn
     sa.UniqueConstraint("study", "number"),
     sqlite_autoincrement=True,
 )
@@ -70,6 +94,8 @@ answers = sa.Table(
     sa.Column("record", sa.JSON, nullable=False),
     sa.Column("is_complete", sa.Boolean, nullable=False),
     sa.Column("answered_at", sa.Text, nullable=False),
+    sa.Column("seconds", sa.Float),
+    sa.Column("visit", sa.Text),  # of the page that was last counted: a form may be sent twice
     sa.PrimaryKeyConstraint("rater", "item"),
 )
 
@@ -116,8 +142,61 @@ def _add_writer(connection: sa.Connection) -> None:
     connection.exec_driver_sql("ALTER TABLE study_schema ADD written_by TEXT NOT NULL DEFAULT ''")
 
 
+def _add_questions(connection: sa.Connection) -> None:
+    """Designs with questions instead of scales; columns for those who join."""
+    for column in (
+        *("studies ADD join_key TEXT", "studies ADD n_declined INTEGER NOT NULL DEFAULT 0"),
+        *(
+            f"study_raters ADD {name} TEXT NOT NULL DEFAULT ''"
+            for name in ("participant", "task", "session")
+        ),
+        *(f"study_raters ADD {name} TEXT" for name in ("joined_at", "finished_at", "left_study")),
+        *("study_answers ADD seconds FLOAT", "study_answers ADD visit TEXT"),
+    ):
+        connection.exec_driver_sql(f"ALTER TABLE {column}")
+    _join_keys.create(connection)
+    _rewrite(connection, studies, (studies.c.id,), "design", _with_questions)
+    _rewrite(connection, answers, (answers.c.rater, answers.c.item), "record", _by_question)
+    connection.execute(finish_raters())
+
+
+def finish_raters() -> sa.Update:
+    """Note of all raters who have answered everything that they did, and when they last did."""
+    own = (answers.c.rater == raters.c.id) & answers.c.is_complete
+    count = sa.select(sa.func.count()).where(own).scalar_subquery()
+    last = sa.select(sa.func.max(answers.c.answered_at)).where(own).scalar_subquery()
+    is_done = count == sa.func.json_array_length(raters.c.shown)
+    return raters.update().where(raters.c.finished_at.is_(None) & is_done).values(finished_at=last)
+
+
+def _rewrite(
+    connection: sa.Connection,
+    table: sa.Table,
+    key: tuple[sa.Column[int], ...],
+    name: str,
+    change: Callable[[dict[str, Any]], dict[str, Any]],
+) -> None:
+    """Change the JSON of one column, in all rows."""
+    for *place, record in connection.execute(sa.select(*key, table.c[name])).all():
+        which = sa.and_(*(column == value for column, value in zip(key, place, strict=True)))
+        connection.execute(table.update().where(which).values({name: change(record)}))
+
+
+_BEST = {"correctness": "most correct", "detail": "most detailed"}
+
+
+def _with_questions(design: dict[str, Any]) -> dict[str, Any]:
+    scales = design.pop("scales")
+    wanted = {*scales, *(_BEST[scale] for scale in scales)}
+    return design | {"questions": [asdict(each) for each in PAPER if each.name in wanted]}
+
+
+def _by_question(answer: dict[str, Any]) -> dict[str, Any]:
+    return answer["scores"] | {_BEST[scale]: best for scale, best in answer["best"].items()}
+
+
 # What makes the tables of a version those of the next.
-_STEPS = {1: _add_writer}
+_STEPS = {1: _add_writer, 2: _add_questions}
 
 
 def _make_engine(url: str) -> sa.Engine:
