@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import math
 import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnxruntime
 import scipy.sparse as sp
 
 import wassemble as ws
@@ -30,14 +33,17 @@ def run(*, quick: bool) -> dict:
     cases = {"one sample": (dense, 8, 1), "2,000 samples": (dense, 8, 2_000)}
     cases[f"{n_labels:,} labels"] = (sparse, 5, 4)
     timings: dict[str, Any] = {}
+    operators = {}
     for name, (kernel, n_models, n_samples) in cases.items():
         scores = rng.uniform(0.01, 1, size=(n_models, n_samples, kernel.shape[0]))
-        found = _race(kernel, scores.astype(np.float32), n_rounds=5 if quick else 15)
+        found, operators[name] = _race(kernel, scores.astype(np.float32), 5 if quick else 15)
         timings |= {f"{contender}, {name}": timing for contender, timing in found.items()}
-    return {"timings": timings}
+    return {"timings": timings, "operators": operators}
 
 
-def _race(kernel: ws.Kernel, scores: np.ndarray, n_rounds: int) -> dict[str, Any]:
+def _race(
+    kernel: ws.Kernel, scores: np.ndarray, n_rounds: int
+) -> tuple[dict[str, Any], dict[str, float]]:
     labels = [str(place) for place in range(kernel.shape[0])]
     models = {f"model {place}": ws.LabelSpace(labels) for place in range(len(scores))}
     named = ws.LabelledKernel(kernel, labels, labels)
@@ -46,8 +52,9 @@ def _race(kernel: ws.Kernel, scores: np.ndarray, n_rounds: int) -> dict[str, Any
         fusion = ws.Fusion(RULE, named, kind="multilabel")
         export_onnx(fusion, path, models=models, abstentions=False)
         head = load_head(path)
-    given = dict(zip(models, scores, strict=True))
-    inputs = head.read(given)
+        given = dict(zip(models, scores, strict=True))
+        inputs = head.read(given)
+        operators = _time_operators(path, inputs, n_rounds)
 
     def fuse() -> np.ndarray:
         return RULE.fuse(scores, kernel, holds="scores", n_threads=1).scores
@@ -59,7 +66,27 @@ def _race(kernel: ws.Kernel, scores: np.ndarray, n_rounds: int) -> dict[str, Any
         "fuse on NumPy": lambda: on_numpy(fuse),
     }
     agree({name: call() for name, call in contenders.items()}, rtol=2e-3)
-    return race(contenders, n_rounds=n_rounds, at_least=0.02, clock=time.process_time)
+    found = race(contenders, n_rounds=n_rounds, at_least=0.02, clock=time.process_time)
+    return found, operators
+
+
+def _time_operators(path: Path, inputs: dict[str, np.ndarray], n_rounds: int) -> dict[str, float]:
+    """Seconds that each kind of operator takes inside onnxruntime, by its own profiler."""
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads, options.enable_profiling = 1, True
+    options.profile_file_prefix = str(path)
+    session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    for _ in range(n_rounds):
+        session.run(None, inputs)
+    fastest: dict[tuple[str, str], float] = {}
+    for event in json.loads(Path(session.end_profiling()).read_text()):
+        if event["name"].endswith("_kernel_time"):
+            key = event["args"]["op_name"], event["name"]
+            fastest[key] = min(event["dur"] / 1e6, fastest.get(key, math.inf))
+    by_kind: dict[str, float] = {}
+    for (kind, _), seconds in fastest.items():
+        by_kind[kind] = by_kind.get(kind, 0) + seconds
+    return by_kind
 
 
 def _draw_neighbors(n_labels: int, rng: np.random.Generator) -> ws.Kernel:

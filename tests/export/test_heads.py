@@ -366,3 +366,13 @@ def test_scores_that_float32_cannot_hold_ask_for_float64(tmp_path):
         export_onnx(fusion, tmp_path / "head.onnx", models=models, samples=models)
     export_onnx(fusion, tmp_path / "head.onnx", models=models, samples=models, dtype="float64")
     np.testing.assert_allclose(load_head(tmp_path / "head.onnx").fuse(models).scores, [[0.5, 0.5]])
+
+
+@pytest.mark.parametrize("kernel", ["dense", "sparse"])
+def test_a_file_declares_the_shapes_that_it_gives(kernel, tmp_path):
+    fusion = ws.Fusion(FIVE_SWEEPS, make_kernel(kernel), kind="multilabel")
+    path = tmp_path / "head.onnx"
+    export_onnx(fusion, path, models=spaces(), abstentions=False)
+    outputs = pytest.importorskip("onnx").load(path).graph.output
+    (scores,) = [each.type.tensor_type.shape.dim for each in outputs if each.name == "scores"]
+    assert [scores[0].dim_param, scores[1].dim_value] == ["n_samples", 7]

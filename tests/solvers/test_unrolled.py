@@ -58,13 +58,27 @@ def test_a_rule_unrolled_gives_what_it_gives_when_it_fuses(rule, name):
 
 
 @pytest.mark.parametrize("rule", RULES[-2:], ids=str)
-def test_quick_sweeps_are_the_same_where_no_similarity_is_zero(rule):
-    histograms, weights = list(RNG.dirichlet(np.ones(6), size=(3, 8))), np.full((3, 1, 1), 1 / 3)
+@pytest.mark.parametrize("n_target", [1, 5])
+def test_quick_sweeps_are_the_same_where_no_similarity_is_zero(rule, n_target):
+    histograms = list(RNG.dirichlet(np.ones(6), size=(3, 8)))
+    weights = np.moveaxis(RNG.dirichlet(np.ones(3), size=(8, n_target)), 2, 0)
+    # The first and the last model share a kernel: they are swept together.
+    kernels = [KERNELS["dense"], KERNELS["low rank"], KERNELS["dense"]]
     exact, quick = (
-        rule.unroll(histograms, [KERNELS["dense"]] * 3, weights, keeps_mass=True, exact=exact)
+        rule.unroll(histograms, kernels, weights, keeps_mass=True, exact=exact)
         for exact in (True, False)
     )
     np.testing.assert_allclose(quick, exact, rtol=1e-10)
+
+
+def test_quick_sweeps_know_labels_out_of_reach_of_each_other():
+    rule, kernel = RULES[-2], KERNELS["rows of all lengths"]
+    scores = RNG.random((2, 3, 40)) * (RNG.random((2, 3, 40)) > 0.7)
+    weights = np.full((2, 1, 1), 0.5)
+    expected = rule.fuse(scores, kernel, holds="scores").scores
+    with np.errstate(divide="ignore"):
+        found = rule.unroll(list(scores), [kernel] * 2, weights, keeps_mass=False, exact=False)
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
 
 
 def test_quick_sweeps_know_models_that_say_none():

@@ -7,6 +7,7 @@ becomes of a graph is left to `onnx_file` and `torch_module`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from types import SimpleNamespace
@@ -100,7 +101,7 @@ class Node:
         return _apply("subtract", other, self)
 
     def __mul__(self, other: Any) -> Node:
-        return _apply("multiply", self, other)
+        return _multiply(self, other)
 
     def __truediv__(self, other: Any) -> Node:
         return _apply("divide", self, other)
@@ -136,9 +137,11 @@ class Node:
         return NAMESPACE.matmul(self, other)
 
     def __pow__(self, exponent: float) -> Node:
-        # A logarithm and an exponential are far faster than powers, in every runtime.
         if exponent == 0:  # also of 0
             return self * 0.0 + 1.0
+        if exponent == 0.5:
+            return NAMESPACE.sqrt(self)
+        # A logarithm and an exponential are far faster than powers, in every runtime.
         return self if exponent == 1 else NAMESPACE.exp(NAMESPACE.log(self) * exponent)
 
 
@@ -160,10 +163,10 @@ def _as_float(node: Node) -> Node:
     return Node("to float", (node,), node.shape, "float")
 
 
-def _broadcast(*nodes: Node) -> tuple[Size, ...]:
+def _broadcast(shapes: Sequence[tuple[Size, ...]]) -> tuple[Size, ...]:
     """The shape of several arrays together; samples may be any number."""
-    n_axes = max(node.ndim for node in nodes)
-    padded = [(1,) * (n_axes - node.ndim) + node.shape for node in nodes]
+    n_axes = max(map(len, shapes))
+    padded = [(1,) * (n_axes - len(shape)) + shape for shape in shapes]
     return tuple(_join(sizes) for sizes in zip(*padded, strict=True))
 
 
@@ -177,12 +180,26 @@ def _join(sizes: Sequence[Size]) -> Size:
 def _apply(step: str, *values: Any, kind: Kind = "float") -> Node:
     """A step that goes entry by entry over numbers."""
     nodes = [_as_float(_constant(value)) for value in values]
-    return Node(step, nodes, _broadcast(*nodes), kind)
+    return Node(step, nodes, _broadcast([node.shape for node in nodes]), kind)
+
+
+def _multiply(node: Node, other: Any) -> Node:
+    """A product; two numbers in a row are one."""
+    first, *rest = node.inputs if node.step == "multiply" else (node,)
+    if rest and rest[0].step == "constant" and rest[0].ndim == 0 and isinstance(other, float):
+        return _apply("multiply", first, rest[0].options["value"] * other)
+    return _apply("multiply", node, other)
+
+
+def _log(values: Any) -> Node:
+    """A logarithm; that of an exponential is what went in."""
+    node = _constant(values)
+    return node.inputs[0] if node.step == "exp" else _apply("log", node)
 
 
 def _join_flags(step: str, *values: Any) -> Node:
     nodes = [_constant(value) for value in values]
-    return Node(step, nodes, _broadcast(*nodes), "bool")
+    return Node(step, nodes, _broadcast([node.shape for node in nodes]), "bool")
 
 
 def _where(condition: Any, first: Any, second: Any) -> Node:
@@ -190,7 +207,7 @@ def _where(condition: Any, first: Any, second: Any) -> Node:
     if any(node.kind != "int" for node in nodes):
         nodes = [_as_float(node) for node in nodes]
     nodes = [_constant(condition), *nodes]
-    return Node("where", nodes, _broadcast(*nodes), nodes[1].kind)
+    return Node("where", nodes, _broadcast([node.shape for node in nodes]), nodes[1].kind)
 
 
 def _reduction(step: str) -> Callable[..., Node]:
@@ -210,7 +227,8 @@ def _any(values: Any, axis: int) -> Node:
 
 def _matmul(left: Any, right: Any) -> Node:
     nodes = [_as_float(_constant(left)), _as_float(_constant(right))]
-    return Node("matmul", nodes, (*nodes[0].shape[:-1], nodes[1].shape[-1]), "float")
+    lead = _broadcast([node.shape[:-2] for node in nodes])
+    return Node("matmul", nodes, (*lead, *nodes[0].shape[-2:-1], nodes[1].shape[-1]), "float")
 
 
 def _concat(values: Sequence[Any], axis: int = 0) -> Node:
@@ -246,6 +264,15 @@ def _permute(values: Any, order: Sequence[int]) -> Node:
     node = _constant(values)
     shape = [node.shape[axis] for axis in order]
     return Node("transpose", (node,), shape, node.kind, order=tuple(order))
+
+
+def _reshape(values: Any, shape: Sequence[int]) -> Node:
+    """The same numbers in another shape; one of its sizes may be -1, whatever is left."""
+    node = _constant(values)
+    known = [size for size in shape if size != -1]
+    rest = None if None in node.shape else math.prod(node.shape) // math.prod(known)  # type: ignore[arg-type]
+    sizes = [rest if size == -1 else size for size in shape]
+    return Node("reshape", (node,), sizes, node.kind, sizes=tuple(shape))
 
 
 def _sort(values: Any, axis: int = -1) -> Node:
@@ -332,7 +359,7 @@ NAMESPACE: Any = SimpleNamespace(
     float64="float",
     inf=np.inf,
     isnan=partial(_apply, "is nan", kind="bool"),
-    log=partial(_apply, "log"),
+    log=_log,
     log1p=lambda values: NAMESPACE.log(values + 1.0),
     matmul=_matmul,
     max=_reduction("max"),
@@ -340,6 +367,7 @@ NAMESPACE: Any = SimpleNamespace(
     min=_reduction("min"),
     minimum=partial(_apply, "minimum"),
     permute_dims=_permute,
+    reshape=_reshape,
     round=partial(_apply, "round"),
     sort=_sort,
     sqrt=partial(_apply, "sqrt"),

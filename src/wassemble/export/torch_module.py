@@ -151,6 +151,7 @@ def _functions(torch: Any, inner: Any) -> dict[str, Callable[..., Any]]:
         "new axis": lambda values, axis: values.unsqueeze(axis),
         "not": torch.logical_not,
         "or": torch.logical_or,
+        "reshape": lambda values, sizes: values.reshape(sizes),
         "round": torch.round,
         "sort": lambda values, axis: torch.sort(values, dim=axis).values,
         "sqrt": torch.sqrt,

@@ -6,8 +6,9 @@ once and run elsewhere. `Rule.unroll` is made of it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+import math
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,8 +20,11 @@ from wassemble.solvers.power_means import log_power_mean
 if TYPE_CHECKING:
     from wassemble.solvers.rules import Barycenter
 
-# Logarithm below which a product is as good as 0: that of a model without any mass.
-_LEAST = -80.0
+_Group: TypeAlias = tuple[Kernel, list[int]]
+"""A kernel, and the places of the models that share it."""
+
+# What 0 is divided by in its place; above the smallest numbers of float32, which are slow.
+_TINY = 1e-37
 
 
 def multiply(kernel: Kernel, v: Array) -> Array:
@@ -50,47 +54,48 @@ def _take_or_zero(v: Array, places: np.ndarray | None) -> Array:
 
 
 def _multiply_sparse(csr: sp.csr_array, v: Array) -> Array:
-    """K v: the first entry of each row of K times the number that it meets, the second ...
+    """K v: the numbers that each row of K meets are gathered, and multiplied by its entries.
 
-    Labels go first meanwhile, so that the numbers of all samples are fetched at once. Rows with
-    about as many entries are summed together, so that few are added in vain.
+    Labels go first meanwhile, so that the numbers of all samples are fetched at once.
     """
-    xp, last = namespace(v), v.ndim - 1
-    v = xp.permute_dims(v, (last, *range(last)))
-    counts, groups = np.diff(csr.indptr), _by_length(np.diff(csr.indptr))
-    sums = [_sum_entries(csr, v, rows, n_entries) for n_entries, rows in groups]
-    together = np.concatenate([[], *(rows for _, rows in groups)]).astype(int)
-    place = np.full(csr.shape[0], len(together))
-    place[together] = np.arange(len(together))
-    if not counts.all():  # one more row, for labels without entries
-        sums.append(xp.sum(v, axis=0)[None] * 0.0)
-    image = sums[0] if len(sums) == 1 else xp.take(xp.concat(sums, axis=0), place, axis=0)
-    return xp.permute_dims(image, (*range(1, v.ndim), 0))
+    xp = namespace(v)
+    columns = xp.permute_dims(xp.reshape(v, (-1, csr.shape[1])), (1, 0))
+    tables = list(_tables(csr))
+    parts = [
+        xp.matmul(entries[:, None, :], xp.take(columns, places, axis=0))
+        for _, places, entries in tables
+    ]
+    image = xp.concat(parts, axis=0)
+    order = np.concatenate([rows for rows, _, _ in tables])
+    if not np.array_equal(order, np.arange(len(order))):
+        image = xp.take(image, np.argsort(order), axis=0)
+    lead = [-1 if size is None else size for size in v.shape[:-1]]
+    return xp.reshape(xp.permute_dims(image, (2, 1, 0)), (*lead, csr.shape[0]))
 
 
-def _sum_entries(csr: sp.csr_array, v: Array, rows: np.ndarray, n_entries: int) -> Array:
-    """What some rows of K, of so many entries at most, make of ``v``."""
-    counts, starts = np.diff(csr.indptr)[rows], csr.indptr[rows]
-    total: Any = None
-    for nth in range(n_entries):
-        places = starts + np.minimum(nth, counts - 1)
-        entries = np.where(counts > nth, csr.data[places], 0)
-        met = namespace(v).take(v, csr.indices[places], axis=0)
-        part = met * entries.reshape(-1, *[1] * (v.ndim - 1))
-        total = part if total is None else total + part
-    return total
+def _tables(csr: sp.csr_array) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Rows of K, and for each as many places and entries as the longest of them has.
+
+    So few at a time that what they meet takes about as much memory as all labels together.
+    """
+    counts, starts = np.diff(csr.indptr), csr.indptr[:-1]
+    indices, data = np.append(csr.indices, 0), np.append(csr.data, 0)
+    for longest, alike in _by_length(np.maximum(counts, 1)):
+        n_parts = math.ceil(len(alike) * longest / csr.shape[1])
+        for rows in np.array_split(alike, n_parts):
+            nth = np.arange(longest)
+            at = np.where(nth < counts[rows, None], starts[rows, None] + nth, csr.nnz)
+            yield rows, indices[at], data[at]
 
 
-def _by_length(counts: np.ndarray) -> list[tuple[int, np.ndarray]]:
-    """Rows with entries, by how many they have: lengths that differ by a quarter at most."""
-    groups = []
-    left = np.flatnonzero(counts)
+def _by_length(counts: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
+    """Rows by how many entries they have: lengths that differ by a quarter at most."""
+    left = np.arange(len(counts))
     while len(left):
         longest = int(counts[left].max())
         belongs = counts[left] >= 0.75 * longest
-        groups.append((longest, left[belongs]))
+        yield longest, left[belongs]
         left = left[~belongs]
-    return groups
 
 
 def carry(kernel: Kernel, histograms: Array, *, keeps_mass: bool) -> Array:
@@ -115,41 +120,93 @@ def sweep(
     *,
     exact: bool,
 ) -> Array:
-    """Line p after the sweeps of ``rule``, all on logarithms; by its formula where there is one.
+    """Line p after the sweeps of ``rule``; by its formula where there is one.
 
-    Without ``exact``, products are made of the numbers themselves. That is right where every
-    similarity is above 0 and the floating type holds what comes up on the way.
+    With ``exact`` all is computed on logarithms. Without, on the numbers themselves: that is right
+    where the floating type holds what comes up on the way and, for balanced mass, where every
+    similarity is above 0.
     """
     if all(kernel.is_one_to_one for kernel in kernels) and (
         (rule.is_balanced or rule.stops_at_tolerance) and not rule.debias
     ):
         return _mean_one_to_one(rule, histograms, kernels, weights)
-    how = _Exact() if exact or rule.debias else _Quick()
-    xp = namespace(histograms[0])
     groups = _group(kernels)
+    places = np.concatenate([models for _, models in groups])
+    if not np.array_equal(places, np.arange(len(places))):
+        weights = namespace(weights).take(weights, places, axis=0)
+    run = _sweep_in_logs if exact or rule.debias else _sweep_plainly
+    return run(rule, histograms, groups, weights)
+
+
+def _sweep_in_logs(
+    rule: Barycenter, histograms: Sequence[Array], groups: Sequence[_Group], weights: Array
+) -> Array:
+    """On logarithms; models go first."""
+    xp, mass = namespace(histograms[0]), rule.mass
     log_mu = [log_of(xp.stack([histograms[model] for model in models])) for _, models in groups]
-    order = np.argsort(np.concatenate([models for _, models in groups]))
-    mass = rule.mass
     log_v: list[Any] = [None] * len(groups)
     log_d: Any = None
     for _ in range(rule.max_sweeps):
         images = []
         for (kernel, _), own, scaling in zip(groups, log_mu, log_v, strict=True):
-            log_kv = kernel.log_row_sums if scaling is None else how.log_multiply(kernel, scaling)
-            images.append(how.log_multiply(kernel.T, how.log_quotient(own, log_kv) * mass.exponent))
-        log_images = xp.concat(images)
-        if not np.array_equal(order, np.arange(len(order))):  # as the weights are
-            log_images = xp.take(log_images, order, axis=0)
-        log_p = how.log_mean(log_images, weights, mass.order)
+            log_kv = kernel.log_row_sums if scaling is None else _log_multiply(kernel, scaling)
+            images.append(_log_multiply(kernel.T, log_quotient(own, log_kv) * mass.exponent))
+        log_p = log_power_mean(xp.concat(images), weights, order=mass.order)
         if rule.debias:
-            log_p, log_d = _debias(kernels[0], log_p, log_d)
-        log_v = [how.log_quotient(log_p, image) * mass.exponent for image in images]
+            log_p, log_d = _debias(groups[0][0], log_p, log_d)
+        log_v = [log_quotient(log_p, image) * mass.exponent for image in images]
     return xp.exp(log_p)
 
 
-def _group(kernels: Sequence[Kernel]) -> list[tuple[Kernel, list[int]]]:
+def _sweep_plainly(
+    rule: Barycenter, histograms: Sequence[Array], groups: Sequence[_Group], weights: Array
+) -> Array:
+    """On the numbers themselves; samples go first, so that the models of a group are one table."""
+    xp, mass = namespace(histograms[0]), rule.mass
+    mu = [_side_by_side([histograms[model] for model in models]) for _, models in groups]
+    v: list[Any] = [None] * len(groups)
+    for _ in range(rule.max_sweeps):
+        images = []
+        for (kernel, _), own, scaling in zip(groups, mu, v, strict=True):
+            kv = np.exp(kernel.log_row_sums) if scaling is None else multiply(kernel, scaling)
+            images.append(multiply(kernel.T, _quotient(own, kv) ** mass.exponent))
+        if rule.is_balanced:
+            log_p = _weigh(xp.concat([xp.log(image) for image in images], axis=1), weights)
+            p = xp.exp(log_p)
+            v = [_quotient(p, image) for image in images]
+        else:
+            powers = [image**mass.order for image in images]
+            p = _weigh(xp.concat(powers, axis=1), weights) ** (1 / mass.order)
+            # (p / image)^exponent, as exponent + order is 1: no power is taken twice.
+            v = [
+                p**mass.exponent * _quotient(power, image)
+                for power, image in zip(powers, images, strict=True)
+            ]
+    return xp.reshape(p, (-1, p.shape[-1]))
+
+
+def _side_by_side(tables: Sequence[Array]) -> Array:
+    """Tables of the same labels as one, of shape (n_samples, n_models, n_labels)."""
+    xp = namespace(tables[0])
+    return xp.reshape(xp.concat(tables, axis=1), (-1, len(tables), tables[0].shape[1]))
+
+
+def _quotient(a: Array, b: Array) -> Array:
+    """The quotient, with 0 for 0 / 0: a label out of reach carries nothing."""
+    return a / namespace(a).maximum(b, _TINY)
+
+
+def _weigh(values: Array, weights: Array) -> Array:
+    """The weighted sum over models, ``(n_samples, 1, n_target)``; ``weights`` have models first."""
+    if weights.shape[2] == 1:
+        return namespace(values).matmul(namespace(weights).permute_dims(weights, (1, 2, 0)), values)
+    by_label = namespace(weights).permute_dims(weights, (1, 0, 2))
+    return namespace(values).sum(values * by_label, axis=1, keepdims=True)
+
+
+def _group(kernels: Sequence[Kernel]) -> list[_Group]:
     """Each kernel with the models that share it."""
-    groups: dict[int, tuple[Kernel, list[int]]] = {}
+    groups: dict[int, _Group] = {}
     for model, kernel in enumerate(kernels):
         groups.setdefault(id(kernel), (kernel, []))[1].append(model)
     return list(groups.values())
@@ -160,7 +217,7 @@ def _debias(kernel: Kernel, log_p: Array, log_d: Array | None) -> tuple[Array, A
     if log_d is None:
         return log_p, log_quotient(log_p, kernel.log_row_sums) * 0.5
     log_p = log_p + log_d
-    return log_p, log_quotient(log_d + log_p, _Exact().log_multiply(kernel, log_d)) * 0.5
+    return log_p, log_quotient(log_d + log_p, _log_multiply(kernel, log_d)) * 0.5
 
 
 def _mean_one_to_one(
@@ -180,50 +237,22 @@ def _mean_one_to_one(
     return xp.exp(log_power_mean(log_of(xp.stack(sources)), weights, order=order))
 
 
-class _Exact:
-    """Logarithms of numbers of any range, where nothing is minus infinity."""
-
-    log_quotient = staticmethod(log_quotient)
-
-    def log_multiply(self, kernel: Kernel, log_v: Array) -> Array:
-        """log(K exp(log_v)), relative to the largest entry of each row."""
-        if kernel.is_identity:
-            return log_v
-        xp = namespace(log_v)
-        top = xp.max(log_v, axis=-1, keepdims=True)
-        top = xp.where(top > -xp.inf, top, 0.0)
-        if kernel.keeps_logs:
-            return self._log_sums(kernel.to_log_dense(), log_v)
-        return log_of(multiply(kernel, xp.exp(log_v - top))) + top
-
-    def _log_sums(self, log_matrix: np.ndarray, log_v: Array) -> Array:
-        """The same for entries that would underflow, which takes all pairs of labels."""
-        xp = namespace(log_v)
-        pairs = log_v[..., None, :] + log_matrix
-        top = xp.max(pairs, axis=-1)
-        top = xp.where(top > -xp.inf, top, 0.0)
-        return log_of(xp.sum(xp.exp(pairs - top[..., None]), axis=-1)) + top
-
-    def log_mean(self, log_images: Array, weights: Array, order: float) -> Array:
-        """Line p."""
-        return log_power_mean(log_images, weights, order=order)
+def _log_multiply(kernel: Kernel, log_v: Array) -> Array:
+    """log(K exp(log_v)), relative to the largest entry of each row."""
+    if kernel.is_identity:
+        return log_v
+    xp = namespace(log_v)
+    if kernel.keeps_logs:
+        return _log_sums(kernel.to_log_dense(), log_v)
+    top = xp.max(log_v, axis=-1, keepdims=True)
+    top = xp.where(top > -xp.inf, top, 0.0)
+    return log_of(multiply(kernel, xp.exp(log_v - top))) + top
 
 
-class _Quick:
-    """Logarithms of numbers that stay in range, none of which is 0 but whole histograms."""
-
-    def log_quotient(self, log_a: Array, log_b: Array) -> Array:
-        """log(a / b); a model without any mass has some scaling or other."""
-        return log_a - namespace(log_a).maximum(log_b, _LEAST)
-
-    def log_multiply(self, kernel: Kernel, log_v: Array) -> Array:
-        """log(K exp(log_v))."""
-        xp = namespace(log_v)
-        return xp.log(multiply(kernel, xp.exp(log_v)))
-
-    def log_mean(self, log_images: Array, weights: Array, order: float) -> Array:
-        """Line p."""
-        xp = namespace(log_images)
-        if order == 0:
-            return xp.sum(log_images * weights, axis=0)
-        return xp.log(xp.sum(xp.exp(log_images * order) * weights, axis=0)) * (1 / order)
+def _log_sums(log_matrix: np.ndarray, log_v: Array) -> Array:
+    """The same for entries that would underflow, which takes all pairs of labels."""
+    xp = namespace(log_v)
+    pairs = log_v[..., None, :] + log_matrix
+    top = xp.max(pairs, axis=-1)
+    top = xp.where(top > -xp.inf, top, 0.0)
+    return log_of(xp.sum(xp.exp(pairs - top[..., None]), axis=-1)) + top
