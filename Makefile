@@ -133,7 +133,8 @@ bench: .venv-bench/stamp
 
 # Some cases beside what they last reached: says what has become much worse, and fails at nothing.
 bench-compare: .venv/develop.stamp .venv/native.stamp
-	-$(BIN)/python -m benchmarks --quick --case import --case latency --case multilabel --case ordered
+	-$(BIN)/python -m benchmarks --quick $(ARGS) \
+		--case import --case latency --case multilabel --case ordered
 
 bench-quick: .venv-bench/stamp
 	.venv-bench/bin/python -m benchmarks --quick

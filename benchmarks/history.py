@@ -126,6 +126,7 @@ def _reached(target: Target, records: dict[str, Any]) -> float | None:
 
 
 def _commit() -> str:
-    """The commit that is checked out; a plus says that files have changed since."""
-    git = ["git", "-C", str(FILE.parent), "describe", "--always", "--dirty=+", "--exclude=*"]
-    return subprocess.run(git, capture_output=True, text=True, check=True).stdout.strip()
+    """The commit that is checked out, with a plus if files have changed since; "none" elsewhere."""
+    here = str(Path(__file__).parent)
+    git = ["git", "-C", here, "describe", "--always", "--dirty=+", "--exclude=*"]
+    return subprocess.run(git, capture_output=True, text=True, check=False).stdout.strip() or "none"

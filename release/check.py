@@ -133,9 +133,8 @@ def try_wheels(version: str, age: str, wheels: Sequence[Path], room: Path) -> No
     call(python, "-m", "wassemble", "--version", cwd=away)
     for name in EXAMPLES:
         call(python, f"examples/{name}", cwd=away)
-    call(
-        python, "-m", "pytest", "-q", "-m", "fast", *without_torch(python, away), "tests", cwd=away
-    )
+    tests = ["-q", "--tb=line", "-m", "fast", *without_torch(python, away), "tests"]
+    call(python, "-m", "pytest", *tests, cwd=away)
     check_types(python, away)
 
 

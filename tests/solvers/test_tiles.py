@@ -131,6 +131,7 @@ print(peak() - before - result.barycenter.nbytes / 2**20)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("epsilon", "name"), [(1.0, "plain"), (0.01, "plain"), (0.001, "log")])
 def test_the_papers_test_set_stays_under_500_megabytes(epsilon, name):
     name = "native" if find_native() else name
@@ -164,6 +165,7 @@ def _fuse(seed):
     return ws.fuse(case.histograms, kernel=case.kernels[0], weights=case.weights)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pool", ["threads", "processes", "joblib"])
 def test_it_works_inside_a_users_own_pool(pool):
     import multiprocessing

@@ -83,8 +83,7 @@ def test_n_top_must_be_a_whole_number(n_top):
 
 
 def test_n_top_refuses_tensors():
-    import torch
-
+    torch = pytest.importorskip("torch")
     with pytest.raises(ws.InvalidInputError, match="`n_top` serves NumPy arrays only"):
         ws.solve_barycenter([torch.ones(3) / 3], np.ones((3, 3)), ws.Barycenter(n_top=2))
 

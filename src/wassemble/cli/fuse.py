@@ -27,7 +27,12 @@ if TYPE_CHECKING:
     from wassemble.inputs import DataSet, PredictionFile
 
 
-@click.command(cls=Command, short_help="Fuse prediction files into one consensus.")
+_START_WITH = ("out", "top", "target", "embeddings", "confusion")
+
+
+@click.command(
+    cls=Command, start_with=_START_WITH, short_help="Fuse prediction files into one consensus."
+)
 @file_arguments
 @click.option(
     "--out",

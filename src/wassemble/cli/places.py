@@ -124,8 +124,13 @@ FILE_TYPES = (click.Path, NamedFile, NameOrFile)
 class Command(click.Command):
     """A command that refuses, before it does anything, to write over what it reads.
 
-    Messages name arguments by its flags.
+    Messages name arguments by its flags. ``start_with`` names the arguments whose options the help
+    text shows first.
     """
+
+    def __init__(self, *arguments: Any, start_with: Sequence[str] = (), **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._start_with = start_with
 
     def invoke(self, ctx: click.Context) -> Any:
         inputs = [place for *_, place in _places(ctx, is_output=False)]
@@ -139,12 +144,14 @@ class Command(click.Command):
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Options in the sections of their groups; those of this command alone come first."""
-        sections: dict[str, list[tuple[str, str]]] = {"Options": []}
+        sections: dict[str, list[tuple[str, str]]] = {"Start with": [], "Options": []}
         for parameter in self.get_params(ctx):
             is_option = isinstance(parameter, click.Option)
             record = parameter.get_help_record(ctx) if is_option else None
+            title = getattr(parameter, "group", "Options")
             if record is not None:
-                sections.setdefault(getattr(parameter, "group", "Options"), []).append(record)
+                is_first = parameter.name in self._start_with
+                sections.setdefault("Start with" if is_first else title, []).append(record)
         for title, records in sections.items():
             if records:
                 with formatter.section(title):

@@ -131,7 +131,8 @@ def _cost_matrix(graph: Edges, weights: str, *, directed: bool) -> sp.csr_array:
         )
     # A sparse matrix adds up what comes twice: of several edges only the cheapest goes in.
     order = np.lexsort((costs, ends, starts))
-    starts, ends, costs = starts[order], ends[order], costs[order]
+    # SciPy's search takes 32-bit places, and not every version brings others to that.
+    starts, ends, costs = starts[order].astype("i4"), ends[order].astype("i4"), costs[order]
     first = np.append(True, (np.diff(starts) != 0) | (np.diff(ends) != 0))
     n_nodes = len(graph.nodes)
     return sp.csr_array((costs[first], (starts[first], ends[first])), shape=(n_nodes, n_nodes))
