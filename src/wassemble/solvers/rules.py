@@ -72,6 +72,9 @@ class Rule(ABC):
     transports: ClassVar[bool] = False
     #: Whether some of the labels can be fused apart from the others, and some of the models.
     fuses_parts: ClassVar[bool] = True
+    #: Whether labels are in the order of a line, at the places that the rule was made for, or
+    #: neither.
+    label_order: ClassVar[Literal["line", "given", "any"]] = "any"
     #: Whether models have weights.
     takes_weights: ClassVar[bool] = True
     #: Whether a model may have another weight on some labels than on others.
