@@ -129,7 +129,7 @@ def make_members(
         merged = merge_labels(models, aliases, others, fold=fold)
         # Kernels that lead elsewhere say by it what the consensus is over.
         target = _find_kernel_target(each, merged)
-        if target is merged:
+        if target is merged and fusion.rule.label_order != "any":
             first = merge_labels(models[:1], aliases, others, fold=fold)
             target = _put_in_order(fusion.rule, merged, first)
     _refuse_nameless(kernel, models)
@@ -164,14 +164,14 @@ def make_members(
 
 
 def _put_in_order(rule: Rule, merged: LabelSpace, first: LabelSpace) -> LabelSpace:
-    """Labels as a rule must have them that knows where each lies."""
+    """Labels as a rule must have them that knows where each lies: on a line, or in a tree."""
     if rule.label_order == "given":
         fail(
             f"{option('target')} must name the labels that the rule was made for, in their order;"
             " got none.",
             hint="Fusion(tree_barycenter(labels, edges), target=labels)",
         )
-    return put_in_order(merged, first) if rule.label_order == "line" else merged
+    return put_in_order(merged, first)
 
 
 def _refuse_astray(members: Sequence[Member], target: LabelSpace) -> None:
