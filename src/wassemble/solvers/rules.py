@@ -381,7 +381,8 @@ class Barycenter(Rule):
         sweeps, the paper's own way (5).
     debias : bool
         Take out the blur of the entropic regularisation (Janati et al. 2020). Needs one
-        symmetric kernel and balanced mass.
+        symmetric kernel and balanced mass. The larger epsilon, the flatter the problem: where it
+        is as large as the costs, thousands of sweeps do not suffice, and rows say so.
     n_top : int, optional
         For large label sets: use only this many largest entries of each row of each model;
         balanced rows are brought back to mass 1.
