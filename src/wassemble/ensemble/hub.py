@@ -33,7 +33,7 @@ def fuse_hub(
         to the others.
     """
     given = _read_weights(table, weights)
-    if table.sort in ("pmf", "cdf"):
+    if table.has_histograms:
         return _fuse_histograms(table, power, given)
     fused = LineBarycenter(power).fuse_quantiles(np.sort(table.values, axis=2), given)
     return replace(table, models=(CONSENSUS,), values=fused[None])
@@ -75,7 +75,7 @@ def score_hub(table: HubTable, consensus: HubTable, truth: np.ndarray) -> list[H
     The ranked probability score of categories and distribution functions, else the weighted
     interval score; draws of a sample are quantiles at equally spaced levels.
     """
-    metric = "rps" if table.sort in ("pmf", "cdf") else "wis"
+    metric = "rps" if table.has_histograms else "wis"
     known = truth >= 0 if metric == "rps" else np.isfinite(truth)
     both = replace(
         table,
@@ -108,7 +108,7 @@ def _levels(table: HubTable) -> np.ndarray:
 
 
 def _losses(table: HubTable, values: np.ndarray, truth: np.ndarray) -> np.ndarray:
-    if table.sort in ("pmf", "cdf"):
+    if table.has_histograms:
         return squared_distances(replace(table, values=values[None]).to_histograms()[0], truth)
     return interval_scores(np.sort(values, axis=1), _levels(table), truth)
 

@@ -69,6 +69,11 @@ class HubTable:
         """The levels of quantiles, or the numbers of distribution functions."""
         return np.array([float(level) for level in self.ids])
 
+    @property
+    def has_histograms(self) -> bool:
+        """Whether it has probabilities of places, not numbers."""
+        return self.sort in ("pmf", "cdf")
+
     def to_histograms(self) -> np.ndarray:
         """Probabilities of categories, or of what lies between the numbers and beyond the last."""
         if self.sort == "pmf":
@@ -190,21 +195,20 @@ def read_oracle(path: str | PathLike[str], table: HubTable) -> np.ndarray:
     shared = [name for name in table.columns if name in rows[0]]
     if not shared:
         fail(f"{path}: must have some of the columns {enumerate_names(table.columns)}; got none.")
-    has_places = table.sort in ("pmf", "cdf")
     known: dict[tuple[str, ...], float] = {}
     for row in rows:
         if row.get("output_type", table.sort) not in (table.sort, "") or not row[value]:
             continue
         key = tuple(row[name] for name in shared)
-        if not has_places:
+        if not table.has_histograms:
             known[key] = float(row[value])
         elif (place := _find_place(table, row, float(row[value]))) is not None:
             known[key] = min(place, known.get(key, place))
     places = [table.columns.index(name) for name in shared]
     found = [known.get(tuple(task[place] for place in places)) for task in table.tasks]
-    missing = -1 if has_places else np.nan
+    missing = -1 if table.has_histograms else np.nan
     truth = np.array([missing if each is None else each for each in found])
-    return truth.astype(np.int64) if has_places else truth
+    return truth.astype(np.int64) if table.has_histograms else truth
 
 
 def _find_place(table: HubTable, row: Mapping[str, str], value: float) -> int | None:
