@@ -7,6 +7,7 @@ are equal, through the aliases that were given, or folded if that was asked for.
 from __future__ import annotations
 
 import difflib
+import math
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,7 +18,7 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 
-from wassemble._checks import fail
+from wassemble._checks import fail, option
 
 Meanings = Mapping[str, str | Mapping[str, float]]
 """What label names stand for: one target label, or several with the share of each."""
@@ -252,6 +253,35 @@ def name_of(value: object) -> str | None:
         is_whole = abs(number) <= _LARGEST_WHOLE and number.is_integer()
         return str(int(number)) if is_whole else None
     return None
+
+
+def put_in_order(labels: LabelSpace, first: LabelSpace | None) -> LabelSpace:
+    """Labels in the order of a line: that of numbers, if all are, else that of ``first``.
+
+    Of names that are no numbers, ``first`` must have all: where others belong, nobody said. It is
+    None for a list of answers, which names labels as they come.
+
+    Examples
+    --------
+    >>> put_in_order(LabelSpace(["1", "2", "10", "3"]), LabelSpace(["1", "2", "10"])).names
+    ('1', '2', '3', '10')
+    """
+    if _are_numbers(labels):
+        return LabelSpace(sorted(labels, key=float))
+    if lost := [name for name in labels if first is None or name not in first]:
+        fail(
+            "the order of all labels must be known; the first model gives no place to"
+            f" {enumerate_names(lost)}.",
+            hint=f"name all labels by {option('target')}, from the lowest to the highest",
+        )
+    return labels
+
+
+def _are_numbers(labels: Iterable[str]) -> bool:
+    try:
+        return all(math.isfinite(float(name)) for name in labels)
+    except ValueError:
+        return False
 
 
 def fold_name(name: str) -> str:

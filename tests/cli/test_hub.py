@@ -130,7 +130,7 @@ def test_draws_of_a_sample_are_sorted_and_fused(tmp_path):
         ([], "a folder for each model"),
         (["location,value", "01,2"], "no output_type"),
         ([HEADER], "must have rows"),
-        ([HEADER, "d,t,01,mean,,4"], "forecasts of type pmf, quantile, sample"),
+        ([HEADER, "d,t,01,mean,,4"], "forecasts of type pmf, quantile, cdf, sample"),
         ([HEADER, "d,t,01,quantile,0.5,many"], "line 2: value must be a number; got 'many'"),
         ([HEADER, "d,t,01,quantile,0.5"], "line 2: must have as many columns"),
         ([HEADER, *["d,t,01,quantile,0.5,4"] * 2], "once; got several"),
@@ -185,6 +185,73 @@ def test_parquet_and_other_spellings_of_levels_are_the_same_forecasts(hub, tmp_p
 
 def test_types_that_are_not_read_are_told(hub, tmp_path):
     [path] = (tmp_path / "model-output" / "a-one").glob("*.csv")
-    path.write_text(path.read_text() + "2025-01-04,count,01,cdf,10,0.5\n")
-    with pytest.warns(InputWarning, match="these types are not read: 'cdf'"):
+    path.write_text(path.read_text() + "2025-01-04,count,01,trajectory,10,0.5\n")
+    with pytest.warns(InputWarning, match="these types are not read: 'trajectory'"):
         read_hub(tmp_path)
+
+
+@pytest.fixture
+def functions(tmp_path, monkeypatch):
+    """Two models that are sure of 10 and of 30, of numbers up to 10, 20 and 30."""
+    monkeypatch.chdir(tmp_path)
+    for name, values in (("low", [1, 1, 1]), ("high", [0, 0, 1])):
+        lines = [HEADER, *rows_of("count", "01", "cdf", ["10", "20.0", "30"], values)]
+        folder = tmp_path / "model-output" / name
+        folder.mkdir(parents=True)
+        (folder / "forecast.csv").write_text("\n".join(lines) + "\n")
+    return tmp_path
+
+
+def test_distribution_functions_are_fused_and_written_as_such(functions):
+    [table] = read_hub(".")
+    assert (table.sort, table.ids) == ("cdf", ("10", "20", "30"))
+    assert fuse_hub(table).values.tolist() == [[[0, 1, 1]]]  # halfway, at 20
+    assert fuse_hub(table, power=1).values.tolist() == [[[0.5, 0.5, 1]]]
+    assert main(["hub", "model-output", "--weights", "low=0.75,high=0.25", "--out", "f.csv"]) == 0
+    written = pd.read_csv("f.csv")
+    assert written["output_type"].unique().tolist() == ["cdf"]
+    assert written["value"].tolist() == [0.5, 1, 1]  # at 15, between 10 and 20
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        "location,oracle_value\n01,25\n",
+        "location,output_type,output_type_id,oracle_value\n"
+        "01,cdf,10,0\n01,cdf,20,0\n01,cdf,30.0,1\n",
+    ],
+)
+def test_distribution_functions_are_scored_by_the_truth_or_by_what_it_is_at_most(functions, told):
+    (functions / "oracle.csv").write_text(told)
+    [table] = read_hub(".")
+    truth = read_oracle("oracle.csv", table)
+    assert truth.tolist() == [2]
+    found = {score.model: score.loss for score in score_hub(table, fuse_hub(table), truth)}
+    assert found == {"consensus": 1, "low": 2, "high": 0}
+
+
+def test_a_truth_beyond_all_numbers_is_in_the_last_place(functions):
+    (functions / "oracle.csv").write_text("location,oracle_value\n01,31\n")
+    [table] = read_hub(".")
+    assert read_oracle("oracle.csv", table).tolist() == [3]
+
+
+def test_what_is_no_distribution_function_is_refused(functions):
+    path = functions / "model-output" / "low" / "forecast.csv"
+    path.write_text(
+        path.read_text().replace("cdf,20,1", "cdf,20,0.5").replace("20.0,1", "20.0,0.5")
+    )
+    [table] = read_hub(".")
+    with pytest.raises(ws.InvalidInputError, match="must rise from 0 to 1; that of low does not"):
+        fuse_hub(table)
+
+
+def test_a_model_without_all_levels_is_left_out_with_a_word(hub, tmp_path):
+    path = tmp_path / "model-output" / "b-two" / "2025-01-04-b-two.csv"
+    lines = [line for line in path.read_text().splitlines() if ",0.975," not in line]
+    path.write_text("\n".join(lines) + "\n")
+    with pytest.warns(
+        InputWarning, match="'b-two' gave less than all 3 values of a quantile; 3 an"
+    ):
+        quantiles, _ = read_hub(".")
+    assert np.isnan(quantiles.values[1]).all()

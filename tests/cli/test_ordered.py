@@ -47,6 +47,39 @@ def test_ordered_labels_are_fused_on_the_line(folder, flags, rule):
     np.testing.assert_allclose(fused.scores, rule.fuse(given).scores, atol=1e-6)
 
 
+def test_numbers_are_in_their_order_whichever_file_comes_first(folder):
+    write_predictions("lacks.csv", Predictions("lacks", range(2), ["1", "10"], np.eye(2)))
+    write_predictions("has.csv", Predictions("has", range(2), ["1", "2", "10"], np.eye(3)[:2]))
+    (folder / "answers.csv").write_text("sample,label\n0,10\n1,2\n")
+    for first, second in (("lacks", "has"), ("has", "lacks"), ("answers", "has")):
+        assert main(["fuse", f"{first}.csv", f"{second}.csv", "--ordered", "--out", "f.csv"]) == 0
+        assert list(read_predictions("f.csv").labels) == ["1", "2", "10"]
+    assert main(["score", "lacks.csv", "--truth", "answers.csv", "--metric", "rps", "--json"]) == 0
+
+
+def test_an_order_that_nobody_told_is_asked_for(folder, capsys):
+    write_predictions(
+        "lacks.csv", Predictions("lacks", range(8), ["bad", "good"], np.ones((8, 2)) / 2)
+    )
+    files = ["lacks.csv", "a.csv"]
+    assert main(["fuse", *files, "--ordered"]) == 2
+    assert "the first model gives no place to 'fair'.\nhint: name all labels by --target" in (
+        capsys.readouterr().err
+    )
+    assert main(["fuse", "truth.csv", "a.csv", "--ordered"]) == 2  # a list of answers
+    assert "gives no place to 'bad', 'fair', 'good'" in capsys.readouterr().err
+    scored = ["score", "lacks.csv", "--truth", "truth.csv", "--metric", "rps"]
+    assert main(scored) == 2
+    assert "gives no place to 'fair'" in capsys.readouterr().err
+    assert main([*scored, "--target", "grades.txt", "--json"]) == 0
+    # A half on each end is 1/4 + 1/4 off for each truth, in the middle and at both ends.
+    [found] = json.loads(capsys.readouterr().out)
+    assert found["value"] == pytest.approx(0.5)
+    fit = ["fit", "lacks.csv", "a.csv", "--truth", "truth.csv", "--metric", "rps", "--out", "e"]
+    assert main(fit) == 2
+    assert "gives no place to 'fair'" in capsys.readouterr().err
+
+
 def test_scales_that_are_cut_differently_are_joined(folder, capsys):
     scores = np.eye(2)[[0, 1] * 4]
     write_predictions("coarse.csv", Predictions("coarse", range(8), ["fail", "pass"], scores))

@@ -159,7 +159,8 @@ EXACT = (
 def test_models_send_an_exact_barycenter_what_it_has_by_their_weights(fusion, rule, is_mixed):
     kernel = fusion.plan.members[0].kernel if is_mixed else None
     weights = {"m0": 0.3, "m1": 0.7}
-    result = ws.Fusion(rule, kernel, weights=weights).run(fusion.members)
+    target = fusion.plan.target
+    result = ws.Fusion(rule, kernel, target=target, weights=weights).run(fusion.members)
     sent = np.zeros((2, 4))
     for place, label in enumerate(result.plan.target):
         if (score := result.consensus.scores[2, place]) < 1e-9:

@@ -63,3 +63,16 @@ def test_votes_at_several_levels_are_fused_in_the_tree():
     fused = fusion.run([breeds, kinds]).consensus
     assert fused.scores.sum() == pytest.approx(1)
     assert fused.scores[0, :2].sum() == pytest.approx(0.85)
+
+
+def test_a_tree_knows_labels_by_the_order_that_it_was_made_for():
+    model = ws.Predictions("a", ["x"], ["cat", "husky", "beagle"], [[0.2, 0.5, 0.3]])
+    rule = tree_barycenter(BREEDS, TREE)
+    with pytest.raises(ws.InvalidInputError, match="`target` must name the labels that the rule"):
+        ws.Fusion(rule).fuse([model])
+    plain = ws.Fusion(ws.ARITHMETIC)
+    plain.fuse([model])  # whose labels are matched in their own order
+    with pytest.raises(ws.InvalidInputError, match="`target` must name"):
+        plain.replace(rule=rule).fuse([model])
+    fused = ws.Fusion(rule, target=BREEDS).fuse([model]).scores
+    np.testing.assert_allclose(fused, [[0.5, 0.3, 0.2]])

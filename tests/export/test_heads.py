@@ -75,7 +75,7 @@ def check(fusion, models, tmp_path, **options):
 def test_a_head_answers_as_its_rule_through_any_kernel(rule, kernel, tmp_path):
     if rule.stops_at_tolerance and kernel in ("sparse", "logs"):
         pytest.skip("models that are sure of different labels take thousands of sweeps there")
-    fusion = ws.Fusion(rule, make_kernel(kernel), kind="multiclass")
+    fusion = ws.Fusion(rule, make_kernel(kernel), target=NAMES, kind="multiclass")
     check(fusion, spaces(), tmp_path)
 
 
@@ -84,7 +84,8 @@ def test_a_head_answers_as_its_rule_through_any_kernel(rule, kernel, tmp_path):
 def test_a_head_knows_labels_by_name_and_what_was_not_reported(rule, kind, tmp_path):
     if kind == "multilabel" and rule.is_balanced:
         pytest.skip("scores have no mass in common")
-    fusion = ws.Fusion(rule, kind=kind, aliases={"label 5": "label 4"})
+    aliases, target = {"label 5": "label 4"}, [*NAMES[:5], NAMES[6], "another"]
+    fusion = ws.Fusion(rule, target=target, kind=kind, aliases=aliases)
     check(fusion, spaces(differ=True), tmp_path, gaps=True)
 
 

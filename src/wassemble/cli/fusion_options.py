@@ -122,8 +122,9 @@ fusion_options = stack(
         click.option(
             "--ordered",
             is_flag=True,
-            help="Labels have an order, that of --target, of --points or of the first file: take"
-            " the exact barycenter on the line, which needs no kernel to know what is near.",
+            help="Labels have an order, that of --target or of --points, else that of numbers, if"
+            " all labels are, or that of the first file: take the exact barycenter on the line,"
+            " which needs no kernel to know what is near.",
         ),
         click.option(
             "--power",

@@ -41,7 +41,8 @@ from wassemble.cli.places import Command, Output
     "--oracle",
     type=PATH,
     help="What happened: a table with the column oracle_value and columns of what was asked. Every"
-    " model and the consensus are scored: rps of categories, wis and coverage of quantiles.",
+    " model and the consensus are scored: rps of categories and distribution functions, wis and"
+    " coverage of quantiles.",
 )
 @output_options
 def hub(
@@ -57,8 +58,8 @@ def hub(
     """Fuse the forecasts in FOLDER, a hub in the layout of the hubverse, into one.
 
     FOLDER has a folder for each model with CSV or Parquet files, whose columns output_type,
-    output_type_id and value hold probabilities of categories (pmf), quantiles or samples.
-    Forecasts that are missing leave their weight to the others.
+    output_type_id and value hold probabilities of categories (pmf), quantiles, distribution
+    functions (cdf) or samples. Forecasts that are missing leave their weight to the others.
 
     \b
     wassemble hub model-output --order order.txt --out consensus.csv

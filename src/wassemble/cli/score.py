@@ -6,11 +6,13 @@ import click
 
 from wassemble.cli.console import print_json, print_table, talk
 from wassemble.cli.options import (
+    PATH,
     ModelFiles,
     aliases_option,
     file_arguments,
     fold_option,
     output_options,
+    read_labels,
     truth_column_option,
     truth_option,
 )
@@ -25,9 +27,16 @@ from wassemble.cli.places import Command
     "--metric",
     "metrics",
     multiple=True,
-    help="accuracy, log_loss, brier_score, rps or quadratic_kappa (where labels have an order, that"
-    " of the file), mAP, or the name of a scikit-learn scorer; may be repeated."
+    help="accuracy, log_loss, brier_score, rps or quadratic_kappa (where labels have an order),"
+    " mAP, or the name of a scikit-learn scorer; may be repeated."
     "  [default: the first three, or mAP where samples have several labels]",
+)
+@click.option(
+    "--target",
+    type=PATH,
+    help="Text file with all labels, one per line, from the lowest to the highest if they have an"
+    " order.  [default: labels of the file and of the truth, in the order of numbers or of the"
+    " file]",
 )
 @aliases_option
 @fold_option
@@ -37,6 +46,7 @@ def score(
     truth: Path,
     truth_column: str | None,
     metrics: tuple[str, ...],
+    target: Path | None,
     aliases: Path | None,
     fold: bool,
     as_json: bool,
@@ -58,6 +68,7 @@ def score(
     from wassemble.inputs import Aliases, read_aliases
 
     scores = []
+    goal = None if target is None else read_labels(target)
     with inputs.open() as opened:
         known = inputs.read_truth(truth, truth_column, opened)
         meanings = Aliases() if aliases is None else read_aliases(aliases)
@@ -67,6 +78,7 @@ def score(
                 file.read(),
                 known,
                 metrics=metrics,
+                target=goal,
                 kind=inputs.kind,
                 aliases=Aliases(row for row in meanings.rows if row[0] in (None, file.model)),
                 fold=fold,

@@ -50,7 +50,7 @@ from wassemble.inputs.formats.named_tables import NamedTable, read_named_table
 from wassemble.inputs.predictions.overlap import common_row_ids
 from wassemble.inputs.predictions.value import Origin, check_kind
 from wassemble.kernels import LabelledKernel
-from wassemble.labels import LabelSpace, enumerate_names
+from wassemble.labels import LabelSpace, enumerate_names, put_in_order
 from wassemble.solvers import USUAL_RULE, Balanced, Rule, Unbalanced
 
 # Plans that a fusion keeps: one for each set of models that it has met.
@@ -266,11 +266,21 @@ class Fusion:
         plans = self._kept_plans
         key = (spaces, kind)
         if key not in plans:
+            self._check_order(models)
             while len(plans) >= _N_PLANS:
                 del plans[next(iter(plans))]
             kin = self.__dict__["_kin"].get(key)
             plans[key] = FusionPlan(self, spaces, kind) if kin is None else kin.adapt(self)
         return plans[key]
+
+    def _check_order(self, models: Any) -> None:
+        """Refuse the order in which a list of answers happens to name labels."""
+        if self.target is not None or self.rule.label_order != "line":
+            return
+        each: Iterable[Any] = models.values() if isinstance(models, Mapping) else models
+        first = next(iter(each), None)
+        if first is not None and getattr(first, "is_hard", False):
+            put_in_order(first.labels, None)
 
     def open_account(self, models: Sequence[Any]) -> FusionAccount:
         """An account of these models, predictions or open files, with nothing counted yet."""
@@ -397,7 +407,8 @@ class Fusion:
     def replace(self, **changes: Any) -> Fusion:
         """The same with some things changed; labels that were matched are not matched again."""
         changed = replace(self, **changes)
-        if set(changes) <= _AFTER_MATCHING:
+        keeps_order = self.target is not None or changed.rule.label_order == self.rule.label_order
+        if set(changes) <= _AFTER_MATCHING and keeps_order:
             changed._set("_kin", self._kept_plans)
         return changed
 

@@ -22,26 +22,36 @@ def fuse_hub(
     Parameters
     ----------
     table : HubTable
-        Categories are taken in the order of ``ids``; `HubTable.in_order` changes it. Draws of a
-        sample are sorted: the first of the consensus is made of the lowest of each model.
+        Categories are taken in the order of ``ids``; `HubTable.in_order` changes it. Of
+        distribution functions, mass between two numbers lies at the upper one, and mass beyond the
+        last as far from it as that from the one before. Draws of a sample are sorted: the first of
+        the consensus is made of the lowest of each model.
     power : {1, 2}
         As in `LineBarycenter`.
     weights : dict of model to weight, optional
         On the simplex; uniform if not given. A model that did not answer a task leaves its weight
         to the others.
     """
-    rule = LineBarycenter(power)
     given = _read_weights(table, weights)
-    if table.sort == "pmf":
-        votes = ~np.isnan(table.values[:, :, :1]) * given[:, None, None]
-        sums = votes.sum(axis=0)
-        votes = np.where(sums > 0, votes / np.where(sums > 0, sums, 1), 1 / len(votes))
-        scores = np.nan_to_num(table.values)
-        fused = rule.to_histograms(rule.fuse(scores, weights=votes, holds="scores").scores)
-        fused = np.where(sums > 0, fused, np.nan)
-    else:
-        fused = rule.fuse_quantiles(np.sort(table.values, axis=2), given)
-    return replace(table, models=(CONSENSUS,), values=np.asarray(fused)[None])
+    if table.has_histograms:
+        return _fuse_histograms(table, power, given)
+    fused = LineBarycenter(power).fuse_quantiles(np.sort(table.values, axis=2), given)
+    return replace(table, models=(CONSENSUS,), values=fused[None])
+
+
+def _fuse_histograms(table: HubTable, power: int, given: np.ndarray) -> HubTable:
+    """Categories one step apart; what lies between two numbers at the upper one."""
+    points = None
+    if table.sort == "cdf" and power == 2:
+        ends = table.levels
+        points = [*ends, ends[-1] + (ends[-1] - ends[-2] if len(ends) > 1 else 1.0)]
+    rule, histograms = LineBarycenter(power, points), table.to_histograms()
+    votes = ~np.isnan(histograms[:, :, :1]) * given[:, None, None]
+    sums = votes.sum(axis=0)
+    votes = np.where(sums > 0, votes / np.where(sums > 0, sums, 1), 1 / len(votes))
+    fused = rule.fuse(np.nan_to_num(histograms), weights=votes, holds="scores").scores
+    shares = np.where(sums > 0, np.asarray(rule.to_histograms(fused)), np.nan)
+    return table.with_histograms(CONSENSUS, shares)
 
 
 @dataclass(frozen=True)
@@ -62,10 +72,10 @@ class HubScore:
 def score_hub(table: HubTable, consensus: HubTable, truth: np.ndarray) -> list[HubScore]:
     """Losses of the consensus and of each model, the least relative to the consensus first.
 
-    The ranked probability score of categories, else the weighted interval score; draws of a sample
-    are quantiles at equally spaced levels.
+    The ranked probability score of categories and distribution functions, else the weighted
+    interval score; draws of a sample are quantiles at equally spaced levels.
     """
-    metric = "rps" if table.sort == "pmf" else "wis"
+    metric = "rps" if table.has_histograms else "wis"
     known = truth >= 0 if metric == "rps" else np.isfinite(truth)
     both = replace(
         table,
@@ -98,8 +108,8 @@ def _levels(table: HubTable) -> np.ndarray:
 
 
 def _losses(table: HubTable, values: np.ndarray, truth: np.ndarray) -> np.ndarray:
-    if table.sort == "pmf":
-        return squared_distances(values, truth)
+    if table.has_histograms:
+        return squared_distances(replace(table, values=values[None]).to_histograms()[0], truth)
     return interval_scores(np.sort(values, axis=1), _levels(table), truth)
 
 

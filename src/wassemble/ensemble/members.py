@@ -18,7 +18,15 @@ from wassemble._checks import fail, option, option_or
 from wassemble.inputs import Aliases
 from wassemble.kernels import DenseKernel, Kernel, LabelledKernel, SparseKernel, as_kernel
 from wassemble.kernels.builders.names import kernel_of_matching
-from wassemble.labels import LabelSpace, Matching, enumerate_names, fold_meanings, fold_name
+from wassemble.labels import (
+    LabelSpace,
+    Matching,
+    enumerate_names,
+    fold_meanings,
+    fold_name,
+    put_in_order,
+)
+from wassemble.solvers import Rule
 
 if TYPE_CHECKING:
     from wassemble.ensemble.fusion import Fusion
@@ -121,6 +129,9 @@ def make_members(
         merged = merge_labels(models, aliases, others, fold=fold)
         # Kernels that lead elsewhere say by it what the consensus is over.
         target = _find_kernel_target(each, merged)
+        if target is merged and fusion.rule.label_order != "any":
+            first = merge_labels(models[:1], aliases, others, fold=fold)
+            target = _put_in_order(fusion.rule, merged, first)
     _refuse_nameless(kernel, models)
     # Kernels that know every label of some model: they were made for that one.
     serving = {
@@ -150,6 +161,17 @@ def make_members(
         members.append(Member(model, labels, matching, fused, groups, other, *read[1:]))
     _refuse_astray(members, target)
     return target, members
+
+
+def _put_in_order(rule: Rule, merged: LabelSpace, first: LabelSpace) -> LabelSpace:
+    """Labels as a rule must have them that knows where each lies: on a line, or in a tree."""
+    if rule.label_order == "given":
+        fail(
+            f"{option('target')} must name the labels that the rule was made for, in their order;"
+            " got none.",
+            hint="Fusion(tree_barycenter(labels, edges), target=labels)",
+        )
+    return put_in_order(merged, first)
 
 
 def _refuse_astray(members: Sequence[Member], target: LabelSpace) -> None:

@@ -2,7 +2,8 @@
 
 A row has what is asked, such as place and date, in columns of its own, and the answer in
 ``output_type``, ``output_type_id`` and ``value`` (hubverse.io): the probability of a category
-(pmf), a quantile at a level (quantile), or a number that was drawn (sample).
+(pmf), a quantile at a level (quantile), the probability of at most a number (cdf), or a number that
+was drawn (sample).
 """
 
 import csv
@@ -19,13 +20,15 @@ import numpy as np
 from wassemble._checks import fail
 from wassemble._extras import load_extra
 from wassemble._files import write_whole
-from wassemble.errors import InputWarning
+from wassemble.errors import InputWarning, tell_count
 from wassemble.inputs.predictions.value import Predictions
 from wassemble.labels import enumerate_names
 
 _ANSWER = ("output_type", "output_type_id", "value")
-_SORTS = ("pmf", "quantile", "sample")
+_SORTS = ("pmf", "quantile", "cdf", "sample")
+_BY_NUMBER = ("quantile", "cdf")
 _NO_DISTRIBUTION = ("mean", "median")
+_ROUNDING = 1e-6  # of probabilities, by which a distribution function may fall
 _ENDS = (".csv", ".csv.gz", ".parquet")
 
 
@@ -35,14 +38,15 @@ class HubTable:
 
     Attributes
     ----------
-    sort : {"pmf", "quantile", "sample"}
+    sort : {"pmf", "quantile", "cdf", "sample"}
         The output type.
     columns : tuple of str
         Names of what is asked.
     tasks : list of tuple of str
         What is asked, one value per column.
     ids : tuple of str
-        Categories in their order, levels from the lowest to the highest, or names of draws.
+        Categories in their order, levels or numbers from the lowest to the highest, or names of
+        draws.
     models : tuple of str
     values : array of shape (n_models, n_tasks, n_ids)
         nan at all ids where a model did not answer.
@@ -62,8 +66,34 @@ class HubTable:
 
     @property
     def levels(self) -> np.ndarray:
-        """The levels of quantiles."""
+        """The levels of quantiles, or the numbers of distribution functions."""
         return np.array([float(level) for level in self.ids])
+
+    @property
+    def has_histograms(self) -> bool:
+        """Whether it has probabilities of places, not numbers."""
+        return self.sort in ("pmf", "cdf")
+
+    def to_histograms(self) -> np.ndarray:
+        """Probabilities of categories, or of what lies between the numbers and beyond the last."""
+        if self.sort == "pmf":
+            return self.values
+        shares = np.diff(self.values, axis=2, prepend=0.0, append=1.0)
+        if (shares < -_ROUNDING).any():
+            model, task, place = np.argwhere(shares < -_ROUNDING)[0].tolist()
+            fail(
+                "a distribution function must rise from 0 to 1; that of"
+                f" {self.models[model]} does not at {self.samples[task]},"
+                f" {self.ids[min(place, len(self.ids) - 1)]}."
+            )
+        return np.maximum(shares, 0)
+
+    def with_histograms(self, model: str, histograms: np.ndarray) -> "HubTable":
+        """The same with one model, of which these are the probabilities."""
+        values = histograms
+        if self.sort == "cdf":
+            values = np.cumsum(histograms, axis=1)[:, :-1]
+        return replace(self, models=(model,), values=values[None])
 
     def to_predictions(self) -> list[Predictions]:
         """Probabilities of categories as predictions, one per model."""
@@ -93,7 +123,8 @@ def read_hub(folder: str | PathLike[str]) -> list[HubTable]:
     folder : str or path
         The ``model-output`` folder of a hub, or the hub: a folder for each model with its CSV or
         Parquet files. Of output types, mean and median are passed over, as they are no
-        distribution; others than pmf, quantile and sample with a warning.
+        distribution; others than pmf, quantile, cdf and sample with a warning. A model that gives
+        only some of the levels of a task counts as one that did not answer, with a warning.
     """
     root = Path(folder)
     root = root / "model-output" if (root / "model-output").is_dir() else root
@@ -108,7 +139,7 @@ def read_hub(folder: str | PathLike[str]) -> list[HubTable]:
             if sort not in _SORTS:
                 others[sort] = None
                 continue
-            if sort == "quantile":
+            if sort in _BY_NUMBER:
                 entries["output_type_id"] = _spell_level(entries["output_type_id"], path)
             rows.setdefault((entries.get("target", ""), sort), []).append(
                 (path.parent.name, entries)
@@ -144,38 +175,54 @@ def write_hub(path: str | PathLike[str], tables: Iterable[HubTable]) -> None:
 def read_oracle(path: str | PathLike[str], table: HubTable) -> np.ndarray:
     """What happened, for each task of a table: the place of the category, or the number.
 
+    Of distribution functions it is the place of the first number that the truth is at most.
+
     Parameters
     ----------
     path : str or path
         CSV with the column ``oracle_value`` (or ``value``, ``observation``) and some of the columns
-        of what is asked; of categories, ``output_type_id`` says which, with 1 for what happened.
+        of what is asked; of categories and distribution functions, ``output_type_id`` says which,
+        with 1 for what happened.
     table : HubTable
 
     Returns
     -------
     truth : array of shape (n_tasks,)
-        -1 or nan where it is not known.
+        The place, or -1 where it is not known; the number, or nan.
     """
     rows = list(_read_rows(Path(path), _find_value))
     value = _find_value(rows[0])
     shared = [name for name in table.columns if name in rows[0]]
     if not shared:
         fail(f"{path}: must have some of the columns {enumerate_names(table.columns)}; got none.")
-    is_pmf = table.sort == "pmf"
     known: dict[tuple[str, ...], float] = {}
     for row in rows:
         if row.get("output_type", table.sort) not in (table.sort, "") or not row[value]:
             continue
         key = tuple(row[name] for name in shared)
-        if not is_pmf:
+        if not table.has_histograms:
             known[key] = float(row[value])
-        elif float(row[value]) == 1 and row.get("output_type_id") in table.ids:
-            known[key] = table.ids.index(row["output_type_id"])
+        elif (place := _find_place(table, row, float(row[value]))) is not None:
+            known[key] = min(place, known.get(key, place))
     places = [table.columns.index(name) for name in shared]
     found = [known.get(tuple(task[place] for place in places)) for task in table.tasks]
-    missing = -1 if is_pmf else np.nan
+    missing = -1 if table.has_histograms else np.nan
     truth = np.array([missing if each is None else each for each in found])
-    return truth.astype(np.int64) if is_pmf else truth
+    return truth.astype(np.int64) if table.has_histograms else truth
+
+
+def _find_place(table: HubTable, row: Mapping[str, str], value: float) -> int | None:
+    """Where a row says that the truth is: the category, or the first number that it is at most.
+
+    Of a distribution function, a row has 1 for a number that the truth is at most, 0 for one that
+    it is above, or no such number and the truth itself.
+    """
+    name = row.get("output_type_id", "")
+    if table.sort == "pmf":
+        return table.ids.index(name) if value == 1 and name in table.ids else None
+    if not name:
+        return int(np.searchsorted(table.levels, value))
+    return int(np.searchsorted(table.levels, float(name))) if value == 1 else len(table.ids)
 
 
 def _find_value(row: Mapping[str, str]) -> str:
@@ -229,11 +276,11 @@ def _read_parquet(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
 
 
 def _spell_level(level: str, path: Path) -> str:
-    """A level of a quantile in one spelling: .50 is 0.5."""
+    """The number of a quantile or a distribution function in one spelling: .50 is 0.5."""
     try:
         return f"{float(level):.12g}"
     except ValueError:
-        fail(f"{path}: the level of a quantile must be a number; got {level!r}.")
+        fail(f"{path}: what a quantile or a cdf is of must be a number; got {level!r}.")
 
 
 def _fill(sort: str, rows: Sequence[tuple[str, dict[str, str]]], root: Path) -> HubTable:
@@ -241,7 +288,7 @@ def _fill(sort: str, rows: Sequence[tuple[str, dict[str, str]]], root: Path) -> 
     models = sorted({model for model, _ in rows})
     tasks = dict.fromkeys(tuple(row.get(n, "") for n in columns) for _, row in rows)
     names = dict.fromkeys(row["output_type_id"] for _, row in rows)
-    ids = sorted(names, key=float) if sort == "quantile" else list(names)
+    ids = sorted(names, key=float) if sort in _BY_NUMBER else list(names)
     place = [{each: i for i, each in enumerate(axis)} for axis in (models, tasks, ids)]
     values = np.full([len(each) for each in place], np.nan)
     for model, row in rows:
@@ -253,6 +300,15 @@ def _fill(sort: str, rows: Sequence[tuple[str, dict[str, str]]], root: Path) -> 
     in_part = np.isnan(values).any(axis=2) & ~np.isnan(values).all(axis=2)
     if sort == "pmf":
         values[in_part] = np.nan_to_num(values[in_part])  # a category that is not listed has none
-    else:
+    elif in_part.any():
         values[in_part] = np.nan  # quantiles that are missing cannot be known
+        _warn_of_parts(sort, np.array(models)[in_part.any(axis=1)], int(in_part.sum()), len(ids))
     return HubTable(sort, columns, list(tasks), tuple(ids), tuple(models), values)
+
+
+def _warn_of_parts(sort: str, models: np.ndarray, n_answers: int, n_ids: int) -> None:
+    told = (
+        f"{enumerate_names(models.tolist())} gave less than all {n_ids} values of a {sort};"
+        f" {tell_count(n_answers, 'answer')} left out."
+    )
+    warnings.warn(told, InputWarning, stacklevel=4)

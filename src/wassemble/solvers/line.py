@@ -8,7 +8,7 @@ functions, the inverses of F and G.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, final
+from typing import Any, ClassVar, Literal, final
 
 import numpy as np
 
@@ -66,6 +66,7 @@ class LineBarycenter(ExactBarycenter):
     """
 
     key: ClassVar[str] = "line barycenter"
+    label_order: ClassVar[Literal["line", "given", "any"]] = "line"
     constraints: ClassVar[Constraints] = {"power": _check_power}
 
     power: int

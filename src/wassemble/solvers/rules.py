@@ -72,6 +72,9 @@ class Rule(ABC):
     transports: ClassVar[bool] = False
     #: Whether some of the labels can be fused apart from the others, and some of the models.
     fuses_parts: ClassVar[bool] = True
+    #: Whether labels are in the order of a line, at the places that the rule was made for, or
+    #: neither.
+    label_order: ClassVar[Literal["line", "given", "any"]] = "any"
     #: Whether models have weights.
     takes_weights: ClassVar[bool] = True
     #: Whether a model may have another weight on some labels than on others.
@@ -378,7 +381,8 @@ class Barycenter(Rule):
         sweeps, the paper's own way (5).
     debias : bool
         Take out the blur of the entropic regularisation (Janati et al. 2020). Needs one
-        symmetric kernel and balanced mass.
+        symmetric kernel and balanced mass. The larger epsilon, the flatter the problem: where it
+        is as large as the costs, thousands of sweeps do not suffice, and rows say so.
     n_top : int, optional
         For large label sets: use only this many largest entries of each row of each model;
         balanced rows are brought back to mass 1.

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import ClassVar, final
+from typing import ClassVar, Literal, final
 
 import numpy as np
 
@@ -54,6 +54,7 @@ class TreeBarycenter(ExactBarycenter):
     """
 
     key: ClassVar[str] = "tree barycenter"
+    label_order: ClassVar[Literal["line", "given", "any"]] = "given"
 
     parents: Sequence[int]
     lengths: Sequence[float] | None = None

@@ -17,6 +17,7 @@ from wassemble.ensemble.learning.learn import LearnedEnsemble
 from wassemble.ensemble.learning.trial import Trial, read_trial
 from wassemble.errors import InvalidInputError
 from wassemble.inputs import Kind, Predictions
+from wassemble.labels import LabelSpace
 from wassemble.metrics import (
     MEAN_AVERAGE_PRECISION,
     MULTICLASS,
@@ -358,6 +359,7 @@ def score_predictions(
     truth: Any,
     *,
     metrics: Sequence[Any] = (),
+    target: LabelSpace | None = None,
     kind: Kind | None = None,
     aliases: Any = None,
     fold: bool = False,
@@ -372,6 +374,9 @@ def score_predictions(
     metrics : sequence of str or callable
         See `learn_ensemble`; accuracy, log_loss and brier_score if none is given, or mAP where
         samples may have several labels.
+    target : LabelSpace, optional
+        All labels, for metrics of labels with an order from the lowest to the highest; those of
+        the model and the truth if not given.
     aliases : dict of str to str, or Aliases, optional
         True labels that labels of the model stand for; see `Fusion`.
     fold : bool
@@ -385,15 +390,17 @@ def score_predictions(
     >>> score_predictions(fused, ["cat", "cat", "cat", "dog"], metrics=["accuracy"])[0].value
     0.75
     """
-    trial = read_trial([predictions], truth, kind=kind, aliases=aliases, fold=fold)
+    trial = read_trial([predictions], truth, target=target, kind=kind, aliases=aliases, fold=fold)
+    measures = [read_measure(metric, trial.task) for metric in metrics or _USUAL[trial.task]]
+    if target is None and any(measure.is_ordered for measure in measures):
+        trial = trial.in_order()
     if true := trial.strange_labels:
         said, remedy = tell_strangers(true, predictions.labels, repr(predictions.model))
         fail(said, hint=remedy)
     scores = _as_target(trial)
     n_true = truth.n_samples if isinstance(truth, Predictions) else len(truth)
     results = []
-    for metric in metrics or _USUAL[trial.task]:
-        measure = read_measure(metric, trial.task)
+    for measure in measures:
         low, high = trial.bootstrap(measure, seed).estimate(scores).interval
         if measure.is_loss:
             low, high = 0 - high, 0 - low

@@ -43,7 +43,7 @@ from wassemble.inputs import Aliases, Kind, Predictions
 from wassemble.inputs.predictions.overlap import check_samples
 from wassemble.inputs.predictions.value import Origin
 from wassemble.labels import LabelSpace, enumerate_names
-from wassemble.metrics import USUAL, measure as read_measure
+from wassemble.metrics import USUAL, Measure, measure as read_measure
 from wassemble.solvers import Rule, Status
 
 # Lines of the leaderboard: the best of all, and of each kind.
@@ -393,8 +393,9 @@ def learn_ensemble(
     metric : str or callable, optional
         "accuracy" or "mAP" if not given; "log_loss", "brier_score", the name of a scikit-learn
         scorer, a scorer, or a function of ``(scores, truth)`` where higher is better. "rps" and
-        "quadratic_kappa" say that the labels of ``target`` are in order: then exact barycenters on
-        a line are tried too, and a stacked consensus sees them.
+        "quadratic_kappa" say that labels have an order, that of ``target``, of numbers, or of the
+        first model: then exact barycenters on a line are tried too, and a stacked consensus sees
+        them.
     kernels : dict of name to LabelledKernel or data frame, optional
         On offer; a value may also be a dict with one per model, or a function of
         ``(source, target)`` label spaces. Data frames are read by name.
@@ -480,6 +481,8 @@ def learn_ensemble(
         normalize=normalize,
     )
     _refuse_one_label(trial)
+    if goal is None and _measure(trial, metric).is_ordered:
+        trial = trial.in_order()
     if kernels is None or (isinstance(kernels, Mapping) and not kernels):
         warn_of_inputs(_doubt_labels(trial))
     return learn_from(
@@ -511,7 +514,7 @@ def learn_from(
     without_truth: np.ndarray | None = None,
 ) -> LearnedEnsemble:
     """The ensemble of `learn_ensemble`, from models and truth that are read."""
-    measure = read_measure(USUAL[trial.task] if metric is None else metric, trial.task)
+    measure = _measure(trial, metric)
     trial = replace(trial, is_ordered=measure.is_ordered)
     spaces = tuple((model.model, model.labels) for model in trial.models)
     offered = read_kernels({} if kernels is None else kernels, spaces, trial.target)
@@ -544,6 +547,10 @@ def learn_from(
         seconds=round(clock.seconds, 3),
         caution=caution,
     )
+
+
+def _measure(trial: Trial, metric: Any) -> Measure:
+    return read_measure(USUAL[trial.task] if metric is None else metric, trial.task)
 
 
 def _refuse_one_label(trial: Trial) -> None:

@@ -24,7 +24,7 @@ from wassemble.inputs.predictions.truth import (
     say_column,
     show_ids,
 )
-from wassemble.labels import LabelSpace, enumerate_names, name_of
+from wassemble.labels import LabelSpace, enumerate_names, name_of, put_in_order
 from wassemble.metrics import Measure, PairedBootstrap
 from wassemble.metrics.arguments import read_sample_weight
 
@@ -68,6 +68,13 @@ class Trial:
         """A fusion of such models to the target labels."""
         same = ("target", "kind", "aliases", "other", "normalize")
         return Fusion(kernel=kernel, **{name: getattr(self, name) for name in same}, **options)
+
+    def in_order(self) -> Trial:
+        """The same with target labels in the order of a line; multi-class."""
+        first = self.models[0]
+        own = merge_labels([(first.model, first.labels)], self.aliases, self.other)
+        target = put_in_order(self.target, None if first.is_hard else own)
+        return replace(self, target=target, truth=target.positions(self.target)[self.truth])
 
     @property
     def n_samples(self) -> int:
