@@ -65,6 +65,8 @@ sphinx_gallery_conf = {
     "examples_dirs": "../examples/gallery",
     "gallery_dirs": "gallery",
     "filename_pattern": r"/\w+\.py$",
+    "capture_repr": ("_repr_html_",),
+    "run_stale_examples": True,  # the library may have changed, if the script has not
     "within_subsection_order": "FileNameSortKey",
     "download_all_examples": False,
     "show_memory": False,
