@@ -32,7 +32,6 @@ extensions = [
     "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx.ext.mathjax",
     "sphinx_click",
     "sphinx_copybutton",
     "sphinx_design",
@@ -65,6 +64,8 @@ sphinx_gallery_conf = {
     "examples_dirs": "../examples/gallery",
     "gallery_dirs": "gallery",
     "filename_pattern": r"/\w+\.py$",
+    "capture_repr": ("_repr_html_",),
+    "run_stale_examples": True,  # the library may have changed, if the script has not
     "within_subsection_order": "FileNameSortKey",
     "download_all_examples": False,
     "show_memory": False,

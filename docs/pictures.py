@@ -52,34 +52,36 @@ def kernel(plt: Any) -> None:
         each.plot(place).set_title(title, fontsize="medium")
 
 
+def draw_between(axes: Any, consensus: np.ndarray) -> None:
+    """The two models, dotted, and their consensus."""
+    for hill in HILLS:
+        axes.plot(hill, color="grey", linestyle=":")
+    axes.fill_between(LINE, consensus, alpha=0.6)
+
+
 def epsilon(plt: Any) -> None:
-    """Five sweeps and a converged barycenter, from a small epsilon to a large one."""
-    _, axes = plt.subplots(1, 4, figsize=(12, 2.6), sharey=True, layout="constrained")
-    for place, value in zip(axes, (0.001, 0.01, 0.1, 10.0), strict=True):
-        made = ws.kernels.from_cost(COST, epsilon=value)
-        rule = ws.Barycenter(max_sweeps=100_000)
-        consensus = ws.solve_barycenter(HILLS, made, rule).barycenter
-        for hill in HILLS:
-            place.plot(hill, color="grey", linestyle=":")
-        place.fill_between(LINE, consensus, alpha=0.6)
-        place.set_title(f"epsilon {value:g}")
+    """After five sweeps, and converged, from a small epsilon to a large one."""
+    five = ws.Barycenter(max_sweeps=5, tolerance=None)
+    last = ws.Barycenter(max_sweeps=100_000)
+    shown = [(0.001, five), (0.001, last), (0.01, last), (0.1, last), (10.0, last)]
+    _, axes = plt.subplots(1, 5, figsize=(13, 2.6), sharey=True, layout="constrained")
+    for place, (value, rule) in zip(axes, shown, strict=True):
+        kernel = ws.kernels.from_cost(COST, epsilon=value)
+        draw_between(place, ws.solve_barycenter(HILLS, kernel, rule).barycenter)
+        place.set_title(f"epsilon {value:g}{', 5 sweeps' if rule is five else ''}")
 
 
 def mass(plt: Any) -> None:
     """Models that are sure of different labels: balanced mass must travel, unbalanced may not."""
-    made = ws.kernels.from_cost(COST, epsilon=0.02)
-    rules = {
-        "balanced": ws.Barycenter(max_sweeps=20_000),
-        "unbalanced, mass_penalty 0.1": ws.Barycenter(ws.Unbalanced(0.1, epsilon=0.02)),
-        "unbalanced, mass_penalty 0.01": ws.Barycenter(ws.Unbalanced(0.01, epsilon=0.02)),
-    }
-    _, axes = plt.subplots(1, 3, figsize=(11, 2.6), layout="constrained")
+    kernel = ws.kernels.from_cost(COST, epsilon=0.002)
+    rules = {"balanced": ws.Barycenter(max_sweeps=20_000)}
+    for price in (1.0, 0.1, 0.01):
+        title = f"unbalanced, mass_penalty {price:g}"
+        rules[title] = ws.Barycenter(ws.Unbalanced(price, epsilon=0.002), max_sweeps=20_000)
+    _, axes = plt.subplots(1, 4, figsize=(13, 2.6), sharey=True, layout="constrained")
     for place, (title, rule) in zip(axes, rules.items(), strict=True):
-        consensus = ws.solve_barycenter(HILLS, made, rule).barycenter
-        for hill in HILLS:
-            place.plot(hill, color="grey", linestyle=":")
-        place.fill_between(LINE, consensus, alpha=0.6)
-        place.set_title(f"{title}: mass {consensus.sum():.2f}", fontsize="medium")
+        draw_between(place, ws.fuse(HILLS, kernel=kernel, rule=rule))
+        place.set_title(title, fontsize="medium")
 
 
 def silence(plt: Any) -> None:

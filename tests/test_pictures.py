@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import wassemble as ws
+from wassemble._pictures import Bars
 
 mpl.use("agg")
 from matplotlib import pyplot as plt
@@ -74,6 +75,18 @@ def test_the_largest_bar_is_as_wide_as_its_column():
     widths = [float(width) for width in re.findall(r"width:([\d.]+)%", make_result()._repr_html_())]
     assert max(widths) == 100
     assert min(widths) >= 0
+
+
+def test_of_many_models_the_first_eight_stand_beside_the_consensus():
+    result = ws.solve_barycenter(np.full((20, 2), 0.5), np.eye(2))
+    titles = [axes.get_title() for axes in result.plot().axes]
+    assert titles == [*(f"model {number}" for number in range(8)), "consensus"]
+
+
+def test_bars_of_losses_and_of_what_is_not_known_have_a_width():
+    shown = Bars("log_loss", ["a", "b", "c"], [-0.5, -1.0, np.nan]).to_html()
+    assert re.findall(r"width:([\d.]+)%", shown) == ["50.0", "100.0", "0.0"]
+    assert "nan" in shown
 
 
 def test_a_kernel_is_drawn_with_names_and_its_own_entries():

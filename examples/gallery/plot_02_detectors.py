@@ -24,5 +24,9 @@ disputed = ws.find_disagreement(result).most(1)[0]["sample"]
 result.plot(disputed)
 
 # %%
+# A notebook shows a result in the same way, without matplotlib:
+result
+
+# %%
 # Which labels of which detectors made the answer, in percent:
 print(ws.explain(result, disputed, n_largest=4))

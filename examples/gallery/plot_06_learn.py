@@ -12,7 +12,7 @@ data = ws.inputs.load_languages()
 known = ~data.is_test
 models = [model.take(known) for model in data.models[:4]]
 truth = [label for label, is_known in zip(data.truth, known, strict=True) if is_known]
-learned = ws.learn_ensemble(models, truth, n_folds=2, time_budget=4)
+learned = ws.learn_ensemble(models, truth, n_folds=2, time_budget=10)
 learned.plot()
 
 # %%

@@ -33,3 +33,6 @@ axes = ranking.plot()
 for place, each in enumerate(ranking.models):
     axes.plot(by_name[each.model], place, "D", color="darkorange")
 plt.show()
+
+# %%
+# heliport, which knows the most languages, is better than the others can tell.

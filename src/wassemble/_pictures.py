@@ -6,28 +6,24 @@ A picture is a value: names and numbers. What it is a picture of is for the clas
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from wassemble._extras import load_extra
 
-# Labels of a sample that are shown; what is less is left out.
+# Models of a sample that are shown beside the consensus: the first.
+N_MODELS = 8
+# Labels of each; what is less is left out.
 _N_LABELS = 8
 # Rows that a drawing has room for at least, so that one bar is no wall.
 _FEWEST_ROWS = 4
 # Labels of a grid on a page, and those whose names fit beside a drawing.
 _N_CELLS = 16
 _N_NAMES = 40
+_HEIGHT = 3.2  # inches
 _BLUE = "#4878a8"
 _SHADE = "72, 120, 168"
-
-
-class Picture(Protocol):
-    """What notebooks show."""
-
-    def to_html(self) -> str:
-        """The picture in HTML, without scripts, on any background."""
 
 
 @dataclass(frozen=True)
@@ -48,13 +44,20 @@ class Bars:
         kept = [place for place in order.tolist() if values[place] > 0]
         return cls(title, [str(names[place]) for place in kept], values[kept].tolist())
 
+    @property
+    def n_rows(self) -> int:
+        """Number of bars."""
+        return len(self.names)
+
     def to_html(self) -> str:
-        largest = max(self.values, default=0) or 1
+        """The bars as a table, without scripts, on any background."""
+        sizes = np.abs(np.nan_to_num(self.values))  # losses are below 0
+        widths = 100 * sizes / (sizes.max(initial=0) or 1)
         rows = [
             f"<tr><td style='text-align:left'>{escape(name)}</td><td style='width:8em'>"
-            f"<div style='height:.8em;background:{_BLUE};width:{100 * value / largest:.1f}%'></div>"
-            f"</td><td>{value:.3g}</td></tr>"
-            for name, value in zip(self.names, self.values, strict=True)
+            f"<div style='height:.8em;background:{_BLUE};width:{width:.1f}%'></div></td>"
+            f"<td>{value:.3g}</td></tr>"
+            for name, value, width in zip(self.names, self.values, widths, strict=True)
         ]
         return f"<table><caption>{escape(self.title)}</caption>{''.join(rows)}</table>"
 
@@ -81,7 +84,13 @@ class Grid:
     columns: Sequence[str]
     values: np.ndarray
 
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.rows)
+
     def to_html(self) -> str:
+        """The grid as a table of shaded cells, or its corner if it is large."""
         values = self.values[:_N_CELLS, :_N_CELLS]
         shades = values / (values.max(initial=0) or 1)
         head = "".join(f"<th>{escape(name)}</th>" for name in self.columns[:_N_CELLS])
@@ -108,14 +117,14 @@ def _shade(share: float, value: float) -> str:
     return f"<td style='background:rgba({_SHADE},{share:.2f})'>{value:.2g}</td>"
 
 
-def show(pictures: Sequence[Picture], words: str = "") -> str:
+def show(pictures: Sequence[Bars | Grid], words: str = "") -> str:
     """Pictures side by side in HTML, below some words."""
     cells = "".join(f"<div style='margin-right:2em'>{each.to_html()}</div>" for each in pictures)
     told = f"<p>{escape(words)}</p>" if words else ""
     return f"<div>{told}<div style='display:flex;flex-wrap:wrap'>{cells}</div></div>"
 
 
-def new_axes(axes: Any, n_columns: int = 1, height: float = 3.2) -> Any:
+def new_axes(axes: Any, n_columns: int = 1, height: float = _HEIGHT) -> Any:
     """The axes that were given, or new ones; an array of them for several columns."""
     if axes is not None:
         return axes
@@ -126,8 +135,7 @@ def new_axes(axes: Any, n_columns: int = 1, height: float = 3.2) -> Any:
 
 def draw(picture: Bars | Grid, axes: Any = None) -> Any:
     """Draw a picture, on new axes if none are given; the axes."""
-    n_rows = len(picture.names if isinstance(picture, Bars) else picture.rows)
-    axes = new_axes(axes, height=max(3.2, 0.25 * min(n_rows, _N_NAMES)))
+    axes = new_axes(axes, height=max(_HEIGHT, 0.25 * min(picture.n_rows, _N_NAMES)))
     picture.draw(axes)
     return axes
 

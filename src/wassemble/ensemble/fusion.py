@@ -22,7 +22,7 @@ from wassemble._checks import (
     fail,
     refuse_names,
 )
-from wassemble._pictures import Bars, draw_beside, show
+from wassemble._pictures import N_MODELS, Bars, draw_beside, show
 from wassemble.ensemble.account import FusionAccount
 from wassemble.ensemble.completion import RULES, Unobserved
 from wassemble.ensemble.fusion_files import (
@@ -477,7 +477,7 @@ class FusionResult:
         return samples.index(str(sample))
 
     def plot(self, sample: Any = None) -> Any:
-        """Draw what each model says of a sample beside the consensus; the figure, of matplotlib.
+        """Draw what models, at most eight, say of a sample beside the consensus; the figure.
 
         Parameters
         ----------
@@ -497,7 +497,7 @@ class FusionResult:
         return draw_beside(self._pictures(0 if sample is None else self.row(sample)))
 
     def _pictures(self, row: int) -> list[Bars]:
-        models = (*self.members, self.consensus)
+        models = (*self.members[:N_MODELS], self.consensus)
         return [Bars.largest(each.model, each.labels, each.scores[row]) for each in models]
 
     def _repr_html_(self) -> str | None:

@@ -7,7 +7,7 @@ import numpy as np
 
 from wassemble._arrays import Array, convert_like, detached, log_quotient, namespace, new_zeros
 from wassemble._checks import as_float_array, check_index, check_nonnegative, fail
-from wassemble._pictures import Bars, draw_beside, show
+from wassemble._pictures import N_MODELS, Bars, draw_beside, show
 from wassemble.solvers.arithmetics import Solver
 from wassemble.solvers.loop import Status
 from wassemble.solvers.problem import BarycenterProblem
@@ -228,7 +228,7 @@ class BarycenterResult:
     # -- pictures --------------------------------------------------------------------
 
     def plot(self, sample: int = 0) -> Any:
-        """Draw the models of a sample beside their consensus; the figure, of matplotlib.
+        """Draw models of a sample, at most eight, beside their consensus; the figure.
 
         Labels are numbers here; `FusionResult.plot` has names.
         """
@@ -237,7 +237,7 @@ class BarycenterResult:
     def _pictures(self, sample: int) -> list[Bars]:
         logs = [
             detached(self.problem.log_histogram(model, sample))
-            for model in range(self.problem.n_models)
+            for model in range(min(self.problem.n_models, N_MODELS))
         ]
         rows = [(f"model {model}", np.exp(log)) for model, log in enumerate(logs)]
         rows.append(("consensus", detached(self.barycenters[sample])))
