@@ -48,6 +48,7 @@ captioning-glove | Captions through GloVe | Section 6.3, figure 1 and table 7
 captioning-synonyms | Captions through synonyms | Section 6.3, figure 2, left and centre
 captioning-shuffle | Captions from shuffled predictions | Section 6.3, figure 2, right panel
 captioning-examples | Captions side by side | Appendix A, figure 6
+captioning-beyond | Three ideas on captions | Beyond the paper: kernels and rules of our own
 captioning-vocabulary | Captioners with different words | Beyond the paper: a vocabulary per model
 """
 

@@ -7,6 +7,7 @@ import pytest
 from text.tables import TableModel
 
 from paper.captioning import gallery as captioning_gallery
+from paper.captioning.beyond import FollowingDisagreement, disagreement
 from paper.captioning.gallery import Captioned, Gallery, SearchConfig, java_scores
 from paper.captioning.scores import CaptionScore
 from paper.captioning.shuffle import ShuffledNextWord, word_stars
@@ -28,7 +29,8 @@ from wassemble.errors import InvalidInputError, MissingExtraError
 from wassemble.kernels import distance_to_identity
 from wassemble.labels import LabelSpace
 from wassemble.metrics import MEAN
-from wassemble.text import Vocabulary, beam_search
+from wassemble.solvers import ARITHMETIC, GEOMETRIC
+from wassemble.text import FusedNextWord, Vocabulary, beam_search
 
 WORDS = ["<end>", "<unk>", "a", "cat", "dog", "mat", "2"]
 
@@ -97,6 +99,36 @@ def test_captions_are_those_of_one_search_over_all_pictures(gallery):
 
 def test_the_entropy_is_that_of_the_steps(gallery):
     assert gallery.caption(Uniform(WORDS)).entropy == pytest.approx(np.log(len(WORDS)))
+
+
+def test_a_gallery_may_begin_later_in_its_split(gallery):
+    later = Gallery("val", 10, first=20, width=2, max_words=5)
+    model = OfPictures(WORDS)
+    whole, part = gallery.caption(model), later.caption(model)
+    assert part.texts == whole.texts[20:]
+    assert np.array_equal(part.cider, whole.cider[20:])
+
+
+def test_disagreement_is_the_share_of_the_most_that_models_can_disagree():
+    with np.errstate(divide="ignore"):
+        apart = np.log(np.eye(3)[:, None])
+    assert disagreement(apart) == pytest.approx([1.0])
+    assert disagreement(apart[[0, 0, 0]]) == pytest.approx([0.0])
+    assert 0 < disagreement(apart[[0, 0, 1]])[0] < 1
+
+
+def test_a_row_goes_up_a_rung_for_each_threshold_that_its_disagreement_reaches():
+    models = [TableModel(WORDS, seed=seed) for seed in (1, 2)]
+    low, high = (FusedNextWord(models, rule=rule) for rule in (GEOMETRIC, ARITHMETIC))
+    state, words = low.start(range(40)), np.zeros(40, dtype=np.int64)
+    logs, _ = low.step_models(state.states, words)
+    middle = float(np.median(disagreement(logs)))
+    found, after = FollowingDisagreement([low, high], [middle]).step(state, words)
+    is_high = disagreement(logs) >= middle
+    assert 10 < is_high.sum() < 30
+    for rung, rows in ((low, ~is_high), (high, is_high)):
+        assert np.array_equal(found[rows], rung.step(state, words)[0][rows])
+    assert after.states == low.step(state, words)[1].states
 
 
 def test_a_missing_program_is_told_and_the_other_scores_every_rule(monkeypatch):
@@ -236,6 +268,14 @@ RUNS = {
         "synonym_distance": 20.0,
         **TINY,
     },
+    "captioning-beyond": {
+        **SMALL,
+        "captioners": ("cross-entropy-small", "self-critical-small"),
+        "n_draws": 2,
+        "distances": (48.5,),
+        "thresholds": (0.2,),
+        "n_top": 50,
+    },
     "captioning-vocabulary": {
         **SMALL,
         "captioners": ("tiny", "cross-entropy-small"),
@@ -310,6 +350,23 @@ def test_stars_of_one_word_are_not_shuffled_and_the_middle_size_is_judged(runs):
     assert at_five == {row[0]: pytest.approx(row[-1]) for row in by_size.rows}
     assert at_five["best single captioner"] != clean["best single captioner"]
     assert [row[0] for row in alike.rows] == ["arithmetic mean", "geometric mean", "barycenter"]
+
+
+def test_ideas_are_judged_on_the_images_of_all_draws(runs):
+    findings, _ = runs["captioning-beyond"]
+    assert [table.title for table in findings.tables] == [
+        "Test images, without shuffles",
+        "Test images, under stars",
+    ]
+    plain, stars = ({row[0]: row for row in table.rows} for table in findings.tables)
+    names = RUNS["captioning-beyond"]["captioners"]
+    models = list(SearchConfig().read_captioners(*names).values())
+    test = Gallery("test", 6, width=2, max_words=8, length_power=1.0)
+    mean = test.caption(FusedNextWord(models, rule=ARITHMETIC)).cider
+    assert plain["arithmetic mean"][1].value == pytest.approx(mean.mean())
+    assert plain["arithmetic mean"][2:4] == pytest.approx([mean[:3].mean(), mean[3:].mean()])
+    assert stars["arithmetic mean"][1].value != plain["arithmetic mean"][1].value
+    assert len(findings.claims) == 6
 
 
 def test_entropy_follows_the_distance_from_the_geometric_mean_to_uniform(runs):
