@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from patience import SECONDS
 from report.browser import find_requests, set_screen
+from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.wait import WebDriverWait
@@ -59,14 +60,16 @@ def errors(browser):
 def test_the_front_page_moves_and_leads_to_an_example(pages, server):
     browser = pages("/")
     assert "lynx" in text_of(browser, "#demo-consensus")
-    width = "return document.querySelector('#demo-consensus rect').getAttribute('width')"
+    width = (
+        "return parseFloat(document.querySelector('#demo-consensus rect').getAttribute('width'))"
+    )
     before = browser.execute_script(width)
     wait(browser, lambda: browser.execute_script(width) != before)
     find(browser, "#demo-play").click()
     assert find(browser, "#demo-play").text == "Play"
     slider = find(browser, "#demo-slider")
     slider.send_keys(Keys.HOME)
-    wait(browser, lambda: browser.execute_script(width) == "4.64%")
+    wait(browser, lambda: browser.execute_script(width) == pytest.approx(160 * 0.029))
 
     browser.find_element(By.LINK_TEXT, "Try an example").click()
     wait(browser, lambda: "✓" in text_of(browser, ".chip.consensus"))
@@ -153,7 +156,8 @@ def test_a_bar_opens_its_flows_and_a_flow_is_followed(pages):
     browser = pages(ANIMALS)
     bar = browser.find_elements(By.CSS_SELECTOR, ".panel.consensus tr")[1]
     wanted = bar.find_element(By.TAG_NAME, "a").text
-    bar.find_element(By.CSS_SELECTOR, "svg").click()  # the bar itself, not its name
+    drawn = bar.find_element(By.TAG_NAME, "svg")  # the bar itself, not its name
+    ActionChains(browser).move_to_element(drawn).click().perform()
     wait(browser, lambda: f"consensus' {wanted}" in text_of(browser, "#flows-text"))
     second = query(browser)["label"]
     assert browser.switch_to.active_element.get_attribute("id") == "flows"
