@@ -26,7 +26,8 @@ N_RATERS = 50
 N_PROCESSES = 2  # that compute, a core each
 # Of ten requests; every kind but the first is what many people do at once.
 MIX = {"slider, 10,000 labels": 1, "page": 2, "sample": 3, "item": 2, "answer": 2}
-WORDS = "/explorer/api/answer?example=words"
+WORDS = "/explorer/view?example=words"
+PART = {"HX-Request": "true"}  # as a slider asks
 
 
 def run(*, quick: bool) -> dict:
@@ -132,7 +133,7 @@ def _time_sliders(client: Any, n_moves: int) -> list[dict[str, Any]]:
     found = []
     for query in _slider_moves(client, np.random.default_rng(1), n_moves):
         started = time.perf_counter()
-        client.get(query).raise_for_status()
+        client.get(query, headers=PART).raise_for_status()
         found.append({"milliseconds": 1e3 * (time.perf_counter() - started)})
     return found
 
@@ -155,7 +156,7 @@ def _slider_moves(client: Any, rng: np.random.Generator, n_moves: int) -> list[s
 
 def _samples(client: Any, example: str) -> list[str]:
     """Samples that the explorer lists first."""
-    page = client.get(f"/explorer/view?example={example}").raise_for_status().text
+    page = client.get(f"/explorer/all?example={example}").raise_for_status().text
     found = re.findall(r"[?&;]sample=([^&\"]+)", page)
     assert found
     return [unquote_plus(unescape(name)) for name in dict.fromkeys(found)]
@@ -188,7 +189,7 @@ def _make_plan(client: Any, raters: list[str], seconds: int) -> dict[str, Any]:
                     name: str(rng.choice(values)) for name, values in forms[path].items()
                 }
         else:
-            asked["path"] = next(sliders)
+            asked |= {"path": next(sliders), "headers": PART}
         requests.append(asked)
     return {"requests": requests}
 

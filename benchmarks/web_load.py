@@ -3,7 +3,7 @@
 Requests leave at their planned times whether or not earlier ones were answered (an open loop),
 and a latency counts from the planned time: a server that stalls cannot hide it by holding up
 its clients. The plan is JSON: ``url``, ``headers``, ``cookies`` and ``requests``, each with
-``at`` (seconds), ``kind``, ``path`` and, where it is posted, ``form``.
+``at`` (seconds), ``kind``, ``path`` and, where it has them, ``headers`` and a posted ``form``.
 """
 
 from __future__ import annotations
@@ -44,7 +44,11 @@ async def _send(
     method = "POST" if "form" in asked else "GET"
     try:
         request = client.request(
-            method, asked["path"], data=asked.get("form"), allow_redirects=False
+            method,
+            asked["path"],
+            data=asked.get("form"),
+            headers=asked.get("headers"),
+            allow_redirects=False,
         )
         async with request as answer:
             await answer.read()

@@ -1,4 +1,4 @@
-"""Write docs/images/explorer.png, for docs/guides/web.md: `.venv/bin/python docs/screenshot.py`."""
+"""Write the pictures of the explorer into docs/images: `.venv/bin/python docs/screenshot.py`."""
 
 from __future__ import annotations
 
@@ -15,8 +15,13 @@ sys.path.insert(0, str(ROOT / "tests"))
 
 from report.browser import open_browser  # noqa: E402
 
-VIEW = "/explorer/view?example=words"
-WIDTH, HEIGHT = 1180, 1130
+# By name: the address, and width and height of the window.
+PICTURES = {
+    "explorer": ("/explorer/view?example=languages&show=gained&sample=1380&label=vep", 1180, 960),
+    "explorer-all": ("/explorer/all?example=languages", 1180, 1020),
+    "explorer-phone": ("/explorer/view?example=languages&show=gained&sample=1380", 390, 800),
+    "front": ("/", 1180, 760),
+}
 
 
 def main() -> None:
@@ -30,25 +35,30 @@ def main() -> None:
                 found = re.search(r"http://\S+", process.stderr.readline())
                 assert found, "the server did not start"
                 with open_browser(Path(folder) / "profile") as driver:
-                    picture = _shoot(driver, found[0] + VIEW)
+                    pictures = {
+                        name: _shoot(driver, found[0] + path, width, height)
+                        for name, (path, width, height) in PICTURES.items()
+                    }
             finally:
                 process.terminate()
                 process.communicate()
-    out = ROOT / "docs" / "images" / "explorer.png"
-    out.parent.mkdir(exist_ok=True)
-    out.write_bytes(picture)
-    print(f"wrote {out.relative_to(ROOT)}, {len(picture):,} bytes")
+    for name, picture in pictures.items():
+        out = ROOT / "docs" / "images" / f"{name}.png"
+        out.parent.mkdir(exist_ok=True)
+        out.write_bytes(picture)
+        print(f"wrote {out.relative_to(ROOT)}, {len(picture):,} bytes")
 
 
-def _shoot(driver: Any, url: str) -> bytes:
-    screen = {"width": WIDTH, "height": HEIGHT, "deviceScaleFactor": 1, "mobile": False}
+def _shoot(driver: Any, url: str, width: int, height: int) -> bytes:
+    screen = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}
     driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
     light = [{"name": "prefers-color-scheme", "value": "light"}]
     driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": light})
     driver.execute_cdp_cmd("Emulation.setScrollbarsHidden", {"hidden": True})
     driver.get(url)
-    driver.execute_script("document.querySelector('details.weights').open = false")
-    driver.execute_async_script("setTimeout(arguments[0], 2000)")  # plots are drawn
+    # The front page's example stands still where it is best seen.
+    driver.execute_script("document.getElementById('demo-play')?.click()")
+    driver.execute_async_script("setTimeout(arguments[0], 500)")
     found = driver.execute_cdp_cmd("Page.captureScreenshot", {"format": "png"})
     return base64.b64decode(found["data"])
 

@@ -2,6 +2,7 @@
 
 import re
 from itertools import product
+from pathlib import Path
 
 import httpx
 import pytest
@@ -12,9 +13,12 @@ TOKEN = "correct horse battery"
 HEADERS = {"Authorization": f"Bearer {TOKEN}"}
 PAGES = [
     *("/", "/explorer", "/explorer/view?example=languages", "/explorer/view?example=animals"),
+    *("/explorer/view?example=languages&label=eng", "/explorer/all?example=languages"),
+    *("/explorer/map?example=animals", "/explorer/learn?example=animals"),
     *("/studies", "/studies/1", "/studies/1/results"),
     *("/rate/{fresh}", "/rate/{agreed}/items/1", "/rate/{done}"),
 ]
+AXE = (Path(__file__).parent / "axe" / "axe.min.js").read_text(encoding="utf-8")
 SCREENS = list(product((1280, 360), ("light", "dark")))
 
 
@@ -94,6 +98,23 @@ def test_every_page_fits_the_screen_and_the_mode(operator, pages, width, scheme)
         assert (found["page"] == "rgb(255, 255, 255)") == (scheme == "light"), address
         assert found["headings"] == 1, address
         assert found["unnamed"] == 0, address
+
+
+@pytest.mark.parametrize(("width", "scheme"), SCREENS)
+def test_every_page_can_be_used_by_everybody(operator, pages, width, scheme):
+    server, addresses = pages
+    set_screen(operator, width, scheme)
+    wrong = []
+    for address in addresses:
+        open_page(operator, server.url + address)
+        operator.execute_script(AXE)
+        found = operator.execute_async_script("axe.run(document).then(arguments[0])")
+        assert found["passes"], address
+        wrong += [
+            (address, each["id"], [node["html"][:200] for node in each["nodes"]])
+            for each in found["violations"]
+        ]
+    assert wrong == []
 
 
 def test_the_keyboard_reaches_the_content_first(operator, pages):

@@ -69,7 +69,9 @@ def make_router(settings: Settings) -> APIRouter:
         """One sample of what the view opens; without files, what can be opened."""
         if is_part(request):
             shown = json.loads((await _ask(request, "answer", view)).body)
-            headers = {"HX-Replace-Url": f"/explorer/view?{shown['query']}"}
+            # A label that is followed can be gone back from; a slider that moves leaves no trace.
+            name = "HX-Push-Url" if "hx-boosted" in request.headers else "HX-Replace-Url"
+            headers = {name: f"/explorer/view?{shown['query']}"}
             return render(
                 request,
                 "explorer/answer.html",
