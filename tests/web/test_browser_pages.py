@@ -12,7 +12,7 @@ TOKEN = "correct horse battery"
 HEADERS = {"Authorization": f"Bearer {TOKEN}"}
 PAGES = [
     *("/", "/explorer", "/explorer/view?example=languages", "/explorer/view?example=animals"),
-    *("/studies", "/studies/1", "/studies/1/results"),
+    *("/studies", "/studies/new", "/studies/1", "/studies/1/results", "/studies/1/preview/1"),
     *("/rate/{fresh}", "/rate/{agreed}/items/1", "/rate/{done}"),
 ]
 SCREENS = list(product((1280, 360), ("light", "dark")))
