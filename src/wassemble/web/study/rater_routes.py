@@ -14,7 +14,7 @@ from starlette.datastructures import FormData
 from wassemble.web.pages import render
 from wassemble.web.study.answers import Answer, read_answer
 from wassemble.web.study.design import Shown
-from wassemble.web.study.item_page import render_item, send_picture
+from wassemble.web.study.item_page import PICTURE, render_item, send_picture
 from wassemble.web.study.items import Item
 from wassemble.web.study.store import SECRET, OpenStore, Rater
 
@@ -157,7 +157,7 @@ def rate(
     return RedirectResponse(f"/rate/{secret}{after}", 303)
 
 
-@router.get("/items/{number}/image", responses={200: {"content": {"image/png": {}}}})
+@router.get("/items/{number}/image", **PICTURE)
 def image(request: Request, rater: _FoundRater, store: OpenStore, number: _Number) -> Response:
     """The picture of an item, for who has agreed to take part."""
     if not rater.has_consented:
