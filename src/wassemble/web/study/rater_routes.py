@@ -28,6 +28,7 @@ _FIELDS: Any = {
 }
 _SCHEMA = {"type": "object", "properties": _FIELDS, "additionalProperties": {"type": "string"}}
 _FORM = {"requestBody": {"content": {"application/x-www-form-urlencoded": {"schema": _SCHEMA}}}}
+DECLINED: Any = {"description": "They do not want to.", "content": {"text/html": {}}}
 _MOST_SECONDS = 24 * 3600
 _Number = Annotated[int, Path(ge=1, le=1_000_000, description="In the rater's order.")]
 _CLOSED = {
@@ -75,7 +76,9 @@ def begin(request: Request, rater: _FoundRater, secret: str) -> Response:
     )
 
 
-@router.post("/consent", response_class=RedirectResponse, status_code=303)
+@router.post(
+    "/consent", response_class=RedirectResponse, status_code=303, responses={200: DECLINED}
+)
 def consent(
     request: Request,
     rater: _FoundRater,
