@@ -62,9 +62,11 @@ def secrets(described):
     with httpx.Client(
         base_url=described.url, headers=HEADERS, follow_redirects=True, timeout=SECONDS
     ) as client:
-        for _ in range(2):  # the second may be deleted
-            made = client.post("/studies", data={"is_example": "true", "n_raters": "3"})
+        for access in ("links", "links", "join"):  # the second may be deleted
+            data = {"is_example": "true", "n_raters": "3", "access": access}
+            made = client.post("/studies", data=data)
             assert made.status_code == 200, made.text
+        USUAL["key"] = re.findall(r"/join/([\w-]{12})", made.text)[:1]
         found = re.findall(r"/rate/([\w-]{32})", client.get("/studies/1").text)
         client.post(f"/rate/{found[0]}/consent", data={"agrees": "true"}).raise_for_status()
     return sorted(set(found))

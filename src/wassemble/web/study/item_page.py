@@ -15,6 +15,13 @@ from wassemble.web.study.pictures import find_picture
 from wassemble.web.study.questions import Question
 from wassemble.web.study.store import Store
 
+_TYPES = ("image/png", "image/jpeg", "image/webp", "image/svg+xml")
+# Of operations that answer with a picture.
+PICTURE: Any = {
+    "response_class": Response,
+    "responses": {200: {"content": {media_type: {} for media_type in _TYPES}}},
+}
+
 
 def render_item(
     request: Request,

@@ -12,6 +12,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from wassemble.web.pages import render
 from wassemble.web.study.answers import Person
 from wassemble.web.study.items import is_readable
+from wassemble.web.study.rater_routes import DECLINED
 from wassemble.web.study.store import SECRET, OpenStore, Store, Study
 
 _MAX_LETTERS = 200
@@ -88,7 +89,7 @@ def look(
     )
 
 
-@router.post("", response_class=RedirectResponse, status_code=303)
+@router.post("", response_class=RedirectResponse, status_code=303, responses={200: DECLINED})
 def join(
     request: Request,
     study: _FoundStudy,

@@ -14,7 +14,7 @@ from starlette.datastructures import FormData
 from wassemble.web.pages import render
 from wassemble.web.study.answers import Answer, read_answer
 from wassemble.web.study.design import Shown
-from wassemble.web.study.item_page import render_item, send_picture
+from wassemble.web.study.item_page import PICTURE, render_item, send_picture
 from wassemble.web.study.items import Item
 from wassemble.web.study.store import SECRET, OpenStore, Rater
 
@@ -28,6 +28,7 @@ _FIELDS: Any = {
 }
 _SCHEMA = {"type": "object", "properties": _FIELDS, "additionalProperties": {"type": "string"}}
 _FORM = {"requestBody": {"content": {"application/x-www-form-urlencoded": {"schema": _SCHEMA}}}}
+DECLINED: Any = {"description": "They do not want to.", "content": {"text/html": {}}}
 _MOST_SECONDS = 24 * 3600
 _Number = Annotated[int, Path(ge=1, le=1_000_000, description="In the rater's order.")]
 _CLOSED = {
@@ -75,7 +76,9 @@ def begin(request: Request, rater: _FoundRater, secret: str) -> Response:
     )
 
 
-@router.post("/consent", response_class=RedirectResponse, status_code=303)
+@router.post(
+    "/consent", response_class=RedirectResponse, status_code=303, responses={200: DECLINED}
+)
 def consent(
     request: Request,
     rater: _FoundRater,
@@ -157,7 +160,7 @@ def rate(
     return RedirectResponse(f"/rate/{secret}{after}", 303)
 
 
-@router.get("/items/{number}/image", responses={200: {"content": {"image/png": {}}}})
+@router.get("/items/{number}/image", **PICTURE)
 def image(request: Request, rater: _FoundRater, store: OpenStore, number: _Number) -> Response:
     """The picture of an item, for who has agreed to take part."""
     if not rater.has_consented:

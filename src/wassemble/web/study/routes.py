@@ -18,7 +18,7 @@ from wassemble.web.study import exports, join_routes, rater_routes
 from wassemble.web.study.answers import Answer
 from wassemble.web.study.charts import draw_charts
 from wassemble.web.study.design import assign
-from wassemble.web.study.item_page import render_item, send_picture
+from wassemble.web.study.item_page import PICTURE, render_item, send_picture
 from wassemble.web.study.questions import KINDS, PAPER, TEMPLATES, Question
 from wassemble.web.study.results import compute_results
 from wassemble.web.study.setup import MAX_AT_ONCE, NewStudy, NRaters
@@ -165,7 +165,7 @@ def preview_item(
     )
 
 
-@router.get("/{study}/pictures/{place}", responses={200: {"content": {"image/png": {}}}})
+@router.get("/{study}/pictures/{place}", **PICTURE)
 def show_picture(
     request: Request,
     study: _FoundStudy,
