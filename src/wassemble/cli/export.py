@@ -145,5 +145,6 @@ def serve_head(head: Path, host: str, port: int, **limits: Any) -> None:
     for module in ("fastapi", "uvicorn"):
         load_extra(module, "web", purpose="serving a head")
     from wassemble.export.server import Limits, run
+    from wassemble.web.connections import Connections
 
-    run(head, host, port, Limits(**limits), talk)
+    run(head, host, port, Limits(**limits), talk=talk, guard=Connections)

@@ -31,6 +31,8 @@ from wassemble.solvers import Barycenter, Rule
 
 ANSWERED = "answered"
 """Name of the input that says which models answered which sample."""
+OUTPUTS = ("scores", "label")
+"""Names of what comes out."""
 # Below any sum of weights, and within the range of float32.
 _TINY = 1e-30
 
@@ -93,8 +95,12 @@ class Design:
         for member in self.members:
             if member.kernel.n_samples is not None or member.kernel.tensor is not None:
                 fail(f"a head has kernels that are the same for all samples; got {member.kernel}.")
-            if member.model == ANSWERED:
-                fail(f"a model of a head must not be called {ANSWERED!r}, as the mask is.")
+            if member.model in (ANSWERED, *OUTPUTS):
+                fail(
+                    f"a model of a head must not be called {member.model!r}, as"
+                    f" {'the mask' if member.model == ANSWERED else 'an output'} is.",
+                    hint="rename the model",
+                )
         if isinstance(self.rule, Barycenter) and self.rule.n_top is not None:
             fail(
                 "a head uses all scores; got a barycenter of the largest ones.",
