@@ -41,6 +41,17 @@ def test_export_and_verify_tell_the_gap(files, capsys):
     assert "16 samples; largest gap" in capsys.readouterr().err
 
 
+def test_files_are_read_as_fit_was_told(tmp_path, capsys):
+    scores = np.random.default_rng(0).dirichlet(np.ones(3), size=30)
+    truth = [["cat", "dog", "cow"][place] for place in scores.argmax(axis=1)]
+    percent = Predictions("a", range(30), ["cat", "dog", "cow"], 100 * scores, kind="multilabel")
+    write_predictions(tmp_path / "a.csv", percent)
+    learned = ws.learn_ensemble([percent], truth, normalize=True, kind="multiclass", n_folds=2)
+    learned.save(tmp_path / "ensemble")
+    given = [str(tmp_path / each) for each in ("ensemble", "a.csv")]
+    assert main(["export", *given, "--onnx", str(tmp_path / "head.onnx")]) == 0, capsys.readouterr()
+
+
 def test_verify_fails_where_answers_differ(tmp_path, capsys):
     write_head(tmp_path / "head.onnx")
     golden = tmp_path / "head.golden.json"

@@ -13,7 +13,9 @@ pytest.importorskip("onnxruntime", reason="heads need the extra onnx")
 
 from export.small import BAD, GOOD, refusal, write_head
 
-from wassemble.export import load_head
+import wassemble as ws
+from wassemble.export import export_onnx, load_head
+from wassemble.labels import LabelSpace
 
 NODE = Path(__file__).parent / "node"
 if shutil.which("node") is None or not (NODE / "node_modules/onnxruntime-web").is_dir():
@@ -57,3 +59,12 @@ def test_node_needs_no_mask(replay, tmp_path):
     write_head(tmp_path / "head.onnx")
     found = replay(tmp_path / "head.onnx", GOOD)["outputs"]["scores"]
     np.testing.assert_allclose(found, load_head(tmp_path / "head.onnx")(GOOD)["scores"], atol=1e-6)
+
+
+def test_node_keeps_the_order_of_models_whose_names_are_numbers(replay, tmp_path):
+    spaces = {name: LabelSpace(["x", "y"]) for name in ("10", "2")}
+    head = tmp_path / "head.onnx"
+    export_onnx(ws.Fusion(ws.HELLINGER, kind="multiclass"), head, models=spaces)
+    scores = {"10": [[0.9, 0.1]], "2": [[None, None]]}  # silent: what it said does not matter
+    found = replay(head, scores | {"answered": [[1, 0]]})["outputs"]["scores"]
+    np.testing.assert_allclose(found, [[0.9, 0.1]], atol=1e-6)

@@ -1,8 +1,10 @@
 """A head over HTTP: the Open Inference Protocol, limits and metrics."""
 
+import asyncio
 import json
 import time
 
+import httpx
 import numpy as np
 import pytest
 
@@ -10,9 +12,12 @@ pytest.importorskip("onnxruntime", reason="heads need the extra onnx")
 
 from export.small import BAD, GOOD, LABELS, refusal, write_head
 from fastapi.testclient import TestClient
+from patience import SECONDS
 
-from wassemble.export import load_head
+import wassemble as ws
+from wassemble.export import export_onnx, load_head
 from wassemble.export.server import Limits, create_app
+from wassemble.labels import LabelSpace
 
 INFER = "/v2/models/head/infer"
 
@@ -79,12 +84,57 @@ def test_http_refuses_in_the_same_words(client, head, what):
 
 
 @pytest.mark.parametrize(
-    "body", ["", "[]", "{", '{"inputs": 3}', '{"inputs": [{"name": "first"}]}']
+    "body",
+    [
+        "",
+        "[]",
+        "{",
+        "[" * 100_000,
+        '{"inputs": 3}',
+        '{"inputs": [{"name": "first"}]}',
+        '{"inputs": [{"name": "first", "shape": [9999999999, 9999999999], "data": [1]}]}',
+        '{"inputs": [{"name": "first", "shape": [2, 3], "data": [[1], [1, 2]]}]}',
+    ],
 )
 def test_what_is_no_request_is_told_what_one_is(client, body):
     answer = client.post(INFER, content=body)
     assert answer.status_code == 400
     assert "a request must be JSON" in answer.json()["error"]
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (["0.4", "0.6"], "'second' must be numbers"),
+        ([10**400, 0], "'second' must be numbers"),
+        ([1e300, 0], "'second' must be finite"),
+        ([{"a": 1}, 2], "'second' must be numbers"),
+    ],
+)
+def test_data_are_numbers(client, data, words):
+    request = to_request(GOOD)
+    request["inputs"][1] |= {"data": [data, data]}
+    answer = client.post(INFER, json=request)
+    assert (answer.status_code, words in answer.json()["error"]) == (400, True)
+
+
+def test_a_single_number_is_no_table(client):
+    request = to_request(GOOD)
+    request["inputs"][1] |= {"shape": [], "data": 0.5}
+    assert "got ()" in client.post(INFER, json=request).json()["error"]
+
+
+def test_only_outputs_that_there_are_can_be_chosen(client):
+    answer = client.post(INFER, json=to_request(GOOD) | {"outputs": [{"name": "prices"}]})
+    assert (answer.status_code, answer.json()["error"]) == (
+        400,
+        "outputs must be among 'scores', 'label'; got 'prices'.",
+    )
+
+
+def test_an_id_is_a_text(client):
+    body = json.dumps(to_request(GOOD) | {"id": float("nan")})
+    assert client.post(INFER, content=body).json()["id"] == "nan"
 
 
 def test_limits_are_kept(head):
@@ -98,6 +148,31 @@ def test_what_takes_too_long_is_given_up(head, monkeypatch):
     monkeypatch.setattr(head, "run", lambda inputs: time.sleep(0.5))
     client = TestClient(create_app(head, "head", Limits(max_seconds=0.01)))
     assert client.post(INFER, json=to_request(GOOD)).status_code == 504
+
+
+def test_a_request_must_arrive_in_time(head):
+    app = create_app(head, "head", Limits(max_seconds=0.05))
+
+    async def trickle():
+        yield b"{"
+        await asyncio.sleep(SECONDS)
+
+    async def ask():
+        transport = httpx.ASGITransport(app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://head") as client:
+            return await client.post(INFER, content=trickle())
+
+    assert asyncio.run(ask()).status_code == 408
+
+
+def test_metrics_are_text_that_prometheus_reads(tmp_path):
+    spaces = {name: LabelSpace(["x", "y"]) for name in ('"é\\', "b\nc")}
+    fusion = ws.Fusion(ws.HELLINGER, kind="multiclass")
+    export_onnx(fusion, tmp_path / "head.onnx", models=spaces)
+    client = TestClient(create_app(load_head(tmp_path / "head.onnx"), "head"))
+    lines = client.get("/metrics").text.splitlines()
+    assert r'wassemble_model_answers_total{model="\"é\\"} 0' in lines
+    assert r'wassemble_model_answers_total{model="b\nc"} 0' in lines
 
 
 def test_metrics_count_who_disagrees(client):

@@ -1,5 +1,6 @@
 """`wassemble export`, `verify` and `serve-head`: from a learned ensemble to production."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -73,8 +74,11 @@ def export(
     from wassemble.ensemble.learning import LearnedEnsemble
     from wassemble.export import export_onnx
 
+    learned = LearnedEnsemble.load(ensemble)
+    if learned.fusion.normalize:  # as it was said to `fit`
+        inputs = replace(inputs, normalize=True)
     about = export_onnx(
-        LearnedEnsemble.load(ensemble),
+        learned,
         onnx,
         samples=inputs.read() if inputs.files else None,
         dtype=dtype,
@@ -145,5 +149,6 @@ def serve_head(head: Path, host: str, port: int, **limits: Any) -> None:
     for module in ("fastapi", "uvicorn"):
         load_extra(module, "web", purpose="serving a head")
     from wassemble.export.server import Limits, run
+    from wassemble.web.connections import Connections
 
-    run(head, host, port, Limits(**limits), talk)
+    run(head, host, port, Limits(**limits), talk=talk, guard=Connections)

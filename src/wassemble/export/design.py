@@ -31,6 +31,8 @@ from wassemble.solvers import Barycenter, Rule
 
 ANSWERED = "answered"
 """Name of the input that says which models answered which sample."""
+OUTPUTS = ("scores", "label")
+"""Names of what comes out."""
 # Below any sum of weights, and within the range of float32.
 _TINY = 1e-30
 
@@ -82,24 +84,27 @@ class Design:
                 f" models; got {type(what).__name__}{'' if models is None else ' and models'}."
             )
         plan = fusion.plan(models)
-        design = Design(
+        return Design(
             plan, task or plan.kind, fusion.normalize, temperature, thresholds, gaps, abstentions,
             plan.placed_rule,
         )  # fmt: skip
-        design._check()
-        return design
 
-    def _check(self) -> None:
+    def __post_init__(self) -> None:
+        # Labels that were not reported share one score: none of them is larger than another.
+        if self.gaps and isinstance(self.rule, Barycenter) and self.rule.n_top is not None:
+            fail(
+                "a head that takes gaps uses all scores; got a barycenter of the largest ones.",
+                hint=f"leave {option('n_top')} out",
+            )
         for member in self.members:
             if member.kernel.n_samples is not None or member.kernel.tensor is not None:
                 fail(f"a head has kernels that are the same for all samples; got {member.kernel}.")
-            if member.model == ANSWERED:
-                fail(f"a model of a head must not be called {ANSWERED!r}, as the mask is.")
-        if isinstance(self.rule, Barycenter) and self.rule.n_top is not None:
-            fail(
-                "a head uses all scores; got a barycenter of the largest ones.",
-                hint=f"leave {option('n_top')} out",
-            )
+            if member.model in (ANSWERED, *OUTPUTS):
+                fail(
+                    f"a model of a head must not be called {member.model!r}, as"
+                    f" {'the mask' if member.model == ANSWERED else 'an output'} is.",
+                    hint="rename the model",
+                )
 
     @property
     def places(self) -> np.ndarray:

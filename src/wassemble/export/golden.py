@@ -104,13 +104,22 @@ def load_golden(path: Path) -> dict[str, Any]:
         record = json.loads(place.read_text(encoding="utf-8"))
     except OSError:
         fail(f"{path.name} must have its golden vectors beside it, in {place.name}; there is none.")
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         fail(f"{place}: must be JSON; it is damaged ({error}).")
-    if not isinstance(record, dict) or record.get("format") != FORMAT:
+    try:
+        return _read_record(record)
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
         fail(f"{place}: must hold golden vectors that `wassemble export` wrote.")
-    for side in ("inputs", "outputs"):
-        record[side] = {name: np.array(rows, dtype=float) for name, rows in record[side].items()}
-    return dict(record)
+
+
+def _read_record(record: Any) -> dict[str, Any]:
+    if record["format"] != FORMAT:
+        raise ValueError
+    sides = {
+        side: {name: np.array(rows, dtype=float) for name, rows in record[side].items()}
+        for side in ("inputs", "outputs")
+    }
+    return {"ensemble": record["ensemble"], **sides}
 
 
 def _listed(array: np.ndarray) -> list[Any]:

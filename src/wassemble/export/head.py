@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
@@ -21,7 +22,7 @@ from wassemble._extras import load_extra
 from wassemble._files import whole_file
 from wassemble.ensemble.learning import LearnedEnsemble
 from wassemble.ensemble.tables import align_samples, read_models
-from wassemble.export.design import ANSWERED, Design, to_inputs
+from wassemble.export.design import ANSWERED, OUTPUTS, Design, to_inputs
 from wassemble.export.golden import (
     N_GOLDEN,
     draw_samples,
@@ -30,7 +31,7 @@ from wassemble.export.golden import (
     save_golden,
     save_request,
 )
-from wassemble.export.onnx_file import OPSET, OutOfRange, read_model, to_onnx
+from wassemble.export.onnx_file import OPSET, OutOfRange, check_parts, read_model, to_onnx
 from wassemble.inputs import Predictions
 from wassemble.labels import LabelSpace, enumerate_names
 from wassemble.solvers import Rule
@@ -39,6 +40,9 @@ FORMAT = "wassemble head 1"
 _KEY = "wassemble"
 # Rows of histograms that were rounded may sum to this much.
 _MOST_MASS = 1.05
+# What is read from a file besides.
+_SAID = {"arithmetic", "decides", "ensemble", "gap", "gaps", "hard_confidence", "kind", "most_mass"}
+_SAID |= {"normalize", "rule", "sweeps", "task", "tolerance", "unused"}
 # Samples by which sweeps and arithmetic are chosen where none are given.
 _N_DRAWN = 64
 
@@ -340,7 +344,7 @@ class Head:
         """The inputs as the file takes them, checked."""
         about = self.about
         names = list(about["models"])
-        for name in scores:
+        for name in scores if isinstance(scores, Mapping) else (scores := {}):
             if name not in names and name not in about["unused"]:
                 self._refuse("strange", models=enumerate_names(names), model=repr(name))
         tables = {name: self._read_table(name, scores) for name in names}
@@ -363,8 +367,8 @@ class Head:
             listed = enumerate_names(list(self.about["models"]))
             self._refuse("missing", models=listed, model=repr(name))
         try:
-            table = np.asarray(scores[name], dtype=self.about["dtype"])
-        except (TypeError, ValueError):
+            table = _to_numbers(scores[name], self.about["dtype"])
+        except (TypeError, ValueError, OverflowError):
             self._refuse("type", model=repr(name))
         n_labels = len(self.about["models"][name])
         if table.ndim != 2 or table.shape[1] != n_labels:
@@ -376,7 +380,10 @@ class Head:
         shape = (n_samples, len(self.about["models"]))
         if answered is None:
             return np.ones(shape, dtype=bool)
-        mask = np.asarray(answered)
+        try:
+            mask = _to_numbers(answered, "float64")
+        except (TypeError, ValueError, OverflowError):
+            self._refuse("answered", n_models=shape[1])
         is_mask = mask.shape == shape and bool(np.isin(mask, (0, 1)).all())
         if not is_mask or (not self.about["abstentions"] and not mask.all()):
             self._refuse("answered", n_models=shape[1])
@@ -406,8 +413,10 @@ class Head:
                 self._refuse(what, model=repr(name), sample=sample, label=repr(label))
 
     def _refuse(self, what: str, **values: Any) -> Any:
-        message, _, hint = self.about["errors"][what].partition("\nhint: ")
-        fail(message.format(**values), hint=hint or None)
+        # Not `format`: the words come with the file, and could ask for anything.
+        words = re.sub(r"\{(\w+)\}", lambda m: str(values[m[1]]), self.about["errors"][what])
+        message, _, hint = words.partition("\nhint: ")
+        fail(message, hint=hint or None)
 
     def __repr__(self) -> str:
         return f"<head of {len(self.about['models'])} models: {self.about['rule']}>"
@@ -418,12 +427,29 @@ def load_head(path: str | PathLike[str]) -> Head:
     path = _check_path(path)
     if not path.is_file():
         fail(f"{path}: there is no such file.")
-    session = read_model(str(path))
-    said = session.get_modelmeta().custom_metadata_map.get(_KEY)
-    about = json.loads(said) if said else {}
-    if about.get("format") != FORMAT:
+    content = path.read_bytes()
+    check_parts(content, str(path))
+    session = read_model(content)
+    try:
+        about = json.loads(session.get_modelmeta().custom_metadata_map[_KEY])
+        is_head = about["format"] == FORMAT and _tells_truth(about, session)
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError):
+        is_head = False
+    if not is_head:
         fail(f"{path}: must be a head that `wassemble export` wrote, format {FORMAT!r}.")
     return Head(session, about)
+
+
+def _tells_truth(about: Mapping[str, Any], session: Any) -> bool:
+    """Whether a file has the inputs and outputs of which it tells, and all else that is read."""
+    kind = {"float32": "tensor(float)", "float64": "tensor(double)"}[about["dtype"]]
+    widths = {name: len(labels) for name, labels in about["models"].items()}
+    widths |= {ANSWERED: len(widths)} if about["abstentions"] else {}
+    told = [(name, kind, width) for name, width in widths.items()]
+    found = [(each.name, each.type, each.shape[1]) for each in session.get_inputs()]
+    scores = session.get_outputs()[0]
+    ends = scores.name == OUTPUTS[0] and scores.shape[1] == len(about["target"])
+    return told == found and ends and set(ERRORS) <= set(about["errors"]) and set(about) >= _SAID
 
 
 @dataclass(frozen=True)
@@ -446,12 +472,15 @@ def verify_head(path: str | PathLike[str]) -> Verdict:
     head, golden = load_head(path), load_golden(Path(path))
     if golden["ensemble"] != head.about["ensemble"]:
         fail(f"{path}: its golden vectors are of another ensemble.")
-    inputs = dict(golden["inputs"])
+    inputs = golden["inputs"]
     found = head(
         {name: scores for name, scores in inputs.items() if name != ANSWERED},
         inputs.get(ANSWERED),
     )
-    expected, tolerance = golden["outputs"], golden["tolerance"]
+    expected, tolerance = golden["outputs"], head.about["tolerance"]
+    shapes = [{name: array.shape for name, array in each.items()} for each in (found, expected)]
+    if shapes[0] != shapes[1] or not len(found["scores"]):
+        fail(f"{path}: its golden vectors must be answers to some samples, as many as inputs.")
     off = count_decided_otherwise(found, expected, tolerance)
     return Verdict(len(found["scores"]), find_gap(found, expected), tolerance, off)
 
@@ -466,6 +495,17 @@ def count_decided_otherwise(
     given_up = (own < 0) != (expected["label"] < 0)
     chosen = np.take_along_axis(scores, np.maximum(own, 0)[:, None], axis=1)[:, 0]
     return int((given_up | (chosen < scores.max(axis=1) - 2 * tolerance)).sum())
+
+
+def _to_numbers(given: Any, dtype: str) -> np.ndarray:
+    """An array of numbers; None is nan. Texts are refused, even of digits, and so are dates."""
+    array = np.asarray(given)
+    if array.dtype.kind == "O" and not any(isinstance(each, str | bytes) for each in array.flat):
+        array = array.astype(np.float64)
+    if array.dtype.kind not in "biuf":
+        raise TypeError
+    with np.errstate(over="ignore"):  # what is too large is infinite, which is told
+        return array.astype(dtype, copy=False)
 
 
 def _check_path(path: str | PathLike[str]) -> Path:

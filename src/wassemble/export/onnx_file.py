@@ -10,6 +10,7 @@ import numpy as np
 from wassemble._checks import fail
 from wassemble._extras import load_extra
 from wassemble.export.graph import Node, steps_to
+from wassemble.labels import enumerate_names
 
 OPSET = 18
 """Version of the standard operators; every runtime since 2023 has them."""
@@ -57,6 +58,10 @@ OPERATORS = {
 """ONNX's name of each step."""
 
 
+# What a file has besides: its ends, and maxima with one number.
+_MORE_OPERATORS = {"Clip", "Identity"}
+
+
 class OutOfRange(Exception):  # noqa: N818  # not an error of the user's
     """A constant does not fit into the floating type."""
 
@@ -99,10 +104,14 @@ class _Writer:
         self._constants: dict[tuple[Any, ...], str] = {}
         self._initializers: list[Any] = []
         self._names: dict[Node, str] = {}
+        self._prefix = "inner "
 
     def write(
         self, outputs: Mapping[str, Node], inputs: Sequence[Node], metadata: Mapping[str, str]
     ) -> bytes:
+        # Models may have any name: ours start like none of theirs.
+        while any(node.options["name"].startswith(self._prefix) for node in inputs):
+            self._prefix += "_"
         for node in steps_to([*inputs, *outputs.values()]):
             self._names[node] = self._add(node)
         for name, node in outputs.items():
@@ -177,7 +186,7 @@ class _Writer:
         return given, {}
 
     def _emit(self, operator: str, given: Sequence[str], **options: Any) -> str:
-        name = f"step {len(self._nodes)}"
+        name = f"{self._prefix}step {len(self._nodes)}"
         names = [name, f"{name} places"] if operator == "TopK" else [name]
         self._nodes.append(self._helper.make_node(operator, list(given), names, **options))
         return name
@@ -191,7 +200,7 @@ class _Writer:
             array = array.astype(np.int64)
         key = (array.dtype.str, array.shape, array.tobytes())
         if key not in self._constants:
-            name = self._constants[key] = f"constant {len(self._constants)}"
+            name = self._constants[key] = f"{self._prefix}constant {len(self._constants)}"
             self._initializers.append(self._onnx.numpy_helper.from_array(array, name))
         return self._constants[key]
 
@@ -212,13 +221,33 @@ def narrow(array: np.ndarray, dtype: Any) -> np.ndarray:
     return narrowed
 
 
-def read_model(path: Any) -> Any:
+def check_parts(content: bytes, name: str) -> None:
+    """Refuse what ONNX can hold and a head does not: loops, other files, operators of others."""
+    onnx = load_onnx()
+    try:
+        model = onnx.load_model_from_string(content)
+    except Exception as error:  # of protocol buffers, of which there are several versions
+        fail(f"{name} must be an ONNX file: {error}.")
+    known = {*OPERATORS.values(), *_MORE_OPERATORS}
+    strange = {
+        node.op_type for node in model.graph.node if node.domain or node.op_type not in known
+    }
+    if strange or model.functions or model.graph.sparse_initializer:
+        fail(
+            f"{name} must have no operators but those of heads; got"
+            f" {enumerate_names(sorted(strange)) or 'functions'}."
+        )
+    if any(each.data_location == onnx.TensorProto.EXTERNAL for each in model.graph.initializer):
+        fail(f"{name} must hold all its numbers itself; some are in other files.")
+
+
+def read_model(content: bytes) -> Any:
     """An ONNX file as onnxruntime runs it."""
     runtime = load_extra("onnxruntime", "onnx", purpose="running ONNX files")
     options = runtime.SessionOptions()
     options.log_severity_level = 3
     options.intra_op_num_threads = 1  # steps are small, and requests come side by side
     try:
-        return runtime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+        return runtime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
     except Exception as error:  # onnxruntime has a class of its own for each failure
-        fail(f"{path if isinstance(path, str) else 'the head'} must be an ONNX file: {error}.")
+        fail(f"a head must be an ONNX file that onnxruntime takes: {error}.")

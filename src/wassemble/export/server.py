@@ -26,7 +26,9 @@ from wassemble._checks import fail
 from wassemble.errors import InvalidInputError
 from wassemble.export.design import ANSWERED
 from wassemble.export.head import Head, load_head
+from wassemble.labels import enumerate_names
 
+_MAX_CONNECTIONS = 200
 # Upper bounds of the buckets of seconds that an answer took.
 _BUCKETS = (0.001, 0.005, 0.02, 0.1, 0.5, 2.0)
 
@@ -82,10 +84,15 @@ class Metrics:
         }.items():
             lines.append(f"# TYPE wassemble_{name}_total counter")
             lines += [
-                f"wassemble_{name}_total{{model={json.dumps(model)}}} {by_model.get(model, 0)}"
+                f'wassemble_{name}_total{{model="{_escape(model)}"}} {by_model.get(model, 0)}'
                 for model in self.models
             ]
         return "\n".join(lines) + "\n"
+
+
+def _escape(text: str) -> str:
+    """A text as the value of a label of Prometheus."""
+    return text.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
 
 
 def count_disagreements(
@@ -145,13 +152,14 @@ def create_app(head: Head, name: str, limits: Limits = Limits()) -> FastAPI:  # 
     async def infer(model: str, request: Request) -> Any:
         if model != name:
             return refuse(f"there is no model {model!r} here; {name!r} is.", 404)
-        body = bytearray()
-        async for piece in request.stream():
-            body += piece
-            if len(body) > limits.max_bytes:
-                return refuse(f"a request may have {limits.max_bytes:,} bytes at most.", 413)
         try:
-            work = asyncio.to_thread(_answer, head, name, bytes(body), limits, metrics)
+            body = await asyncio.wait_for(_read_body(request, limits), limits.max_seconds)
+        except TimeoutError:
+            return refuse(f"a request must arrive within {limits.max_seconds:g} seconds.", 408)
+        if body is None:
+            return refuse(f"a request may have {limits.max_bytes:,} bytes at most.", 413)
+        try:
+            work = asyncio.to_thread(_answer, head, name, body, limits, metrics)
             return JSONResponse(await asyncio.wait_for(work, limits.max_seconds))
         except InvalidInputError as error:
             return refuse(str(error), 400)
@@ -159,6 +167,16 @@ def create_app(head: Head, name: str, limits: Limits = Limits()) -> FastAPI:  # 
             return refuse(f"the answer took longer than {limits.max_seconds:g} seconds.", 504)
 
     return app
+
+
+async def _read_body(request: Request, limits: Limits) -> bytes | None:
+    """The whole of a request; None if it is too large."""
+    body = bytearray()
+    async for piece in request.stream():
+        body += piece
+        if len(body) > limits.max_bytes:
+            return None
+    return bytes(body)
 
 
 def describe(head: Head, name: str) -> dict[str, Any]:
@@ -206,10 +224,12 @@ def _answer(head: Head, name: str, body: bytes, limits: Limits, metrics: Metrics
     started = time.perf_counter()
     tensors, wanted, identity = _read_request(body)
     answered = tensors.pop(ANSWERED, None)
-    if any(len(table) > limits.max_samples for table in tensors.values()):
+    if any(table.shape[:1] > (limits.max_samples,) for table in tensors.values()):
         fail(f"a request may have {limits.max_samples:,} samples at most.")
     inputs = head.read(tensors, answered)
     found = head.run(inputs)
+    if not set(wanted) <= set(found):
+        fail(f"outputs must be among {enumerate_names(found)}; got {enumerate_names(wanted)}.")
     outputs = [
         _to_tensor(key, array) for key, array in found.items() if key in wanted or not wanted
     ]
@@ -219,13 +239,14 @@ def _answer(head: Head, name: str, body: bytes, limits: Limits, metrics: Metrics
     return {"model_name": name, "outputs": outputs, **more}
 
 
-def _read_request(body: bytes) -> tuple[dict[str, np.ndarray], list[str], Any]:
+def _read_request(body: bytes) -> tuple[dict[str, np.ndarray], list[str], str | None]:
     """Tensors by name, the outputs that are wanted, and the id of the request."""
     try:
         said = json.loads(body)
-        tensors = {each["name"]: _read_tensor(each) for each in said["inputs"]}
-        return tensors, [each["name"] for each in said.get("outputs", [])], said.get("id")
-    except (ValueError, KeyError, TypeError, AttributeError):
+        tensors = {str(each["name"]): _read_tensor(each) for each in said["inputs"]}
+        wanted = [str(each["name"]) for each in said.get("outputs", [])]
+        return tensors, wanted, None if said.get("id") is None else str(said["id"])
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
         fail(
             'a request must be JSON: {"inputs": [{"name": ..., "shape": [...], "datatype": ...,'
             ' "data": [...]}, ...]}.'
@@ -234,7 +255,7 @@ def _read_request(body: bytes) -> tuple[dict[str, np.ndarray], list[str], Any]:
 
 def _read_tensor(said: Mapping[str, Any]) -> np.ndarray:
     """A tensor whose data may be nested or flat; null is nan."""
-    return np.array(said["data"], dtype=np.float64).reshape(said["shape"])
+    return np.array(said["data"]).reshape(said["shape"])
 
 
 def _to_tensor(name: str, array: np.ndarray) -> dict[str, Any]:
@@ -243,15 +264,30 @@ def _to_tensor(name: str, array: np.ndarray) -> dict[str, Any]:
     return {"name": name, "shape": list(array.shape), "datatype": datatype, "data": data}
 
 
-def run(path: Path, host: str, port: int, limits: Limits, talk: Callable[[str], None]) -> None:
-    """Serve a head until interrupted; ``talk`` says where."""
+def run(
+    path: Path,
+    host: str,
+    port: int,
+    limits: Limits,
+    *,
+    talk: Callable[[str], None],
+    guard: Callable[[FastAPI, float], Any],
+) -> None:
+    """Serve a head until interrupted; ``talk`` says where.
+
+    ``guard`` wraps the app and closes connections that do nothing: `web.connections.Connections`.
+    """
     head, name = load_head(path), path.stem
-    app = create_app(head, name, limits)
+    app = guard(create_app(head, name, limits), limits.max_seconds)
     try:
         listener = socket.create_server((host, port))
     except OSError as error:
         fail(f"{host}:{port} cannot be listened on: {error.strerror}.", hint="another --port")
-    server = uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False, ws="none"))
+    config = uvicorn.Config(
+        app, http=app.make_protocol, limit_concurrency=_MAX_CONNECTIONS, log_level="warning",
+        access_log=False, ws="none",
+    )  # fmt: skip
+    server = uvicorn.Server(config)
     with listener:
         talk(f"serving {name} at http://{host}:{listener.getsockname()[1]}/v2/models/{name}")
         server.run(sockets=[listener])

@@ -126,6 +126,8 @@ def sweep(
     where the floating type holds what comes up on the way and, for balanced mass, where every
     similarity is above 0.
     """
+    if rule.n_top is not None:
+        histograms = [_keep_top(own, rule.n_top, rescale=rule.is_balanced) for own in histograms]
     if all(kernel.is_one_to_one for kernel in kernels) and (
         (rule.is_balanced or rule.stops_at_tolerance) and not rule.debias
     ):
@@ -136,6 +138,18 @@ def sweep(
         weights = namespace(weights).take(weights, places, axis=0)
     run = _sweep_in_logs if exact or rule.debias else _sweep_plainly
     return run(rule, histograms, groups, weights)
+
+
+def _keep_top(own: Array, n_top: int, *, rescale: bool) -> Array:
+    """All but the largest scores set to 0; of equal ones at the border all are kept."""
+    xp = namespace(own)
+    if n_top >= own.shape[-1]:
+        return own
+    bound = xp.sort(own, axis=-1)[:, -n_top][:, None]
+    kept = xp.where(own >= bound, own, 0.0)
+    if not rescale:
+        return kept
+    return kept * (xp.sum(own, axis=1) / xp.sum(kept, axis=1))[:, None]
 
 
 def _sweep_in_logs(

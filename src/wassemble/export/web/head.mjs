@@ -41,7 +41,8 @@ export class Head {
   }
 
   read(scores, answered) {
-    const names = Object.keys(this.about.models);
+    // Not the keys of `models`: JavaScript puts those that look like numbers first.
+    const names = this.session.inputNames.filter((name) => name !== ANSWERED);
     for (const name of Object.keys(scores)) {
       if (!names.includes(name) && !this.about.unused.includes(name)) {
         this.refuse("strange", { models: listed(names), model: quoted(name) });
@@ -62,7 +63,7 @@ export class Head {
   }
 
   readTable(name, names, scores) {
-    if (!(name in scores)) this.refuse("missing", { models: listed(names), model: quoted(name) });
+    if (!Object.hasOwn(scores, name)) this.refuse("missing", { models: listed(names), model: quoted(name) });
     const rows = scores[name];
     const nLabels = this.about.models[name].length;
     const shape = shapeOf(rows);
@@ -176,7 +177,8 @@ const isNumber = (value) => value === null || typeof value === "number";
 
 // As Python writes texts in messages.
 function quoted(text) {
-  return text.includes("'") && !text.includes('"') ? `"${text}"` : `'${text.replaceAll("'", "\\'")}'`;
+  const plain = text.replaceAll("\\", "\\\\").replaceAll("\n", "\\n").replaceAll("\t", "\\t");
+  return plain.includes("'") && !plain.includes('"') ? `"${plain}"` : `'${plain.replaceAll("'", "\\'")}'`;
 }
 
 function listed(names) {
