@@ -85,7 +85,7 @@ class NewtonSweep:
     def _swept(self) -> np.ndarray:
         """The residual after a Newton step and a sweep.
 
-        The scalings of longer steps are not where line v puts them: a sweep comes first.
+        A sweep comes first: it says how far off a row is.
         """
         if self._residual is not None:
             with single_threaded_blas():  # many small matrices: threads would wait for each other
@@ -104,10 +104,7 @@ class NewtonSweep:
         if self._may_miss:
             self.hopeless |= here.falls_for_ever(step, self._tolerance)
             step[:, self.hopeless] = 0  # they end where sweeps brought them
-        self._sweep.move(here.search(step))
-
-    def relax(self, omega: np.ndarray) -> None:
-        """Nothing: Newton's steps have the length that they need."""
+        self._sweep.log_v = here.search(step)
 
     def untrusted(self) -> np.ndarray:
         """No rows."""
