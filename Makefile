@@ -109,6 +109,7 @@ docs: .venv/core.stamp
 
 # A warning, such as a name that leads nowhere, is an error.
 site: .venv-docs/stamp
+	rm -rf docs/reference/generated  # of names that are gone
 	.venv-docs/bin/python -m sphinx --fail-on-warning --keep-going --nitpicky --quiet docs site
 	@echo "open site/index.html"
 
