@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: help demo test coverage test-long test-portable browser postgres node lint docs site results evidence heads bench bench-quick bench-cluster clean
+.PHONY: help demo test coverage test-long test-portable browser postgres node lint docs results evidence heads bench bench-quick bench-cluster clean
 
 help:
 	@echo "make demo   nine language detectors with nine label sets: learns how to fuse them and"
@@ -108,10 +108,21 @@ docs: .venv/core.stamp
 	$(BIN)/python docs/pictures.py
 
 # A warning, such as a name that leads nowhere, is an error.
+.PHONY: site clean-site
 site: .venv-docs/stamp
 	rm -rf docs/reference/generated  # of names that are gone
 	.venv-docs/bin/python -m sphinx --fail-on-warning --keep-going --nitpicky --quiet docs site
 	@echo "open site/index.html"
+
+.venv-docs/stamp: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv-docs
+	.venv-docs/bin/python -m pip install --quiet --disable-pip-version-check \
+		-c constraints.txt -e '.[docs]'
+	touch $@
+
+clean: clean-site
+clean-site:
+	rm -rf .venv-docs site docs/gallery docs/sg_execution_times.rst docs/reference/generated
 
 bench: .venv-bench/stamp
 	.venv-bench/bin/python -m benchmarks
@@ -125,7 +136,7 @@ bench-cluster: .venv/develop.stamp
 	$(BIN)/python docs/generate.py
 
 clean:
-	rm -rf .venv .venv-bench .venv-docs site docs/gallery docs/reference/generated reports .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .venv-bench reports .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
 
 .venv/core.stamp: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
@@ -148,12 +159,6 @@ NATIVE := native/pyproject.toml native/hatch_build.py $(wildcard native/cpp/*.[c
 		echo "no C++ compiler: sweeps run on NumPy alone"; \
 	else .venv-bench/bin/python -m pip install --quiet --disable-pip-version-check \
 		--force-reinstall --no-deps ./native; fi
-	touch $@
-
-.venv-docs/stamp: pyproject.toml constraints.txt
-	$(PYTHON) -m venv .venv-docs
-	.venv-docs/bin/python -m pip install --quiet --disable-pip-version-check \
-		-c constraints.txt -e '.[docs]'
 	touch $@
 
 .venv/develop.stamp: .venv/core.stamp

@@ -1,4 +1,4 @@
-"""Write docs/images/explorer.png, for docs/guides/web.md: `.venv/bin/python docs/screenshot.py`."""
+"""Write docs/images/explorer.png, the README's picture: `.venv/bin/python docs/screenshot.py`."""
 
 from __future__ import annotations
 
