@@ -123,9 +123,21 @@ docs: .venv/core.stamp
 	$(BIN)/python docs/pictures.py
 
 # A warning, such as a name that leads nowhere, is an error.
+.PHONY: site clean-site
 site: .venv-docs/stamp
+	rm -rf docs/reference/generated  # of names that are gone
 	.venv-docs/bin/python -m sphinx --fail-on-warning --keep-going --nitpicky --quiet docs site
 	@echo "open site/index.html"
+
+.venv-docs/stamp: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv-docs
+	.venv-docs/bin/python -m pip install --quiet --disable-pip-version-check \
+		-c constraints.txt -e '.[docs]'
+	touch $@
+
+clean: clean-site
+clean-site:
+	rm -rf .venv-docs site docs/gallery docs/sg_execution_times.rst docs/reference/generated
 
 bench: .venv-bench/stamp
 	.venv-bench/bin/python -m benchmarks --record

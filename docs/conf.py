@@ -123,7 +123,8 @@ def find_name(
         return None
     objects = env.domains.python_domain.objects
     place = objects.get(f"wassemble.{node['reftarget']}")
-    if place is None or place.docname == node["refdoc"]:
+    # A namespace in backquotes is more often an extra of the same name.
+    if place is None or place.objtype == "module" or place.docname == node["refdoc"]:
         return shown
     return make_refnode(app.builder, node["refdoc"], place.docname, place.node_id, shown)
 

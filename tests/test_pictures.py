@@ -136,6 +136,9 @@ def test_a_fusion_shows_its_rule_and_its_kernels():
     shown = ws.Fusion(ws.GEOMETRIC, kernel={"a": KERNEL, "b": KERNEL})._repr_html_()
     assert "geometric mean" in shown
     assert shown.count("<table>") == 2
+    assert ws.Fusion(kernel=[KERNEL, KERNEL])._repr_html_().count("<table>") == 2
+    assert ws.Fusion(kernel=KERNEL)._repr_html_().count("<table>") == 1
+    assert "<table>" not in ws.Fusion(kernel=KERNEL.kernel.to_sparse().tocoo())._repr_html_()
     assert "<table>" not in ws.Fusion()._repr_html_()
 
 

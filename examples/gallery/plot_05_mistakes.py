@@ -3,7 +3,7 @@ Mistakes become kernels
 =======================
 
 What a detector means by a language is best learned from what it says when the truth is known.
-Kernels from half of the texts, tested on the others.
+Kernels from some of the texts, tested on the others.
 """
 
 import matplotlib.pyplot as plt

@@ -427,10 +427,11 @@ class Fusion:
         return self.__dict__ | {"_plans": {}, "_kin": {}}  # whoever gets it makes its own
 
     def _repr_html_(self) -> str:
-        kernels = self.kernel.values() if isinstance(self.kernel, Mapping) else [self.kernel]
-        seen = [each for each in kernels if isinstance(each, LabelledKernel)]
-        pictures = [each.picture() for each in seen if each.kernel.can_be_seen]
-        return show(pictures, f"Fusion: {self.rule}. {self!r}")
+        given = list(self.kernel.values()) if isinstance(self.kernel, Mapping) else self.kernel
+        kernels = given if isinstance(given, list | tuple) else [given]
+        named = [each for each in kernels if isinstance(each, LabelledKernel)]
+        pictures = [each.picture() for each in named[:N_MODELS] if each.kernel.can_be_seen]
+        return show(pictures, f"{self!r}: {self.rule}")
 
     def __repr__(self) -> str:
         usual = {field.name: field.default for field in fields(self)} | {"aliases": Aliases()}

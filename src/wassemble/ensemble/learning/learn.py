@@ -129,7 +129,7 @@ class LearnedEnsemble:
         return Bars(title, names, [line.score for line in board], **ends)
 
     def _repr_html_(self) -> str:
-        return show([self._picture()], f"{self!r}")
+        return show([self._picture()], repr(self))
 
     @property
     def fusion(self) -> Fusion:
