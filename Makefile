@@ -123,21 +123,10 @@ docs: .venv/core.stamp
 	$(BIN)/python docs/pictures.py
 
 # A warning, such as a name that leads nowhere, is an error.
-.PHONY: site clean-site
 site: .venv-docs/stamp
 	rm -rf docs/reference/generated  # of names that are gone
 	.venv-docs/bin/python -m sphinx --fail-on-warning --keep-going --nitpicky --quiet docs site
 	@echo "open site/index.html"
-
-.venv-docs/stamp: pyproject.toml constraints.txt
-	$(PYTHON) -m venv .venv-docs
-	.venv-docs/bin/python -m pip install --quiet --disable-pip-version-check \
-		-c constraints.txt -e '.[docs]'
-	touch $@
-
-clean: clean-site
-clean-site:
-	rm -rf .venv-docs site docs/gallery docs/sg_execution_times.rst docs/reference/generated
 
 bench: .venv-bench/stamp
 	.venv-bench/bin/python -m benchmarks --record
@@ -164,7 +153,8 @@ lock: .venv/develop.stamp
 	$(BIN)/python release/lock.py
 
 clean:
-	rm -rf .venv .venv-* site docs/gallery docs/reference/generated reports .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .venv-* site docs/gallery docs/sg_execution_times.rst \
+		docs/reference/generated reports .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
 
 # The demo does without tables in files and without plots on paper, which are half of the rest.
 .venv/demo.stamp: pyproject.toml constraints.txt

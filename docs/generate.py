@@ -28,7 +28,6 @@ from wassemble._files import write_whole  # noqa: E402
 RECORDS = ROOT / "docs" / "results"
 PAGES = (
     "README.md",
-    "docs/which-rule.md",
     "docs/evidence.md",
     "docs/evidence-without-truth.md",
     "docs/evidence-ordered.md",
