@@ -74,7 +74,8 @@ def main() -> int:
     if not options.page:
         now = {name: records[name] for name in options.case or CASES}
         rows = history.list_rows(now, "quick" if options.quick else "full")
-        print("\n".join(history.compare(rows)), file=sys.stderr)
+        for words in history.compare(rows):
+            print(words, file=sys.stderr)
         if options.record:
             history.append(rows)
     if len(records) < len(CASES):

@@ -95,7 +95,8 @@ def draw(path: Path) -> None:
     panel.set_yscale("log", base=2)
     panel.set(ylabel="times as good as when first recorded")
     figure.legend(fontsize="x-small", loc="outside lower left")
-    figure.savefig(path, metadata={"Date": None})
+    with plt.rc_context({"svg.fonttype": "none"}):  # long names as text, not as outlines
+        figure.savefig(path, metadata={"Date": None})
     plt.close(figure)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 import numpy as np
@@ -108,11 +108,12 @@ class _Shown:
         truth = self.case.places[self.case.test]
         is_helped = self._plain_mean.argmax(axis=1) != truth
         is_helped &= self._consensus.argmax(axis=1) == truth
-        return int(next(i for i in np.flatnonzero(is_helped) if len(self._text(i)) <= _SHORT))
+        helped: list[int] = np.flatnonzero(is_helped).tolist()
+        return next(nth for nth in helped if len(self._text(nth)) <= _SHORT)
 
     def _text(self, nth: int) -> str:
         sample = self.case.task.models[0].samples[self.case.test[nth]]
-        return self.case.task.texts[str(sample)]
+        return (self.case.task.texts or {})[str(sample)]
 
     @cached_property
     def _plain_mean(self) -> np.ndarray:
@@ -122,7 +123,7 @@ class _Shown:
     def _consensus(self) -> np.ndarray:
         return np.nan_to_num(self.learned.predict(self.case.models(self.case.test)).scores)
 
-    def _mean(self, **options: float) -> np.ndarray:
+    def _mean(self, **options: Any) -> np.ndarray:
         from wassemble.ensemble import Fusion
         from wassemble.solvers import ARITHMETIC
 

@@ -49,15 +49,19 @@ def main() -> int:
         for version in options.pythons:
             for age in [options.only] if options.only else ["oldest", "newest"]:
                 with report.about(f"Python {version}, {age} dependencies"):
-                    try_wheels(version, age, wheels, Path(folder) / f"{version}-{age}")
+                    room = Path(folder) / f"{version}-{age}"
+                    report.left_out += try_wheels(version, age, wheels, room)
+                    shutil.rmtree(room)
+    report.left_out += [f"Python {each}" for each in PYTHONS if each not in options.pythons]
     return report.close()
 
 
 class Report:
-    """What was checked, and what failed."""
+    """What was checked, what was left out, and what failed."""
 
     def __init__(self) -> None:
         self.failed: list[str] = []
+        self.left_out: list[str] = []
 
     @contextmanager
     def about(self, what: str) -> Iterator[None]:
@@ -72,7 +76,9 @@ class Report:
             print(f"{what}: FAILED\n{error}", flush=True)
 
     def close(self) -> int:
-        """Say what failed; how many checks that are."""
+        """Say what was left out and what failed; how many checks that are."""
+        for each in dict.fromkeys(self.left_out):
+            print(f"not checked: {each}")
         print(f"failed: {'; '.join(self.failed)}" if self.failed else "ready to be released")
         return len(self.failed)
 
@@ -119,8 +125,8 @@ def check_versions(report: Report) -> None:
                 raise CheckError(f"{name} is about {found}; the package is {version}.")
 
 
-def try_wheels(version: str, age: str, wheels: Sequence[Path], room: Path) -> None:
-    """Install the wheels in an environment of their own, and use them there."""
+def try_wheels(version: str, age: str, wheels: Sequence[Path], room: Path) -> list[str]:
+    """Install the wheels in an environment of their own, and use them there; what was left out."""
     python = make_environment(find_python(version), age, wheels, room)
     away = room / "away"
     for name in ("tests", "examples", "datasets/imagenet"):
@@ -133,9 +139,13 @@ def try_wheels(version: str, age: str, wheels: Sequence[Path], room: Path) -> No
     call(python, "-m", "wassemble", "--version", cwd=away)
     for name in EXAMPLES:
         call(python, f"examples/{name}", cwd=away)
-    tests = ["-q", "--tb=line", "-m", "fast", *without_torch(python, away), "tests"]
+    ignored = tests_of_torch(python, away)
+    tests = ["-q", "--tb=line", "-m", "fast", *(f"--ignore={path}" for path in ignored), "tests"]
     call(python, "-m", "pytest", *tests, cwd=away)
     check_types(python, away)
+    n_files = f"{len(ignored)} files of tests"
+    reason = f"{TORCH} for Python {version} comes with packages for graphics cards alone"
+    return [f"{n_files}, for {reason}"] if ignored else []
 
 
 def find_python(version: str) -> Path:
@@ -190,16 +200,12 @@ def find_torch(python: Path) -> list[str]:
     return [TORCH] if found["metadata"]["version"].endswith("+cpu") else []
 
 
-def without_torch(python: Path, away: Path) -> list[str]:
-    """Options that leave out tests that import torch, where there is none."""
+def tests_of_torch(python: Path, away: Path) -> list[Path]:
+    """Files of tests that import torch, where there is none."""
     if _asked(python, "import torch; print(torch.__version__)"):
         return []
-    left = [
-        path for path in (away / "tests").rglob("*.py")
-        if re.search(r"^(import torch|from torch|from kernels.factories)", path.read_text(), re.M)
-    ]  # fmt: skip
-    print(f"  no build of {TORCH} for processors alone: {len(left)} files of tests are left out")
-    return [f"--ignore={path}" for path in left]
+    imports = re.compile(r"^(import torch|from torch|from kernels.factories)", re.MULTILINE)
+    return [path for path in (away / "tests").rglob("*.py") if imports.search(path.read_text())]
 
 
 def readme_snippets() -> str:

@@ -115,7 +115,6 @@ NOT_RUN = [
     NotRun(r"dask (scheduler|worker) ", "runs until it is stopped; tests/scale", is_known),
     NotRun(r"python examples/", "tests/examples runs them", is_a_file),
     NotRun(r"python -m paper generate smoothed mine/", "needs your own pictures", parses),
-    NotRun(r"grep '\^#' constraints.txt|\.venv/bin/python -m pip", "changes the pins", is_known),
 ]
 if shutil.which("sqlite3") is None:
     NOT_RUN.append(NotRun(r"sqlite3 ", "is not installed here; Python does the same", is_known))

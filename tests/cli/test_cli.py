@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -359,6 +360,15 @@ def processor_seconds(*arguments):
 def test_every_command_has_examples(command, capsys):
     assert main([command, "--help"]) == 0
     assert f"wassemble {command} " in capsys.readouterr().out
+
+
+def test_help_of_fuse_begins_with_what_one_starts_with(capsys):
+    assert main(["fuse", "--help"]) == 0
+    sections = re.findall(r"^(\w[\w ]*):\n((?:  .*\n|\n)*)", capsys.readouterr().out, re.MULTILINE)
+    titles = ["Start with", "Options", "Input", "Labels and samples", "Kernel", "Rule", "Messages"]
+    assert [title for title, _ in sections] == titles
+    first = re.findall(r"^  (--\S+)", sections[0][1], re.MULTILINE)
+    assert first == ["--out", "--top", "--target", "--embeddings", "--confusion"]
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -1,6 +1,7 @@
 """What is seen on a terminal, and what gets past it."""
 
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -42,3 +43,14 @@ def test_a_table_for_a_pipe_gets_there_though_a_bar_is_shown(tmp_path):
     assert table.decode().splitlines()[0] == "sample,cat,dog"
     assert "sample,cat,dog" not in shown
     assert "fusing" in shown
+
+
+@pytest.mark.parametrize("no_color", ["", "1"])
+def test_colours_are_for_terminals_that_want_them(tmp_path, monkeypatch, no_color):
+    monkeypatch.setenv("NO_COLOR", no_color)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    path = tmp_path / "a.csv"
+    write_predictions(path, Predictions("a", ["x", "y"], ["cat", "dog"], np.full((2, 2), 0.5)))
+    shown, _ = on_terminal("fuse", str(path), f"b={path}", "--out", str(tmp_path / "c.csv"))
+    has_colour = re.search(r"\x1b\[(\d+;)*3[0-8]", shown) is not None
+    assert has_colour == (not no_color)
