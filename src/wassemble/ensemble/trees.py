@@ -57,11 +57,14 @@ def tree_barycenter(
 
 def _read_parents(tree: Edges) -> tuple[np.ndarray, np.ndarray | None]:
     """The parent of each node, -1 for none, and the length of the edge above it."""
-    twice = np.flatnonzero(np.bincount(tree.ends, minlength=len(tree.nodes)) > 1).tolist()
-    if twice:
-        names = enumerate_names([tree.nodes[node] for node in twice])
+    lengths = np.ones(len(tree)) if tree.weights is None else tree.weights
+    told = np.unique([tree.ends, tree.starts, lengths], axis=1)  # an edge may be told again
+    ends, counts = np.unique(told[0].astype(np.int64), return_counts=True)
+    if (counts > 1).any():
+        names = enumerate_names([tree.nodes[node] for node in ends[counts > 1].tolist()])
         fail(
-            f"a node of {tree.origin} must have one parent; got several for {names}.",
+            f"a node of {tree.origin} must have one parent, at one length; got several for"
+            f" {names}.",
             hint="`kernels.from_tree` takes any hierarchy",
         )
     parents = np.full(len(tree.nodes), -1)
