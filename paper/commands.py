@@ -74,7 +74,8 @@ def serve(**options: Any) -> None:
     from paper.explorer import EXAMPLES
     from wassemble.web.explorer.examples import SHIPPED
 
-    start(examples=(*SHIPPED, *EXAMPLES), **options)
+    first, *others = SHIPPED
+    start(examples=(first, *EXAMPLES, *others), **options)
 
 
 _experiments = (reproduce, evidence, heads, without_truth, flusight)
