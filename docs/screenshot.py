@@ -17,7 +17,7 @@ from report.browser import open_browser  # noqa: E402
 
 # By name: the address, and width and height of the window.
 PICTURES = {
-    "explorer": ("/explorer/view?example=languages&show=gained&sample=1380&label=vep", 1180, 960),
+    "explorer": ("/explorer/view?example=languages&show=gained&sample=1380&label=vep", 1180, 1100),
     "explorer-all": ("/explorer/all?example=languages", 1180, 1020),
     "explorer-phone": ("/explorer/view?example=languages&show=gained&sample=1380", 390, 800),
     "front": ("/", 1180, 760),

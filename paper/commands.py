@@ -76,7 +76,8 @@ def serve(**options: Any) -> None:
     from paper.explorer import EXAMPLES
     from wassemble.web.explorer.examples import SHIPPED
 
-    start(examples=(*SHIPPED, *EXAMPLES), **options)
+    first, *others = SHIPPED
+    start(examples=(first, *EXAMPLES, *others), **options)
 
 
 @click.command("expected-cost", cls=Command, short_help="Count what answers cost, by distance.")

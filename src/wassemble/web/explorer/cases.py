@@ -27,11 +27,12 @@ MASS_PENALTY = 2.0
 # Labels above which a label set is cut, and labels that are kept.
 _N_WHOLE = 800
 _N_CUT = 500
-# What is kept for when a slider moves: cuts (a megabyte each), costs of one label, answers.
+# What is kept for when a slider moves: cuts (a megabyte each), costs of one label, answers (whose
+# kernels may be large: enough for who looks at one label after another), verdicts.
 _N_CUTS = 32
 _CUT_BYTES = 100_000_000
 _N_SINGLE = 256
-_N_ANSWERS = 32
+_N_ANSWERS = 2
 _N_JUDGEMENTS = 16
 
 

@@ -6,7 +6,7 @@ than a slider can wait for, some of them are judged, spread over the file.
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -112,7 +112,7 @@ def judge(case: Case, view: View) -> Judgement:
     rules = [*_judge_consensus(case, view)]
     if (kept := view.kept) is not None:
         [before] = _judge_consensus(case, kept)
-        rules.append(Judged(KEPT, *list(vars(before).values())[1:]))
+        rules.append(replace(before, name=KEPT))
     rules += [*_judge_means(case, view), *judge_models(case)]
     return Judgement(_rows(case), _truth(case), rules)
 
