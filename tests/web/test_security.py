@@ -66,6 +66,7 @@ def test_without_the_token_a_program_is_refused(guarded, method, path):
 
 
 def test_raters_and_styles_need_no_token(guarded):
+    assert guarded.get("/join/nothing", headers=HTML).status_code == 404
     answer = guarded.get(f"/rate/{'x' * 32}", headers=HTML)
     assert answer.status_code == 404
     assert "There is no such link." in answer.text

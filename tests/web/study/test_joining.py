@@ -103,6 +103,28 @@ def test_who_withdraws_takes_their_answers_along_and_leaves_the_place(store, stu
     assert store.join(study, named("p1")) not in (secret, None)  # they may think again
 
 
+def test_more_places_show_what_no_place_shows_yet(store):
+    """Places that were given back, and offered again, do not count twice."""
+    design = Design("A study", items_per_rater=2, is_repeated=False)
+    number = store.create_study(design, make_items(4, n_checks=0), 1, is_joinable=True)
+    study = store.get_study(number)
+    for name in ("p1", "p2"):
+        store.withdraw(store.find_rater(store.join(study, named(name))).id)
+    store.add_raters(number, 1)
+    links = store.list_links(number)
+    assert [link.number for link in links] == [1, 2, 3, 4]
+    *again, last = [{s.item for s in store.find_rater(link.secret).shown} for link in links]
+    assert again == [again[0]] * 3
+    assert not again[0] & last
+
+
+def test_leaving_twice_frees_one_place(store, study):
+    rater = store.find_rater(store.join(study, named("p1")))
+    for _ in range(2):
+        store.withdraw(rater.id)
+    assert store.count_free(study) == 2
+
+
 def test_a_personal_link_that_is_left_makes_no_new_place(store):
     study = store.create_study(DESIGN, make_items(3), 2)
     link = store.list_links(study)[0]

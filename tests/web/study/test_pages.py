@@ -1,7 +1,10 @@
 """Pages of operators and raters, through the app in this process."""
 
+import csv
+import io
 import json
 import re
+import zipfile
 
 import pytest
 from web.study.people import SYSTEMS, Operator, Page, Person, make_lines
@@ -406,3 +409,77 @@ def test_no_page_has_a_script_or_a_style_of_its_own(client, study):
         *(client.get(path).text for path in ("/studies", "/studies/new", study[0])),
     ):
         assert not re.search(r"<script(?![^>]*(src=|/json))|\son\w+=|\sstyle=", page)
+
+
+def test_pictures_alone_are_labelled_and_described_in_words(client, operator):
+    """A zip file and a picture; a label and words for each; a jury may hear the labels."""
+    sent = io.BytesIO()
+    with zipfile.ZipFile(sent, "w") as archive:
+        for name in ("in/1.png", "in/2.png"):
+            archive.writestr(name, PNG)
+    asked = {key: [value] for key, value in ask("animal", "label", options="cat, dog").items()}
+    for key, value in ask("why", "words", text="Why?").items():
+        asked[key].append(value)
+    made = operator.post(
+        "/studies",
+        {"n_raters": "3", "title": "Animals", **asked},
+        files=[("pictures", ("all.zip", sent.getvalue())), ("pictures", ("0.png", PNG))],
+    )
+    path = made.url.path
+    assert "3 items" in made.text
+    for link in dict.fromkeys(operator.links(path)):
+        person = Person(client, link)
+        page = person.begin()
+        while "/items/" in page.url.path:
+            assert client.get(f"{page.url.path}/image").content == PNG
+            page = person.send(page, {"q1": "1", "q2": "=It looks so."})
+    results = client.get(f"{path}/results").text
+    assert "9 answers of 3 raters to 3 items" in results
+    assert "By label" in results
+    rows = list(csv.DictReader(io.StringIO(client.get(f"{path}/answers.csv").text)))
+    assert {row["item"] for row in rows} == {"0.png", "in/1.png", "in/2.png"}
+    assert {(row["animal"], row["why"]) for row in rows} == {("cat", "'=It looks so.")}
+    verdicts = client.get(f"{path}/verdicts.jsonl?question=animal").text.splitlines()
+    wanted = {"judge": "rater 1", "item": "0.png", "verdict": "cat"}
+    assert wanted in map(json.loads, verdicts)
+    assert client.get(f"{path}/verdicts.jsonl?question=why").status_code == 422
+    operator.post(f"{path}/delete", {"is_sure": "true"})
+    assert client.get(f"{path}/pictures/0").status_code == 404
+
+
+def test_words_that_are_missing_are_asked_for(client, operator):
+    asked = ask("why", "words", text="Why?")
+    _, [link] = operator.create('{"id": "1", "text": "Miau."}', n_raters="1", **asked)
+    person = Person(client, link)
+    page = person.begin()
+    refused = person.send(page, {"q1": "  "})
+    assert refused.status_code == 422
+    assert "Please write something." in refused.text
+    assert "Thank you" in person.send(refused, {"q1": "Because."}).text
+
+
+def test_a_file_that_unpacks_to_too_much_is_refused(operator):
+    sent = io.BytesIO()
+    with zipfile.ZipFile(sent, "w", zipfile.ZIP_DEFLATED) as archive:
+        for number in range(8):
+            archive.writestr(f"{number}.png", PNG + bytes(9_000_000))
+    assert len(sent.getvalue()) < 100_000
+    refused = operator.post("/studies", {}, files=[("pictures", ("x.zip", sent.getvalue()))])
+    assert refused.status_code == 422
+    assert "too many or too large for this server" in refused.text
+
+
+def test_all_links_are_a_table(client, study):
+    rows = list(csv.DictReader(io.StringIO(client.get(f"{study[0]}/links.csv").text)))
+    assert [row["link"].removeprefix("http://localhost") for row in rows] == study[1]
+    assert {row["state"] for row in rows} == {"not begun"}
+    assert {(row["answered"], row["of"]) for row in rows} == {("0", "7")}
+
+
+def test_a_preview_shows_every_page_and_keeps_nothing(client, study):
+    pages = [client.get(f"{study[0]}/preview").text]
+    pages += [client.get(f"{study[0]}/preview/{number}").text for number in range(1, 8)]
+    assert all("Nothing is kept" in page for page in pages)
+    assert not any(name in page for page in pages for name in HIDDEN)
+    assert client.get(f"{study[0]}/preview/8").url.path == study[0]
+    assert client.get(study[0]).text.count("<td>not begun</td>") == 3

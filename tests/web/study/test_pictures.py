@@ -46,6 +46,7 @@ def test_pictures_come_alone_and_in_zip_files():
         (b"", "PNG, JPEG or WebP by its content"),
         (pack({"a.png": b"<script>"}), "PNG, JPEG or WebP by its content; 'a.png' is not"),
         (pack({"../../a.png": b"#!/bin/sh"}), "by its content"),
+        (pack({"a.png": PNG}, zipfile.ZIP_LZMA), "stored or deflated; 'a.png' is not"),
         (pack({"a.png": PNG})[:-30], "must be a whole zip file"),
         (b"PK\3\4" + bytes(200), "must be a whole zip file"),
         (pack({"a.png": PNG}, zipfile.ZIP_STORED).replace(PNG[:4], b"...."), "got: BadZipFile"),

@@ -131,6 +131,7 @@ def _unzip(name: str, file: BinaryIO) -> Iterator[tuple[str, bytes]]:
         with zipfile.ZipFile(file) as archive:
             for member in archive.infolist():
                 if _is_wanted(member):
+                    _check_method(name, member)
                     with archive.open(member) as content:
                         yield member.filename, _read_whole(content, member.filename)
     except InvalidInputError:
@@ -157,6 +158,12 @@ def _check_directory(name: str, file: BinaryIO) -> None:
 def _is_wanted(member: zipfile.ZipInfo) -> bool:
     """Whether a member of a zip file is meant: not a folder, not what a desktop adds."""
     return not member.is_dir() and not re.search(r"(^|/)(\.(?!\.?/)|__MACOSX/)", member.filename)
+
+
+def _check_method(name: str, member: zipfile.ZipInfo) -> None:
+    """Refuse methods that may take any amount of memory to unpack."""
+    if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        fail(f"{name}: must be a zip file that is stored or deflated; {member.filename!r} is not.")
 
 
 def _read_whole(file: IO[bytes], name: str) -> bytes:

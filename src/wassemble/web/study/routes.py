@@ -19,9 +19,9 @@ from wassemble.web.study.answers import Answer
 from wassemble.web.study.charts import draw_charts
 from wassemble.web.study.design import assign
 from wassemble.web.study.item_page import PICTURE, render_item, send_picture
+from wassemble.web.study.new_study import MAX_AT_ONCE, NewStudy, NRaters
 from wassemble.web.study.questions import KINDS, PAPER, TEMPLATES, Question
 from wassemble.web.study.results import compute_results
-from wassemble.web.study.setup import MAX_AT_ONCE, NewStudy, NRaters
 from wassemble.web.study.store import OpenStore, Study, close_store
 
 _PAPER = json.loads((files("wassemble.web.study") / "human_study.json").read_text(encoding="utf-8"))

@@ -118,7 +118,7 @@ class Store:
         """The number of a new study, with links for so many raters, or places to join."""
         design.check_items(items)
         # Made before the database is locked: raters' answers wait for who has the lock.
-        raters = _make_raters(design, items, 0, n_raters)
+        raters = _make_raters(design, items, n_raters)
         records = [{"place": place, "record": item.record()} for place, item in enumerate(items)]
         sent = [{"name": name, **vars(picture)} for name, picture in (pictures or {}).items()]
         key = secrets.token_urlsafe(9) if is_joinable else None
@@ -138,20 +138,17 @@ class Store:
         with self._engine.begin() as connection:
             query = sa.select(tables.studies.c.design).where(tables.studies.c.id == study)
             design = Design.from_record(connection.scalar(query) or _fail_deleted())
-            items, first = _read_items(connection, study), _count_raters(connection, study)
+            items, before = _read_items(connection, study), _count_raters(connection, study)
         while True:
-            raters = _make_raters(design, items, first, n_raters)
+            raters = _make_raters(design, items, n_raters, *before)
             with self._writer.begin() as connection:
-                # PostgreSQL: the study's row is the lock under which numbers are given.
-                lock = sa.select(tables.studies.c.id).where(tables.studies.c.id == study)
-                if connection.scalar(lock.with_for_update()) is None:
-                    _fail_deleted()
-                count = _count_raters(connection, study)
-                if count == first:
+                _lock(connection, study)
+                now = _count_raters(connection, study)
+                if now == before:
                     rows = [each | {"study": study} for each in raters]
                     connection.execute(tables.raters.insert(), rows)
                     return
-            first = count  # others were faster
+            before = now  # others were faster
 
     def list_studies(self) -> list[Study]:
         """All studies, the newest first."""
@@ -261,9 +258,12 @@ class Store:
 
     def withdraw(self, rater: int) -> None:
         """Delete what a rater answered, and close the link; a joined place is free again."""
+        columns = tables.raters.c
+        own = sa.select(columns.study).where(columns.id == rater).scalar_subquery()
         with self._writer.begin() as connection:
+            _lock(connection, own)
             connection.execute(tables.answers.delete().where(tables.answers.c.rater == rater))
-            self._give_back(connection, tables.raters.c.id == rater, "withdrawn")
+            self._give_back(connection, columns.id == rater, "withdrawn")
 
     def find_open_study(self, key: str) -> Study | None:
         """The study that may be joined by a link which ends in ``key``."""
@@ -286,22 +286,20 @@ class Store:
         """The secret of the place of a person who agrees; None if all places are taken.
 
         Who comes again, under the same name, comes to the same place. Places of those who did
-        not finish in time are given to others first when there is no free one.
+        not finish in time are given to others only when there is no free one.
         """
         columns = tables.raters.c
         free = (columns.study == study.id) & columns.joined_at.is_(None) & ~columns.is_closed
         first = sa.select(columns.id, columns.secret).where(free).order_by(columns.number).limit(1)
         with self._writer.begin() as connection:
-            # PostgreSQL: the study's row is the lock under which places are given.
-            lock = sa.select(tables.studies.c.id).where(tables.studies.c.id == study.id)
-            connection.scalar(lock.with_for_update()) or _fail_deleted()
+            _lock(connection, study.id)
             known = _find_secret(connection, study.id, person.participant)
             if known is not None:
                 return known
             row = connection.execute(first).one_or_none()
             if row is None:
                 late = (columns.study == study.id) & _is_late(study.design)
-                self._give_back(connection, late & ~columns.is_closed, "late")
+                self._give_back(connection, late, "late")
                 row = connection.execute(first).one_or_none()
             if row is None:
                 return None
@@ -320,9 +318,9 @@ class Store:
     def _give_back(
         self, connection: sa.Connection, which: sa.ColumnElement[bool], why: str
     ) -> None:
-        """Close links, and make a free place like each of those that were joined."""
+        """Close links that are open, and make a free place like each of those that were joined."""
         columns = tables.raters.c
-        rows = connection.execute(sa.select(tables.raters).where(which)).all()
+        rows = connection.execute(sa.select(tables.raters).where(which & ~columns.is_closed)).all()
         connection.execute(
             tables.raters.update()
             .where(columns.id.in_([row.id for row in rows]))
@@ -487,23 +485,38 @@ class Store:
 
 
 def _make_raters(
-    design: Design, items: list[Item], first: int, n_raters: int
+    design: Design, items: list[Item], n_raters: int, n_before: int = 0, n_given_back: int = 0
 ) -> list[dict[str, Any]]:
-    """Rows of raters from number ``first``, counted from 0, on."""
+    """Rows of raters beside those that there are, some of whom gave back what they were shown."""
+    first = n_before - n_given_back
     check_raters(items, design, first, n_raters)
     return [
         {
-            "number": number + 1,
+            "number": n_before + more + 1,
             "secret": secrets.token_urlsafe(24),
-            "shown": [[each.item, list(each.order)] for each in assign(items, design, number)],
+            "shown": [
+                [each.item, list(each.order)] for each in assign(items, design, first + more)
+            ],
         }
-        for number in range(first, first + n_raters)
+        for more in range(n_raters)
     ]
 
 
-def _count_raters(connection: sa.Connection, study: int) -> int:
-    query = sa.select(sa.func.count()).where(tables.raters.c.study == study)
-    return connection.scalar(query) or 0
+def _count_raters(connection: sa.Connection, study: int) -> tuple[int, int]:
+    """How many raters a study has, and how many of their places were given to others."""
+    columns = tables.raters.c
+    is_given = columns.joined_at.is_not(None) & columns.left_study.is_not(None)
+    counts = (sa.func.count(), sa.func.coalesce(sa.func.sum(sa.case((is_given, 1), else_=0)), 0))
+    [n_all, n_given] = connection.execute(sa.select(*counts).where(columns.study == study)).one()
+    return n_all, n_given
+
+
+def _lock(connection: sa.Connection, study: Any) -> None:
+    """Let nobody else number raters or give places of a study meanwhile."""
+    query = sa.select(tables.studies.c.id).where(tables.studies.c.id == study)
+    # SQLite has one writer at a time; in PostgreSQL the study's row is the lock.
+    if connection.scalar(query.with_for_update()) is None:
+        _fail_deleted()
 
 
 def _read_items(connection: sa.Connection, study: int) -> list[Item]:
