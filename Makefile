@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: help demo test coverage test-long test-portable browser postgres node lint docs results evidence heads bench bench-quick bench-cluster clean
+.PHONY: help demo test coverage test-long test-portable test-recipes browser postgres node lint docs results evidence heads bench bench-quick bench-cluster clean
 
 help:
 	@echo "make demo   nine language detectors with nine label sets: learns how to fuse them and"
@@ -17,6 +17,7 @@ help:
 	@echo "            half an hour)"
 	@echo "make test-portable  all tests without AVX-512, on one thread, on a busy machine (half an"
 	@echo "            hour); make test-portable ARGS=tests/solvers runs some"
+	@echo "make test-recipes  heads in MLflow, and what Triton and KServe are told, by their clients"
 	@echo "make lint   formatting, lint and types"
 	@echo "make docs   write generated figures into the pages"
 	@echo "make results every experiment of the paper on real data; writes docs/results.md"
@@ -50,6 +51,10 @@ test-long: .venv/develop.stamp .venv/native.stamp
 # As an older, smaller and busier machine would run them.
 test-portable: .venv/develop.stamp .venv/native.stamp browser postgres
 	$(BIN)/python tests/older_processors.py --numprocesses 2 $(ARGS)
+
+# In an environment of their own: MLflow and KServe bring much that nothing else here needs.
+test-recipes: .venv-recipes/stamp
+	.venv-recipes/bin/python -m pytest tests/export/test_recipes.py
 
 # Debian's Chromium, for the tests of the report's pages; without it they are skipped.
 browser:
@@ -117,7 +122,7 @@ bench-cluster: .venv/develop.stamp
 	$(BIN)/python docs/generate.py
 
 clean:
-	rm -rf .venv .venv-bench reports .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .venv-bench .venv-recipes reports .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
 
 .venv/core.stamp: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
@@ -130,6 +135,11 @@ NATIVE := native/pyproject.toml native/hatch_build.py $(wildcard native/cpp/*.[c
 	@if ! command -v $${CXX:-c++} > /dev/null; then \
 		echo "no C++ compiler: sweeps run on NumPy alone"; \
 	else $(PIP) --force-reinstall --no-deps ./native; fi
+	touch $@
+
+.venv-recipes/stamp: pyproject.toml
+	$(PYTHON) -m venv .venv-recipes
+	.venv-recipes/bin/python -m pip install --quiet --disable-pip-version-check -e '.[recipes]'
 	touch $@
 
 .venv-bench/stamp: pyproject.toml constraints.txt $(NATIVE)
