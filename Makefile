@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c const
 # Groups of dependencies, which are for a clone alone, need a pip that knows them.
 NEWER_PIP := 'pip>=25.1'
 
-.PHONY: help demo test test-all coverage test-long test-portable browser postgres node lint docs site results evidence heads bench bench-quick bench-compare bench-cluster release-check lock clean
+.PHONY: help demo test test-all coverage test-long test-portable test-recipes browser postgres node lint docs site results evidence heads bench bench-quick bench-compare bench-cluster release-check lock clean
 
 help:
 	@echo "make demo   nine language detectors with nine label sets, fused: how right the consensus is"
@@ -20,6 +20,7 @@ help:
 	@echo "            half an hour)"
 	@echo "make test-portable  all tests without AVX-512, on one thread, on a busy machine (half an"
 	@echo "            hour); make test-portable ARGS=tests/solvers runs some"
+	@echo "make test-recipes  heads in MLflow, and what Triton and KServe are told, by their clients"
 	@echo "make lint   formatting, lint and types"
 	@echo "make docs   write generated figures into the pages, and pictures beside them"
 	@echo "make site   the pages as a site, with a gallery and a reference: site/index.html"
@@ -63,6 +64,10 @@ test-long: .venv/develop.stamp .venv/native.stamp
 # As an older, smaller and busier machine would run them.
 test-portable: .venv/develop.stamp .venv/native.stamp browser postgres
 	$(BIN)/python tests/older_processors.py --numprocesses 2 $(ARGS)
+
+# In an environment of their own: MLflow and KServe bring much that nothing else here needs.
+test-recipes: .venv-recipes/stamp
+	.venv-recipes/bin/python -m pytest tests/export/test_recipes.py
 
 # Debian's Chromium, for the tests of the report's pages; without it they are skipped.
 browser:
@@ -172,6 +177,13 @@ NATIVE := native/pyproject.toml native/hatch_build.py $(wildcard native/cpp/*.[c
 	@if ! command -v $${CXX:-c++} > /dev/null; then \
 		echo "no C++ compiler: sweeps run on NumPy alone"; \
 	else $(PIP) --force-reinstall --no-deps ./native; fi
+	touch $@
+
+.venv-recipes/stamp: pyproject.toml
+	$(PYTHON) -m venv .venv-recipes
+	.venv-recipes/bin/python -m pip install --quiet --disable-pip-version-check $(NEWER_PIP)
+	.venv-recipes/bin/python -m pip install --quiet --disable-pip-version-check \
+		-e '.[onnx]' --group recipes
 	touch $@
 
 .venv-bench/stamp: pyproject.toml constraints.txt $(NATIVE)

@@ -12,7 +12,6 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
-import numpy as np
 import pytest
 from patience import SECONDS
 from shell_data import write_all
@@ -65,20 +64,3 @@ def test_four_commands_go_from_files_to_an_answer(tmp_path):
     outputs = {each["name"]: each["data"] for each in answer["outputs"]}
     assert sum(outputs["scores"]) == pytest.approx(1, abs=1e-4)
     assert outputs["label"][0] == outputs["scores"].index(max(outputs["scores"]))
-
-
-def test_mlflow_runs_a_head(tmp_path):
-    mlflow = pytest.importorskip("mlflow", reason="MLflow is not installed")
-    from export.small import GOOD, write_head
-
-    from wassemble.export import load_head
-
-    write_head(tmp_path / "head.onnx")
-    block = re.search(r"^```py\n(.*?)^```$", GUIDE.read_text(encoding="utf-8"), re.S | re.M)[1]
-    names = {}
-    exec(block, names)
-    artifacts = {"head": str(tmp_path / "head.onnx")}
-    saved = str(tmp_path / "saved")
-    mlflow.pyfunc.save_model(saved, python_model=names["FusionHead"](), artifacts=artifacts)
-    found = mlflow.pyfunc.load_model(saved).predict({k: np.array(v) for k, v in GOOD.items()})
-    np.testing.assert_array_equal(found, load_head(tmp_path / "head.onnx")(GOOD)["scores"])

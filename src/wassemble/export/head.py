@@ -321,9 +321,9 @@ class Head:
         """
         return self.run(self.read(scores, answered))
 
-    def run(self, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    def run(self, inputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         """What comes of inputs that `read` made."""
-        found = self._session.run(self._outputs, dict(inputs))
+        found = self._session.run(self._outputs, inputs)
         return dict(zip(self._outputs, found, strict=True))
 
     def fuse(self, models: Sequence[Any] | Mapping[str, Any]) -> Predictions:
@@ -344,7 +344,8 @@ class Head:
         """The inputs as the file takes them, checked."""
         about = self.about
         names = list(about["models"])
-        for name in scores if isinstance(scores, Mapping) else (scores := {}):
+        scores = scores if isinstance(scores, Mapping) else {}
+        for name in scores:
             if name not in names and name not in about["unused"]:
                 self._refuse("strange", models=enumerate_names(names), model=repr(name))
         tables = {name: self._read_table(name, scores) for name in names}
@@ -414,7 +415,8 @@ class Head:
 
     def _refuse(self, what: str, **values: Any) -> Any:
         # Not `format`: the words come with the file, and could ask for anything.
-        words = re.sub(r"\{(\w+)\}", lambda m: str(values[m[1]]), self.about["errors"][what])
+        words = self.about["errors"][what]
+        words = re.sub(r"\{(\w+)\}", lambda found: str(values.get(found[1], found[0])), words)
         message, _, hint = words.partition("\nhint: ")
         fail(message, hint=hint or None)
 
