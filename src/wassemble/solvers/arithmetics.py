@@ -28,7 +28,7 @@ from wassemble.solvers.native_sweep import NativeSweep, find_native, native_type
 from wassemble.solvers.newton import NewtonSweep, rows_at_once
 from wassemble.solvers.plain_sweep import PlainLimits, PlainSweep, unsafe_rows
 from wassemble.solvers.problem import BarycenterProblem
-from wassemble.solvers.sweeps import NarrowSweep, Rows, TracedSweep
+from wassemble.solvers.sweeps import NarrowSweep, Rows, Sweep, TracedSweep
 from wassemble.solvers.tiles import (
     NATIVE,
     NATIVE_SPARSE_ROWS,
@@ -118,6 +118,12 @@ class LogSolver(Solver):
         problem = self._problem
         return Stopping(problem.rule.max_sweeps, problem.tolerance, measured)
 
+    def leaping(self, sweep: TracedSweep, tile: Tile) -> Sweep:
+        """The sweeps of a tile, with leaps if there may be any."""
+        if not self.may_leap:
+            return sweep
+        return LeapingSweep(sweep, tile.n_rows, may_drift=_may_drift(tile), exchange=tile.exchange)
+
     @property
     def may_leap(self) -> bool:
         """Whether sweeps may leap ahead.
@@ -165,12 +171,8 @@ class LogSolver(Solver):
             left = replace(tile.take(index), log_v=rows.log_v)
             self._hasten(left, components, stopping, finish, keep_scalings=keep_scalings)
 
-        traced = start(tile, components)
-        leaping = LeapingSweep(
-            traced, tile.n_rows, may_drift=_may_drift(tile), exchange=tile.exchange
-        )
         return run(
-            leaping if self.may_leap else traced,
+            self.leaping(start(tile, components), tile),
             tile.n_rows,
             stopping,
             lambda ending: finish(ending, tile),
