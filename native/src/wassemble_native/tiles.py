@@ -180,6 +180,7 @@ class NativeTile:
     def restart(self) -> None:
         """Forget all sweeps: start at v = 1, from histograms that may have changed."""
         self._struct.starts_at_one, self._starts_at_one = 1, True
+        self._back = None
 
     def sweep(
         self, n_sweeps: int, *, watch: bool = False, keeps_v: bool = True
@@ -207,7 +208,7 @@ class NativeTile:
         self._at_once, at_once = CYCLE, self._at_once  # a cycle is one call
         self._sweep(CYCLE, watch=True, keeps_v=True)
         self._at_once, self._back, struct.moves = at_once, None, None
-        return self._residuals.copy(), products
+        return self._residuals.copy(), products.astype(self.dtype)
 
     def leap(self, back: np.ndarray) -> None:
         """Before the next cycle take each row ahead of the last, by coefficients of its ways.

@@ -28,7 +28,7 @@ from wassemble.solvers.native_sweep import NativeSweep, find_native, native_type
 from wassemble.solvers.newton import NewtonSweep, rows_at_once
 from wassemble.solvers.plain_sweep import PlainLimits, PlainSweep, unsafe_rows
 from wassemble.solvers.problem import BarycenterProblem
-from wassemble.solvers.sweeps import NarrowSweep, Rows, TracedSweep
+from wassemble.solvers.sweeps import NarrowSweep, Rows, Sweep, TracedSweep
 from wassemble.solvers.tiles import (
     NATIVE,
     NATIVE_SPARSE_ROWS,
@@ -95,10 +95,11 @@ class ClosedFormSolver(Solver):
         finish(Ending(slice(None), rows, status, 0.0, 0), tile)
 
 
-def _may_drift(tile: Tile) -> bool:
-    """Whether the models' mass may fail to meet; of kernels of other ranks nothing is known."""
-    has_zeros = any(group.kernel.entries.has_zeros for group in tile.groups)
-    return has_zeros or not tile.exchange.is_alone
+def _has_zeros(tile: Tile) -> bool:
+    """Whether a kernel of ``tile`` has zeros; of those of other ranks nothing is known."""
+    return not tile.exchange.is_alone or any(
+        group.kernel.entries.has_zeros for group in tile.groups
+    )
 
 
 class LogSolver(Solver):
@@ -117,6 +118,14 @@ class LogSolver(Solver):
         """When rows stop."""
         problem = self._problem
         return Stopping(problem.rule.max_sweeps, problem.tolerance, measured)
+
+    def leaping(self, sweep: TracedSweep, tile: Tile) -> Sweep:
+        """The sweeps of a tile, with leaps if there may be any."""
+        if not self.may_leap:
+            return sweep
+        # Only where mass is kept and a kernel has zeros can the models' mass fail to meet.
+        may_drift = self._problem.rule.is_balanced and _has_zeros(tile)
+        return LeapingSweep(sweep, tile.n_rows, may_drift=may_drift, exchange=tile.exchange)
 
     @property
     def may_leap(self) -> bool:
@@ -137,7 +146,7 @@ class LogSolver(Solver):
         """
         problem = self._problem
         if per_label is None:
-            per_label = _PATIENCE_WITH_ZEROS if _may_drift(tile) else _PATIENCE_IN_LOGS
+            per_label = _PATIENCE_WITH_ZEROS if _has_zeros(tile) else _PATIENCE_IN_LOGS
         sizes = [group.kernel.shape for group in tile.groups]
         is_large = tile.n_models * max(max(each) * each[1] for each in sizes) > _LARGE
         alone = problem.like is None and tile.exchange.is_alone
@@ -165,12 +174,8 @@ class LogSolver(Solver):
             left = replace(tile.take(index), log_v=rows.log_v)
             self._hasten(left, components, stopping, finish, keep_scalings=keep_scalings)
 
-        traced = start(tile, components)
-        leaping = LeapingSweep(
-            traced, tile.n_rows, may_drift=_may_drift(tile), exchange=tile.exchange
-        )
         return run(
-            leaping if self.may_leap else traced,
+            self.leaping(start(tile, components), tile),
             tile.n_rows,
             stopping,
             lambda ending: finish(ending, tile),

@@ -27,11 +27,11 @@ _PATIENCE = 8
 # What is added to products of diagonal 1: changes in almost the same direction must not be told
 # apart by their rounding.
 _DAMPING = 1e-7
-# Changes below this share of a step do not count. Where models' mass may fail to meet, rows drift
-# for ever by steps that hardly change; there is nowhere to leap to, and leaps would carry off what
-# rounding makes of the changes.
-_LEAST_CHANGE = 1e-6
-_LEAST_CHANGE_OF_DRIFTS = 1e-2
+# Changes below this share of a step do not count: the inverse of the share is how far a row leaps,
+# and its square what becomes of rounding. Where models' mass may fail to meet, rows drift for ever
+# by steps that hardly change, and there is nowhere to leap to.
+_LEAST_CHANGE = {np.dtype(np.float32): 3e-2, np.dtype(np.float64): 1e-4}
+_LEAST_CHANGE_OF_DRIFTS = 3e-2
 
 # Which moves of a trail make up the changes from step to step (at first there is no step before),
 # and the last step; and which lead from log v after one sweep to log v after the next.
@@ -61,7 +61,7 @@ class LeapingSweep:
         exchange: Exchange = ALONE,
     ) -> None:
         self._sweep, self._exchange = sweep, exchange
-        self._least_change = _LEAST_CHANGE_OF_DRIFTS if may_drift else _LEAST_CHANGE
+        self._least_change = _LEAST_CHANGE_OF_DRIFTS if may_drift else 0.0
         self._length = np.full(n_rows, np.inf)
         self._failures = np.zeros(n_rows, dtype=np.int64)
         self._back: np.ndarray | None = None  # no cycle is behind
@@ -74,16 +74,17 @@ class LeapingSweep:
         if self._back is not None:
             self._sweep.leap(self._back)
         residual, products = self._sweep.cycle()
-        self._learn(np.asarray(self._exchange.sum(products)))
+        least_change = max(self._least_change, _LEAST_CHANGE[products.dtype])
+        self._learn(np.asarray(self._exchange.sum(products.astype(np.float64))), least_change)
         return residual
 
-    def _learn(self, products: np.ndarray) -> None:
+    def _learn(self, products: np.ndarray, least_change: float) -> None:
         """How the next leap goes; rows whose steps grew sweep on as they are."""
         length = products[:, -1, -1]
         grew = length > self._length
         self._failures += grew
         self._length = length
-        back = _shortest_step(products, self._least_change)
+        back = _shortest_step(products, least_change)
         leaps = np.isfinite(back).all(axis=1) & ~grew & (self._failures < _PATIENCE)
         self._back = np.where(leaps[:, None], back, 0)
 
@@ -107,14 +108,14 @@ def _shortest_step(products: np.ndarray, least_change: float) -> np.ndarray:
 
     ``products`` are those of the changes and the last step with each other.
     """
-    squares = np.einsum("rcc->rc", products)[:, :-1]
-    squares = np.where(squares > 0, squares, 1)  # rounding may leave less than 0
-    lengths = np.sqrt(squares)
-    scaled = products[:, :-1] / lengths[..., None]
-    matrices = scaled[..., :-1] / lengths[:, None]
-    damping = _DAMPING + least_change**2 * products[:, -1, -1:] / squares
-    np.einsum("rcc->rc", matrices)[...] += damping
-    with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"):  # rows that end up without a number do not leap
+        squares = np.einsum("rcc->rc", products)[:, :-1]
+        squares = np.where(squares > 0, squares, 1)  # rounding may leave less than 0
+        lengths = np.sqrt(squares)
+        scaled = products[:, :-1] / lengths[..., None]
+        matrices = scaled[..., :-1] / lengths[:, None]
+        damping = _DAMPING + least_change**2 * products[:, -1, -1:] / squares
+        np.einsum("rcc->rc", matrices)[...] += damping
         return np.linalg.solve(matrices, scaled[..., -1:])[..., 0] / lengths
 
 
@@ -144,7 +145,7 @@ class Trail:
         if not np.isfinite(products).all():  # labels out of reach, or just cut off, stay there
             self._moves = xp.where(xp.isfinite(self._moves), self._moves, 0.0)
             products = _products(self._moves)
-        return np.asarray(changes @ products @ changes.T)
+        return (changes @ products @ changes.T).astype(detached(steps[0][:0]).dtype)
 
     def leap(self, back: np.ndarray) -> Array:
         """The leap ``(n_models, n_rows, n_target)`` of log v, by coefficients of each row."""

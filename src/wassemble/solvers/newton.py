@@ -287,7 +287,8 @@ class _Point:
             np.matmul(scaled.swapaxes(-1, -2), scaled, out=hessians[group.models])
         hessians *= -self.mass.exponent
         moved = units > 0
-        marginals = np.divide(self.marginals, units**2, out=np.ones_like(units), where=moved)
+        safe = np.where(moved, units, 1)  # its square may be too small for a number
+        marginals = np.where(moved, self.marginals / safe / safe, 1)
         if self.components is not None:
             self._pin(hessians, marginals * units)
         _diagonal(hessians)[...] += (1 + self.ratio + damping)[:, None] * marginals

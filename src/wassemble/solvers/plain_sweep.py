@@ -122,7 +122,7 @@ class PlainSweep:
 
     def restart(self) -> None:
         """Forget all sweeps: start at v = 1 again, from histograms that may have changed."""
-        self._starts_at_one = True
+        self._starts_at_one, self._trail = True, Trail()
         self._untrusted[:] = False
 
     def _allocate(self) -> None:

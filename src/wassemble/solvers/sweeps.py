@@ -59,7 +59,7 @@ class TracedSweep(Sweep, Protocol):
         """Do as many sweeps as lie between two leaps; return residuals and products of steps.
 
         The products ``(n_rows, n, n)`` are of the changes from step to step and of the last step
-        with each other.
+        with each other, in the floating type that steps are known to.
         """
 
     def leap(self, back: np.ndarray) -> None:
