@@ -31,7 +31,8 @@ PLACES = {
 }
 # The mathematics and its laws, `pytest -m fast`, but for some that take their time.
 FAST = ("kernels", "metrics", "solvers")
-NOT_FAST = ("tiles", "newton", "fuzz", "exact", "exact_unbalanced", "several_fixed_points")
+NOT_FAST = ("closed_forms", "devices", "exact", "exact_unbalanced", "fuzz", "newton", "ordered")
+NOT_FAST += ("rules", "sample_weights", "several_fixed_points", "tiles")
 
 _ALWAYS = {
     "deadline": None,
