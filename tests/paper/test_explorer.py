@@ -37,13 +37,14 @@ def test_the_pages_offer_what_the_server_was_given(client):
 def test_every_example_opens(client, example):
     for kernel in example.kernels:
         query = {"example": example.name, "kernel": kernel}
-        found = client.get("/explorer/api/answer", params=query)
-        assert found.status_code == 200, found.text
-        body = found.json()
-        assert body["summary"].startswith("Consensus: ")
-        assert body["flows"]["rows"]
-        followed = client.get(body["neighbors"]["rows"][-1][0]["href"])
-        assert followed.status_code == 200
+        body = client.get("/explorer/data.json", params=query).json()
+        assert body["flows"]["parts"]
+        label = body["flows"]["label"]
+        page = client.get("/explorer/view", params=query | {"label": label})
+        assert page.status_code == 200, page.text
+        assert "came from" in page.text
+        for path in ("/explorer/all", "/explorer/map"):
+            assert client.get(path, params=query).status_code == 200
 
 
 def test_serve_takes_the_options_of_the_library_and_gives_it_more_examples(monkeypatch, tmp_path):
@@ -54,5 +55,5 @@ def test_serve_takes_the_options_of_the_library_and_gives_it_more_examples(monke
     assert {p.name for p in serve.params} == {p.name for p in library_serve.params}
     serve.main([str(tmp_path), "--port", "0"], standalone_mode=False)
     names = [each.name for each in given["examples"]]
-    assert names == ["animals", "languages", "words", "cifar100", "coco", "voc"]
+    assert names == ["languages", "words", "cifar100", "coco", "voc", "animals"]
     assert given["port"] == 0
