@@ -235,7 +235,7 @@ def test_an_item_with_nothing_to_choose_from_is_no_agreement():
     """Items 0 and 1 divide the raters; in item 2 all systems say the same."""
     divided = [{0: said((3, 3, 3), c), 1: said((3, 3), c), 2: said((3,), 0)} for c in (0, 1)]
     results = compute_results(make_snapshot(divided, n_checks=0, questions=ONE))
-    wanted = krippendorff_alpha([[1, 1], [1, 1]])
+    wanted = krippendorff_alpha([[1, 1, 0], [1, 0, 1]])
     assert results.agreement["most correct"].alpha == pytest.approx(wanted)
 
 

@@ -469,10 +469,10 @@ def _sum_up(answers: list[_Kept], question: Question, systems: tuple[str, ...]) 
 
 
 def name_verdict(item: Item, said: Any) -> str:
-    """What was chosen, by one of the systems that said it: the same one in all items."""
+    """What was chosen, by the first system that said it, so that items can be compared."""
     if said == TIE:
         return "tie"
-    return min(system for system in item.captions if item.choice_of(system) == said)
+    return next(system for system in item.captions if item.choice_of(system) == said)
 
 
 def name_choice(item: Item, said: Any) -> str:
