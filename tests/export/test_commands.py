@@ -86,3 +86,10 @@ def test_golden_vectors_of_another_head_are_refused(tmp_path, capsys):
     golden.unlink()
     assert main(["verify", str(tmp_path / "head.onnx")]) == 2
     assert "must have its golden vectors beside it" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("limit", ["--max-samples", "--max-bytes", "--max-seconds"])
+def test_a_server_must_allow_something(tmp_path, capsys, limit):
+    write_head(tmp_path / "head.onnx")
+    assert main(["serve-head", str(tmp_path / "head.onnx"), limit, "0"]) == 2
+    assert f"Invalid value for '{limit}'" in capsys.readouterr().err

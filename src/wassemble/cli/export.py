@@ -132,10 +132,17 @@ def verify(head: Path, as_json: bool, quiet: bool) -> None:
     default=8080,
     help="Port to listen on; 0 takes a free one.",
 )
-@shown_option("--max-samples", type=int, default=10_000, help="Refuse larger batches.")
-@shown_option("--max-bytes", type=int, default=50_000_000, help="Refuse larger requests.")
 @shown_option(
-    "--max-seconds", type=float, default=10, help="Give up a request that takes longer than this."
+    "--max-samples", type=click.IntRange(1), default=10_000, help="Refuse larger batches."
+)
+@shown_option(
+    "--max-bytes", type=click.IntRange(1), default=50_000_000, help="Refuse larger requests."
+)
+@shown_option(
+    "--max-seconds",
+    type=click.FloatRange(0, min_open=True),
+    default=10,
+    help="Give up a request that takes longer than this to arrive, or to answer.",
 )
 def serve_head(head: Path, host: str, port: int, **limits: Any) -> None:
     """Serve HEAD by the Open Inference Protocol, version 2, with metrics for Prometheus.

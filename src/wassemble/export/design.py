@@ -395,7 +395,8 @@ def to_inputs(
         if name not in by_name:
             fail(
                 f"there must be predictions of each of {enumerate_names(names)}; got those of"
-                f" {enumerate_names(by_name)}."
+                f" {enumerate_names(by_name)}.",
+                hint="a model that did not answer has rows of nan",
             )
         given = by_name[name]
         scores = given.scores.astype(np.float64)
