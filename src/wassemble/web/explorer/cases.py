@@ -28,11 +28,12 @@ MASS_PENALTY = 2.0
 _N_WHOLE = 800
 _N_CUT = 500
 # What is kept for when a slider moves: cuts (a megabyte each), costs of one label, answers (whose
-# kernels may be large: enough for who looks at one label after another), verdicts.
+# kernels may be large: enough for who looks at one label after another), what is shown, verdicts.
 _N_CUTS = 32
 _CUT_BYTES = 100_000_000
 _N_SINGLE = 256
 _N_ANSWERS = 2
+_N_SHOWN = 64
 _N_JUDGEMENTS = 16
 
 
@@ -162,6 +163,7 @@ class Case:
         self._single: Kept[np.ndarray] = Kept(_N_SINGLE)
         # What others make of a case goes when the case goes.
         self.answers: Kept[Any] = Kept(_N_ANSWERS)
+        self.shown: Kept[Any] = Kept(_N_SHOWN)
         self.rankings: Kept[Any] = Kept(1)
         self.judgements: Kept[Any] = Kept(_N_JUDGEMENTS)
 

@@ -15,6 +15,7 @@ from wassemble.web.explorer.judging import list_rows
 from wassemble.web.explorer.learning import job_folder, learn
 from wassemble.web.explorer.library import Library
 from wassemble.web.explorer.present import (
+    Shown,
     as_csv,
     as_json,
     file_name,
@@ -106,12 +107,22 @@ def _answer(case: Case, row: int, view: View) -> Answer:
     return answer
 
 
+def _show(case: Case, row: int, view: View) -> Shown:
+    """What is shown of a sample; kept, for who looks at it again."""
+
+    def make() -> Shown:
+        return present_answer(case, _answer(case, row, view), view)
+
+    shown: Shown = case.shown.get(view, make)
+    return shown
+
+
 def _reply_page(case: Case, view: View) -> Reply:
     """A page about a sample; what a wrong slider leaves of it, with the words for it."""
     row, view = _pick(case, view)
     shown, problem = None, ""
     try:
-        shown = present_answer(case, _answer(case, row, view), view)
+        shown = _show(case, row, view)
     except InvalidInputError as error:
         problem = str(error)
     text = case.table.texts.get(view.sample, "")
@@ -121,7 +132,7 @@ def _reply_page(case: Case, view: View) -> Reply:
 
 def _reply_answer(case: Case, view: View) -> Reply:
     row, view = _pick(case, view)
-    return Reply(200, _to_json(present_answer(case, _answer(case, row, view), view)))
+    return Reply(200, _to_json(_show(case, row, view)))
 
 
 def _reply_all(case: Case, view: View) -> Reply:
