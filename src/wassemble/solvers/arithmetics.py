@@ -96,10 +96,9 @@ class ClosedFormSolver(Solver):
 
 
 def _has_zeros(tile: Tile) -> bool:
-    """Whether a kernel of ``tile`` has zeros; of those of other ranks nothing is known."""
-    return not tile.exchange.is_alone or any(
-        group.kernel.entries.has_zeros for group in tile.groups
-    )
+    """Whether a kernel of ``tile``, on some rank, has zeros."""
+    here = any(group.kernel.entries.has_zeros for group in tile.groups)
+    return bool(agree_on_any(tile.exchange, np.array([here]))[0])
 
 
 class LogSolver(Solver):
