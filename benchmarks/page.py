@@ -176,7 +176,7 @@ def _epsilons(record: dict[str, Any]) -> list[str]:
         "One sample, prepared, float32: microseconds, and how many times faster than POT.",
         table(["", *epsilons], ones),
         "A diagonal kernel, converged, times NumPy's geometric mean; and Algorithm 1 at epsilon 0.1"
-        " to a tolerance of 1e-6, float64: seconds of the processor on one thread.",
+        " to a tolerance of 1e-6, float64.",
         table(["", "diagonal", "Algorithm 1", "converged"], others),
     ]
 

@@ -20,6 +20,7 @@ template <class T> struct Group {
   Kernel<T> kernel;
   int64_t n_models;
   const T *histograms;
+  T *u_mantissas, *u_exponents;  // null if nobody asks
 };
 
 template <class T> struct Tile {
@@ -29,9 +30,7 @@ template <class T> struct Tile {
   int64_t weight_steps[3];  // over models, rows and labels; 0 where they do not differ
   double order, exponent;
   T *v_mantissas, *v_exponents;  // (n_models, n_rows, n_target)
-  T *moves;                      // of a cycle, (n_rows, n_moves, n_models, n_target), or null
-  const double *back;            // how rows leap before it, (n_rows, cycle); null: it is the first
-  double *products;              // of its steps, (n_rows, cycle + 1, cycle + 1)
+  const T *omega;                // (n_rows,), or null: steps as they are
   int64_t starts_at_one;         // whether v is 1 and not what is in the arrays
   int64_t keeps_v;               // whether the last v is asked for
   const int32_t *components;     // (n_target,), or null: one
@@ -44,10 +43,6 @@ template <class T> struct Tile {
 constexpr uint8_t untrusted = 1;  // numbers left the range, now or earlier
 constexpr uint8_t has_mass = 2;   // some label has a consensus above 0, however small
 constexpr uint8_t overflown = 4;  // some label has a consensus too large for its type
-
-// Sweeps between two leaps. How log2 of v moved: by the last step of the cycle before, by the leap
-// since, and by each sweep.
-constexpr int64_t cycle = 4, n_moves = cycle + 2;
 
 // Numbers of one array of the samples that are swept together.
 constexpr int64_t together = 1 << 13;
@@ -96,11 +91,11 @@ template <class T> class Sweeper {
 
   const Tile<T> &tile_;
   Factor<T> order_, exponent_, mean_, power_;  // order, f, 1 / order, f / order
-  bool balanced_;
+  bool balanced_, relaxed_, keeps_u_;
   int64_t n_samples_, width_, wide_;  // at once; padded target labels; the most source labels
   Room room_;
   // (models, samples, labels), padded; those of sources group by group.
-  T *v_mantissas_, *v_exponents_, *images_, *log2_v_;
+  T *v_mantissas_, *v_exponents_, *images_;
   T *source_mantissas_, *source_exponents_, *u_mantissas_, *u_exponents_;
   T *sources_, *between_, *turned_, *before_, *after_;
   V *parts_;
@@ -113,7 +108,8 @@ template <class T> class Sweeper {
   explicit Sweeper(const Tile<T> &tile)
       : tile_(tile), order_(tile.order), exponent_(tile.exponent),
         mean_(tile.order > 0 ? 1 / tile.order : 0),
-        power_(tile.order > 0 ? tile.exponent / tile.order : 0), balanced_(tile.order == 0) {
+        power_(tile.order > 0 ? tile.exponent / tile.order : 0), balanced_(tile.order == 0),
+        relaxed_(tile.omega != nullptr), keeps_u_(tile.groups[0].u_mantissas != nullptr) {
     width_ = padded<T>(tile.n_target);
     wide_ = 0;
     for (int64_t g = 0; g < tile.n_groups; g++) {
@@ -193,11 +189,10 @@ template <class T> class Sweeper {
     v_mantissas_ = room_.take<T>(n_targets);
     v_exponents_ = room_.take<T>(n_targets);
     images_ = room_.take<T>(n_targets);
-    log2_v_ = room_.take<T>(tile_.moves ? n_targets : 0);
     source_mantissas_ = room_.take<T>(n_sources);
     source_exponents_ = room_.take<T>(n_sources);
-    u_mantissas_ = room_.take<T>(wide_);
-    u_exponents_ = room_.take<T>(wide_);
+    u_mantissas_ = room_.take<T>(keeps_u_ ? n_sources : wide_);
+    u_exponents_ = room_.take<T>(keeps_u_ ? n_sources : wide_);
     sources_ = room_.take<T>(most_rows * wide_);
     between_ = room_.take<T>(most_rows * rank);
     turned_ = room_.take<T>(needs_turning() ? 2 * step * longest : 0);
@@ -243,14 +238,13 @@ template <class T> class Sweeper {
         else
           apply(kernel, kernel.to_source, images, width_, sources_, part.width, n_rows, rows,
                 between_, turned_);
-        line_u(part, count, summed);
+        line_u(part, first, count, summed);
         apply(kernel, kernel.to_target, sources_, part.width, images, width_, n_rows, rows,
               between_, turned_);
       });
-      for (int64_t s = 0; s < count; s++) lines_p_and_v(sweep, first, s, count, is_last);
+      for (int64_t s = 0; s < count; s++) lines_p_and_v(first, s, count, is_last);
     }
     write_back(first, count);
-    for (int64_t s = 0; tile_.moves && s < count; s++) multiply_steps(first + s);
     int flags = 0;
     for (int64_t s = 0; s < count; s++) flags |= tile_.flags[first + s];
     return flags;
@@ -280,7 +274,19 @@ template <class T> class Sweeper {
           store(source_exponents_ + at + i, normal ? exponent : all<T>(Type<T>::none));
         }
         is_bad_[s] |= any(odd);  // below the normal numbers: digits are missing; or no number
+        if (relaxed_) read_u(part, m, first, s, row);
       }
+  }
+
+  void read_u(Part part, int64_t m, int64_t first, int64_t s, int64_t row) {
+    int64_t n_source = part.group->kernel.n_source;
+    int64_t from = (m * tile_.n_rows + first + s) * n_source, at = part.offset + row * part.width;
+    for (int64_t i = 0; i < part.width; i += step) {
+      const T *mantissas = part.group->u_mantissas, *exponents = part.group->u_exponents;
+      store(u_mantissas_ + at + i, load_some<T>(mantissas + from + i, n_source - i, 1));
+      store(u_exponents_ + at + i,
+            load_some<T>(exponents + from + i, n_source - i, Type<T>::none));
+    }
   }
 
   void read_targets(int64_t first, int64_t count) {
@@ -298,10 +304,6 @@ template <class T> class Sweeper {
               exponent =
                   load_some<T>(tile_.v_exponents + from + j, n_target - j, Type<T>::none);
             }
-            if (tile_.moves) {
-              if (tile_.back) leap(first + s, model, j, mantissa, exponent);
-              store(log2_v_ + at + j, log2_of_number(mantissa, exponent));
-            }
             store(v_mantissas_ + at + j, mantissa);
             store(v_exponents_ + at + j, exponent);
             most = largest(most, exponent);
@@ -309,74 +311,6 @@ template <class T> class Sweeper {
           rows_[row] = to_scale(tile_.groups[g].kernel, v_mantissas_ + at, v_exponents_ + at,
                                 images_ + at, width_, largest_of<T>(most));
         }
-  }
-
-  // The first move of one model at some labels; the others follow at equal distances.
-  MEMBER T *moves_of(int64_t row, int64_t model, int64_t j) const {
-    return tile_.moves + (row * n_moves * tile_.n_models + model) * tile_.n_target + j;
-  }
-
-  static MEMBER V log2_of_number(V mantissa, V exponent) {
-    V m, e;
-    split<T>(mantissa, m, e);
-    return is_none<T>(exponent) ? all<T>(-INFINITY) : (exponent + e) + log2_of(m);
-  }
-
-  // Ahead of the last cycle: back along the ways from sweep to sweep, by the coefficients given.
-  MEMBER void leap(int64_t row, int64_t model, int64_t j, V &mantissa, V &exponent) {
-    int64_t left = tile_.n_target - j, far = tile_.n_models * tile_.n_target;
-    T *moves = moves_of(row, model, j);
-    const double *back = tile_.back + row * cycle;
-    V ahead = -(T)back[0] * load_some<T>(moves + far, left, 0), last = V{};
-    for (int64_t i = 0; i < cycle; i++) {
-      last = load_some<T>(moves + (i + 2) * far, left, 0);
-      ahead -= (T)back[i] * last;
-    }
-    store_some(moves, last, left);
-    store_some(moves + far, ahead, left);
-    V whole = nearest_whole<T>(ahead), m, e;
-    split<T>(mantissa * exp2_of(ahead - whole), m, e);
-    I none = is_none<T>(exponent);
-    mantissa = none ? mantissa : m;
-    exponent = none ? exponent : exponent + (whole + e);
-  }
-
-  // A step of log2 v; labels out of reach, or just cut off, stay there.
-  MEMBER void take_step(int64_t sweep, int64_t row, int64_t model, int64_t j, int64_t at,
-                        V mantissa, V exponent) {
-    V before = load(log2_v_ + at), after = log2_of_number(mantissa, exponent);
-    I none = is_none<T>(before) | is_none<T>(after);
-    T *to = moves_of(row, model, j) + (sweep + 2) * tile_.n_models * tile_.n_target;
-    store_some(to, none ? V{} : after - before, tile_.n_target - j);
-    store(log2_v_ + at, after);
-  }
-
-  // Products of the changes from step to step and of the last step with each other. Before the
-  // first cycle there was no step.
-  void multiply_steps(int64_t row) {
-    constexpr int n = cycle + 1;
-    int64_t far = tile_.n_models * tile_.n_target;
-    const T *moves = tile_.moves + row * n_moves * far;
-    V sums[n][n] = {};
-    for (int64_t i = 0; i < far; i += step) {
-      V all_of[n], last = load_some<T>(moves + i, far - i, 0);
-      for (int k = 0; k < cycle; k++) {
-        V next = load_some<T>(moves + (k + 2) * far + i, far - i, 0);
-        all_of[k] = k || tile_.back ? next - last : V{};
-        all_of[k + 1] = last = next;
-      }
-#pragma GCC unroll 5
-      for (int a = 0; a < n; a++)
-#pragma GCC unroll 5
-        for (int b = a; b < n; b++) sums[a][b] += all_of[a] * all_of[b];
-    }
-    double *to = tile_.products + row * n * n;
-    for (int a = 0; a < n; a++)
-      for (int b = a; b < n; b++) {
-        double sum = 0;
-        for (int lane = 0; lane < step; lane++) sum += sums[a][b][lane];
-        to[a * n + b] = to[b * n + a] = sum;
-      }
   }
 
   // A row of ordinary numbers for a product, the largest of them near 2^top. How small the others
@@ -409,23 +343,25 @@ template <class T> class Sweeper {
   }
 
   // u = (mu / K v)^f of the rows of a group, brought to scale (Alg. 1 and 2, line u).
-  void line_u(Part part, int64_t count, bool summed) {
+  void line_u(Part part, int64_t first, int64_t count, bool summed) {
     const Kernel<T> &kernel = part.group->kernel;
     for (int64_t m = 0; m < part.group->n_models; m++)
       for (int64_t s = 0; s < count; s++) {
         int64_t row = m * count + s, at = part.offset + row * part.width;
+        int64_t own = keeps_u_ ? at : 0;
         T *scaled = sources_ + row * part.width;
         Row<T> &known = rows_[part.first_model * count + row];
         const T *kv = summed ? kernel.sums : scaled;
-        T most = balanced_ ? u_of_row<true>(kv, at, part.width, kernel, known, s)
-                           : u_of_row<false>(kv, at, part.width, kernel, known, s);
-        known = to_scale(kernel, u_mantissas_, u_exponents_, scaled, part.width, most);
+        T omega = relaxed_ ? tile_.omega[first + s] : (T)1;
+        T most = balanced_ ? u_of_row<true>(kv, at, own, part.width, kernel, known, omega, s)
+                           : u_of_row<false>(kv, at, own, part.width, kernel, known, omega, s);
+        known = to_scale(kernel, u_mantissas_ + own, u_exponents_ + own, scaled, part.width, most);
       }
   }
 
   template <bool balanced>
-  T u_of_row(const T *kv, int64_t at, int64_t width, const Kernel<T> &kernel,
-             const Row<T> &known, int64_t s) {
+  T u_of_row(const T *kv, int64_t at, int64_t own, int64_t width, const Kernel<T> &kernel,
+             const Row<T> &known, T omega, int64_t s) {
     V most = all<T>(Type<T>::none);
     I lost = I{};
     T sure = known.is_sure ? (T)0 : (T)kernel.sure;
@@ -446,13 +382,30 @@ template <class T> class Sweeper {
       }
       exponent = none ? all<T>(Type<T>::none) : exponent;
       mantissa = none ? all<T>(1) : mantissa;
-      store(u_mantissas_ + i, mantissa);
-      store(u_exponents_ + i, exponent);
+      if (omega != 1)
+        stretch(load(u_mantissas_ + own + i), load(u_exponents_ + own + i), omega, mantissa,
+                exponent);
+      store(u_mantissas_ + own + i, mantissa);
+      store(u_exponents_ + own + i, exponent);
       most = largest(most, exponent);
       lost |= is_far<T>(exponent);
     }
     is_bad_[s] |= any(lost) || known.is_lost;
     return largest_of<T>(most);
+  }
+
+  // old^(1 - omega) new^omega: a longer step; numbers that are 0 are left so.
+  MEMBER void stretch(V old_mantissa, V old_exponent, T omega, V &mantissa, V &exponent) {
+    V m0, e0, m1, e1;
+    I none = is_none<T>(old_exponent) | is_none<T>(exponent);
+    split<T>(old_mantissa, m0, e0);
+    split<T>(mantissa, m1, e1);
+    e0 += old_exponent;
+    e1 += exponent;
+    V log0 = log2_of(m0), total = log0 + omega * ((e1 - e0) + (log2_of(m1) - log0));
+    V whole = nearest_whole<T>(total);
+    mantissa = none ? mantissa : exp2_of(total - whole);
+    exponent = none ? exponent : e0 + whole;
   }
 
   MEMBER V weight(int64_t model, int64_t row, int64_t j) const {
@@ -462,9 +415,9 @@ template <class T> class Sweeper {
   }
 
   // The consensus of one sample and the new v of its models (lines p and v).
-  void lines_p_and_v(int64_t sweep, int64_t first, int64_t s, int64_t count, bool is_last) {
-    if (balanced_) new_v<true>(sweep, first, s, count, is_last);
-    else new_v<false>(sweep, first, s, count, is_last);
+  void lines_p_and_v(int64_t first, int64_t s, int64_t count, bool is_last) {
+    if (balanced_) new_v<true>(first, s, count, is_last);
+    else new_v<false>(first, s, count, is_last);
     int64_t model = 0;
     bool watched = is_last && tile_.residuals;
     if (is_last && !tile_.keeps_v) return;
@@ -478,13 +431,13 @@ template <class T> class Sweeper {
       }
   }
 
-  template <bool balanced>
-  void new_v(int64_t sweep, int64_t first, int64_t s, int64_t count, bool is_last) {
+  template <bool balanced> void new_v(int64_t first, int64_t s, int64_t count, bool is_last) {
     int64_t n_models = tile_.n_models;
     V *mantissas = parts_, *exponents = parts_ + n_models, *powers = parts_ + 2 * n_models;
     V *whole = parts_ + 3 * n_models, *most = parts_ + 4 * n_models;
     bool watched = is_last && tile_.residuals;
     I lost = I{}, seen = I{}, large = I{};
+    T omega = relaxed_ ? tile_.omega[first + s] : (T)1;
     for (int64_t m = 0; m < n_models; m++) most[m] = all<T>(Type<T>::none);
     for (int64_t j = 0; j < width_; j += step) {
       V near = read_images(s, count, j, first + s, mantissas, exponents, lost);
@@ -517,12 +470,12 @@ template <class T> class Sweeper {
         }
         new_exponent = none ? all<T>(Type<T>::none) : new_exponent;
         new_mantissa = none ? all<T>(1) : new_mantissa;
+        V old_mantissa = load(v_mantissas_ + at), old_exponent = load(v_exponents_ + at);
         if (watched) {
-          V old_mantissa = load(v_mantissas_ + at), old_exponent = load(v_exponents_ + at);
           store(before_ + m * width_ + j, marginal(old_mantissa, old_exponent, m));
           store(after_ + m * width_ + j, marginal(new_mantissa, new_exponent, m));
         }
-        if (tile_.moves) take_step(sweep, first + s, m, j, at, new_mantissa, new_exponent);
+        if (omega != 1) stretch(old_mantissa, old_exponent, omega, new_mantissa, new_exponent);
         store(v_mantissas_ + at, new_mantissa);
         store(v_exponents_ + at, new_exponent);
         most[m] = largest(most[m], new_exponent);
@@ -676,10 +629,22 @@ template <class T> class Sweeper {
         memcpy(tile_.v_mantissas + to, v_mantissas_ + at, tile_.n_target * sizeof(T));
         memcpy(tile_.v_exponents + to, v_exponents_ + at, tile_.n_target * sizeof(T));
       }
+    if (keeps_u_) each_group(count, [&](Part part) { write_u(part, first, count); });
     for (int64_t s = 0; s < count; s++) {
       uint8_t kept = tile_.starts_at_one ? 0 : tile_.flags[first + s] & untrusted;
       tile_.flags[first + s] = (uint8_t)(kept | (is_bad_[s] ? untrusted : 0) | found_[s]);
     }
+  }
+
+  void write_u(Part part, int64_t first, int64_t count) {
+    int64_t n_source = part.group->kernel.n_source;
+    for (int64_t m = 0; m < part.group->n_models; m++)
+      for (int64_t s = 0; s < count; s++) {
+        int64_t to = (m * tile_.n_rows + first + s) * n_source;
+        int64_t at = part.offset + (m * count + s) * part.width;
+        memcpy(part.group->u_mantissas + to, u_mantissas_ + at, n_source * sizeof(T));
+        memcpy(part.group->u_exponents + to, u_exponents_ + at, n_source * sizeof(T));
+      }
   }
 
   void find_some_stuck(int64_t first, int64_t count, uint8_t *stuck) {

@@ -1,4 +1,4 @@
-"""Leaps only where they keep the answer: leaping = plain sweeps, alone = in a batch."""
+"""Longer steps only where they keep the answer: relaxed = plain sweeps, alone = in a batch."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def seed_of(*words):
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("mass", MASSES, ids=str)
-def test_leaping_sweeps_are_plain_sweeps_and_a_batch_is_its_samples(mass, kind, shape, dtype):
+def test_relaxed_sweeps_are_plain_sweeps_and_a_batch_is_its_samples(mass, kind, shape, dtype):
     rng = np.random.default_rng(seed_of(mass, kind, shape))
     histograms, kernels, weights = make_problem(rng, kind, shape, mass, dtype)
     tolerance = 1e-10 if dtype == np.float64 else 1e-6

@@ -12,4 +12,4 @@ from wassemble_native.tiles import NativeTile as NativeTile
 __version__ = "0.1.0"
 
 #: Raised with every change after which an older or newer wassemble would not fit.
-INTERFACE = 3
+INTERFACE = 2

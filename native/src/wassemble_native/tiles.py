@@ -17,8 +17,6 @@ _NONE = {np.dtype(np.float32): -(2.0**20), np.dtype(np.float64): -(2.0**40)}
 _MOST = 2**31
 _UNTRUSTED, _HAS_MASS, _OVERFLOWN = 1, 2, 4
 _SMALL_ORDER = 1e-3
-#: Sweeps between two leaps.
-CYCLE = 4
 
 
 class GroupStruct(ctypes.Structure):
@@ -28,6 +26,8 @@ class GroupStruct(ctypes.Structure):
         ("kernel", KernelStruct),
         ("n_models", ctypes.c_int64),
         ("histograms", ctypes.c_void_p),
+        ("u_mantissas", ctypes.c_void_p),
+        ("u_exponents", ctypes.c_void_p),
     )
 
 
@@ -46,9 +46,7 @@ class TileStruct(ctypes.Structure):
         ("exponent", ctypes.c_double),
         ("v_mantissas", ctypes.c_void_p),
         ("v_exponents", ctypes.c_void_p),
-        ("moves", ctypes.c_void_p),
-        ("back", ctypes.c_void_p),
-        ("products", ctypes.c_void_p),
+        ("omega", ctypes.c_void_p),
         ("starts_at_one", ctypes.c_int64),
         ("keeps_v", ctypes.c_int64),
         ("components", ctypes.c_void_p),
@@ -77,6 +75,8 @@ class NativeTile:
         Number of the component of each label, from 0.
     by_component : bool
         Whether residuals compare shares of each component (without ``components``: of all).
+    keeps_u : bool
+        Whether steps may become longer: the last u is kept for that.
     """
 
     def __init__(
@@ -90,6 +90,7 @@ class NativeTile:
         log_v: np.ndarray | None = None,
         components: np.ndarray | None = None,
         by_component: bool = False,
+        keeps_u: bool = False,
     ) -> None:
         self.dtype = kernels[0].dtype
         self._kernels = list(kernels)
@@ -103,13 +104,15 @@ class NativeTile:
         self._none = _NONE[self.dtype]
         self._check()
         size = (self.n_models, self.n_rows, self.n_target)
+        self.omega: np.ndarray | None = None
         self._starts_at_one = log_v is None
         self._v = [np.empty(size, self.dtype) for _ in range(2)]
         if log_v is not None:
             self._v = _split_logs(log_v, size, self.dtype, self._none)
+        self._u = [
+            [np.empty(h.shape, self.dtype) for _ in range(2)] for h in self.histograms if keeps_u
+        ]
         self._untrusted = np.zeros(self.n_rows, np.uint8)
-        self._moves: np.ndarray | None = None
-        self._back: np.ndarray | None = None
         self._point()
 
     def _check(self) -> None:
@@ -152,7 +155,7 @@ class NativeTile:
             self._order,
             self._exponent,
             *(v.ctypes.data for v in self._v),
-            *(None, None, None),  # moves, and what belongs to them
+            None if self.omega is None else self.omega.ctypes.data,
             self._starts_at_one,
             True,
             None if self._components is None else self._components.ctypes.data,
@@ -171,16 +174,26 @@ class NativeTile:
         return zip(self._kernels, self.histograms, strict=True)
 
     def _group(self, index: int) -> GroupStruct:
+        u = self._u[index] if self._u else None
         return GroupStruct(
             self._kernels[index].struct,
             len(self.histograms[index]),
             self.histograms[index].ctypes.data,
+            *((None, None) if u is None else (part.ctypes.data for part in u)),
         )
 
     def restart(self) -> None:
         """Forget all sweeps: start at v = 1, from histograms that may have changed."""
         self._struct.starts_at_one, self._starts_at_one = 1, True
-        self._back = None
+        if self.omega is not None:
+            self.relax(None)
+
+    def relax(self, omega: np.ndarray | None) -> None:
+        """From now on take each row's updates ``omega`` times as far."""
+        if omega is not None and (not self._u or omega.shape != (self.n_rows,)):
+            raise ValueError("longer steps need the last u, and one omega per row")
+        self.omega = None if omega is None else np.ascontiguousarray(omega, self.dtype)
+        self._struct.omega = None if self.omega is None else self.omega.ctypes.data
 
     def sweep(
         self, n_sweeps: int, *, watch: bool = False, keeps_v: bool = True
@@ -191,36 +204,6 @@ class NativeTile:
         """
         self._sweep(n_sweeps, watch=watch, keeps_v=keeps_v or watch)
         return self._residuals.copy() if watch else None
-
-    def cycle(self) -> tuple[np.ndarray, np.ndarray]:
-        """Do as many sweeps as lie between two leaps; residuals and products of steps.
-
-        Products are of shape (n_rows, CYCLE + 1, CYCLE + 1), of the changes from step to step of
-        log2 v and of its last step with each other; at first there is no step before.
-        """
-        if self._moves is None:
-            size = (self.n_rows, CYCLE + 2, self.n_models, self.n_target)
-            self._moves = np.zeros(size, self.dtype)
-        products = np.empty((self.n_rows, CYCLE + 1, CYCLE + 1))
-        struct = self._struct
-        struct.moves, struct.products = self._moves.ctypes.data, products.ctypes.data
-        struct.back = None if self._back is None else self._back.ctypes.data
-        self._at_once, at_once = CYCLE, self._at_once  # a cycle is one call
-        self._sweep(CYCLE, watch=True, keeps_v=True)
-        self._at_once, self._back, struct.moves = at_once, None, None
-        return self._residuals.copy(), products.astype(self.dtype)
-
-    def leap(self, back: np.ndarray) -> None:
-        """Before the next cycle take each row ahead of the last, by coefficients of its ways.
-
-        Parameters
-        ----------
-        back : array of shape (n_rows, CYCLE)
-            How much of each way from sweep to sweep log v goes back.
-        """
-        if self._moves is None or back.shape != (self.n_rows, CYCLE):
-            raise ValueError("leaps need a cycle of sweeps, and coefficients for each of its rows")
-        self._back = np.ascontiguousarray(back, np.float64)
 
     def consensus_after(self, n_sweeps: int) -> np.ndarray | None:
         """The consensus after so many sweeps from v = 1; None if not every row can be trusted."""
@@ -274,9 +257,9 @@ class NativeTile:
         if self._weights.shape[1] != 1:
             other._weights = np.ascontiguousarray(self._weights[:, rows])
         other._v = [np.ascontiguousarray(part[:, rows]) for part in self._v]
-        other._moves = None if self._moves is None else self._moves[rows]
-        other._back = None if self._back is None else self._back[rows]
+        other._u = [[np.ascontiguousarray(part[:, rows]) for part in u] for u in self._u]
         other._untrusted = self._untrusted[rows]
+        other.omega = None if self.omega is None else self.omega[rows]
         other.n_rows = len(other._untrusted)
         other._point()
         return other

@@ -20,7 +20,6 @@ from wassemble.solvers.closed_form import solve_one_to_one
 from wassemble.solvers.components import Components
 from wassemble.solvers.debias import Debiasing, NoCorrection
 from wassemble.solvers.exchange import agree_on_any
-from wassemble.solvers.extrapolation import LeapingSweep
 from wassemble.solvers.log_sweep import LogSweep
 from wassemble.solvers.loop import Ending, Status, Stopping, run
 from wassemble.solvers.mixed_sweep import MixedSweep
@@ -28,7 +27,7 @@ from wassemble.solvers.native_sweep import NativeSweep, find_native, native_type
 from wassemble.solvers.newton import NewtonSweep, rows_at_once
 from wassemble.solvers.plain_sweep import PlainLimits, PlainSweep, unsafe_rows
 from wassemble.solvers.problem import BarycenterProblem
-from wassemble.solvers.sweeps import NarrowSweep, Rows, Sweep, TracedSweep
+from wassemble.solvers.sweeps import NarrowSweep, Rows, Sweep
 from wassemble.solvers.tiles import (
     NATIVE,
     NATIVE_SPARSE_ROWS,
@@ -47,8 +46,8 @@ _LARGE = 2**24
 # Sweeps for each label after which Newton's method takes over: they then took about as long as it
 # will. It takes the fewer steps the more sweeps were done; sweeps on logarithms are dearer, and
 # where kernels have zeros they may drift for ever. Few labels cost little but the calls into NumPy.
-_PATIENCE = 5
-_PATIENCE_IN_LOGS = 3
+_PATIENCE = 4
+_PATIENCE_IN_LOGS = 2
 _PATIENCE_WITH_ZEROS = 1
 _FEWEST = 64
 
@@ -95,12 +94,6 @@ class ClosedFormSolver(Solver):
         finish(Ending(slice(None), rows, status, 0.0, 0), tile)
 
 
-def _has_zeros(tile: Tile) -> bool:
-    """Whether a kernel of ``tile``, on some rank, has zeros."""
-    here = any(group.kernel.entries.has_zeros for group in tile.groups)
-    return bool(agree_on_any(tile.exchange, np.array([here]))[0])
-
-
 class LogSolver(Solver):
     """Sweeps on logarithms."""
 
@@ -109,34 +102,21 @@ class LogSolver(Solver):
     def solve(self, tile: Tile, finish: Finish, *, keep_scalings: bool) -> None:
         self.sweep(tile, self.start, finish, keep_scalings=keep_scalings)
 
-    def start(self, tile: Tile, components: Components | None) -> TracedSweep:
+    def start(self, tile: Tile, components: Components | None) -> Sweep:
         """The sweeps of a tile, before the first."""
         return LogSweep(tile, self._problem.mass, components, NoCorrection())
 
     def stopping(self, *, measured: bool) -> Stopping:
         """When rows stop."""
         problem = self._problem
-        return Stopping(problem.rule.max_sweeps, problem.tolerance, measured)
-
-    def leaping(self, sweep: TracedSweep, tile: Tile) -> Sweep:
-        """The sweeps of a tile, with leaps if there may be any."""
-        if not self.may_leap:
-            return sweep
-        # Only where mass is kept and a kernel has zeros can the models' mass fail to meet.
-        may_drift = self._problem.rule.is_balanced and _has_zeros(tile)
-        return LeapingSweep(sweep, tile.n_rows, may_drift=may_drift, exchange=tile.exchange)
-
-    @property
-    def may_leap(self) -> bool:
-        """Whether sweeps may leap ahead.
-
-        A fixed number of sweeps means those of the algorithm. A leap towards one of several fixed
-        points may end at another. Debiasing has a third block, for which leaps are not known to
-        be safe.
-        """
-        problem = self._problem
-        towards_a_tolerance = problem.tolerance is not None and not problem.rule.debias
-        return towards_a_tolerance and problem.has_one_fixed_point
+        # Longer steps towards one of several fixed points may end at another. Debiasing has a
+        # third block, for which they are not known to be safe.
+        relaxed = (
+            problem.tolerance is not None
+            and problem.has_one_fixed_point
+            and not problem.rule.debias
+        )
+        return Stopping(problem.rule.max_sweeps, problem.tolerance, relaxed, measured)
 
     def patience(self, tile: Tile, per_label: int | None) -> int | None:
         """Sweeps after which Newton's method takes over; None: never.
@@ -145,7 +125,8 @@ class LogSolver(Solver):
         """
         problem = self._problem
         if per_label is None:
-            per_label = _PATIENCE_WITH_ZEROS if _has_zeros(tile) else _PATIENCE_IN_LOGS
+            has_zeros = any(group.kernel.entries.has_zeros for group in tile.groups)
+            per_label = _PATIENCE_WITH_ZEROS if has_zeros else _PATIENCE_IN_LOGS
         sizes = [group.kernel.shape for group in tile.groups]
         is_large = tile.n_models * max(max(each) * each[1] for each in sizes) > _LARGE
         alone = problem.like is None and tile.exchange.is_alone
@@ -156,7 +137,7 @@ class LogSolver(Solver):
     def sweep(
         self,
         tile: Tile,
-        start: Callable[[Tile, Components | None], TracedSweep],
+        start: Callable[[Tile, Components | None], Sweep],
         finish: Finish,
         *,
         keep_scalings: bool,
@@ -174,7 +155,7 @@ class LogSolver(Solver):
             self._hasten(left, components, stopping, finish, keep_scalings=keep_scalings)
 
         return run(
-            self.leaping(start(tile, components), tile),
+            start(tile, components),
             tile.n_rows,
             stopping,
             lambda ending: finish(ending, tile),
@@ -196,7 +177,7 @@ class LogSolver(Solver):
         tolerance, n_done = stopping.tolerance, stopping.patience
         assert tolerance is not None  # or nobody would have lost patience
         assert n_done is not None
-        left, step = stopping.max_sweeps - n_done, rows_at_once(tile)
+        step = rows_at_once(tile)
         for start in range(0, tile.n_rows, step):
             part = tile.take(np.arange(start, min(start + step, tile.n_rows)))
 
@@ -206,7 +187,7 @@ class LogSolver(Solver):
             run(
                 NewtonSweep(part, self._problem.mass, components, tolerance=tolerance),
                 part.n_rows,
-                replace(stopping, max_sweeps=left, n_watched=left),
+                replace(stopping, max_sweeps=stopping.max_sweeps - n_done, relaxed=False),
                 count,
                 keep_scalings=keep_scalings,
             )
@@ -215,14 +196,10 @@ class LogSolver(Solver):
 class DebiasedSolver(LogSolver):
     """Sweeps on logarithms, with the step that takes out the kernel's blur."""
 
-    def start(self, tile: Tile, components: Components | None) -> TracedSweep:
+    def start(self, tile: Tile, components: Components | None) -> Sweep:
         kernel = tile.groups[0].kernel
         log_d = new_zeros((tile.n_rows, kernel.shape[1]), self._problem.like)
         return LogSweep(tile, self._problem.mass, components, Debiasing(kernel, log_d))
-
-    def stopping(self, *, measured: bool) -> Stopping:
-        # Its residual is guessed from two steps, and the oftener one looks the sooner it is wrong.
-        return replace(super().stopping(measured=measured), n_watched=16, between=8)
 
 
 class MixedSolver(LogSolver):
@@ -230,7 +207,7 @@ class MixedSolver(LogSolver):
 
     name = "mixed"
 
-    def start(self, tile: Tile, components: Components | None) -> TracedSweep:
+    def start(self, tile: Tile, components: Components | None) -> Sweep:
         problem = self._problem
         assert problem.tolerance is not None  # the rule sees to it
         return MixedSweep(
@@ -312,7 +289,9 @@ class NativeSolver(NarrowSolver):
     ) -> Callable[[Tile, Components | None], NativeSweep]:
         mass, stopping = self._problem.mass, self.stopping(measured=keep_scalings)
         keeps_v = keep_scalings or stopping.tolerance is not None
-        return lambda tile, components: NativeSweep(tile, mass, components, dtype, keeps_v=keeps_v)
+        return lambda tile, components: NativeSweep(
+            tile, mass, components, dtype, relaxed=stopping.relaxed, keeps_v=keeps_v
+        )
 
     def unsafe(self, tile: Tile, dtype: Any) -> None:
         return None

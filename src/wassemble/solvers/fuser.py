@@ -142,8 +142,7 @@ class _OneSample:
         endings: list[Ending] = []
         self._sweep.restart()
         with np.errstate(all="ignore"):  # what leaves the safe range is not trusted
-            sweep = self._solver.leaping(self._sweep, self._tile)
-            run(sweep, 1, self._stopping, endings.append, keep_scalings=False)
+            run(self._sweep, 1, self._stopping, endings.append, keep_scalings=False)
         return endings[0].rows.barycenter if endings else None
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from wassemble._arrays import (
     Array,
+    convert_like,
     detached,
     log_of,
     log_quotient,
@@ -22,7 +23,6 @@ from wassemble.kernels import Kernel
 from wassemble.solvers.components import Components
 from wassemble.solvers.debias import Correction
 from wassemble.solvers.exchange import agree_on_any
-from wassemble.solvers.extrapolation import CYCLE, Trail
 from wassemble.solvers.mass import MassRule
 from wassemble.solvers.power_means import log_power_mean
 from wassemble.solvers.sweeps import Rows, residual
@@ -47,7 +47,8 @@ class LogSweep:
         self._correction = correction
         self._exchange = tile.exchange
         self._log_p: Any = None  # before the first sweep
-        self._trail = Trail()
+        self._log_u: list[Array] = []
+        self._omega: Array | None = None
         self._groups = tile.groups
         wide = widest_float(tile.weights)
         self._weights = xp.astype(tile.weights, wide)
@@ -68,10 +69,15 @@ class LogSweep:
         xp = namespace(self.log_v)
         exponent = self._mass.exponent
         images: list[Array] = []
+        log_us: list[Array] = []
         for group, log_histograms in zip(self._groups, self._log_histograms, strict=True):
             log_kv = group.kernel.log_apply(self.log_v[group.models])  # (models, rows, source)
             log_u = exponent * log_quotient(log_histograms, log_kv)  # (models, rows, source)
+            if self._omega is not None:
+                log_u = _stretched(self._log_u[len(log_us)], log_u, self._omega)
+            log_us.append(log_u)
             images.append(group.kernel.log_apply_transpose(log_u))  # (models, rows, target)
+        self._log_u = log_us
         log_images = xp.concat(images)  # (n_models, n_rows, n_target)
         log_p = log_power_mean(
             log_images,
@@ -82,7 +88,7 @@ class LogSweep:
         )
         self._log_p, correction_residual = self._correction.correct(log_p)  # (n_rows, n_target)
         old, new = self.log_v, exponent * log_quotient(self._log_p, log_images)
-        self.log_v = new
+        self.log_v = new if self._omega is None else _stretched(old, new, self._omega)
         if not watch:
             return None
         log_images, log_p = without_gradient(log_images), without_gradient(self._log_p)
@@ -101,17 +107,14 @@ class LogSweep:
         pairs = zip(self._groups, kernels, strict=True)
         self._groups = [replace(group, kernel=kernel) for group, kernel in pairs]
 
-    def cycle(self) -> tuple[np.ndarray, np.ndarray]:
-        """Do as many sweeps as lie between two leaps; return residuals and products of steps."""
-        path = [self.log_v]
-        for n_done in range(1, CYCLE + 1):
-            residual = self._sweep(watch=n_done == CYCLE)
-            path.append(self.log_v)
-        return np.asarray(residual), self._trail.follow(path)
+    def move(self, log_v: Array) -> None:
+        """Go on from other scalings."""
+        self.log_v = log_v
 
-    def leap(self, back: np.ndarray) -> None:
-        """Take each row ahead of its last cycle."""
-        self.log_v = self.log_v + self._trail.leap(back)
+    def relax(self, omega: np.ndarray) -> None:
+        """From now on take each row's updates ``omega`` times as far."""
+        longer = (omega != 1).any()
+        self._omega = convert_like(omega, self.log_v)[:, None] if longer else None
 
     def untrusted(self) -> np.ndarray:
         """No rows: log arithmetic is exact everywhere."""
@@ -143,5 +146,14 @@ class LogSweep:
         self._log_histograms = [logs[:, rows] for logs in self._log_histograms]
         self.log_v = self.log_v[:, rows]
         self._log_p = None if self._log_p is None else self._log_p[rows]
+        self._log_u = [log_u[:, rows] for log_u in self._log_u]
+        self._omega = None if self._omega is None else self._omega[rows]
         self._correction = self._correction.take(rows)
-        self._trail.keep(rows)
+
+
+def _stretched(old: Array, new: Array, omega: Array) -> Array:
+    """``old + omega (new - old)``, with labels out of reach left there."""
+    xp = namespace(old)
+    both = (old > -xp.inf) & (new > -xp.inf)
+    step = xp.where(both, new, 0.0) - xp.where(both, old, 0.0)
+    return xp.where(both, old + omega * step, new)

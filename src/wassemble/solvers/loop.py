@@ -9,11 +9,12 @@ from enum import IntEnum
 import numpy as np
 
 from wassemble.solvers.exchange import ALONE, Exchange, agree_on_any, agree_on_rows
-from wassemble.solvers.extrapolation import CYCLE
+from wassemble.solvers.relaxation import Relaxation
 from wassemble.solvers.sweeps import Rows, Sweep
 
-# Sweeps that are all watched; later ones in turns, so that watching stays cheap.
-_N_WATCHED = 8
+# Sweeps that are all watched; later ones are watched in steps, so that watching stays cheap.
+_N_WATCHED = 16
+_WATCH_STEP = 8
 
 
 class Status(IntEnum):
@@ -48,24 +49,22 @@ class Status(IntEnum):
 class Stopping:
     """When rows stop: at ``tolerance`` (None: never before) or after ``max_sweeps``.
 
-    ``measured`` looks at the residual after the last sweep in any case. Rows that
-    are still under way after ``patience`` sweeps are handed over (None: never). The first
-    ``n_watched`` sweeps are looked at one by one, later ones with as many as ``between`` from look
-    to look.
+    A fixed number of sweeps means those of the algorithm; sweeps towards a tolerance may
+    be ``relaxed``. ``measured`` looks at the residual after the last sweep in any case. Rows that
+    are still under way after ``patience`` sweeps are handed over (None: never).
     """
 
     max_sweeps: int
     tolerance: float | None
+    relaxed: bool
     measured: bool
     patience: int | None = None
-    n_watched: int = _N_WATCHED
-    between: int = CYCLE
 
     def next_look(self, n_sweeps: int) -> int:
         """After how many sweeps the residual is looked at next, on the way to a tolerance."""
-        if n_sweeps < self.n_watched:
+        if n_sweeps < _N_WATCHED:
             return n_sweeps + 1
-        return min(n_sweeps - n_sweeps % self.between + self.between, self.max_sweeps)
+        return min(n_sweeps - n_sweeps % _WATCH_STEP + _WATCH_STEP, self.max_sweeps)
 
 
 @dataclass
@@ -100,15 +99,25 @@ def run(
         )
     index = np.arange(n_rows)
     handed_over = []
-    n_sweeps = 0
+    relaxation = Relaxation(n_rows, active=stopping.relaxed)
+    n_sweeps, confirm = 0, False
     while n_sweeps < stopping.max_sweeps:
-        n_done, n_sweeps = n_sweeps, stopping.next_look(n_sweeps)
+        n_done, n_sweeps = n_sweeps, n_sweeps + 1 if confirm else stopping.next_look(n_sweeps)
         is_last = n_sweeps == stopping.max_sweeps
+        # What is returned comes from sweeps as they are: the last two.
+        longer = stopping.max_sweeps - 2
+        if n_done <= longer < n_sweeps:
+            n_done = _step_until(sweep, n_done, longer)
+            if relaxation.end():
+                sweep.relax(relaxation.omega)
         residual = sweep.step(n_sweeps - n_done, watch=True)
         residual, untrusted = agree_on_rows(exchange, residual, sweep.untrusted())
         finished = ~untrusted
+        confirm = False
         if not is_last:  # a residual that is not a number finishes as diverged
             finished &= ~(residual > stopping.tolerance) | sweep.hopeless
+            # After a longer step u and v do not fit each other: one more sweep, as it is.
+            confirm = relaxation.hold_back(finished)
         if finished.all() and len(index) == n_rows:  # all at once: no copies
             rows = sweep.read(slice(None), keep_scalings=keep_scalings)
             status = _judge(residual, rows, stopping)
@@ -125,10 +134,21 @@ def run(
         if hasten is not None and n_sweeps == stopping.patience:
             hasten(index[going_on], sweep.read(going_on, keep_scalings=True))
             break
+        changed = relaxation.update(n_sweeps, residual) or confirm
         if not going_on.all():
             sweep.keep(going_on)
             index = index[going_on]
+            relaxation.keep(going_on)
+        if changed:
+            sweep.relax(relaxation.omega)
     return np.concatenate(handed_over)
+
+
+def _step_until(sweep: Sweep, n_done: int, n_sweeps: int) -> int:
+    """Go on without a look; how many sweeps were done then."""
+    if n_sweeps > n_done:
+        sweep.step(n_sweeps - n_done, watch=False)
+    return n_sweeps
 
 
 def _run_fixed(

@@ -16,7 +16,6 @@ from wassemble._arrays import namespace
 from wassemble.kernels import Kernel
 from wassemble.solvers.components import Components
 from wassemble.solvers.debias import NoCorrection
-from wassemble.solvers.extrapolation import CYCLE, Trail
 from wassemble.solvers.log_sweep import LogSweep
 from wassemble.solvers.mass import MassRule
 from wassemble.solvers.sweeps import Rows
@@ -51,7 +50,6 @@ class MixedSweep:
         self._sweep = LogSweep(tile, mass, components, NoCorrection())
         halved = [_halved(kernel) for kernel in self._kernels]
         self._sweep.use(halved)
-        self._trail = Trail()
         self._most = max_sweeps - 1 if halved != self._kernels else 0
         self._is_half = self._most > 0
         self._unfinished = float(np.nextafter(tolerance, np.inf))
@@ -82,17 +80,9 @@ class MixedSweep:
             self._sweep.use(self._kernels)
         return residual
 
-    def cycle(self) -> tuple[np.ndarray, np.ndarray]:
-        """Do as many sweeps as lie between two leaps; return residuals and products of steps."""
-        path = [self._sweep.log_v]
-        for n_done in range(1, CYCLE + 1):
-            residual = self._one_step(watch=n_done == CYCLE)
-            path.append(self._sweep.log_v)
-        return np.asarray(residual), self._trail.follow(path)
-
-    def leap(self, back: np.ndarray) -> None:
-        """Take each row ahead of its last cycle."""
-        self._sweep.log_v = self._sweep.log_v + self._trail.leap(back)
+    def relax(self, omega: np.ndarray) -> None:
+        """From now on take each row's updates ``omega`` times as far."""
+        self._sweep.relax(omega)
 
     def untrusted(self) -> np.ndarray:
         """No rows."""
@@ -106,7 +96,6 @@ class MixedSweep:
     def keep(self, rows: np.ndarray) -> None:
         """Go on with ``rows`` alone."""
         self._sweep.keep(rows)
-        self._trail.keep(rows)
 
 
 def _halved(kernel: Kernel) -> Kernel:

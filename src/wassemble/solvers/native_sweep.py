@@ -18,7 +18,7 @@ from wassemble.solvers.mass import MassRule
 from wassemble.solvers.sweeps import Rows
 from wassemble.solvers.tiles import Tile
 
-_INTERFACE = 3
+_INTERFACE = 2
 # Dense entries above which products are left to BLAS, which blocks them for the caches.
 _LARGE = 2**22
 # Laid out for native products once, as long as the kernel lives; by floating type.
@@ -76,7 +76,7 @@ def _matrix(factor: Kernel) -> Any:
 
 
 class NativeSweep:
-    """Sweeps in extended range.
+    """Sweeps in extended range; ``relaxed`` if steps may become longer.
 
     Without ``keeps_v`` nobody goes on from the last sweep, and v is left out of it.
     """
@@ -92,6 +92,7 @@ class NativeSweep:
         components: Components | None,
         dtype: Any,
         *,
+        relaxed: bool,
         keeps_v: bool,
     ) -> None:
         native = _import_native()
@@ -107,6 +108,7 @@ class NativeSweep:
             log_v=tile.log_v,
             components=None if components is None else components.labels,
             by_component=components is not None,
+            keeps_u=relaxed,
         )
         self._doubtful = np.zeros(tile.n_rows, dtype=bool)
 
@@ -126,15 +128,9 @@ class NativeSweep:
         p: np.ndarray | None = self._tile.consensus_after(n_sweeps)
         return p
 
-    def cycle(self) -> tuple[np.ndarray, np.ndarray]:
-        """Do as many sweeps as lie between two leaps; return residuals and products of steps."""
-        found, products = self._tile.cycle()
-        self._doubtful |= ~np.isfinite(found)
-        return found, products
-
-    def leap(self, back: np.ndarray) -> None:
-        """Take each row ahead of its last cycle."""
-        self._tile.leap(back)
+    def relax(self, omega: np.ndarray) -> None:
+        """From now on take each row's updates ``omega`` times as far."""
+        self._tile.relax(omega if (omega != 1).any() else None)
 
     def untrusted(self) -> np.ndarray:
         """Rows whose numbers left the range at some sweep."""

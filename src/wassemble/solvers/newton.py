@@ -85,7 +85,7 @@ class NewtonSweep:
     def _swept(self) -> np.ndarray:
         """The residual after a Newton step and a sweep.
 
-        A sweep comes first: it says how far off a row is.
+        The scalings of longer steps are not where line v puts them: a sweep comes first.
         """
         if self._residual is not None:
             with single_threaded_blas():  # many small matrices: threads would wait for each other
@@ -104,7 +104,10 @@ class NewtonSweep:
         if self._may_miss:
             self.hopeless |= here.falls_for_ever(step, self._tolerance)
             step[:, self.hopeless] = 0  # they end where sweeps brought them
-        self._sweep.log_v = here.search(step)
+        self._sweep.move(here.search(step))
+
+    def relax(self, omega: np.ndarray) -> None:
+        """Nothing: Newton's steps have the length that they need."""
 
     def untrusted(self) -> np.ndarray:
         """No rows."""
@@ -287,8 +290,7 @@ class _Point:
             np.matmul(scaled.swapaxes(-1, -2), scaled, out=hessians[group.models])
         hessians *= -self.mass.exponent
         moved = units > 0
-        safe = np.where(moved, units, 1)  # its square may be too small for a number
-        marginals = np.where(moved, self.marginals / safe / safe, 1)
+        marginals = np.divide(self.marginals, units**2, out=np.ones_like(units), where=moved)
         if self.components is not None:
             self._pin(hessians, marginals * units)
         _diagonal(hessians)[...] += (1 + self.ratio + damping)[:, None] * marginals

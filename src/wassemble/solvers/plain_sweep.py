@@ -11,7 +11,6 @@ import numpy as np
 from wassemble.kernels import Kernel
 from wassemble.kernels.base import EntryRange
 from wassemble.solvers.components import Components
-from wassemble.solvers.extrapolation import CYCLE, Trail
 from wassemble.solvers.mass import Balanced, MassRule
 from wassemble.solvers.power_means import bind_weighted_sum, log_and_exp
 from wassemble.solvers.sweeps import Rows, residual
@@ -117,12 +116,12 @@ class PlainSweep:
         if tile.log_v is not None:
             np.exp(tile.log_v, out=self._v, casting="same_kind")
         self._untrusted = np.zeros(tile.n_rows, dtype=bool)
-        self._trail = Trail()
+        self._steps: _LongerSteps | None = None
         self._allocate()
 
     def restart(self) -> None:
         """Forget all sweeps: start at v = 1 again, from histograms that may have changed."""
-        self._starts_at_one, self._trail = True, Trail()
+        self._starts_at_one, self._steps = True, None
         self._untrusted[:] = False
 
     def _allocate(self) -> None:
@@ -154,6 +153,8 @@ class PlainSweep:
             np.multiply(self._images, self._v, out=self._powers)
             found = residual(before, self._powers, self._p(), self._components)
             self._untrusted |= ~np.isfinite(found)  # logarithms know better
+        if self._steps is not None:
+            self._steps.stretch_v(self._v)
         self._guard()
         return found
 
@@ -168,6 +169,8 @@ class PlainSweep:
                 np.divide(group.histograms, scaled, out=scaled)
             if self._exponent != 1:
                 power(scaled, self._exponent, out=scaled)  # u: (models, rows, source)
+            if self._steps is not None:
+                self._steps.stretch_u(index, scaled)
             self._to_target[index]()  # K^T u: (models, rows, target)
             self._watch_sums(self._images[group.models], self._floors[index])
 
@@ -220,23 +223,16 @@ class PlainSweep:
         """Mark the rows whose scalings left the limits; they are not believed from here on."""
         low, high = 1 / self._limit, self._limit
         largest = np.maximum.reduce(self._v, axis=None)
-        if largest <= self._harmless:
+        if largest <= self._harmless and self._steps is None:
             return
         if not (largest <= high and np.minimum.reduce(self._v, axis=None) >= low):
             inside = (self._v >= low) & (self._v <= high)
             self._untrusted |= ~inside.all(axis=(0, 2))
 
-    def cycle(self) -> tuple[np.ndarray, np.ndarray]:
-        """Do as many sweeps as lie between two leaps; return residuals and products of steps."""
-        path = [self._log(self._v)]
-        for n_done in range(1, CYCLE + 1):
-            found = self._sweep(watch=n_done == CYCLE)
-            path.append(self._log(self._v))
-        return np.asarray(found), self._trail.follow(path)
-
-    def leap(self, back: np.ndarray) -> None:
-        """Take each row ahead of its last cycle."""
-        self._v *= self._exp(self._trail.leap(back))
+    def relax(self, omega: np.ndarray) -> None:
+        """From now on take each row's updates ``omega`` times as far."""
+        longer = bool((omega != 1).any())
+        self._steps = _LongerSteps.of(omega, self._v, self._scaled) if longer else None
 
     def untrusted(self) -> np.ndarray:
         """Rows whose scalings left the limits at some sweep."""
@@ -253,8 +249,12 @@ class PlainSweep:
         self._weights = take_rows(self._weights, rows)
         self._v = np.ascontiguousarray(self._v[:, rows])
         self._untrusted = self._untrusted[rows]
-        self._trail.keep(rows)
+        if self._steps is not None:
+            self._steps = self._steps.take(rows)
+        last_u = self._scaled
         self._allocate()
+        for scaled, last in zip(self._scaled, last_u, strict=True):
+            scaled[...] = last[:, rows]  # a longer step starts from it
 
 
 def power(values: np.ndarray, exponent: float, out: np.ndarray | None = None) -> np.ndarray:
@@ -281,3 +281,39 @@ def _harmless(weights: np.ndarray, mass: MassRule, limit: float) -> float:
         return limit if least >= 0.5 else limit ** (least / (1 - least))
     bounded = least > 0 and math.log(least) * mass.exponent / mass.order >= -math.log(limit)
     return limit if bounded else 0.0
+
+
+@dataclass
+class _LongerSteps:
+    """Over-relaxation of u and v, in place: x <- old^(1 - omega) new^omega."""
+
+    omega: np.ndarray  # (n_rows, 1)
+    log_v: np.ndarray
+    log_u: list[np.ndarray]  # one per group
+
+    @staticmethod
+    def of(omega: np.ndarray, v: np.ndarray, u: list[np.ndarray]) -> _LongerSteps:
+        omega = omega.astype(v.dtype)[:, None]
+        return _LongerSteps(omega, _finite_log2(v), [_finite_log2(values) for values in u])
+
+    def stretch_u(self, index: int, u: np.ndarray) -> None:
+        self._stretch(self.log_u[index], u)
+
+    def stretch_v(self, v: np.ndarray) -> None:
+        self._stretch(self.log_v, v)
+
+    def _stretch(self, old: np.ndarray, values: np.ndarray) -> None:
+        step = _finite_log2(values)
+        step -= old
+        step *= self.omega
+        old += step
+        np.exp2(old, out=values)
+
+    def take(self, rows: np.ndarray) -> _LongerSteps:
+        log_v, *log_u = (np.ascontiguousarray(x[:, rows]) for x in (self.log_v, *self.log_u))
+        return _LongerSteps(self.omega[rows], log_v, log_u)
+
+
+def _finite_log2(values: np.ndarray) -> np.ndarray:
+    """log2 with a finite number for 0, so that 0 stays 0 when it is stretched."""
+    return np.maximum(np.log2(values), -1e6, dtype=values.dtype)

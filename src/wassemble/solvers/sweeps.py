@@ -42,6 +42,9 @@ class Sweep(Protocol):
     def step(self, n_sweeps: int = 1, *, watch: bool) -> Any:
         """Do some sweeps; with ``watch``, return each row's residual after the last."""
 
+    def relax(self, omega: np.ndarray) -> None:
+        """From now on take each row's updates ``omega`` times as far."""
+
     def untrusted(self) -> np.ndarray:
         """Rows whose numbers have left the range where this arithmetic is exact."""
 
@@ -52,21 +55,7 @@ class Sweep(Protocol):
         """Go on with ``rows`` alone, by mask."""
 
 
-class TracedSweep(Sweep, Protocol):
-    """A tile under way whose steps of log v are remembered, for leaps (`extrapolation`)."""
-
-    def cycle(self) -> tuple[np.ndarray, np.ndarray]:
-        """Do as many sweeps as lie between two leaps; return residuals and products of steps.
-
-        The products ``(n_rows, n, n)`` are of the changes from step to step and of the last step
-        with each other, in the floating type that steps are known to.
-        """
-
-    def leap(self, back: np.ndarray) -> None:
-        """Take each row ahead of the last cycle, by coefficients found from its products."""
-
-
-class NarrowSweep(TracedSweep, Protocol):
+class NarrowSweep(Sweep, Protocol):
     """A tile under way in an arithmetic of limited range, fast enough to be used again."""
 
     #: Whether rows with histograms that are negative or not finite come out untrusted.
