@@ -50,7 +50,7 @@ def test_triton_knows_every_field():
         pytest.skip(f"tritonclient is {REASON}")
     # In a process of its own: KServe's messages have the same names as Triton's.
     words = [sys.executable, "-c", READ_CONFIG]
-    done = subprocess.run(words, input=block("pbtxt"), text=True, capture_output=True, check=False)
+    done = subprocess.run(words, input=block("text"), text=True, capture_output=True, check=False)
     assert (done.stdout, done.returncode) == ("head\n", 0), done.stderr
 
 
