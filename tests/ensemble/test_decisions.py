@@ -133,6 +133,13 @@ def test_a_node_with_two_parents_counts_once():
     np.testing.assert_allclose(found.mass, [0.6, 1])
 
 
+def test_lengths_of_edges_do_not_change_who_is_above_whom(rng):
+    histograms = rng.dirichlet(np.ones(4), size=20)
+    plain = back_off(histograms, LABELS, TREE)
+    long = back_off(histograms, LABELS, [(*edge, 2.0 + i) for i, edge in enumerate(TREE)])
+    assert long.names.tolist() == plain.names.tolist()
+
+
 @given(st.integers(0, 2**16))
 def test_at_confidence_0_the_largest_label_answers(seed):
     scores = integer_scores(seed, 4)
