@@ -189,7 +189,7 @@ def test_the_web_app_serves_its_examples(bin_folder, tmp_path):
         address = re.search(r"http://[\d.:]+", said)
         assert address, said + process.stderr.read()
         for path in ("/explorer/view?example=animals", "/explorer/view?example=languages"):
-            assert "Consensus: " in fetch(address[0] + path)
+            assert 'aria-label="Verdict"' in fetch(address[0] + path)
         assert "Create the example study" in fetch(f"{address[0]}/studies")
     finally:
         process.terminate()

@@ -145,16 +145,17 @@ def solve_in_another_order(histograms, kernels) -> None:
 
 
 def announce(folder: Path) -> None:
-    """Write down the process id at the first sum: the ranks have found each other by then."""
+    """Write down the process id after the first sum: the ranks have found each other by then."""
     told = Ranks.sum
 
     def sum_and_tell(self, values):
+        total = told(self, values)
         place = folder / f"{self.rank}.pid"
         if not place.exists():
             unfinished = place.with_suffix(".tmp")
             unfinished.write_text(str(os.getpid()))
             unfinished.rename(place)
-        return told(self, values)
+        return total
 
     Ranks.sum = sum_and_tell
 

@@ -49,6 +49,7 @@ def study(browser, server, tmp_path_factory):
 @pytest.fixture(scope="module")
 def pages(browser, study):
     """The source of every page that three raters saw, one of whom used the keyboard alone."""
+    browser.get_log("browser")  # what other tests have left there
     seen = []
     for number, link in enumerate(study[1][:3]):
         browser.get(link)
