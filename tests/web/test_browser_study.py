@@ -313,7 +313,7 @@ def test_pages_to_join_fit_the_screen_and_screen_readers(browser, joined, width,
 
 def test_keys_can_be_switched_off(browser, study):
     set_screen(browser, 1280, "light")
-    browser.get(f"{study[1][3]}/items/1")
+    browser.get(f"{study[0]}/preview/1")
     browser.find_element(By.CSS_SELECTOR, ".keys label").click()
     before = len(browser.find_elements(By.CSS_SELECTOR, "input[type=radio]:checked"))
     browser.execute_script("document.activeElement.blur()")
