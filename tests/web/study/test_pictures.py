@@ -54,6 +54,7 @@ def test_pictures_come_alone_and_in_zip_files():
         (pack({f"{n}.png": PNG + bytes(9_000_000) for n in range(3)}), "too many or too large"),
         (pack({f"{n:060}.png": b"" for n in range(60_000)}), "at most 10,000 pictures; got more"),
     ],
+    ids=range(11),  # zip files hold the time of day
 )
 def test_what_is_no_picture_or_too_large_is_refused(content, words):
     with pytest.raises(InvalidInputError, match=words):

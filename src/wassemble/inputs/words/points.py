@@ -20,9 +20,11 @@ def read_points(path: str | PathLike[str]) -> dict[str, float]:
 
     Examples
     --------
-    >>> with open("grades.csv", "w") as file:
-    ...     _ = file.write("label,point\nhigh,10\nlow,0\nmiddle,4\n")
-    >>> read_points("grades.csv")
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "grades.csv"
+    ...     _ = path.write_text("label,point\nhigh,10\nlow,0\nmiddle,4\n")
+    ...     read_points(path)
     {'low': 0.0, 'middle': 4.0, 'high': 10.0}
     """
     path = Path(path)
