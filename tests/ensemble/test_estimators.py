@@ -21,6 +21,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import wassemble as ws
 from wassemble import InvalidInputError, Predictions
+from wassemble.ensemble.estimators import TableMember
 
 MEMBERS = [("linear", LogisticRegression()), ("bayes", GaussianNB())]
 QUICK = {"cv": 2, "n_folds": 2, "time_budget": 0.0, "random_state": 0}
@@ -97,6 +98,12 @@ def test_frozen_members_are_taken_as_they_are(iris):
     ).fit(X[60:], y[60:])
     assert model.members_[0].estimator is fitted
     assert model.score(X_test, y_test) > 0.85
+
+
+def test_a_table_has_no_answer_to_samples_that_it_does_not_hold():
+    table = Predictions("table", ["a", "b"], ["cat", "dog"], [[0.9, 0.1], [0.2, 0.8]])
+    member = TableMember(table)
+    assert member.predict([["b"], ["c"], ["a"]]).tolist() == ["dog", None, "cat"]
 
 
 def test_tables_are_members_whose_samples_have_ids(iris):

@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import TransformerMixin, clone
+from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import KFold, StratifiedKFold, check_cv, cross_val_predict
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
@@ -203,7 +204,7 @@ class MemberEnsemble(TransformerMixin, NamedMembers):  # type: ignore[misc]
             if not isinstance(member, TableMember):
                 try:
                     check_is_fitted(member)
-                except Exception:
+                except (NotFittedError, TypeError):
                     fail(f"member {name!r} must be fitted: what was saved holds no members.")
         self.members_ = [member for _, member in named]
         self.names_ = names

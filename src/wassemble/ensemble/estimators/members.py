@@ -63,8 +63,10 @@ class TableMember(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return np.asarray(scores)
 
     def predict(self, X: Any) -> np.ndarray:
-        """Best label of each sample."""
-        return self.classes_[np.nan_to_num(self.predict_proba(X)).argmax(axis=1)]
+        """Best label of each sample; None where there are no scores."""
+        scores = self.predict_proba(X)
+        best = self.classes_[np.nan_to_num(scores).argmax(axis=1)]
+        return np.where(np.isnan(scores).all(axis=1), None, best)
 
 
 class NamedMembers(BaseEstimator):  # type: ignore[misc]
