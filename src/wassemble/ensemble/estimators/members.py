@@ -66,7 +66,8 @@ class TableMember(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Best label of each sample; None where there are no scores."""
         scores = self.predict_proba(X)
         best = self.classes_[np.nan_to_num(scores).argmax(axis=1)]
-        return np.where(np.isnan(scores).all(axis=1), None, best)
+        best[np.isnan(scores).all(axis=1)] = None  # a copy, by the index above
+        return np.asarray(best)
 
 
 class NamedMembers(BaseEstimator):  # type: ignore[misc]
