@@ -433,6 +433,13 @@ def test_entries_of_other_types_are_refused_when_loaded(plain, tmp_path, change,
         LearnedEnsemble.load(tmp_path)
 
 
+def test_few_samples_that_are_all_right_do_not_make_it_certain():
+    scores = [[0.9, 0.1], [0.8, 0.2], [0.1, 0.9], [0.2, 0.8]]
+    models = [Predictions(name, range(4), ["cat", "dog"], scores) for name in "ab"]
+    learned = learn_ensemble(models, ["cat", "cat", "dog", "dog"], n_folds=2, time_budget=0)
+    assert "4 samples are few: on others the score may well be anything else" in learned.report
+
+
 def test_doubtful_grounds_are_named(plain):
     models, truth = plain
     few = [model.take(slice(30)) for model in models]

@@ -267,10 +267,12 @@ def _doubt(trial: Trial, honest: Estimate) -> list[str]:
     said = []
     if trial.n_samples < FEW_SAMPLES:
         low, high = honest.interval
+        # Where all samples score the same, nothing tells how far others may be from that.
+        spread = f"from {low:.2f} to {high:.2f}" if high > low else "else"
         said.append(
             f"{tell_count(trial.n_samples, 'sample')}"
             f" {'is' if trial.n_samples == 1 else 'are'} few: on others the score may well be"
-            f" anything from {low:.2f} to {high:.2f}"
+            f" anything {spread}"
         )
     said += [
         f"{enumerate_names(copies)} give the same scores everywhere: a mean counts them as"
