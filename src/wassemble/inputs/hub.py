@@ -225,29 +225,32 @@ def _find_place(table: HubTable, row: Mapping[str, str], value: float) -> int | 
     return int(np.searchsorted(table.levels, float(name))) if value == 1 else len(table.ids)
 
 
-def _find_value(row: Mapping[str, str]) -> str:
+def _find_value(row: Mapping[str, str], path: Path) -> str:
     names = ("oracle_value", "observation", "value")
     found = next((name for name in names if name in row), None)
     if found is None:
-        fail(f"what happened must be in a column {' or '.join(names)}; got {enumerate_names(row)}.")
+        fail(
+            f"{path}: what happened must be in a column {' or '.join(names)};"
+            f" got {enumerate_names(row)}."
+        )
     return found
 
 
-def _find_answer(row: Mapping[str, str]) -> str:
+def _find_answer(row: Mapping[str, str], path: Path) -> str:
     missing = [name for name in _ANSWER if name not in row]
     if missing:
-        fail(f"a forecast must have the columns {', '.join(_ANSWER)}; got no {missing[0]}.")
+        fail(f"{path}: a forecast must have the columns {', '.join(_ANSWER)}; got no {missing[0]}.")
     return "value"
 
 
 def _read_rows(
-    path: Path, find_value: Callable[[Mapping[str, str]], str] = _find_answer
+    path: Path, find_value: Callable[[Mapping[str, str], Path], str] = _find_answer
 ) -> Iterator[dict[str, str]]:
     """Rows as dicts; the value is a number, or empty."""
     value = None
     lines = _read_parquet(path) if path.suffix == ".parquet" else _read_csv(path)
     for where, row in lines:
-        value = value or find_value(row)
+        value = value or find_value(row, path)
         try:
             float(row[value] or 0)
         except ValueError:
