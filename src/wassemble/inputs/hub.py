@@ -191,7 +191,7 @@ def read_oracle(path: str | PathLike[str], table: HubTable) -> np.ndarray:
         The place, or -1 where it is not known; the number, or nan.
     """
     rows = list(_read_rows(Path(path), _find_value))
-    value = _find_value(rows[0])
+    value = _find_value(rows[0], Path(path))
     shared = [name for name in table.columns if name in rows[0]]
     if not shared:
         fail(f"{path}: must have some of the columns {enumerate_names(table.columns)}; got none.")
