@@ -32,7 +32,7 @@ def judge_set(name: str, given: VoteSet) -> dict[str, Any]:
     seconds = time.process_time() - start
     # A plain vote: every model counts as much, whatever it declares.
     hits = {"majority": _hits(given, np.asarray(votes.given @ votes.images))}
-    for rung in RUNGS:
+    for rung in filter(lambda rung: rung.suits(votes), RUNGS):
         hits[str(rung)] = _hits(given, rung.fit(votes, known).consensus)
     for rival in RIVALS:
         if can_run(rival, votes):

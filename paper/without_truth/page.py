@@ -9,6 +9,7 @@ from typing import Any
 from paper.record.findings import markdown_table
 from paper.without_truth.rivals import RIVALS
 from paper.without_truth.sets import NAMES
+from wassemble.ensemble.without_truth import RUNGS
 
 # What was to be reached: accuracy on each set, and both kappas of the judges.
 _WANTED = {
@@ -149,11 +150,10 @@ def _say_wanted(found: Mapping[str, Any]) -> list[str]:
 
 
 def _list_rungs(found: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
-    rungs = ["equal weights", "weights by agreement", "reliability per model"]
-    rungs += ["reliability per model and label", "confusions"]
+    rungs = [str(rung) for rung in RUNGS]
     rows = [
         [name, f"{each['n_models']:,}", f"{each['n_votes']:,}"]
-        + [f"{each['accuracy'][rung]:.3f}" for rung in rungs]
+        + [_or_empty(each["accuracy"].get(rung)) for rung in rungs]
         + [f"{each['seconds']:.1f}"]
         for name, each in found.items()
     ]

@@ -16,6 +16,7 @@ from paper.data.files import find_data
 from wassemble.ensemble.without_truth import Votes
 from wassemble.ensemble.without_truth.learn import hear
 from wassemble.inputs import Predictions
+from wassemble.labels import LabelSpace
 
 CHECKING = "WASSEMBLE_CHECKING_DATA"
 """Names a folder with the sets that may not be shipped: ``crowds/`` and ``llm_judges/``."""
@@ -24,6 +25,8 @@ CROWDS = ("adult_content2", "bluebird", "rte", "trec_relevance", "dog", "web")
 FUNCTIONS = ("wrench_youtube", "wrench_sms", "wrench_trec", "wrench_semeval")
 TASKS = ("languages", "encodings", "part-of-speech", "digits")
 JUDGES = "llm_judges"
+GRADES = {"adult_content2": "GPRX", "web": "12345", JUDGES: "0123"}
+"""Labels that have an order, from the lowest."""
 NAMES = (*CROWDS, *FUNCTIONS, JUDGES, *TASKS)
 
 
@@ -82,8 +85,12 @@ def _load_crowd(name: str) -> VoteSet | None:
     given = [(row["worker"], row["item"], row["label"]) for row in rows]
     # Every function saw every item.
     silences = _list_silences(given) if name in FUNCTIONS else []
-    votes = Votes.of_table(*zip(*given, *silences, strict=True))
+    votes = Votes.of_table(*zip(*given, *silences, strict=True), target=_find_target(name))
     return _with_truth(votes, told.get)
+
+
+def _find_target(name: str) -> LabelSpace | None:
+    return LabelSpace(GRADES[name]).on_line() if name in GRADES else None
 
 
 def _list_silences(given: list[tuple[str, str, str]]) -> list[tuple[str, str, None]]:
@@ -100,7 +107,8 @@ def _load_judges() -> VoteSet | None:
     judge, item = np.nonzero(shipped["grades"] >= 0)
     names = shipped["items"][item].tolist()
     grades = shipped["grades"][judge, item].tolist()
-    votes = Votes.of_table(shipped["judges"][judge].tolist(), names, grades)
+    judges = shipped["judges"][judge].tolist()
+    votes = Votes.of_table(judges, names, grades, target=_find_target(JUDGES))
     told = dict(zip(known["items"].tolist(), map(str, known["truth"].tolist()), strict=True))
     return _with_truth(votes, told.get, lambda item: item.partition("|")[0])
 

@@ -35,7 +35,7 @@ def draw_votes(seed, *, n_samples=60, accuracies=(0.9, 0.7, 0.6, 0.5), n_labels=
                 rows.append((f"m{model}", sample, str(answer) if rng.random() < 0.9 else None))
     order = rng.permutation(len(rows))
     models, samples, labels = zip(*(rows[i] for i in order), strict=True)
-    target = [str(label) for label in range(n_labels)]
+    target = LabelSpace(range(n_labels)).on_line()
     return Votes.of_table(models, samples, labels, target=target), truth
 
 
@@ -86,7 +86,7 @@ def test_other_names_of_labels_change_nothing(rung, seed):
     )
     renamed = replace(
         votes,
-        target=LabelSpace(votes.target[place] for place in order),
+        target=LabelSpace(votes.target[place] for place in order).located(votes.target),
         given=votes.given[:, columns],
         meant=votes.meant[columns][:, order],
     )
@@ -220,3 +220,51 @@ def test_functions_that_say_one_thing_keep_the_mean_and_silence_tells():
     assert not fit(Equal(), votes).consensus[alone].any()
     told = fit(Confusions(), votes).consensus[alone].argmax(axis=1)
     assert np.mean(told == truth[alone]) > 0.8
+
+
+def draw_grades(seed, *, n_samples=150, n_models=9, n_grades=5):
+    """Grades by models that are right half of the time, and else a grade off, and the truth."""
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(n_grades, size=n_samples)
+    step = rng.choice([0, -1, 1], p=[0.5, 0.25, 0.25], size=(n_models, n_samples))
+    said = np.clip(truth + step, 0, n_grades - 1)
+    model, sample = np.indices(said.shape).reshape(2, -1)
+    named = [f"m{place}" for place in model.tolist()]
+    grades = LabelSpace(range(n_grades))
+    return named, sample.tolist(), said.ravel().tolist(), grades, truth
+
+
+def test_errors_near_the_truth_are_learned_where_labels_have_an_order():
+    near = Reliability(per_label=True, near=True)
+    gains = []
+    for seed in range(10):
+        *table, grades, truth = draw_grades(seed)
+        votes = Votes.of_table(*table, target=grades.on_line())
+        right = [
+            np.mean(fit(rung, votes).consensus.argmax(axis=1) == truth)
+            for rung in (near, Reliability(per_label=True))
+        ]
+        gains.append(right[0] - right[1])
+    assert np.mean(gains) > 0.01
+
+
+@settings(max_examples=5)
+@given(seed=seeds)
+def test_turning_an_order_round_changes_nothing(seed):
+    *table, grades, _ = draw_grades(seed, n_samples=40)
+    near = Reliability(per_label=True, near=True)
+    up = Votes.of_table(*table, target=grades.on_line())
+    down = replace(up, target=LabelSpace(grades, positions=range(0, -len(grades), -1)))
+    one, other = (fit(near, votes).consensus for votes in (up, down))
+    np.testing.assert_allclose(other, one, atol=1e-6)
+
+
+def test_without_an_order_no_error_is_near():
+    *table, grades, _ = draw_grades(0)
+    told = [
+        " ".join(rank_votes(votes, Known(np.ones(votes.n_models))).reasons)
+        for votes in (
+            Votes.of_table(*table, target=target) for target in (grades, grades.on_line())
+        )
+    ]
+    assert ["errors near" in reasons for reasons in told] == [False, True]

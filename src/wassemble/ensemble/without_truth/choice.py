@@ -87,7 +87,7 @@ def choose_rung(
     and no rung is taken that trusts in their independence.
     """
     few = _thin(votes, known)
-    rated = [rate_rung(rung, *few, relatives) for rung in rungs]
+    rated = [rate_rung(rung, *few, relatives) for rung in rungs if rung.suits(votes)]
     current, reasons, comparisons = rated[0], [], {}
     for each in rated[1:]:
         gain = comparisons[str(each.rung)] = each.minus(current)

@@ -19,7 +19,7 @@ from wassemble.ensemble.without_truth.rungs import Known
 from wassemble.ensemble.without_truth.votes import Votes
 from wassemble.errors import tell_count
 from wassemble.inputs import Predictions
-from wassemble.labels import enumerate_names
+from wassemble.labels import LabelSpace, enumerate_names
 from wassemble.metrics import krippendorff_alpha
 
 _COLUMNS = {
@@ -115,7 +115,8 @@ def hear_jury(
             f" {tell_count(n_judges, 'judge')}."
         )
     judges, items, labels, shares = zip(*rows, strict=True)
-    votes = Votes.of_table(judges, items, labels, shares=shares, target=scale, scales=scales)
+    target = None if scale is None else LabelSpace(scale).on_line()
+    votes = Votes.of_table(judges, items, labels, shares=shares, target=target, scales=scales)
     known = Known(np.ones(votes.n_models), gold=None if gold is None else _read_gold(gold, votes))
     ranking = rank_votes(votes, known, caution=Number(at_least=0)(caution, "caution"))
     return Jury(ranking, _measure_alpha(votes, is_ordered=scale is not None))

@@ -56,7 +56,7 @@ def learn_without_truth(
     relatives = find_relatives(heard.votes, heard.known)
     known = replace(heard.known, shares=relatives.shares)
     choice = choose_rung(heard.votes, known, relatives, caution=caution)
-    fits = {rung: rung.fit(heard.votes, known) for rung in RUNGS}
+    fits = {rung: rung.fit(heard.votes, known) for rung in RUNGS if rung.suits(heard.votes)}
     recipes = {rung: to_recipe(fitted, heard.fusion, heard.kernel) for rung, fitted in fits.items()}
     chosen = recipes[choice.rung]
     believed = fits[choice.rung].consensus.max(axis=1)
@@ -78,7 +78,7 @@ def learn_without_truth(
         temperature=1.0,
         thresholds=None,
         n_samples=heard.votes.n_samples,
-        n_tried=len(RUNGS),
+        n_tried=len(fits),
         seconds=round(time.perf_counter() - start, 3),
         caution=caution,
         n_gold=heard.n_gold,

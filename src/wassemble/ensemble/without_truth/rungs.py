@@ -177,6 +177,10 @@ class Rung(ABC):
     def fit(self, votes: Votes, known: Known) -> Fitted:
         """What the votes tell."""
 
+    def suits(self, votes: Votes) -> bool:
+        """Whether there is anything in such votes that it could learn."""
+        return True
+
     def __str__(self) -> str:
         return self.key
 
@@ -259,24 +263,31 @@ class _Product(Rung):
 class Reliability(_Product):
     """A model knows the truth so often, and else answers as it usually does.
 
-    One number for each model, or ``per_label`` one for each model and label.
+    One number for each model, or ``per_label`` one for each model and label. Where labels have an
+    order, ``near`` also learns how many grades from the truth all models guess.
     """
 
     key: ClassVar[str] = "reliability"
 
     per_label: bool = False
+    near: bool = False
 
     @property
     def trusts_independence(self) -> bool:  # type: ignore[override]
         return self.per_label
 
+    def suits(self, votes: Votes) -> bool:
+        """Only grades can be near."""
+        return not self.near or votes.steps is not None
+
     def __str__(self) -> str:
-        return "reliability per model and label" if self.per_label else "reliability per model"
+        each = "reliability per model and label" if self.per_label else "reliability per model"
+        return f"{each}, errors near" if self.near else each
 
     def meaning(self, votes: Votes, sums: Sums, balance: np.ndarray) -> np.ndarray:
         """How likely each label of each model is, where each target label is true."""
         usual = _usual(votes, sums)
-        knows = _Knowing(votes, sums, usual, balance)
+        knows = _Knowing(votes, sums, usual, balance, near=self.near)
         share = knows.per_label() if self.per_label else knows.per_model()
         return knows.meaning(share)
 
@@ -318,6 +329,7 @@ RUNGS: tuple[Rung, ...] = (
     Agreement(),
     Reliability(),
     Reliability(per_label=True),
+    Reliability(per_label=True, near=True),
     Confusions(),
 )
 """From few parameters to many."""
@@ -341,17 +353,26 @@ def measure_agreement(fitted: Fitted) -> np.ndarray:
 class _Knowing:
     """How often models know the truth, by what they said where it was believed."""
 
-    def __init__(self, votes: Votes, sums: Sums, usual: np.ndarray, balance: np.ndarray) -> None:
+    def __init__(
+        self,
+        votes: Votes,
+        sums: Sums,
+        usual: np.ndarray,
+        balance: np.ndarray,
+        *,
+        near: bool,
+    ) -> None:
         self._votes = votes
-        alone = votes.says_one_thing[votes.owner][:, None]
+        self._steps = votes.steps if near else None
+        self._alone = alone = votes.says_one_thing[votes.owner][:, None]
         # A model that says ever the same tells by speaking: how much likelier that makes the
         # label than it is without.
         self._meant = np.where(alone, votes.meant / np.maximum(balance, _TINY), votes.meant)
-        self._guess = np.where(alone, 1.0, usual[:, None])
+        self._guess = np.where(alone, 1.0, np.broadcast_to(usual[:, None], votes.meant.shape))
         self._n_votes = votes.declares * votes.by_model(sums.said)
         # Who knows the truth says what is meant: of few pairs of labels.
-        self._row, self._column = np.nonzero(votes.meant)
-        self._said = sums.said[self._row, self._column]
+        self._pairs = np.nonzero(votes.meant)
+        self._said = sums.said
 
     def per_model(self) -> np.ndarray:
         """One number for each model, ``(n_models, 1)``."""
@@ -360,6 +381,7 @@ class _Knowing:
         for _ in range(_N_STEPS):
             knew = self._count_known(share).sum(axis=1, keepdims=True)
             share = _draw(knew, n_votes, knew.sum() / max(n_votes.sum(), _TINY))
+            self._guess_nearby(share)
         return share
 
     def per_label(self) -> np.ndarray:
@@ -368,18 +390,38 @@ class _Knowing:
         share = below
         for _ in range(_N_STEPS):
             share = _draw(self._count_known(share), self._n_votes, below)
+            self._guess_nearby(share)
         return share
 
     def _count_known(self, share: np.ndarray) -> np.ndarray:
         """Votes that came from knowing the truth, ``(n_models, n_target)``."""
         shape = self._n_votes.shape
-        owner = self._votes.owner[self._row]
-        own = np.broadcast_to(share, shape)[owner, self._column]
-        knowing = own * self._meant[self._row, self._column]
-        guessing = (1 - own) * self._guess[self._row, 0]
-        knew = self._said * knowing / np.maximum(knowing + guessing, _TINY)
-        place = owner * shape[1] + self._column
-        return np.bincount(place, knew, minlength=shape[0] * shape[1]).reshape(shape)
+        row, column = self._pairs
+        place = self._votes.owner[row] * shape[1] + column
+        known = self._split_known(share)
+        return np.bincount(place, known, minlength=shape[0] * shape[1]).reshape(shape)
+
+    def _split_known(self, share: np.ndarray) -> np.ndarray:
+        """The same of each pair of a label and what it may mean, ``(n_pairs,)``."""
+        row, column = self._pairs
+        owner = self._votes.owner[row]
+        own = np.broadcast_to(share, self._n_votes.shape)[owner, column]
+        knowing, guessing = own * self._meant[row, column], (1 - own) * self._guess[row, column]
+        return np.asarray(self._said[row, column] * knowing / np.maximum(knowing + guessing, _TINY))
+
+    def _guess_nearby(self, share: np.ndarray) -> None:
+        """Learn how many grades from the truth the guesses of all models lie."""
+        steps = self._steps
+        if steps is None:
+            return
+        guessed = self._said.copy()
+        guessed[self._pairs] -= self._split_known(share)
+        guessed = np.where(self._alone, 0, guessed)
+        expected = self._guess * self._votes.by_model(guessed)[self._votes.owner]
+        found, usual = (np.bincount(steps.ravel(), x.ravel()) for x in (guessed, expected))
+        nearby = self._guess * ((found + 1) / (usual + 1))[steps]
+        nearby = nearby / self._votes.by_model(nearby)[self._votes.owner]
+        self._guess = np.where(self._alone, self._guess, nearby)
 
     def meaning(self, share: np.ndarray) -> np.ndarray:
         """How likely each label is, of models that know the truth so often."""

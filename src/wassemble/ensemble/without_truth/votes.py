@@ -191,6 +191,18 @@ class Votes:
         return divided(self.meant, axis=1)
 
     @cached_property
+    def steps(self) -> np.ndarray | None:
+        """How many grades each label lies above each target label, ``(n_labels, n_target)``.
+
+        Counted from the lowest number of grades there can be; None if labels have no positions.
+        """
+        if self.target.positions is None:
+            return None
+        grade = np.argsort(np.argsort(self.target.positions))
+        steps = np.rint(self.images @ grade)[:, None] - grade + len(grade) - 1
+        return np.asarray(steps, dtype=np.int64)
+
+    @cached_property
     def best(self) -> Votes:
         """The same answers, each for its best label alone, or shared by equally good ones."""
         if (self.given.data == 1).all():
