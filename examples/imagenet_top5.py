@@ -43,7 +43,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--images", type=int, default=2000, help="test images (default 2000)")
     members, truth = load(parser.parse_args(arguments).images)
     classes = members[0].labels
-    right = classes.positions(truth)
+    right = classes.places(truth)
     edges = ws.inputs.read_edges(FOLDER / "wordnet.parent-child.mintree.txt")
     kernel = ws.kernels.from_tree(classes, edges=edges, cost="lin", epsilon=0.125)
     path = ws.kernels.from_tree(classes, edges=edges, cost="path", epsilon=1)

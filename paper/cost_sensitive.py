@@ -322,7 +322,7 @@ def cifar100_by_user() -> CostTask:
 def _from_task(
     task: Task, title: str, cost: np.ndarray, kernels: dict[str, LabelledKernel]
 ) -> CostTask:
-    truth = task.target.positions(task.truth)
+    truth = task.target.places(task.truth)
     return CostTask(title, histograms_of(task.models), truth, task.is_test, cost, kernels)
 
 
@@ -400,7 +400,7 @@ def user_costs(classes: LabelSpace) -> np.ndarray:
     kind, group = np.empty((2, len(classes)), dtype=int)
     for number, line in enumerate(_GROUPS.strip().splitlines()):
         name, *members = line.split()
-        places = classes.positions(members)
+        places = classes.places(members)
         kind[places], group[places] = kinds.index(name), number
     cost = table[np.ix_(kind, kind)]
     cost[group[:, None] == group] = _IN_GROUP

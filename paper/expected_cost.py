@@ -83,7 +83,7 @@ def _in_tree(name: str, edges: Edges) -> CostCase:
         fuse,
         {"exact W1": tree_barycenter(task.target, edges)},
         tree_steps(task.target, edges),
-        task.target.positions(truth),
+        task.target.places(truth),
         np.arange(len(truth)) if task.groups is None else groups[task.is_test],
     )
 

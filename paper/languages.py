@@ -65,7 +65,7 @@ def _rule(exponent: float, max_sweeps: int) -> Barycenter:
 def run(config: Config, progress: Progress = None) -> Findings:
     """Accuracy of each rule on the test texts."""
     task = every_language()
-    target, truth = task.target, task.target.positions(task.truth)
+    target, truth = task.target, task.target.places(task.truth)
     validation, test = ~task.is_test, task.is_test
     weights = task.weights_by_accuracy()
 
@@ -131,5 +131,5 @@ def run(config: Config, progress: Progress = None) -> Findings:
 def _alone(model: Predictions, target: LabelSpace) -> np.ndarray:
     """A model's scores over the target labels, 0 where it reported nothing."""
     scores = np.zeros((model.n_samples, len(target)))
-    scores[:, target.positions(model.labels)] = np.nan_to_num(model.scores)
+    scores[:, target.places(model.labels)] = np.nan_to_num(model.scores)
     return scores

@@ -78,9 +78,9 @@ class _Runner:
     def __init__(self, task: KernelTask, config: Config) -> None:
         self.task, self.config = task, config
         self.models, names = task.task.part(True)
-        self.truth = task.task.target.positions(names)
+        self.truth = task.task.target.places(names)
         self.seen, self.seen_names = task.task.take(task.learns)
-        self.seen_truth = task.task.target.positions(self.seen_names)
+        self.seen_truth = task.task.target.places(self.seen_names)
         self.options: dict[str, Any] = {
             "target": task.task.target,
             "kind": task.task.kind,

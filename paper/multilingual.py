@@ -384,7 +384,7 @@ def load_wordnets() -> dict[str, Wordnet]:
     Examples
     --------
     >>> wordnets = load_wordnets()
-    >>> avocat = wordnets["French"].senses[[wordnets["French"].words.position("avocat")]]
+    >>> avocat = wordnets["French"].senses[[wordnets["French"].words.place("avocat")]]
     >>> shared = (avocat @ wordnets["English"].senses.T).toarray()[0]
     >>> [wordnets["English"].words[i] for i in shared.nonzero()[0]][:3]
     ['Persea Americana', 'advocate', 'advocator']
@@ -418,7 +418,7 @@ def _rows(name: str) -> Iterator[list[str]]:
 def _wordnet(pairs: Iterable[tuple[str, int]], columns: dict[str, int]) -> Wordnet:
     known = sorted(set(pairs))
     words = LabelSpace(dict.fromkeys(word for word, _ in known))
-    rows = words.positions(word for word, _ in known)
+    rows = words.places(word for word, _ in known)
     places = (rows, np.array([column for _, column in known]))
     shape = (len(words), len(columns))
     senses = sp.csr_array((np.ones(len(known)), places), shape=shape)

@@ -314,7 +314,7 @@ def cifar100(kernel_name: str, config: Config) -> Case:
         name=f"cifar100-{kernel_name.lower()}",
         title=f"CIFAR-100, {kernel_name} neighbours",
         models=task.models,
-        truth=task.target.positions(task.truth),
+        truth=task.target.places(task.truth),
         is_test=task.is_test,
         n_hubs=config.n_hubs,
         similar=label_similarity(kernel),

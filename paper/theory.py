@@ -145,7 +145,7 @@ def run(config: Config, progress: Progress = None) -> Findings:
 def _cifar100(config: Config) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Histograms of the models, true classes, and squared distances of the classes."""
     task = TASKS["cifar100"]()
-    truth = task.target.positions(task.truth)
+    truth = task.target.places(task.truth)
     histograms = np.nan_to_num([model.scores.astype(np.float64) for model in task.models])
     cost = _squared_distances(np.load(find_data("cifar100/class_glove_100d.npy")))
     has_mean = np.flatnonzero(np.any(np.all(histograms > 0, axis=0), axis=1))

@@ -11,9 +11,9 @@ names = st.lists(st.text(min_size=1, max_size=8), min_size=1, max_size=12, uniqu
 
 
 @given(names)
-def test_positions_undo_indexing(found):
+def test_places_undo_indexing(found):
     space = LabelSpace(found)
-    assert [space[space.position(name)] for name in found] == found
+    assert [space[space.place(name)] for name in found] == found
     assert list(space) == found
     assert len(space) == len(found)
     assert space == LabelSpace(found)
@@ -29,7 +29,7 @@ def test_the_union_holds_every_name_once_in_order_of_appearance(first, second):
 @given(names, names)
 def test_without_aliases_only_equal_names_match(first, second):
     matching = LabelSpace(first).match(LabelSpace(second))
-    for name, place in zip(first, matching.positions, strict=True):
+    for name, place in zip(first, matching.places, strict=True):
         assert (second[place] == name) if place >= 0 else (name not in second)
     assert set(matching.unmatched) == set(first) - set(second)
     assert matching.declared.sum() == len(set(first) & set(second))
@@ -41,7 +41,7 @@ def test_aliases_come_before_equal_names():
     target = LabelSpace(["car", "bicycle"])
     aliases = {"sedan": "car", "bicycle": "car", "tram": "nowhere"}
     matching = LabelSpace(["sedan", "bicycle"]).match(target, aliases=aliases)
-    assert matching.positions.tolist() == [0, 0]
+    assert matching.places.tolist() == [0, 0]
     assert matching.aliased == (("sedan", "car"), ("bicycle", "car"))
 
 
@@ -66,7 +66,7 @@ def test_aliases_to_no_target_label_are_left_aside():
     found = LabelSpace(["tram", "odd", "1"]).match(LabelSpace(["1", "3"]), aliases=meanings)
     assert found.astray == (("tram", "rail"), ("odd", "5"), ("1", "car"))
     # What a label stands for counts before its spelling, also where that is not asked for.
-    assert found.positions.tolist() == [-1, -1, -1]
+    assert found.places.tolist() == [-1, -1, -1]
     assert found.shared == {1: {0: 0.5, 1: 0.5}}
     assert found.unmatched == ("tram", "1")
 
@@ -86,7 +86,7 @@ def test_a_folded_name_with_two_meanings_is_refused():
 
 def test_an_unknown_label_is_named_with_what_is_near_it():
     with pytest.raises(InvalidInputError, match=r"got 'catt'\.\nhint: near it: 'cat'"):
-        LabelSpace(["cat", "dog"]).position("catt")
+        LabelSpace(["cat", "dog"]).place("catt")
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_whole_numbers_are_names(names):
     assert all(type(name) is str for name in space)
     for two in (2, "2", 2.0, np.int64(2), np.float32(2), np.str_("2")):
         assert two in space
-        assert space.position(two) == 2
+        assert space.place(two) == 2
     assert 3 not in space
     assert 1.5 not in space
     assert None not in space

@@ -30,7 +30,7 @@ rules = {
     "mean through mistakes": ws.Fusion(ws.ARITHMETIC, kernel=kernels, target=wanted),
     "barycenter through mistakes": ws.Fusion(kernel=kernels, target=wanted),
 }
-places = wanted.positions(right)
+places = wanted.places(right)
 accuracy = {
     name: ws.metrics.accuracy(np.nan_to_num(fusion.fuse(tested).scores), places)
     for name, fusion in rules.items()

@@ -161,9 +161,7 @@ def _read_steps(models: Sequence[NextWordModel], config: Config) -> tuple[int, L
     data, vocabulary = load_captions("test"), models[0].vocabulary
     context = vocabulary.encode(config.context.split())
     after = [_follow(model, data.features, context)[-1] for model in models]
-    expected = np.mean(
-        [np.exp(each[:, vocabulary.words.position(config.word)]) for each in after], 0
-    )
+    expected = np.mean([np.exp(each[:, vocabulary.words.place(config.word)]) for each in after], 0)
     place = int(expected.argmax())
     logs = []
     for model, first in zip(models, after, strict=True):

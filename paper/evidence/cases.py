@@ -86,7 +86,7 @@ class Case:
     def places(self) -> np.ndarray:
         """The truth of all samples: places of labels, or 1, 0 and nan for each label."""
         truth = self.task.truth
-        return truth if isinstance(truth, np.ndarray) else self.task.target.positions(truth)
+        return truth if isinstance(truth, np.ndarray) else self.task.target.places(truth)
 
     @property
     def is_multilabel(self) -> bool:
@@ -133,7 +133,7 @@ class Case:
 def _strata(task: Task) -> np.ndarray:
     """A number for each sample: its true label, or the rarest that it has; -1 for none."""
     if not isinstance(task.truth, np.ndarray):
-        return np.asarray(task.target.positions(task.truth))
+        return np.asarray(task.target.places(task.truth))
     counts = np.nansum(task.truth, axis=0)
     rare = np.where(task.truth == 1, counts, np.inf)
     return np.where(np.isfinite(rare.min(axis=1)), rare.argmin(axis=1), -1)

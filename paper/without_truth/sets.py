@@ -116,7 +116,7 @@ def _load_judges() -> VoteSet | None:
 def _load_task(name: str) -> VoteSet:
     models, truth, meanings = read_task(name)
     votes = hear(models, **meanings).votes
-    return VoteSet(votes, np.asarray(votes.target.positions(truth)), np.arange(len(truth)))
+    return VoteSet(votes, np.asarray(votes.target.places(truth)), np.arange(len(truth)))
 
 
 def read_task(name: str) -> tuple[list[Predictions], list[str], dict[str, Any]]:

@@ -38,14 +38,14 @@ class LabelSpace(tuple[str, ...]):
     Examples
     --------
     >>> space = LabelSpace(["cat", "dog"])
-    >>> space.position("dog"), "cow" in space
+    >>> space.place("dog"), "cow" in space
     (1, False)
     >>> LabelSpace(range(3)).names
     ('0', '1', '2')
     """
 
     names: tuple[str, ...]
-    _positions: dict[str, int]
+    _places: dict[str, int]
 
     def __new__(cls, names: Iterable[Any]) -> Self:
         """Read and check the names; a label space is as it is."""
@@ -61,12 +61,12 @@ class LabelSpace(tuple[str, ...]):
         if not read:
             fail("a label space must have at least one label; got none.")
         check_readable(read, "a label name")
-        positions = {name: place for place, name in enumerate(read)}
-        if len(positions) < len(read):
+        places = {name: place for place, name in enumerate(read)}
+        if len(places) < len(read):
             twice = [name for name, count in Counter(read).items() if count > 1]
             fail(f"label names must differ; got more than once: {enumerate_names(twice)}.")
         space = super().__new__(cls, read)
-        space.names, space._positions = read, positions
+        space.names, space._places = read, places
         return space
 
     @staticmethod
@@ -74,9 +74,9 @@ class LabelSpace(tuple[str, ...]):
         """Every name of the spaces, in the order of first appearance."""
         return LabelSpace(dict.fromkeys(name for space in spaces for name in space))
 
-    def position(self, name: str | int) -> int:
+    def place(self, name: str | int) -> int:
         """Place of ``name``, counted from 0."""
-        place = self._positions.get(name_of(name) or "")
+        place = self._places.get(name_of(name) or "")
         if place is None:
             near = difflib.get_close_matches(str(name), self.names, n=3)
             hint = f"near it: {enumerate_names(near)}" if near else None
@@ -85,9 +85,9 @@ class LabelSpace(tuple[str, ...]):
             )
         return place
 
-    def positions(self, names: Iterable[str | int]) -> np.ndarray:
+    def places(self, names: Iterable[str | int]) -> np.ndarray:
         """Places of ``names``."""
-        return np.array([self.position(name) for name in names], dtype=np.int64)
+        return np.array([self.place(name) for name in names], dtype=np.int64)
 
     def match(
         self, target: LabelSpace, *, aliases: Meanings | None = None, fold: bool = False
@@ -109,7 +109,7 @@ class LabelSpace(tuple[str, ...]):
         by_folded = target._folded() if fold else {}
         if fold:
             meanings = fold_meanings(meanings, self.names)
-        positions = np.full(len(self), -1, dtype=np.int64)
+        places = np.full(len(self), -1, dtype=np.int64)
         aliased: list[tuple[str, str]] = []
         folded: list[tuple[str, str]] = []
         astray: list[tuple[str, str]] = []
@@ -124,12 +124,12 @@ class LabelSpace(tuple[str, ...]):
                 goals = {goal: share for goal, share in goals.items() if goal in target}
                 aliased += [(name, goal) for goal in goals]
                 if len(goals) == 1:
-                    positions[place] = target._positions[next(iter(goals))]
+                    places[place] = target._places[next(iter(goals))]
                 elif goals:
                     total = sum(goals.values())
-                    shared[place] = {target._positions[g]: s / total for g, s in goals.items()}
+                    shared[place] = {target._places[g]: s / total for g, s in goals.items()}
             elif name in target:
-                positions[place] = target._positions[name]
+                places[place] = target._places[name]
             elif fold and fold_name(name) in by_folded:
                 twins = by_folded[fold_name(name)]
                 if len(twins) > 1:
@@ -138,10 +138,10 @@ class LabelSpace(tuple[str, ...]):
                         f" {enumerate_names(twins)}.",
                         hint="an alias says which one is meant",
                     )
-                positions[place] = target._positions[twins[0]]
+                places[place] = target._places[twins[0]]
                 folded.append((name, twins[0]))
         by_alias, by_folding = tuple(aliased), tuple(folded)
-        return Matching(self, target, positions, by_alias, by_folding, shared, tuple(astray))
+        return Matching(self, target, places, by_alias, by_folding, shared, tuple(astray))
 
     def _folded(self) -> dict[str, list[str]]:
         by_folded: dict[str, list[str]] = {}
@@ -150,7 +150,7 @@ class LabelSpace(tuple[str, ...]):
         return by_folded
 
     def __contains__(self, name: object) -> bool:
-        return name_of(name) in self._positions
+        return name_of(name) in self._places
 
     def __repr__(self) -> str:
         return f"LabelSpace({len(self)} labels: {enumerate_names(self.names)})"
@@ -162,7 +162,7 @@ class Matching:
 
     source: LabelSpace
     target: LabelSpace
-    positions: np.ndarray  # place in `target` of each label that stands for one of it, else -1
+    places: np.ndarray  # place in `target` of each label that stands for one of it, else -1
     aliased: tuple[tuple[str, str], ...]  # source and target names that aliases matched
     folded: tuple[tuple[str, str], ...]  # and those that match only when folded
     # Labels that stand for several: place in `source` to {place in `target`: share}, summing to 1.
@@ -172,14 +172,14 @@ class Matching:
     @cached_property
     def unmatched(self) -> tuple[str, ...]:
         """Names of ``source`` that were not found."""
-        places = np.flatnonzero(self.positions < 0).tolist()
+        places = np.flatnonzero(self.places < 0).tolist()
         return tuple(self.source.names[i] for i in places if i not in self.shared)
 
     @cached_property
     def declared(self) -> np.ndarray:
         """Which labels of ``target`` were found in ``source``, as a mask."""
         mask = np.zeros(len(self.target), dtype=bool)
-        mask[self.positions[self.positions >= 0]] = True
+        mask[self.places[self.places >= 0]] = True
         for shares in self.shared.values():
             mask[list(shares)] = True
         return mask
@@ -189,7 +189,7 @@ class Matching:
 
         Where there is none it leads nowhere.
         """
-        place = self.source.position(name)
+        place = self.source.place(name)
         others = self.without(place)
         left = np.flatnonzero(~others.declared).tolist()
         if not left:
@@ -200,18 +200,18 @@ class Matching:
     def without(self, place: int) -> Matching:
         """The same with the label at ``place`` of ``source`` matched to nothing."""
         name = self.source[place]
-        positions = self.positions.copy()
-        positions[place] = -1
+        places = self.places.copy()
+        places[place] = -1
         aliased, folded = (
             tuple(pair for pair in pairs if pair[0] != name)
             for pairs in (self.aliased, self.folded)
         )
         shared = {at: shares for at, shares in self.shared.items() if at != place}
-        return replace(self, positions=positions, aliased=aliased, folded=folded, shared=shared)
+        return replace(self, places=places, aliased=aliased, folded=folded, shared=shared)
 
     def to_sparse(self) -> sp.csr_array:
         """Shares of target labels, ``(n_source, n_target)``: each row sums to 1, or to 0."""
-        entries = [(i, j, 1.0) for i, j in enumerate(self.positions.tolist()) if j >= 0]
+        entries = [(i, j, 1.0) for i, j in enumerate(self.places.tolist()) if j >= 0]
         entries += [(i, j, s) for i, shares in self.shared.items() for j, s in shares.items()]
         i, j, shares = zip(*entries, strict=True) if entries else ((), (), ())
         size = (len(self.source), len(self.target))

@@ -127,7 +127,7 @@ def test_a_kernel_is_built_looked_into_saved_and_used(folder, capsys):
     assert main(["fuse", "a.csv", "b.parquet", *vectors, "--out", "direct.npz"]) == 0
     assert main(["fuse", "a.csv", "b.parquet", "--kernel", "k.npz", "--out", "loaded.npz"]) == 0
     direct, loaded = read_predictions("direct.npz"), read_predictions("loaded.npz")
-    places = [loaded.labels.position(name) for name in direct.labels]
+    places = [loaded.labels.place(name) for name in direct.labels]
     np.testing.assert_allclose(direct.scores, loaded.scores[:, places], rtol=1e-5)
 
 

@@ -135,7 +135,7 @@ def test_shares_of_a_mean_are_how_much_the_label_follows_each_model(fusion, rule
     result = mean.run(fusion.members)
     found = explain(result, 2)
     assert sum(c.percent for c in found.contributions) == pytest.approx(100)
-    place, step = result.plan.target.position(found.label), 1e-5
+    place, step = result.plan.target.place(found.label), 1e-5
     ready = result.plan.prepare([m.take(slice(2, 3)) for m in result.members])
     for place_of, model in enumerate(("m0", "m1")):
         given = [scores.copy() for scores in ready.scores]
@@ -171,7 +171,7 @@ def test_models_send_an_exact_barycenter_what_it_has_by_their_weights(fusion, ru
             assert sum(c.percent for c in own) == pytest.approx(100 * weights[f"m{model}"])
             assert sum(c.percent_of_model for c in own) == pytest.approx(100)
             for c in own:
-                at = result.plan.target.position(c.label)
+                at = result.plan.target.place(c.label)
                 sent[model, at] += score * c.percent_of_model / 100
     expected = [member.scores[2] for member in result.members]
     np.testing.assert_allclose(sent, expected, atol=1e-9)  # every label's mass went somewhere

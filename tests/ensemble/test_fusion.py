@@ -313,7 +313,7 @@ def test_everything_comes_back_as_what_it_was(models):
         found = fusion.fuse(frames)
         assert isinstance(found, library.DataFrame)
         np.testing.assert_array_equal(found[LABELS].to_numpy(), expected)
-    arrays = [m.scores[:, [m.labels.position(name) for name in LABELS]] for m in models]
+    arrays = [m.scores[:, [m.labels.place(name) for name in LABELS]] for m in models]
     found = Fusion(kernel=np.array(SIMILAR)).fuse(arrays)
     assert isinstance(found, np.ndarray)
     np.testing.assert_allclose(found, expected, rtol=1e-9)

@@ -79,10 +79,10 @@ def _identity(rng: np.random.Generator, dtype: Any) -> tuple[ws.Kernel, np.ndarr
     return ws.kernels.IdentityKernel(4), log_of(np.eye(4))
 
 
-def _match(positions: list[int], n_target: int) -> Build:
+def _match(places: list[int], n_target: int) -> Build:
     def build(rng: np.random.Generator, dtype: Any) -> tuple[ws.Kernel, np.ndarray]:
-        entries = np.array([[i == j for j in range(n_target)] for i in positions], dtype=float)
-        return ws.kernels.MatchKernel(positions, n_target), log_of(entries)
+        entries = np.array([[i == j for j in range(n_target)] for i in places], dtype=float)
+        return ws.kernels.MatchKernel(places, n_target), log_of(entries)
 
     return build
 

@@ -635,10 +635,10 @@ def test_a_kernel_does_not_change_with_the_array_that_it_was_made_of(make):
     assert_array_equal(kernel.to_dense(), before)
 
 
-def test_a_match_does_not_change_with_its_positions():
-    positions = np.array([1, 0])
-    kernel = ws.kernels.MatchKernel(positions, n_target=2)
-    positions[:] = -1
+def test_a_match_does_not_change_with_its_places():
+    places = np.array([1, 0])
+    kernel = ws.kernels.MatchKernel(places, n_target=2)
+    places[:] = -1
     assert_array_equal(kernel.to_dense(), [[0, 1], [1, 0]])
 
 

@@ -10,10 +10,10 @@ from wassemble.kernels import MatchKernel, SparseKernel
 
 
 @pytest.mark.parametrize(
-    ("positions", "words"),
+    ("places", "words"),
     [
-        ([0, 2], "`positions` must be from 0 to 1, or -1; got 2"),
-        ([0, -2], "`positions` must be from 0 to 1, or -1; got -2"),
+        ([0, 2], "`places` must be from 0 to 1, or -1; got 2"),
+        ([0, -2], "`places` must be from 0 to 1, or -1; got -2"),
         ([1, 0, 1], "must have each target label once; got 1 more often.\nhint: a `SparseKernel`"),
         ([0.0, 1.0], r"must be whole numbers, .*; got float64 of shape \(2,\)"),
         ([[0, 1]], r"must be whole numbers, .*; got int64 of shape \(1, 2\)"),
@@ -21,9 +21,9 @@ from wassemble.kernels import MatchKernel, SparseKernel
         ([True, False], "must be whole numbers, one for each source label; got bool"),
     ],
 )
-def test_wrong_positions_are_refused(positions, words):
+def test_wrong_places_are_refused(places, words):
     with pytest.raises(ws.InvalidInputError, match=words):
-        MatchKernel(positions, 2)
+        MatchKernel(places, 2)
 
 
 def test_the_number_of_target_labels_is_a_count():
@@ -31,13 +31,13 @@ def test_the_number_of_target_labels_is_a_count():
         MatchKernel([-1], 0)
 
 
-def test_positions_cannot_be_changed_later():
+def test_places_cannot_be_changed_later():
     given = np.array([1, 0])
     kernel = MatchKernel(given, 2)
     given[:] = 0
-    assert_array_equal(kernel.positions, [1, 0])
+    assert_array_equal(kernel.places, [1, 0])
     with pytest.raises(ValueError, match="read-only"):
-        kernel.positions[0] = 0
+        kernel.places[0] = 0
 
 
 def test_gradients_go_to_the_labels_that_were_picked():
@@ -55,4 +55,4 @@ def test_what_is_picked_twice_is_sparse():
 def test_labels_that_lead_nowhere_are_told_apart_from_the_last_one():
     kernel = MatchKernel([-1, 2, 0], 3).select(None, [0, 1])
     assert isinstance(kernel, MatchKernel)
-    assert_array_equal(kernel.positions, [-1, -1, 0])
+    assert_array_equal(kernel.places, [-1, -1, 0])

@@ -29,7 +29,7 @@ def findings():
 def test_a_users_costs_cover_every_class_and_differ_both_ways():
     classes = TASKS["cifar100"]().target
     cost = user_costs(classes)
-    baby, man, bus, train, rose = classes.positions(["baby", "man", "bus", "train", "rose"])
+    baby, man, bus, train, rose = classes.places(["baby", "man", "bus", "train", "rose"])
     assert np.isfinite(cost).all()
     assert (np.diag(cost) == 0).all()
     assert (cost + np.eye(100) > 0).all()

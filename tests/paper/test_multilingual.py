@@ -100,7 +100,7 @@ def wordnets():
 
 def test_wordnets_join_languages_through_the_index(wordnets):
     english, italian = wordnets["English"], wordnets["Italian"]
-    dog = italian.senses[[italian.words.position("cane")]] @ english.senses.T
+    dog = italian.senses[[italian.words.place("cane")]] @ english.senses.T
     assert "dog" in {english.words[int(i)] for i in dog.indices}
     assert not {"GAP!", "PSEUDOGAP!"} & set(italian.words)
     assert set(wordnets["French"].senses.data) == {1.0}

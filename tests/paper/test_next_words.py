@@ -32,7 +32,7 @@ def test_models_are_histograms_that_differ_and_know_the_context(words, models):
     assert histograms.min() > 0
     np.testing.assert_allclose(histograms.sum(axis=2), 1)
     assert np.abs(histograms[0] - histograms[1]).sum(axis=1).min() > 0.1
-    photo, wave = words.position("photo"), words.position("wave")
+    photo, wave = words.place("photo"), words.place("wave")
     assert (histograms[:, 0, photo] > 100 * histograms[:, 1, photo]).all()
     assert (histograms[:, 1].argmax(axis=1) == wave).all()
 

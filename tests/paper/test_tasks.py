@@ -56,13 +56,13 @@ def test_two_names_of_one_encoding_count_by_the_larger_score():
     task = TASKS["encodings"]()
     models, truth = task.part(True)
     alone = Fusion(Single("chardet_7"), **task.meanings).plan(models).fuse(models).scores
-    right = np.nan_to_num(alone).argmax(axis=1) == task.target.positions(truth)
+    right = np.nan_to_num(alone).argmax(axis=1) == task.target.places(truth)
     assert right.mean() == pytest.approx(0.9633, abs=1e-4)
 
 
 def test_strong_networks_are_equally_good():
     task = TASKS["strong-networks"]()
     answers = [np.nan_to_num(model.scores).argmax(axis=1) for model in task.models]
-    accuracies = np.mean(np.array(answers) == task.target.positions(task.truth), axis=1)
+    accuracies = np.mean(np.array(answers) == task.target.places(task.truth), axis=1)
     assert accuracies.min() > 0.74
     assert np.ptp(accuracies) < 0.01

@@ -370,7 +370,7 @@ def test_every_model_starts_with_its_own_start_whoever_is_first():
         fused = FusedNextWord(both)
         logs, _ = fused.step(fused.start([0]), np.array([fused.vocabulary.start_index]))
         names = fused.vocabulary.words
-        first_words.append([logs[0, names.position(word)] for word in ("a", "the", "bone")])
+        first_words.append([logs[0, names.place(word)] for word in ("a", "the", "bone")])
     np.testing.assert_allclose(*first_words, rtol=1e-5)
 
 

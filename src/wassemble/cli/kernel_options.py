@@ -250,7 +250,7 @@ def _from_confusion(
         )
         best = np.nan_to_num(seen.scores).argmax(axis=1)
         means = seen.labels.match(target, aliases=aliases.of_model(file.model), fold=fold)
-        right = means.positions[best] == target.positions(truth[str(s)] for s in seen.samples)
+        right = means.places[best] == target.places(truth[str(s)] for s in seen.samples)
         accuracy[file.model] = float(np.mean(right & seen.answered))
     return KernelChoice(kernels, target, accuracy, doubts)
 

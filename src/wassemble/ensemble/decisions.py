@@ -250,11 +250,11 @@ def _climb(
     for label, node in zip(*find_nodes(space, tree.nodes, nodes, what=tree.origin), strict=True):
         own[label] = tree.nodes[node]
     names = LabelSpace.union(own, tree.nodes)  # labels first: the first of equal ones answers
-    places = names.positions(tree.nodes)
+    places = names.places(tree.nodes)
     ends = places[tree.ends], places[tree.starts]
     parents = sp.csr_array((np.ones(len(tree)), ends), shape=(len(names), len(names)))
     step = sp.csr_array(
-        (np.ones(len(own)), (np.arange(len(own)), names.positions(own))),
+        (np.ones(len(own)), (np.arange(len(own)), names.places(own))),
         shape=(len(own), len(names)),
     )
     above = step

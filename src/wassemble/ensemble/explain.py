@@ -122,7 +122,7 @@ def explain(
             " models' mass meets at no target label.",
             hint=no_mass_remedy(),
         )
-    place = int(np.nanargmax(scores)) if label is None else result.plan.target.position(label)
+    place = int(np.nanargmax(scores)) if label is None else result.plan.target.place(label)
     rule, converged, reference = result.plan.rule, True, None
     if isinstance(rule, StackedRule):
         contributions = _stacked_contributions(result, row, place)[:n_largest]

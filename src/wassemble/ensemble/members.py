@@ -226,10 +226,10 @@ def _merge_matched(matching: Matching) -> tuple[LabelSpace, np.ndarray | None]:
         return labels, None
     names: dict[str, int] = {}
     groups = np.empty(len(labels), dtype=np.int64)
-    for place, goal in enumerate(matching.positions.tolist()):
+    for place, goal in enumerate(matching.places.tolist()):
         if goal >= 0:
             groups[place] = names.setdefault(target[goal], len(names))
-    for place in np.flatnonzero(matching.positions < 0).tolist():
+    for place in np.flatnonzero(matching.places < 0).tolist():
         name = labels[place]
         while name in names:  # it stands for several labels, one of which has its name
             name = f"any {name}"
@@ -307,14 +307,14 @@ def _read_kernel(
             # A kernel that knows the model's own labels speaks of them.
             declared = given.declared
             if declared is not None:
-                declared = declared[given.target.positions(target)]
+                declared = declared[given.target.places(target)]
             kernel, about = given.align(labels, target), (given.origin, given.notes)
             return _look_into(kernel, declared, None, *about, keeps_labels=True)
         strange = [name for name in fused if name not in given.source]
         # Target labels already, of a kernel that was made for others.
-        by_name = bool(strange) and is_of_others and bool((by_fused.positions >= 0).all())
+        by_name = bool(strange) and is_of_others and bool((by_fused.places >= 0).all())
         if not by_name and any(
-            place not in by_fused.shared for place in fused.positions(strange).tolist()
+            place not in by_fused.shared for place in fused.places(strange).tolist()
         ):
             fail(
                 f"the kernel must know every label of {model!r}; it lacks"
@@ -354,10 +354,10 @@ def _look_into(
 
 def _match_fused(matching: Matching, fused: LabelSpace, groups: np.ndarray) -> Matching:
     """The matching of the labels as they are fused."""
-    positions = np.full(len(fused), -1, dtype=np.int64)
-    positions[groups] = matching.positions
+    places = np.full(len(fused), -1, dtype=np.int64)
+    places[groups] = matching.places
     shared = {int(groups[place]): shares for place, shares in matching.shared.items()}
-    return Matching(fused, matching.target, positions, (), (), shared)
+    return Matching(fused, matching.target, places, (), (), shared)
 
 
 def _add_shared_rows(given: Any, matching: Matching) -> tuple[Kernel, LabelledKernel | None]:

@@ -41,7 +41,7 @@ def shuffle_model(
     their scores.
     """
     known = LabelSpace([name for name in model.labels if name in labels])
-    among, mine = labels.positions(known), model.labels.positions(known)
+    among, mine = labels.places(known), model.labels.places(known)
     stars = make_stars(similar[np.ix_(among, among)], min(size, len(known)))
     scores = model.scores.copy()
     keys = rng.random((len(scores), len(known)))

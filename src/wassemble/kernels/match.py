@@ -110,7 +110,7 @@ class MatchKernel(Kernel):
 
     Parameters
     ----------
-    positions : int array of shape (n_source,)
+    places : int array of shape (n_source,)
         The target label that each source label is, -1 for none. No target label is there
         twice, so that the kernel is one-to-one; several source labels that stand for one
         target label make a `SparseKernel`.
@@ -126,55 +126,55 @@ class MatchKernel(Kernel):
     array([0.3, 0.5])
     """
 
-    storages: ClassVar = {"match": frozenset({"positions"})}
+    storages: ClassVar = {"match": frozenset({"places"})}
     is_sparse = True
     is_one_to_one = True
     dtype = None
     entries = EntryRange(1.0, 1.0, True)
     _is_of_one_library = False
 
-    def __init__(self, positions: Any, n_target: int) -> None:
+    def __init__(self, places: Any, n_target: int) -> None:
         n_target = check_count(n_target, "n_target")
-        places = np.asarray(positions)
+        places = np.asarray(places)
         if places.ndim != 1 or not places.size or places.dtype.kind not in "iu":
             fail(
-                "`positions` must be whole numbers, one for each source label; got"
+                "`places` must be whole numbers, one for each source label; got"
                 f" {places.dtype} of shape {places.shape}."
             )
         if places.min() < -1 or places.max() >= n_target:
             wrong = places[(places < -1) | (places >= n_target)][0]
-            fail(f"`positions` must be from 0 to {n_target - 1}, or -1; got {wrong}.")
+            fail(f"`places` must be from 0 to {n_target - 1}, or -1; got {wrong}.")
         goals, counts = np.unique(places[places >= 0], return_counts=True)
         if (counts > 1).any():
             fail(
-                "`positions` must have each target label once; got"
+                "`places` must have each target label once; got"
                 f" {goals[counts > 1][0]} more often.",
                 hint="a `SparseKernel` joins several source labels to one target label",
             )
         self._hold(places.astype(np.int64), n_target)
 
-    def _hold(self, positions: np.ndarray, n_target: int) -> None:
-        positions = positions.view()
-        positions.flags.writeable = False
-        self.positions = positions
-        self.shape = (len(positions), n_target)
-        self._lost = np.flatnonzero(positions < 0)
+    def _hold(self, places: np.ndarray, n_target: int) -> None:
+        places = places.view()
+        places.flags.writeable = False
+        self.places = places
+        self.shape = (len(places), n_target)
+        self._lost = np.flatnonzero(places < 0)
 
     @cached_property
     def T(self) -> MatchKernel:
         sources = np.full(self.shape[1], -1)
-        matched = np.flatnonzero(self.positions >= 0)
-        sources[self.positions[matched]] = matched
-        transpose = MatchKernel._trusted(sources, len(self.positions))
+        matched = np.flatnonzero(self.places >= 0)
+        sources[self.places[matched]] = matched
+        transpose = MatchKernel._trusted(sources, len(self.places))
         transpose.__dict__["T"] = self
         return transpose
 
     @property
     def leads_somewhere(self) -> np.ndarray:
-        return self.positions >= 0
+        return self.places >= 0
 
     def matched_sources(self) -> tuple[np.ndarray, None]:
-        return self.T.positions, None
+        return self.T.places, None
 
     def apply(self, v: Array) -> Array:
         return self._pick(self._read_vectors(v, "v"), 0.0)
@@ -184,18 +184,18 @@ class MatchKernel(Kernel):
 
     def _pick(self, values: Array, missing: float) -> Array:
         """The values of the target labels that the source labels are."""
-        positions = convert_like(self.positions, values)
-        picked = values[..., positions]
+        places = convert_like(self.places, values)
+        picked = values[..., places]
         if not len(self._lost):
             return picked
         if is_torch_array(values):  # the gradient needs the old values untouched
-            return namespace(values).where(positions >= 0, picked, missing)
+            return namespace(values).where(places >= 0, picked, missing)
         picked[..., self._lost] = missing
         return picked
 
     def bind(self, v: np.ndarray, out: np.ndarray) -> Callable[[], object]:
         # Clipped, -1 is label 0; without it NumPy would write to a copy first.
-        take = partial(np.take, v, self.positions, axis=-1, out=out, mode="clip")
+        take = partial(np.take, v, self.places, axis=-1, out=out, mode="clip")
         if not len(self._lost):
             return take
 
@@ -209,28 +209,28 @@ class MatchKernel(Kernel):
         return self.to_sparse().toarray()
 
     def to_sparse(self) -> sp.csr_array:
-        matched = self.positions >= 0
+        matched = self.places >= 0
         starts = np.concatenate([[0], np.cumsum(matched)])
-        goals = self.positions[matched]
+        goals = self.places[matched]
         return sp.csr_array((np.ones(len(goals)), goals, starts), shape=self.shape)
 
     def factors(self) -> list[Kernel]:
         return [SparseKernel._trusted(self.to_sparse())]
 
     def _stored_arrays(self) -> tuple[str, Arrays]:
-        return "match", {"positions": self.positions}
+        return "match", {"places": self.places}
 
     @classmethod
     def _from_stored(cls, storage: str, arrays: Arrays, shape: Shape, *, symmetric: bool) -> Kernel:
-        return cls(arrays["positions"], shape[1])
+        return cls(arrays["places"], shape[1])
 
     @classmethod
     def _from_entries(cls, entries: sp.csr_array, *, symmetric: bool) -> MatchKernel:
         if (entries.data != 1).any() or (np.diff(entries.indptr) > 1).any():
             fail("a match must have the similarity 1 of each label to one other, and no other.")
-        positions = np.full(entries.shape[0], -1)
-        positions[np.diff(entries.indptr) == 1] = entries.indices
-        return cls(positions, entries.shape[1])
+        places = np.full(entries.shape[0], -1)
+        places[np.diff(entries.indptr) == 1] = entries.indices
+        return cls(places, entries.shape[1])
 
     def _select(self, rows: np.ndarray, columns: np.ndarray) -> Kernel:
         if any(len(np.unique(some)) < len(some) for some in (rows, columns)):
@@ -238,7 +238,7 @@ class MatchKernel(Kernel):
         # One more for what is nowhere, found as the last.
         wanted = np.full(self.shape[1] + 1, -1)
         wanted[columns] = np.arange(len(columns))
-        return MatchKernel._trusted(wanted[self.positions[rows]], len(columns))
+        return MatchKernel._trusted(wanted[self.places[rows]], len(columns))
 
     def convert(self, like: Array | None, dtype: Any) -> MatchKernel:
         return self
@@ -248,13 +248,13 @@ class MatchKernel(Kernel):
 
     def inner(self, cost: Array) -> Array:
         cost = self._read_cost(cost)
-        matched = np.flatnonzero(self.positions >= 0)
-        return cost[matched, self.positions[matched]].sum()
+        matched = np.flatnonzero(self.places >= 0)
+        return cost[matched, self.places[matched]].sum()
 
     def links(self) -> sp.coo_array:
         return sp.coo_array(self.to_sparse())
 
     def squared_distance_to_identity(self) -> float:
-        n_labels, n_matched = len(self.positions), len(self.positions) - len(self._lost)
-        n_own = int((self.positions == np.arange(n_labels)).sum())
+        n_labels, n_matched = len(self.places), len(self.places) - len(self._lost)
+        n_own = int((self.places == np.arange(n_labels)).sum())
         return float(n_labels + n_matched - 2 * n_own)

@@ -115,7 +115,7 @@ def read_truth(truth: Any, n_samples: int, n_labels: int | None) -> np.ndarray:
         fail(
             "`truth` must be whole numbers, the places of the true labels counted from 0;"
             f" got an array of dtype {places.dtype}.",
-            hint="`LabelSpace.positions` turns names into places",
+            hint="`LabelSpace.places` turns names into places",
         )
     if places.shape != (n_samples,):
         fail(

@@ -42,12 +42,12 @@ def matched_words(source: Vocabulary, target: Vocabulary) -> np.ndarray:
     Words match by name; the words that start, end and stand for others match by their
     part, whatever they are called.
     """
-    places = source.words.match(target.words).positions
+    places = source.words.match(target.words).places
     for part in ("unknown", "start", "end"):  # where start is end, it is the end
         own, other = getattr(source, part), getattr(target, part)
         if own in source:
-            place = target.words.position(other) if other in target else -1
-            places[source.words.position(own)] = place
+            place = target.words.place(other) if other in target else -1
+            places[source.words.place(own)] = place
     return places
 
 

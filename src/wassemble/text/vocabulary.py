@@ -58,19 +58,19 @@ class Vocabulary:
     @cached_property
     def start_index(self) -> int:
         """Number of the word that a model is given first."""
-        return self.words.position(self.start if self.start in self.words else self.end)
+        return self.words.place(self.start if self.start in self.words else self.end)
 
     @cached_property
     def end_index(self) -> int:
         """Number of the word that ends a sentence."""
-        return self.words.position(self.end)
+        return self.words.place(self.end)
 
     @cached_property
     def unknown_index(self) -> int | None:
         """Number of the word for words that are not in the vocabulary; None without one."""
         if self.unknown is None or self.unknown not in self.words:
             return None
-        return self.words.position(self.unknown)
+        return self.words.place(self.unknown)
 
     @cached_property
     def is_generated(self) -> np.ndarray:
@@ -86,9 +86,9 @@ class Vocabulary:
     def index(self, word: str) -> int:
         """Number of ``word``, or of the unknown word."""
         if word in self.words:
-            return self.words.position(word)
+            return self.words.place(word)
         if self.unknown_index is None:
-            return self.words.position(word)  # which fails, and names the words near it
+            return self.words.place(word)  # which fails, and names the words near it
         return self.unknown_index
 
     def encode(self, words: Iterable[str]) -> np.ndarray:

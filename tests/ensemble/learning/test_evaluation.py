@@ -42,7 +42,7 @@ def test_scores_are_those_of_what_predict_returns(case, found):
     right = np.array(consensus.labels)[consensus.scores.argmax(axis=1)] == case.truth
     assert found.chosen.score == pytest.approx(right.mean())
     assert found.chosen.figures["accuracy"] == pytest.approx(right.mean())
-    truth = case.learned.target.positions(case.truth)
+    truth = case.learned.target.places(case.truth)
     assert found.sharpened["accuracy"] == pytest.approx(accuracy(consensus.scores, truth))
     assert found.sharpened["log_loss"] <= found.chosen.figures["log_loss"] + 0.1
 

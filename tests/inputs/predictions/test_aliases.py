@@ -96,7 +96,7 @@ def test_names_may_be_whole_numbers():
         "x": {"5": 0.5},
     }
     matching = LabelSpace([1, 2]).match(LabelSpace([7, 8]), aliases={1: 8, "2": {7: 1.0}})
-    assert matching.positions.tolist() == [1, 0]
+    assert matching.places.tolist() == [1, 0]
 
 
 @pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame])

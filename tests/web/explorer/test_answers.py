@@ -220,7 +220,7 @@ def test_a_cut_consensus_is_near_that_of_all_labels():
     answer = ask(case, epsilon=0.1)
     kernel = case.similarity.at(0.1)(models[0].labels, case.target).kernel
     whole = ws.solve_barycenter([m.scores[0] for m in models], kernel, normalize=True).barycenter
-    places = case.target.positions(answer.plan.target)
+    places = case.target.places(answer.plan.target)
     # Each histogram moves by at most twice what it lost; transport does not make it more.
     assert np.abs(answer.consensus.scores - whole[places]).sum() < 4 * answer.cut.dropped
 

@@ -183,7 +183,7 @@ def shuffle_labels(kernel: LabelledKernel, seed: int) -> LabelledKernel:
     dense = np.asarray(kernel.kernel.to_dense())
     order = rng.permutation(len(kernel.target))
     shuffled = dense[:, order]
-    own = kernel.source.match(kernel.target).positions
+    own = kernel.source.match(kernel.target).places
     rows = np.flatnonzero(own >= 0)
     home = own[rows]
     landed = np.argsort(order)[home]  # where the entry of the own name went

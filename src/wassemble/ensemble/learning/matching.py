@@ -187,5 +187,5 @@ def _as_learned(model: Predictions, name: str, labels: LabelSpace) -> Prediction
             if lacks
             else None,
         )
-    places = model.labels.positions(labels)
+    places = model.labels.places(labels)
     return model.replace(model=name, labels=labels, scores=model.scores[:, places])

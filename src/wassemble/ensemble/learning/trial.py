@@ -74,7 +74,7 @@ class Trial:
         first = self.models[0]
         own = merge_labels([(first.model, first.labels)], self.aliases, self.other)
         target = put_in_order(self.target, None if first.is_hard else own)
-        return replace(self, target=target, truth=target.positions(self.target)[self.truth])
+        return replace(self, target=target, truth=target.places(self.target)[self.truth])
 
     @property
     def n_samples(self) -> int:
@@ -131,7 +131,7 @@ class Trial:
     def strange_labels(self) -> list[str]:
         """The true labels, if no model declares any of them."""
         true = self.true_labels
-        return [] if self.is_reached_by_name[self.target.positions(true)].any() else true
+        return [] if self.is_reached_by_name[self.target.places(true)].any() else true
 
     @property
     def unknown_labels(self) -> list[tuple[str, int]]:
@@ -290,7 +290,7 @@ def read_trial(
         target = merge_labels(spaces, meanings, others, further=named)
     if isinstance(known, Predictions):
         table = {str(s): row for s, row in zip(known.samples, known.scores, strict=True)}
-        places = known.labels.match(target).positions
+        places = known.labels.match(target).places
         _check_known([known.labels[i] for i in np.flatnonzero(places < 0).tolist()], target)
         rows = [i for i, sample in enumerate(samples) if sample in table]
         values = np.full((len(rows), len(target)), np.nan)
@@ -445,10 +445,10 @@ def _read_names(values: list[Any], target: LabelSpace) -> np.ndarray:
     strange = {name for value in values for name in read_labels(value) if name not in target}
     _check_known(sorted(strange), target)
     if values and all(isinstance(value, str) for value in values):
-        return target.positions(values)
+        return target.places(values)
     table = np.zeros((len(values), len(target)))
     for row, value in enumerate(values):
-        table[row, target.positions(read_labels(value))] = 1
+        table[row, target.places(read_labels(value))] = 1
     return table
 
 

@@ -332,7 +332,7 @@ def _place_of(label: str, space: LabelSpace, model: str) -> int:
             f"a vote of {model!r} must be one of {enumerate_names(space)}; got {label!r}.",
             hint=f"{option('scales')} says which labels it has",
         )
-    return int(space.positions([label])[0])
+    return int(space.places([label])[0])
 
 
 def _fill(

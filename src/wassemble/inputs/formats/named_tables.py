@@ -55,7 +55,7 @@ class NamedTable:
                     if set(rows) == set(self.columns) and set(columns) == set(self.rows)
                     else "`.to_numpy()` goes by position",
                 )
-        return self.values[np.ix_(self.rows.positions(rows), self.columns.positions(columns))]
+        return self.values[np.ix_(self.rows.places(rows), self.columns.places(columns))]
 
 
 def read_named_table(frame: Any, name: str) -> NamedTable:

@@ -312,7 +312,7 @@ def pick_labels(found: LabelSpace, chosen: LabelSpace | None) -> tuple[LabelSpac
             f"the file must have a column for each of {option('labels')}; it has none for"
             f" {enumerate_names(missing)}."
         )
-    return chosen, found.positions(chosen)
+    return chosen, found.places(chosen)
 
 
 def _is_integer(text: str) -> bool:

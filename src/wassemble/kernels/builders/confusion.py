@@ -72,7 +72,7 @@ def from_confusion(
     source, goal = predictions.labels, read_spaces(target, None)[0]
     true_names, n_unused = _read_truth(predictions, truth)
     known = np.array([name is not None for name in true_names], dtype=bool)
-    answers = _positions(true_names, goal)
+    answers = _places(true_names, goal)
     scores = np.nan_to_num(predictions.scores[known].astype(np.float64), nan=0.0)
     sums = np.zeros((len(goal), len(source)))
     np.add.at(sums, answers, scores)
@@ -128,7 +128,7 @@ def _read_truth(predictions: Predictions, truth: Any) -> tuple[list[str | None],
     return names, n_unused
 
 
-def _positions(names: list[str | None], target: LabelSpace) -> np.ndarray:
+def _places(names: list[str | None], target: LabelSpace) -> np.ndarray:
     known = [name for name in names if name is not None]
     strange = [name for name in dict.fromkeys(known) if name not in target]
     if strange:
@@ -136,4 +136,4 @@ def _positions(names: list[str | None], target: LabelSpace) -> np.ndarray:
             f"the truth must be among the {len(target):,} target labels; got"
             f" {enumerate_names(map(str, strange))}."
         )
-    return target.positions(known)
+    return target.places(known)

@@ -55,10 +55,10 @@ def from_names(
 
 def kernel_of_matching(matching: Matching) -> Kernel:
     """K = 1 where a source label was matched to a target label, its shares if to several."""
-    source, target, positions = matching.source, matching.target, matching.positions
-    if source == target and (positions == range(len(source))).all():
+    source, target, places = matching.source, matching.target, matching.places
+    if source == target and (places == range(len(source))).all():
         return IdentityKernel(len(source))
-    goals = positions[positions >= 0]
+    goals = places[places >= 0]
     if matching.shared or len(np.unique(goals)) < len(goals):
         return SparseKernel(matching.to_sparse())
-    return MatchKernel(positions, len(target))
+    return MatchKernel(places, len(target))

@@ -45,7 +45,7 @@ def find_nodes(
             f"`nodes` must map labels to nodes of {what}; got {label!r} -> {node!r}, which is none."
         )
     named = [(place, nodes.get(label, label)) for place, label in enumerate(space)]
-    pairs = [(place, known.position(node)) for place, node in named if node in known]
+    pairs = [(place, known.place(node)) for place, node in named if node in known]
     if not pairs:
         fail(
             f"{what} must have some label as a node; it has none of {enumerate_names(space)}.",
@@ -66,7 +66,7 @@ def note_left_out(*sides: tuple[LabelSpace, np.ndarray], what: str) -> list[str]
 
 def note_unjoined(kernel: Kernel, source: LabelSpace, target: LabelSpace) -> list[str]:
     """A note on a kernel that joins labels to those of their own name alone, or to none."""
-    own = source.match(target).positions
+    own = source.match(target).places
     if kernel.is_sparse:
         pairs = kernel.to_sparse().tocoo()
         rows, columns = pairs.row[pairs.data != 0], pairs.col[pairs.data != 0]
@@ -88,6 +88,6 @@ def expand_kernel(
     if len(rows) == len(source) and len(columns) == len(target):
         return kernel
     left_out = np.setdiff1d(np.arange(len(source)), rows)
-    own = source.match(target).positions[left_out]
+    own = source.match(target).places[left_out]
     left_out, own = left_out[own >= 0], own[own >= 0]
     return kernel.embed((len(source), len(target)), rows, columns, (left_out, own))

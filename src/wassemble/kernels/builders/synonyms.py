@@ -66,7 +66,7 @@ def from_synonyms(
     if check_flag(symmetric, "symmetric") and source is not target:
         fail("a symmetric kernel must have the same source and target labels; got two sets.")
     pairs = as_edges(synonyms, origin="synonyms")
-    own = source.match(target, fold=fold).positions
+    own = source.match(target, fold=fold).places
     named = np.flatnonzero(own >= 0)
     words, shares = _share_votes(pairs, fold=fold)
     matrix = _pick(shares, _places(source, words, fold=fold), _places(target, words, fold=fold))

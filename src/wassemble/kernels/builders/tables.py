@@ -205,8 +205,8 @@ def _read_pairs(
                 f" {number!r} at source label {first!r}, target label {second!r}."
             )
         numbers.append(float(number))
-    rows = source.positions(first for first, _ in value)
-    columns = target.positions(second for _, second in value)
+    rows = source.places(first for first, _ in value)
+    columns = target.places(second for _, second in value)
     costs = np.array(numbers)
     kept = np.isfinite(costs)
     return PairCosts(rows[kept], columns[kept], costs[kept], (len(source), len(target)))

@@ -211,7 +211,7 @@ def _read_leaves(tree: Edges, leaves: Iterable[str] | None, label_nodes: np.ndar
     strange = [name for name in names if name not in tree.nodes]
     if strange:
         fail(f"`leaves` must be nodes of {tree.origin}; got {enumerate_names(strange)}.")
-    kept = np.union1d(tree.nodes.positions(names), label_nodes)
+    kept = np.union1d(tree.nodes.places(names), label_nodes)
     return np.unique(_climb(tree, kept).ancestors)
 
 

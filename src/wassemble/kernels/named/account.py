@@ -156,7 +156,7 @@ class _Pairs:
 
     def __init__(self, source: LabelSpace, target: LabelSpace) -> None:
         self.both_ways = set(source) == set(target)
-        self.itself = source.match(target).positions  # the target label of the same name
+        self.itself = source.match(target).places  # the target label of the same name
         # A pair may be met twice, once from either side.
         self.n_kept = 2 * _N_PAIRS
         self.found: list[tuple[float, int, int]] = []
@@ -195,7 +195,7 @@ def _distance(kernel: Kernel, source: LabelSpace, target: LabelSpace) -> float |
     if set(source) != set(target):
         return None
     if source != target:
-        kernel = kernel.select(None, target.positions(source))
+        kernel = kernel.select(None, target.places(source))
     return float(distance_to_identity(kernel))
 
 

@@ -120,7 +120,7 @@ class LabelledKernel:
                     f" {enumerate_names(strange)}.",
                     hint=f"it was made from: {self.origin}",
                 )
-        return self.kernel.select(self.source.positions(source), self.target.positions(target))
+        return self.kernel.select(self.source.places(source), self.target.places(target))
 
     def account(self) -> KernelAccount:
         """What the kernel joins, and what looks wrong about it."""

@@ -88,7 +88,7 @@ def read_parquet(path: Path) -> LabelledKernel:
                 f" {enumerate_names(strange)}."
             )
         # A dictionary may hold names that no row uses.
-        numbers = np.array([space.position(name) if name in space else -1 for name in names])
+        numbers = np.array([space.place(name) if name in space else -1 for name in names])
         places.append(numbers[of_rows])
         spaces.append(space)
     similarity = table.column("similarity")
@@ -107,7 +107,7 @@ def read_parquet(path: Path) -> LabelledKernel:
     declared = None
     if "declared" in about:
         declared = np.zeros(len(target), dtype=bool)
-        declared[target.positions(about["declared"])] = True
+        declared[target.places(about["declared"])] = True
     return LabelledKernel(
         kernel, source, target, about["origin"], about["notes"], declared=declared
     )

@@ -181,7 +181,7 @@ def find_flows(answer: Answer, label: str, model: str = "") -> Flows:
 def _flows_into(answer: Answer, label: str) -> Flows:
     if label in answer.whole and label not in answer.plan.target:
         return Flows("", label, 0.0, ())  # it was cut off
-    place = answer.plan.target.position(label)
+    place = answer.plan.target.place(label)
     mass = float(answer.consensus.scores[place])
     parts = find_contributions(answer.plan, answer.solved, place, n_largest=_N_FLOWS)
     flows = [Flow(part.model, part.label, mass * part.percent / 100) for part in parts]
@@ -196,7 +196,7 @@ def _flows_from(answer: Answer, label: str, model: str) -> Flows:
     labels = answer.plan.members[names.index(model)].labels
     if label in line.labels and label not in labels:
         return Flows(model, label, 0.0, ())  # it was cut off
-    row = labels.position(label)
+    row = labels.place(label)
     result, voting = answer.solved.result, answer.solved.voting.tolist()
     index = voting.index(names.index(model)) if names.index(model) in voting else None
     if index is None or index not in result.problem.model_order:

@@ -244,7 +244,7 @@ class Case:
         picked = set(heapq.nlargest(_N_CUT, shares, key=shares.__getitem__))
         members, dropped = [], 0.0
         for model, scores in zip(self.table.models, whole, strict=True):
-            own = [model.labels.position(name) for name in picked if name in model.labels]
+            own = [model.labels.place(name) for name in picked if name in model.labels]
             kept = np.sort(own or [0])
             labels = LabelSpace(model.labels[i] for i in kept.tolist())
             part = scores[kept]

@@ -185,7 +185,7 @@ def _cut_scores(case: Case, view: View) -> np.ndarray:
     scores = np.zeros((len(rows), len(case.target)))
     for place, row in enumerate(rows.tolist()):
         consensus = fuse_sample(case, row, view).consensus
-        scores[place, case.target.positions(list(consensus.labels))] = consensus.scores
+        scores[place, case.target.places(list(consensus.labels))] = consensus.scores
     return scores
 
 
@@ -205,7 +205,7 @@ def _truth(case: Case) -> Truth:
         is_true = np.zeros((len(rows), len(case.target) + 1), dtype=bool)
         for place, row in enumerate(rows.tolist()):
             for label in table.truth.get(table.samples[row], ()):
-                at = case.target.position(label) if label in case.target else -1
+                at = case.target.place(label) if label in case.target else -1
                 is_true[place, at] = True
         known = [table.samples[row] in table.truth for row in rows.tolist()]
         return Truth(is_true, np.array(known, dtype=bool))
@@ -252,7 +252,7 @@ def _choose(case: Case, judgement: Judgement, view: View) -> np.ndarray:
     }[view.show]
     if not view.about:
         return chosen
-    place = case.target.position(view.about)
+    place = case.target.place(view.about)
     is_true = judgement.truth.is_true[:, place]
     return chosen & np.where(known, is_true, consensus.answers == place)
 

@@ -147,7 +147,7 @@ def _bar(case: Case, answer: Answer, view: View, line: Line, label: str, share: 
     return {
         "label": label,
         "name": case.table.name(label),
-        "score": _round(float(line.scores[line.labels.position(label)])),
+        "score": _round(float(line.scores[line.labels.place(label)])),
         "percent": round(100 * share, 2),
         "href": address,
         "is_open": is_open,
