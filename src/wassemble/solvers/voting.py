@@ -12,7 +12,12 @@ from wassemble.solvers.stacked import Feature, Parameters, Sight, StackedRule, T
 if TYPE_CHECKING:
     from wassemble.solvers.problem import FusionProblem
 
-_BELIEFS = ("reliability per model", "reliability per model and label", "confusions")
+_BELIEFS = (
+    "reliability per model",
+    "reliability per model and label",
+    "reliability per model and label, errors near",
+    "confusions",
+)
 
 
 @final
@@ -26,8 +31,9 @@ class VoteProduct(StackedRule):
 
     Parameters
     ----------
-    belief : {"reliability per model", "reliability per model and label", "confusions"}
-        What was learned of each model.
+    belief : str
+        What was learned of each model: "reliability per model", "reliability per model and
+        label", "reliability per model and label, errors near" or "confusions".
     task : {"multiclass"}
     parameters : Parameters, optional
         What it was fitted to: ``balance``, ``silence`` and ``meaning 0``, ``meaning 1`` ..., all
